@@ -1,0 +1,235 @@
+//! Builders of the columns of a batch. Text goes from chunk bytes straight into a column's buffer.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{FixedSizeBinaryBuilder, PrimitiveBuilder, StringBuilder, make_view};
+use arrow_array::types::{ArrowPrimitiveType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StringArray, StringViewArray, StructArray};
+use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::ArrowError;
+use evtx_format::MAX_TEXT;
+
+use crate::keys::{Dictionary, Key, Keys};
+use crate::plan::Found;
+use crate::schema::{FieldType, entries_field, entry_fields};
+
+/// A column of text. Short strings live in their views, long ones in one buffer.
+#[derive(Debug)]
+pub(crate) struct TextBuilder {
+    views: Vec<u128>,
+    data: Vec<u8>,
+    nulls: NullBufferBuilder,
+}
+
+impl TextBuilder {
+    pub(crate) fn new() -> Self {
+        TextBuilder {
+            views: Vec::new(),
+            data: Vec::new(),
+            nulls: NullBufferBuilder::new(0),
+        }
+    }
+
+    /// Appends the string that `write` appends to the bytes it is given. One that is longer than [`MAX_TEXT`] becomes NULL.
+    #[inline]
+    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.data.len();
+        write(&mut self.data);
+        let text = &self.data[start..];
+        if text.len() > MAX_TEXT {
+            self.data.truncate(start);
+            return self.push_null();
+        }
+        let view = make_view(text, 0, start as u32);
+        if text.len() <= 12 {
+            self.data.truncate(start);
+        }
+        self.views.push(view);
+        self.nulls.append_non_null();
+    }
+
+    #[inline]
+    pub(crate) fn push_null(&mut self) {
+        self.views.push(0);
+        self.nulls.append_null();
+    }
+
+    /// Bytes of text that the builder holds.
+    pub(crate) fn bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<StringViewArray, ArrowError> {
+        let data = Buffer::from(std::mem::take(&mut self.data));
+        let views = ScalarBuffer::from(std::mem::take(&mut self.views));
+        StringViewArray::try_new(views, vec![data], self.nulls.finish())
+    }
+}
+
+/// The `event_data` column: a map per record, its keys a dictionary.
+#[derive(Debug)]
+pub(crate) struct MapBuilder {
+    keys: Dictionary,
+    values: TextBuilder,
+    offsets: Vec<i32>,
+    nulls: NullBufferBuilder,
+}
+
+impl MapBuilder {
+    pub(crate) fn new(keys: Arc<Keys>) -> Self {
+        MapBuilder {
+            keys: Dictionary::new(keys),
+            values: TextBuilder::new(),
+            offsets: vec![0],
+            nulls: NullBufferBuilder::new(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push_entry(&mut self, key: &Key, write: impl FnOnce(&mut Vec<u8>)) {
+        self.keys.push(key);
+        self.values.push(write);
+    }
+
+    /// Ends the map of a record.
+    #[inline]
+    pub(crate) fn end_map(&mut self) {
+        self.offsets.push(self.keys.len() as i32);
+        self.nulls.append_non_null();
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.offsets.push(self.keys.len() as i32);
+        self.nulls.append_null();
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.values.bytes()
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<MapArray, ArrowError> {
+        let (entries, names) = self.keys.finish();
+        let keys = DictionaryArray::try_new(Int32Array::from(entries), names)?;
+        let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(self.values.finish()?)];
+        let entries = StructArray::try_new(entry_fields(), columns, None)?;
+        let offsets = OffsetBuffer::new(std::mem::replace(&mut self.offsets, vec![0]).into());
+        MapArray::try_new(entries_field(), offsets, entries, self.nulls.finish(), false)
+    }
+}
+
+/// A column that is read from a place in the event.
+#[derive(Debug)]
+pub(crate) enum FieldBuilder {
+    Time(PrimitiveBuilder<TimestampNanosecondType>),
+    UInt8(PrimitiveBuilder<UInt8Type>),
+    UInt16(PrimitiveBuilder<UInt16Type>),
+    UInt32(PrimitiveBuilder<UInt32Type>),
+    UInt64(PrimitiveBuilder<UInt64Type>),
+    Text(TextBuilder),
+    Uuid(FixedSizeBinaryBuilder),
+}
+
+impl FieldBuilder {
+    pub(crate) fn new(field_type: FieldType) -> Self {
+        match field_type {
+            FieldType::Time => FieldBuilder::Time(PrimitiveBuilder::new()),
+            FieldType::UInt8 => FieldBuilder::UInt8(PrimitiveBuilder::new()),
+            FieldType::UInt16 => FieldBuilder::UInt16(PrimitiveBuilder::new()),
+            FieldType::UInt32 => FieldBuilder::UInt32(PrimitiveBuilder::new()),
+            FieldType::UInt64 => FieldBuilder::UInt64(PrimitiveBuilder::new()),
+            FieldType::Text => FieldBuilder::Text(TextBuilder::new()),
+            FieldType::Uuid => FieldBuilder::Uuid(FixedSizeBinaryBuilder::new(16)),
+        }
+    }
+
+    /// Appends what was found; NULL for nothing, and for what the column cannot hold.
+    #[inline]
+    pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
+        fn number<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Found<'_, '_>>)
+        where
+            T::Native: TryFrom<u64>,
+        {
+            let number = found.and_then(Found::number);
+            builder.append_option(number.and_then(|number| number.try_into().ok()));
+        }
+        match self {
+            FieldBuilder::Time(builder) => builder.append_option(found.and_then(Found::nanos)),
+            FieldBuilder::UInt8(builder) => number(builder, found),
+            FieldBuilder::UInt16(builder) => number(builder, found),
+            FieldBuilder::UInt32(builder) => number(builder, found),
+            FieldBuilder::UInt64(builder) => number(builder, found),
+            FieldBuilder::Text(builder) => match found {
+                Some(found) => builder.push(|out| found.push_text(out)),
+                None => builder.push_null(),
+            },
+            FieldBuilder::Uuid(builder) => match found.and_then(Found::uuid) {
+                Some(uuid) => builder.append_value(uuid)?,
+                None => builder.append_null(),
+            },
+        }
+        Ok(())
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            FieldBuilder::Text(builder) => builder.bytes(),
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            FieldBuilder::Time(builder) => Arc::new(builder.finish()),
+            FieldBuilder::UInt8(builder) => Arc::new(builder.finish()),
+            FieldBuilder::UInt16(builder) => Arc::new(builder.finish()),
+            FieldBuilder::UInt32(builder) => Arc::new(builder.finish()),
+            FieldBuilder::UInt64(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Text(builder) => Arc::new(builder.finish()?),
+            FieldBuilder::Uuid(builder) => Arc::new(builder.finish()),
+        })
+    }
+}
+
+/// Any column.
+#[derive(Debug)]
+pub(crate) enum ColumnBuilder {
+    RecordId(PrimitiveBuilder<UInt64Type>),
+    /// With the number of its place in the plan's target.
+    Field(usize, FieldBuilder),
+    EventData(MapBuilder),
+    UserData(StringBuilder),
+    Error(TextBuilder),
+    FileName,
+    ChunkIndex(PrimitiveBuilder<UInt32Type>),
+    RecordOffset(PrimitiveBuilder<UInt64Type>),
+}
+
+impl ColumnBuilder {
+    /// Bytes of text that the builder holds.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            ColumnBuilder::Field(_, builder) => builder.bytes(),
+            ColumnBuilder::EventData(builder) => builder.bytes(),
+            ColumnBuilder::UserData(builder) => builder.values_slice().len(),
+            ColumnBuilder::Error(builder) => builder.bytes(),
+            _ => 0,
+        }
+    }
+
+    /// Ends the batch of `rows` rows, all of one file.
+    pub(crate) fn finish(&mut self, rows: usize, filename: &str) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Field(_, builder) => builder.finish()?,
+            ColumnBuilder::EventData(builder) => Arc::new(builder.finish()?),
+            ColumnBuilder::UserData(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Error(builder) => Arc::new(builder.finish()?),
+            ColumnBuilder::FileName => {
+                let names = Arc::new(StringArray::from_iter_values([filename]));
+                Arc::new(DictionaryArray::try_new(Int32Array::from(vec![0; rows]), names)?)
+            }
+            ColumnBuilder::ChunkIndex(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::RecordOffset(builder) => Arc::new(builder.finish()),
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! Compiled templates, shared by the threads and chunks of a scan.
+//!
+//! A chunk's copy of a template refers to names by chunk offset, and holds those inline that it uses first, so its bytes differ from chunk to
+//! chunk. Two copies are the same template if their bytes agree but for the references, and their names agree. That is compared in full:
+//! a GUID or a hash alone would let a crafted file pass one template for another.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock};
+
+use evtx_format::Error;
+use evtx_format::instance::Definition;
+use evtx_format::names::name_units;
+use evtx_format::tree::Template;
+use hashbrown::HashMap;
+
+use crate::plan::{Irregular, Plan, Root};
+
+/// What a template compiled to.
+pub(crate) type Compiled = Result<Plan, Irregular>;
+
+/// Most bytes of definitions that a scan keeps. Real logs have some hundred KiB of them.
+const MAX_BYTES: usize = 16 << 20;
+
+/// The compiled templates of a scan.
+#[derive(Debug, Default)]
+pub(crate) struct PlanCache {
+    templates: RwLock<HashMap<([u8; 16], Root), Vec<Arc<Known>>>>,
+    bytes: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Known {
+    content: TemplateContent,
+    compiled: Arc<Compiled>,
+}
+
+impl PlanCache {
+    /// The plan of a chunk's definition, if the scan has met the template before.
+    pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: Root) -> Option<Arc<Compiled>> {
+        let templates = self.templates.read().ok()?;
+        let known = templates.get(&(definition.guid, root))?;
+        let found = known.iter().find(|known| known.content.matches(chunk, definition))?;
+        Some(Arc::clone(&found.compiled))
+    }
+
+    /// Keeps a plan for chunks that hold the same template, while there is room.
+    pub(crate) fn insert(
+        &self,
+        chunk: &[u8],
+        definition: &Definition,
+        template: &Template<'_>,
+        root: Root,
+        compiled: &Arc<Compiled>,
+    ) {
+        if !template.self_contained {
+            return;
+        }
+        let Ok(content) = TemplateContent::new(chunk, definition, template) else {
+            return;
+        };
+        let bytes = content.body.len() + content.names.len();
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            return;
+        }
+        if let Ok(mut templates) = self.templates.write() {
+            let compiled = Arc::clone(compiled);
+            let known = Arc::new(Known { content, compiled });
+            templates.entry((definition.guid, root)).or_default().push(known);
+        }
+    }
+}
+
+/// What a template says, apart from where its chunk keeps the names.
+#[derive(Debug)]
+struct TemplateContent {
+    body: Box<[u8]>,
+    refs: Box<[NameRef]>,
+    /// The UTF-16LE units of all the names.
+    names: Box<[u8]>,
+}
+
+#[derive(Debug)]
+struct NameRef {
+    /// Offset in the body of the u32 reference.
+    at: usize,
+    /// Whether the name follows, behind a u32 that links the names of its hash bucket.
+    inline: bool,
+    /// The end of its units in `names`; they start where the last name's end.
+    end: usize,
+}
+
+impl NameRef {
+    /// The end of what differs from chunk to chunk.
+    fn varies_until(&self) -> usize {
+        self.at + if self.inline { 8 } else { 4 }
+    }
+}
+
+impl TemplateContent {
+    fn new(chunk: &[u8], definition: &Definition, template: &Template<'_>) -> Result<Self, Error> {
+        let mut names = Vec::new();
+        let mut refs = Vec::with_capacity(template.name_refs.len());
+        for &at in &template.name_refs {
+            let (offset, inline) = reference(chunk, at as usize);
+            names.extend_from_slice(name_units(chunk, offset)?);
+            refs.push(NameRef {
+                at: (at - definition.body) as usize,
+                inline,
+                end: names.len(),
+            });
+        }
+        let body = definition.body as usize..(definition.body + definition.size) as usize;
+        Ok(TemplateContent {
+            body: chunk.get(body).unwrap_or_default().into(),
+            refs: refs.into(),
+            names: names.into(),
+        })
+    }
+
+    fn matches(&self, chunk: &[u8], definition: &Definition) -> bool {
+        let start = definition.body as usize;
+        let Some(body) = chunk.get(start..start + definition.size as usize) else {
+            return false;
+        };
+        if body.len() != self.body.len() {
+            return false;
+        }
+        let (mut done, mut name) = (0, 0);
+        for known in &self.refs {
+            let (offset, inline) = reference(chunk, start + known.at);
+            let units = &self.names[name..known.end];
+            if body[done..known.at] != self.body[done..known.at]
+                || inline != known.inline
+                || name_units(chunk, offset) != Ok(units)
+            {
+                return false;
+            }
+            done = known.varies_until();
+            name = known.end;
+        }
+        body[done..] == self.body[done..]
+    }
+}
+
+/// A reference to a name: its chunk offset, and whether the name follows right there.
+fn reference(chunk: &[u8], at: usize) -> (u32, bool) {
+    let bytes = chunk.get(at..).and_then(|rest| rest.first_chunk::<4>());
+    let offset = u32::from_le_bytes(*bytes.unwrap_or(&[0xff; 4]));
+    (offset, offset as usize == at + 4)
+}

@@ -1,0 +1,86 @@
+//! Values to what a column holds. A column takes a value whatever its type, by way of its text if need be: forwarded events carry numbers, times and GUIDs
+//! as strings.
+
+use evtx_format::text::Form;
+use evtx_format::value::{Scalar, Value};
+
+/// The text of a value that is a string; `None` for others.
+fn string(value: Value<'_>) -> Option<String> {
+    matches!(value.scalar(), Some(Scalar::String | Scalar::AnsiString)).then(|| {
+        let mut text = Vec::new();
+        value.push_text(&mut text, Form::Plain);
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+/// A number that is not negative.
+#[inline]
+pub(crate) fn number(value: Value<'_>) -> Option<u64> {
+    value.to_u64().or_else(|| number_from_text(&string(value)?))
+}
+
+/// A number from its decimal text, or its hexadecimal text after `0x`.
+pub(crate) fn number_from_text(text: &str) -> Option<u64> {
+    let text = text.trim();
+    // `from_str_radix` takes a sign, which neither form has.
+    if text.starts_with('+') {
+        return None;
+    }
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
+        Some(_) => None,
+        None => text.parse().ok(),
+    }
+}
+
+/// An instant, in nanoseconds since 1970-01-01 UTC.
+#[inline]
+pub(crate) fn nanos(value: Value<'_>) -> Option<i64> {
+    value.to_unix_nanos().or_else(|| nanos_from_text(&string(value)?))
+}
+
+/// An instant from its ISO 8601 text with an offset, as `2024-03-01T12:00:00.123456789Z`.
+pub(crate) fn nanos_from_text(text: &str) -> Option<i64> {
+    let instant: jiff::Timestamp = text.trim().parse().ok()?;
+    i64::try_from(instant.as_nanosecond()).ok()
+}
+
+/// The 16 bytes of a GUID, in the order of its text.
+#[inline]
+pub(crate) fn uuid(value: Value<'_>) -> Option<[u8; 16]> {
+    value.to_uuid().or_else(|| uuid_from_text(&string(value)?))
+}
+
+/// A GUID from its text, with or without braces.
+pub(crate) fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
+    uuid::Uuid::try_parse(text.trim()).ok().map(uuid::Uuid::into_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_taken_for_what_it_says() {
+        assert_eq!(number_from_text(" 4624 "), Some(4624));
+        assert_eq!(number_from_text("0x8020000000000000"), Some(0x8020_0000_0000_0000));
+        for no_number in ["", "-1", "+1", "0x", "0x+1", "1.5", "18446744073709551616"] {
+            assert_eq!(number_from_text(no_number), None, "{no_number:?}");
+        }
+        assert_eq!(nanos_from_text("1970-01-01T00:00:01.123456789Z"), Some(1_123_456_789));
+        assert_eq!(nanos_from_text("2262-04-12T00:00:00Z"), None);
+        assert_eq!(nanos_from_text("yesterday"), None);
+        let braced = uuid_from_text("{54849625-5478-4994-A5BA-3E3B0328C30D}").unwrap();
+        assert_eq!(braced[..4], [0x54, 0x84, 0x96, 0x25]);
+        assert_eq!(uuid_from_text("54849625"), None);
+    }
+
+    #[test]
+    fn strings_and_binary_values_convert_alike() {
+        let text: Vec<u8> = "4624".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(number(Value::new(Scalar::String, &text)), Some(4624));
+        assert_eq!(number(Value::new(Scalar::UInt16, &[0x10, 0x12])), Some(4624));
+        assert_eq!(number(Value::new(Scalar::Binary, &[1])), None);
+        assert_eq!(nanos(Value::new(Scalar::UInt64, &[0; 8])), None);
+    }
+}

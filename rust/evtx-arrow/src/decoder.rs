@@ -1,0 +1,374 @@
+//! The push decoder: blocks of a file in, record batches out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::ArrowError;
+use bumpalo::Bump;
+use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, Record, RecordWalk, is_unused};
+use evtx_format::file::Block;
+use evtx_format::names::Names;
+use evtx_format::time::filetime_to_unix_nanos;
+use evtx_format::{Error, MAX_TEXT};
+
+use crate::builders::{ColumnBuilder, FieldBuilder};
+use crate::options::OnError;
+use crate::record::{ChunkTemplates, RecordParts, RecordReader};
+use crate::scan::Scan;
+
+/// Most rows in a batch: a vector of DuckDB.
+const BATCH_ROWS: usize = 2048;
+
+/// Bytes of text at which a batch ends early.
+const BATCH_TEXT: usize = 8 << 20;
+
+/// Why a scan ends early.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// A log is damaged and the scan was told to fail then. The text names the file, chunk and offset.
+    #[error("{0}")]
+    Damaged(String),
+    /// A batch could not be made.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+}
+
+/// Decodes the blocks of files into batches, for one thread.
+///
+/// Begin a block with [`start`](Self::start). Then call [`decode`](Self::decode) with the bytes of the block that were not consumed so far and
+/// [`flush`](Self::flush) the batch, in turn, until the block is [done](Self::is_done). A batch has rows of one block only.
+pub struct Decoder {
+    scan: Arc<Scan>,
+    builders: Vec<ColumnBuilder>,
+    rows: usize,
+    filename: Arc<str>,
+    /// What is left of the block.
+    block: Block,
+    /// The walk over the current chunk, if it has begun.
+    walk: Option<ChunkWalk>,
+    templates: ChunkTemplates,
+    arenas: Arenas,
+    scratch: Vec<u8>,
+}
+
+/// Memory that is reset, not freed: per chunk, and per record.
+#[derive(Default)]
+struct Arenas {
+    chunk: Bump,
+    record: Bump,
+}
+
+struct ChunkWalk {
+    records: RecordWalk,
+    /// What is wrong with the chunk as a whole, to be reported behind its records.
+    damage: Vec<Error>,
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("block", &self.block)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Decoder {
+    /// A decoder for a scan.
+    pub fn new(scan: Arc<Scan>) -> Self {
+        Decoder {
+            builders: scan.builders(),
+            scan,
+            rows: 0,
+            filename: "".into(),
+            block: Block {
+                first_chunk: 0,
+                offset: 0,
+                len: 0,
+            },
+            walk: None,
+            templates: ChunkTemplates::default(),
+            arenas: Arenas::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Begins a block of a file. What was left of the last one is dropped.
+    pub fn start(&mut self, filename: &Arc<str>, block: Block) {
+        self.filename = Arc::clone(filename);
+        self.block = block;
+        self.walk = None;
+    }
+
+    /// Whether all of the block was decoded. A batch may still be there to be flushed.
+    pub fn is_done(&self) -> bool {
+        self.block.len == 0
+    }
+
+    /// Adds a row that says what is wrong with a file as a whole, or fails, or does nothing, as the scan was told.
+    ///
+    /// # Errors
+    /// [`DecodeError::Damaged`] if the scan fails on errors.
+    pub fn report_file(&mut self, filename: &Arc<str>, text: &str) -> Result<(), DecodeError> {
+        self.filename = Arc::clone(filename);
+        self.report(format!("{filename}: {text}"), None, None, None)
+    }
+
+    /// Decodes until the batch is full or the block is done, and returns how many of the bytes were consumed. `bytes` is what is left of
+    /// the block, all of it.
+    ///
+    /// # Errors
+    /// [`DecodeError::Damaged`] if the scan fails on errors, at the first.
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+        let mut arenas = std::mem::take(&mut self.arenas);
+        let result = self.decode_block(bytes, &mut arenas);
+        self.arenas = arenas;
+        result
+    }
+
+    /// The batch, or `None` where it has no rows.
+    ///
+    /// # Errors
+    /// [`DecodeError::Arrow`] if it cannot be made.
+    pub fn flush(&mut self) -> Result<Option<RecordBatch>, DecodeError> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows == 0 {
+            return Ok(None);
+        }
+        let columns = self
+            .builders
+            .iter_mut()
+            .map(|builder| builder.finish(rows, &self.filename));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(Some(RecordBatch::try_new_with_options(
+            self.scan.schema(),
+            columns,
+            &options,
+        )?))
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= BATCH_ROWS || self.builders.iter().map(ColumnBuilder::bytes).sum::<usize>() >= BATCH_TEXT
+    }
+
+    fn decode_block(&mut self, bytes: &[u8], arenas: &mut Arenas) -> Result<usize, DecodeError> {
+        let mut consumed = 0;
+        while !self.is_done() && !self.is_full() {
+            let left = bytes.get(consumed..).unwrap_or_default();
+            let len = (self.block.len as usize).min(CHUNK_SIZE).min(left.len());
+            if len == 0 {
+                // The file has become shorter since it was opened.
+                self.block.len = 0;
+                break;
+            }
+            arenas.chunk.reset();
+            if !self.chunk(&left[..len], arenas)? {
+                break;
+            }
+            consumed += len;
+            self.walk = None;
+            self.block.first_chunk += 1;
+            self.block.offset += len as u64;
+            self.block.len -= len as u64;
+        }
+        Ok(consumed)
+    }
+
+    /// Decodes a chunk from where it was left. Returns whether it is done.
+    fn chunk(&mut self, chunk: &[u8], arenas: &mut Arenas) -> Result<bool, DecodeError> {
+        let mut walk = match self.walk.take() {
+            Some(walk) => walk,
+            None if is_unused(chunk) => return Ok(true),
+            None => {
+                self.templates.clear();
+                self.open_chunk(chunk)
+            }
+        };
+        let names = Names::new(chunk, &arenas.chunk);
+        while let Some(item) = walk.records.next(chunk) {
+            match item {
+                Ok(record) => self.record(chunk, &names, &arenas.record, &record)?,
+                Err(error) => self.report_damage(&error, Record::header(chunk, error.offset as usize).ok())?,
+            }
+            arenas.record.reset();
+            if self.is_full() {
+                self.walk = Some(walk);
+                return Ok(false);
+            }
+        }
+        for error in walk.damage {
+            self.report_damage(&error, None)?;
+        }
+        Ok(true)
+    }
+
+    fn open_chunk(&self, chunk: &[u8]) -> ChunkWalk {
+        let (records, damage) = RecordWalk::new(chunk);
+        let mut damage = Vec::from_iter(damage);
+        if self.scan.options.verify && damage.is_empty() {
+            damage.extend(ChunkHeader::read(chunk).and_then(|header| header.verify(chunk)).err());
+        }
+        ChunkWalk { records, damage }
+    }
+
+    fn record<'r, 'c: 'r>(
+        &mut self,
+        chunk: &'r [u8],
+        names: &'r Names<'c>,
+        arena: &'r Bump,
+        record: &Record,
+    ) -> Result<(), DecodeError> {
+        let scan = Arc::clone(&self.scan);
+        if !scan.reads_binxml {
+            return self.push_frame(record);
+        }
+        let reader = RecordReader::new(&scan, chunk, names, arena);
+        let parts = reader.read(&mut self.templates, record.binxml());
+        let error = match parts.error {
+            Some(error) if scan.checks => {
+                // A text that is too long has no place of its own.
+                let offset = if error.offset == 0 { record.offset } else { error.offset };
+                let text = self.describe(&Error { offset, ..error });
+                match scan.options.on_error {
+                    OnError::Report => Some(text),
+                    OnError::Skip => return Ok(()),
+                    OnError::Fail => return Err(DecodeError::Damaged(text)),
+                }
+            }
+            _ => None,
+        };
+        self.push_row(&reader, &parts, record, error.as_deref())
+    }
+
+    fn push_row<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        parts: &RecordParts<'r>,
+        record: &Record,
+        error: Option<&str>,
+    ) -> Result<(), DecodeError> {
+        let Decoder {
+            builders,
+            templates,
+            scratch,
+            block,
+            ..
+        } = self;
+        for builder in builders {
+            match builder {
+                ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
+                ColumnBuilder::Field(place, builder) => {
+                    let found = parts.field(templates, *place);
+                    match builder {
+                        FieldBuilder::Time(builder) if parts.is_empty() && parts.error.is_some() => {
+                            builder.append_option(written(record));
+                        }
+                        _ => builder.push(found.as_ref())?,
+                    }
+                }
+                ColumnBuilder::EventData(builder) => match parts.event_data(templates) {
+                    Some((entries, values)) => {
+                        let limit = builder.bytes() + MAX_TEXT;
+                        for entry in entries {
+                            if builder.bytes() > limit {
+                                break;
+                            }
+                            if let Some(found) = entry.source.find(values) {
+                                builder.push_entry(&entry.key, |out| found.push_entry(out));
+                            }
+                        }
+                        builder.end_map();
+                    }
+                    None => builder.push_null(),
+                },
+                ColumnBuilder::UserData(builder) => {
+                    scratch.clear();
+                    let there = reader.push_user_data(parts, templates, scratch);
+                    builder.append_option(
+                        there
+                            .then_some(&*scratch)
+                            .and_then(|json| std::str::from_utf8(json).ok()),
+                    );
+                }
+                ColumnBuilder::Error(builder) => match error {
+                    Some(text) => builder.push(|out| out.extend_from_slice(text.as_bytes())),
+                    None => builder.push_null(),
+                },
+                ColumnBuilder::FileName => {}
+                ColumnBuilder::ChunkIndex(builder) => builder.append_option(u32::try_from(block.first_chunk).ok()),
+                ColumnBuilder::RecordOffset(builder) => builder.append_value(block.offset + u64::from(record.offset)),
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// A row of what the frame of a record tells.
+    fn push_frame(&mut self, record: &Record) -> Result<(), DecodeError> {
+        let offset = self.block.offset + u64::from(record.offset);
+        let chunk = u32::try_from(self.block.first_chunk).ok();
+        self.push_bare(Some(record), chunk, Some(offset), None)
+    }
+
+    fn push_bare(
+        &mut self,
+        record: Option<&Record>,
+        chunk: Option<u32>,
+        offset: Option<u64>,
+        error: Option<&str>,
+    ) -> Result<(), DecodeError> {
+        for builder in &mut self.builders {
+            match builder {
+                ColumnBuilder::RecordId(builder) => builder.append_option(record.map(|record| record.id)),
+                ColumnBuilder::Field(_, FieldBuilder::Time(builder)) => builder.append_option(record.and_then(written)),
+                ColumnBuilder::Field(_, builder) => builder.push(None)?,
+                ColumnBuilder::EventData(builder) => builder.push_null(),
+                ColumnBuilder::UserData(builder) => builder.append_null(),
+                ColumnBuilder::Error(builder) => match error {
+                    Some(text) => builder.push(|out| out.extend_from_slice(text.as_bytes())),
+                    None => builder.push_null(),
+                },
+                ColumnBuilder::FileName => {}
+                ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
+                ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// An error as a sentence that names file, chunk, and offset in the file.
+    fn describe(&self, error: &Error) -> String {
+        let (chunk, offset) = (self.block.first_chunk, self.block.offset + u64::from(error.offset));
+        format!("{}: chunk {chunk}, offset {offset:#x}: {error}", self.filename)
+    }
+
+    /// Reports damage to a chunk, or to the frame of a record in it, with what its header gives.
+    fn report_damage(&mut self, error: &Error, record: Option<Record>) -> Result<(), DecodeError> {
+        let text = self.describe(error);
+        let chunk = u32::try_from(self.block.first_chunk).ok();
+        let offset = self.block.offset + u64::from(error.offset);
+        self.report(text, record, chunk, Some(offset))
+    }
+
+    fn report(
+        &mut self,
+        text: String,
+        record: Option<Record>,
+        chunk: Option<u32>,
+        offset: Option<u64>,
+    ) -> Result<(), DecodeError> {
+        match self.scan.options.on_error {
+            OnError::Report => self.push_bare(record.as_ref(), chunk, offset, Some(&text)),
+            OnError::Skip => Ok(()),
+            OnError::Fail => Err(DecodeError::Damaged(text)),
+        }
+    }
+}
+
+/// When a record was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its BinXML cannot be read.
+fn written(record: &Record) -> Option<i64> {
+    filetime_to_unix_nanos(record.written)
+}

@@ -1,0 +1,173 @@
+//! The names of `event_data`: few, and the same in every record of a template, so batches hold them as a dictionary.
+
+use std::sync::{Arc, RwLock};
+
+use arrow_array::{Array, StringArray};
+use hashbrown::HashMap;
+
+/// Most names that a scan keeps. Real logs have some thousands; more come from crafted files, and are then held by the batch that has them.
+const MAX_KEYS: usize = 1 << 16;
+
+/// Most bytes of names that a scan keeps.
+const MAX_BYTES: usize = 1 << 20;
+
+/// A name of an entry in `event_data`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// One of the scan's names, by number.
+    Shared(i32),
+    /// Any other.
+    Own(Box<str>),
+}
+
+/// The names that the plans of a scan use.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    known: RwLock<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    numbers: HashMap<Arc<str>, i32>,
+    names: Vec<Arc<str>>,
+    bytes: usize,
+}
+
+impl Keys {
+    /// The key for a name, a new one if need be.
+    pub(crate) fn key(&self, name: &str) -> Key {
+        let find = |known: &Known| known.numbers.get(name).copied();
+        if let Some(number) = self.known.read().ok().as_deref().and_then(find) {
+            return Key::Shared(number);
+        }
+        let Ok(mut known) = self.known.write() else {
+            return Key::Own(name.into());
+        };
+        if let Some(number) = find(&known) {
+            return Key::Shared(number);
+        }
+        if known.names.len() >= MAX_KEYS || known.bytes + name.len() > MAX_BYTES {
+            return Key::Own(name.into());
+        }
+        let number = known.names.len() as i32;
+        let name: Arc<str> = name.into();
+        known.bytes += name.len();
+        known.names.push(Arc::clone(&name));
+        known.numbers.insert(name, number);
+        Key::Shared(number)
+    }
+}
+
+/// The dictionary of a batch: the scan's names as far as the decoder has seen them, then the batch's own.
+#[derive(Debug)]
+pub(crate) struct Dictionary {
+    keys: Arc<Keys>,
+    shared: Arc<StringArray>,
+    own: HashMap<Box<str>, i32>,
+    own_names: Vec<Box<str>>,
+    /// Keys of the batch: numbers of shared names, or of own ones as `-1 - number`.
+    entries: Vec<i32>,
+    highest: i32,
+}
+
+impl Dictionary {
+    pub(crate) fn new(keys: Arc<Keys>) -> Self {
+        Dictionary {
+            keys,
+            shared: Arc::new(StringArray::new_null(0)),
+            own: HashMap::new(),
+            own_names: Vec::new(),
+            entries: Vec::new(),
+            highest: -1,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, key: &Key) {
+        let number = match key {
+            Key::Shared(number) => {
+                self.highest = self.highest.max(*number);
+                *number
+            }
+            Key::Own(name) => self.own(name),
+        };
+        self.entries.push(number);
+    }
+
+    fn own(&mut self, name: &str) -> i32 {
+        if let Some(&number) = self.own.get(name) {
+            return number;
+        }
+        let number = -1 - self.own_names.len() as i32;
+        self.own.insert(name.into(), number);
+        self.own_names.push(name.into());
+        number
+    }
+
+    /// Entries pushed since the last batch.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Ends the batch: its entries as numbers, and the names that they number.
+    pub(crate) fn finish(&mut self) -> (Vec<i32>, Arc<StringArray>) {
+        let mut entries = std::mem::take(&mut self.entries);
+        if usize::try_from(self.highest).is_ok_and(|highest| highest >= self.shared.len())
+            && let Ok(known) = self.keys.known.read()
+        {
+            self.shared = Arc::new(StringArray::from_iter_values(known.names.iter()));
+        }
+        self.highest = -1;
+        if self.own_names.is_empty() {
+            return (entries, Arc::clone(&self.shared));
+        }
+        let shared = self.shared.len() as i32;
+        for entry in &mut entries {
+            if *entry < 0 {
+                *entry = shared + (-1 - *entry);
+            }
+        }
+        let names = self
+            .shared
+            .iter()
+            .flatten()
+            .chain(self.own_names.iter().map(|name| &**name));
+        let names = Arc::new(StringArray::from_iter_values(names));
+        self.own.clear();
+        self.own_names.clear();
+        (entries, names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_number_from_batch_to_batch() {
+        let keys = Arc::new(Keys::default());
+        let mut dictionary = Dictionary::new(Arc::clone(&keys));
+        for batch in [&["a", "b"][..], &["b", "c", "own"], &["a"]] {
+            for &name in batch {
+                let key = if name == "own" {
+                    Key::Own(name.into())
+                } else {
+                    keys.key(name)
+                };
+                dictionary.push(&key);
+            }
+            let (entries, names) = dictionary.finish();
+            let read: Vec<_> = entries.iter().map(|&entry| names.value(entry as usize)).collect();
+            assert_eq!(read, batch);
+        }
+    }
+
+    #[test]
+    fn names_past_the_limit_are_the_batchs_own() {
+        let keys = Keys::default();
+        let long = "x".repeat(MAX_BYTES / 2);
+        assert_eq!(keys.key(&long), Key::Shared(0));
+        assert_eq!(keys.key(&format!("{long}y")), Key::Own(format!("{long}y").into()));
+        assert_eq!(keys.key("short"), Key::Shared(1));
+    }
+}

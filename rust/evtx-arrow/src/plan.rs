@@ -1,0 +1,601 @@
+//! Column plans: what a tree gives to each column that a query asks for.
+//!
+//! The plan of a template says, for each column, *constant*, *hole*, *pieces of both*, or *absent*; a record's values then fill it. A record that
+//! no plan of a template covers is read into a tree of its own, whose holes are filled, and the plan of that tree has constants only. So there is
+//! one set of rules, and one place that appends.
+
+use evtx_format::instance::Values;
+use evtx_format::json;
+use evtx_format::text::Form;
+use evtx_format::tree::{Element, Node, push_nodes};
+use evtx_format::value::{Scalar, Value};
+use hashbrown::HashSet;
+
+use crate::convert;
+use crate::keys::{Key, Keys};
+use crate::schema::Place;
+
+/// What the plans of a scan are made for.
+#[derive(Debug, Default)]
+pub(crate) struct Target {
+    /// The places that columns read.
+    pub(crate) places: Vec<Place>,
+    /// Whether `event_data` is read.
+    pub(crate) event_data: bool,
+    /// Whether `user_data` is read.
+    pub(crate) user_data: bool,
+}
+
+/// What a tree's root is to the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Root {
+    /// The `Event` element.
+    Event,
+    /// A child of it.
+    Child,
+}
+
+/// What a tree gives to each column.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// By place, in the order of [`Target::places`].
+    pub(crate) fields: Box<[Option<Source>]>,
+    /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
+    pub(crate) event_data: Option<Box<[Entry]>>,
+    /// Whether the tree has a `UserData` element and it is asked for.
+    pub(crate) user_data: bool,
+    /// Whether the tree has a `System` element.
+    pub(crate) system: bool,
+    /// The holes that stand for children of `Event`, in order.
+    pub(crate) children: Box<[u16]>,
+    /// What the columns need of each hole's value.
+    needs: Box<[Need]>,
+}
+
+/// An entry of `event_data`.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) source: Source,
+}
+
+/// Where a text comes from.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// The hole whose NULL leaves the element out.
+    guard: Option<u16>,
+    /// An attribute is not there where its value is empty.
+    attribute: bool,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Constant(Constant),
+    Hole(u16),
+    Pieces(Box<[Piece]>),
+}
+
+/// A piece of text.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Text(Box<str>),
+    Hole(u16),
+}
+
+/// A text that is the same for every record, and what it is read as.
+#[derive(Debug)]
+pub(crate) struct Constant {
+    pub(crate) text: Box<str>,
+    pub(crate) number: Option<u64>,
+    pub(crate) nanos: Option<i64>,
+    pub(crate) uuid: Option<[u8; 16]>,
+}
+
+/// What was found for a record.
+pub(crate) enum Found<'p, 'r> {
+    Constant(&'p Constant),
+    Value(Value<'r>),
+    Pieces(&'p [Piece], Values<'r>),
+}
+
+/// What a plan can take of a hole, so that the columns stay what the tree says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    /// Anything: no column looks at it.
+    Nothing,
+    /// The hole is a child of `Event`: anything, as a stream of its own.
+    Child,
+    /// A single value or an array: the only content of a leaf of `EventData`.
+    Leaf,
+    /// A single value.
+    Single,
+}
+
+/// Why a template has no plan: what its columns are depends on a record's values in a way that no plan tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Irregular;
+
+impl Plan {
+    /// The plan of a tree.
+    pub(crate) fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Result<Self, Irregular> {
+        let mut planner = Planner {
+            target,
+            keys,
+            plan: Plan {
+                fields: target.places.iter().map(|_| None).collect(),
+                ..Plan::default()
+            },
+            needs: Vec::new(),
+        };
+        match root {
+            Root::Event => planner.event(tree)?,
+            Root::Child => planner.child_of_event(tree, None)?,
+        }
+        planner.plan.needs = planner.needs.into();
+        Ok(planner.plan)
+    }
+
+    /// Whether the plan tells what the tree of these values has.
+    #[inline]
+    pub(crate) fn covers(&self, values: Values<'_>) -> bool {
+        self.needs.iter().zip(values.slots()).all(|(need, slot)| {
+            let odd = slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
+            !odd || *need < Need::Leaf || self.takes(*need, values.value(slot))
+        })
+    }
+
+    #[cold]
+    fn takes(&self, need: Need, value: Value<'_>) -> bool {
+        if value.value_type.array {
+            need == Need::Leaf || !value.repeats()
+        } else {
+            value.is_null()
+        }
+    }
+
+    /// Whether a hole stands for a child of `Event`.
+    pub(crate) fn is_child(&self, hole: usize) -> bool {
+        self.needs.get(hole) == Some(&Need::Child)
+    }
+}
+
+impl Source {
+    fn constant(text: Vec<u8>, value: Option<Value<'_>>) -> Self {
+        let text = String::from_utf8(text).unwrap_or_default();
+        let constant = Constant {
+            number: value.map_or_else(|| convert::number_from_text(&text), convert::number),
+            nanos: value.map_or_else(|| convert::nanos_from_text(&text), convert::nanos),
+            uuid: value.map_or_else(|| convert::uuid_from_text(&text), convert::uuid),
+            text: text.into(),
+        };
+        Source {
+            guard: None,
+            attribute: false,
+            content: Content::Constant(constant),
+        }
+    }
+
+    /// What a record's values give; `None` where the element or attribute is not there.
+    #[inline]
+    pub(crate) fn find<'p, 'r>(&'p self, values: Values<'r>) -> Option<Found<'p, 'r>> {
+        if let Some(guard) = self.guard
+            && values.get(guard).is_some_and(Value::is_null)
+        {
+            return None;
+        }
+        match &self.content {
+            Content::Constant(constant) => Some(Found::Constant(constant)),
+            Content::Hole(hole) => {
+                let value = values.get(*hole).unwrap_or(Value::null());
+                (!self.attribute || !value.is_empty()).then_some(Found::Value(value))
+            }
+            Content::Pieces(pieces) => {
+                let there = !self.attribute
+                    || pieces.iter().any(|piece| match piece {
+                        Piece::Text(_) => true,
+                        Piece::Hole(hole) => values.get(*hole).is_some_and(|value| !value.is_empty()),
+                    });
+                there.then_some(Found::Pieces(pieces, values))
+            }
+        }
+    }
+}
+
+impl Found<'_, '_> {
+    /// Appends the text.
+    #[inline]
+    pub(crate) fn push_text(&self, out: &mut Vec<u8>) {
+        match self {
+            Found::Constant(constant) => out.extend_from_slice(constant.text.as_bytes()),
+            Found::Value(value) => value.push_text(out, Form::Plain),
+            Found::Pieces(pieces, values) => {
+                for piece in *pieces {
+                    match piece {
+                        Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                        Piece::Hole(hole) => {
+                            if let Some(value) = values.get(*hole) {
+                                value.push_text(out, Form::Plain);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Appends the text of an entry of `event_data`: an array that repeats its element is the JSON array of its items.
+    #[inline]
+    pub(crate) fn push_entry(&self, out: &mut Vec<u8>) {
+        match self {
+            Found::Value(value) if value.value_type.array && value.repeats() => json::push_array(out, value.items()),
+            _ => self.push_text(out),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = Vec::new();
+        self.push_text(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    #[inline]
+    pub(crate) fn number(&self) -> Option<u64> {
+        match self {
+            Found::Constant(constant) => constant.number,
+            Found::Value(value) => convert::number(*value),
+            Found::Pieces(..) => convert::number_from_text(&self.text()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn nanos(&self) -> Option<i64> {
+        match self {
+            Found::Constant(constant) => constant.nanos,
+            Found::Value(value) => convert::nanos(*value),
+            Found::Pieces(..) => convert::nanos_from_text(&self.text()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
+        match self {
+            Found::Constant(constant) => constant.uuid,
+            Found::Value(value) => convert::uuid(*value),
+            Found::Pieces(..) => convert::uuid_from_text(&self.text()),
+        }
+    }
+}
+
+/// A plan in the making.
+struct Planner<'t> {
+    target: &'t Target,
+    keys: &'t Keys,
+    plan: Plan,
+    needs: Vec<Need>,
+}
+
+type Guard = Option<u16>;
+
+impl Planner<'_> {
+    fn event(&mut self, event: &Element<'_>) -> Result<(), Irregular> {
+        for node in event.content {
+            if let Node::Hole(hole) = node {
+                self.plan.children = self.plan.children.iter().copied().chain([hole.index]).collect();
+                self.need(hole.index, Need::Child);
+            }
+            for child in node.elements() {
+                self.child_of_event(child, None)?;
+            }
+        }
+        // Columns look at the tree first and then at the streams of its holes, which is the order of the text only if the holes come last.
+        let last = event.content.iter().rposition(|node| node.elements().next().is_some());
+        let hole = event.content.iter().position(|node| matches!(node, Node::Hole(_)));
+        match (hole, last) {
+            (Some(hole), Some(last)) if hole < last => Err(Irregular),
+            _ => Ok(()),
+        }
+    }
+
+    fn child_of_event(&mut self, element: &Element<'_>, guard: Guard) -> Result<(), Irregular> {
+        let guard = deeper(guard, element)?;
+        self.plan.system |= element.name == "System";
+        for (i, place) in self.target.places.iter().enumerate() {
+            if place.elements[0] == element.name && self.plan.fields[i].is_none() {
+                self.plan.fields[i] = self.field(element, &place.elements[1..], place.attribute, guard)?;
+            }
+        }
+        if self.target.event_data && element.name == "EventData" {
+            if self.plan.event_data.is_some() {
+                return Ok(());
+            }
+            if guard.is_some() {
+                return Err(Irregular);
+            }
+            self.plan.event_data = Some(self.event_data(element)?);
+        }
+        if self.target.user_data && element.name == "UserData" {
+            if guard.is_some() {
+                return Err(Irregular);
+            }
+            self.plan.user_data = true;
+        }
+        Ok(())
+    }
+
+    /// The first match of a path below an element, as XPath gives it.
+    fn field(
+        &mut self,
+        element: &Element<'_>,
+        path: &[&str],
+        attribute: Option<&str>,
+        guard: Guard,
+    ) -> Result<Option<Source>, Irregular> {
+        // An array in any of these would repeat what the path goes through.
+        self.need_attributes(element, Need::Single);
+        if let Some((name, path)) = path.split_first() {
+            self.need_content(element.content, Need::Single);
+            let mut found: Option<Source> = None;
+            for child in element.elements().filter(|child| child.name == *name) {
+                let guard = deeper(guard, child)?;
+                match (&found, self.field(child, path, attribute, guard)?) {
+                    (None, first) => found = first,
+                    // The second counts where a record leaves the first out.
+                    (Some(first), Some(_)) if first.guard.is_some() || first.attribute => return Err(Irregular),
+                    _ => {}
+                }
+            }
+            return Ok(found);
+        }
+        let Some(name) = attribute else {
+            return self.text(element, guard).map(Some);
+        };
+        let Some(content) = element.attribute(name) else {
+            return Ok(None);
+        };
+        let mut source = self.source(content);
+        source.guard = guard;
+        // One with literal text is always there.
+        source.attribute = !content
+            .iter()
+            .any(|node| !matches!(node, Node::Hole(_)) && node.is_text());
+        if source.attribute && matches!(&source.content, Content::Constant(_)) {
+            return Ok(None);
+        }
+        Ok(Some(source))
+    }
+
+    /// The text of an element.
+    fn text(&mut self, element: &Element<'_>, guard: Guard) -> Result<Source, Irregular> {
+        let mut source = if element.elements().next().is_some() {
+            if has_holes(element) {
+                return Err(Irregular);
+            }
+            let mut text = Vec::new();
+            element.push_text(&mut text, Form::Plain);
+            Source::constant(text, None)
+        } else {
+            self.need_content(element.content, Need::Single);
+            self.source(element.content)
+        };
+        source.guard = guard;
+        Ok(source)
+    }
+
+    /// The text of pieces of content without elements.
+    fn source(&mut self, content: &[Node<'_>]) -> Source {
+        let content = match content {
+            [Node::Hole(hole)] => Content::Hole(hole.index),
+            [Node::Value(value)] => {
+                let mut text = Vec::new();
+                value.push_text(&mut text, Form::Plain);
+                return Source::constant(text, Some(*value));
+            }
+            _ if content.iter().any(|node| matches!(node, Node::Hole(_))) => {
+                let mut pieces = Vec::new();
+                for run in content.chunk_by(|a, b| !matches!(a, Node::Hole(_)) && !matches!(b, Node::Hole(_))) {
+                    if let [Node::Hole(hole)] = run {
+                        pieces.push(Piece::Hole(hole.index));
+                        continue;
+                    }
+                    let text = plain(run);
+                    if !text.is_empty() {
+                        pieces.push(Piece::Text(text.into()));
+                    }
+                }
+                Content::Pieces(pieces.into())
+            }
+            _ => return Source::constant(plain(content).into_bytes(), None),
+        };
+        Source {
+            guard: None,
+            attribute: false,
+            content,
+        }
+    }
+
+    fn event_data(&mut self, element: &Element<'_>) -> Result<Box<[Entry]>, Irregular> {
+        let mut leaves = Vec::new();
+        self.need_attributes(element, Need::Single);
+        if element.elements().next().is_some() {
+            self.leaves(element, None, &mut leaves)?;
+        } else if element.content.iter().any(|node| matches!(node, Node::Hole(_))) {
+            // Only a record tells whether it is text or elements that stand there.
+            return Err(Irregular);
+        } else if element.content.iter().any(Node::is_text) {
+            leaves.push((element.name.to_owned(), self.source(element.content)));
+        }
+        let mut names = Names::default();
+        let guarded = leaves.iter().any(|(_, source)| source.guard.is_some());
+        let entries = leaves.into_iter().map(|(name, source)| {
+            let (key, depends) = names.key(name);
+            // An entry that is left out would change the names of those after it.
+            if depends && guarded {
+                Err(Irregular)
+            } else {
+                Ok(Entry {
+                    key: self.keys.key(&key),
+                    source,
+                })
+            }
+        });
+        entries.collect()
+    }
+
+    /// The leaves below an element, with the names they carry; an empty one for `Data` without a name.
+    fn leaves(
+        &mut self,
+        element: &Element<'_>,
+        guard: Guard,
+        leaves: &mut Vec<(String, Source)>,
+    ) -> Result<(), Irregular> {
+        self.need_content(element.content, Need::Single);
+        for node in element.content {
+            if let Node::Repeated(copies) = node
+                && let Some(leaf) = array_leaf(copies)
+            {
+                leaves.push(leaf);
+                continue;
+            }
+            for child in node.elements() {
+                let guard = deeper(guard, child)?;
+                self.need_attributes(child, Need::Single);
+                if child.elements().next().is_some() {
+                    self.leaves(child, guard, leaves)?;
+                    continue;
+                }
+                let name = leaf_name(child)?;
+                let mut source = match child.content {
+                    [Node::Hole(hole)] => {
+                        self.need(hole.index, Need::Leaf);
+                        self.source(child.content)
+                    }
+                    _ => self.text(child, guard)?,
+                };
+                source.guard = guard;
+                leaves.push((name, source));
+            }
+        }
+        Ok(())
+    }
+
+    fn need(&mut self, hole: u16, need: Need) {
+        let hole = usize::from(hole);
+        if self.needs.len() <= hole {
+            self.needs.resize(hole + 1, Need::Nothing);
+        }
+        self.needs[hole] = self.needs[hole].max(need);
+    }
+
+    fn need_content(&mut self, content: &[Node<'_>], need: Need) {
+        for node in content {
+            if let Node::Hole(hole) = node {
+                self.need(hole.index, need);
+            }
+        }
+    }
+
+    fn need_attributes(&mut self, element: &Element<'_>, need: Need) {
+        for attribute in element.attributes {
+            self.need_content(attribute.content, need);
+        }
+    }
+}
+
+/// The guard of an element in one that has `guard`. Two are more than a plan keeps.
+fn deeper(guard: Guard, element: &Element<'_>) -> Result<Guard, Irregular> {
+    match (guard, element.dependency) {
+        (guard, None) => Ok(guard),
+        (None, dependency) => Ok(dependency),
+        (Some(outer), Some(own)) if outer == own => Ok(guard),
+        _ => Err(Irregular),
+    }
+}
+
+fn plain(content: &[Node<'_>]) -> String {
+    let mut text = Vec::new();
+    push_nodes(&mut text, content, Form::Plain);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+fn has_holes(element: &Element<'_>) -> bool {
+    let hole = |node: &Node<'_>| matches!(node, Node::Hole(_));
+    element.content.iter().any(hole)
+        || element
+            .attributes
+            .iter()
+            .any(|attribute| attribute.content.iter().any(hole))
+        || element
+            .elements()
+            .any(|child| child.dependency.is_some() || has_holes(child))
+}
+
+/// The name that a leaf carries: its `Name`, or that of its element; empty for `Data` without one.
+fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
+    match leaf.attribute("Name") {
+        Some(content) if content.iter().any(|node| matches!(node, Node::Hole(_))) => Err(Irregular),
+        Some(content) if content.iter().any(Node::is_text) => Ok(plain(content)),
+        _ if leaf.name == "Data" => Ok(String::new()),
+        _ => Ok(leaf.name.to_owned()),
+    }
+}
+
+/// The one entry that the copies of a leaf make: the JSON array of their values. `None` where they are no leaves, or differ in name.
+fn array_leaf(copies: &[Element<'_>]) -> Option<(String, Source)> {
+    let name = leaf_name(copies.first()?).ok()?;
+    let alike = |copy: &Element<'_>| copy.elements().next().is_none() && leaf_name(copy).as_ref() == Ok(&name);
+    if !copies.iter().all(alike) {
+        return None;
+    }
+    let mut text = vec![b'['];
+    for (i, copy) in copies.iter().enumerate() {
+        if i > 0 {
+            text.push(b',');
+        }
+        json::push_text_value(&mut text, copy.content);
+    }
+    text.push(b']');
+    Some((name, Source::constant(text, None)))
+}
+
+/// Gives the entries of a map their names: `param1`, `param2`, … to those without, `_1`, `_2`, … to names that come back.
+#[derive(Default)]
+struct Names {
+    unnamed: usize,
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// The key for a name, and whether it depends on the entries before.
+    fn key(&mut self, name: String) -> (String, bool) {
+        let unnamed = name.is_empty();
+        let name = if unnamed {
+            self.unnamed += 1;
+            format!("param{}", self.unnamed)
+        } else {
+            name
+        };
+        let mut key = name.clone();
+        let mut number = 0;
+        while !self.taken.insert(key.clone()) {
+            number += 1;
+            key = format!("{name}_{number}");
+        }
+        (key, unnamed || number > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_come_back_are_numbered() {
+        let mut names = Names::default();
+        let keys: Vec<_> = ["a", "", "a", "b", "a", "", "a_1", "param2"]
+            .into_iter()
+            .map(|name| names.key(name.to_owned()).0)
+            .collect();
+        assert_eq!(keys, ["a", "param1", "a_1", "b", "a_2", "param2", "a_1_1", "param2_1"]);
+    }
+}

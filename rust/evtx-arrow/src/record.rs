@@ -1,0 +1,303 @@
+//! A record as the parts that its columns are read from.
+//!
+//! A part is a template instance with its plan, or a tree with a plan of its own: for elements that a record spells out, and for instances that no plan of
+//! their template covers. The first part is the event; the others are the streams that its holes hold (usually one: `EventData`).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+use evtx_format::instance::{Definition, Instance, Values};
+use evtx_format::names::Names;
+use evtx_format::tree::{Element, Part as StreamPart, Reader};
+use evtx_format::value::Scalar;
+use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result, json};
+use hashbrown::HashMap;
+
+use crate::cache::Compiled;
+use crate::plan::{Entry, Found, Plan, Root};
+use crate::scan::Scan;
+
+/// The templates that a chunk has used so far, by where their definitions stand.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkTemplates {
+    index: HashMap<(u32, Root), usize>,
+    compiled: Vec<Result<Arc<Compiled>>>,
+}
+
+impl ChunkTemplates {
+    /// Forgets them, for the next chunk.
+    pub(crate) fn clear(&mut self) {
+        self.index.clear();
+        self.compiled.clear();
+    }
+}
+
+/// The parts of a record.
+pub(crate) struct RecordParts<'r> {
+    parts: BumpVec<'r, Part<'r>>,
+    own_plans: Vec<Plan>,
+    /// What is damaged. Parts that come before it are there.
+    pub(crate) error: Option<Error>,
+}
+
+struct Part<'r> {
+    plan: PlanAt,
+    values: Values<'r>,
+    content: PartContent<'r>,
+}
+
+/// Where a part's plan is.
+#[derive(Clone, Copy)]
+enum PlanAt {
+    /// With the chunk's templates.
+    Template(usize),
+    /// With the record.
+    Own(usize),
+}
+
+#[derive(Clone, Copy)]
+enum PartContent<'r> {
+    Instance(Instance<'r>, Root),
+    Tree(&'r Element<'r>, Root),
+}
+
+/// Reads the records of a chunk.
+pub(crate) struct RecordReader<'r, 'c> {
+    scan: &'r Scan,
+    chunk: &'r [u8],
+    names: &'r Names<'c>,
+    arena: &'r Bump,
+    reader: Reader<'r, 'c>,
+}
+
+impl<'r, 'c: 'r> RecordReader<'r, 'c> {
+    /// A reader for one record, whose parts live in `arena`.
+    pub(crate) fn new(scan: &'r Scan, chunk: &'r [u8], names: &'r Names<'c>, arena: &'r Bump) -> Self {
+        RecordReader {
+            scan,
+            chunk,
+            names,
+            arena,
+            reader: Reader::new(chunk, names, arena),
+        }
+    }
+
+    /// The parts of the record whose BinXML is at a range of the chunk.
+    pub(crate) fn read(&self, templates: &mut ChunkTemplates, binxml: Range<usize>) -> RecordParts<'r> {
+        let mut record = RecordParts {
+            parts: BumpVec::new_in(self.arena),
+            own_plans: Vec::new(),
+            error: None,
+        };
+        if let Err(error) = self.stream(templates, &mut record, binxml, Root::Event, 0) {
+            record.error = Some(error);
+        } else if self.scan.checks && record.text_exceeds(templates) {
+            record.error = Some(Error::new(0, ErrorKind::Text));
+        }
+        record
+    }
+
+    fn stream(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut RecordParts<'r>,
+        stream: Range<usize>,
+        root: Root,
+        depth: usize,
+    ) -> Result<()> {
+        if depth > MAX_NESTING {
+            return Err(Error::new(stream.start, ErrorKind::Nesting));
+        }
+        let mut parts = self.reader.parts(stream);
+        while let Some(part) = self.reader.next_part(&mut parts) {
+            match part? {
+                StreamPart::Instance(instance) => self.instance(templates, record, instance, root, depth)?,
+                StreamPart::Element(element) => self.tree(record, element, root),
+            }
+            // A record is one event.
+            if root == Root::Event {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn instance(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut RecordParts<'r>,
+        instance: Instance<'r>,
+        root: Root,
+        depth: usize,
+    ) -> Result<()> {
+        let at = self.template(templates, instance.definition, root);
+        let compiled = match &templates.compiled[at] {
+            Ok(compiled) => Arc::clone(compiled),
+            Err(error) => return Err(*error),
+        };
+        let values = instance.values;
+        let plan = match &*compiled {
+            Ok(plan) if plan.covers(values) => plan,
+            _ => {
+                let tree = self.reader.instance(&instance)?;
+                self.tree(record, tree, root);
+                return Ok(());
+            }
+        };
+        record.parts.push(Part {
+            plan: PlanAt::Template(at),
+            values,
+            content: PartContent::Instance(instance, root),
+        });
+        if self.scan.checks {
+            values.check()?;
+            let streams = values.slots().iter().enumerate();
+            for (_, slot) in
+                streams.filter(|(hole, slot)| slot.value_type.scalar == Scalar::BinXml && !plan.is_child(*hole))
+            {
+                let start = slot.offset as usize;
+                if slot.size > 0 {
+                    self.reader.fragment(start..start + usize::from(slot.size))?;
+                }
+            }
+        }
+        if !self.scan.reads_children && plan.system {
+            return Ok(());
+        }
+        for &hole in &plan.children {
+            let Some(slot) = values.slots().get(usize::from(hole)) else {
+                continue;
+            };
+            if slot.value_type.scalar == Scalar::BinXml && slot.size > 0 {
+                let start = slot.offset as usize;
+                self.stream(
+                    templates,
+                    record,
+                    start..start + usize::from(slot.size),
+                    Root::Child,
+                    depth + 1,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tree(&self, record: &mut RecordParts<'r>, tree: &'r Element<'r>, root: Root) {
+        // A tree without holes is always regular.
+        let plan = Plan::new(&self.scan.target, &self.scan.keys, tree, root).unwrap_or_default();
+        record.parts.push(Part {
+            plan: PlanAt::Own(record.own_plans.len()),
+            values: Values::none(),
+            content: PartContent::Tree(tree, root),
+        });
+        record.own_plans.push(plan);
+    }
+
+    /// The place among the chunk's templates of the one that is defined at an offset.
+    fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root) -> usize {
+        if let Some(&at) = templates.index.get(&(definition, root)) {
+            return at;
+        }
+        let at = templates.compiled.len();
+        templates.compiled.push(self.compile(definition, root));
+        templates.index.insert((definition, root), at);
+        at
+    }
+
+    #[cold]
+    fn compile(&self, definition: u32, root: Root) -> Result<Arc<Compiled>> {
+        let definition = Definition::read(self.chunk, definition)?;
+        let scan = self.scan;
+        if let Some(compiled) = scan.plans.get(self.chunk, &definition, root) {
+            return Ok(compiled);
+        }
+        let template = Reader::new(self.chunk, self.names, self.arena).template(&definition)?;
+        let compiled = Arc::new(Plan::new(&scan.target, &scan.keys, template.root, root));
+        scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
+        Ok(compiled)
+    }
+
+    /// Appends the `UserData` element as JSON; `false` where there is none, or it is damaged.
+    pub(crate) fn push_user_data(
+        &self,
+        record: &RecordParts<'r>,
+        templates: &ChunkTemplates,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some((part, _)) = record.with_plans(templates).find(|(_, plan)| plan.user_data) else {
+            return false;
+        };
+        let (tree, root) = match part.content {
+            PartContent::Tree(tree, root) => (tree, root),
+            PartContent::Instance(instance, root) => match self.reader.instance(&instance) {
+                Ok(tree) => (tree, root),
+                Err(_) => return false,
+            },
+        };
+        let element = match root {
+            Root::Event => tree.elements().find(|child| child.name == "UserData"),
+            Root::Child => Some(tree),
+        };
+        if let Some(element) = element {
+            json::push_element(out, element);
+        }
+        element.is_some_and(|_| out.len() <= MAX_TEXT && out != b"null")
+    }
+}
+
+impl<'r> RecordParts<'r> {
+    /// Whether nothing of the record could be read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    fn with_plans<'p>(&'p self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
+        self.parts.iter().filter_map(move |part| {
+            let plan = match part.plan {
+                PlanAt::Own(at) => &self.own_plans[at],
+                PlanAt::Template(at) => match &templates.compiled[at] {
+                    Ok(compiled) => compiled.as_ref().as_ref().ok()?,
+                    Err(_) => return None,
+                },
+            };
+            Some((part, plan))
+        })
+    }
+
+    /// What the record has at a place.
+    #[inline]
+    pub(crate) fn field<'p>(&'p self, templates: &'p ChunkTemplates, place: usize) -> Option<Found<'p, 'r>> {
+        self.with_plans(templates)
+            .find_map(|(part, plan)| plan.fields.get(place)?.as_ref()?.find(part.values))
+    }
+
+    /// The entries of `event_data`, and the values that fill them.
+    #[inline]
+    pub(crate) fn event_data<'p>(&'p self, templates: &'p ChunkTemplates) -> Option<(&'p [Entry], Values<'r>)> {
+        self.with_plans(templates)
+            .find_map(|(part, plan)| Some((plan.event_data.as_deref()?, part.values)))
+    }
+
+    /// Whether the text of `event_data` is longer than the limit.
+    fn text_exceeds(&self, templates: &ChunkTemplates) -> bool {
+        let Some((entries, values)) = self.event_data(templates) else {
+            return false;
+        };
+        // Few entries cannot: a value has 64 KiB, and no text takes six bytes for one.
+        if entries.len() <= MAX_TEXT / (6 * 65_536) {
+            return false;
+        }
+        let mut text = Vec::new();
+        let mut bytes = 0;
+        entries.iter().any(|entry| {
+            text.clear();
+            if let Some(found) = entry.source.find(values) {
+                found.push_entry(&mut text);
+            }
+            bytes += text.len();
+            bytes > MAX_TEXT
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! What the threads of one query share.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+
+use crate::builders::{ColumnBuilder, FieldBuilder, MapBuilder, TextBuilder};
+use crate::cache::PlanCache;
+use crate::keys::Keys;
+use crate::options::{OnError, Options};
+use crate::plan::Target;
+use crate::schema::{self, Column, ColumnSource};
+
+use arrow_array::builder::{PrimitiveBuilder, StringBuilder};
+
+/// A query's projection and options, and the plans that its threads have compiled. Immutable but for those.
+#[derive(Debug)]
+pub struct Scan {
+    pub(crate) options: Options,
+    pub(crate) target: Target,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) plans: PlanCache,
+    /// Whether any column needs a record's BinXML.
+    pub(crate) reads_binxml: bool,
+    /// Whether a column may be in what the holes of `Event` hold. `System` is not.
+    pub(crate) reads_children: bool,
+    /// Whether each record is checked in full, and not only what the columns ask for.
+    pub(crate) checks: bool,
+    columns: Vec<Column>,
+    schema: SchemaRef,
+}
+
+impl Scan {
+    /// A scan for the columns with these indexes in [`schema`](crate::schema()) of the options, in this order.
+    ///
+    /// Records are checked in full if `error` is among the columns or errors are not just reported, so that what counts as damaged does not depend
+    /// on the other columns. Indexes that name no column are left out.
+    pub fn new(options: Options, projection: &[usize]) -> Self {
+        let all: Vec<Column> = schema::columns(&options).collect();
+        let columns: Vec<Column> = projection.iter().filter_map(|&index| all.get(index).copied()).collect();
+        let has = |source| columns.iter().any(|column| column.source == source);
+        let mut target = Target {
+            event_data: has(ColumnSource::EventData),
+            user_data: has(ColumnSource::UserData),
+            ..Target::default()
+        };
+        for column in &columns {
+            if let ColumnSource::Field(place, _) = column.source {
+                target.places.push(place);
+            }
+        }
+        let checks = has(ColumnSource::Error) || options.on_error != OnError::Report;
+        let beyond_system = target.places.iter().any(|place| place.elements[0] != "System");
+        Scan {
+            options,
+            keys: Arc::default(),
+            plans: PlanCache::default(),
+            reads_binxml: checks || target.event_data || target.user_data || !target.places.is_empty(),
+            reads_children: checks || target.event_data || target.user_data || beyond_system,
+            checks,
+            target,
+            schema: schema::schema_of(columns.iter().copied()),
+            columns,
+        }
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// Builders for a batch, one for each column.
+    pub(crate) fn builders(&self) -> Vec<ColumnBuilder> {
+        let mut places = 0..;
+        let builder = |column: &Column| match column.source {
+            ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
+            ColumnSource::Field(_, field_type) => {
+                ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(field_type))
+            }
+            ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(&self.keys))),
+            ColumnSource::UserData => ColumnBuilder::UserData(StringBuilder::new()),
+            ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
+            ColumnSource::FileName => ColumnBuilder::FileName,
+            ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),
+            ColumnSource::RecordOffset => ColumnBuilder::RecordOffset(PrimitiveBuilder::new()),
+        };
+        self.columns.iter().map(builder).collect()
+    }
+}

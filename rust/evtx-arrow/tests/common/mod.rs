@@ -1,0 +1,150 @@
+//! What the tests over whole logs share: finding the logs, and reading one as a caller would.
+#![allow(dead_code)] // each test file uses some of it
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::DataType;
+use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
+use evtx_format::file::{NotEvtx, Survey};
+
+/// The logs under a folder, in the order of their paths.
+pub fn logs(folder: &Path) -> Vec<PathBuf> {
+    let mut logs = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").path())
+        {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|extension| extension == "evtx") {
+                logs.push(entry);
+            }
+        }
+    }
+    logs.sort();
+    logs
+}
+
+/// The project's own logs.
+pub fn samples() -> Vec<PathBuf> {
+    logs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples"))
+}
+
+/// The real logs in the folder that `EVTX_CORPUS` names. Says that they are skipped if it names none.
+pub fn corpus() -> Vec<PathBuf> {
+    match std::env::var_os("EVTX_CORPUS") {
+        Some(folder) => logs(Path::new(&folder)),
+        None => {
+            eprintln!("skipped: the tests over real logs, as EVTX_CORPUS names no folder of them");
+            Vec::new()
+        }
+    }
+}
+
+/// A log cannot be read at all, or its scan ended early.
+#[derive(Debug)]
+pub enum ReadError {
+    NotEvtx(NotEvtx),
+    Decode(DecodeError),
+}
+
+/// Reads a log with a projection of the columns.
+pub fn read(file: &[u8], name: &str, options: Options, projection: &[usize]) -> Result<Vec<RecordBatch>, ReadError> {
+    let mut survey = Survey::new(file.len() as u64);
+    while let Some(range) = survey.wants() {
+        survey
+            .push(&file[range.start as usize..range.end as usize])
+            .map_err(ReadError::NotEvtx)?;
+    }
+    let layout = survey.layout().expect("the survey is done");
+    let mut decoder = Decoder::new(Arc::new(Scan::new(options, projection)));
+    let name: Arc<str> = name.into();
+    let mut batches = Vec::new();
+    for number in 0..layout.blocks() {
+        let block = layout.block(number).expect("a block");
+        let mut bytes = &file[block.offset as usize..][..block.len as usize];
+        decoder.start(&name, block);
+        loop {
+            let consumed = decoder.decode(bytes).map_err(ReadError::Decode)?;
+            bytes = &bytes[consumed..];
+            let Some(batch) = decoder.flush().map_err(ReadError::Decode)? else {
+                break;
+            };
+            batches.push(batch);
+        }
+        assert!(decoder.is_done());
+    }
+    Ok(batches)
+}
+
+/// Every column.
+pub fn every_column(options: &Options) -> Vec<usize> {
+    (0..schema(options).fields().len()).collect()
+}
+
+/// The number of a column.
+pub fn column(options: &Options, name: &str) -> usize {
+    schema(options).index_of(name).expect("a column")
+}
+
+/// The text of a cell; `None` for NULL. Times are nanoseconds, GUIDs hexadecimal digits.
+pub fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<String> {
+    let array = batch
+        .column_by_name(column)
+        .unwrap_or_else(|| panic!("column {column}"));
+    if array.is_null(row) {
+        return None;
+    }
+    Some(match array.data_type() {
+        DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).to_string(),
+        DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).to_string(),
+        DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).to_string(),
+        DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).to_string(),
+        DataType::Timestamp(..) => array.as_primitive::<TimestampNanosecondType>().value(row).to_string(),
+        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        DataType::Utf8View => array.as_string_view().value(row).to_owned(),
+        DataType::FixedSizeBinary(_) => array
+            .as_fixed_size_binary()
+            .value(row)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+        DataType::Dictionary(..) => {
+            let names = array.as_dictionary::<Int32Type>();
+            names
+                .values()
+                .as_string::<i32>()
+                .value(names.key(row).expect("a key"))
+                .to_owned()
+        }
+        DataType::Map(..) => entries(batch, row)
+            .expect("a map")
+            .iter()
+            .map(|(key, value)| format!("{key}={value:?};"))
+            .collect(),
+        other => panic!("no text for {other}"),
+    })
+}
+
+/// The entries of `event_data`; `None` for NULL.
+pub fn entries(batch: &RecordBatch, row: usize) -> Option<Vec<(String, Option<String>)>> {
+    let maps = batch.column_by_name("event_data")?.as_map();
+    if maps.is_null(row) {
+        return None;
+    }
+    let map = maps.value(row);
+    let keys = map.column(0).as_dictionary::<Int32Type>();
+    let names = keys.values().as_string::<i32>();
+    let values = map.column(1).as_string_view();
+    let entry = |i| {
+        let value = (!values.is_null(i)).then(|| values.value(i).to_owned());
+        (names.value(keys.key(i).expect("a key")).to_owned(), value)
+    };
+    Some((0..map.len()).map(entry).collect())
+}

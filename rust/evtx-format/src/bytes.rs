@@ -1,0 +1,110 @@
+//! Bounds-checked little-endian reads.
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// The `N` bytes of `data` at `at`, or `None` where they are not all there.
+#[inline]
+pub(crate) fn array_at<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
+    data.get(at..)?.first_chunk::<N>().copied()
+}
+
+/// The u16 at `at`.
+#[inline]
+pub(crate) fn u16_at(data: &[u8], at: usize) -> Option<u16> {
+    array_at(data, at).map(u16::from_le_bytes)
+}
+
+/// The u32 at `at`.
+#[inline]
+pub(crate) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
+    array_at(data, at).map(u32::from_le_bytes)
+}
+
+/// The u64 at `at`.
+#[inline]
+pub(crate) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
+    array_at(data, at).map(u64::from_le_bytes)
+}
+
+/// A read position in a chunk, and where what is being read ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursor<'a> {
+    /// The chunk up to the end of what is being read, so that positions are chunk offsets.
+    data: &'a [u8],
+    pos: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at `pos` that reads no further than `end`. Both are chunk offsets and are clamped to the chunk.
+    pub(crate) fn new(chunk: &'a [u8], pos: usize, end: usize) -> Self {
+        Cursor {
+            data: &chunk[..end.min(chunk.len())],
+            pos,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pos(&self) -> usize {
+        self.pos
+    }
+
+    #[inline]
+    pub(crate) fn at_end(&self) -> bool {
+        self.pos >= self.data.len()
+    }
+
+    /// The next `len` bytes.
+    #[inline]
+    pub(crate) fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8]> {
+        match self.data.get(self.pos..).and_then(|rest| rest.get(..len)) {
+            Some(bytes) => {
+                self.pos += len;
+                Ok(bytes)
+            }
+            None => Err(self.truncated(len, what)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn skip(&mut self, len: usize, what: &'static str) -> Result<()> {
+        self.take(len, what).map(drop)
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N]> {
+        match array_at(self.data, self.pos) {
+            Some(bytes) => {
+                self.pos += N;
+                Ok(bytes)
+            }
+            None => Err(self.truncated(N, what)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self, what: &'static str) -> Result<u8> {
+        self.array::<1>(what).map(|[byte]| byte)
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self, what: &'static str) -> Result<u16> {
+        self.array(what).map(u16::from_le_bytes)
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self, what: &'static str) -> Result<u32> {
+        self.array(what).map(u32::from_le_bytes)
+    }
+
+    /// An error at the current position.
+    #[cold]
+    pub(crate) fn error(&self, kind: ErrorKind) -> Error {
+        Error::new(self.pos, kind)
+    }
+
+    #[cold]
+    fn truncated(&self, need: usize, what: &'static str) -> Error {
+        let have = self.data.len().saturating_sub(self.pos);
+        self.error(ErrorKind::Truncated { what, need, have })
+    }
+}

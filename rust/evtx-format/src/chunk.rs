@@ -1,0 +1,385 @@
+//! Chunks, their checksums, and the walk over their records.
+
+use memchr::memmem;
+
+use crate::bytes::{array_at, u32_at, u64_at};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Size of a chunk, in bytes.
+pub const CHUNK_SIZE: usize = 65_536;
+
+/// Size of a chunk header with its string and template tables, in bytes. Records start behind it.
+pub const CHUNK_HEADER: usize = 512;
+
+/// Bytes of a record before its BinXML: magic 4, size u32, ID u64, time written u64.
+pub const RECORD_HEADER: usize = 24;
+
+/// A record's header, and the copy of its size at its end.
+const RECORD_FRAME: usize = RECORD_HEADER + 4;
+
+const CHUNK_MAGIC: [u8; 8] = *b"ElfChnk\0";
+const RECORD_MAGIC: [u8; 4] = *b"**\0\0";
+
+/// Flag in chunk and file headers: no checksums are kept.
+const NO_CHECKSUMS: u32 = 4;
+
+/// What a chunk's header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// ID of the first record.
+    pub first_record_id: u64,
+    /// ID of the last record.
+    pub last_record_id: u64,
+    /// Chunk offset of the last record.
+    pub last_record: u32,
+    /// Chunk offset behind the last record.
+    pub free_space: u32,
+    /// CRC32 of the records, bytes 512 to the free space.
+    pub records_checksum: u32,
+    /// Flags; 4 says that there are no checksums.
+    pub flags: u32,
+    /// CRC32 of bytes 0 to 120 and 128 to 512.
+    pub header_checksum: u32,
+}
+
+impl ChunkHeader {
+    /// Reads a chunk's header from its first bytes, at least 128.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ChunkMagic`], or [`ErrorKind::ChunkCutShort`] where the bytes are too few.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let cut_short = || Error::new(0, ErrorKind::ChunkCutShort { have: bytes.len() });
+        let magic = array_at::<8>(bytes, 0).ok_or_else(cut_short)?;
+        if magic != CHUNK_MAGIC {
+            return Err(Error::new(0, ErrorKind::ChunkMagic(magic)));
+        }
+        if bytes.len() < 128 {
+            return Err(cut_short());
+        }
+        let u32_at = |at| u32_at(bytes, at).unwrap_or_default();
+        let u64_at = |at| u64_at(bytes, at).unwrap_or_default();
+        Ok(ChunkHeader {
+            first_record_id: u64_at(24),
+            last_record_id: u64_at(32),
+            last_record: u32_at(44),
+            free_space: u32_at(48),
+            records_checksum: u32_at(52),
+            flags: u32_at(120),
+            header_checksum: u32_at(124),
+        })
+    }
+
+    /// Checks the stored checksums of the header and of the records against the chunk's bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Checksum`] for the first that does not match. Chunks that keep no checksums pass.
+    pub fn verify(&self, chunk: &[u8]) -> Result<()> {
+        if self.flags & NO_CHECKSUMS != 0 {
+            return Ok(());
+        }
+        let crc = |parts: &[&[u8]]| {
+            let mut hasher = crc32fast::Hasher::new();
+            parts.iter().for_each(|part| hasher.update(part));
+            hasher.finalize()
+        };
+        let check = |what, offset, stored, computed| {
+            if stored == computed {
+                return Ok(());
+            }
+            let kind = ErrorKind::Checksum { what, stored, computed };
+            Err(Error::new(offset, kind))
+        };
+        if let (Some(head), Some(tables)) = (chunk.get(..120), chunk.get(128..CHUNK_HEADER)) {
+            check("chunk header", 124, self.header_checksum, crc(&[head, tables]))?;
+        }
+        match chunk.get(CHUNK_HEADER..self.free_space as usize) {
+            Some(records) => check("records", 52, self.records_checksum, crc(&[records])),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a chunk slot was never used: all zeros.
+pub fn is_unused(slot: &[u8]) -> bool {
+    // The first bytes tell for every chunk that was used.
+    slot.iter().all(|&byte| byte == 0)
+}
+
+/// A record's place, and what its header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Chunk offset of the record.
+    pub offset: u32,
+    /// Size in bytes, header and trailing copy of the size included.
+    pub size: u32,
+    /// Record ID.
+    pub id: u64,
+    /// When it was written, a FILETIME: 100 ns ticks since 1601-01-01 UTC.
+    pub written: u64,
+}
+
+impl Record {
+    /// Reads the header of the record at a chunk offset. Its size is as stored, which can be wrong.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RecordMagic`] where none starts there, [`ErrorKind::Truncated`] where the chunk ends in it.
+    pub fn header(chunk: &[u8], at: usize) -> Result<Self> {
+        let Some(header) = chunk.get(at..).and_then(|rest| rest.first_chunk::<RECORD_HEADER>()) else {
+            let kind = ErrorKind::Truncated {
+                what: "a record header",
+                need: RECORD_HEADER,
+                have: chunk.len().saturating_sub(at),
+            };
+            return Err(Error::new(at, kind));
+        };
+        let magic = [header[0], header[1], header[2], header[3]];
+        if magic != RECORD_MAGIC {
+            return Err(Error::new(at, ErrorKind::RecordMagic(magic)));
+        }
+        Ok(Record {
+            offset: at as u32,
+            size: u32_at(header, 4).unwrap_or_default(),
+            id: u64_at(header, 8).unwrap_or_default(),
+            written: u64_at(header, 16).unwrap_or_default(),
+        })
+    }
+
+    /// Reads the header of the record at a chunk offset, and checks its size.
+    ///
+    /// # Errors
+    /// As [`Record::header`], and [`ErrorKind::RecordSize`] where the size is too small or runs past the chunk.
+    pub fn read(chunk: &[u8], at: usize) -> Result<Self> {
+        let record = Self::header(chunk, at)?;
+        let room = chunk.len() - at;
+        if (record.size as usize) < RECORD_FRAME || record.size as usize > room {
+            let size = record.size;
+            return Err(Error::new(at, ErrorKind::RecordSize { size, room }));
+        }
+        Ok(record)
+    }
+
+    /// Chunk offset behind the record.
+    pub fn end(&self) -> usize {
+        self.offset as usize + self.size as usize
+    }
+
+    /// Chunk offsets of the record's BinXML.
+    pub fn binxml(&self) -> std::ops::Range<usize> {
+        self.offset as usize + RECORD_HEADER..self.end() - 4
+    }
+
+    /// Whether the copy of the size at the record's end matches. Windows does not need it to, and real logs have records where it does
+    /// not; it tells a record from bytes that look like one.
+    fn size_copy_matches(&self, chunk: &[u8]) -> bool {
+        u32_at(chunk, self.end() - 4) == Some(self.size)
+    }
+}
+
+/// A walk over a chunk's records, in the order of their places. It holds no bytes: each step is given the chunk, so that a walk can be left
+/// and taken up again.
+#[derive(Debug, Clone)]
+pub struct RecordWalk {
+    next: Option<usize>,
+    /// Records end here: the free space, or the end of the chunk.
+    end: usize,
+    /// What the header says of where the last record is, if it can be trusted.
+    header: Option<ChunkHeader>,
+}
+
+impl RecordWalk {
+    /// A walk over the records of a chunk, and what is wrong with the chunk as a whole.
+    ///
+    /// A chunk that is cut short, without its magic, or with its free space out of range is walked to its end, and only records whose two
+    /// sizes agree count there.
+    pub fn new(chunk: &[u8]) -> (Self, Option<Error>) {
+        let header = ChunkHeader::read(chunk).and_then(|header| {
+            if (header.free_space as usize) < CHUNK_HEADER || header.free_space as usize > CHUNK_SIZE {
+                return Err(Error::new(48, ErrorKind::FreeSpaceOffset(header.free_space)));
+            }
+            Ok(header)
+        });
+        let damage = match header {
+            Err(error) => Some(error),
+            Ok(_) if chunk.len() < CHUNK_SIZE => {
+                let kind = ErrorKind::ChunkCutShort { have: chunk.len() };
+                Some(Error::new(chunk.len(), kind))
+            }
+            Ok(_) => None,
+        };
+        let header = header.ok();
+        let free_space = header.map_or(CHUNK_SIZE, |header| header.free_space as usize);
+        let walk = RecordWalk {
+            next: Some(CHUNK_HEADER),
+            end: free_space.min(chunk.len()),
+            header,
+        };
+        (walk, damage)
+    }
+
+    /// The next record, or what stands where one should start; `None` at the end.
+    ///
+    /// Past bytes that are no record the walk goes on at the next one that is beyond doubt: its sizes agree, it ends before the free
+    /// space, and its ID is in the range that the chunk's header gives.
+    pub fn next(&mut self, chunk: &[u8]) -> Option<Result<Record>> {
+        let at = self.next.take().filter(|&at| at < self.end)?;
+        match Record::read(chunk, at) {
+            Ok(record) if self.header.is_some() || record.size_copy_matches(chunk) => {
+                let last = self.header.is_some_and(|header| header.last_record_id == record.id);
+                self.next = (!last).then_some(record.end());
+                Some(Ok(record))
+            }
+            read => {
+                self.next = self.resume(chunk, at + 1);
+                match read {
+                    Err(error) if self.next.is_some() || !is_blank(error.kind) => {
+                        // Behind the last record of a chunk that is damaged as a whole, anything may stand.
+                        (self.next.is_some() || self.header.is_some()).then_some(Err(error))
+                    }
+                    _ if self.next.is_some() => self.next(chunk),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// Chunk offset of the next record beyond doubt, from `from` on.
+    fn resume(&self, chunk: &[u8], mut from: usize) -> Option<usize> {
+        let until = match self.header {
+            Some(header) => self.end.min(header.last_record as usize + RECORD_MAGIC.len()),
+            None => self.end,
+        };
+        let live = chunk.get(..until)?;
+        while let Some(found) = memmem::find(live.get(from..)?, &RECORD_MAGIC) {
+            let at = from + found;
+            if let Ok(record) = Record::read(chunk, at)
+                && record.size_copy_matches(chunk)
+                && record.end() <= self.end
+                && self
+                    .header
+                    .is_none_or(|header| (header.first_record_id..=header.last_record_id).contains(&record.id))
+            {
+                return Some(at);
+            }
+            from = at + 1;
+        }
+        None
+    }
+}
+
+/// Whether there is nothing where a record should start: zeros, or too few bytes for a header. Some chunks' headers put the free space
+/// behind where it really starts.
+fn is_blank(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::RecordMagic([0, 0, 0, 0]) | ErrorKind::Truncated { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk of records with these IDs, each of 64 bytes.
+    fn chunk_of(ids: &[u64]) -> Vec<u8> {
+        let mut chunk = vec![0; CHUNK_SIZE];
+        chunk[..8].copy_from_slice(&CHUNK_MAGIC);
+        chunk[24..32].copy_from_slice(&ids[0].to_le_bytes());
+        chunk[32..40].copy_from_slice(&ids[ids.len() - 1].to_le_bytes());
+        for (i, id) in ids.iter().enumerate() {
+            let at = CHUNK_HEADER + 64 * i;
+            chunk[at..at + 4].copy_from_slice(&RECORD_MAGIC);
+            chunk[at + 4..at + 8].copy_from_slice(&64u32.to_le_bytes());
+            chunk[at + 8..at + 16].copy_from_slice(&id.to_le_bytes());
+            chunk[at + 60..at + 64].copy_from_slice(&64u32.to_le_bytes());
+        }
+        let end = CHUNK_HEADER + 64 * ids.len();
+        chunk[44..48].copy_from_slice(&((end - 64) as u32).to_le_bytes());
+        chunk[48..52].copy_from_slice(&(end as u32).to_le_bytes());
+        chunk
+    }
+
+    fn walk(chunk: &[u8]) -> (Vec<std::result::Result<u64, ErrorKind>>, Option<ErrorKind>) {
+        let (mut walk, damage) = RecordWalk::new(chunk);
+        let mut items = Vec::new();
+        while let Some(item) = walk.next(chunk) {
+            items.push(item.map(|record| record.id).map_err(|error| error.kind));
+        }
+        (items, damage.map(|error| error.kind))
+    }
+
+    #[test]
+    fn a_sound_chunk_gives_its_records() {
+        assert_eq!(walk(&chunk_of(&[7, 8, 9])), (vec![Ok(7), Ok(8), Ok(9)], None));
+    }
+
+    #[test]
+    fn the_walk_ends_at_the_last_id_whatever_follows() {
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[32] = 8;
+        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8)]);
+    }
+
+    #[test]
+    fn a_damaged_record_costs_only_itself() {
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[CHUNK_HEADER + 64] = b'x';
+        assert_eq!(walk(&chunk).0, [Ok(7), Err(ErrorKind::RecordMagic(*b"x*\0\0")), Ok(9)]);
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[CHUNK_HEADER + 64 + 7] = 1;
+        let error = ErrorKind::RecordSize {
+            size: 64 | 1 << 24,
+            room: CHUNK_SIZE - CHUNK_HEADER - 64,
+        };
+        assert_eq!(walk(&chunk).0, [Ok(7), Err(error), Ok(9)]);
+    }
+
+    #[test]
+    fn zeros_before_the_free_space_are_its_start() {
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[48..52].copy_from_slice(&1000u32.to_le_bytes());
+        chunk[32] = 12;
+        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Ok(9)]);
+    }
+
+    #[test]
+    fn damaged_chunks_give_their_sound_records() {
+        let ids = vec![Ok(7), Ok(8), Ok(9)];
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[0] = b'X';
+        assert_eq!(walk(&chunk), (ids.clone(), Some(ErrorKind::ChunkMagic(*b"XlfChnk\0"))));
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[48..52].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(walk(&chunk), (ids.clone(), Some(ErrorKind::FreeSpaceOffset(u32::MAX))));
+        let have = CHUNK_HEADER + 64 * 3;
+        let chunk = chunk_of(&[7, 8, 9]);
+        assert_eq!(walk(&chunk[..have]), (ids, Some(ErrorKind::ChunkCutShort { have })));
+        assert_eq!(walk(&chunk[..have - 1]).0[..2], [Ok(7), Ok(8)],);
+        assert_eq!(walk(&chunk[..5]), (vec![], Some(ErrorKind::ChunkCutShort { have: 5 })));
+    }
+
+    #[test]
+    fn checksums_are_compared() {
+        let mut chunk = chunk_of(&[7]);
+        let header = ChunkHeader::read(&chunk).unwrap();
+        assert!(matches!(
+            header.verify(&chunk).unwrap_err().kind,
+            ErrorKind::Checksum {
+                what: "chunk header",
+                ..
+            }
+        ));
+        let records = crc32fast::hash(&chunk[512..header.free_space as usize]);
+        chunk[52..56].copy_from_slice(&records.to_le_bytes());
+        let sum = crc32fast::hash(&[&chunk[..120], &chunk[128..512]].concat());
+        chunk[124..128].copy_from_slice(&sum.to_le_bytes());
+        let header = ChunkHeader::read(&chunk).unwrap();
+        assert_eq!(header.verify(&chunk), Ok(()));
+        chunk[520] ^= 1;
+        assert!(matches!(
+            header.verify(&chunk).unwrap_err().kind,
+            ErrorKind::Checksum { what: "records", .. }
+        ));
+        let unchecked = ChunkHeader {
+            flags: NO_CHECKSUMS,
+            ..header
+        };
+        assert_eq!(unchecked.verify(&chunk), Ok(()));
+    }
+}

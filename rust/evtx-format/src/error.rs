@@ -1,0 +1,136 @@
+//! What can be wrong with a log, and where.
+
+use std::fmt;
+
+/// A result with the format's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Something that the format does not allow, and where in the chunk it stands.
+///
+/// `Display` gives the sentence without the place: whoever knows the file and the chunk's place in it says where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Error {
+    /// Offset in the chunk, in bytes.
+    pub offset: u32,
+    /// What is wrong there.
+    pub kind: ErrorKind,
+}
+
+impl Error {
+    /// An error at a chunk offset. Chunks are 64 KiB, so larger offsets are crafted and saturate.
+    pub fn new(offset: usize, kind: ErrorKind) -> Self {
+        Error {
+            offset: u32::try_from(offset).unwrap_or(u32::MAX),
+            kind,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// What is wrong, as a sentence to the person who reads the `error` column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A structure runs past the end of what holds it.
+    #[error("{what} needs {need} bytes, but only {have} are left")]
+    Truncated {
+        /// The structure.
+        what: &'static str,
+        /// Bytes that it takes.
+        need: usize,
+        /// Bytes that are there.
+        have: usize,
+    },
+    /// The chunk does not start with `ElfChnk`.
+    #[error("the chunk starts with \"{}\" in place of \"ElfChnk\\0\"", .0.escape_ascii())]
+    ChunkMagic([u8; 8]),
+    /// The file ends inside of the chunk.
+    #[error("the chunk is cut short: {have} of 65536 bytes are there")]
+    ChunkCutShort {
+        /// Bytes that are there.
+        have: usize,
+    },
+    /// The chunk header's free space offset points outside of the chunk.
+    #[error("the chunk header puts its free space at offset {0}, outside of the chunk")]
+    FreeSpaceOffset(u32),
+    /// A stored checksum does not match the bytes it covers.
+    #[error("the {what} checksum is {stored:#010x}, but its bytes give {computed:#010x}")]
+    Checksum {
+        /// What the checksum covers.
+        what: &'static str,
+        /// As stored.
+        stored: u32,
+        /// As computed.
+        computed: u32,
+    },
+    /// No record where one should start.
+    #[error("no record starts here: found \"{}\" in place of \"**\\0\\0\"", .0.escape_ascii())]
+    RecordMagic([u8; 4]),
+    /// A record's size cannot be right.
+    #[error("the record claims a size of {size} bytes, of which the chunk holds {room}")]
+    RecordSize {
+        /// As stored.
+        size: u32,
+        /// From the record to the end of the chunk.
+        room: usize,
+    },
+    /// A byte that starts no BinXML token.
+    #[error("{0:#04x} is no BinXML token")]
+    Token(u8),
+    /// A byte that names no value type.
+    #[error("{0:#04x} is no BinXML value type")]
+    ValueType(u8),
+    /// A value type that has no text form.
+    #[error("values of type {0:#04x} cannot be rendered")]
+    UnsupportedValue(u8),
+    /// A value's size does not fit its type.
+    #[error("a value of type {value_type:#04x} has {size} bytes")]
+    ValueSize {
+        /// The type's byte.
+        value_type: u8,
+        /// The size in bytes, as its descriptor gives it.
+        size: usize,
+    },
+    /// The value table's values do not fit the record.
+    #[error("the value table claims {claimed} bytes of values, but the record has room for {room}")]
+    ValueTable {
+        /// The sum of the sizes of its descriptors, in bytes.
+        claimed: usize,
+        /// Bytes behind the descriptors.
+        room: usize,
+    },
+    /// A hole where there is no value table to fill it from.
+    #[error("a substitution stands outside of a template")]
+    SubstitutionOutsideTemplate,
+    /// A template instance in a template definition.
+    #[error("a template definition holds a template instance")]
+    InstanceInDefinition,
+    /// An element or a BinXML value in an attribute.
+    #[error("an attribute holds an element")]
+    ElementInAttribute,
+    /// Tokens that do not add up to a tree.
+    #[error("the BinXML tokens do not form a tree: {0}")]
+    Structure(&'static str),
+    /// A template definition without exactly one root element.
+    #[error("the template definition has {0} root elements in place of one")]
+    DefinitionRoots(usize),
+    /// Streams nested past [`MAX_NESTING`](crate::MAX_NESTING).
+    #[error("BinXML is nested more than {} levels deep", crate::MAX_NESTING)]
+    Nesting,
+    /// Elements nested past [`MAX_OPEN_ELEMENTS`](crate::MAX_OPEN_ELEMENTS).
+    #[error("elements are nested more than {} levels deep", crate::MAX_OPEN_ELEMENTS)]
+    OpenElements,
+    /// A record that grows past [`MAX_NODES`](crate::MAX_NODES).
+    #[error("the record expands to more than {} nodes", crate::MAX_NODES)]
+    Nodes,
+    /// A record whose text grows past [`MAX_TEXT`](crate::MAX_TEXT).
+    #[error("the record's text exceeds {} MiB", crate::MAX_TEXT >> 20)]
+    Text,
+}

@@ -1,0 +1,393 @@
+//! The file header, and where a log's chunks are.
+//!
+//! Chunks stand at fixed offsets behind the 4,096-byte header, to the end of the file. The header's counts can be stale (a live log that was
+//! copied is *dirty*), so they are not used to find chunks.
+
+use std::ops::Range;
+
+use crate::bytes::{array_at, u16_at, u32_at, u64_at};
+use crate::chunk::{CHUNK_SIZE, ChunkHeader, is_unused};
+
+/// Size of the file header, in bytes, of which 128 are used.
+pub const FILE_HEADER: usize = 4096;
+
+/// Chunks in a block: what one read brings and one thread works on (1 MiB).
+pub const BLOCK_CHUNKS: u64 = 16;
+
+const FILE_MAGIC: [u8; 8] = *b"ElfFile\0";
+const NO_CHECKSUMS: u32 = 4;
+
+/// Bytes of a chunk that the survey looks at.
+const PROBE: usize = 128;
+
+/// Damaged chunk slots that the survey steps over at either end of a file before it gives up.
+const MAX_STEPS: u64 = 16;
+
+/// Why a file is not a log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotEvtx {
+    /// There is nothing in it.
+    #[error("not an EVTX log: the file is empty, there is nothing in place of \"ElfFile\\0\"")]
+    Empty,
+    /// It starts otherwise.
+    #[error("not an EVTX log: it starts with \"{}\" in place of \"ElfFile\\0\"", .0.escape_ascii())]
+    Magic(Vec<u8>),
+    /// It ends before its header does.
+    #[error("not an EVTX log: after \"ElfFile\\0\" the file ends at {0} bytes, inside of its 4096-byte header")]
+    Short(u64),
+}
+
+/// What a file header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileHeader {
+    /// Number of the oldest chunk.
+    pub first_chunk: u64,
+    /// Number of the newest chunk.
+    pub last_chunk: u64,
+    /// ID that the next record gets.
+    pub next_record_id: u64,
+    /// Version, (major, minor): 3.1, or 3.2 on newer Windows.
+    pub version: (u16, u16),
+    /// Chunks in the file, modulo 65,536.
+    pub chunk_count: u16,
+    /// 1 dirty, 2 full, 4 no checksums.
+    pub flags: u32,
+    /// CRC32 of bytes 0 to 120, as stored.
+    pub checksum: u32,
+    /// CRC32 of bytes 0 to 120, as computed.
+    pub computed_checksum: u32,
+}
+
+impl FileHeader {
+    /// Reads a file header from the first bytes of a file of `size` bytes, 4,096 or as many as there are.
+    ///
+    /// # Errors
+    /// [`NotEvtx`] where it is none.
+    pub fn read(bytes: &[u8], size: u64) -> Result<Self, NotEvtx> {
+        if bytes.is_empty() {
+            return Err(NotEvtx::Empty);
+        }
+        let Some(FILE_MAGIC) = array_at(bytes, 0) else {
+            return Err(NotEvtx::Magic(bytes[..bytes.len().min(8)].to_vec()));
+        };
+        if bytes.len() < FILE_HEADER {
+            return Err(NotEvtx::Short(size));
+        }
+        let u16_at = |at| u16_at(bytes, at).unwrap_or_default();
+        let u32_at = |at| u32_at(bytes, at).unwrap_or_default();
+        let u64_at = |at| u64_at(bytes, at).unwrap_or_default();
+        Ok(FileHeader {
+            first_chunk: u64_at(8),
+            last_chunk: u64_at(16),
+            next_record_id: u64_at(24),
+            version: (u16_at(38), u16_at(36)),
+            chunk_count: u16_at(42),
+            flags: u32_at(120),
+            checksum: u32_at(124),
+            computed_checksum: crc32fast::hash(&bytes[..120]),
+        })
+    }
+
+    /// Whether the stored checksum matches, or none is kept.
+    pub fn verify(&self) -> bool {
+        self.flags & NO_CHECKSUMS != 0 || self.checksum == self.computed_checksum
+    }
+}
+
+/// A run of chunk slots to read at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Number of the first slot in the file.
+    pub first_chunk: u64,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// Length in bytes. The last slot of a file can be cut short.
+    pub len: u64,
+}
+
+/// Where a log's chunks are, and in which order they hold its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    size: u64,
+    oldest: u64,
+}
+
+impl Layout {
+    /// A log of `size` bytes whose oldest records are in chunk slot `oldest`.
+    pub fn new(size: u64, oldest: u64) -> Self {
+        let layout = Layout { size, oldest };
+        Layout {
+            oldest: oldest.min(layout.slots().saturating_sub(1)),
+            ..layout
+        }
+    }
+
+    /// Chunk slots in the file, one that is cut short included.
+    pub fn slots(&self) -> u64 {
+        (self.size.saturating_sub(FILE_HEADER as u64)).div_ceil(CHUNK_SIZE as u64)
+    }
+
+    /// Blocks in the file.
+    pub fn blocks(&self) -> u64 {
+        (self.slots() - self.oldest).div_ceil(BLOCK_CHUNKS) + self.oldest.div_ceil(BLOCK_CHUNKS)
+    }
+
+    /// The block with a number, in the order of the records: from the oldest chunk to the end of the file, then from its start.
+    pub fn block(&self, number: u64) -> Option<Block> {
+        let tail = (self.slots() - self.oldest).div_ceil(BLOCK_CHUNKS);
+        let (first, end) = match number.checked_sub(tail) {
+            None => (self.oldest + number * BLOCK_CHUNKS, self.slots()),
+            Some(number) => (number * BLOCK_CHUNKS, self.oldest),
+        };
+        if first >= end {
+            return None;
+        }
+        let offset = slot_offset(first);
+        let stop = slot_offset((first + BLOCK_CHUNKS).min(end)).min(self.size);
+        Some(Block {
+            first_chunk: first,
+            offset,
+            len: stop - offset,
+        })
+    }
+}
+
+fn slot_offset(slot: u64) -> u64 {
+    FILE_HEADER as u64 + slot * CHUNK_SIZE as u64
+}
+
+/// Finds a log's [`Layout`] with few reads, which the caller does: while [`Survey::wants`] names a range of the file, read it and
+/// [`push`](Survey::push) it.
+///
+/// A log that is full writes each new chunk over its oldest one, so once it has *wrapped* its oldest chunk can be anywhere; but the first record
+/// IDs rise up to a point and start again lower there, so bisection finds it. The file header names that chunk too, but a dirty log is ahead
+/// of its header.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    size: u64,
+    slots: u64,
+    header: Option<FileHeader>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// Wants the file header.
+    Header,
+    /// Wants the chunk at a slot, looking for the first that says where it belongs.
+    First { slot: u64 },
+    /// Wants the chunk at a slot, looking for the last such.
+    Last { first: Anchor, slot: u64 },
+    /// Chunks up to `low` are not older than the first; the one at `high` is. Wants the chunk at `probe`, between them.
+    Bisect {
+        first: Anchor,
+        low: u64,
+        high: u64,
+        probe: u64,
+    },
+    /// Knows the oldest slot.
+    Done(u64),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Anchor {
+    slot: u64,
+    first_record_id: u64,
+}
+
+impl Survey {
+    /// A survey of a file of `size` bytes.
+    pub fn new(size: u64) -> Self {
+        Survey {
+            size,
+            slots: Layout::new(size, 0).slots(),
+            header: None,
+            state: State::Header,
+        }
+    }
+
+    /// The range of the file to read and push next, in bytes; `None` once the layout is known. A range can be empty (of an empty file).
+    pub fn wants(&self) -> Option<Range<u64>> {
+        let slot = match self.state {
+            State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
+            State::Done(_) => return None,
+            State::First { slot } | State::Last { slot, .. } => slot,
+            State::Bisect { probe, .. } => probe,
+        };
+        let offset = slot_offset(slot);
+        Some(offset..(offset + PROBE as u64).min(self.size))
+    }
+
+    /// Takes the bytes of the range that was wanted.
+    ///
+    /// # Errors
+    /// [`NotEvtx`] where the file is not a log.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), NotEvtx> {
+        self.state = match self.state {
+            State::Header => {
+                self.header = Some(FileHeader::read(bytes, self.size)?);
+                if self.slots > 1 {
+                    State::First { slot: 0 }
+                } else {
+                    State::Done(0)
+                }
+            }
+            State::First { slot } => match anchor(bytes, slot) {
+                Some(first) => State::Last {
+                    first,
+                    slot: self.slots - 1,
+                },
+                None if slot + 1 < self.slots.min(MAX_STEPS) => State::First { slot: slot + 1 },
+                None => State::Done(0),
+            },
+            State::Last { first, slot } => match anchor(bytes, slot) {
+                Some(last) if last.first_record_id < first.first_record_id => bisect(first, first.slot, slot),
+                Some(_) => State::Done(0),
+                // A log that has wrapped has no slots left unused.
+                None if is_unused(bytes) || slot <= first.slot + 1 || slot + MAX_STEPS <= self.slots => State::Done(0),
+                None => State::Last { first, slot: slot - 1 },
+            },
+            State::Bisect {
+                first,
+                low,
+                high,
+                probe,
+            } => match anchor(bytes, probe) {
+                Some(chunk) if chunk.first_record_id < first.first_record_id => bisect(first, low, probe),
+                Some(_) => bisect(first, probe, high),
+                None if probe + 1 < high => State::Bisect {
+                    first,
+                    low,
+                    high,
+                    probe: probe + 1,
+                },
+                // Nothing between the middle and `high` says where it belongs.
+                None => bisect(first, low, low + (high - low) / 2),
+            },
+            State::Done(oldest) => State::Done(oldest),
+        };
+        Ok(())
+    }
+
+    /// The file header, once it was pushed.
+    pub fn header(&self) -> Option<&FileHeader> {
+        self.header.as_ref()
+    }
+
+    /// The layout, once nothing more is wanted.
+    pub fn layout(&self) -> Option<Layout> {
+        match self.state {
+            State::Done(oldest) => Some(Layout::new(self.size, oldest)),
+            _ => None,
+        }
+    }
+}
+
+fn bisect(first: Anchor, low: u64, high: u64) -> State {
+    if high <= low + 1 {
+        return State::Done(high);
+    }
+    let probe = low + (high - low) / 2;
+    State::Bisect {
+        first,
+        low,
+        high,
+        probe,
+    }
+}
+
+/// What a chunk says of its place; `None` where it is damaged, unused, or its range of IDs is reversed.
+fn anchor(bytes: &[u8], slot: u64) -> Option<Anchor> {
+    let header = ChunkHeader::read(bytes).ok()?;
+    (header.first_record_id <= header.last_record_id).then_some(Anchor {
+        slot,
+        first_record_id: header.first_record_id,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The start of a chunk whose records start at an ID; `None` for a damaged one.
+    fn chunk_start(first: Option<u64>) -> Vec<u8> {
+        let mut bytes = vec![0; CHUNK_SIZE];
+        match first {
+            Some(first) => {
+                bytes[..8].copy_from_slice(b"ElfChnk\0");
+                bytes[24..32].copy_from_slice(&first.to_le_bytes());
+                bytes[32..40].copy_from_slice(&(first + 9).to_le_bytes());
+            }
+            None => bytes[0] = 1,
+        }
+        bytes
+    }
+
+    fn survey(chunks: &[Option<u64>]) -> (u64, usize) {
+        let mut file = vec![0; FILE_HEADER];
+        file[..8].copy_from_slice(&FILE_MAGIC);
+        chunks.iter().for_each(|&first| file.extend(chunk_start(first)));
+        let mut survey = Survey::new(file.len() as u64);
+        let mut reads = 0;
+        while let Some(range) = survey.wants() {
+            survey
+                .push(&file[range.start as usize..range.end as usize])
+                .expect("a log");
+            reads += 1;
+        }
+        (survey.layout().expect("done").oldest, reads)
+    }
+
+    #[test]
+    fn a_log_that_has_not_wrapped_starts_at_its_first_chunk() {
+        assert_eq!(survey(&[]), (0, 1));
+        assert_eq!(survey(&[Some(1)]), (0, 1));
+        assert_eq!(survey(&[Some(1), Some(11), Some(21)]), (0, 3));
+        assert_eq!(survey(&[None, Some(11), Some(21)]).0, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_oldest_chunk_of_a_wrapped_log_is_found(count in 2..60u64, turn in 1..60u64, damaged in proptest::collection::vec(0..60u64, 0..4)) {
+            let oldest = turn % count;
+            let mut chunks: Vec<_> = (0..count).map(|slot| Some(100 + (slot + count - oldest) % count * 10)).collect();
+            for slot in damaged {
+                // The point where the log turns, and its ends, must be there to be found.
+                if slot > 0 && slot + 1 < count && slot != oldest && slot + 1 != oldest {
+                    chunks[slot as usize] = None;
+                }
+            }
+            let (found, reads) = survey(&chunks);
+            // Damaged chunks right before the oldest one belong to neither side.
+            let alike = (found..oldest).all(|slot| chunks[slot as usize].is_none());
+            prop_assert!(found == oldest || found < oldest && alike, "{found} of {oldest} in {chunks:?}");
+            prop_assert!(reads <= 16);
+        }
+
+        #[test]
+        fn blocks_cover_every_slot_once_in_order(slots in 0..200u64, oldest in 0..200u64, tail in 0..CHUNK_SIZE as u64) {
+            let size = slot_offset(slots) + tail;
+            let layout = Layout::new(size, oldest);
+            let mut seen = Vec::new();
+            for number in 0..layout.blocks() {
+                let block = layout.block(number).expect("a block");
+                prop_assert!(block.len > 0 && block.len <= BLOCK_CHUNKS * CHUNK_SIZE as u64);
+                prop_assert!(block.offset + block.len <= size);
+                seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| block.first_chunk + i));
+            }
+            prop_assert_eq!(layout.block(layout.blocks()), None);
+            let start = oldest.min(layout.slots().saturating_sub(1));
+            let expected: Vec<_> = (start..layout.slots()).chain(0..start).collect();
+            prop_assert_eq!(seen, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_log_is_named() {
+        let read = |bytes: &[u8]| FileHeader::read(bytes, bytes.len() as u64).unwrap_err().to_string();
+        assert!(read(b"").contains("empty"));
+        assert!(read(b"PK\x03\x04zip").contains("\"PK\\x03\\x04zip\""));
+        assert!(read(b"ElfFile\0short").contains("13 bytes"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Template instances and the definitions that they refer to.
+//!
+//! An instance is the token 0x0c, a byte (1), a template ID u32 and the chunk offset u32 of its definition. At the first use in a
+//! chunk the definition follows right there. Then the **value table**: a count u32, as many descriptors {size u16, type u8, 0 u8}, and the
+//! values back to back.
+
+use bumpalo::Bump;
+
+use crate::bytes::{Cursor, array_at, u32_at};
+use crate::error::{Error, ErrorKind, Result};
+use crate::value::{Value, ValueType};
+
+/// Bytes of a definition before its body: next u32, GUID 16, size u32.
+pub const DEFINITION_HEADER: usize = 24;
+
+/// A template definition in a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Definition {
+    /// Identifies the template in its provider's manifest. Crafted files can give one to several templates.
+    pub guid: [u8; 16],
+    /// Chunk offset of the body, a BinXML stream.
+    pub body: u32,
+    /// Size of the body in bytes.
+    pub size: u32,
+}
+
+impl Definition {
+    /// Reads the definition at a chunk offset.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Truncated`] where it runs past the chunk.
+    pub fn read(chunk: &[u8], offset: u32) -> Result<Self> {
+        let at = offset as usize;
+        let body = at.saturating_add(DEFINITION_HEADER);
+        let header = at.checked_add(4).and_then(|guid| array_at::<16>(chunk, guid));
+        let size = at.checked_add(20).and_then(|size| u32_at(chunk, size));
+        match (header, size) {
+            (Some(guid), Some(size)) if size as usize <= chunk.len().saturating_sub(body) => Ok(Definition {
+                guid,
+                body: body as u32,
+                size,
+            }),
+            _ => {
+                let kind = ErrorKind::Truncated {
+                    what: "a template definition",
+                    need: DEFINITION_HEADER + size.unwrap_or(0) as usize,
+                    have: chunk.len().saturating_sub(at),
+                };
+                Err(Error::new(at, kind))
+            }
+        }
+    }
+}
+
+/// Where a value stands in its chunk, and its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// Chunk offset of the value's bytes.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u16,
+    /// Type, as the descriptor gives it.
+    pub value_type: ValueType,
+}
+
+/// The value table of an instance: where each value stands, none of them decoded.
+#[derive(Debug, Clone, Copy)]
+pub struct Values<'a> {
+    chunk: &'a [u8],
+    slots: &'a [Slot],
+}
+
+impl<'a> Values<'a> {
+    /// A table without values.
+    pub fn none() -> Self {
+        Values { chunk: &[], slots: &[] }
+    }
+
+    /// The slots, in order.
+    #[inline]
+    pub fn slots(self) -> &'a [Slot] {
+        self.slots
+    }
+
+    /// The value of a hole; `None` where the table has none for it, which counts as empty.
+    #[inline]
+    pub fn get(self, hole: u16) -> Option<Value<'a>> {
+        self.slots.get(usize::from(hole)).map(|slot| self.value(slot))
+    }
+
+    /// The value in a slot of this table.
+    #[inline]
+    pub fn value(self, slot: &Slot) -> Value<'a> {
+        let start = slot.offset as usize;
+        Value {
+            value_type: slot.value_type,
+            bytes: self.chunk.get(start..start + usize::from(slot.size)).unwrap_or(&[]),
+        }
+    }
+
+    /// Checks every value against its type.
+    ///
+    /// # Errors
+    /// That of the first value that does not pass [`Value::check`].
+    pub fn check(self) -> Result<()> {
+        self.slots
+            .iter()
+            .try_for_each(|slot| self.value(slot).check(slot.offset as usize))
+    }
+}
+
+/// A template instance.
+#[derive(Debug, Clone, Copy)]
+pub struct Instance<'a> {
+    /// Chunk offset of the definition.
+    pub definition: u32,
+    /// What fills its holes.
+    pub values: Values<'a>,
+}
+
+impl<'a> Instance<'a> {
+    /// Reads the instance whose 0x0c token the cursor has just passed, and moves behind its values.
+    pub(crate) fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
+        cursor.skip(5, "a template instance")?;
+        let definition = cursor.u32("a template instance")?;
+        if definition as usize == cursor.pos() {
+            let inline = Definition::read(chunk, definition)?;
+            cursor.skip(DEFINITION_HEADER + inline.size as usize, "a template definition")?;
+        }
+        let count = cursor.u32("a value table")? as usize;
+        let at = cursor.pos();
+        // The descriptors must be there before anything is reserved for them.
+        let descriptors = cursor.take(count.saturating_mul(4), "the value descriptors")?;
+        let mut offset = cursor.pos();
+        let slots = arena.alloc_slice_try_fill_iter(descriptors.chunks_exact(4).enumerate().map(|(i, d)| {
+            let value_type =
+                ValueType::from_byte(d[2]).ok_or_else(|| Error::new(at + 4 * i + 2, ErrorKind::ValueType(d[2])))?;
+            let size = u16::from_le_bytes([d[0], d[1]]);
+            let slot = Slot {
+                offset: offset as u32,
+                size,
+                value_type,
+            };
+            offset += usize::from(size);
+            Ok::<_, Error>(slot)
+        }))?;
+        let claimed = offset - cursor.pos();
+        let start = *cursor;
+        cursor.skip(claimed, "values").map_err(|error| match error.kind {
+            ErrorKind::Truncated { have, .. } => start.error(ErrorKind::ValueTable { claimed, room: have }),
+            _ => error,
+        })?;
+        Ok(Instance {
+            definition,
+            values: Values { chunk, slots },
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! The EVTX file format of Windows event logs: bytes to chunks, records, templates and values.
+//!
+//! A log is a 4,096-byte file header and a run of 64 KiB **chunks**. A chunk stands alone: it holds
+//! **records**, and beside them the **names** and **template definitions** that its records use, each
+//! stored at its first use and referred to by chunk offset. A record is BinXML, almost always one
+//! **template instance**: a reference to a definition (an XML tree with typed holes) and a **value
+//! table** that fills the holes.
+//!
+//! This crate reads those structures out of byte slices. It does no I/O, knows nothing of tables, and
+//! trusts nothing: every offset, size and count is checked before use.
+//!
+//! | module | what it reads |
+//! | --- | --- |
+//! | [`file`] | the file header; where the chunks are and which is the oldest |
+//! | [`chunk`] | chunk headers and their checksums; the walk over a chunk's records |
+//! | [`names`] | element and attribute names |
+//! | [`instance`] | template instances, their value tables, and definition headers |
+//! | [`tree`] | the one walk over BinXML: a stream to a tree, its holes left open or filled |
+//! | [`value`] | typed values, and their text as Windows shows it |
+//! | [`json`] | an element as JSON |
+//!
+//! Byte order is little endian throughout. The BinXML part is MS-EVEN6, section 2.2.12; the container is
+//! known from reverse engineering and from real logs.
+#![forbid(unsafe_code)]
+
+mod bytes;
+pub mod chunk;
+mod error;
+pub mod file;
+pub mod instance;
+pub mod json;
+pub mod names;
+pub mod text;
+pub mod time;
+pub mod tree;
+pub mod value;
+
+pub use error::{Error, ErrorKind, Result};
+
+/// Most BinXML streams nested in each other (values that hold BinXML, instances in them). Windows nests one
+/// or two; the cap bounds recursion on crafted input.
+pub const MAX_NESTING: usize = 64;
+
+/// Most elements open at once, over all the nested streams of a record.
+pub const MAX_OPEN_ELEMENTS: usize = 512;
+
+/// Most nodes (elements, attributes, pieces of content) that one record may expand to. Values are shared by the holes that
+/// name them, so a small crafted record could otherwise grow exponentially.
+pub const MAX_NODES: usize = 1 << 18;
+
+/// Most bytes of rendered text that one record may give in one column.
+pub const MAX_TEXT: usize = 16 << 20;

@@ -1,0 +1,228 @@
+//! Text: UTF-16LE and Windows-1252 to UTF-8, escaped for where it goes, in one pass.
+
+/// Where text goes, which decides what is escaped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A column: the text that a reader of the XML gets, nothing escaped. Windows writes `_` for the characters that XML 1.0 does not
+    /// allow (C0 controls but tab, LF and CR; U+FFFE, U+FFFF; lone surrogates), so that is what it holds.
+    Plain,
+    /// Inside of a JSON string, where every character has a form and a lone surrogate becomes U+FFFD.
+    Json,
+}
+
+/// One in each 16-bit lane.
+const LANES: u64 = 0x0001_0001_0001_0001;
+
+/// Appends UTF-16LE text up to its first NUL, or all of it. A trailing odd byte is not looked at.
+#[inline]
+pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
+    out.reserve(text.len() / 2);
+    let mut rest = text;
+    // Four units at a time while they are plain ASCII.
+    while let Some((word, tail)) = rest.split_first_chunk::<8>() {
+        let word = u64::from_le_bytes(*word);
+        let ascii = word & (0xff80 * LANES) == 0;
+        let printable = (word.wrapping_add(0x60 * LANES)) & (0x80 * LANES) == 0x80 * LANES;
+        if !(ascii && printable && (form == Form::Plain || !has_json_escape(word))) {
+            break_to_slow(out, &mut rest, form, 4);
+            if rest.is_empty() {
+                return;
+            }
+            continue;
+        }
+        let packed = (word | word >> 8) & 0x0000_ffff_0000_ffff;
+        let packed = (packed | packed >> 16) as u32;
+        out.extend_from_slice(&packed.to_le_bytes());
+        rest = tail;
+    }
+    break_to_slow(out, &mut rest, form, usize::MAX);
+}
+
+/// Whether a lane of printable ASCII is `"` or `\`.
+fn has_json_escape(word: u64) -> bool {
+    let zero_lane = |w: u64| w.wrapping_sub(LANES) & !w & (0x8000 * LANES) != 0;
+    zero_lane(word ^ (u64::from(b'"') * LANES)) || zero_lane(word ^ (u64::from(b'\\') * LANES))
+}
+
+/// Takes at least `units` units off `rest` one at a time; empties it at a NUL.
+fn break_to_slow(out: &mut Vec<u8>, rest: &mut &[u8], form: Form, units: usize) {
+    let mut taken = 0;
+    while taken < units {
+        let Some((unit, tail)) = rest.split_first_chunk::<2>() else {
+            *rest = &[];
+            return;
+        };
+        let unit = u16::from_le_bytes(*unit);
+        *rest = tail;
+        taken += 1;
+        let scalar = match unit {
+            0 => {
+                *rest = &[];
+                return;
+            }
+            0xd800..=0xdbff => match tail.split_first_chunk::<2>() {
+                Some((low, after)) if matches!(low[1], 0xdc..=0xdf) => {
+                    *rest = after;
+                    taken += 1;
+                    let low = u32::from(u16::from_le_bytes(*low));
+                    0x10000 + ((u32::from(unit) - 0xd800) << 10) + (low - 0xdc00)
+                }
+                _ => u32::from(unit),
+            },
+            _ => u32::from(unit),
+        };
+        match char::from_u32(scalar) {
+            Some(c) => push_char(out, c, form),
+            None => push_lone_surrogate(out, form),
+        }
+    }
+}
+
+#[cold]
+fn push_lone_surrogate(out: &mut Vec<u8>, form: Form) {
+    match form {
+        Form::Plain => out.push(b'_'),
+        Form::Json => out.extend_from_slice("\u{fffd}".as_bytes()),
+    }
+}
+
+/// Appends one character.
+#[inline]
+pub fn push_char(out: &mut Vec<u8>, c: char, form: Form) {
+    match form {
+        Form::Plain => match c {
+            '\t' | '\n' | '\r' => out.push(c as u8),
+            '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => out.push(b'_'),
+            _ => push_utf8(out, c),
+        },
+        Form::Json => match c {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            '\r' => out.extend_from_slice(b"\\r"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            '\x08' => out.extend_from_slice(b"\\b"),
+            '\x0c' => out.extend_from_slice(b"\\f"),
+            '\0'..='\x1f' => {
+                out.extend_from_slice(b"\\u00");
+                push_hex_byte(out, c as u8, b"0123456789ABCDEF");
+            }
+            _ => push_utf8(out, c),
+        },
+    }
+}
+
+#[inline]
+fn push_utf8(out: &mut Vec<u8>, c: char) {
+    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// Appends UTF-8 text.
+pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
+    for c in text.chars() {
+        push_char(out, c, form);
+    }
+}
+
+/// Appends an ANSI string. EVTX does not say which code page it was written in; Windows-1252 is the common one. NULs are dropped.
+pub fn push_ansi(out: &mut Vec<u8>, text: &[u8], form: Form) {
+    let (text, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(text);
+    for c in text.chars().filter(|&c| c != '\0') {
+        push_char(out, c, form);
+    }
+}
+
+/// Appends the two hexadecimal digits of a byte.
+#[inline]
+pub fn push_hex_byte(out: &mut Vec<u8>, byte: u8, digits: &[u8; 16]) {
+    out.push(digits[usize::from(byte >> 4)]);
+    out.push(digits[usize::from(byte & 15)]);
+}
+
+/// Whether UTF-16LE text is empty: no unit before its first NUL.
+#[inline]
+pub fn utf16_is_empty(text: &[u8]) -> bool {
+    text.len() < 2 || text[..2] == [0, 0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn utf16(text: &[u16], form: Form) -> String {
+        let bytes: Vec<u8> = text.iter().flat_map(|u| u.to_le_bytes()).collect();
+        let mut out = Vec::new();
+        push_utf16(&mut out, &bytes, form);
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    fn units(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
+    #[test]
+    fn text_is_escaped_for_its_place() {
+        let text = units("a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
+        assert_eq!(utf16(&text, Form::Plain), "a\"b\\c__\t\r\nü日😀 <&>");
+        assert_eq!(utf16(&text, Form::Json), "a\\\"b\\\\c\\u0001\\u000B\\t\\r\\nü日😀 <&>");
+    }
+
+    #[test]
+    fn text_ends_at_its_first_nul() {
+        for nul in 0..9 {
+            let mut text = units("abcdefghi");
+            text[nul] = 0;
+            assert_eq!(utf16(&text, Form::Plain), &"abcdefghi"[..nul]);
+        }
+    }
+
+    #[test]
+    fn lone_surrogates_are_shown_as_such() {
+        for lone in [
+            &[0xd800][..],
+            &[0xdc00],
+            &[0xd800, 0x61],
+            &[0x61, 0x62, 0x63, 0x64, 0xd83d],
+        ] {
+            let shown: String = lone
+                .iter()
+                .map(|&u| if u < 0x80 { char::from(u as u8) } else { '_' })
+                .collect();
+            assert_eq!(utf16(lone, Form::Plain), shown);
+            assert_eq!(utf16(lone, Form::Json), shown.replace('_', "\u{fffd}"));
+        }
+    }
+
+    #[test]
+    fn ansi_text_is_windows_1252_without_nuls() {
+        let mut out = Vec::new();
+        push_ansi(&mut out, b"\x80 \0caf\xe9\x01\0", Form::Plain);
+        assert_eq!(String::from_utf8(out).unwrap(), "€ café_");
+    }
+
+    proptest! {
+        #[test]
+        fn plain_text_is_the_same_as_decoding_unit_by_unit(text: Vec<u16>) {
+            let end = text.iter().position(|&u| u == 0).unwrap_or(text.len());
+            let expected: String = char::decode_utf16(text[..end].iter().copied())
+                .map(|c| match c {
+                    Ok(c @ ('\t' | '\n' | '\r')) => c,
+                    Ok(c) if c < ' ' || c == '\u{fffe}' || c == '\u{ffff}' => '_',
+                    Ok(c) => c,
+                    Err(_) => '_',
+                })
+                .collect();
+            prop_assert_eq!(utf16(&text, Form::Plain), expected);
+        }
+
+        #[test]
+        fn json_text_parses_back(text in "[ -~\u{1}-\u{1f}é\u{fffe}]*") {
+            let json = utf16(&units(&text), Form::Json);
+            let mut out = Vec::new();
+            push_str(&mut out, &text, Form::Json);
+            prop_assert_eq!(&String::from_utf8(out).unwrap(), &json);
+            prop_assert!(!json.bytes().any(|b| b < 0x20));
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The two forms in which Windows stores a time, and the text that it shows for them.
+
+use crate::bytes::u16_at;
+
+/// FILETIME of 1970-01-01T00:00:00Z, in 100 ns ticks since 1601-01-01.
+const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
+const TICKS_PER_SECOND: u64 = 10_000_000;
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// A date and time of day in UTC, as fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// Year, 0 to 9999.
+    pub year: u16,
+    /// Month, 1 to 12.
+    pub month: u8,
+    /// Day of the month, from 1.
+    pub day: u8,
+    /// Hour, 0 to 23.
+    pub hour: u8,
+    /// Minute, 0 to 59.
+    pub minute: u8,
+    /// Second, 0 to 59.
+    pub second: u8,
+    /// 100 ns ticks in the second, 0 to 9,999,999.
+    pub ticks: u32,
+}
+
+/// The instant of a FILETIME (100 ns ticks since 1601-01-01 UTC) in nanoseconds since 1970-01-01 UTC, or `None`
+/// where that does not fit: before 1677-09-21 or after 2262-04-11.
+pub fn filetime_to_unix_nanos(filetime: u64) -> Option<i64> {
+    let ticks = i64::try_from(filetime).ok()?.checked_sub(UNIX_EPOCH)?;
+    ticks.checked_mul(100)
+}
+
+/// The fields that Windows shows for a FILETIME: a year past 9999 keeps its last four digits, and a value past `i64::MAX` is
+/// all zeros.
+pub fn filetime_fields(filetime: u64) -> Fields {
+    if i64::try_from(filetime).is_err() {
+        return Fields::default();
+    }
+    let seconds = filetime / TICKS_PER_SECOND;
+    let (year, month, day) = civil_date(seconds / SECONDS_PER_DAY);
+    let second_of_day = seconds % SECONDS_PER_DAY;
+    Fields {
+        year: (year % 10_000) as u16,
+        month,
+        day,
+        hour: (second_of_day / 3600) as u8,
+        minute: (second_of_day / 60 % 60) as u8,
+        second: (second_of_day % 60) as u8,
+        ticks: (filetime % TICKS_PER_SECOND) as u32,
+    }
+}
+
+/// The Gregorian date that is `days` days after 1601-01-01.
+fn civil_date(days: u64) -> (u64, u8, u8) {
+    // 1601 starts a 400-year cycle, whose centuries have 36,524 days but for the last, and their 4-year spans 1,461 but
+    // for the last.
+    let (cycles, day) = (days / 146_097, days % 146_097);
+    let centuries = (day / 36_524).min(3);
+    let day = day - centuries * 36_524;
+    let (spans, day) = (day / 1_461, day % 1_461);
+    let years = (day / 365).min(3);
+    let mut day = (day - years * 365) as u16;
+    let year = 1601 + cycles * 400 + centuries * 100 + spans * 4 + years;
+    let mut month = 1;
+    while day >= days_in_month(year, month) {
+        day -= days_in_month(year, month);
+        month += 1;
+    }
+    (year, month, day as u8 + 1)
+}
+
+fn days_in_month(year: u64, month: u8) -> u16 {
+    match month {
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// A SYSTEMTIME: eight u16 (year, month, day of week, day, hour, minute, second, millisecond).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemTime(pub [u16; 8]);
+
+impl SystemTime {
+    /// Reads the 16 bytes of a SYSTEMTIME; `None` where there are fewer.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let mut fields = [0; 8];
+        for (i, field) in fields.iter_mut().enumerate() {
+            *field = u16_at(bytes, 2 * i)?;
+        }
+        Some(SystemTime(fields))
+    }
+
+    /// Whether Windows takes it for a time. The day of the week is not looked at.
+    pub fn is_valid(self) -> bool {
+        let [year, month, _, day, hour, minute, second, milli] = self.0;
+        (1601..=30827).contains(&year)
+            && (1..=12).contains(&month)
+            && day >= 1
+            && day <= days_in_month(u64::from(year), month as u8)
+            && hour < 24
+            && minute < 60
+            && second < 60
+            && milli < 1000
+    }
+
+    /// The fields that Windows shows: 1601-01-01 where it is not valid, the last four digits of a year past 9999.
+    pub fn fields(self) -> Fields {
+        if !self.is_valid() {
+            return Fields {
+                year: 1601,
+                month: 1,
+                day: 1,
+                ..Fields::default()
+            };
+        }
+        let [year, month, _, day, hour, minute, second, milli] = self.0;
+        Fields {
+            year: year % 10_000,
+            month: month as u8,
+            day: day as u8,
+            hour: hour as u8,
+            minute: minute as u8,
+            second: second as u8,
+            ticks: u32::from(milli) * 10_000,
+        }
+    }
+
+    /// The instant in nanoseconds since 1970-01-01 UTC; `None` where it is not valid or does not fit.
+    pub fn to_unix_nanos(self) -> Option<i64> {
+        if !self.is_valid() {
+            return None;
+        }
+        let [year, month, _, day, hour, minute, second, milli] = self.0;
+        let years = u64::from(year) - 1601;
+        let days = years * 365 + years / 4 - years / 100
+            + years / 400
+            + (1..month as u8)
+                .map(|m| u64::from(days_in_month(u64::from(year), m)))
+                .sum::<u64>()
+            + u64::from(day)
+            - 1;
+        let seconds = days * SECONDS_PER_DAY + u64::from(hour) * 3600 + u64::from(minute) * 60 + u64::from(second);
+        filetime_to_unix_nanos(seconds * TICKS_PER_SECOND + u64::from(milli) * 10_000)
+    }
+}
+
+/// Appends `YYYY-MM-DDThh:mm:ss.fffffffZ`, with the seven digits that a FILETIME has.
+pub fn push_time(out: &mut Vec<u8>, time: Fields) {
+    let mut text = *b"0000-00-00T00:00:00.0000000Z";
+    digits(&mut text[0..4], u32::from(time.year));
+    digits(&mut text[5..7], u32::from(time.month));
+    digits(&mut text[8..10], u32::from(time.day));
+    digits(&mut text[11..13], u32::from(time.hour));
+    digits(&mut text[14..16], u32::from(time.minute));
+    digits(&mut text[17..19], u32::from(time.second));
+    digits(&mut text[20..27], time.ticks);
+    out.extend_from_slice(&text);
+}
+
+fn digits(out: &mut [u8], mut number: u32) {
+    for digit in out.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(fields: Fields) -> String {
+        let mut out = Vec::new();
+        push_time(&mut out, fields);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn filetimes_read_as_windows_shows_them() {
+        for (filetime, shown) in [
+            (0, "1601-01-01T00:00:00.0000000Z"),
+            (UNIX_EPOCH as u64, "1970-01-01T00:00:00.0000000Z"),
+            (125_963_424_000_000_001, "2000-03-01T00:00:00.0000001Z"),
+            (125_963_423_999_999_999, "2000-02-29T23:59:59.9999999Z"),
+            (131_659_776_001_234_567, "2018-03-20T00:00:00.1234567Z"),
+            (u64::MAX, "0000-00-00T00:00:00.0000000Z"),
+        ] {
+            assert_eq!(text(filetime_fields(filetime)), shown);
+        }
+    }
+
+    #[test]
+    fn every_day_follows_the_one_before() {
+        let mut last = civil_date(0);
+        for days in 1..400 * 366 {
+            let (year, month, day) = civil_date(days);
+            let next_day = (year, month) == (last.0, last.1) && day == last.2 + 1;
+            let next_month = day == 1
+                && u16::from(last.2) == days_in_month(last.0, last.1)
+                && (year * 12 + u64::from(month)) == (last.0 * 12 + u64::from(last.1) + 1);
+            assert!(next_day || next_month, "{last:?} then {year}-{month}-{day}");
+            last = (year, month, day);
+        }
+    }
+
+    #[test]
+    fn instants_outside_the_range_of_nanoseconds_are_none() {
+        assert_eq!(filetime_to_unix_nanos(UNIX_EPOCH as u64 + 1), Some(100));
+        assert_eq!(filetime_to_unix_nanos(0), None);
+        assert_eq!(filetime_to_unix_nanos(u64::MAX), None);
+        assert_eq!(
+            filetime_to_unix_nanos(208_678_455_368_547_758),
+            Some(9_223_371_936_854_775_800)
+        );
+    }
+
+    #[test]
+    fn system_times_agree_with_filetimes() {
+        let time = SystemTime([2019, 3, 5, 1, 12, 34, 56, 789]);
+        assert_eq!(text(time.fields()), "2019-03-01T12:34:56.7890000Z");
+        assert_eq!(time.to_unix_nanos(), Some(1_551_443_696_789_000_000));
+        assert_eq!(
+            SystemTime([2020, 2, 0, 29, 0, 0, 0, 0]).to_unix_nanos(),
+            Some(1_582_934_400_000_000_000)
+        );
+        for invalid in [
+            [0; 8],
+            [2019, 2, 0, 29, 0, 0, 0, 0],
+            [2019, 13, 0, 1, 0, 0, 0, 0],
+            [2019, 1, 0, 1, 24, 0, 0, 0],
+        ] {
+            assert_eq!(text(SystemTime(invalid).fields()), "1601-01-01T00:00:00.0000000Z");
+            assert_eq!(SystemTime(invalid).to_unix_nanos(), None);
+        }
+    }
+}

@@ -1,0 +1,573 @@
+//! Typed values, and their text as Windows shows it (MS-EVEN6, section 2.2.12, and real logs).
+
+use crate::bytes::{array_at, u32_at, u64_at};
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::{self, Form, push_hex_byte};
+use crate::time::{self, SystemTime};
+
+/// The type of a single value. The numbers are those of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)] // the names say it
+pub enum Scalar {
+    Null = 0,
+    /// UTF-16LE, ends at its first NUL or at its size.
+    String = 1,
+    /// Text in an unnamed 8-bit code page.
+    AnsiString = 2,
+    Int8 = 3,
+    UInt8 = 4,
+    Int16 = 5,
+    UInt16 = 6,
+    Int32 = 7,
+    UInt32 = 8,
+    Int64 = 9,
+    UInt64 = 10,
+    Real32 = 11,
+    Real64 = 12,
+    /// 4 bytes. Windows stores bit masks in some of them, which stay numbers.
+    Bool = 13,
+    Binary = 14,
+    Guid = 15,
+    /// A pointer-sized number of 4 or 8 bytes, shown in hexadecimal.
+    SizeT = 16,
+    /// 100 ns ticks since 1601-01-01 UTC, u64.
+    FileTime = 17,
+    /// Eight u16 fields.
+    SystemTime = 18,
+    Sid = 19,
+    HexInt32 = 20,
+    HexInt64 = 21,
+    EvtHandle = 32,
+    /// A BinXML stream.
+    BinXml = 33,
+    EvtXml = 35,
+}
+
+/// The type of a value: a scalar's, or that of an array of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ValueType {
+    /// The type, or that of the items.
+    pub scalar: Scalar,
+    /// Whether it is an array (0x80 in the type's byte).
+    pub array: bool,
+}
+
+impl ValueType {
+    /// The type that a byte names.
+    #[inline]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        use Scalar::*;
+        let scalar = match byte & 0x7f {
+            0 if byte == 0 => Null,
+            1 => String,
+            2 => AnsiString,
+            3 => Int8,
+            4 => UInt8,
+            5 => Int16,
+            6 => UInt16,
+            7 => Int32,
+            8 => UInt32,
+            9 => Int64,
+            10 => UInt64,
+            11 => Real32,
+            12 => Real64,
+            13 => Bool,
+            14 => Binary,
+            15 => Guid,
+            16 => SizeT,
+            17 => FileTime,
+            18 => SystemTime,
+            19 => Sid,
+            20 => HexInt32,
+            21 => HexInt64,
+            32 if byte == 32 => EvtHandle,
+            33 if byte == 33 => BinXml,
+            35 if byte == 35 => EvtXml,
+            _ => return None,
+        };
+        Some(ValueType {
+            scalar,
+            array: byte & 0x80 != 0,
+        })
+    }
+
+    /// The byte that names the type.
+    pub fn to_byte(self) -> u8 {
+        self.scalar as u8 | if self.array { 0x80 } else { 0 }
+    }
+}
+
+impl Scalar {
+    /// The size in bytes of the types that have one size.
+    #[inline]
+    pub fn fixed_size(self) -> Option<usize> {
+        use Scalar::*;
+        match self {
+            Int8 | UInt8 => Some(1),
+            Int16 | UInt16 => Some(2),
+            Int32 | UInt32 | Real32 | Bool | HexInt32 => Some(4),
+            Int64 | UInt64 | Real64 | FileTime | HexInt64 => Some(8),
+            Guid | SystemTime => Some(16),
+            _ => None,
+        }
+    }
+}
+
+/// A value: its type, and its bytes as its descriptor's size cuts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Value<'a> {
+    /// The type.
+    pub value_type: ValueType,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+const NULL: ValueType = ValueType {
+    scalar: Scalar::Null,
+    array: false,
+};
+
+impl<'a> Value<'a> {
+    /// A single value.
+    pub fn new(scalar: Scalar, bytes: &'a [u8]) -> Self {
+        let value_type = ValueType { scalar, array: false };
+        Value { value_type, bytes }
+    }
+
+    /// The NULL value.
+    pub fn null() -> Self {
+        Value {
+            value_type: NULL,
+            bytes: &[],
+        }
+    }
+
+    /// The type of a single value; `None` for an array.
+    #[inline]
+    pub fn scalar(self) -> Option<Scalar> {
+        (!self.value_type.array).then_some(self.value_type.scalar)
+    }
+
+    /// Whether it is NULL: an element that depends on such a value is left out (MS-EVEN6 2.2.12). A BinXML
+    /// value without bytes counts as NULL.
+    #[inline]
+    pub fn is_null(self) -> bool {
+        match self.scalar() {
+            Some(Scalar::Null) => true,
+            Some(Scalar::BinXml) => self.bytes.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is empty, so that an optional substitution of it, or an attribute that holds nothing else, is
+    /// left out.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        if self.value_type.array {
+            return match self.value_type.scalar {
+                Scalar::Binary | Scalar::SizeT => false,
+                _ => self.bytes.is_empty(),
+            };
+        }
+        match self.value_type.scalar {
+            Scalar::Null => true,
+            Scalar::String => text::utf16_is_empty(self.bytes),
+            Scalar::AnsiString => self.bytes.iter().all(|&b| b == 0),
+            Scalar::Binary | Scalar::BinXml => self.bytes.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Checks that the bytes are a whole value of the type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ValueSize`] where they are too few or, for items of an array, do not add up; [`ErrorKind::UnsupportedValue`]
+    /// for types that have no text. The error's offset is `at`, where the value stands in the chunk.
+    #[inline]
+    pub fn check(self, at: usize) -> Result<()> {
+        let kind = match self.check_kind() {
+            Ok(()) => return Ok(()),
+            Err(kind) => kind,
+        };
+        Err(Error::new(at, kind))
+    }
+
+    #[inline]
+    fn check_kind(self) -> std::result::Result<(), ErrorKind> {
+        let size = self.bytes.len();
+        let scalar = self.value_type.scalar;
+        let fits = if self.value_type.array {
+            match (scalar, scalar.fixed_size()) {
+                (Scalar::Binary | Scalar::SizeT, _) => return Err(self.unsupported()),
+                (Scalar::String, _) => size == 0 || self.bytes.ends_with(&[0, 0]) && size.is_multiple_of(2),
+                (Scalar::Sid, _) => {
+                    let mut rest = self.bytes;
+                    while let Some((_, tail)) = split_sid(rest) {
+                        rest = tail;
+                    }
+                    rest.is_empty()
+                }
+                (_, Some(item)) => size.is_multiple_of(item),
+                (_, None) => true,
+            }
+        } else {
+            match (scalar, scalar.fixed_size()) {
+                (Scalar::EvtHandle | Scalar::EvtXml, _) => return Err(self.unsupported()),
+                (Scalar::String, _) => size.is_multiple_of(2),
+                (Scalar::SizeT, _) => size == 4 || size == 8,
+                (Scalar::Sid, _) => split_sid(self.bytes).is_some(),
+                (_, Some(fixed)) => size >= fixed,
+                (_, None) => true,
+            }
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(ErrorKind::ValueSize {
+            value_type: self.value_type.to_byte(),
+            size,
+        })
+    }
+
+    #[cold]
+    fn unsupported(self) -> ErrorKind {
+        ErrorKind::UnsupportedValue(self.value_type.to_byte())
+    }
+
+    /// The items of an array value, as single values. Empty for a value that is none.
+    pub fn items(self) -> Items<'a> {
+        Items {
+            scalar: self.value_type.scalar,
+            rest: if self.value_type.array { self.bytes } else { &[] },
+            numbers: self.value_type.scalar == Scalar::Bool && has_bit_masks(self.bytes),
+        }
+    }
+
+    /// Whether it is an array that repeats the element that holds it: one of two or more items
+    /// (MS-EVEN6, section 3.1.4.7.5).
+    pub fn repeats(self) -> bool {
+        self.value_type.array && self.items().nth(1).is_some()
+    }
+
+    /// Whether JSON shows it bare: integers and booleans.
+    pub fn is_json_literal(self) -> bool {
+        use Scalar::*;
+        matches!(
+            self.scalar(),
+            Some(Int8 | UInt8 | Int16 | UInt16 | Int32 | UInt32 | Int64 | UInt64 | Bool)
+        )
+    }
+
+    /// Appends the text that Windows shows, escaped for its place. The items of an array are joined by commas.
+    ///
+    /// A value whose bytes do not pass [`Value::check`] appends what can be read of it, or nothing.
+    #[inline]
+    pub fn push_text(self, out: &mut Vec<u8>, form: Form) {
+        if !self.value_type.array {
+            return self.push_scalar(out, form);
+        }
+        for (i, item) in self.items().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            item.push_scalar(out, form);
+        }
+    }
+
+    fn push_scalar(self, out: &mut Vec<u8>, form: Form) {
+        let bytes = self.bytes;
+        macro_rules! number {
+            ($type:ty) => {
+                if let Some(bytes) = array_at(bytes, 0) {
+                    push_integer(out, <$type>::from_le_bytes(bytes));
+                }
+            };
+        }
+        match self.value_type.scalar {
+            Scalar::Null | Scalar::BinXml | Scalar::EvtHandle | Scalar::EvtXml => {}
+            Scalar::String => text::push_utf16(out, bytes, form),
+            Scalar::AnsiString => text::push_ansi(out, bytes, form),
+            Scalar::Int8 => number!(i8),
+            Scalar::UInt8 => number!(u8),
+            Scalar::Int16 => number!(i16),
+            Scalar::UInt16 => number!(u16),
+            Scalar::Int32 => number!(i32),
+            Scalar::UInt32 => number!(u32),
+            Scalar::Int64 => number!(i64),
+            Scalar::UInt64 => number!(u64),
+            Scalar::Real32 => {
+                if let Some(bytes) = array_at(bytes, 0) {
+                    push_float(out, f32::from_le_bytes(bytes));
+                }
+            }
+            Scalar::Real64 => {
+                if let Some(bytes) = array_at(bytes, 0) {
+                    push_float(out, f64::from_le_bytes(bytes));
+                }
+            }
+            Scalar::Bool => match array_at(bytes, 0).map(i32::from_le_bytes) {
+                Some(0) => out.extend_from_slice(b"false"),
+                Some(1) => out.extend_from_slice(b"true"),
+                Some(mask) => push_integer(out, mask),
+                None => {}
+            },
+            Scalar::Binary => {
+                out.reserve(bytes.len() * 2);
+                for &byte in bytes {
+                    push_hex_byte(out, byte, b"0123456789ABCDEF");
+                }
+            }
+            Scalar::Guid => {
+                if let Some(guid) = array_at(bytes, 0) {
+                    push_guid(out, guid);
+                }
+            }
+            Scalar::SizeT | Scalar::HexInt32 | Scalar::HexInt64 => {
+                if let Some(number) = self.to_u64() {
+                    push_hex(out, number);
+                }
+            }
+            Scalar::FileTime => {
+                if let Some(ticks) = u64_at(bytes, 0) {
+                    time::push_time(out, time::filetime_fields(ticks));
+                }
+            }
+            Scalar::SystemTime => {
+                if let Some(time) = SystemTime::read(bytes) {
+                    time::push_time(out, time.fields());
+                }
+            }
+            Scalar::Sid => push_sid(out, bytes),
+        }
+    }
+
+    /// The number of an integer, hexadecimal or boolean value that is not negative; `None` for any other value.
+    #[inline]
+    pub fn to_u64(self) -> Option<u64> {
+        use Scalar::*;
+        let bytes = self.bytes;
+        match self.scalar()? {
+            UInt8 => bytes.first().map(|&b| u64::from(b)),
+            Int8 => u64::try_from(bytes.first()?.cast_signed()).ok(),
+            UInt16 => array_at(bytes, 0).map(u16::from_le_bytes).map(u64::from),
+            Int16 => u64::try_from(i16::from_le_bytes(array_at(bytes, 0)?)).ok(),
+            UInt32 | HexInt32 => u32_at(bytes, 0).map(u64::from),
+            Int32 | Bool => u64::try_from(i32::from_le_bytes(array_at(bytes, 0)?)).ok(),
+            UInt64 | HexInt64 => u64_at(bytes, 0),
+            Int64 => u64::try_from(i64::from_le_bytes(array_at(bytes, 0)?)).ok(),
+            SizeT => u64_at(bytes, 0).or_else(|| u32_at(bytes, 0).map(u64::from)),
+            _ => None,
+        }
+    }
+
+    /// The instant of a FILETIME or SYSTEMTIME in nanoseconds since 1970-01-01 UTC; `None` for any other value
+    /// and where it does not fit.
+    #[inline]
+    pub fn to_unix_nanos(self) -> Option<i64> {
+        match self.scalar()? {
+            Scalar::FileTime => time::filetime_to_unix_nanos(u64_at(self.bytes, 0)?),
+            Scalar::SystemTime => SystemTime::read(self.bytes)?.to_unix_nanos(),
+            _ => None,
+        }
+    }
+
+    /// The 16 bytes of a GUID in the order of its text (RFC 4122); `None` for any other value.
+    #[inline]
+    pub fn to_uuid(self) -> Option<[u8; 16]> {
+        match self.scalar()? {
+            Scalar::Guid => array_at(self.bytes, 0).map(guid_in_text_order),
+            _ => None,
+        }
+    }
+}
+
+/// The items of an array value. Made by [`Value::items`].
+#[derive(Debug, Clone)]
+pub struct Items<'a> {
+    scalar: Scalar,
+    rest: &'a [u8],
+    /// Booleans of which one is a bit mask: all of them are numbers then.
+    numbers: bool,
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (item, rest) = match (self.scalar, self.scalar.fixed_size()) {
+            (_, Some(size)) => self.rest.split_at_checked(size)?,
+            (Scalar::String, _) => {
+                let end = self.rest.chunks_exact(2).position(|unit| unit == [0, 0])? * 2;
+                (&self.rest[..end], &self.rest[end + 2..])
+            }
+            // The last one may lack its NUL.
+            (Scalar::AnsiString, _) => {
+                let end = memchr::memchr(0, self.rest).unwrap_or(self.rest.len());
+                (&self.rest[..end], self.rest.get(end + 1..).unwrap_or(&[]))
+            }
+            (Scalar::Sid, _) => split_sid(self.rest)?,
+            _ => return None,
+        };
+        self.rest = rest;
+        let scalar = if self.numbers { Scalar::Int32 } else { self.scalar };
+        Some(Value::new(scalar, item))
+    }
+}
+
+fn has_bit_masks(bools: &[u8]) -> bool {
+    bools.chunks_exact(4).any(|b| !matches!(b, [0 | 1, 0, 0, 0]))
+}
+
+/// Splits the SID at the start of `bytes` off: revision u8, count u8, authority u48 (big endian), sub-authorities u32.
+fn split_sid(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let count = usize::from(*bytes.get(1)?);
+    bytes.split_at_checked(8 + 4 * count)
+}
+
+fn push_integer(out: &mut Vec<u8>, number: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn push_float(out: &mut Vec<u8>, number: impl zmij::Float) {
+    out.extend_from_slice(zmij::Buffer::new().format(number).as_bytes());
+}
+
+fn push_hex(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(b"0x");
+    let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
+    for digit in (0..digits).rev() {
+        out.push(b"0123456789abcdef"[(number >> (4 * digit) & 15) as usize]);
+    }
+}
+
+/// A GUID is stored as u32, u16, u16 (little endian) and 8 bytes; its text has all of them big endian.
+fn guid_in_text_order(guid: [u8; 16]) -> [u8; 16] {
+    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+    ORDER.map(|i| guid[i])
+}
+
+fn push_guid(out: &mut Vec<u8>, guid: [u8; 16]) {
+    out.push(b'{');
+    for (i, byte) in guid_in_text_order(guid).into_iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        push_hex_byte(out, byte, b"0123456789abcdef");
+    }
+    out.push(b'}');
+}
+
+fn push_sid(out: &mut Vec<u8>, sid: &[u8]) {
+    let Some((&[revision, count, a, b, c, d, e, f], subs)) = sid.split_first_chunk::<8>() else {
+        out.extend_from_slice(b"S-?");
+        return;
+    };
+    out.extend_from_slice(b"S-");
+    push_integer(out, revision);
+    out.push(b'-');
+    push_integer(out, u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
+    for sub in subs.chunks_exact(4).take(usize::from(count)) {
+        out.push(b'-');
+        push_integer(out, u32::from_le_bytes([sub[0], sub[1], sub[2], sub[3]]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(type_byte: u8, bytes: &[u8]) -> String {
+        let value_type = ValueType::from_byte(type_byte).expect("a type");
+        let value = Value { value_type, bytes };
+        value.check(0).expect("a sound value");
+        let mut out = Vec::new();
+        value.push_text(&mut out, Form::Plain);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn every_type_has_its_text() {
+        let guid: Vec<u8> = (0..16).collect();
+        let sid = [1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 0x20, 2, 0, 0];
+        for (type_byte, bytes, text) in [
+            (0, &b"skipped"[..], ""),
+            (1, b"h\0i\0\0\0x\0", "hi"),
+            (2, b"h\0i", "hi"),
+            (3, &[0x80], "-128"),
+            (4, &[0x80], "128"),
+            (5, &[0, 0x80], "-32768"),
+            (6, &[0, 0x80], "32768"),
+            (7, &[255; 4], "-1"),
+            (8, &[255; 4], "4294967295"),
+            (9, &[255; 8], "-1"),
+            (10, &[255; 8], "18446744073709551615"),
+            (11, &1.5f32.to_le_bytes(), "1.5"),
+            (12, &0.1f64.to_le_bytes(), "0.1"),
+            (13, &[1, 0, 0, 0], "true"),
+            (13, &[0, 0, 0, 0], "false"),
+            (13, &[2, 0, 0, 0], "2"),
+            (14, &[0, 0xab, 0xff], "00ABFF"),
+            (15, &guid, "{03020100-0504-0706-0809-0a0b0c0d0e0f}"),
+            (16, &[16, 0, 0, 0], "0x10"),
+            (16, &[0; 8], "0x0"),
+            (17, &[0; 8], "1601-01-01T00:00:00.0000000Z"),
+            (18, &[0; 16], "1601-01-01T00:00:00.0000000Z"),
+            (19, &sid, "S-1-5-32-544"),
+            (20, &[0xef, 0xbe, 0xad, 0xde], "0xdeadbeef"),
+            (21, &[0, 0, 0, 0, 0, 0, 0x20, 0x80], "0x8020000000000000"),
+            (33, &[], ""),
+            (0x81, b"a\0\0\0\0\0b\0\0\0", "a,,b"),
+            (0x82, b"a\0\0b", "a,,b"),
+            (0x86, &[1, 0, 2, 0], "1,2"),
+            (0x8d, &[1, 0, 0, 0, 2, 0, 0, 0], "1,2"),
+            (0x8d, &[1, 0, 0, 0, 0, 0, 0, 0], "true,false"),
+            (0x93, &[sid, sid].concat(), "S-1-5-32-544,S-1-5-32-544"),
+        ] {
+            assert_eq!(shown(type_byte, bytes), text, "type {type_byte:#x}");
+        }
+    }
+
+    #[test]
+    fn values_of_the_wrong_size_are_named() {
+        for (type_byte, bytes) in [
+            (1, &b"odd"[..]),
+            (8, &[0; 3]),
+            (15, &[0; 15]),
+            (16, &[0; 5]),
+            (19, &[1, 200, 0, 0, 0, 0, 0, 5]),
+            (0x81, b"a\0b\0"),
+            (0x88, &[0; 6]),
+        ] {
+            let value_type = ValueType::from_byte(type_byte).unwrap();
+            let error = Value { value_type, bytes }.check(7).unwrap_err();
+            assert_eq!(error.offset, 7);
+            assert!(matches!(error.kind, ErrorKind::ValueSize { size, .. } if size == bytes.len()));
+        }
+        let handle = Value::new(Scalar::EvtHandle, &[0; 8]);
+        assert_eq!(handle.check(0).unwrap_err().kind, ErrorKind::UnsupportedValue(32));
+    }
+
+    #[test]
+    fn type_bytes_round_trip() {
+        let known: Vec<u8> = (0..=255).filter(|&b| ValueType::from_byte(b).is_some()).collect();
+        assert_eq!(known.len(), 25 + 21);
+        for byte in known {
+            assert_eq!(ValueType::from_byte(byte).unwrap().to_byte(), byte);
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_value_whatever_their_type() {
+        assert_eq!(Value::new(Scalar::Int8, &[0xff]).to_u64(), None);
+        assert_eq!(Value::new(Scalar::Int16, &[0x10, 0]).to_u64(), Some(16));
+        assert_eq!(
+            Value::new(Scalar::HexInt64, &[1, 0, 0, 0, 0, 0, 0, 0x80]).to_u64(),
+            Some(0x8000_0000_0000_0001)
+        );
+        assert_eq!(Value::new(Scalar::String, b"7\0").to_u64(), None);
+    }
+}
