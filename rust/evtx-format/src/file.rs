@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
 use crate::chunk::{CHUNK_SIZE, ChunkHeader, is_unused};
+use crate::error::{Error, ErrorKind};
 
 /// Size of the file header, in bytes, of which 128 are used.
 pub const FILE_HEADER: usize = 4096;
@@ -88,9 +89,20 @@ impl FileHeader {
         })
     }
 
-    /// Whether the stored checksum matches, or none is kept.
-    pub fn verify(&self) -> bool {
-        self.flags & NO_CHECKSUMS != 0 || self.checksum == self.computed_checksum
+    /// Checks the stored checksum. Headers that keep none pass.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Checksum`] where it does not match.
+    pub fn verify(&self) -> Result<(), Error> {
+        if self.flags & NO_CHECKSUMS != 0 || self.checksum == self.computed_checksum {
+            return Ok(());
+        }
+        let kind = ErrorKind::Checksum {
+            what: "file header",
+            stored: self.checksum,
+            computed: self.computed_checksum,
+        };
+        Err(Error::new(124, kind))
     }
 }
 
@@ -156,16 +168,26 @@ fn slot_offset(slot: u64) -> u64 {
     FILE_HEADER as u64 + slot * CHUNK_SIZE as u64
 }
 
-/// Finds a log's [`Layout`] with few reads, which the caller does: while [`Survey::wants`] names a range of the file, read it and
+/// How a survey looks for the oldest chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Search {
+    /// In every chunk's header, 128 bytes of every 64 KiB. Right for any file, such as a log from a shadow copy, whose chunks are of mixed ages.
+    Every,
+    /// By bisection, with some ten reads, for files where a read takes long. Right for logs as Windows writes them: the first record IDs rise up to
+    /// a point and start again lower there.
+    Bisect,
+}
+
+/// Finds a log's [`Layout`] by reads that the caller does: while [`Survey::wants`] names a range of the file, read it and
 /// [`push`](Survey::push) it.
 ///
-/// A log that is full writes each new chunk over its oldest one, so once it has *wrapped* its oldest chunk can be anywhere; but the first record
-/// IDs rise up to a point and start again lower there, so bisection finds it. The file header names that chunk too, but a dirty log is ahead
-/// of its header.
+/// A log that is full writes each new chunk over its oldest one, so once it has *wrapped* its oldest chunk can be anywhere. It is the one with the
+/// lowest first record ID. The file header names it too, but a dirty log is ahead of its header.
 #[derive(Debug, Clone)]
 pub struct Survey {
     size: u64,
     slots: u64,
+    search: Search,
     header: Option<FileHeader>,
     state: State,
 }
@@ -174,6 +196,8 @@ pub struct Survey {
 enum State {
     /// Wants the file header.
     Header,
+    /// Wants the chunk at a slot, having seen those before it.
+    Every { slot: u64, oldest: Option<Anchor> },
     /// Wants the chunk at a slot, looking for the first that says where it belongs.
     First { slot: u64 },
     /// Wants the chunk at a slot, looking for the last such.
@@ -197,10 +221,11 @@ struct Anchor {
 
 impl Survey {
     /// A survey of a file of `size` bytes.
-    pub fn new(size: u64) -> Self {
+    pub fn new(size: u64, search: Search) -> Self {
         Survey {
             size,
             slots: Layout::new(size, 0).slots(),
+            search,
             header: None,
             state: State::Header,
         }
@@ -211,7 +236,7 @@ impl Survey {
         let slot = match self.state {
             State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
             State::Done(_) => return None,
-            State::First { slot } | State::Last { slot, .. } => slot,
+            State::Every { slot, .. } | State::First { slot } | State::Last { slot, .. } => slot,
             State::Bisect { probe, .. } => probe,
         };
         let offset = slot_offset(slot);
@@ -226,10 +251,19 @@ impl Survey {
         self.state = match self.state {
             State::Header => {
                 self.header = Some(FileHeader::read(bytes, self.size)?);
-                if self.slots > 1 {
-                    State::First { slot: 0 }
+                match self.search {
+                    _ if self.slots < 2 => State::Done(0),
+                    Search::Every => State::Every { slot: 0, oldest: None },
+                    Search::Bisect => State::First { slot: 0 },
+                }
+            }
+            State::Every { slot, oldest } => {
+                let older = |a: &Anchor| oldest.is_none_or(|b| a.first_record_id < b.first_record_id);
+                let oldest = anchor(bytes, slot).filter(older).or(oldest);
+                if slot + 1 < self.slots {
+                    State::Every { slot: slot + 1, oldest }
                 } else {
-                    State::Done(0)
+                    State::Done(oldest.map_or(0, |chunk| chunk.slot))
                 }
             }
             State::First { slot } => match anchor(bytes, slot) {
@@ -324,11 +358,11 @@ mod tests {
         bytes
     }
 
-    fn survey(chunks: &[Option<u64>]) -> (u64, usize) {
+    fn survey(chunks: &[Option<u64>], search: Search) -> (u64, usize) {
         let mut file = vec![0; FILE_HEADER];
         file[..8].copy_from_slice(&FILE_MAGIC);
         chunks.iter().for_each(|&first| file.extend(chunk_start(first)));
-        let mut survey = Survey::new(file.len() as u64);
+        let mut survey = Survey::new(file.len() as u64, search);
         let mut reads = 0;
         while let Some(range) = survey.wants() {
             survey
@@ -341,10 +375,17 @@ mod tests {
 
     #[test]
     fn a_log_that_has_not_wrapped_starts_at_its_first_chunk() {
-        assert_eq!(survey(&[]), (0, 1));
-        assert_eq!(survey(&[Some(1)]), (0, 1));
-        assert_eq!(survey(&[Some(1), Some(11), Some(21)]), (0, 3));
-        assert_eq!(survey(&[None, Some(11), Some(21)]).0, 0);
+        let bisect = |chunks: &[Option<u64>]| survey(chunks, Search::Bisect);
+        assert_eq!(bisect(&[]), (0, 1));
+        assert_eq!(bisect(&[Some(1)]), (0, 1));
+        assert_eq!(bisect(&[Some(1), Some(11), Some(21)]), (0, 3));
+        assert_eq!(bisect(&[None, Some(11), Some(21)]).0, 0);
+    }
+
+    #[test]
+    fn the_oldest_chunk_of_mixed_ones_is_found_by_looking_at_all() {
+        assert_eq!(survey(&[Some(30), None, Some(10), Some(40)], Search::Every), (2, 5));
+        assert_eq!(survey(&[None, None], Search::Every).0, 0);
     }
 
     proptest! {
@@ -358,7 +399,8 @@ mod tests {
                     chunks[slot as usize] = None;
                 }
             }
-            let (found, reads) = survey(&chunks);
+            prop_assert_eq!(survey(&chunks, Search::Every).0, oldest);
+            let (found, reads) = survey(&chunks, Search::Bisect);
             // Damaged chunks right before the oldest one belong to neither side.
             let alike = (found..oldest).all(|slot| chunks[slot as usize].is_none());
             prop_assert!(found == oldest || found < oldest && alike, "{found} of {oldest} in {chunks:?}");

@@ -9,10 +9,10 @@ use arrow_array::types::{Int32Type, TimestampNanosecondType, UInt8Type, UInt16Ty
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
-use evtx_format::file::{NotEvtx, Survey};
+use evtx_format::file::{NotEvtx, Search, Survey};
 
 /// The logs under a folder, in the order of their paths.
-pub fn logs(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn logs(folder: &Path) -> Vec<PathBuf> {
     let mut logs = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -32,12 +32,12 @@ pub fn logs(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The project's own logs.
-pub fn samples() -> Vec<PathBuf> {
+pub(crate) fn samples() -> Vec<PathBuf> {
     logs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples"))
 }
 
 /// The real logs in the folder that `EVTX_CORPUS` names. Says that they are skipped if it names none.
-pub fn corpus() -> Vec<PathBuf> {
+pub(crate) fn corpus() -> Vec<PathBuf> {
     match std::env::var_os("EVTX_CORPUS") {
         Some(folder) => logs(Path::new(&folder)),
         None => {
@@ -49,14 +49,19 @@ pub fn corpus() -> Vec<PathBuf> {
 
 /// A log cannot be read at all, or its scan ended early.
 #[derive(Debug)]
-pub enum ReadError {
+pub(crate) enum ReadError {
     NotEvtx(NotEvtx),
     Decode(DecodeError),
 }
 
 /// Reads a log with a projection of the columns.
-pub fn read(file: &[u8], name: &str, options: Options, projection: &[usize]) -> Result<Vec<RecordBatch>, ReadError> {
-    let mut survey = Survey::new(file.len() as u64);
+pub(crate) fn read(
+    file: &[u8],
+    name: &str,
+    options: Options,
+    projection: &[usize],
+) -> Result<Vec<RecordBatch>, ReadError> {
+    let mut survey = Survey::new(file.len() as u64, Search::Every);
     while let Some(range) = survey.wants() {
         survey
             .push(&file[range.start as usize..range.end as usize])
@@ -84,17 +89,17 @@ pub fn read(file: &[u8], name: &str, options: Options, projection: &[usize]) -> 
 }
 
 /// Every column.
-pub fn every_column(options: &Options) -> Vec<usize> {
+pub(crate) fn every_column(options: &Options) -> Vec<usize> {
     (0..schema(options).fields().len()).collect()
 }
 
 /// The number of a column.
-pub fn column(options: &Options, name: &str) -> usize {
+pub(crate) fn column(options: &Options, name: &str) -> usize {
     schema(options).index_of(name).expect("a column")
 }
 
 /// The text of a cell; `None` for NULL. Times are nanoseconds, GUIDs hexadecimal digits.
-pub fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<String> {
+pub(crate) fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<String> {
     let array = batch
         .column_by_name(column)
         .unwrap_or_else(|| panic!("column {column}"));
@@ -133,7 +138,7 @@ pub fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<String> {
 }
 
 /// The entries of `event_data`; `None` for NULL.
-pub fn entries(batch: &RecordBatch, row: usize) -> Option<Vec<(String, Option<String>)>> {
+pub(crate) fn entries(batch: &RecordBatch, row: usize) -> Option<Vec<(String, Option<String>)>> {
     let maps = batch.column_by_name("event_data")?.as_map();
     if maps.is_null(row) {
         return None;

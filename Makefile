@@ -1,0 +1,107 @@
+# `make query` answers SQL over the samples, `make test` runs everything. Each target sets up what it lacks and does nothing twice.
+
+# Any Python 3.10 or newer. The build works in a virtual environment of its own.
+PYTHON ?= python3
+# The query that `make query` runs.
+SQL ?= $(file <samples/story.sql)
+export SQL
+
+BUILD := build
+VENV := $(BUILD)/venv
+VENV_PYTHON := $(VENV)/bin/python
+EXTENSION := $(BUILD)/release/extension/evtx/evtx.duckdb_extension
+CARGO := cargo
+CARGO_RUN := $(CARGO) --locked
+MANIFEST := --manifest-path rust/Cargo.toml
+CPP_SOURCES := $(wildcard src/*.cpp) $(wildcard src/include/*.hpp)
+# The extension is built by DuckDB's own build files, which need the headers but do not compile DuckDB.
+CMAKE_FLAGS := -DDUCKDB_EXTENSION_CONFIGS=$(CURDIR)/extension_config.cmake -DOVERRIDE_GIT_DESCRIBE=v2.0.0 -DDUCKDB_COMMIT=0000000000 \
+  -DBUILD_SHELL=0 -DBUILD_UNITTESTS=0 -DCMAKE_EXPORT_COMPILE_COMMANDS=1
+ifneq ($(shell command -v ninja 2>/dev/null),)
+GENERATOR := -G Ninja
+endif
+
+.DEFAULT_GOAL := release
+.PHONY: release debug query test test-rust test-sql test-python samples format lint clean distclean check-tools
+.DELETE_ON_ERROR:
+
+## Build
+
+release: $(BUILD)/release/CMakeCache.txt
+	@cmake --build $(BUILD)/release --target evtx_loadable_extension --parallel
+
+debug: $(BUILD)/debug/CMakeCache.txt
+	@cmake --build $(BUILD)/debug --target evtx_loadable_extension --parallel
+
+$(BUILD)/release/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
+	@cmake $(GENERATOR) -S duckdb/source -B $(BUILD)/release -DCMAKE_BUILD_TYPE=Release $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
+	  || { cat $(BUILD)/configure.log; rm -f $@; exit 1; }
+	@touch $@
+
+$(BUILD)/debug/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
+	@cmake $(GENERATOR) -S duckdb/source -B $(BUILD)/debug -DCMAKE_BUILD_TYPE=Debug $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
+	  || { cat $(BUILD)/configure.log; rm -f $@; exit 1; }
+	@touch $@
+
+duckdb/source/.pin: duckdb/pin.txt duckdb/fetch.sh | $(VENV)/.created
+	@duckdb/fetch.sh $(abspath $(VENV_PYTHON))
+	@touch $@
+
+## What the build and the tests need
+
+check-tools:
+	@tools/check_tools.sh $(PYTHON)
+
+$(VENV)/.created: | check-tools
+	@mkdir -p $(BUILD)
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.test: test/requirements.txt | $(VENV)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+$(VENV)/.lint: tools/lint-requirements.txt | $(VENV)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+## Use
+
+query: release $(VENV)/.test
+	@$(VENV_PYTHON) tools/query.py $(EXTENSION)
+
+samples:
+	@$(CARGO_RUN) run --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples -- samples
+
+## Test
+
+test: test-rust test-sql test-python
+
+test-rust:
+	$(CARGO_RUN) test --quiet $(MANIFEST) --workspace --exclude evtx-sqltest
+
+# Every file under test/sql is a test of its own.
+test-sql: release $(VENV)/.test
+	EVTX_EXTENSION=$(abspath $(EXTENSION)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-sqltest
+
+test-python: release $(VENV)/.test
+	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python
+
+## Tidy
+
+format: $(VENV)/.lint
+	$(CARGO) fmt $(MANIFEST)
+	$(VENV)/bin/clang-format -i $(CPP_SOURCES)
+
+lint: release $(VENV)/.lint
+	$(CARGO) fmt $(MANIFEST) --check
+	$(CARGO_RUN) clippy --quiet $(MANIFEST) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO_RUN) doc --quiet $(MANIFEST) --workspace --no-deps
+	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_SOURCES)
+	$(VENV)/bin/clang-tidy --quiet -p $(BUILD)/release $(wildcard src/*.cpp)
+
+clean:
+	rm -rf $(BUILD)/release $(BUILD)/debug $(BUILD)/configure.log rust/target rust/evtx-ffi/include
+
+distclean: clean
+	rm -rf $(BUILD) duckdb/source

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Fetches the pinned DuckDB source into duckdb/source, once. usage: duckdb/fetch.sh PYTHON
+set -euo pipefail
+cd "$(dirname "$0")"
+python=$1
+
+stamp=source/.pin
+if cmp -s pin.txt "$stamp"; then
+  exit 0
+fi
+echo "fetching the DuckDB source that duckdb/pin.txt names"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" -m pip download --quiet --disable-pip-version-check --require-hashes --no-deps --no-binary duckdb \
+  -r pin.txt -d "$work"
+# The archive holds the tree at external/duckdb.
+rm -rf source
+mkdir source
+tar -xzf "$work"/duckdb-*.tar.gz -C source --strip-components=3 --wildcards '*/external/duckdb/*'
+cp pin.txt "$stamp"

@@ -1,0 +1,580 @@
+//! The C ABI of `evtx-arrow`, for the DuckDB extension. The only crate with `unsafe`.
+//!
+//! One error channel: a function that can fail returns an error text, which the caller frees with [`evtx_error_free`], or null if it succeeded.
+//! Panics are caught in every entry and become such a text. Nothing here calls back into the caller.
+//!
+//! Pointers to text are UTF-8 with a length and are only read during the call.
+
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::ffi::FFI_ArrowArray;
+use arrow_array::{Array, StructArray};
+use arrow_schema::SchemaRef;
+use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_arrow::{Decoder, OnError, Options, Scan, schema};
+use evtx_format::file::{Block, Search, Survey};
+
+/// What becomes of damage.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub enum EvtxOnError {
+    /// Rows with an error.
+    Report,
+    /// No rows.
+    Skip,
+    /// The end of the scan.
+    Fail,
+}
+
+/// The options of a scan.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxOptions {
+    /// What becomes of damage.
+    pub on_error: EvtxOnError,
+    /// Whether checksums are compared.
+    pub verify: bool,
+    /// Whether there are columns for where a record stands.
+    pub location: bool,
+}
+
+impl From<EvtxOptions> for Options {
+    fn from(options: EvtxOptions) -> Self {
+        Options {
+            on_error: match options.on_error {
+                EvtxOnError::Report => OnError::Report,
+                EvtxOnError::Skip => OnError::Skip,
+                EvtxOnError::Fail => OnError::Fail,
+            },
+            verify: options.verify,
+            location: options.location,
+        }
+    }
+}
+
+/// A run of bytes of a file to read at once and decode.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxBlock {
+    /// Number of its first chunk slot in the file.
+    pub first_chunk: u64,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// What the threads of a query share.
+pub struct EvtxScan(Arc<Scan>);
+
+/// Finds out how a file is laid out.
+pub struct EvtxSurvey(Survey);
+
+/// Decodes blocks of files, for one thread.
+pub struct EvtxDecoder(Decoder);
+
+type Outcome = Result<(), String>;
+
+/// Runs an entry's body. Its error or panic becomes the error text; null for success.
+fn entry(body: impl FnOnce() -> Outcome) -> *mut c_char {
+    let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_default();
+        Err(format!("internal error in the EVTX reader, please report it: {text}"))
+    });
+    match outcome {
+        Ok(()) => std::ptr::null_mut(),
+        Err(text) => {
+            let text = text.replace('\0', "\\0");
+            CString::new(text).map_or(std::ptr::null_mut(), CString::into_raw)
+        }
+    }
+}
+
+/// # Safety
+/// `text` points to `len` readable bytes that stay unchanged while the result is used, or `len` is 0.
+unsafe fn bytes<'a>(text: *const u8, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(text, len) }
+}
+
+/// # Safety
+/// As [`bytes`].
+unsafe fn text<'a>(text: *const c_char, len: usize) -> Result<&'a str, String> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { bytes(text.cast(), len) };
+    std::str::from_utf8(bytes).map_err(|error| format!("text that is no UTF-8: {error}"))
+}
+
+/// # Safety
+/// `out` can be written.
+unsafe fn put<T>(out: *mut T, value: T) {
+    // SAFETY: the caller's promise. `write` does not drop what was there, which may be uninitialised.
+    unsafe { out.write(value) }
+}
+
+fn export_schema(schema: &SchemaRef) -> Result<FFI_ArrowSchema, String> {
+    FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|error| error.to_string())
+}
+
+/// Frees an error text.
+///
+/// # Safety
+/// `error` is null or came from a function of this library, and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_error_free(error: *mut c_char) {
+    if !error.is_null() {
+        // SAFETY: the caller's promise.
+        drop(unsafe { CString::from_raw(error) });
+    }
+}
+
+/// The choice for `on_error` that a name stands for. An error lists the choices.
+///
+/// # Safety
+/// `name` is text, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_on_error(name: *const c_char, name_len: usize, out: *mut EvtxOnError) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let name = unsafe { text(name, name_len) }?;
+        let on_error = match name.parse()? {
+            OnError::Report => EvtxOnError::Report,
+            OnError::Skip => EvtxOnError::Skip,
+            OnError::Fail => EvtxOnError::Fail,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { put(out, on_error) };
+        Ok(())
+    })
+}
+
+/// The columns of the table with these options.
+///
+/// # Safety
+/// `out` can be written. The caller releases the schema.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_schema(options: EvtxOptions, out: *mut FFI_ArrowSchema) -> *mut c_char {
+    entry(|| {
+        let schema = export_schema(&schema(&options.into()))?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, schema) };
+        Ok(())
+    })
+}
+
+/// A scan of the columns with these indexes in the schema of the options, in this order.
+///
+/// # Safety
+/// `columns` points to `column_count` indexes, `out` can be written. The caller frees the scan.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_scan_new(
+    options: EvtxOptions,
+    columns: *const usize,
+    column_count: usize,
+    out: *mut *mut EvtxScan,
+) -> *mut c_char {
+    entry(|| {
+        let columns = match column_count {
+            0 => &[],
+            // SAFETY: the caller's promise.
+            _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
+        };
+        let scan = EvtxScan(Arc::new(Scan::new(options.into(), columns)));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(scan))) };
+        Ok(())
+    })
+}
+
+/// Frees a scan. Decoders keep what they need of it.
+///
+/// # Safety
+/// `scan` is null or came from [`evtx_scan_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_scan_free(scan: *mut EvtxScan) {
+    // SAFETY: the caller's promise.
+    unsafe { free(scan) }
+}
+
+/// The schema of the batches of a scan.
+///
+/// # Safety
+/// `scan` is valid, `out` can be written. The caller releases the schema.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_ArrowSchema) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let scan = unsafe { &*scan };
+        let schema = export_schema(&scan.0.schema())?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, schema) };
+        Ok(())
+    })
+}
+
+/// A survey of a file of `size` bytes. Of one that is `remote` it asks for few ranges, of others for a small one in every chunk.
+///
+/// # Safety
+/// `out` can be written. The caller frees the survey.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_new(size: u64, remote: bool, out: *mut *mut EvtxSurvey) -> *mut c_char {
+    entry(|| {
+        let search = if remote { Search::Bisect } else { Search::Every };
+        let survey = EvtxSurvey(Survey::new(size, search));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(survey))) };
+        Ok(())
+    })
+}
+
+/// Frees a survey.
+///
+/// # Safety
+/// `survey` is null or came from [`evtx_survey_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_free(survey: *mut EvtxSurvey) {
+    // SAFETY: the caller's promise.
+    unsafe { free(survey) }
+}
+
+/// The range of the file to read and push next. Returns false once the survey is done.
+///
+/// # Safety
+/// `survey` is valid, `offset` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_wants(survey: *const EvtxSurvey, offset: *mut u64, len: *mut usize) -> bool {
+    // SAFETY: the caller's promise.
+    let survey = unsafe { &*survey };
+    let range = catch_unwind(AssertUnwindSafe(|| survey.0.wants())).ok().flatten();
+    let Some(range) = range else { return false };
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(offset, range.start);
+        put(len, (range.end - range.start) as usize);
+    }
+    true
+}
+
+/// Takes the bytes of the range that the survey wants. The error says why the file is not a log.
+///
+/// # Safety
+/// `survey` is valid and not in use elsewhere, `data` points to `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_push(survey: *mut EvtxSurvey, data: *const u8, len: usize) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (survey, bytes) = unsafe { (&mut *survey, bytes(data, len)) };
+        survey.0.push(bytes).map_err(|error| error.to_string())
+    })
+}
+
+/// What the file header's checksum says is wrong, for scans that verify; null if it matches.
+///
+/// # Safety
+/// `survey` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_verify(survey: *const EvtxSurvey) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let survey = unsafe { &*survey };
+        match survey.0.header() {
+            Some(header) => header.verify().map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    })
+}
+
+/// How many blocks a file has that was surveyed.
+///
+/// # Safety
+/// `survey` is valid and done.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_blocks(survey: *const EvtxSurvey) -> u64 {
+    // SAFETY: the caller's promise.
+    let survey = unsafe { &*survey };
+    survey.0.layout().map_or(0, |layout| layout.blocks())
+}
+
+/// A block of a file that was surveyed, by its number in the order of the records. Returns false where there is none.
+///
+/// # Safety
+/// `survey` is valid and done, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_block(survey: *const EvtxSurvey, number: u64, out: *mut EvtxBlock) -> bool {
+    // SAFETY: the caller's promise.
+    let survey = unsafe { &*survey };
+    let Some(block) = survey.0.layout().and_then(|layout| layout.block(number)) else {
+        return false;
+    };
+    let Block {
+        first_chunk,
+        offset,
+        len,
+    } = block;
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(
+            out,
+            EvtxBlock {
+                first_chunk,
+                offset,
+                len,
+            },
+        )
+    };
+    true
+}
+
+/// A decoder for a scan.
+///
+/// # Safety
+/// `scan` is valid, `out` can be written. The caller frees the decoder.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_decoder_new(scan: *const EvtxScan, out: *mut *mut EvtxDecoder) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let scan = unsafe { &*scan };
+        let decoder = EvtxDecoder(Decoder::new(Arc::clone(&scan.0)));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(decoder))) };
+        Ok(())
+    })
+}
+
+/// Frees a decoder. Batches that it gave stay valid.
+///
+/// # Safety
+/// `decoder` is null or came from [`evtx_decoder_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_decoder_free(decoder: *mut EvtxDecoder) {
+    // SAFETY: the caller's promise.
+    unsafe { free(decoder) }
+}
+
+/// Begins a block of a file.
+///
+/// # Safety
+/// `decoder` is valid and not in use elsewhere, `filename` is text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_decoder_start(
+    decoder: *mut EvtxDecoder,
+    filename: *const c_char,
+    filename_len: usize,
+    block: EvtxBlock,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (decoder, filename) = unsafe { (&mut *decoder, text(filename, filename_len)?) };
+        let EvtxBlock {
+            first_chunk,
+            offset,
+            len,
+        } = block;
+        decoder.0.start(
+            &filename.into(),
+            Block {
+                first_chunk,
+                offset,
+                len,
+            },
+        );
+        Ok(())
+    })
+}
+
+/// Decodes until the batch is full or the block is done. `data` is what is left of the block; `consumed` receives how many of its bytes were.
+///
+/// # Safety
+/// `decoder` is valid and not in use elsewhere, `data` points to `len` bytes, `consumed` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_decoder_decode(
+    decoder: *mut EvtxDecoder,
+    data: *const u8,
+    len: usize,
+    consumed: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (decoder, bytes) = unsafe { (&mut *decoder, bytes(data, len)) };
+        let count = decoder.0.decode(bytes).map_err(|error| error.to_string())?;
+        // SAFETY: the caller's promise.
+        unsafe { put(consumed, count) };
+        Ok(())
+    })
+}
+
+/// Hands the batch out, as a struct array of the scan's schema. `rows` receives its length; if that is 0, `out` is left alone.
+///
+/// # Safety
+/// `decoder` is valid and not in use elsewhere, `out` and `rows` can be written. The caller releases the array.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_decoder_flush(
+    decoder: *mut EvtxDecoder,
+    out: *mut FFI_ArrowArray,
+    rows: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let decoder = unsafe { &mut *decoder };
+        let batch = decoder.0.flush().map_err(|error| error.to_string())?;
+        // SAFETY: the caller's promise.
+        unsafe { put(rows, batch.as_ref().map_or(0, |batch| batch.num_rows())) };
+        if let Some(batch) = batch {
+            let array = FFI_ArrowArray::new(&StructArray::from(batch).to_data());
+            // SAFETY: the caller's promise.
+            unsafe { put(out, array) };
+        }
+        Ok(())
+    })
+}
+
+/// Whether all of the block was decoded.
+///
+/// # Safety
+/// `decoder` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_decoder_is_done(decoder: *const EvtxDecoder) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { &*decoder }.0.is_done()
+}
+
+/// Adds a row that says what is wrong with a file as a whole, or fails with that, or does nothing, as the scan was told.
+///
+/// # Safety
+/// `decoder` is valid and not in use elsewhere, `filename` and `what` are text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_decoder_report_file(
+    decoder: *mut EvtxDecoder,
+    filename: *const c_char,
+    filename_len: usize,
+    what: *const c_char,
+    what_len: usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (decoder, filename, what) =
+            unsafe { (&mut *decoder, text(filename, filename_len)?, text(what, what_len)?) };
+        decoder
+            .0
+            .report_file(&filename.into(), what)
+            .map_err(|error| error.to_string())
+    })
+}
+
+/// # Safety
+/// `object` is null or came from `Box::into_raw`, and is freed once.
+unsafe fn free<T>(object: *mut T) {
+    if !object.is_null() {
+        // SAFETY: the caller's promise.
+        let object = unsafe { Box::from_raw(object) };
+        // A panic in a drop must not reach the caller.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(error: *mut c_char) -> Option<String> {
+        if error.is_null() {
+            return None;
+        }
+        // SAFETY: it came from `entry`.
+        Some(unsafe { CString::from_raw(error) }.into_string().expect("UTF-8"))
+    }
+
+    #[test]
+    fn panics_become_errors() {
+        let text = take(entry(|| panic!("at {}", 7))).expect("an error");
+        assert!(text.contains("internal error") && text.ends_with("at 7"), "{text}");
+        assert_eq!(take(entry(|| Ok(()))), None);
+    }
+
+    #[test]
+    fn a_file_is_read_through_the_c_abi() {
+        let mut file = vec![0; 4096 + 65_536];
+        file[..8].copy_from_slice(b"ElfFile\0");
+        file[4096] = b'x';
+        // SAFETY: every pointer is to a local of the right type, and each object is freed once.
+        unsafe {
+            let options = EvtxOptions {
+                on_error: EvtxOnError::Report,
+                verify: false,
+                location: false,
+            };
+            let mut survey = std::ptr::null_mut();
+            assert_eq!(take(evtx_survey_new(file.len() as u64, false, &mut survey)), None);
+            let (mut offset, mut len) = (0, 0);
+            while evtx_survey_wants(survey, &mut offset, &mut len) {
+                assert_eq!(
+                    take(evtx_survey_push(survey, file[offset as usize..].as_ptr(), len)),
+                    None
+                );
+            }
+            assert!(
+                take(evtx_survey_verify(survey))
+                    .expect("no checksum")
+                    .contains("file header")
+            );
+            let mut block = EvtxBlock {
+                first_chunk: 0,
+                offset: 0,
+                len: 0,
+            };
+            assert_eq!(evtx_survey_blocks(survey), 1);
+            assert!(evtx_survey_block(survey, 0, &mut block));
+            assert!(!evtx_survey_block(survey, 1, &mut block));
+            evtx_survey_free(survey);
+
+            let mut scan = std::ptr::null_mut();
+            let columns = [0_usize, 23];
+            assert_eq!(
+                take(evtx_scan_new(options, columns.as_ptr(), columns.len(), &mut scan)),
+                None
+            );
+            let mut schema = FFI_ArrowSchema::empty();
+            assert_eq!(take(evtx_scan_schema(scan, &mut schema)), None);
+            assert_eq!(schema.child(1).name(), Some("error"));
+            let mut decoder = std::ptr::null_mut();
+            assert_eq!(take(evtx_decoder_new(scan, &mut decoder)), None);
+            evtx_scan_free(scan);
+            assert_eq!(take(evtx_decoder_start(decoder, c"x".as_ptr(), 1, block)), None);
+            let mut consumed = 0;
+            assert_eq!(
+                take(evtx_decoder_decode(
+                    decoder,
+                    file[4096..].as_ptr(),
+                    65_536,
+                    &mut consumed
+                )),
+                None
+            );
+            assert_eq!(consumed, 65_536);
+            assert!(evtx_decoder_is_done(decoder));
+            let (mut array, mut rows) = (FFI_ArrowArray::empty(), 0);
+            assert_eq!(take(evtx_decoder_flush(decoder, &mut array, &mut rows)), None);
+            assert_eq!((rows, array.len()), (1, 1));
+            evtx_decoder_free(decoder);
+        }
+    }
+
+    #[test]
+    fn unknown_choices_list_the_known_ones() {
+        let mut out = EvtxOnError::Report;
+        // SAFETY: the text is one, and `out` a local.
+        let error = unsafe { take(evtx_on_error(c"nonsense".as_ptr(), 8, &mut out)) };
+        assert_eq!(
+            error.as_deref(),
+            Some("on_error must be one of 'report', 'skip', 'fail', not 'nonsense'")
+        );
+    }
+}

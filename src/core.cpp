@@ -1,0 +1,108 @@
+#include "core.hpp"
+
+#include "duckdb_cpp.hpp"
+#include "duckdb_v2.h"
+
+namespace evtx {
+
+namespace {
+
+//! Takes over an error text of the core.
+std::optional<std::string> TakeError(char *error) {
+	const std::unique_ptr<char, decltype(&evtx_error_free)> owned(error, evtx_error_free);
+	return owned ? std::optional<std::string>(owned.get()) : std::nullopt;
+}
+
+void Check(char *error) {
+	if (auto text = TakeError(error)) {
+		throw duckdb::cxx::InvalidInputException(*text);
+	}
+}
+
+} // namespace
+
+EvtxOnError ParseOnError(std::string_view name) {
+	EvtxOnError on_error {};
+	if (auto choices = TakeError(evtx_on_error(name.data(), name.size(), &on_error))) {
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, *choices);
+	}
+	return on_error;
+}
+
+void GetTableSchema(const EvtxOptions &options, Schema &schema) {
+	Check(evtx_schema(options, &schema));
+}
+
+Scan::Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns) {
+	EvtxScan *scan = nullptr;
+	Check(evtx_scan_new(options, columns.data(), columns.size(), &scan));
+	handle.reset(scan);
+}
+
+void Scan::GetSchema(Schema &schema) const {
+	Check(evtx_scan_schema(handle.get(), &schema));
+}
+
+Survey::Survey(std::uint64_t file_size, bool remote) {
+	EvtxSurvey *survey = nullptr;
+	Check(evtx_survey_new(file_size, remote, &survey));
+	handle.reset(survey);
+}
+
+std::optional<Survey::Range> Survey::Wants() const {
+	Range range {};
+	if (!evtx_survey_wants(handle.get(), &range.offset, &range.len)) {
+		return std::nullopt;
+	}
+	return range;
+}
+
+std::optional<std::string> Survey::Push(const std::vector<std::uint8_t> &bytes) {
+	return TakeError(evtx_survey_push(handle.get(), bytes.data(), bytes.size()));
+}
+
+std::optional<std::string> Survey::Verify() const {
+	return TakeError(evtx_survey_verify(handle.get()));
+}
+
+std::uint64_t Survey::BlockCount() const {
+	return evtx_survey_blocks(handle.get());
+}
+
+EvtxBlock Survey::GetBlock(std::uint64_t number) const {
+	EvtxBlock block {};
+	evtx_survey_block(handle.get(), number, &block);
+	return block;
+}
+
+Decoder::Decoder(const Scan &scan) {
+	EvtxDecoder *decoder = nullptr;
+	Check(evtx_decoder_new(scan.handle.get(), &decoder));
+	handle.reset(decoder);
+}
+
+void Decoder::Start(std::string_view filename, const EvtxBlock &block) {
+	Check(evtx_decoder_start(handle.get(), filename.data(), filename.size(), block));
+}
+
+std::uintptr_t Decoder::Decode(const std::uint8_t *data, std::uintptr_t len) {
+	std::uintptr_t consumed = 0;
+	Check(evtx_decoder_decode(handle.get(), data, len, &consumed));
+	return consumed;
+}
+
+bool Decoder::Flush(Array &array) {
+	std::uintptr_t rows = 0;
+	Check(evtx_decoder_flush(handle.get(), &array, &rows));
+	return rows > 0;
+}
+
+bool Decoder::IsDone() const {
+	return evtx_decoder_is_done(handle.get());
+}
+
+void Decoder::ReportFile(std::string_view filename, std::string_view what) {
+	Check(evtx_decoder_report_file(handle.get(), filename.data(), filename.size(), what.data(), what.size()));
+}
+
+} // namespace evtx

@@ -1,0 +1,147 @@
+#include "file_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace evtx {
+
+namespace {
+
+using duckdb::cxx::FileFlags;
+using duckdb::cxx::FileSystem;
+
+//! Batch indexes of a file start at its number times this, which leaves room for files of 1 TiB and, below DuckDB's limit, ten million of them.
+constexpr std::uint64_t BLOCKS_PER_FILE = 1U << 20U;
+
+//! Reads what a survey wants of a file, to its end. Returns why the file is not a log, if it is none.
+std::optional<std::string> Run(Survey &survey, duckdb::cxx::FileHandle &handle) {
+	std::vector<std::uint8_t> bytes;
+	while (auto range = survey.Wants()) {
+		bytes.resize(range->len);
+		if (range->len > 0) {
+			handle.ReadAt(bytes.data(), range->len, range->offset);
+		}
+		if (auto why_not = survey.Push(bytes)) {
+			return why_not;
+		}
+	}
+	return std::nullopt;
+}
+
+} // namespace
+
+FileQueue::FileQueue(std::vector<ScanPath> paths, bool verify_p) : verify(verify_p) {
+	entries.reserve(paths.size());
+	for (auto &path : paths) {
+		Entry entry;
+		entry.path = std::move(path);
+		entries.push_back(std::move(entry));
+	}
+}
+
+std::optional<Work> FileQueue::Claim(const FileSystem &files, std::uint64_t last) {
+	std::unique_lock<std::mutex> guard(lock);
+	const auto last_file = last / BLOCKS_PER_FILE;
+	while (true) {
+		while (first < unopened && entries[first].state == State::DONE) {
+			first++;
+		}
+		bool opening = false;
+		for (auto index = std::max(first, last_file); index < unopened; index++) {
+			if (entries[index].state == State::OPEN) {
+				return ClaimBlock(index);
+			}
+			opening = opening || entries[index].state == State::OPENING;
+		}
+		if (unopened < entries.size()) {
+			const auto index = unopened++;
+			entries[index].state = State::OPENING;
+			guard.unlock();
+			return Open(files, index);
+		}
+		if (!opening) {
+			return std::nullopt;
+		}
+		// The file that another thread is opening may have blocks for this one.
+		opened.wait(guard);
+	}
+}
+
+//! Hands out the next block of an open file. Called under the lock.
+Work FileQueue::ClaimBlock(std::uint64_t index) {
+	auto &entry = entries[index];
+	Work work;
+	work.path = &entry.path;
+	work.batch_index = index * BLOCKS_PER_FILE + entry.next_block;
+	work.file = entry.file;
+	work.block = entry.file->survey.GetBlock(entry.next_block);
+	entry.next_block++;
+	if (entry.next_block == entry.file->block_count) {
+		// The threads that decode its blocks keep it open.
+		entry.state = State::DONE;
+		entry.file.reset();
+	}
+	return work;
+}
+
+//! Opens a file, outside of the lock, and hands out its first block or what is wrong with it.
+Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
+	auto &entry = entries[index];
+	const auto finish = [&](State state) {
+		const std::lock_guard<std::mutex> guard(lock);
+		entry.state = state;
+		opened.notify_all();
+	};
+	Work work;
+	work.path = &entry.path;
+	work.batch_index = index * BLOCKS_PER_FILE;
+	try {
+		auto handle = files.OpenFile(entry.path.path, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
+		Survey survey(handle.Size(), files.IsRemote(entry.path.path));
+		if (auto why_not = Run(survey, handle)) {
+			if (entry.path.named) {
+				throw duckdb::cxx::InvalidInputException(entry.path.path + ": " + *why_not);
+			}
+			work.damage = why_not;
+		} else {
+			if (verify) {
+				work.damage = survey.Verify();
+			}
+			entry.file = std::make_shared<OpenFile>(std::move(handle), std::move(survey));
+		}
+	} catch (const duckdb::cxx::Exception &error) {
+		finish(State::DONE);
+		if (entry.path.named) {
+			throw;
+		}
+		work.damage = "cannot be read: " + (error.GetRawMessage().empty() ? error.what() : error.GetRawMessage());
+		return work;
+	}
+	if (!entry.file || entry.file->block_count == 0) {
+		entry.file.reset();
+		finish(State::DONE);
+		return work;
+	}
+	const std::lock_guard<std::mutex> guard(lock);
+	entry.state = State::OPEN;
+	auto block = ClaimBlock(index);
+	block.damage = std::move(work.damage);
+	opened.notify_all();
+	return block;
+}
+
+double FileQueue::Progress() const {
+	const std::lock_guard<std::mutex> guard(lock);
+	auto done = static_cast<double>(first);
+	for (auto index = first; index < unopened; index++) {
+		const auto &entry = entries[index];
+		if (entry.state == State::DONE) {
+			done += 1;
+		} else if (entry.state == State::OPEN) {
+			done += static_cast<double>(entry.next_block) / static_cast<double>(entry.file->block_count);
+		}
+	}
+	return entries.empty() ? 1 : done / static_cast<double>(entries.size());
+}
+
+} // namespace evtx

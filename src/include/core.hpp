@@ -1,0 +1,116 @@
+#pragma once
+
+//! The Rust core through its C ABI: owned handles, exceptions in place of error texts, Arrow structs that release themselves.
+
+#include "duckdb/common/arrow/arrow.hpp"
+#include "evtx_ffi.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace evtx {
+
+//! An Arrow struct that is released when it goes out of scope, unless it was consumed.
+template <class T>
+struct Released : T {
+	Released() : T {} {
+	}
+	Released(const Released &) = delete;
+	Released &operator=(const Released &) = delete;
+	~Released() {
+		if (this->release) {
+			this->release(this);
+		}
+	}
+};
+
+using Schema = Released<ArrowSchema>;
+using Array = Released<ArrowArray>;
+
+//! The choice for `on_error` that a name stands for.
+//! @throws duckdb::cxx::Exception that lists the choices.
+EvtxOnError ParseOnError(std::string_view name);
+
+//! Fills in the columns of the table with these options.
+void GetTableSchema(const EvtxOptions &options, Schema &schema);
+
+//! What the threads of a query share.
+class Scan {
+public:
+	//! A scan of the columns with these indexes in the table's schema, in this order.
+	Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns);
+
+	//! Fills in the schema of the batches.
+	void GetSchema(Schema &schema) const;
+
+private:
+	friend class Decoder;
+	struct Free {
+		void operator()(EvtxScan *scan) const {
+			evtx_scan_free(scan);
+		}
+	};
+	std::unique_ptr<EvtxScan, Free> handle;
+};
+
+//! Finds out how a file is laid out, from ranges of it that the caller reads.
+class Survey {
+public:
+	//! Of a remote file it wants few ranges.
+	Survey(std::uint64_t file_size, bool remote);
+
+	struct Range {
+		std::uint64_t offset;
+		std::uintptr_t len;
+	};
+	//! The range to read and push next; none once the survey is done.
+	std::optional<Range> Wants() const;
+	//! Takes the bytes of the range. Returns why the file is not a log, if it is none.
+	std::optional<std::string> Push(const std::vector<std::uint8_t> &bytes);
+	//! What the checksum of the file's header says is wrong, if anything.
+	std::optional<std::string> Verify() const;
+	//! How many blocks the file has.
+	std::uint64_t BlockCount() const;
+	//! A block, by its number in the order of the records.
+	EvtxBlock GetBlock(std::uint64_t number) const;
+
+private:
+	struct Free {
+		void operator()(EvtxSurvey *survey) const {
+			evtx_survey_free(survey);
+		}
+	};
+	std::unique_ptr<EvtxSurvey, Free> handle;
+};
+
+//! Decodes blocks of files into batches, for one thread.
+class Decoder {
+public:
+	explicit Decoder(const Scan &scan);
+
+	//! Begins a block of a file.
+	void Start(std::string_view filename, const EvtxBlock &block);
+	//! Decodes until the batch is full or the block is done. Takes what is left of the block, returns how many bytes were consumed.
+	//! @throws duckdb::cxx::Exception at damage, if the scan was told to fail at it.
+	std::uintptr_t Decode(const std::uint8_t *data, std::uintptr_t len);
+	//! Moves the batch into `array`. Returns whether it has any rows.
+	bool Flush(Array &array);
+	//! Whether all of the block was decoded.
+	bool IsDone() const;
+	//! Adds a row that says what is wrong with a file, or does what the scan was told to do at errors.
+	void ReportFile(std::string_view filename, std::string_view what);
+
+private:
+	struct Free {
+		void operator()(EvtxDecoder *decoder) const {
+			evtx_decoder_free(decoder);
+		}
+	};
+	std::unique_ptr<EvtxDecoder, Free> handle;
+};
+
+} // namespace evtx

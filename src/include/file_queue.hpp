@@ -1,0 +1,91 @@
+#pragma once
+
+//! The files of a scan, handed out in blocks to the threads that decode them.
+
+#include "core.hpp"
+#include "duckdb_cpp.hpp"
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace evtx {
+
+//! A path that a scan reads.
+struct ScanPath {
+	std::string path;
+	//! Whether the caller named it, rather than a glob found it. What is no log is an error then, and a row otherwise.
+	bool named;
+};
+
+//! A file that is open, and how it is laid out.
+struct OpenFile {
+	OpenFile(duckdb::cxx::FileHandle handle_p, Survey survey_p)
+	    : handle(std::move(handle_p)), survey(std::move(survey_p)), block_count(survey.BlockCount()) {
+	}
+
+	//! Opened for reads at offsets from many threads.
+	duckdb::cxx::FileHandle handle;
+	Survey survey;
+	std::uint64_t block_count;
+};
+
+//! What a thread works on next: a block of a file, or what is wrong with a file.
+struct Work {
+	const ScanPath *path = nullptr;
+	//! Position in the order of all rows: that of the file, then that of the block.
+	std::uint64_t batch_index = 0;
+	//! Set if the file cannot be read, or if its header is damaged.
+	std::optional<std::string> damage;
+	//! Null if the file cannot be read.
+	std::shared_ptr<OpenFile> file;
+	EvtxBlock block {};
+};
+
+//! Hands out work in the order of the rows. Threads share the blocks of a file; a thread that finds none opens the next file.
+class FileQueue {
+public:
+	FileQueue(std::vector<ScanPath> paths, bool verify);
+
+	//! The next work for a thread whose last had batch index `last`; none at the end. Batch indexes of a thread rise.
+	//! @throws duckdb::cxx::Exception if a file that the caller named cannot be read.
+	std::optional<Work> Claim(const duckdb::cxx::FileSystem &files, std::uint64_t last);
+
+	//! The share of the scan that was handed out, 0 to 1: files by their number, each by its blocks.
+	double Progress() const;
+
+private:
+	enum class State : std::uint8_t {
+		//! Not looked at.
+		WAITING,
+		//! A thread is finding out how it is laid out.
+		OPENING,
+		//! It has blocks to hand out.
+		OPEN,
+		//! All of it was handed out.
+		DONE
+	};
+	struct Entry {
+		ScanPath path;
+		State state = State::WAITING;
+		std::shared_ptr<OpenFile> file;
+		std::uint64_t next_block = 0;
+	};
+
+	Work ClaimBlock(std::uint64_t index);
+	Work Open(const duckdb::cxx::FileSystem &files, std::uint64_t index);
+
+	const bool verify;
+	mutable std::mutex lock;
+	std::condition_variable opened;
+	std::vector<Entry> entries;
+	//! Entries before this one are done; entries from `unopened` on are waiting.
+	std::uint64_t first = 0;
+	std::uint64_t unopened = 0;
+};
+
+} // namespace evtx

@@ -1,0 +1,44 @@
+#include "read_evtx.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+
+namespace evtx {
+
+namespace {
+
+bool IsLogPath(std::string_view name) {
+	constexpr std::string_view EXTENSION = ".evtx";
+	if (name.size() < EXTENSION.size()) {
+		return false;
+	}
+	const auto tail = name.substr(name.size() - EXTENSION.size());
+	return std::equal(tail.begin(), tail.end(), EXTENSION.begin(), [](char a, char b) {
+		return std::tolower(static_cast<unsigned char>(a)) == b;
+	});
+}
+
+void Replace(duckdb::cxx::ReplacementScan::Input &input) {
+	const auto name = input.GetName();
+	if (name.GetPartCount() != 1) {
+		return;
+	}
+	const std::string path(name.GetPart(0));
+	if (!IsLogPath(path)) {
+		return;
+	}
+	input.SetFunctionName("read_evtx");
+	input.AddArgument(input.GetContext().GetFactory().CreateValue(duckdb::cxx::varchar_t(path)));
+}
+
+} // namespace
+
+void RegisterReplacementScan(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
+	auto scan = duckdb::cxx::ReplacementScan::Create(context.GetFactory());
+	scan.SetCallback(Replace);
+	extension.Register(scan);
+}
+
+} // namespace evtx
