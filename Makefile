@@ -90,11 +90,11 @@ test-python: release $(VENV)/.test
 ## Tidy
 
 format: $(VENV)/.lint
-	$(CARGO) fmt $(MANIFEST)
+	$(CARGO) fmt --all $(MANIFEST)
 	$(VENV)/bin/clang-format -i $(CPP_SOURCES)
 
 lint: release $(VENV)/.lint
-	$(CARGO) fmt $(MANIFEST) --check
+	$(CARGO) fmt --all $(MANIFEST) --check
 	$(CARGO_RUN) clippy --quiet $(MANIFEST) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO_RUN) doc --quiet $(MANIFEST) --workspace --no-deps
 	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_SOURCES)

@@ -1,0 +1,56 @@
+//! Writes the logs under `samples/`. usage: make_samples FOLDER
+//!
+//! They tell one story, of the morning of 5 March 2024 at northwind.example: from 203.0.113.45 somebody tries one password on many accounts of the domain
+//! controller DC01, gets in as `svc-backup`, installs a service that runs a downloaded program, and clears the Security log of the workstation WS07. Beside
+//! them are logs of the shapes that readers have to take: wrapped, dirty, damaged, and with everything that BinXML can hold.
+
+mod oddities;
+mod provider;
+mod shapes;
+mod story;
+
+use std::path::Path;
+
+/// Every sample: its file name and its bytes.
+fn samples() -> Vec<(&'static str, Vec<u8>)> {
+    let mut samples = story::logs();
+    samples.extend(oddities::logs());
+    samples.extend(shapes::logs());
+    samples
+}
+
+fn main() -> std::io::Result<()> {
+    let folder = std::env::args().nth(1).unwrap_or_else(|| "samples".to_owned());
+    for (name, bytes) in samples() {
+        std::fs::write(Path::new(&folder).join(name), bytes)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tracked_samples_are_what_make_samples_writes() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
+        let samples = samples();
+        let mut total = 0;
+        for (name, bytes) in &samples {
+            let tracked = std::fs::read(folder.join(name)).unwrap_or_default();
+            assert!(tracked == *bytes, "samples/{name} differs: run make samples");
+            total += bytes.len();
+        }
+        assert!(total < 4 << 20, "{total} bytes of samples");
+        let tracked = std::fs::read_dir(&folder).expect("the folder").filter(|entry| {
+            entry
+                .as_ref()
+                .is_ok_and(|entry| entry.path().extension().is_some_and(|extension| extension == "evtx"))
+        });
+        assert_eq!(
+            tracked.count(),
+            samples.len(),
+            "logs under samples/ that make samples does not write"
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! A log of everything that BinXML can hold and that the story does not.
+
+use evtx_writer::{Content, Element, Event, Hole, Part, Stream, Template, Value};
+
+use crate::provider::{Header, Machine, Provider, at};
+
+const PROVIDER: Provider = Provider {
+    name: "Northwind-Oddities",
+    guid: Some("0d0d17e5-0000-4000-8000-000000000001"),
+    source: None,
+    channel: "Northwind-Oddities/Debug",
+};
+
+pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
+    vec![("oddities.evtx", oddities())]
+}
+
+fn oddities() -> Vec<u8> {
+    let mut log = Machine::new("ODD01", 1);
+    let header = |event_id| Header {
+        level: 5,
+        ..Header::new(event_id, at(10, 0, u64::from(event_id), 1))
+    };
+
+    // 1: every type of value.
+    log.event(&PROVIDER, &header(1), every_type());
+
+    // 2: names that come back, are missing or empty, and elements with names of their own.
+    let data = Element::new("EventData")
+        .child(Element::new("Data").attribute("Name", "Twice").hole(Hole::new(0, 1)))
+        .child(Element::new("Data").attribute("Name", "Twice").hole(Hole::new(1, 1)))
+        .child(Element::new("Data").hole(Hole::new(2, 1)))
+        .child(Element::new("Data").attribute("Name", "").text("literal"))
+        .child(Element::new("Own").hole(Hole::new(3, 8)))
+        .child(
+            Element::new("Deep")
+                .child(Element::new("Leaf").attribute("Name", "Inner").hole(Hole::new(0, 1)))
+                .text("beside"),
+        );
+    log.event_of(
+        &PROVIDER,
+        &header(2),
+        "names",
+        data,
+        vec![text("a"), text("b"), text("c"), Value::UInt32(7)],
+    );
+
+    // 3: arrays. One of strings repeats its element; one of a single item does not; one of numbers does.
+    let data = Element::new("EventData")
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Strings")
+                .hole(Hole::new(0, 0x81)),
+        )
+        .child(Element::new("Data").attribute("Name", "One").hole(Hole::new(1, 0x81)))
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Numbers")
+                .hole(Hole::new(2, 0x88)),
+        )
+        .child(Element::new("Data").attribute("Name", "None").hole(Hole::new(3, 0x81)))
+        .child(Element::new("Data").attribute("Name", "After").hole(Hole::new(4, 1)));
+    let strings = |items: &[&str]| Value::StringArray(items.iter().map(|&item| item.to_owned()).collect());
+    let values = vec![
+        strings(&["first \"quoted\"", "", "third"]),
+        strings(&["only"]),
+        Value::UInt32Array(vec![1, 2, 3]),
+        strings(&[]),
+        text("end"),
+    ];
+    log.event_of(&PROVIDER, &header(3), "arrays", data, values);
+
+    // 4: an array in an attribute repeats the element under other names.
+    let data = Element::new("EventData")
+        .child(
+            Element::new("Data")
+                .attribute_hole("Name", Hole::new(0, 0x81))
+                .hole(Hole::new(1, 1)),
+        )
+        .child(Element::new("Data").attribute("Name", "After").hole(Hole::new(1, 1)));
+    log.event_of(
+        &PROVIDER,
+        &header(4),
+        "array names",
+        data,
+        vec![strings(&["x", "y"]), text("same")],
+    );
+
+    // 5: text that has to be escaped, in every way that BinXML has for it.
+    let data = Element::new("EventData")
+        .child(
+            Element::new("Data")
+                .attribute_of(
+                    "Name",
+                    vec![
+                        Content::Text("A".into()),
+                        Content::EntityRef("amp".into()),
+                        Content::Text("B".into()),
+                    ],
+                )
+                .text("1 ")
+                .content(Content::EntityRef("lt".into()))
+                .text(" 2 ")
+                .content(Content::CharRef(0xe9))
+                .content(Content::CData(" <raw> & ]]> ".into()))
+                .hole(Hole::new(0, 1))
+                .content(Content::EntityRef("custom".into())),
+        )
+        .child(Element::new("Data").attribute("Name", "Controls").hole(Hole::new(1, 1)));
+    let values = vec![text("<&>\"'\t日本 😀"), text("a\u{1}b\u{fffe}c\r\nd")];
+    log.event_of(&PROVIDER, &header(5), "escapes", data, values);
+
+    // 6: elements and attributes that their values leave out.
+    let data = Element::new("EventData")
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Gone")
+                .hole(Hole::new(0, 1))
+                .depends_on(0),
+        )
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Kept")
+                .hole(Hole::new(1, 1))
+                .depends_on(1),
+        )
+        .child(Element::new("Data").attribute("Name", "Empty").hole(Hole::new(0, 1)));
+    for value in [Value::Null, text("there")] {
+        log.event_of(
+            &PROVIDER,
+            &header(6),
+            "left out",
+            data.clone(),
+            vec![value, text("always")],
+        );
+    }
+
+    // 7: no data at all, and data without elements.
+    log.event_with(&PROVIDER, &header(7), Value::Null);
+    log.event_of(&PROVIDER, &header(7), "bare", Element::new("EventData"), vec![]);
+    log.event_of(
+        &PROVIDER,
+        &header(7),
+        "text",
+        Element::new("EventData").text("only text"),
+        vec![],
+    );
+
+    // 8: user data of several shapes: attributes, mixed text, numbers, names that come back.
+    let data = Element::new("UserData").child(
+        Element::new("EventXML")
+            .attribute("xmlns:auto-ns2", "http://schemas.microsoft.com/win/2004/08/events")
+            .attribute_hole("Id", Hole::new(0, 8))
+            .child(Element::new("Param").hole(Hole::new(1, 1)))
+            .child(Element::new("Param").hole(Hole::new(0, 8)))
+            .child(
+                Element::new("Mixed")
+                    .text("before ")
+                    .child(Element::new("Inner").hole(Hole::new(2, 13)))
+                    .text("after"),
+            )
+            .child(Element::new("Items").child(Element::new("Item").hole(Hole::new(3, 0x81))))
+            .child(Element::new("Nothing")),
+    );
+    let values = vec![Value::UInt32(7), text("\"x\""), Value::Bool(true), strings(&["p", "q"])];
+    log.event_of(&PROVIDER, &header(8), "user data", data, values);
+
+    // 9: a value that holds elements where no column expects them: entries of EventData.
+    let inner = Stream::new(vec![Part::Element(
+        Element::new("Data").attribute("Name", "Nested").text("deep"),
+    )]);
+    let data = Element::new("EventData")
+        .child(Element::new("Data").attribute("Name", "Flat").hole(Hole::new(0, 1)))
+        .hole(Hole::new(1, 33));
+    log.event_of(
+        &PROVIDER,
+        &header(9),
+        "nested",
+        data,
+        vec![text("flat"), Value::BinXml(inner)],
+    );
+
+    // 10: a record that is an instance of an event without holes, and one that is spelled out.
+    let event = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("10")));
+    let template = Template::new(*b"event of no hole", event.clone());
+    log.log
+        .write(at(10, 0, 10, 0), &Event::new(&template, vec![]))
+        .expect("an event that fits");
+    log.log
+        .write_stream(at(10, 0, 10, 1), &Stream::new(vec![Part::Element(event)]))
+        .expect("an event that fits");
+
+    // 11: values of System that its columns cannot hold.
+    let event = Element::new("Event").child(
+        Element::new("System")
+            .child(Element::new("EventID").hole(Hole::new(0, 1)))
+            .child(Element::new("Level").hole(Hole::new(1, 7)))
+            .child(Element::new("TimeCreated").attribute_hole("SystemTime", Hole::new(2, 17)))
+            .child(Element::new("Channel").hole(Hole::new(3, 1))),
+    );
+    let template = Template::new(*b"values too large", event);
+    let values = vec![text("eleven"), Value::Int32(-1), Value::FileTime(u64::MAX), text("")];
+    log.log
+        .write(at(10, 0, 11, 0), &Event::new(&template, values))
+        .expect("an event that fits");
+
+    log.log.finish()
+}
+
+fn text(text: &str) -> Value {
+    Value::string(text)
+}
+
+fn every_type() -> Vec<(&'static str, Value)> {
+    vec![
+        ("Null", Value::Null),
+        ("String", text("snow ☃")),
+        ("AnsiString", Value::AnsiString(b"caf\xe9".to_vec())),
+        ("Int8", Value::Int8(-8)),
+        ("UInt8", Value::UInt8(200)),
+        ("Int16", Value::Int16(-1600)),
+        ("UInt16", Value::UInt16(65_535)),
+        ("Int32", Value::Int32(i32::MIN)),
+        ("UInt32", Value::UInt32(u32::MAX)),
+        ("Int64", Value::Int64(i64::MIN)),
+        ("UInt64", Value::UInt64(u64::MAX)),
+        ("Real32", Value::Real32(0.1)),
+        ("Real64", Value::Real64(-1.5e300)),
+        ("True", Value::Bool(true)),
+        ("False", Value::Bool(false)),
+        ("Mask", Value::Raw(13, vec![4, 0, 0, 0])),
+        ("Binary", Value::Binary(vec![0, 1, 0xfe, 0xff])),
+        (
+            "Guid",
+            Value::Guid(*b"\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef"),
+        ),
+        ("SizeT32", Value::Raw(16, vec![0x10, 0, 0, 0])),
+        ("SizeT64", Value::Raw(16, vec![0, 0, 0, 0, 1, 0, 0, 0])),
+        ("FileTime", Value::FileTime(at(10, 0, 0, 1_234_567))),
+        ("SystemTime", Value::SystemTime([2024, 3, 2, 5, 10, 0, 0, 7])),
+        ("Sid", Value::Sid(5, vec![32, 544])),
+        ("HexInt32", Value::HexInt32(0xbeef)),
+        ("HexInt64", Value::HexInt64(0)),
+    ]
+}

@@ -1,0 +1,100 @@
+//! Logs of unusual shapes: wrapped, dirty, damaged.
+
+use evtx_writer::Value;
+
+use crate::provider::{Header, Machine, at};
+use crate::story::{DC, SERVICES};
+
+const FILE_HEADER: usize = 4096;
+const CHUNK: usize = 65_536;
+const RECORDS: usize = 512;
+
+pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        // The oldest record is in the third of four chunks; the first ones of the log are gone.
+        ("wrapped.evtx", services(6, 40).finish_wrapped(4, 2)),
+        // A copy of a live log: its header knows of one chunk of two.
+        ("dirty.evtx", services(2, 40).finish_dirty(1)),
+        ("damaged-chunk.evtx", damaged_chunk()),
+        ("damaged-records.evtx", damaged_records()),
+        ("damaged-cut-short.evtx", damaged_cut_short()),
+        ("damaged-checksums.evtx", damaged_checksums()),
+    ]
+}
+
+/// A System log of `chunks` chunks with `per_chunk` service events each.
+fn services(chunks: u64, per_chunk: u64) -> evtx_writer::LogWriter {
+    let mut log = Machine::new(DC, 1);
+    for chunk in 0..chunks {
+        for i in 0..per_chunk {
+            let header = Header {
+                qualifiers: Some(16384),
+                ..Header::new(7036, at(1 + chunk, i, 0, i))
+            };
+            let state = if i % 2 == 0 { "running" } else { "stopped" };
+            log.event(
+                &SERVICES,
+                &header,
+                vec![
+                    ("param1", Value::string("Windows Update")),
+                    ("param2", Value::string(state)),
+                ],
+            );
+        }
+        log.log.end_chunk();
+    }
+    log.log
+}
+
+/// Where the records of a chunk start in a file, by their size fields.
+fn record_offsets(file: &[u8], chunk: usize) -> Vec<usize> {
+    let start = FILE_HEADER + chunk * CHUNK;
+    let u32_at = |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], file[at + 3]]) as usize;
+    let mut offsets = vec![start + RECORDS];
+    let end = start + u32_at(start + 48);
+    while let Some(&last) = offsets.last()
+        && last + u32_at(last + 4) < end
+    {
+        offsets.push(last + u32_at(last + 4));
+    }
+    offsets
+}
+
+/// The second of three chunks has lost its magic.
+fn damaged_chunk() -> Vec<u8> {
+    let mut file = services(3, 5).finish();
+    file[FILE_HEADER + CHUNK..][..8].copy_from_slice(b"LOSTCHNK");
+    file
+}
+
+/// Records 3, 5 and 7 of ten are damaged: in the frame, in the BinXML, and in a value.
+fn damaged_records() -> Vec<u8> {
+    let mut file = services(1, 10).finish();
+    let offsets = record_offsets(&file, 0);
+    // A size that runs past the chunk; the header before it and the time behind it are sound.
+    file[offsets[2] + 4..][..4].copy_from_slice(&0x00ff_fff0_u32.to_le_bytes());
+    // The token of the instance.
+    file[offsets[4] + 24 + 4] = 0x7f;
+    // The type of the first value in the table, which follows count, definition offset and ID.
+    file[offsets[6] + 24 + 4 + 10 + 4 + 2] = 0x6e;
+    file
+}
+
+/// The file ends in its second chunk, after two of its records and a half.
+fn damaged_cut_short() -> Vec<u8> {
+    let mut file = services(2, 5).finish();
+    let offsets = record_offsets(&file, 1);
+    file.truncate(offsets[2] + 60);
+    file
+}
+
+/// A bit of a record was changed, and one of the second chunk's header, so that the checksums do not match; both still read.
+fn damaged_checksums() -> Vec<u8> {
+    let mut file = services(3, 5).finish();
+    let offsets = record_offsets(&file, 0);
+    // The time at which the record was written.
+    file[offsets[1] + 16] ^= 1;
+    // Among the bytes of the header that nothing reads.
+    file[FILE_HEADER + CHUNK + 60] ^= 1;
+    file
+}

@@ -1,0 +1,751 @@
+//! The logs that tell the story.
+
+use evtx_writer::{Content, Element, Event, Hole, Part, Stream, Template, Value};
+
+use crate::provider::{Field, Header, Machine, Provider, XMLNS, at};
+
+pub(crate) const DC: &str = "DC01.northwind.example";
+const WORKSTATION: &str = "WS07.northwind.example";
+const COLLECTOR: &str = "WEC01.northwind.example";
+const DOMAIN: &str = "NORTHWIND";
+const ATTACKER: &str = "203.0.113.45";
+const STOLEN: &str = "svc-backup";
+
+const SECURITY: Provider = Provider {
+    name: "Microsoft-Windows-Security-Auditing",
+    guid: Some("54849625-5478-4994-a5ba-3e3b0328c30d"),
+    source: None,
+    channel: "Security",
+};
+const EVENTLOG: Provider = Provider {
+    name: "Microsoft-Windows-Eventlog",
+    guid: Some("fc65ddd8-d6ef-4962-83d5-6e5cfe9ce148"),
+    source: None,
+    channel: "Security",
+};
+pub(crate) const SERVICES: Provider = Provider {
+    name: "Service Control Manager",
+    guid: Some("555908d1-a6d7-4695-8e1e-26931d2012f4"),
+    source: Some("Service Control Manager"),
+    channel: "System",
+};
+/// A classic source: no GUID, data without names.
+const CLASSIC: Provider = Provider {
+    name: "EventLog",
+    guid: None,
+    source: None,
+    channel: "System",
+};
+const SYSMON: Provider = Provider {
+    name: "Microsoft-Windows-Sysmon",
+    guid: Some("5770385f-c22a-43e0-bf4c-06f5698ffbd9"),
+    source: None,
+    channel: "Microsoft-Windows-Sysmon/Operational",
+};
+
+const AUDIT_SUCCESS: u64 = 0x8020_0000_0000_0000;
+const AUDIT_FAILURE: u64 = 0x8010_0000_0000_0000;
+
+pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        ("DC01-Security.evtx", dc_security()),
+        ("DC01-System.evtx", dc_system()),
+        ("DC01-Sysmon.evtx", dc_sysmon()),
+        ("WS07-Security.evtx", workstation_security()),
+        ("ForwardedEvents.evtx", forwarded_events()),
+    ]
+}
+
+/// A SID of the domain.
+fn account(rid: u32) -> Value {
+    Value::Sid(5, vec![21, 1_004_336_348, 1_177_238_915, 682_003_330, rid])
+}
+
+fn local_system() -> Value {
+    Value::Sid(5, vec![18])
+}
+
+fn nobody() -> Value {
+    Value::Sid(0, vec![0])
+}
+
+fn text(text: &str) -> Value {
+    Value::string(text)
+}
+
+fn audit(event_id: u16, time: u64, task: u16, keywords: u64) -> Header {
+    Header {
+        version: 1,
+        level: 0,
+        task,
+        keywords,
+        process: 652,
+        thread: 4012,
+        ..Header::new(event_id, time)
+    }
+}
+
+/// Who acted: SID, name, domain and logon ID, as most audit events start.
+fn subject(sid: Value, name: &str, domain: &str, logon: u64) -> Vec<Field> {
+    vec![
+        ("SubjectUserSid", sid),
+        ("SubjectUserName", text(name)),
+        ("SubjectDomainName", text(domain)),
+        ("SubjectLogonId", Value::HexInt64(logon)),
+    ]
+}
+
+fn failed_logon(log: &mut Machine, time: u64, user: &str, sub_status: u32, port: u16) {
+    let mut fields = subject(nobody(), "-", "-", 0);
+    fields.extend([
+        ("TargetUserSid", nobody()),
+        ("TargetUserName", text(user)),
+        ("TargetDomainName", text(DOMAIN)),
+        ("Status", Value::HexInt32(0xc000_006d)),
+        ("FailureReason", text("%%2313")),
+        ("SubStatus", Value::HexInt32(sub_status)),
+        ("LogonType", Value::UInt32(3)),
+        ("LogonProcessName", text("NtLmSsp ")),
+        ("AuthenticationPackageName", text("NTLM")),
+        ("WorkstationName", text("KALI")),
+        ("TransmittedServices", text("-")),
+        ("LmPackageName", text("-")),
+        ("KeyLength", Value::UInt32(0)),
+        ("ProcessId", Value::HexInt64(0)),
+        ("ProcessName", text("-")),
+        ("IpAddress", text(ATTACKER)),
+        ("IpPort", text(&port.to_string())),
+    ]);
+    log.event(&SECURITY, &audit(4625, time, 12544, AUDIT_FAILURE), fields);
+}
+
+struct Logon<'a> {
+    sid: Value,
+    user: &'a str,
+    id: u64,
+    logon_type: u32,
+    package: &'a str,
+    workstation: &'a str,
+    address: &'a str,
+    port: &'a str,
+    guid: [u8; 16],
+}
+
+fn logon(log: &mut Machine, time: u64, logon: Logon<'_>) {
+    let mut fields = subject(nobody(), "-", "-", 0);
+    fields.extend([
+        ("TargetUserSid", logon.sid),
+        ("TargetUserName", text(logon.user)),
+        ("TargetDomainName", text(DOMAIN)),
+        ("TargetLogonId", Value::HexInt64(logon.id)),
+        ("LogonType", Value::UInt32(logon.logon_type)),
+        (
+            "LogonProcessName",
+            text(if logon.package == "NTLM" {
+                "NtLmSsp "
+            } else {
+                "Kerberos"
+            }),
+        ),
+        ("AuthenticationPackageName", text(logon.package)),
+        ("WorkstationName", text(logon.workstation)),
+        ("LogonGuid", Value::Guid(logon.guid)),
+        ("TransmittedServices", text("-")),
+        (
+            "LmPackageName",
+            text(if logon.package == "NTLM" { "NTLM V2" } else { "-" }),
+        ),
+        (
+            "KeyLength",
+            Value::UInt32(if logon.package == "NTLM" { 128 } else { 0 }),
+        ),
+        ("ProcessId", Value::HexInt64(0)),
+        ("ProcessName", text("-")),
+        ("IpAddress", text(logon.address)),
+        ("IpPort", text(logon.port)),
+        ("ImpersonationLevel", text("%%1833")),
+        ("RestrictedAdminMode", text("-")),
+        ("TargetOutboundUserName", text("-")),
+        ("TargetOutboundDomainName", text("-")),
+        ("VirtualAccount", text("%%1843")),
+        ("TargetLinkedLogonId", Value::HexInt64(0)),
+        ("ElevatedToken", text("%%1842")),
+    ]);
+    let activity = Some([
+        0x9c,
+        0x1d,
+        0x2e,
+        0x3f,
+        0x6e,
+        0x71,
+        0x4a,
+        0x10,
+        0x91,
+        0x0e,
+        logon.id as u8,
+        0x3f,
+        0x6e,
+        0x71,
+        0xda,
+        0x01,
+    ]);
+    let header = Header {
+        version: 2,
+        activity,
+        ..audit(4624, time, 12544, AUDIT_SUCCESS)
+    };
+    log.event(&SECURITY, &header, fields);
+}
+
+fn special_privileges(log: &mut Machine, time: u64, sid: Value, user: &str, id: u64) {
+    let mut fields = subject(sid, user, DOMAIN, id);
+    let privileges =
+        "SeSecurityPrivilege\r\n\t\t\tSeBackupPrivilege\r\n\t\t\tSeRestorePrivilege\r\n\t\t\tSeDebugPrivilege";
+    fields.push(("PrivilegeList", text(privileges)));
+    log.event(&SECURITY, &audit(4672, time, 12548, AUDIT_SUCCESS), fields);
+}
+
+fn process(log: &mut Machine, time: u64, user: (Value, &str, u64), image: &str, command: &str, parent: &str) {
+    let mut fields = subject(user.0, user.1, DOMAIN, user.2);
+    fields.extend([
+        ("NewProcessId", Value::HexInt64(0x1a34)),
+        ("NewProcessName", text(image)),
+        ("TokenElevationType", text("%%1936")),
+        ("ProcessId", Value::HexInt64(0x2b8)),
+        ("CommandLine", text(command)),
+        ("TargetUserSid", nobody()),
+        ("TargetUserName", text("-")),
+        ("TargetDomainName", text("-")),
+        ("TargetLogonId", Value::HexInt64(0)),
+        ("ParentProcessName", text(parent)),
+        ("MandatoryLabel", Value::Sid(16, vec![16384])),
+    ]);
+    let header = Header {
+        version: 2,
+        ..audit(4688, time, 13312, AUDIT_SUCCESS)
+    };
+    log.event(&SECURITY, &header, fields);
+}
+
+const USERS: [&str; 14] = [
+    "administrator",
+    "anna.berg",
+    "b.silva",
+    "carol.ng",
+    "d.okafor",
+    "elena.rossi",
+    "f.dubois",
+    "g.kowalski",
+    "helpdesk",
+    "i.tanaka",
+    "jon.smith",
+    "k.novak",
+    "sql-agent",
+    STOLEN,
+];
+
+fn dc_security() -> Vec<u8> {
+    let mut log = Machine::new(DC, 88_201);
+    let employee = |rid: u32, user, minute: u64| Logon {
+        sid: account(rid),
+        user,
+        id: 0x51_0000 + minute * 0x31,
+        logon_type: 3,
+        package: "Kerberos",
+        workstation: "-",
+        address: "10.20.0.17",
+        port: "49733",
+        guid: [minute as u8; 16],
+    };
+    // The morning before it.
+    for (minute, rid, user) in [
+        (1, 1104, "anna.berg"),
+        (3, 1107, "elena.rossi"),
+        (9, 1112, "jon.smith"),
+        (14, 1105, "carol.ng"),
+    ] {
+        logon(
+            &mut log,
+            at(8, minute, 12, 3_417_000 + minute),
+            employee(rid, user, minute),
+        );
+    }
+    failed_logon(&mut log, at(8, 20, 4, 120_000), "carol.ng", 0xc000_006a, 50_112);
+    // One password, every account, a few seconds each, three rounds.
+    for round in 0..3 {
+        for (i, user) in USERS.iter().enumerate() {
+            let seconds = i as u64 * 7 + round;
+            let sub_status = if *user == "helpdesk" { 0xc000_0072 } else { 0xc000_006a };
+            if round == 2 && *user == STOLEN {
+                break;
+            }
+            failed_logon(
+                &mut log,
+                at(8, 31 + round * 6 + seconds / 60, seconds % 60, 5_000 * i as u64),
+                user,
+                sub_status,
+                51_000 + i as u16,
+            );
+        }
+    }
+    let stolen = || account(1203);
+    let id = 0x7a_11c3;
+    logon(
+        &mut log,
+        at(8, 44, 52, 9_004_411),
+        Logon {
+            sid: stolen(),
+            user: STOLEN,
+            id,
+            logon_type: 3,
+            package: "NTLM",
+            workstation: "KALI",
+            address: ATTACKER,
+            port: "51014",
+            guid: [0; 16],
+        },
+    );
+    special_privileges(&mut log, at(8, 44, 52, 9_004_977), stolen(), STOLEN, id);
+    let mut fields = subject(stolen(), STOLEN, DOMAIN, id);
+    fields.extend([
+        ("ServiceName", text("WinUpdSvc")),
+        ("ServiceFileName", text(r"C:\ProgramData\upd\wusvc.exe -k netsvcs")),
+        ("ServiceType", Value::HexInt32(0x10)),
+        ("ServiceStartType", Value::UInt32(2)),
+        ("ServiceAccount", text("LocalSystem")),
+    ]);
+    log.event(
+        &SECURITY,
+        &audit(4697, at(8, 46, 3, 1_250_018), 12289, AUDIT_SUCCESS),
+        fields,
+    );
+    let system = || (local_system(), "DC01$", 0x3e7);
+    let service = r"C:\ProgramData\upd\wusvc.exe";
+    process(
+        &mut log,
+        at(8, 46, 5, 77),
+        system(),
+        service,
+        r"C:\ProgramData\upd\wusvc.exe -k netsvcs",
+        r"C:\Windows\System32\services.exe",
+    );
+    process(
+        &mut log,
+        at(8, 46, 9, 41_000),
+        system(),
+        r"C:\Windows\System32\cmd.exe",
+        "cmd.exe /c whoami /all & nltest /dclist:northwind",
+        service,
+    );
+    process(
+        &mut log,
+        at(8, 46, 10, 52_000),
+        system(),
+        r"C:\Windows\System32\whoami.exe",
+        "whoami  /all",
+        r"C:\Windows\System32\cmd.exe",
+    );
+    process(
+        &mut log,
+        at(8, 47, 31, 3_000_000),
+        system(),
+        r"C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe",
+        "powershell -nop -w hidden -c \"Get-ADUser -Filter * | Export-Csv 'C:\\ProgramData\\upd\\u.csv'\" # «все»",
+        r"C:\Windows\System32\cmd.exe",
+    );
+    for (minute, rid, user) in [(2, 1109, "g.kowalski"), (30, 1104, "anna.berg")] {
+        logon(
+            &mut log,
+            at(9, minute, 40, minute * 1001),
+            employee(rid, user, 60 + minute),
+        );
+    }
+    log.log.finish()
+}
+
+fn dc_system() -> Vec<u8> {
+    let mut log = Machine::new(DC, 14_002);
+    // A classic event: its strings are one array value, which repeats the element, and raw data follows.
+    let uptime = |log: &mut Machine, time, seconds: &str| {
+        let data = Element::new("EventData")
+            .child(Element::new("Data").hole(Hole::new(0, 0x81).required()))
+            .child(Element::new("Binary").hole(Hole::new(1, 14).required()).depends_on(1));
+        let strings = ["", "", "", "", seconds, "60", "0 Coordinated Universal Time"].map(str::to_owned);
+        let values = vec![
+            Value::StringArray(strings.into()),
+            Value::Binary(vec![0x31, 0, 0x2e, 0, 0x31, 0, 0, 0]),
+        ];
+        let header = Header {
+            qualifiers: Some(32768),
+            keywords: 0x0080_0000_0000_0000,
+            process: 0,
+            thread: 0,
+            ..Header::new(6013, time)
+        };
+        log.event_of(&CLASSIC, &header, "classic", data, values);
+    };
+    uptime(&mut log, at(6, 0, 0, 0), "518402");
+    let state = |log: &mut Machine, time, service: &str, state: &str| {
+        let data = Element::new("EventData")
+            .child(
+                Element::new("Data")
+                    .attribute("Name", "param1")
+                    .hole(Hole::new(0, 1).required()),
+            )
+            .child(
+                Element::new("Data")
+                    .attribute("Name", "param2")
+                    .hole(Hole::new(1, 1).required()),
+            )
+            .child(Element::new("Binary").hole(Hole::new(2, 14).required()));
+        let binary: Vec<u8> = service.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+        let header = Header {
+            qualifiers: Some(16384),
+            keywords: 0x8080_0000_0000_0000,
+            process: 612,
+            thread: 7040,
+            ..Header::new(7036, time)
+        };
+        log.event_of(
+            &SERVICES,
+            &header,
+            "7036",
+            data,
+            vec![text(service), text(state), Value::Binary(binary)],
+        );
+    };
+    for (minute, service) in [
+        (2, "Windows Update"),
+        (7, "Software Protection"),
+        (19, "Network Setup Service"),
+    ] {
+        state(&mut log, at(7, minute, 1, 2_000_000), service, "running");
+        state(&mut log, at(7, minute + 31, 3, 17), service, "stopped");
+    }
+    let header = Header {
+        qualifiers: Some(16384),
+        keywords: 0x8080_0000_0000_0000,
+        process: 612,
+        thread: 5120,
+        user: Some(account(1203)),
+        ..Header::new(7045, at(8, 46, 3, 1_251_300))
+    };
+    let fields = vec![
+        ("ServiceName", text("WinUpdSvc")),
+        ("ImagePath", text(r"C:\ProgramData\upd\wusvc.exe -k netsvcs")),
+        ("ServiceType", text("user mode service")),
+        ("StartType", text("auto start")),
+        ("AccountName", text("LocalSystem")),
+    ];
+    log.event(&SERVICES, &header, fields);
+    state(&mut log, at(8, 46, 5, 90_000), "WinUpdSvc", "running");
+    uptime(&mut log, at(12, 0, 0, 0), "540002");
+    log.log.finish()
+}
+
+fn dc_sysmon() -> Vec<u8> {
+    let mut log = Machine::new(DC, 301_117);
+    let header = |event_id, version, time| Header {
+        version,
+        task: event_id,
+        process: 2104,
+        thread: 3312,
+        user: Some(local_system()),
+        ..Header::new(event_id, time)
+    };
+    let guid = |n: u8| {
+        Value::Guid([
+            0x2a, 0x7f, 0x11, 0x4c, 0x05, 0x9b, 0x65, 0xe6, n, 0x01, 0, 0, 0, 0, 0x18, 0x00,
+        ])
+    };
+    let utc = |text: &str| Value::string(format!("2024-03-05 {text}"));
+    let system = || text("NT AUTHORITY\\SYSTEM");
+    let service = r"C:\ProgramData\upd\wusvc.exe";
+    let create = |log: &mut Machine, time, utc_time: &str, n: u8, image: &str, command: &str, parent: &str| {
+        let fields = vec![
+            ("RuleName", text("-")),
+            ("UtcTime", utc(utc_time)),
+            ("ProcessGuid", guid(n)),
+            ("ProcessId", Value::UInt32(6000 + u32::from(n))),
+            ("Image", text(image)),
+            ("FileVersion", text("10.0.20348.1")),
+            ("Description", text("-")),
+            ("Product", text("-")),
+            ("Company", text("-")),
+            ("OriginalFileName", text("-")),
+            ("CommandLine", text(command)),
+            ("CurrentDirectory", text(r"C:\Windows\system32\")),
+            ("User", system()),
+            ("LogonGuid", guid(0xe7)),
+            ("LogonId", Value::HexInt64(0x3e7)),
+            ("TerminalSessionId", Value::UInt32(0)),
+            ("IntegrityLevel", text("System")),
+            (
+                "Hashes",
+                text("SHA256=5F1D7F5E0B1E6C0B6D0C29C6B1B7E1D2E6A4F1B7C8D9E0F1A2B3C4D5E6F70819"),
+            ),
+            ("ParentProcessGuid", guid(n - 1)),
+            ("ParentProcessId", Value::UInt32(5999 + u32::from(n))),
+            ("ParentImage", text(parent)),
+            ("ParentCommandLine", text(parent)),
+            ("ParentUser", system()),
+        ];
+        log.event(&SYSMON, &header(1, 5, time), fields);
+    };
+    let query = vec![
+        ("RuleName", text("-")),
+        ("UtcTime", utc("08:45:40.118")),
+        ("ProcessGuid", guid(1)),
+        ("ProcessId", Value::UInt32(6001)),
+        ("QueryName", text("cdn.update-check.example")),
+        ("QueryStatus", text("0")),
+        ("QueryResults", text("::ffff:198.51.100.23;")),
+        ("Image", text(r"C:\Windows\System32\curl.exe")),
+        ("User", text("NORTHWIND\\svc-backup")),
+    ];
+    log.event(&SYSMON, &header(22, 5, at(8, 45, 40, 1_190_000)), query);
+    let connection = |log: &mut Machine, time, utc_time: &str, image: &str, host: &str, address: &str, port: u16| {
+        let fields = vec![
+            ("RuleName", text("-")),
+            ("UtcTime", utc(utc_time)),
+            ("ProcessGuid", guid(1)),
+            ("ProcessId", Value::UInt32(6001)),
+            ("Image", text(image)),
+            ("User", system()),
+            ("Protocol", text("tcp")),
+            ("Initiated", Value::Bool(true)),
+            ("SourceIsIpv6", Value::Bool(false)),
+            ("SourceIp", text("10.20.0.5")),
+            ("SourceHostname", text(DC)),
+            ("SourcePort", Value::UInt16(49877)),
+            ("SourcePortName", text("-")),
+            ("DestinationIsIpv6", Value::Bool(false)),
+            ("DestinationIp", text(address)),
+            ("DestinationHostname", text(host)),
+            ("DestinationPort", Value::UInt16(port)),
+            ("DestinationPortName", text("https")),
+        ];
+        log.event(&SYSMON, &header(3, 5, time), fields);
+    };
+    connection(
+        &mut log,
+        at(8, 45, 40, 2_004_000),
+        "08:45:40.200",
+        r"C:\Windows\System32\curl.exe",
+        "cdn.update-check.example",
+        "198.51.100.23",
+        443,
+    );
+    let file = vec![
+        ("RuleName", text("EXE")),
+        ("UtcTime", utc("08:45:42.551")),
+        ("ProcessGuid", guid(1)),
+        ("ProcessId", Value::UInt32(6001)),
+        ("Image", text(r"C:\Windows\System32\curl.exe")),
+        ("TargetFilename", text(service)),
+        ("CreationUtcTime", utc("08:45:42.550")),
+        ("User", text("NORTHWIND\\svc-backup")),
+    ];
+    log.event(&SYSMON, &header(11, 2, at(8, 45, 42, 5_512_000)), file);
+    let registry = vec![
+        ("RuleName", text("T1031,T1050")),
+        ("EventType", text("SetValue")),
+        ("UtcTime", utc("08:46:03.126")),
+        ("ProcessGuid", guid(2)),
+        ("ProcessId", Value::UInt32(612)),
+        ("Image", text(r"C:\Windows\system32\services.exe")),
+        (
+            "TargetObject",
+            text(r"HKLM\System\CurrentControlSet\Services\WinUpdSvc\ImagePath"),
+        ),
+        ("Details", text(r"C:\ProgramData\upd\wusvc.exe -k netsvcs")),
+        ("User", system()),
+    ];
+    log.event(&SYSMON, &header(13, 2, at(8, 46, 3, 1_262_000)), registry);
+    create(
+        &mut log,
+        at(8, 46, 5, 90),
+        "08:46:05.000",
+        3,
+        service,
+        "C:\\ProgramData\\upd\\wusvc.exe -k netsvcs",
+        r"C:\Windows\System32\services.exe",
+    );
+    create(
+        &mut log,
+        at(8, 46, 9, 41_200),
+        "08:46:09.004",
+        4,
+        r"C:\Windows\System32\cmd.exe",
+        "cmd.exe /c whoami /all & nltest /dclist:northwind",
+        service,
+    );
+    create(
+        &mut log,
+        at(8, 46, 10, 52_300),
+        "08:46:10.005",
+        5,
+        r"C:\Windows\System32\whoami.exe",
+        "whoami  /all",
+        r"C:\Windows\System32\cmd.exe",
+    );
+    for minute in 0..20 {
+        let utc_time = format!("08:{:02}:30.000", 40 + minute);
+        connection(
+            &mut log,
+            at(8, 40 + minute, 30, 0),
+            &utc_time,
+            service,
+            "-",
+            "198.51.100.23",
+            443,
+        );
+    }
+    log.log.finish()
+}
+
+fn workstation_security() -> Vec<u8> {
+    let mut log = Machine::new(WORKSTATION, 40_011);
+    // The log was cleared: it starts with that.
+    let data = Element::new("UserData").child(
+        Element::new("LogFileCleared")
+            .attribute("xmlns", "http://manifests.microsoft.com/win/2004/08/windows/eventlog")
+            .child(Element::new("SubjectUserSid").hole(Hole::new(0, 19).required()))
+            .child(Element::new("SubjectUserName").hole(Hole::new(1, 1).required()))
+            .child(Element::new("SubjectDomainName").hole(Hole::new(2, 1).required()))
+            .child(Element::new("SubjectLogonId").hole(Hole::new(3, 21).required())),
+    );
+    let header = Header {
+        level: 4,
+        task: 104,
+        keywords: 0x4020_0000_0000_0000,
+        process: 1020,
+        thread: 2816,
+        ..Header::new(1102, at(8, 58, 0, 4_410_000))
+    };
+    log.event_of(
+        &EVENTLOG,
+        &header,
+        "1102",
+        data,
+        vec![account(1203), text(STOLEN), text(DOMAIN), Value::HexInt64(0x7a_44e0)],
+    );
+    let user = || (account(1203), STOLEN, 0x7a_44e0);
+    process(
+        &mut log,
+        at(8, 58, 1, 11),
+        user(),
+        r"C:\Windows\System32\wevtutil.exe",
+        "wevtutil  cl System",
+        r"C:\Windows\System32\cmd.exe",
+    );
+    process(
+        &mut log,
+        at(8, 58, 4, 902),
+        user(),
+        r"C:\Windows\System32\cmd.exe",
+        "cmd /c del /q C:\\ProgramData\\upd\\u.csv",
+        r"C:\Windows\System32\cmd.exe",
+    );
+    logon(
+        &mut log,
+        at(9, 12, 40, 77_001),
+        Logon {
+            sid: account(1112),
+            user: "jon.smith",
+            id: 0x81_0a2b,
+            logon_type: 2,
+            package: "Negotiate",
+            workstation: "WS07",
+            address: "127.0.0.1",
+            port: "0",
+            guid: [9; 16],
+        },
+    );
+    log.log.finish()
+}
+
+/// What a collector keeps of another machine's events: `System` as text, and how the event read there.
+fn forwarded_events() -> Vec<u8> {
+    let mut log = Machine::new(COLLECTOR, 1);
+    let rendering = |message: &str, task: &str, keyword: &str| {
+        Element::new("RenderingInfo")
+            .attribute("Culture", "en-US")
+            .child(Element::new("Message").text(message))
+            .child(Element::new("Level").text("Information"))
+            .child(Element::new("Task").text(task))
+            .child(Element::new("Opcode").text("Info"))
+            .child(Element::new("Channel").text("Security"))
+            .child(Element::new("Provider").text("Microsoft Windows security auditing."))
+            .child(Element::new("Keywords").child(Element::new("Keyword").text(keyword)))
+    };
+    // As most collectors have them: the data is a stream of an instance and the rendering.
+    let data = Element::new("EventData")
+        .child(
+            Element::new("Data")
+                .attribute("Name", "TargetUserName")
+                .hole(Hole::new(0, 1).required()),
+        )
+        .child(
+            Element::new("Data")
+                .attribute("Name", "IpAddress")
+                .hole(Hole::new(1, 1).required()),
+        );
+    let template = Template::new(*b"forwarded 4624  ", data);
+    for (minute, user) in [(44, STOLEN), (59, "jon.smith")] {
+        let event = Event::new(&template, vec![text(user), text(ATTACKER)]);
+        let info = rendering(
+            &format!("An account was successfully logged on.\r\n\r\nAccount Name:\t\t{user}"),
+            "Logon",
+            "Audit Success",
+        );
+        let stream = Stream::new(vec![Part::Instance(event), Part::Element(info)]);
+        let header = audit(4624, at(8, minute, 53, 100), 12544, AUDIT_SUCCESS);
+        log.event_with(&SECURITY, &header, Value::BinXml(stream));
+    }
+    // And spelled out without a template: every value is text, the time has nine digits.
+    let spelled = |name: &str, content: &str| Element::new(name).text(content);
+    let system = Element::new("System")
+        .child(
+            Element::new("Provider")
+                .attribute("Name", SERVICES.name)
+                .attribute("Guid", "{555908D1-A6D7-4695-8E1E-26931D2012F4}"),
+        )
+        .child(spelled("EventID", "7045").attribute("Qualifiers", "16384"))
+        .child(spelled("Version", "0"))
+        .child(spelled("Level", "4"))
+        .child(spelled("Task", "0"))
+        .child(spelled("Opcode", "0"))
+        .child(spelled("Keywords", "0x8080000000000000"))
+        .child(Element::new("TimeCreated").attribute("SystemTime", "2024-03-05T08:46:03.125130000Z"))
+        .child(spelled("EventRecordID", "14009"))
+        .child(Element::new("Correlation"))
+        .child(
+            Element::new("Execution")
+                .attribute("ProcessID", "612")
+                .attribute("ThreadID", "5120"),
+        )
+        .child(spelled("Channel", "System"))
+        .child(spelled("Computer", DC))
+        .child(Element::new("Security").attribute("UserID", "S-1-5-21-1004336348-1177238915-682003330-1203"));
+    let data = Element::new("EventData")
+        .child(spelled("Data", "WinUpdSvc").attribute("Name", "ServiceName"))
+        .child(spelled("Data", r"C:\ProgramData\upd\wusvc.exe -k netsvcs").attribute("Name", "ImagePath"));
+    let message = Element::new("Message")
+        .text("A service was installed in the system.\r\n\r\nService Name:  WinUpdSvc ")
+        .content(Content::EntityRef("lt".to_owned()))
+        .text("auto start")
+        .content(Content::EntityRef("gt".to_owned()));
+    let info = Element::new("RenderingInfo")
+        .attribute("Culture", "en-US")
+        .child(message);
+    let event = Element::new("Event")
+        .attribute("xmlns", XMLNS)
+        .child(system)
+        .child(data)
+        .child(info);
+    log.log
+        .write_stream(at(8, 46, 9, 0), &Stream::new(vec![Part::Element(event)]))
+        .expect("an event that fits");
+    log.log.finish()
+}

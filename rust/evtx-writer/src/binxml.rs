@@ -1,0 +1,170 @@
+//! What an event is made of: templates, instances, and elements that are spelled out.
+
+use std::sync::Arc;
+
+use crate::value::Value;
+
+/// A template definition: an element with holes.
+#[derive(Debug, PartialEq)]
+pub struct Template {
+    pub(crate) guid: [u8; 16],
+    pub(crate) root: Element,
+}
+
+impl Template {
+    /// A template with a GUID, in the order of its text, which tells it from others in a chunk.
+    pub fn new(guid: [u8; 16], root: Element) -> Arc<Self> {
+        Arc::new(Template { guid, root })
+    }
+}
+
+/// An instance of a template.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    pub(crate) template: Arc<Template>,
+    pub(crate) values: Vec<Value>,
+}
+
+impl Event {
+    /// The instance of a template whose holes have these values.
+    pub fn new(template: &Arc<Template>, values: Vec<Value>) -> Self {
+        let template = Arc::clone(template);
+        Event { template, values }
+    }
+}
+
+/// A BinXML stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stream {
+    pub(crate) parts: Vec<Part>,
+}
+
+/// What stands at the top of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// A template instance.
+    Instance(Event),
+    /// An element that is spelled out, without holes.
+    Element(Element),
+}
+
+impl Stream {
+    /// A stream of parts, of which a record has one.
+    pub fn new(parts: Vec<Part>) -> Self {
+        Stream { parts }
+    }
+}
+
+impl From<Event> for Stream {
+    fn from(event: Event) -> Self {
+        Stream::new(vec![Part::Instance(event)])
+    }
+}
+
+/// An element.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Element {
+    pub(crate) name: String,
+    pub(crate) attributes: Vec<(String, Vec<Content>)>,
+    pub(crate) content: Vec<Content>,
+    pub(crate) dependency: Option<u16>,
+}
+
+/// A piece of content.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// An element.
+    Element(Element),
+    /// Text.
+    Text(String),
+    /// A CDATA section.
+    CData(String),
+    /// An entity reference, by name.
+    EntityRef(String),
+    /// A character reference.
+    CharRef(u16),
+    /// A hole.
+    Hole(Hole),
+}
+
+/// A hole of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hole {
+    pub(crate) index: u16,
+    pub(crate) value_type: u8,
+    pub(crate) optional: bool,
+}
+
+impl Hole {
+    /// A hole for the value at an index, of a type.
+    pub fn new(index: u16, value_type: u8) -> Self {
+        Hole {
+            index,
+            value_type,
+            optional: true,
+        }
+    }
+
+    /// The hole, but one that an empty value does not leave out.
+    pub fn required(self) -> Self {
+        Hole {
+            optional: false,
+            ..self
+        }
+    }
+}
+
+impl Element {
+    /// An element without content.
+    pub fn new(name: impl Into<String>) -> Self {
+        Element {
+            name: name.into(),
+            attributes: Vec::new(),
+            content: Vec::new(),
+            dependency: None,
+        }
+    }
+
+    /// With an attribute of literal text.
+    pub fn attribute(self, name: &str, text: impl Into<String>) -> Self {
+        self.attribute_of(name, vec![Content::Text(text.into())])
+    }
+
+    /// With an attribute that is a hole.
+    pub fn attribute_hole(self, name: &str, hole: Hole) -> Self {
+        self.attribute_of(name, vec![Content::Hole(hole)])
+    }
+
+    /// With an attribute of any content but elements.
+    pub fn attribute_of(mut self, name: &str, content: Vec<Content>) -> Self {
+        self.attributes.push((name.to_owned(), content));
+        self
+    }
+
+    /// With a child.
+    pub fn child(self, child: Element) -> Self {
+        self.content(Content::Element(child))
+    }
+
+    /// With text.
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.content(Content::Text(text.into()))
+    }
+
+    /// With a hole.
+    pub fn hole(self, hole: Hole) -> Self {
+        self.content(Content::Hole(hole))
+    }
+
+    /// With a piece of content.
+    pub fn content(mut self, content: Content) -> Self {
+        self.content.push(content);
+        self
+    }
+
+    /// Left out where the value at an index is NULL.
+    pub fn depends_on(mut self, index: u16) -> Self {
+        self.dependency = Some(index);
+        self
+    }
+}

@@ -1,0 +1,300 @@
+//! A chunk: records, and the names and definitions that they are the first to use.
+
+use std::collections::HashMap;
+
+use crate::WriteError;
+use crate::binxml::{Content, Element, Event, Hole, Part, Stream, Template};
+use crate::value::{Value, stored_guid, utf16};
+
+pub(crate) const CHUNK_SIZE: usize = 65_536;
+const HEADER_SIZE: usize = 512;
+/// Heads of the chains of names, by hash.
+const STRING_TABLE: usize = 128;
+const STRING_BUCKETS: u16 = 64;
+/// Heads of the chains of definitions, by template ID.
+const TEMPLATE_TABLE: usize = 384;
+const TEMPLATE_BUCKETS: u32 = 32;
+const NO_DEPENDENCY: u16 = 0xffff;
+const FRAGMENT_HEADER: [u8; 4] = [0x0f, 1, 1, 0];
+
+#[derive(Debug, Clone)]
+pub(crate) struct Chunk {
+    /// From the chunk's start to the end of the last record.
+    bytes: Vec<u8>,
+    names: HashMap<String, u32>,
+    templates: HashMap<[u8; 16], u32>,
+    first_id: Option<u64>,
+    last_id: u64,
+    last_record: usize,
+}
+
+impl Chunk {
+    pub(crate) fn new() -> Self {
+        Chunk {
+            bytes: vec![0; HEADER_SIZE],
+            names: HashMap::new(),
+            templates: HashMap::new(),
+            first_id: None,
+            last_id: 0,
+            last_record: 0,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first_id.is_none()
+    }
+
+    /// Writes a record. Returns false, with the chunk as it was, where it does not fit.
+    pub(crate) fn write(&mut self, id: u64, written: u64, stream: &Stream) -> Result<bool, WriteError> {
+        let before = self.clone();
+        let start = self.bytes.len();
+        self.bytes.extend(b"**\0\0\0\0\0\0");
+        self.bytes.extend(id.to_le_bytes());
+        self.bytes.extend(written.to_le_bytes());
+        self.stream(stream)?;
+        // Windows aligns records to eight bytes.
+        let padding = (self.bytes.len() + 4 - start).next_multiple_of(8) - 4;
+        self.bytes.resize(start + padding, 0);
+        let size = (padding + 4) as u32;
+        self.bytes.extend(size.to_le_bytes());
+        self.put_u32(start + 4, size);
+        if self.bytes.len() > CHUNK_SIZE {
+            *self = before;
+            return Ok(false);
+        }
+        self.first_id.get_or_insert(id);
+        self.last_id = id;
+        self.last_record = start;
+        Ok(true)
+    }
+
+    /// The 64 KiB of the chunk, its header filled in. `first_number` counts the log's records from 1.
+    pub(crate) fn finish(mut self, first_number: u64) -> Vec<u8> {
+        let first_id = self.first_id.unwrap_or(u64::MAX);
+        let free_space = self.bytes.len();
+        let count = self.last_id.wrapping_sub(first_id);
+        let mut header = b"ElfChnk\0".to_vec();
+        for number in [first_number, first_number.wrapping_add(count), first_id, self.last_id] {
+            header.extend(number.to_le_bytes());
+        }
+        for number in [
+            128,
+            self.last_record as u32,
+            free_space as u32,
+            crc32fast::hash(&self.bytes[HEADER_SIZE..]),
+        ] {
+            header.extend(number.to_le_bytes());
+        }
+        self.bytes[..header.len()].copy_from_slice(&header);
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&self.bytes[..120]);
+        crc.update(&self.bytes[STRING_TABLE..HEADER_SIZE]);
+        self.put_u32(124, crc.finalize());
+        self.bytes.resize(CHUNK_SIZE, 0);
+        self.bytes
+    }
+
+    fn put_u32(&mut self, at: usize, number: u32) {
+        self.bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+
+    fn get_u32(&self, at: usize) -> u32 {
+        u32::from_le_bytes([
+            self.bytes[at],
+            self.bytes[at + 1],
+            self.bytes[at + 2],
+            self.bytes[at + 3],
+        ])
+    }
+
+    fn push_u32(&mut self, number: u32) {
+        self.bytes.extend(number.to_le_bytes());
+    }
+
+    fn push_u16(&mut self, number: u16) {
+        self.bytes.extend(number.to_le_bytes());
+    }
+
+    fn stream(&mut self, stream: &Stream) -> Result<(), WriteError> {
+        for part in &stream.parts {
+            match part {
+                Part::Instance(event) => {
+                    self.bytes.extend(FRAGMENT_HEADER);
+                    self.instance(event)?;
+                }
+                Part::Element(element) => {
+                    self.bytes.extend(FRAGMENT_HEADER);
+                    self.element(element, false);
+                }
+            }
+        }
+        self.bytes.push(0);
+        Ok(())
+    }
+
+    fn instance(&mut self, event: &Event) -> Result<(), WriteError> {
+        let guid = stored_guid(&event.template.guid);
+        let id = u32::from_le_bytes([guid[0], guid[1], guid[2], guid[3]]);
+        self.bytes.extend([0x0c, 1]);
+        self.push_u32(id);
+        match self.templates.get(&guid) {
+            Some(&definition) => self.push_u32(definition),
+            None => {
+                let definition = self.bytes.len() as u32 + 4;
+                self.push_u32(definition);
+                self.templates.insert(guid, definition);
+                self.definition(&event.template, guid, id);
+            }
+        }
+        self.push_u32(event.values.len() as u32);
+        let descriptors = self.bytes.len();
+        self.bytes.resize(descriptors + 4 * event.values.len(), 0);
+        for (i, value) in event.values.iter().enumerate() {
+            let start = self.bytes.len();
+            match value {
+                Value::BinXml(stream) => self.stream(stream)?,
+                _ => value.push_bytes(&mut self.bytes),
+            }
+            let size = self.bytes.len() - start;
+            let size = u16::try_from(size)
+                .map_err(|_| WriteError::ValueSize(size))?
+                .to_le_bytes();
+            let at = descriptors + 4 * i;
+            self.bytes[at..at + 4].copy_from_slice(&[size[0], size[1], value.value_type(), 0]);
+        }
+        Ok(())
+    }
+
+    fn definition(&mut self, template: &Template, guid: [u8; 16], id: u32) {
+        let head = TEMPLATE_TABLE + 4 * (id % TEMPLATE_BUCKETS) as usize;
+        let start = self.bytes.len();
+        self.push_u32(self.get_u32(head));
+        self.put_u32(head, start as u32);
+        self.bytes.extend(guid);
+        self.push_u32(0);
+        let body = self.bytes.len();
+        self.bytes.extend(FRAGMENT_HEADER);
+        self.element(&template.root, true);
+        self.bytes.push(0);
+        self.put_u32(body - 4, (self.bytes.len() - body) as u32);
+    }
+
+    /// Writes an element. Only those of a definition have a dependency.
+    fn element(&mut self, element: &Element, in_definition: bool) {
+        let more = element.attributes.len();
+        self.bytes.push(if more > 0 { 0x41 } else { 0x01 });
+        if in_definition {
+            self.push_u16(element.dependency.unwrap_or(NO_DEPENDENCY));
+        }
+        let size = self.bytes.len();
+        self.push_u32(0);
+        self.name(&element.name);
+        if more > 0 {
+            let list = self.bytes.len();
+            self.push_u32(0);
+            for (i, (name, content)) in element.attributes.iter().enumerate() {
+                self.bytes.push(if i + 1 < more { 0x46 } else { 0x06 });
+                self.name(name);
+                content.iter().for_each(|piece| self.content(piece, in_definition));
+            }
+            self.put_u32(list, (self.bytes.len() - list - 4) as u32);
+        }
+        if element.content.is_empty() {
+            self.bytes.push(0x03);
+        } else {
+            self.bytes.push(0x02);
+            element
+                .content
+                .iter()
+                .for_each(|piece| self.content(piece, in_definition));
+            self.bytes.push(0x04);
+        }
+        self.put_u32(size, (self.bytes.len() - size - 4) as u32);
+    }
+
+    fn content(&mut self, content: &Content, in_definition: bool) {
+        match content {
+            Content::Element(element) => self.element(element, in_definition),
+            Content::Text(text) => {
+                self.bytes.extend([0x05, 0x01]);
+                self.counted_text(text);
+            }
+            Content::CData(text) => {
+                self.bytes.push(0x07);
+                self.counted_text(text);
+            }
+            Content::CharRef(number) => {
+                self.bytes.push(0x08);
+                self.push_u16(*number);
+            }
+            Content::EntityRef(name) => {
+                self.bytes.push(0x09);
+                self.name(name);
+            }
+            Content::Hole(Hole {
+                index,
+                value_type,
+                optional,
+            }) => {
+                self.bytes.push(if *optional { 0x0e } else { 0x0d });
+                self.push_u16(*index);
+                self.bytes.push(*value_type);
+            }
+        }
+    }
+
+    fn counted_text(&mut self, text: &str) {
+        self.push_u16(text.encode_utf16().count() as u16);
+        self.bytes.extend(utf16(text));
+    }
+
+    /// Writes a reference to a name, and the name itself at its first use.
+    fn name(&mut self, name: &str) {
+        if let Some(&offset) = self.names.get(name) {
+            return self.push_u32(offset);
+        }
+        let offset = self.bytes.len() as u32 + 4;
+        self.push_u32(offset);
+        self.names.insert(name.to_owned(), offset);
+        let hash = name_hash(name);
+        let head = STRING_TABLE + 4 * usize::from(hash % STRING_BUCKETS);
+        self.push_u32(self.get_u32(head));
+        self.put_u32(head, offset);
+        self.push_u16(hash);
+        self.counted_text(name);
+        self.push_u16(0);
+    }
+}
+
+/// The hash by which a chunk finds a name: of its UTF-16 units, the low half of a multiplicative hash.
+fn name_hash(name: &str) -> u16 {
+    let hash = name.encode_utf16().fold(0_u32, |hash, unit| {
+        hash.wrapping_mul(65_599).wrapping_add(u32::from(unit))
+    });
+    hash as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_hash_as_windows_does() {
+        // As logs of Windows hold them.
+        assert_eq!(name_hash("Event"), 0x0cba);
+        assert_eq!(name_hash("System"), 0x546f);
+        assert_eq!(name_hash("Provider"), 0x7bf1);
+    }
+
+    #[test]
+    fn a_record_that_does_not_fit_leaves_the_chunk_as_it_was() {
+        let text = |length| Stream::new(vec![Part::Element(Element::new("Event").text("x".repeat(length)))]);
+        let mut chunk = Chunk::new();
+        assert_eq!(chunk.write(1, 0, &text(30_000)), Ok(true));
+        let before = chunk.clone();
+        assert_eq!(chunk.write(2, 0, &text(30_000)), Ok(false));
+        assert_eq!(chunk.bytes, before.bytes);
+        assert_eq!(chunk.write(2, 0, &text(1_000)), Ok(true));
+        assert_eq!(chunk.finish(1).len(), CHUNK_SIZE);
+    }
+}

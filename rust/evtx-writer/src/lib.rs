@@ -1,0 +1,40 @@
+//! Writes EVTX logs, as Windows lays them out.
+//!
+//! An [`Event`] is a [`Template`] and the values that fill its holes; a value can be a stream of its own that holds another instance, as
+//! `EventData` does. A [`LogWriter`] puts events into records and records into chunks, keeps each chunk's names and template definitions at
+//! their first use, links them into the chunk's tables, and computes the checksums.
+//!
+//! ```
+//! use evtx_writer::{Element, Event, Hole, LogWriter, Template, Value};
+//!
+//! let id = Element::new("EventID").hole(Hole::new(0, Value::UInt16(0).value_type()));
+//! let template = Template::new([7; 16], Element::new("Event").child(Element::new("System").child(id)));
+//! let mut log = LogWriter::new(1);
+//! log.write(132_223_104_000_000_000, &Event::new(&template, vec![Value::UInt16(4624)]))?;
+//! let file = log.finish();
+//! assert_eq!(file.len(), 4096 + 65_536);
+//! # Ok::<(), evtx_writer::WriteError>(())
+//! ```
+//!
+//! Sources: MS-EVEN6, section 2.2.12, for BinXML; for the container, what logs of Windows hold.
+#![forbid(unsafe_code)]
+
+mod binxml;
+mod chunk;
+mod log;
+mod value;
+
+pub use binxml::{Content, Element, Event, Hole, Part, Stream, Template};
+pub use log::LogWriter;
+pub use value::Value;
+
+/// Why an event cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// A record must fit a chunk, with the names and definitions that it is the first to use.
+    #[error("the event does not fit a chunk of 64 KiB")]
+    RecordSize,
+    /// A value's size is a u16.
+    #[error("a value of {0} bytes is longer than the 65535 that a value table can hold")]
+    ValueSize(usize),
+}

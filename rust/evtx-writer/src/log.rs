@@ -1,0 +1,133 @@
+//! A log: a file header and chunks.
+
+use crate::WriteError;
+use crate::binxml::{Event, Stream};
+use crate::chunk::Chunk;
+
+const HEADER_SIZE: usize = 4096;
+const DIRTY: u32 = 1;
+const FULL: u32 = 2;
+
+/// Writes a log, record by record.
+#[derive(Debug)]
+pub struct LogWriter {
+    next_id: u64,
+    /// Records in the chunks that are finished.
+    records: u64,
+    chunks: Vec<Vec<u8>>,
+    chunk: Chunk,
+    chunk_records: u64,
+}
+
+impl LogWriter {
+    /// A log whose first record has an ID.
+    pub fn new(first_id: u64) -> Self {
+        LogWriter {
+            next_id: first_id,
+            records: 0,
+            chunks: Vec::new(),
+            chunk: Chunk::new(),
+            chunk_records: 0,
+        }
+    }
+
+    /// The ID that the next record gets.
+    pub fn next_id(&self) -> u64 {
+        self.next_id
+    }
+
+    /// Writes an event that was written at a FILETIME, and returns the ID of its record.
+    ///
+    /// # Errors
+    /// Where it does not fit a chunk.
+    pub fn write(&mut self, written: u64, event: &Event) -> Result<u64, WriteError> {
+        self.write_stream(written, &Stream::from(event.clone()))
+    }
+
+    /// Writes a record of any BinXML.
+    ///
+    /// # Errors
+    /// Where it does not fit a chunk.
+    pub fn write_stream(&mut self, written: u64, stream: &Stream) -> Result<u64, WriteError> {
+        let id = self.next_id;
+        if !self.chunk.write(id, written, stream)? {
+            if self.chunk.is_empty() {
+                return Err(WriteError::RecordSize);
+            }
+            self.end_chunk();
+            if !self.chunk.write(id, written, stream)? {
+                return Err(WriteError::RecordSize);
+            }
+        }
+        self.next_id += 1;
+        self.chunk_records += 1;
+        Ok(id)
+    }
+
+    /// Ends the chunk, so that the next record starts another.
+    pub fn end_chunk(&mut self) {
+        if !self.chunk.is_empty() {
+            let chunk = std::mem::replace(&mut self.chunk, Chunk::new());
+            self.chunks.push(chunk.finish(self.records + 1));
+            self.records += std::mem::take(&mut self.chunk_records);
+        }
+    }
+
+    /// The file of a log that was closed.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.end_chunk();
+        self.file(0, 0)
+    }
+
+    /// The file of a log that was copied while it was written to: its header is that of when it was opened, its last chunk's number and next record ID
+    /// are stale.
+    pub fn finish_dirty(mut self, stale_chunks: usize) -> Vec<u8> {
+        self.end_chunk();
+        let mut file = self.file(0, DIRTY);
+        put_header(
+            &mut file,
+            0,
+            stale_chunks.saturating_sub(1) as u64,
+            1,
+            self.chunks.len(),
+            DIRTY,
+        );
+        file
+    }
+
+    /// The file of a log that is full and has wrapped: of its chunks only the last `keep` are there, the newest of them at the end of the first
+    /// `turn`.
+    pub fn finish_wrapped(mut self, keep: usize, turn: usize) -> Vec<u8> {
+        self.end_chunk();
+        let dropped = self.chunks.len().saturating_sub(keep);
+        self.chunks.drain(..dropped);
+        self.chunks.rotate_right(turn);
+        self.file(turn, FULL)
+    }
+
+    fn file(&self, oldest: usize, flags: u32) -> Vec<u8> {
+        let count = self.chunks.len();
+        let mut file = vec![0; HEADER_SIZE];
+        let newest = (oldest + count.max(1) - 1) % count.max(1);
+        put_header(&mut file, oldest as u64, newest as u64, self.next_id, count, flags);
+        self.chunks.iter().for_each(|chunk| file.extend(chunk));
+        file
+    }
+}
+
+fn put_header(file: &mut [u8], oldest: u64, newest: u64, next_id: u64, chunks: usize, flags: u32) {
+    let mut header = b"ElfFile\0".to_vec();
+    for number in [oldest, newest, next_id] {
+        header.extend(number.to_le_bytes());
+    }
+    header.extend(128_u32.to_le_bytes());
+    // Version 3.1, minor first; the size of this block; the chunks.
+    for number in [1, 3, HEADER_SIZE as u16, chunks as u16] {
+        header.extend(number.to_le_bytes());
+    }
+    header.resize(120, 0);
+    let checksum = crc32fast::hash(&header);
+    header.extend(flags.to_le_bytes());
+    header.extend(checksum.to_le_bytes());
+    file[..128].copy_from_slice(&header);
+}

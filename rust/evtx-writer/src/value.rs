@@ -1,0 +1,125 @@
+//! Values, and the bytes that a value table holds for them.
+
+use crate::binxml::Stream;
+
+/// A typed value.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // the names say it
+pub enum Value {
+    Null,
+    String(String),
+    /// Bytes of an 8-bit code page.
+    AnsiString(Vec<u8>),
+    Int8(i8),
+    UInt8(u8),
+    Int16(i16),
+    UInt16(u16),
+    Int32(i32),
+    UInt32(u32),
+    Int64(i64),
+    UInt64(u64),
+    Real32(f32),
+    Real64(f64),
+    Bool(bool),
+    Binary(Vec<u8>),
+    /// In the order of its text.
+    Guid([u8; 16]),
+    /// 100 ns ticks since 1601-01-01 UTC.
+    FileTime(u64),
+    /// Year, month, day of week, day, hour, minute, second, millisecond.
+    SystemTime([u16; 8]),
+    /// Identifier authority and sub-authorities, as the numbers after `S-1-`.
+    Sid(u64, Vec<u32>),
+    HexInt32(u32),
+    HexInt64(u64),
+    BinXml(Stream),
+    StringArray(Vec<String>),
+    UInt32Array(Vec<u32>),
+    /// Any type byte with any bytes.
+    Raw(u8, Vec<u8>),
+}
+
+impl Value {
+    /// A string.
+    pub fn string(text: impl Into<String>) -> Self {
+        Value::String(text.into())
+    }
+
+    /// The byte that names the type.
+    pub fn value_type(&self) -> u8 {
+        match self {
+            Value::Null => 0,
+            Value::String(_) => 1,
+            Value::AnsiString(_) => 2,
+            Value::Int8(_) => 3,
+            Value::UInt8(_) => 4,
+            Value::Int16(_) => 5,
+            Value::UInt16(_) => 6,
+            Value::Int32(_) => 7,
+            Value::UInt32(_) => 8,
+            Value::Int64(_) => 9,
+            Value::UInt64(_) => 10,
+            Value::Real32(_) => 11,
+            Value::Real64(_) => 12,
+            Value::Bool(_) => 13,
+            Value::Binary(_) => 14,
+            Value::Guid(_) => 15,
+            Value::FileTime(_) => 17,
+            Value::SystemTime(_) => 18,
+            Value::Sid(..) => 19,
+            Value::HexInt32(_) => 20,
+            Value::HexInt64(_) => 21,
+            Value::BinXml(_) => 33,
+            Value::StringArray(_) => 0x81,
+            Value::UInt32Array(_) => 0x88,
+            Value::Raw(value_type, _) => *value_type,
+        }
+    }
+
+    /// Appends the value's bytes. A stream has none here: the chunk writes it in its place.
+    pub(crate) fn push_bytes(&self, out: &mut Vec<u8>) {
+        match self {
+            Value::Null | Value::BinXml(_) => {}
+            Value::String(text) => out.extend(utf16(text)),
+            Value::AnsiString(bytes) | Value::Binary(bytes) | Value::Raw(_, bytes) => out.extend(bytes),
+            Value::Int8(number) => out.extend(number.to_le_bytes()),
+            Value::UInt8(number) => out.push(*number),
+            Value::Int16(number) => out.extend(number.to_le_bytes()),
+            Value::UInt16(number) => out.extend(number.to_le_bytes()),
+            Value::Int32(number) => out.extend(number.to_le_bytes()),
+            Value::UInt32(number) | Value::HexInt32(number) => out.extend(number.to_le_bytes()),
+            Value::Int64(number) => out.extend(number.to_le_bytes()),
+            Value::UInt64(number) | Value::HexInt64(number) | Value::FileTime(number) => {
+                out.extend(number.to_le_bytes());
+            }
+            Value::Real32(number) => out.extend(number.to_le_bytes()),
+            Value::Real64(number) => out.extend(number.to_le_bytes()),
+            Value::Bool(truth) => out.extend(u32::from(*truth).to_le_bytes()),
+            Value::Guid(guid) => out.extend(stored_guid(guid)),
+            Value::SystemTime(fields) => out.extend(fields.iter().flat_map(|field| field.to_le_bytes())),
+            Value::Sid(authority, subs) => {
+                out.extend([1, subs.len() as u8]);
+                out.extend(&authority.to_be_bytes()[2..]);
+                out.extend(subs.iter().flat_map(|sub| sub.to_le_bytes()));
+            }
+            Value::StringArray(items) => {
+                for item in items {
+                    out.extend(utf16(item));
+                    out.extend([0, 0]);
+                }
+            }
+            Value::UInt32Array(items) => out.extend(items.iter().flat_map(|item| item.to_le_bytes())),
+        }
+    }
+}
+
+/// UTF-16LE, without a NUL.
+pub(crate) fn utf16(text: &str) -> impl Iterator<Item = u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes)
+}
+
+/// A GUID as it is stored: its first three parts are little endian numbers.
+pub(crate) fn stored_guid(text_order: &[u8; 16]) -> [u8; 16] {
+    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+    ORDER.map(|i| text_order[i])
+}
