@@ -107,7 +107,7 @@ void ExpandPaths(const FileSystem &files, const Value &value, std::vector<ScanPa
 		return;
 	}
 	if (type != LogicalTypeId::VARCHAR && type != LogicalTypeId::STRUCT) {
-		throw duckdb::cxx::InvalidInputException("read_evtx takes a path, a glob, or a list of them, not a " +
+		throw duckdb::cxx::InvalidInputException("read_evtx takes a path, a glob, or a list of them, not " +
 		                                         value.GetLogicalType().ToText());
 	}
 	ExpandPath(files, duckdb::cxx::GetFilePath(value), paths);

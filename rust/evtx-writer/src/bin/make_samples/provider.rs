@@ -88,6 +88,8 @@ pub(crate) struct Machine {
     computer: &'static str,
     pub(crate) log: LogWriter,
     templates: HashMap<String, Arc<Template>>,
+    /// The record ID in the log of origin, for an event that was forwarded.
+    pub(crate) origin_record: Option<u64>,
 }
 
 impl Machine {
@@ -96,6 +98,7 @@ impl Machine {
             computer,
             log: LogWriter::new(first_id),
             templates: HashMap::new(),
+            origin_record: None,
         }
     }
 
@@ -141,7 +144,7 @@ impl Machine {
             event(provider, computer)
         });
         let option = |value: Option<Value>| value.unwrap_or(Value::Null);
-        let record = self.log.next_id();
+        let record = self.origin_record.unwrap_or(self.log.next_id());
         let values = vec![
             Value::UInt8(header.level),
             Value::UInt8(header.opcode),

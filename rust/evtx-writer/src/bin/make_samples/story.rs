@@ -6,7 +6,6 @@ use crate::provider::{Field, Header, Machine, Provider, XMLNS, at};
 
 pub(crate) const DC: &str = "DC01.northwind.example";
 const WORKSTATION: &str = "WS07.northwind.example";
-const COLLECTOR: &str = "WEC01.northwind.example";
 const DOMAIN: &str = "NORTHWIND";
 const ATTACKER: &str = "203.0.113.45";
 const STOLEN: &str = "svc-backup";
@@ -95,7 +94,13 @@ fn subject(sid: Value, name: &str, domain: &str, logon: u64) -> Vec<Field> {
     ]
 }
 
-fn failed_logon(log: &mut Machine, time: u64, user: &str, sub_status: u32, port: u16) {
+fn failed_logon(
+    log: &mut Machine,
+    time: u64,
+    user: &str,
+    sub_status: u32,
+    (workstation, address, port): (&str, &str, u16),
+) {
     let mut fields = subject(nobody(), "-", "-", 0);
     fields.extend([
         ("TargetUserSid", nobody()),
@@ -107,13 +112,13 @@ fn failed_logon(log: &mut Machine, time: u64, user: &str, sub_status: u32, port:
         ("LogonType", Value::UInt32(3)),
         ("LogonProcessName", text("NtLmSsp ")),
         ("AuthenticationPackageName", text("NTLM")),
-        ("WorkstationName", text("KALI")),
+        ("WorkstationName", text(workstation)),
         ("TransmittedServices", text("-")),
         ("LmPackageName", text("-")),
         ("KeyLength", Value::UInt32(0)),
         ("ProcessId", Value::HexInt64(0)),
         ("ProcessName", text("-")),
-        ("IpAddress", text(ATTACKER)),
+        ("IpAddress", text(address)),
         ("IpPort", text(&port.to_string())),
     ]);
     log.event(&SECURITY, &audit(4625, time, 12544, AUDIT_FAILURE), fields);
@@ -270,7 +275,13 @@ fn dc_security() -> Vec<u8> {
             employee(rid, user, minute),
         );
     }
-    failed_logon(&mut log, at(8, 20, 4, 120_000), "carol.ng", 0xc000_006a, 50_112);
+    failed_logon(
+        &mut log,
+        at(8, 20, 4, 120_000),
+        "carol.ng",
+        0xc000_006a,
+        ("WS03", "10.20.0.33", 50_112),
+    );
     // One password, every account, a few seconds each, three rounds.
     for round in 0..3 {
         for (i, user) in USERS.iter().enumerate() {
@@ -284,7 +295,7 @@ fn dc_security() -> Vec<u8> {
                 at(8, 31 + round * 6 + seconds / 60, seconds % 60, 5_000 * i as u64),
                 user,
                 sub_status,
-                51_000 + i as u16,
+                ("KALI", ATTACKER, 51_000 + i as u16),
             );
         }
     }
@@ -667,7 +678,9 @@ fn workstation_security() -> Vec<u8> {
 
 /// What a collector keeps of another machine's events: `System` as text, and how the event read there.
 fn forwarded_events() -> Vec<u8> {
-    let mut log = Machine::new(COLLECTOR, 1);
+    let mut log = Machine::new(DC, 1);
+    // The collector counts the records of its own log.
+    log.origin_record = Some(88_244);
     let rendering = |message: &str, task: &str, keyword: &str| {
         Element::new("RenderingInfo")
             .attribute("Culture", "en-US")
@@ -702,6 +715,7 @@ fn forwarded_events() -> Vec<u8> {
         let stream = Stream::new(vec![Part::Instance(event), Part::Element(info)]);
         let header = audit(4624, at(8, minute, 53, 100), 12544, AUDIT_SUCCESS);
         log.event_with(&SECURITY, &header, Value::BinXml(stream));
+        log.origin_record = log.origin_record.map(|record| record + 6);
     }
     // And spelled out without a template: every value is text, the time has nine digits.
     let spelled = |name: &str, content: &str| Element::new(name).text(content);

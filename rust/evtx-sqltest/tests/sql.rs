@@ -1,0 +1,126 @@
+//! Every file `test/sql/*.test` as a test of its own, in sqllogictest format, through DuckDB's Python client.
+//!
+//! A file has a client process of its own with the extension loaded, which runs in the project's folder and answers over a pipe
+//! (`test/sql/client.py`). `EVTX_EXTENSION` names the extension and `EVTX_PYTHON` a Python that has DuckDB; `make test-sql` sets both.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
+
+/// A DuckDB client in a process of its own.
+struct Client {
+    process: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+/// DuckDB's error, or why it could not be asked.
+#[derive(Debug)]
+struct ClientError(String);
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl From<std::io::Error> for ClientError {
+    fn from(error: std::io::Error) -> Self {
+        ClientError(format!("the client does not answer: {error}"))
+    }
+}
+
+impl Client {
+    fn start(root: &Path) -> Result<Self, ClientError> {
+        let variable = |name: &str| {
+            std::env::var_os(name)
+                .ok_or_else(|| ClientError(format!("{name} is not set: run make test-sql, which sets it")))
+        };
+        let mut process = Command::new(variable("EVTX_PYTHON")?)
+            .arg("test/sql/client.py")
+            .arg(variable("EVTX_EXTENSION")?)
+            .current_dir(root)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let requests = process.stdin.take().expect("it is piped");
+        let answers = BufReader::new(process.stdout.take().expect("it is piped"));
+        Ok(Client {
+            process,
+            requests,
+            answers,
+        })
+    }
+}
+
+impl DB for Client {
+    type Error = ClientError;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, ClientError> {
+        writeln!(self.requests, "{}", serde_json::Value::from(sql))?;
+        self.requests.flush()?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        let answer: serde_json::Value =
+            serde_json::from_str(&line).map_err(|error| ClientError(format!("{error} in the answer {line:?}")))?;
+        if let Some(error) = answer["error"].as_str() {
+            return Err(ClientError(error.to_owned()));
+        }
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+        let rows: Vec<Vec<String>> = list(&answer["rows"])
+            .iter()
+            .map(|row| list(row).iter().map(text).collect())
+            .collect();
+        match answer["columns"].as_u64() {
+            Some(columns) => Ok(DBOutput::Rows {
+                types: vec![DefaultColumnType::Any; columns as usize],
+                rows,
+            }),
+            None => Ok(DBOutput::StatementComplete(0)),
+        }
+    }
+
+    fn engine_name(&self) -> &str {
+        "duckdb"
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn run(root: &Path, file: &Path) -> Result<(), Failed> {
+    let root = root.to_owned();
+    let mut runner = Runner::new(move || std::future::ready(Client::start(&root)));
+    runner.with_column_validator(|_, _| true);
+    runner.run_file(file).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("test/sql"))
+        .expect("the tests")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "test"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "there are tests under test/sql");
+    let trials = files.into_iter().map(|file| {
+        let root = root.clone();
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        Trial::test(name, move || run(&root, &file))
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+}
