@@ -13,34 +13,34 @@ use evtx_format::names::name_units;
 use evtx_format::tree::Template;
 use hashbrown::HashMap;
 
-use crate::plan::{Irregular, Plan, Root};
-
-/// What a template compiled to.
-pub(crate) type Compiled = Result<Plan, Irregular>;
+use crate::plan::{Plan, Root};
 
 /// Most bytes of definitions that a scan keeps. Real logs have some hundred KiB of them.
 const MAX_BYTES: usize = 16 << 20;
 
+/// What a template is looked up by: its GUID, which others may have too, and what its root is to the event.
+type Identity = ([u8; 16], Root);
+
 /// The compiled templates of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct PlanCache {
-    templates: RwLock<HashMap<([u8; 16], Root), Vec<Arc<Known>>>>,
+    templates: RwLock<HashMap<Identity, Vec<Known>>>,
     bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct Known {
     content: TemplateContent,
-    compiled: Arc<Compiled>,
+    plan: Arc<Plan>,
 }
 
 impl PlanCache {
     /// The plan of a chunk's definition, if the scan has met the template before.
-    pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: Root) -> Option<Arc<Compiled>> {
+    pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: Root) -> Option<Arc<Plan>> {
         let templates = self.templates.read().ok()?;
         let known = templates.get(&(definition.guid, root))?;
         let found = known.iter().find(|known| known.content.matches(chunk, definition))?;
-        Some(Arc::clone(&found.compiled))
+        Some(Arc::clone(&found.plan))
     }
 
     /// Keeps a plan for chunks that hold the same template, while there is room.
@@ -50,7 +50,7 @@ impl PlanCache {
         definition: &Definition,
         template: &Template<'_>,
         root: Root,
-        compiled: &Arc<Compiled>,
+        plan: &Arc<Plan>,
     ) {
         if !template.self_contained {
             return;
@@ -64,8 +64,8 @@ impl PlanCache {
             return;
         }
         if let Ok(mut templates) = self.templates.write() {
-            let compiled = Arc::clone(compiled);
-            let known = Arc::new(Known { content, compiled });
+            let plan = Arc::clone(plan);
+            let known = Known { content, plan };
             templates.entry((definition.guid, root)).or_default().push(known);
         }
     }

@@ -2,21 +2,21 @@
 //! as strings.
 
 use evtx_format::text::Form;
-use evtx_format::value::{Scalar, Value};
+use evtx_format::value::Value;
 
-/// The text of a value that is a string; `None` for others.
-fn string(value: Value<'_>) -> Option<String> {
-    matches!(value.scalar(), Some(Scalar::String | Scalar::AnsiString)).then(|| {
-        let mut text = Vec::new();
-        value.push_text(&mut text, Form::Plain);
-        String::from_utf8_lossy(&text).into_owned()
-    })
+/// The text of a value.
+#[cold]
+fn text(value: Value<'_>) -> String {
+    let mut text = Vec::new();
+    value.push_text(&mut text, Form::Plain);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// A number that is not negative.
 #[inline]
 pub(crate) fn number(value: Value<'_>) -> Option<u64> {
-    value.to_u64().or_else(|| number_from_text(&string(value)?))
+    let value = value.single();
+    value.to_u64().or_else(|| number_from_text(&text(value)))
 }
 
 /// A number from its decimal text, or its hexadecimal text after `0x`.
@@ -36,7 +36,8 @@ pub(crate) fn number_from_text(text: &str) -> Option<u64> {
 /// An instant, in nanoseconds since 1970-01-01 UTC.
 #[inline]
 pub(crate) fn nanos(value: Value<'_>) -> Option<i64> {
-    value.to_unix_nanos().or_else(|| nanos_from_text(&string(value)?))
+    let value = value.single();
+    value.to_unix_nanos().or_else(|| nanos_from_text(&text(value)))
 }
 
 /// An instant from its ISO 8601 text with an offset, as `2024-03-01T12:00:00.123456789Z`.
@@ -48,7 +49,8 @@ pub(crate) fn nanos_from_text(text: &str) -> Option<i64> {
 /// The 16 bytes of a GUID, in the order of its text.
 #[inline]
 pub(crate) fn uuid(value: Value<'_>) -> Option<[u8; 16]> {
-    value.to_uuid().or_else(|| uuid_from_text(&string(value)?))
+    let value = value.single();
+    value.to_uuid().or_else(|| uuid_from_text(&text(value)))
 }
 
 /// A GUID from its text, with or without braces.
@@ -59,6 +61,7 @@ pub(crate) fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evtx_format::value::Scalar;
 
     #[test]
     fn text_is_taken_for_what_it_says() {
@@ -80,7 +83,7 @@ mod tests {
         let text: Vec<u8> = "4624".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(number(Value::new(Scalar::String, &text)), Some(4624));
         assert_eq!(number(Value::new(Scalar::UInt16, &[0x10, 0x12])), Some(4624));
-        assert_eq!(number(Value::new(Scalar::Binary, &[1])), None);
+        assert_eq!(number(Value::new(Scalar::Bool, &[1, 0, 0, 0])), None);
         assert_eq!(nanos(Value::new(Scalar::UInt64, &[0; 8])), None);
     }
 }

@@ -1,7 +1,7 @@
 //! EVTX logs as Arrow record batches.
 //!
 //! A log's rows are its records; a column is, for each template that a record uses, either a constant or one of the template's holes. So a template is
-//! compiled once into a [plan](plan) for the columns that a query asks for, and a record then costs a look at its value table and a copy
+//! compiled once into a *plan* for the columns that a query asks for, and a record then costs a look at its value table and a copy
 //! of the values that are asked for. What no column asks for is never decoded.
 //!
 //! - [`Options`] and [`schema`] say which columns there are: this crate is their one home.

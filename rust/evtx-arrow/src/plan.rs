@@ -46,6 +46,9 @@ pub(crate) struct Plan {
     pub(crate) user_data: bool,
     /// Whether the tree has a `System` element.
     pub(crate) system: bool,
+    /// Whether the columns depend on a record's values in a way that no plan tells. Such a plan covers no record; what it has of the fields is for
+    /// records whose tree cannot be read.
+    irregular: bool,
     /// The holes that stand for children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
     /// What the columns need of each hole's value.
@@ -112,13 +115,13 @@ enum Need {
     Single,
 }
 
-/// Why a template has no plan: what its columns are depends on a record's values in a way that no plan tells.
+/// What no plan tells: see [`Plan::irregular`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Irregular;
+struct Irregular;
 
 impl Plan {
     /// The plan of a tree.
-    pub(crate) fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Result<Self, Irregular> {
+    pub(crate) fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
         let mut planner = Planner {
             target,
             keys,
@@ -128,21 +131,23 @@ impl Plan {
             },
             needs: Vec::new(),
         };
+        planner.attributes(tree);
         match root {
-            Root::Event => planner.event(tree)?,
-            Root::Child => planner.child_of_event(tree, None)?,
+            Root::Event => planner.event(tree),
+            Root::Child => planner.child_of_event(tree, None),
         }
         planner.plan.needs = planner.needs.into();
-        Ok(planner.plan)
+        planner.plan
     }
 
     /// Whether the plan tells what the tree of these values has.
     #[inline]
     pub(crate) fn covers(&self, values: Values<'_>) -> bool {
-        self.needs.iter().zip(values.slots()).all(|(need, slot)| {
-            let odd = slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
-            !odd || *need < Need::Leaf || self.takes(*need, values.value(slot))
-        })
+        !self.irregular
+            && self.needs.iter().zip(values.slots()).all(|(need, slot)| {
+                let odd = slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
+                !odd || *need < Need::Leaf || self.takes(*need, values.value(slot))
+            })
     }
 
     #[cold]
@@ -278,49 +283,49 @@ struct Planner<'t> {
 type Guard = Option<u16>;
 
 impl Planner<'_> {
-    fn event(&mut self, event: &Element<'_>) -> Result<(), Irregular> {
+    fn event(&mut self, event: &Element<'_>) {
         for node in event.content {
             if let Node::Hole(hole) = node {
                 self.plan.children = self.plan.children.iter().copied().chain([hole.index]).collect();
                 self.need(hole.index, Need::Child);
             }
             for child in node.elements() {
-                self.child_of_event(child, None)?;
+                self.child_of_event(child, None);
             }
         }
         // Columns look at the tree first and then at the streams of its holes, which is the order of the text only if the holes come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
         let hole = event.content.iter().position(|node| matches!(node, Node::Hole(_)));
-        match (hole, last) {
-            (Some(hole), Some(last)) if hole < last => Err(Irregular),
-            _ => Ok(()),
+        if let (Some(hole), Some(last)) = (hole, last) {
+            self.plan.irregular |= hole < last;
         }
     }
 
-    fn child_of_event(&mut self, element: &Element<'_>, guard: Guard) -> Result<(), Irregular> {
-        let guard = deeper(guard, element)?;
+    /// What was found, or nothing where it is irregular, which the plan then is too.
+    fn regular<T>(&mut self, found: Result<T, Irregular>) -> Option<T> {
+        self.plan.irregular |= found.is_err();
+        found.ok()
+    }
+
+    fn child_of_event(&mut self, element: &Element<'_>, guard: Guard) {
+        let guard = deeper(guard, element);
+        let Some(guard) = self.regular(guard) else { return };
         self.plan.system |= element.name == "System";
         for (i, place) in self.target.places.iter().enumerate() {
             if place.elements[0] == element.name && self.plan.fields[i].is_none() {
-                self.plan.fields[i] = self.field(element, &place.elements[1..], place.attribute, guard)?;
+                let field = self.field(element, &place.elements[1..], place.attribute, guard);
+                self.plan.fields[i] = self.regular(field).flatten();
             }
         }
-        if self.target.event_data && element.name == "EventData" {
-            if self.plan.event_data.is_some() {
-                return Ok(());
-            }
-            if guard.is_some() {
-                return Err(Irregular);
-            }
-            self.plan.event_data = Some(self.event_data(element)?);
+        if self.target.event_data && element.name == "EventData" && self.plan.event_data.is_none() {
+            self.plan.irregular |= guard.is_some();
+            let event_data = self.event_data(element);
+            self.plan.event_data = self.regular(event_data);
         }
         if self.target.user_data && element.name == "UserData" {
-            if guard.is_some() {
-                return Err(Irregular);
-            }
+            self.plan.irregular |= guard.is_some();
             self.plan.user_data = true;
         }
-        Ok(())
     }
 
     /// The first match of a path below an element, as XPath gives it.
@@ -331,8 +336,6 @@ impl Planner<'_> {
         attribute: Option<&str>,
         guard: Guard,
     ) -> Result<Option<Source>, Irregular> {
-        // An array in any of these would repeat what the path goes through.
-        self.need_attributes(element, Need::Single);
         if let Some((name, path)) = path.split_first() {
             self.need_content(element.content, Need::Single);
             let mut found: Option<Source> = None;
@@ -356,9 +359,11 @@ impl Planner<'_> {
         let mut source = self.source(content);
         source.guard = guard;
         // One with literal text is always there.
-        source.attribute = !content
-            .iter()
-            .any(|node| !matches!(node, Node::Hole(_)) && node.is_text());
+        source.attribute = !content.iter().any(|node| match node {
+            Node::Hole(_) => false,
+            Node::CData(_) => true,
+            node => node.is_text(),
+        });
         if source.attribute && matches!(&source.content, Content::Constant(_)) {
             return Ok(None);
         }
@@ -416,8 +421,10 @@ impl Planner<'_> {
 
     fn event_data(&mut self, element: &Element<'_>) -> Result<Box<[Entry]>, Irregular> {
         let mut leaves = Vec::new();
-        self.need_attributes(element, Need::Single);
         if element.elements().next().is_some() {
+            if !has_certain_child(element) && !element.content.iter().all(|node| node.elements().next().is_some()) {
+                return Err(Irregular);
+            }
             self.leaves(element, None, &mut leaves)?;
         } else if element.content.iter().any(|node| matches!(node, Node::Hole(_))) {
             // Only a record tells whether it is text or elements that stand there.
@@ -459,8 +466,10 @@ impl Planner<'_> {
             }
             for child in node.elements() {
                 let guard = deeper(guard, child)?;
-                self.need_attributes(child, Need::Single);
                 if child.elements().next().is_some() {
+                    if !has_certain_child(child) {
+                        return Err(Irregular);
+                    }
                     self.leaves(child, guard, leaves)?;
                     continue;
                 }
@@ -495,10 +504,12 @@ impl Planner<'_> {
         }
     }
 
-    fn need_attributes(&mut self, element: &Element<'_>, need: Need) {
+    /// The holes in attributes take single values only: an array would repeat the element, and a stream is an error.
+    fn attributes(&mut self, element: &Element<'_>) {
         for attribute in element.attributes {
-            self.need_content(attribute.content, need);
+            self.need_content(attribute.content, Need::Single);
         }
+        element.elements().for_each(|child| self.attributes(child));
     }
 }
 
@@ -510,6 +521,11 @@ fn deeper(guard: Guard, element: &Element<'_>) -> Result<Guard, Irregular> {
         (Some(outer), Some(own)) if outer == own => Ok(guard),
         _ => Err(Irregular),
     }
+}
+
+/// Whether one of its children is there in every record. Without any, an element is a leaf.
+fn has_certain_child(element: &Element<'_>) -> bool {
+    element.elements().any(|child| child.dependency.is_none())
 }
 
 fn plain(content: &[Node<'_>]) -> String {
@@ -532,12 +548,15 @@ fn has_holes(element: &Element<'_>) -> bool {
 
 /// The name that a leaf carries: its `Name`, or that of its element; empty for `Data` without one.
 fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
-    match leaf.attribute("Name") {
-        Some(content) if content.iter().any(|node| matches!(node, Node::Hole(_))) => Err(Irregular),
-        Some(content) if content.iter().any(Node::is_text) => Ok(plain(content)),
-        _ if leaf.name == "Data" => Ok(String::new()),
-        _ => Ok(leaf.name.to_owned()),
+    let content = leaf.attribute("Name").unwrap_or_default();
+    if content.iter().any(|node| matches!(node, Node::Hole(_))) {
+        return Err(Irregular);
     }
+    let name = plain(content);
+    if name.is_empty() && leaf.name != "Data" {
+        return Ok(leaf.name.to_owned());
+    }
+    Ok(name)
 }
 
 /// The one entry that the copies of a leaf make: the JSON array of their values. `None` where they are no leaves, or differ in name.

@@ -15,7 +15,6 @@ use evtx_format::value::Scalar;
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result, json};
 use hashbrown::HashMap;
 
-use crate::cache::Compiled;
 use crate::plan::{Entry, Found, Plan, Root};
 use crate::scan::Scan;
 
@@ -23,14 +22,14 @@ use crate::scan::Scan;
 #[derive(Debug, Default)]
 pub(crate) struct ChunkTemplates {
     index: HashMap<(u32, Root), usize>,
-    compiled: Vec<Result<Arc<Compiled>>>,
+    plans: Vec<Result<Arc<Plan>>>,
 }
 
 impl ChunkTemplates {
     /// Forgets them, for the next chunk.
     pub(crate) fn clear(&mut self) {
         self.index.clear();
-        self.compiled.clear();
+        self.plans.clear();
     }
 }
 
@@ -48,6 +47,12 @@ struct Part<'r> {
     content: PartContent<'r>,
 }
 
+impl Part<'_> {
+    fn is_damaged(&self) -> bool {
+        matches!(self.content, PartContent::Damaged)
+    }
+}
+
 /// Where a part's plan is.
 #[derive(Clone, Copy)]
 enum PlanAt {
@@ -61,6 +66,8 @@ enum PlanAt {
 enum PartContent<'r> {
     Instance(Instance<'r>, Root),
     Tree(&'r Element<'r>, Root),
+    /// An instance whose tree cannot be read: only what its plan has of the fields counts.
+    Damaged,
 }
 
 /// Reads the records of a chunk.
@@ -133,35 +140,33 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         depth: usize,
     ) -> Result<()> {
         let at = self.template(templates, instance.definition, root);
-        let compiled = match &templates.compiled[at] {
-            Ok(compiled) => Arc::clone(compiled),
+        let plan = match &templates.plans[at] {
+            Ok(plan) => Arc::clone(plan),
             Err(error) => return Err(*error),
         };
         let values = instance.values;
-        let plan = match &*compiled {
-            Ok(plan) if plan.covers(values) => plan,
-            _ => {
-                let tree = self.reader.instance(&instance)?;
-                self.tree(record, tree, root);
-                return Ok(());
-            }
-        };
-        record.parts.push(Part {
+        let part = |content| Part {
             plan: PlanAt::Template(at),
             values,
-            content: PartContent::Instance(instance, root),
-        });
-        if self.scan.checks {
-            values.check()?;
-            let streams = values.slots().iter().enumerate();
-            for (_, slot) in
-                streams.filter(|(hole, slot)| slot.value_type.scalar == Scalar::BinXml && !plan.is_child(*hole))
-            {
-                let start = slot.offset as usize;
-                if slot.size > 0 {
-                    self.reader.fragment(start..start + usize::from(slot.size))?;
+            content,
+        };
+        if !plan.covers(values) || self.scan.only_trees {
+            match self.reader.instance(&instance) {
+                Ok(tree) => self.tree(record, tree, root),
+                Err(error) => {
+                    record.parts.push(part(PartContent::Damaged));
+                    return Err(error);
                 }
             }
+            return if self.scan.checks {
+                self.check(values, |_| false)
+            } else {
+                Ok(())
+            };
+        }
+        record.parts.push(part(PartContent::Instance(instance, root)));
+        if self.scan.checks {
+            self.check(values, |hole| plan.is_child(hole))?;
         }
         if !self.scan.reads_children && plan.system {
             return Ok(());
@@ -184,9 +189,21 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
+    /// Checks the values of an instance, and the streams that they hold but for those that are `read` anyway.
+    fn check(&self, values: Values<'r>, read: impl Fn(usize) -> bool) -> Result<()> {
+        values.check()?;
+        let streams = values.slots().iter().enumerate();
+        let streams = streams.filter(|(_, slot)| slot.value_type.scalar == Scalar::BinXml && slot.size > 0);
+        for (_, slot) in streams.filter(|(hole, _)| !read(*hole)) {
+            let start = slot.offset as usize;
+            let reader = Reader::new(self.chunk, self.names, self.arena);
+            reader.fragment(start..start + usize::from(slot.size))?;
+        }
+        Ok(())
+    }
+
     fn tree(&self, record: &mut RecordParts<'r>, tree: &'r Element<'r>, root: Root) {
-        // A tree without holes is always regular.
-        let plan = Plan::new(&self.scan.target, &self.scan.keys, tree, root).unwrap_or_default();
+        let plan = Plan::new(&self.scan.target, &self.scan.keys, tree, root);
         record.parts.push(Part {
             plan: PlanAt::Own(record.own_plans.len()),
             values: Values::none(),
@@ -200,23 +217,23 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if let Some(&at) = templates.index.get(&(definition, root)) {
             return at;
         }
-        let at = templates.compiled.len();
-        templates.compiled.push(self.compile(definition, root));
+        let at = templates.plans.len();
+        templates.plans.push(self.compile(definition, root));
         templates.index.insert((definition, root), at);
         at
     }
 
     #[cold]
-    fn compile(&self, definition: u32, root: Root) -> Result<Arc<Compiled>> {
+    fn compile(&self, definition: u32, root: Root) -> Result<Arc<Plan>> {
         let definition = Definition::read(self.chunk, definition)?;
         let scan = self.scan;
-        if let Some(compiled) = scan.plans.get(self.chunk, &definition, root) {
-            return Ok(compiled);
+        if let Some(plan) = scan.plans.get(self.chunk, &definition, root) {
+            return Ok(plan);
         }
         let template = Reader::new(self.chunk, self.names, self.arena).template(&definition)?;
-        let compiled = Arc::new(Plan::new(&scan.target, &scan.keys, template.root, root));
-        scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
-        Ok(compiled)
+        let plan = Arc::new(Plan::new(&scan.target, &scan.keys, template.root, root));
+        scan.plans.insert(self.chunk, &definition, &template, root, &plan);
+        Ok(plan)
     }
 
     /// Appends the `UserData` element as JSON; `false` where there is none, or it is damaged.
@@ -226,10 +243,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         templates: &ChunkTemplates,
         out: &mut Vec<u8>,
     ) -> bool {
-        let Some((part, _)) = record.with_plans(templates).find(|(_, plan)| plan.user_data) else {
+        let readable = |(part, plan): &(&Part<'_>, &Plan)| plan.user_data && !part.is_damaged();
+        let Some((part, _)) = record.with_plans(templates).find(readable) else {
             return false;
         };
         let (tree, root) = match part.content {
+            PartContent::Damaged => return false,
             PartContent::Tree(tree, root) => (tree, root),
             PartContent::Instance(instance, root) => match self.reader.instance(&instance) {
                 Ok(tree) => (tree, root),
@@ -254,15 +273,9 @@ impl<'r> RecordParts<'r> {
     }
 
     fn with_plans<'p>(&'p self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
-        self.parts.iter().filter_map(move |part| {
-            let plan = match part.plan {
-                PlanAt::Own(at) => &self.own_plans[at],
-                PlanAt::Template(at) => match &templates.compiled[at] {
-                    Ok(compiled) => compiled.as_ref().as_ref().ok()?,
-                    Err(_) => return None,
-                },
-            };
-            Some((part, plan))
+        self.parts.iter().filter_map(move |part| match part.plan {
+            PlanAt::Own(at) => Some((part, &self.own_plans[at])),
+            PlanAt::Template(at) => Some((part, templates.plans[at].as_deref().ok()?)),
         })
     }
 
@@ -277,6 +290,7 @@ impl<'r> RecordParts<'r> {
     #[inline]
     pub(crate) fn event_data<'p>(&'p self, templates: &'p ChunkTemplates) -> Option<(&'p [Entry], Values<'r>)> {
         self.with_plans(templates)
+            .filter(|(part, _)| !part.is_damaged())
             .find_map(|(part, plan)| Some((plan.event_data.as_deref()?, part.values)))
     }
 

@@ -26,6 +26,8 @@ pub struct Scan {
     pub(crate) reads_children: bool,
     /// Whether each record is checked in full, and not only what the columns ask for.
     pub(crate) checks: bool,
+    /// Whether every instance is read as a tree of its own, as if no plan of a template covered it.
+    pub(crate) only_trees: bool,
     columns: Vec<Column>,
     schema: SchemaRef,
 }
@@ -58,9 +60,18 @@ impl Scan {
             reads_binxml: checks || target.event_data || target.user_data || !target.places.is_empty(),
             reads_children: checks || target.event_data || target.user_data || beyond_system,
             checks,
+            only_trees: false,
             target,
             schema: schema::schema_of(columns.iter().copied()),
             columns,
+        }
+    }
+
+    /// The scan, but one that takes the fallback for every record. What it reads is the same; tests compare the two.
+    pub fn only_trees(self) -> Self {
+        Scan {
+            only_trees: true,
+            ..self
         }
     }
 

@@ -4,6 +4,8 @@
 //! `#attributes`, `#text`, then a member per child, named as the child, a name that comes back numbered `_1`, `_2`. In `EventData` and
 //! `UserData`, `Data` children that have names are members by those; if none has, they are one member `Data`.
 
+use std::hash::Hash;
+
 use hashbrown::HashMap;
 
 use crate::text::{self, Form};
@@ -17,7 +19,7 @@ pub fn push_element(out: &mut Vec<u8>, element: &Element<'_>) {
     let has_text = element.content.iter().any(Node::is_text);
     let has_attributes = element.attributes.iter().any(|a| a.content.iter().any(Node::is_text));
     if element.elements().next().is_some() || has_attributes {
-        push_object(out, element, is_container(element.name), has_text);
+        push_object(out, element, is_container(element.name), has_attributes, has_text);
     } else if has_text {
         push_content(out, element.content, false);
     } else {
@@ -30,19 +32,19 @@ fn is_container(name: &str) -> bool {
     matches!(name, "EventData" | "UserData")
 }
 
-fn push_object(out: &mut Vec<u8>, element: &Element<'_>, container: bool, has_text: bool) {
+fn push_object(out: &mut Vec<u8>, element: &Element<'_>, container: bool, attributes: bool, text: bool) {
     let mut object = Object::open(out);
-    if element.attributes.iter().any(|a| a.content.iter().any(Node::is_text)) {
+    if attributes {
         object.key(out, "#attributes", 0);
         push_attributes(out, element);
     }
-    if has_text {
+    if text {
         object.key(out, "#text", 0);
         push_content(out, element.content, true);
     }
     let children: Vec<&Element<'_>> = element.elements().collect();
     let is_data = |child: &Element<'_>| container && child.name == "Data";
-    let names: Vec<Option<String>> = children
+    let names: Vec<Option<Vec<u8>>> = children
         .iter()
         .map(|child| if is_data(child) { data_name(child) } else { None })
         .collect();
@@ -56,14 +58,14 @@ fn push_object(out: &mut Vec<u8>, element: &Element<'_>, container: bool, has_te
         let first = at;
         at += 1;
         if !is_data(child) {
-            object.key(out, child.name, count(&mut counts, child.name.to_owned()));
+            object.key(out, child.name, count(&mut counts, child.name));
             push_element(out, child);
         } else if let Some(name) = &names[first] {
             // Those of one name in a row are an array: what an array value made.
             while at < children.len() && is_data(children[at]) && names[at].as_ref() == Some(name) {
                 at += 1;
             }
-            object.key(out, name, count(&mut data_counts, name.clone()));
+            object.escaped_key(out, name, count(&mut data_counts, name.as_slice()));
             push_data(out, &children[first..at]);
         } else if !named && !positional_done {
             positional_done = true;
@@ -90,9 +92,15 @@ impl Object {
 
     /// Writes the next member's key, numbered if `number` is not 0.
     fn key(&mut self, out: &mut Vec<u8>, name: &str, number: usize) {
+        let mut escaped = Vec::new();
+        text::push_str(&mut escaped, name, Form::Json);
+        self.escaped_key(out, &escaped, number);
+    }
+
+    fn escaped_key(&mut self, out: &mut Vec<u8>, name: &[u8], number: usize) {
         out.extend_from_slice(if self.empty { b"\"" } else { b",\"" });
         self.empty = false;
-        text::push_str(out, name, Form::Json);
+        out.extend_from_slice(name);
         if number > 0 {
             out.extend_from_slice(format!("_{number}").as_bytes());
         }
@@ -100,20 +108,21 @@ impl Object {
     }
 }
 
-fn count(counts: &mut HashMap<String, usize>, name: String) -> usize {
+/// How often a name was there before.
+fn count<'n, N: Hash + Eq + ?Sized>(counts: &mut HashMap<&'n N, usize>, name: &'n N) -> usize {
     let count = counts.entry(name).or_insert(0);
     *count += 1;
     *count - 1
 }
 
-/// A `Data` element's name; `None` where it has none or it is empty.
-fn data_name(element: &Element<'_>) -> Option<String> {
+/// A `Data` element's name, escaped; `None` where it has none or it is empty.
+fn data_name(element: &Element<'_>) -> Option<Vec<u8>> {
     let name = element
         .attribute("Name")
         .filter(|name| name.iter().any(Node::is_text))?;
     let mut text = Vec::new();
-    push_nodes(&mut text, name, Form::Plain);
-    String::from_utf8(text).ok()
+    push_nodes(&mut text, name, Form::Json);
+    Some(text)
 }
 
 /// The value of one `Data` element, or the array of several.
@@ -127,7 +136,8 @@ fn push_data(out: &mut Vec<u8>, data: &[&Element<'_>]) {
         }
         let has_text = element.content.iter().any(Node::is_text);
         if element.elements().next().is_some() {
-            push_object(out, element, false, has_text);
+            // Its attributes are left out: the name is that of the member.
+            push_object(out, element, false, false, has_text);
         } else if has_text {
             push_content(out, element.content, false);
         } else {

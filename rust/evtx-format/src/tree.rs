@@ -445,6 +445,8 @@ struct OpenElement<'a> {
     content: BumpVec<'a, Node<'a>>,
     /// Whether its content or an attribute holds an array that repeats it.
     repeats: bool,
+    /// Whether it, or an element around it, depends on a value that is NULL. Nothing in it is looked at.
+    left_out: bool,
 }
 
 /// The kind of an error at the token, or an error elsewhere.
@@ -461,13 +463,22 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
         }
         self.reader.count_node()?;
         let arena = self.reader.arena;
+        let dependency = (dependency != NO_DEPENDENCY).then_some(dependency);
+        // A root is not left out: it has nothing to be left out of.
+        let left_out = match (self.stack.last(), self.holes, dependency) {
+            (None, ..) => false,
+            (Some(parent), ..) if parent.left_out => true,
+            (Some(_), Holes::Filled(values), Some(hole)) => values.get(hole).is_some_and(Value::is_null),
+            _ => false,
+        };
         self.start = Some(OpenElement {
             name,
-            dependency: (dependency != NO_DEPENDENCY).then_some(dependency),
+            dependency,
             attributes: BumpVec::new_in(arena),
             attribute: None,
             content: BumpVec::new_in(arena),
             repeats: false,
+            left_out,
         });
         Ok(())
     }
@@ -515,6 +526,9 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
     }
 
     fn attach(&mut self, open: OpenElement<'a>, self_closing: bool) -> std::result::Result<(), ErrorKind> {
+        if open.left_out {
+            return Ok(());
+        }
         let repeats = open.repeats;
         let element = Element {
             name: open.name,
@@ -528,15 +542,10 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
         };
         let arena = self.reader.arena;
         let Some(parent) = self.stack.last_mut() else {
-            // A root is neither left out nor repeated: it has nothing to be left out of.
+            // Nor is a root repeated.
             self.roots.push(Node::Element(arena.alloc(element)));
             return Ok(());
         };
-        if let (Holes::Filled(values), Some(hole)) = (self.holes, open.dependency)
-            && values.get(hole).is_some_and(Value::is_null)
-        {
-            return Ok(());
-        }
         if repeats {
             let mut copies = BumpVec::new_in(arena);
             self.reader.repeat(element, &mut copies)?;
@@ -618,13 +627,25 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
         self.content(Node::Element(root)).map_err(Err)
     }
 
+    /// Whether what is being read is left out.
+    fn is_left_out(&self) -> bool {
+        self.start
+            .as_ref()
+            .or(self.stack.last())
+            .is_some_and(|element| element.left_out)
+    }
+
     fn hole(&mut self, hole: Hole) -> std::result::Result<(), Fault> {
         let values = match self.holes {
             Holes::Open => return self.content(Node::Hole(hole)).map_err(Err),
             Holes::Forbidden => return Err(Err(ErrorKind::SubstitutionOutsideTemplate)),
             Holes::Filled(values) => values,
         };
-        let Some(slot) = values.slots().get(usize::from(hole.index)) else {
+        let Some(slot) = values
+            .slots()
+            .get(usize::from(hole.index))
+            .filter(|_| !self.is_left_out())
+        else {
             return Ok(());
         };
         let value = values.value(slot);

@@ -250,6 +250,19 @@ impl<'a> Value<'a> {
         self.value_type.array && self.items().nth(1).is_some()
     }
 
+    /// The item of an array of one, which is shown as the item is; any other value itself.
+    #[inline]
+    pub fn single(self) -> Self {
+        if !self.value_type.array {
+            return self;
+        }
+        let mut items = self.items();
+        match (items.next(), items.next()) {
+            (Some(item), None) => item,
+            _ => self,
+        }
+    }
+
     /// Whether JSON shows it bare: integers and booleans.
     pub fn is_json_literal(self) -> bool {
         use Scalar::*;
@@ -342,7 +355,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number of an integer, hexadecimal or boolean value that is not negative; `None` for any other value.
+    /// The number of an integer or hexadecimal value, or of a bit mask in a boolean, that is not negative; `None` for any other value.
     #[inline]
     pub fn to_u64(self) -> Option<u64> {
         use Scalar::*;
@@ -353,7 +366,10 @@ impl<'a> Value<'a> {
             UInt16 => array_at(bytes, 0).map(u16::from_le_bytes).map(u64::from),
             Int16 => u64::try_from(i16::from_le_bytes(array_at(bytes, 0)?)).ok(),
             UInt32 | HexInt32 => u32_at(bytes, 0).map(u64::from),
-            Int32 | Bool => u64::try_from(i32::from_le_bytes(array_at(bytes, 0)?)).ok(),
+            Int32 => u64::try_from(i32::from_le_bytes(array_at(bytes, 0)?)).ok(),
+            Bool => u64::try_from(i32::from_le_bytes(array_at(bytes, 0)?))
+                .ok()
+                .filter(|&mask| mask > 1),
             UInt64 | HexInt64 => u64_at(bytes, 0),
             Int64 => u64::try_from(i64::from_le_bytes(array_at(bytes, 0)?)).ok(),
             SizeT => u64_at(bytes, 0).or_else(|| u32_at(bytes, 0).map(u64::from)),

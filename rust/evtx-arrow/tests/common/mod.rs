@@ -1,6 +1,8 @@
 //! What the tests over whole logs share: finding the logs, and reading one as a caller would.
 #![allow(dead_code)] // each test file uses some of it
 
+pub(crate) mod oracle;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,6 +63,24 @@ pub(crate) fn read(
     options: Options,
     projection: &[usize],
 ) -> Result<Vec<RecordBatch>, ReadError> {
+    let mut batches = Vec::new();
+    read_with(file, name, options, projection, |batch| batches.push(batch))?;
+    Ok(batches)
+}
+
+/// Reads a log with a projection of the columns, and hands each batch on.
+pub(crate) fn read_with(
+    file: &[u8],
+    name: &str,
+    options: Options,
+    projection: &[usize],
+    take: impl FnMut(RecordBatch),
+) -> Result<(), ReadError> {
+    scan(file, name, Scan::new(options, projection), take)
+}
+
+/// Reads a log with a scan, and hands each batch on.
+pub(crate) fn scan(file: &[u8], name: &str, scan: Scan, mut take: impl FnMut(RecordBatch)) -> Result<(), ReadError> {
     let mut survey = Survey::new(file.len() as u64, Search::Every);
     while let Some(range) = survey.wants() {
         survey
@@ -68,9 +88,8 @@ pub(crate) fn read(
             .map_err(ReadError::NotEvtx)?;
     }
     let layout = survey.layout().expect("the survey is done");
-    let mut decoder = Decoder::new(Arc::new(Scan::new(options, projection)));
+    let mut decoder = Decoder::new(Arc::new(scan));
     let name: Arc<str> = name.into();
-    let mut batches = Vec::new();
     for number in 0..layout.blocks() {
         let block = layout.block(number).expect("a block");
         let mut bytes = &file[block.offset as usize..][..block.len as usize];
@@ -81,11 +100,11 @@ pub(crate) fn read(
             let Some(batch) = decoder.flush().map_err(ReadError::Decode)? else {
                 break;
             };
-            batches.push(batch);
+            take(batch);
         }
         assert!(decoder.is_done());
     }
-    Ok(batches)
+    Ok(())
 }
 
 /// Every column.

@@ -1,0 +1,381 @@
+//! The oracle: what XPath gives on the XML that the `evtx` crate renders, compared with the columns.
+//!
+//! Where the rules of the table say otherwise than the XML (`param1`, `_1`, arrays as one entry), [`check_event_data`] states the rule.
+
+use std::collections::HashMap;
+
+use super::{cell, entries, every_column, read};
+use arrow_array::RecordBatch;
+use evtx::{EvtxParser, ParserSettings};
+use evtx_arrow::Options;
+use quick_xml::events::{BytesStart, Event};
+
+/// An element of the oracle's XML.
+#[derive(Debug, Default)]
+struct Element {
+    name: String,
+    attributes: Vec<(String, String)>,
+    content: Vec<Node>,
+}
+
+#[derive(Debug)]
+enum Node {
+    Element(Element),
+    Text(String),
+}
+
+impl Element {
+    fn new(start: &BytesStart<'_>) -> Self {
+        let mut attributes = start.attributes();
+        let attributes = attributes.with_checks(false).map(|attribute| {
+            let attribute = attribute.expect("an attribute");
+            let value = attribute.value.into_owned();
+            let value = quick_xml::escape::unescape(&value).map_or(value.clone(), |value| value.into_owned());
+            (attribute.key.0.to_owned(), value)
+        });
+        Element {
+            name: start.name().0.to_owned(),
+            attributes: attributes.collect(),
+            content: Vec::new(),
+        }
+    }
+
+    fn parse(xml: &str) -> Element {
+        let mut reader = quick_xml::Reader::from_str(xml);
+        reader.config_mut().check_end_names = false;
+        let mut open = vec![Element::default()];
+        let text =
+            |open: &mut Vec<Element>, text: String| open.last_mut().expect("open").content.push(Node::Text(text));
+        loop {
+            match reader.read_event().unwrap_or_else(|error| panic!("{error} in {xml}")) {
+                Event::Start(start) => open.push(Element::new(&start)),
+                Event::Empty(start) => open
+                    .last_mut()
+                    .expect("open")
+                    .content
+                    .push(Node::Element(Element::new(&start))),
+                Event::End(_) => {
+                    let element = open.pop().expect("open");
+                    open.last_mut().expect("balanced").content.push(Node::Element(element));
+                }
+                Event::Text(run) => text(&mut open, run.to_string()),
+                Event::CData(run) => text(&mut open, run.to_string()),
+                Event::GeneralRef(name) => {
+                    let reference = format!("&{};", &*name);
+                    let resolved = quick_xml::escape::unescape(&reference).map(|text| text.into_owned());
+                    text(&mut open, resolved.unwrap_or(reference));
+                }
+                Event::Eof => break,
+                _ => {}
+            }
+        }
+        let document = open.pop().expect("the document");
+        document.children().next().map(|_| ()).expect("a root");
+        document
+            .content
+            .into_iter()
+            .find_map(|node| match node {
+                Node::Element(root) => Some(root),
+                Node::Text(_) => None,
+            })
+            .expect("a root")
+    }
+
+    fn children(&self) -> impl Iterator<Item = &Element> {
+        self.content.iter().filter_map(|node| match node {
+            Node::Element(element) => Some(element),
+            Node::Text(_) => None,
+        })
+    }
+
+    /// XPath's `string()`.
+    fn text(&self) -> String {
+        self.content
+            .iter()
+            .map(|node| match node {
+                Node::Element(element) => element.text(),
+                Node::Text(text) => text.clone(),
+            })
+            .collect()
+    }
+
+    /// The first match of a path of element names, and an attribute after `@`.
+    fn xpath(&self, path: &str) -> Option<String> {
+        let Some((step, rest)) = path.split_once('/') else {
+            return match path.strip_prefix('@') {
+                Some(name) => self
+                    .attributes
+                    .iter()
+                    .find(|(key, _)| key == name)
+                    .map(|(_, value)| value.clone()),
+                None => self.children().find(|child| child.name == path).map(Element::text),
+            };
+        };
+        self.children()
+            .filter(|child| child.name == step)
+            .find_map(|child| child.xpath(rest))
+    }
+
+    /// The leaves below the element: the name that each carries, `None` for `Data` without one, and its text.
+    fn leaves<'e>(&'e self, leaves: &mut Vec<(Option<&'e str>, String)>) {
+        for child in self.children() {
+            if child.children().next().is_some() {
+                child.leaves(leaves);
+                continue;
+            }
+            let name = child
+                .attributes
+                .iter()
+                .find(|(key, value)| key == "Name" && !value.is_empty());
+            let name = name
+                .map(|(_, value)| value.as_str())
+                .or((child.name != "Data").then_some(child.name.as_str()));
+            leaves.push((name, child.text()));
+        }
+    }
+}
+
+/// Columns that are read from one place in the XML.
+const FIELDS: [(&str, &str); 20] = [
+    ("time_created", "System/TimeCreated/@SystemTime"),
+    ("event_id", "System/EventID"),
+    ("level", "System/Level"),
+    ("provider", "System/Provider/@Name"),
+    ("channel", "System/Channel"),
+    ("computer", "System/Computer"),
+    ("message", "RenderingInfo/Message"),
+    ("task", "System/Task"),
+    ("opcode", "System/Opcode"),
+    ("keywords", "System/Keywords"),
+    ("version", "System/Version"),
+    ("qualifiers", "System/EventID/@Qualifiers"),
+    ("provider_guid", "System/Provider/@Guid"),
+    ("event_source_name", "System/Provider/@EventSourceName"),
+    ("process_id", "System/Execution/@ProcessID"),
+    ("thread_id", "System/Execution/@ThreadID"),
+    ("activity_id", "System/Correlation/@ActivityID"),
+    ("related_activity_id", "System/Correlation/@RelatedActivityID"),
+    ("user_sid", "System/Security/@UserID"),
+    ("event_record_id", "System/EventRecordID"),
+];
+
+/// What a column makes of the XML's text.
+fn expected(column: &str, text: &str) -> Option<String> {
+    match column {
+        "time_created" => {
+            let time: jiff::Timestamp = text.trim().parse().ok()?;
+            i64::try_from(time.as_nanosecond()).ok().map(|nanos| nanos.to_string())
+        }
+        "provider_guid" | "activity_id" | "related_activity_id" => uuid::Uuid::try_parse(text.trim())
+            .ok()
+            .map(|uuid| uuid.simple().to_string()),
+        "provider" | "channel" | "computer" | "message" | "event_source_name" | "user_sid" => Some(text.to_owned()),
+        _ => {
+            // Neither form has a sign.
+            let text = Some(text.trim()).filter(|text| !text.contains('+'))?;
+            let number = match text.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).ok()?,
+                None => text.parse::<u64>().ok()?,
+            };
+            let most = match column {
+                "level" | "opcode" | "version" => u64::from(u8::MAX),
+                "task" | "qualifiers" => u64::from(u16::MAX),
+                "event_id" | "process_id" | "thread_id" => u64::from(u32::MAX),
+                _ => u64::MAX,
+            };
+            (number <= most).then(|| number.to_string())
+        }
+    }
+}
+
+/// Text as XML shows it: JSON has a form for the characters that XML does not allow.
+fn as_xml_shows(text: &str) -> String {
+    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r') || c >= ' ' && c != '\u{fffe}' && c != '\u{ffff}';
+    text.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
+}
+
+/// The rules of `event_data`: a leaf is an entry by the name that it carries, or its element's; `Data` without a name is `param1`, `param2`, …; a name
+/// that comes back is `name_1`, `name_2`, …; the elements that one array value makes are one entry, the JSON array of their texts.
+fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element) -> Result<usize, String> {
+    let Some(element) = event.children().find(|child| child.name == "EventData") else {
+        return if found.is_none() {
+            Ok(0)
+        } else {
+            Err("entries without EventData".to_owned())
+        };
+    };
+    let found = found.ok_or("no entries for EventData")?;
+    let mut leaves = Vec::new();
+    element.leaves(&mut leaves);
+    if leaves.is_empty() && !element.text().is_empty() {
+        leaves.push((Some("EventData"), element.text()));
+    }
+    let mut leaves = &leaves[..];
+    let mut unnamed = 0;
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for (key, value) in found {
+        let value = value.as_deref().ok_or("a NULL value")?;
+        let Some((name, text)) = leaves.first() else {
+            return Err(format!("no element for entry {key}"));
+        };
+        let base = name.map_or_else(
+            || {
+                unnamed += 1;
+                format!("param{unnamed}")
+            },
+            str::to_owned,
+        );
+        let count = seen.entry(base.clone()).or_insert(0);
+        let expected = if *count == 0 { base } else { format!("{base}_{count}") };
+        *count += 1;
+        if *key != expected {
+            return Err(format!("entry {key} in place of {expected}"));
+        }
+        let items: Option<Vec<serde_json::Value>> = (value != text).then(|| serde_json::from_str(value).ok()).flatten();
+        let items = items.unwrap_or_else(|| vec![value.into()]);
+        let texts: Vec<String> = items
+            .iter()
+            .map(|item| item.as_str().map_or_else(|| item.to_string(), as_xml_shows))
+            .collect();
+        let (head, tail) = leaves.split_at_checked(texts.len()).ok_or("too many items")?;
+        if !head
+            .iter()
+            .zip(&texts)
+            .all(|(leaf, text)| leaf.0 == *name && leaf.1 == *text)
+        {
+            return Err(format!("entry {key} is {value:?} in place of {head:?}"));
+        }
+        leaves = tail;
+    }
+    match leaves {
+        [] => Ok(found.len()),
+        [leaf, ..] => Err(format!("no entry for {leaf:?}")),
+    }
+}
+
+/// What the oracle makes of a log: each record's ID with its XML and JSON, or its error.
+fn oracle(file: &[u8]) -> Vec<Result<(u64, String, String), String>> {
+    let parser = || {
+        let settings = ParserSettings::new().num_threads(1).indent(false);
+        EvtxParser::from_buffer(file.to_vec())
+            .expect("a log")
+            .with_configuration(settings)
+    };
+    let (mut xml, mut json) = (parser(), parser());
+    let pairs: Vec<_> = xml.records().zip(json.records_json()).collect();
+    pairs
+        .into_iter()
+        .map(|(xml, json)| match (xml, json) {
+            (Ok(xml), Ok(json)) => Ok((xml.event_record_id, xml.data, json.data)),
+            (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+        })
+        .collect()
+}
+
+/// Where a difference is: file, record ID or `*` for the log, column.
+pub(crate) type Place = (String, String, String);
+
+/// What was compared, and what differs.
+#[derive(Default)]
+pub(crate) struct Comparison {
+    pub(crate) records: usize,
+    pub(crate) values: usize,
+    pub(crate) differences: Vec<(Place, String)>,
+}
+
+impl Comparison {
+    fn differ(&mut self, file: &str, record: impl ToString, column: &str, what: String) {
+        self.differences
+            .push(((file.to_owned(), record.to_string(), column.to_owned()), what));
+    }
+
+    /// Compares every default column of every record of a log.
+    pub(crate) fn log(&mut self, file: &str, bytes: &[u8]) {
+        let options = Options::default();
+        let batches = read(bytes, file, options, &every_column(&options)).expect("a log");
+        let rows: Vec<(&RecordBatch, usize)> = batches
+            .iter()
+            .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)))
+            .collect();
+        let oracle = oracle(bytes);
+        let expected: Vec<_> = oracle.iter().flatten().collect();
+        let sound: Vec<_> = rows
+            .iter()
+            .filter(|(batch, row)| cell(batch, "error", *row).is_none())
+            .collect();
+        let damaged = rows.len() - sound.len();
+        let errors = oracle.len() - expected.len();
+        if (damaged == 0) != (errors == 0) {
+            self.differ(
+                file,
+                "*",
+                "error",
+                format!("{damaged} damaged rows, {errors} errors of the oracle"),
+            );
+        }
+        let ids: Vec<String> = sound
+            .iter()
+            .map(|(batch, row)| cell(batch, "record_id", *row).expect("an ID"))
+            .collect();
+        let expected_ids: Vec<String> = expected.iter().map(|(id, ..)| id.to_string()).collect();
+        if ids != expected_ids {
+            let at = ids
+                .iter()
+                .zip(&expected_ids)
+                .position(|(a, b)| a != b)
+                .unwrap_or(ids.len().min(expected_ids.len()));
+            let what = format!(
+                "{} rows, {} records of the oracle, first other at {at}: {:?} in place of {:?}",
+                ids.len(),
+                expected_ids.len(),
+                ids.get(at),
+                expected_ids.get(at)
+            );
+            self.differ(file, "*", "record_id", what);
+        }
+        // Records that only one of the two has must not hide the others.
+        let mut expected = expected.into_iter();
+        for (batch, row) in sound {
+            let id = cell(batch, "record_id", *row).expect("an ID");
+            let mut ahead = expected.clone();
+            if let Some((_, xml, json)) = ahead.find(|(expected, ..)| expected.to_string() == id) {
+                expected = ahead;
+                self.record(file, &id, batch, *row, xml, json);
+            }
+        }
+    }
+
+    fn record(&mut self, file: &str, id: &str, batch: &RecordBatch, row: usize, xml: &str, json: &str) {
+        self.records += 1;
+        let event = Element::parse(xml);
+        for (column, path) in FIELDS {
+            let expected = event.xpath(path).and_then(|text| expected(column, &text));
+            let found = cell(batch, column, row);
+            self.values += 1;
+            if found != expected {
+                self.differ(file, id, column, format!("{found:?} in place of {expected:?}"));
+            }
+        }
+        match check_event_data(entries(batch, row).as_deref(), &event) {
+            Ok(_) => self.values += 1,
+            Err(what) => self.differ(file, id, "event_data", what),
+        }
+        let json: HashMap<String, HashMap<String, Box<serde_json::value::RawValue>>> = match serde_json::from_str(json)
+        {
+            Ok(json) => json,
+            Err(error) => panic!("{file} {id}: {error}: {json}"),
+        };
+        let expected = json["Event"]
+            .get("UserData")
+            .map(|json| json.get())
+            .filter(|json| *json != "null");
+        let found = cell(batch, "user_data", row);
+        self.values += 1;
+        if found.as_deref() != expected {
+            self.differ(file, id, "user_data", format!("{found:?} in place of {expected:?}"));
+        }
+        if cell(batch, "filename", row).as_deref() != Some(file) {
+            self.differ(file, id, "filename", "another".to_owned());
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The compiled path and the fallback give the same rows: one reads every record through its template's plan where there is one, the other reads a
+//! tree of every record.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{cell, corpus, every_column, samples, scan};
+use evtx_arrow::{Options, Scan, schema};
+
+fn rows(file: &[u8], name: &str, only_trees: bool) -> Vec<Vec<Option<String>>> {
+    let options = Options {
+        location: true,
+        ..Options::default()
+    };
+    let schema = schema(&options);
+    let mut new = Scan::new(options, &every_column(&options));
+    if only_trees {
+        new = new.only_trees();
+    }
+    let mut rows = Vec::new();
+    scan(file, name, new, |batch| {
+        rows.extend((0..batch.num_rows()).map(|row| {
+            let cells = schema.fields().iter().map(|field| cell(&batch, field.name(), row));
+            cells.collect::<Vec<_>>()
+        }));
+    })
+    .expect("a log");
+    rows
+}
+
+fn compare(logs: &[PathBuf]) {
+    let mut count = 0;
+    for log in logs {
+        let file = std::fs::read(log).expect("the log");
+        let name = log.display().to_string();
+        let (plans, trees) = (rows(&file, &name, false), rows(&file, &name, true));
+        for (plan, tree) in plans.iter().zip(&trees) {
+            assert_eq!(plan, tree, "{name}");
+        }
+        assert_eq!(plans.len(), trees.len(), "{name}");
+        count += plans.len();
+    }
+    println!("compared {count} rows of {} logs on both paths", logs.len());
+}
+
+/// Every column alone reads as it does among all: what a projection leaves out changes nothing.
+#[test]
+fn each_column_alone_reads_as_among_all() {
+    let options = Options {
+        location: true,
+        ..Options::default()
+    };
+    for log in samples().iter().chain(&corpus()) {
+        let file = std::fs::read(log).expect("the log");
+        let name = log.display().to_string();
+        let all = rows(&file, &name, false);
+        for (index, field) in schema(&options).fields().iter().enumerate() {
+            let mut row = 0;
+            scan(&file, &name, Scan::new(options, &[index]), |batch| {
+                for i in 0..batch.num_rows() {
+                    assert_eq!(
+                        cell(&batch, field.name(), i),
+                        all[row][index],
+                        "{name}: {} in row {row}",
+                        field.name()
+                    );
+                    row += 1;
+                }
+            })
+            .expect("a log");
+            assert_eq!(row, all.len(), "{name}: {}", field.name());
+        }
+    }
+}
+
+#[test]
+fn batches_hold_no_more_than_a_vector_of_duckdb() {
+    // The same chunk again and again: more records than a batch holds.
+    let log = std::fs::read(
+        samples()
+            .iter()
+            .find(|log| log.ends_with("DC01-Security.evtx"))
+            .expect("the sample"),
+    )
+    .expect("the log");
+    let mut file = log[..4096].to_vec();
+    (0..200).for_each(|_| file.extend_from_slice(&log[4096..]));
+    let mut rows = Vec::new();
+    scan(&file, "many", Scan::new(Options::default(), &[0, 2]), |batch| {
+        rows.push(batch.num_rows())
+    })
+    .expect("a log");
+    assert_eq!(rows.iter().sum::<usize>(), 200 * 55);
+    // A block has 16 chunks, and a batch no more than 2,048 rows of one.
+    assert!(rows.iter().all(|&rows| rows == 16 * 55 || rows == 8 * 55), "{rows:?}");
+}
+
+#[test]
+fn both_paths_agree_on_the_samples() {
+    compare(&samples());
+}
+
+#[test]
+fn both_paths_agree_on_the_corpus() {
+    compare(&corpus());
+}
