@@ -2,6 +2,8 @@
 
 #include "duckdb_cpp_extension.hpp"
 
+// What DuckDB's macro expands to is DuckDB's.
+// NOLINTNEXTLINE(bugprone-multi-level-implicit-pointer-conversion,misc-const-correctness)
 DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	evtx::RegisterReadEvtx(extension, context);
 	evtx::RegisterReplacementScan(extension, context);

@@ -10,7 +10,8 @@ namespace {
 using duckdb::cxx::FileFlags;
 using duckdb::cxx::FileSystem;
 
-//! Batch indexes of a file start at its number times this, which leaves room for files of 1 TiB and, below DuckDB's limit, ten million of them.
+//! Batch indexes of a file start at its number times this, which leaves room for files of 1 TiB and, below DuckDB's
+//! limit, ten million of them.
 constexpr std::uint64_t BLOCKS_PER_FILE = 1U << 20U;
 
 //! Reads what a survey wants of a file, to its end. Returns why the file is not a log, if it is none.
@@ -88,7 +89,7 @@ Work FileQueue::ClaimBlock(std::uint64_t index) {
 Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 	auto &entry = entries[index];
 	const auto finish = [&](State state) {
-		const std::lock_guard<std::mutex> guard(lock);
+		const std::scoped_lock guard(lock);
 		entry.state = state;
 		opened.notify_all();
 	};
@@ -102,7 +103,7 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 			if (entry.path.named) {
 				throw duckdb::cxx::InvalidInputException(entry.path.path + ": " + *why_not);
 			}
-			work.damage = why_not;
+			work.damage = std::move(why_not);
 		} else {
 			if (verify) {
 				work.damage = survey.Verify();
@@ -116,13 +117,16 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 		}
 		work.damage = "cannot be read: " + (error.GetRawMessage().empty() ? error.what() : error.GetRawMessage());
 		return work;
+	} catch (...) {
+		finish(State::DONE);
+		throw;
 	}
 	if (!entry.file || entry.file->block_count == 0) {
 		entry.file.reset();
 		finish(State::DONE);
 		return work;
 	}
-	const std::lock_guard<std::mutex> guard(lock);
+	const std::scoped_lock guard(lock);
 	entry.state = State::OPEN;
 	auto block = ClaimBlock(index);
 	block.damage = std::move(work.damage);
@@ -131,7 +135,7 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 }
 
 double FileQueue::Progress() const {
-	const std::lock_guard<std::mutex> guard(lock);
+	const std::scoped_lock guard(lock);
 	auto done = static_cast<double>(first);
 	for (auto index = first; index < unopened; index++) {
 		const auto &entry = entries[index];

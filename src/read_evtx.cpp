@@ -41,8 +41,7 @@ struct BoundCall {
 //! What the threads of a scan share.
 struct SharedState {
 	SharedState(const BoundCall &call, const std::vector<std::uintptr_t> &columns)
-	    : queue(call.paths, call.options.verify), scan(call.options, columns) {
-	}
+	    : queue(call.paths, call.options.verify), scan(call.options, columns) {}
 
 	FileQueue queue;
 	Scan scan;
@@ -50,8 +49,7 @@ struct SharedState {
 
 //! What a thread of a scan keeps.
 struct ThreadState {
-	explicit ThreadState(const Scan &scan) : decoder(scan) {
-	}
+	explicit ThreadState(const Scan &scan) : decoder(scan) {}
 
 	Decoder decoder;
 	//! Made in the thread's first call, as it needs a context.
@@ -61,6 +59,8 @@ struct ThreadState {
 	//! What the thread works on.
 	std::optional<Work> work;
 	std::vector<std::uint8_t> block;
+	//! Whether the decoder has begun the block.
+	bool started = true;
 	//! Bytes of the block that were decoded.
 	std::uintptr_t decoded = 0;
 	std::uint64_t batch_index = 0;
@@ -145,6 +145,7 @@ void Bind(TableFunction::BindInput &input) {
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
 	std::vector<std::uintptr_t> columns;
+	columns.reserve(input.GetColumnCount());
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
@@ -172,6 +173,7 @@ bool NextWork(const FileSystem &files, FileQueue &queue, ThreadState &thread) {
 		thread.block.resize(work.block.len);
 		work.file->handle.ReadAt(thread.block.data(), work.block.len, work.block.offset);
 		thread.decoded = 0;
+		thread.started = false;
 	}
 	return true;
 }
@@ -191,9 +193,10 @@ bool NextBatch(const FileSystem &files, FileQueue &queue, ThreadState &thread) {
 		if (!thread.decoder.IsDone()) {
 			continue;
 		}
-		if (thread.work && thread.work->file && thread.decoded == 0) {
-			// Its damage was handed out; now its first block.
+		if (!thread.started) {
+			// What is wrong with the file, if anything, was handed out.
 			thread.decoder.Start(thread.work->path->path, thread.work->block);
+			thread.started = true;
 			continue;
 		}
 		if (!NextWork(files, queue, thread)) {
@@ -257,11 +260,12 @@ void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 		signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY))
 		    .AddParameter("location", boolean, no, named)
 		    .AddParameter("on_error", factory.CreateType(LogicalTypeId::VARCHAR),
-		                  factory.CreateValue(duckdb::cxx::varchar_t("report")), named)
+			              factory.CreateValue(duckdb::cxx::varchar_t("report")), named)
 		    .AddParameter("verify", boolean, no, named);
 	});
 	function.WithDocs([](duckdb::cxx::FunctionDocs &docs) {
-		docs.SetDescription("Reads Windows event logs (EVTX), a row per record. Takes a path, a glob, a folder, or a list of them.")
+		docs.SetDescription(
+		        "Reads Windows event logs (EVTX), a row per record. Takes a path, a glob, a folder, or a list of them.")
 		    .AddExample("", "SELECT event_id, count(*) FROM read_evtx('logs/**/*.evtx') GROUP BY ALL ORDER BY 2 DESC");
 	});
 	extension.Register(function);

@@ -15,9 +15,8 @@ bool IsLogPath(std::string_view name) {
 		return false;
 	}
 	const auto tail = name.substr(name.size() - EXTENSION.size());
-	return std::equal(tail.begin(), tail.end(), EXTENSION.begin(), [](char a, char b) {
-		return std::tolower(static_cast<unsigned char>(a)) == b;
-	});
+	return std::equal(tail.begin(), tail.end(), EXTENSION.begin(),
+	                  [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
 void Replace(duckdb::cxx::ReplacementScan::Input &input) {

@@ -1,6 +1,7 @@
 #pragma once
 
-//! The Rust core through its C ABI: owned handles, exceptions in place of error texts, Arrow structs that release themselves.
+//! The Rust core through its C ABI: owned handles, exceptions in place of error texts, Arrow structs that release
+//! themselves.
 
 #include "duckdb/common/arrow/arrow.hpp"
 #include "evtx_ffi.h"
@@ -17,8 +18,7 @@ namespace evtx {
 //! An Arrow struct that is released when it goes out of scope, unless it was consumed.
 template <class T>
 struct Released : T {
-	Released() : T {} {
-	}
+	Released() : T {} {}
 	Released(const Released &) = delete;
 	Released &operator=(const Released &) = delete;
 	~Released() {
@@ -94,7 +94,8 @@ public:
 
 	//! Begins a block of a file.
 	void Start(std::string_view filename, const EvtxBlock &block);
-	//! Decodes until the batch is full or the block is done. Takes what is left of the block, returns how many bytes were consumed.
+	//! Decodes until the batch is full or the block is done. Takes what is left of the block, returns how many bytes
+	//! were consumed.
 	//! @throws duckdb::cxx::Exception at damage, if the scan was told to fail at it.
 	std::uintptr_t Decode(const std::uint8_t *data, std::uintptr_t len);
 	//! Moves the batch into `array`. Returns whether it has any rows.

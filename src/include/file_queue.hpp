@@ -19,14 +19,13 @@ namespace evtx {
 struct ScanPath {
 	std::string path;
 	//! Whether the caller named it, rather than a glob found it. What is no log is an error then, and a row otherwise.
-	bool named;
+	bool named = false;
 };
 
 //! A file that is open, and how it is laid out.
 struct OpenFile {
 	OpenFile(duckdb::cxx::FileHandle handle_p, Survey survey_p)
-	    : handle(std::move(handle_p)), survey(std::move(survey_p)), block_count(survey.BlockCount()) {
-	}
+	    : handle(std::move(handle_p)), survey(std::move(survey_p)), block_count(survey.BlockCount()) {}
 
 	//! Opened for reads at offsets from many threads.
 	duckdb::cxx::FileHandle handle;
@@ -46,7 +45,8 @@ struct Work {
 	EvtxBlock block {};
 };
 
-//! Hands out work in the order of the rows. Threads share the blocks of a file; a thread that finds none opens the next file.
+//! Hands out work in the order of the rows. Threads share the blocks of a file; a thread that finds none opens the next
+//! file.
 class FileQueue {
 public:
 	FileQueue(std::vector<ScanPath> paths, bool verify);
