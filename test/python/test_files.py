@@ -1,0 +1,75 @@
+"""Where files come from: folders with rubbish in them, file systems of Python, names that need care."""
+
+import os
+import shutil
+
+import duckdb
+import fsspec
+import pytest
+from conftest import SAMPLES
+
+
+def test_a_folder_with_rubbish_in_it(con, tmp_path):
+    shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "good.evtx")
+    (tmp_path / "empty.evtx").touch()
+    (tmp_path / "text.evtx").write_text("no log\n")
+    (tmp_path / "header-only.evtx").write_bytes((SAMPLES / "dirty.evtx").read_bytes()[:4096])
+    (tmp_path / "notes.txt").write_text("not asked for\n")
+    (tmp_path / "zeros.evtx").write_bytes(bytes(200_000))
+    (tmp_path / "folder.evtx").mkdir()
+    rows = con.execute(
+        "SELECT parse_filename(filename), count(*), count(error) FROM read_evtx($1) GROUP BY ALL ORDER BY 1",
+        [str(tmp_path / "*.evtx")],
+    ).fetchall()
+    assert rows == [("empty.evtx", 1, 1), ("good.evtx", 80, 0), ("text.evtx", 1, 1), ("zeros.evtx", 1, 1)]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read(con, tmp_path):
+    path = tmp_path / "secret.evtx"
+    shutil.copy(SAMPLES / "dirty.evtx", path)
+    path.chmod(0)
+    with pytest.raises(duckdb.IOException, match="secret.evtx"):
+        con.execute("FROM read_evtx($1)", [str(path)]).fetchall()
+    assert "cannot be read" in con.execute("SELECT error FROM read_evtx($1)", [str(tmp_path / "*.evtx")]).fetchone()[0]
+
+
+def test_names_with_spaces_and_signs(con, tmp_path):
+    for name in ["Windows PowerShell.evtx", "Microsoft-Windows-Sysmon%4Operational.evtx", "ünï [1].evtx", "it's.evtx"]:
+        path = tmp_path / name
+        shutil.copy(SAMPLES / "dirty.evtx", path)
+        row = con.execute("SELECT count(*), any_value(filename) FROM read_evtx($1)", [str(path)]).fetchone()
+        assert row == (80, str(path))
+
+
+def test_capital_letters_in_the_extension(con, tmp_path):
+    shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "LOG.EVTX")
+    assert con.execute(f"SELECT count(*) FROM '{tmp_path}/LOG.EVTX'").fetchone() == (80,)
+
+
+def test_a_file_system_of_python(con):
+    memory = fsspec.filesystem("memory")
+    for name in ["DC01-Security.evtx", "wrapped.evtx", "damaged-chunk.evtx"]:
+        memory.pipe(f"/case/{name}", (SAMPLES / name).read_bytes())
+    memory.pipe("/case/rubbish.evtx", b"no log")
+    con.register_filesystem(memory)
+    for name in ["DC01-Security.evtx", "wrapped.evtx", "damaged-chunk.evtx"]:
+        columns = "* EXCLUDE (filename, error)"
+        local = con.execute(f"SELECT {columns} FROM '{SAMPLES}/{name}'").fetchall()
+        assert con.execute(f"SELECT {columns} FROM 'memory://case/{name}'").fetchall() == local
+    rows = con.execute("SELECT filename, count(*) FROM read_evtx('memory://case/*.evtx') GROUP BY ALL ORDER BY 1").fetchall()
+    assert [(name.rsplit("/", 1)[1], count) for name, count in rows] == [
+        ("DC01-Security.evtx", 55),
+        ("damaged-chunk.evtx", 16),
+        ("rubbish.evtx", 1),
+        ("wrapped.evtx", 160),
+    ]
+    with pytest.raises(duckdb.Error, match="rubbish.evtx: not an EVTX log"):
+        con.execute("FROM read_evtx('memory://case/rubbish.evtx')").fetchall()
+
+
+def test_fetching_as_arrow_free_python_objects(con):
+    row = con.execute(f"SELECT time_created, event_data, provider_guid FROM '{SAMPLES}/DC01-System.evtx' WHERE event_id = 7045").fetchone()
+    assert row[0].isoformat() == "2024-03-05T08:46:03.125130"
+    assert row[1]["ServiceName"] == "WinUpdSvc"
+    assert str(row[2]) == "555908d1-a6d7-4695-8e1e-26931d2012f4"

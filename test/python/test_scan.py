@@ -1,0 +1,109 @@
+"""What only a client sees of a scan: order under threads, interrupts, progress, plans, memory."""
+
+import threading
+import time
+
+import duckdb
+import pytest
+from conftest import SAMPLES, write_log
+
+
+def test_order_is_kept_under_threads(con, big_log, tmp_path):
+    small = [write_log(tmp_path / f"{i:02}.evtx", "DC01-Sysmon.evtx", 1 + i % 3) for i in range(40)]
+    paths = [str(path) for path in [*small[:20], big_log, *small[20:]]]
+    con.execute("SET threads = 4")
+    con.execute(
+        "CREATE TABLE rows AS SELECT filename, chunk_index, record_offset FROM read_evtx($paths, location := true)",
+        {"paths": paths},
+    )
+    rows = con.execute("SELECT filename, chunk_index, record_offset FROM rows ORDER BY rowid").fetchall()
+    positions = [(paths.index(filename), offset) for filename, _, offset in rows]
+    assert positions == sorted(positions)
+    assert len(rows) == 768 * 55 + sum(27 * (1 + i % 3) for i in range(40))
+    # A LIMIT without an order gives the first rows.
+    first = con.execute("SELECT record_offset FROM read_evtx($paths, location := true) LIMIT 3000", {"paths": paths})
+    assert first.fetchall() == [(offset,) for _, _, offset in rows[:3000]]
+
+
+def test_results_do_not_depend_on_threads(con, big_log):
+    query = f"""SELECT count(*), sum(hash(COLUMNS(* EXCLUDE filename))::HUGEINT) FROM '{big_log}'"""
+    results = []
+    for threads in (1, 2, 4):
+        con.execute(f"SET threads = {threads}")
+        results.append(con.execute(query).fetchall())
+    assert results[0] == results[1] == results[2]
+
+
+def test_a_scan_can_be_interrupted(con, big_log):
+    paths = [str(big_log)] * 40
+    failure = []
+
+    def run():
+        try:
+            con.execute("SELECT sum(length(event_data::VARCHAR)) FROM read_evtx($paths)", {"paths": paths}).fetchall()
+        except duckdb.Error as error:
+            failure.append(error)
+
+    query = threading.Thread(target=run)
+    query.start()
+    time.sleep(0.3)
+    assert query.is_alive(), "the query is long enough to be interrupted"
+    con.interrupt()
+    query.join(timeout=10)
+    assert not query.is_alive()
+    assert isinstance(failure[0], duckdb.InterruptException)
+    # The connection goes on.
+    assert con.execute(f"SELECT count(*) FROM '{SAMPLES}/dirty.evtx'").fetchone() == (80,)
+
+
+def test_progress_rises(con, big_log):
+    con.execute("SET threads = 1")
+    con.execute("SET enable_progress_bar = true")
+    con.execute("SET enable_progress_bar_print = false")
+    paths = [str(big_log)] * 12
+    done = threading.Event()
+
+    def run():
+        con.execute("SELECT sum(length(event_data::VARCHAR)) FROM read_evtx($paths)", {"paths": paths}).fetchall()
+        done.set()
+
+    query = threading.Thread(target=run)
+    query.start()
+    seen = []
+    while not done.is_set():
+        seen.append(con.query_progress())
+        time.sleep(0.005)
+    query.join()
+    between = [progress for progress in seen if 0 < progress < 100]
+    assert len(set(between)) >= 3, seen
+    assert between == sorted(between)
+
+
+def test_explain_shows_the_columns_that_are_read(con):
+    plan = con.execute(f"EXPLAIN SELECT event_id FROM '{SAMPLES}/dirty.evtx' WHERE level = 4").fetchall()[0][1]
+    assert "READ_EVTX" in plan.upper()
+    assert "event_id" in plan and "level" in plan
+    assert "provider" not in plan and "event_data" not in plan
+
+
+def test_explain_analyze_and_summarize(con):
+    con.execute(f"EXPLAIN ANALYZE SELECT count(*) FROM '{SAMPLES}/dirty.evtx'").fetchall()
+    rows = con.execute(f"SUMMARIZE SELECT * FROM '{SAMPLES}/DC01-Security.evtx'").fetchall()
+    assert len(rows) == 25
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_many_scans_at_once(con, threads):
+    con.execute(f"SET threads = {threads}")
+    counts = []
+
+    def run():
+        cursor = con.cursor()
+        counts.append(cursor.execute(f"SELECT count(*), count(event_data) FROM '{SAMPLES}/*.evtx'").fetchone())
+
+    clients = [threading.Thread(target=run) for _ in range(8)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    assert counts == [(404, 392)] * 8
