@@ -21,6 +21,8 @@ ifneq ($(shell command -v ninja 2>/dev/null),)
 GENERATOR := -G Ninja
 endif
 
+MAKEFLAGS += --no-print-directory
+
 .DEFAULT_GOAL := release
 .PHONY: release debug query test test-rust test-sql test-python samples format lint clean distclean check-tools
 .DELETE_ON_ERROR:
@@ -77,8 +79,9 @@ samples:
 
 test: test-rust test-sql test-python
 
+# Tests say what they compared, and those over real logs whether they were skipped.
 test-rust:
-	$(CARGO_RUN) test --quiet $(MANIFEST) --workspace --exclude evtx-sqltest
+	$(CARGO_RUN) test --quiet $(MANIFEST) --workspace --exclude evtx-sqltest -- --show-output
 
 # Every file under test/sql is a test of its own.
 test-sql: release $(VENV)/.test

@@ -149,9 +149,11 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
-	// How many blocks the files have is not known before they are opened, and a thread that finds no work costs little.
-	input.SetMaxThreads(MAX_THREADS);
-	input.SetGlobalState<SharedState>(input.GetBindData<BoundCall>(), columns);
+	const auto &call = input.GetBindData<BoundCall>();
+	// The first damage is only known to be the first if the files are read in order. Otherwise, how many blocks they
+	// have is not known before they are opened, and a thread that finds no work costs little.
+	input.SetMaxThreads(call.options.on_error == EvtxOnError::FAIL ? 1 : MAX_THREADS);
+	input.SetGlobalState<SharedState>(call, columns);
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {

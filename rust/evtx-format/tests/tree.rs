@@ -1,0 +1,154 @@
+//! The walk over BinXML, on streams that evtx-writer makes.
+
+use bumpalo::Bump;
+use evtx_format::chunk::RecordWalk;
+use evtx_format::instance::Definition;
+use evtx_format::names::Names;
+use evtx_format::text::Form;
+use evtx_format::tree::{Element, Node, Part, Reader};
+use evtx_format::{ErrorKind, MAX_OPEN_ELEMENTS, Result};
+use evtx_writer::{self as writer, Content, Event, Hole, LogWriter, Stream, Template, Value};
+
+/// Writes a record and hands its chunk and the range of its BinXML to `check`.
+fn with_record<T>(stream: &Stream, check: impl FnOnce(&[u8], std::ops::Range<usize>) -> T) -> T {
+    let mut log = LogWriter::new(1);
+    log.write_stream(0, stream).expect("a record that fits");
+    let file = log.finish();
+    let chunk = &file[4096..];
+    let (mut walk, damage) = RecordWalk::new(chunk);
+    assert_eq!(damage, None);
+    let record = walk.next(chunk).expect("a record").expect("a sound one");
+    check(chunk, record.binxml())
+}
+
+/// The text form of a tree, for the eye.
+fn show(element: &Element<'_>) -> String {
+    let text = |node: &Node<'_>| {
+        let mut text = Vec::new();
+        node.push_text(&mut text, Form::Plain);
+        let hole = match node {
+            Node::Hole(hole) => format!("%{}{}", hole.index, if hole.optional { "?" } else { "" }),
+            _ => String::new(),
+        };
+        String::from_utf8(text).unwrap() + &hole + &node.elements().map(show).collect::<String>()
+    };
+    let all = |nodes: &[Node<'_>]| nodes.iter().map(text).collect::<String>();
+    let attributes: String = element
+        .attributes
+        .iter()
+        .map(|a| format!(" {}={}", a.name, all(a.content)))
+        .collect();
+    let closing = if element.self_closing { "/" } else { "" };
+    format!("<{}{attributes}{closing}>{}", element.name, all(element.content))
+}
+
+/// The first part of a record, as a tree with its holes filled.
+fn filled(stream: &Stream) -> Result<String> {
+    with_record(stream, |chunk, binxml| {
+        let arena = Bump::new();
+        let names = Names::new(chunk, &arena);
+        let reader = Reader::new(chunk, &names, &arena);
+        let mut parts = reader.parts(binxml);
+        match reader.next_part(&mut parts).expect("a part")? {
+            Part::Element(element) => Ok(show(element)),
+            Part::Instance(instance) => reader.instance(&instance).map(show),
+        }
+    })
+}
+
+fn instance(root: writer::Element, values: Vec<Value>) -> Stream {
+    Event::new(&Template::new([1; 16], root), values).into()
+}
+
+fn string(text: &str) -> Value {
+    Value::string(text)
+}
+
+#[test]
+fn a_definition_keeps_its_holes_and_an_instance_fills_them() {
+    let root = writer::Element::new("A")
+        .attribute_hole("x", Hole::new(0, 1))
+        .attribute_of("y", vec![Content::Text("t".into()), Content::EntityRef("lt".into())])
+        .child(writer::Element::new("B").hole(Hole::new(1, 8).required()).depends_on(1))
+        .child(writer::Element::new("C"));
+    let stream = instance(root.clone(), vec![string("v"), Value::UInt32(7)]);
+    with_record(&stream, |chunk, binxml| {
+        let arena = Bump::new();
+        let names = Names::new(chunk, &arena);
+        let reader = Reader::new(chunk, &names, &arena);
+        let Some(Ok(Part::Instance(instance))) = reader.next_part(&mut reader.parts(binxml)) else {
+            panic!("an instance")
+        };
+        let template = reader
+            .template(&Definition::read(chunk, instance.definition).unwrap())
+            .unwrap();
+        assert_eq!(show(template.root), "<A x=%0? y=t<><B>%1<C/>");
+        let b = template.root.elements().next().unwrap();
+        assert_eq!(b.dependency, Some(1));
+        // A, x, y, lt, B, C.
+        assert_eq!(template.name_refs.len(), 6);
+        assert!(template.self_contained);
+    });
+    assert_eq!(filled(&stream), Ok("<A x=v y=t<><B>7<C/>".to_owned()));
+    // An attribute without content is not there, nor an element whose dependency is NULL.
+    let stream = instance(root, vec![string(""), Value::Null]);
+    assert_eq!(filled(&stream), Ok("<A y=t<><C/>".to_owned()));
+}
+
+#[test]
+fn arrays_repeat_the_element_that_holds_them() {
+    let array = |items: &[&str]| Value::StringArray(items.iter().map(|&item| item.to_owned()).collect());
+    let root = writer::Element::new("A").child(
+        writer::Element::new("B")
+            .attribute_hole("n", Hole::new(0, 0x81))
+            .hole(Hole::new(1, 0x81)),
+    );
+    let stream = instance(root.clone(), vec![array(&["p", ""]), array(&["1", "2"])]);
+    // Content before attributes; an empty item leaves its attribute out.
+    assert_eq!(filled(&stream), Ok("<A><B n=p>1<B>1<B n=p>2<B>2".to_owned()));
+    let stream = instance(root, vec![array(&["p"]), array(&[])]);
+    assert_eq!(filled(&stream), Ok("<A><B n=p>".to_owned()));
+}
+
+#[test]
+fn streams_nest_where_their_hole_is() {
+    let inner = Event::new(
+        &Template::new([2; 16], writer::Element::new("I").hole(Hole::new(0, 1))),
+        vec![string("x")],
+    );
+    let parts = vec![
+        writer::Part::Instance(inner),
+        writer::Part::Element(writer::Element::new("J").text("y")),
+    ];
+    let root = writer::Element::new("A").text("1").hole(Hole::new(0, 33)).text("2");
+    let stream = instance(root, vec![Value::BinXml(Stream::new(parts))]);
+    assert_eq!(filled(&stream), Ok("<A>1<I>x<J>y2".to_owned()));
+}
+
+#[test]
+fn what_is_no_tree_is_an_error() {
+    let kind = |stream: &Stream| filled(stream).unwrap_err().kind;
+    let element = Stream::new(vec![writer::Part::Element(
+        writer::Element::new("A").hole(Hole::new(0, 1)),
+    )]);
+    assert_eq!(kind(&element), ErrorKind::SubstitutionOutsideTemplate);
+    let inner = Stream::new(vec![writer::Part::Element(writer::Element::new("I"))]);
+    let attribute = writer::Element::new("A").attribute_hole("x", Hole::new(0, 33));
+    assert_eq!(
+        kind(&instance(attribute, vec![Value::BinXml(inner)])),
+        ErrorKind::ElementInAttribute
+    );
+    let deep = |levels| {
+        (1..levels).fold(writer::Element::new("X").text("x"), |inner, _| {
+            writer::Element::new("X").child(inner)
+        })
+    };
+    let stream = |levels| Stream::new(vec![writer::Part::Element(deep(levels))]);
+    assert!(filled(&stream(MAX_OPEN_ELEMENTS)).is_ok());
+    assert_eq!(kind(&stream(MAX_OPEN_ELEMENTS + 1)), ErrorKind::OpenElements);
+    let huge = writer::Element::new("A").hole(Hole::new(0, 8));
+    assert!(matches!(
+        kind(&instance(huge, vec![Value::Raw(8, vec![1, 2])])),
+        ErrorKind::ValueSize { value_type: 8, size: 2 }
+    ));
+}
