@@ -10,7 +10,7 @@ use std::sync::{Arc, RwLock};
 use evtx_format::Error;
 use evtx_format::instance::Definition;
 use evtx_format::names::name_units;
-use evtx_format::tree::Template;
+use evtx_format::walk::Template;
 use hashbrown::HashMap;
 
 use crate::plan::{Plan, Root};

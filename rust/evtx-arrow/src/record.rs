@@ -10,8 +10,9 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::instance::{Definition, Instance, Values};
 use evtx_format::names::Names;
-use evtx_format::tree::{Element, Part as StreamPart, Reader};
+use evtx_format::tree::Element;
 use evtx_format::value::Scalar;
+use evtx_format::walk::{Part as StreamPart, Reader};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result, json};
 use hashbrown::HashMap;
 

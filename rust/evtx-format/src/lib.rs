@@ -15,7 +15,8 @@
 //! | [`chunk`] | chunk headers and their checksums; the walk over a chunk's records |
 //! | [`names`] | element and attribute names |
 //! | [`instance`] | template instances, their value tables, and definition headers |
-//! | [`tree`] | the one walk over BinXML: a stream to a tree, its holes left open or filled |
+//! | [`tree`] | trees of elements |
+//! | [`walk`] | the one walk over BinXML: a stream to a tree, its holes left open or filled |
 //! | [`value`] | typed values, and their text as Windows shows it |
 //! | [`json`] | an element as JSON |
 //!
@@ -34,6 +35,7 @@ pub mod text;
 pub mod time;
 pub mod tree;
 pub mod value;
+pub mod walk;
 
 pub use error::{Error, ErrorKind, Result};
 

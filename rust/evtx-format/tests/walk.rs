@@ -5,7 +5,8 @@ use evtx_format::chunk::RecordWalk;
 use evtx_format::instance::Definition;
 use evtx_format::names::Names;
 use evtx_format::text::Form;
-use evtx_format::tree::{Element, Node, Part, Reader};
+use evtx_format::tree::{Element, Node};
+use evtx_format::walk::{Part, Reader};
 use evtx_format::{ErrorKind, MAX_OPEN_ELEMENTS, Result};
 use evtx_writer::{self as writer, Content, Event, Hole, LogWriter, Stream, Template, Value};
 

@@ -1,0 +1,401 @@
+//! Makes the plan of a tree.
+
+use evtx_format::json;
+use evtx_format::text::Form;
+use evtx_format::tree::{Element, Node, push_nodes};
+use evtx_format::value::Value;
+use hashbrown::HashSet;
+
+use super::{Constant, Content, Entry, Need, Piece, Plan, Root, Source, Target};
+use crate::convert;
+use crate::keys::Keys;
+
+/// What no plan tells: see [`Plan::irregular`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Irregular;
+
+impl Plan {
+    /// The plan of a tree.
+    pub(crate) fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
+        let mut planner = Planner {
+            target,
+            keys,
+            plan: Plan {
+                fields: target.places.iter().map(|_| None).collect(),
+                ..Plan::default()
+            },
+            needs: Vec::new(),
+        };
+        planner.attributes(tree);
+        match root {
+            Root::Event => planner.event(tree),
+            Root::Child => planner.child_of_event(tree, None),
+        }
+        planner.plan.needs = planner.needs.into();
+        planner.plan
+    }
+}
+
+impl Source {
+    fn constant(text: Vec<u8>, value: Option<Value<'_>>) -> Self {
+        let text = String::from_utf8(text).unwrap_or_default();
+        let constant = Constant {
+            number: value.map_or_else(|| convert::number_from_text(&text), convert::number),
+            nanos: value.map_or_else(|| convert::nanos_from_text(&text), convert::nanos),
+            uuid: value.map_or_else(|| convert::uuid_from_text(&text), convert::uuid),
+            text: text.into(),
+        };
+        Source {
+            guard: None,
+            attribute: false,
+            content: Content::Constant(constant),
+        }
+    }
+}
+
+/// A plan in the making.
+struct Planner<'t> {
+    target: &'t Target,
+    keys: &'t Keys,
+    plan: Plan,
+    needs: Vec<Need>,
+}
+
+type Guard = Option<u16>;
+
+impl Planner<'_> {
+    fn event(&mut self, event: &Element<'_>) {
+        for node in event.content {
+            if let Node::Hole(hole) = node {
+                self.plan.children = self.plan.children.iter().copied().chain([hole.index]).collect();
+                self.need(hole.index, Need::Child);
+            }
+            for child in node.elements() {
+                self.child_of_event(child, None);
+            }
+        }
+        // Columns look at the tree first and then at the streams of its holes, which is the order of the text only if the holes come last.
+        let last = event.content.iter().rposition(|node| node.elements().next().is_some());
+        let hole = event.content.iter().position(|node| matches!(node, Node::Hole(_)));
+        if let (Some(hole), Some(last)) = (hole, last) {
+            self.plan.irregular |= hole < last;
+        }
+    }
+
+    /// What was found, or nothing where it is irregular, which the plan then is too.
+    fn regular<T>(&mut self, found: Result<T, Irregular>) -> Option<T> {
+        self.plan.irregular |= found.is_err();
+        found.ok()
+    }
+
+    fn child_of_event(&mut self, element: &Element<'_>, guard: Guard) {
+        let guard = deeper(guard, element);
+        let Some(guard) = self.regular(guard) else { return };
+        self.plan.system |= element.name == "System";
+        for (i, place) in self.target.places.iter().enumerate() {
+            if place.elements[0] == element.name && self.plan.fields[i].is_none() {
+                let field = self.field(element, &place.elements[1..], place.attribute, guard);
+                self.plan.fields[i] = self.regular(field).flatten();
+            }
+        }
+        if self.target.event_data && element.name == "EventData" && self.plan.event_data.is_none() {
+            self.plan.irregular |= guard.is_some();
+            let event_data = self.event_data(element);
+            self.plan.event_data = self.regular(event_data);
+        }
+        if self.target.user_data && element.name == "UserData" {
+            self.plan.irregular |= guard.is_some();
+            self.plan.user_data = true;
+        }
+    }
+
+    /// The first match of a path below an element, as XPath gives it.
+    fn field(
+        &mut self,
+        element: &Element<'_>,
+        path: &[&str],
+        attribute: Option<&str>,
+        guard: Guard,
+    ) -> Result<Option<Source>, Irregular> {
+        if let Some((name, path)) = path.split_first() {
+            self.need_content(element.content, Need::Single);
+            let mut found: Option<Source> = None;
+            for child in element.elements().filter(|child| child.name == *name) {
+                let guard = deeper(guard, child)?;
+                match (&found, self.field(child, path, attribute, guard)?) {
+                    (None, first) => found = first,
+                    // The second counts where a record leaves the first out.
+                    (Some(first), Some(_)) if first.guard.is_some() || first.attribute => return Err(Irregular),
+                    _ => {}
+                }
+            }
+            return Ok(found);
+        }
+        let Some(name) = attribute else {
+            return self.text(element, guard).map(Some);
+        };
+        let Some(content) = element.attribute(name) else {
+            return Ok(None);
+        };
+        let mut source = self.source(content);
+        source.guard = guard;
+        // One with literal text is always there.
+        source.attribute = !content.iter().any(|node| match node {
+            Node::Hole(_) => false,
+            Node::CData(_) => true,
+            node => node.is_text(),
+        });
+        if source.attribute && matches!(&source.content, Content::Constant(_)) {
+            return Ok(None);
+        }
+        Ok(Some(source))
+    }
+
+    /// The text of an element.
+    fn text(&mut self, element: &Element<'_>, guard: Guard) -> Result<Source, Irregular> {
+        let mut source = if element.elements().next().is_some() {
+            if has_holes(element) {
+                return Err(Irregular);
+            }
+            let mut text = Vec::new();
+            element.push_text(&mut text, Form::Plain);
+            Source::constant(text, None)
+        } else {
+            self.need_content(element.content, Need::Single);
+            self.source(element.content)
+        };
+        source.guard = guard;
+        Ok(source)
+    }
+
+    /// The text of pieces of content without elements.
+    fn source(&mut self, content: &[Node<'_>]) -> Source {
+        let content = match content {
+            [Node::Hole(hole)] => Content::Hole(hole.index),
+            [Node::Value(value)] => {
+                let mut text = Vec::new();
+                value.push_text(&mut text, Form::Plain);
+                return Source::constant(text, Some(*value));
+            }
+            _ if content.iter().any(|node| matches!(node, Node::Hole(_))) => {
+                let mut pieces = Vec::new();
+                for run in content.chunk_by(|a, b| !matches!(a, Node::Hole(_)) && !matches!(b, Node::Hole(_))) {
+                    if let [Node::Hole(hole)] = run {
+                        pieces.push(Piece::Hole(hole.index));
+                        continue;
+                    }
+                    let text = plain(run);
+                    if !text.is_empty() {
+                        pieces.push(Piece::Text(text.into()));
+                    }
+                }
+                Content::Pieces(pieces.into())
+            }
+            _ => return Source::constant(plain(content).into_bytes(), None),
+        };
+        Source {
+            guard: None,
+            attribute: false,
+            content,
+        }
+    }
+
+    fn event_data(&mut self, element: &Element<'_>) -> Result<Box<[Entry]>, Irregular> {
+        let mut leaves = Vec::new();
+        if element.elements().next().is_some() {
+            if !has_certain_child(element) && !element.content.iter().all(|node| node.elements().next().is_some()) {
+                return Err(Irregular);
+            }
+            self.leaves(element, None, &mut leaves)?;
+        } else if element.content.iter().any(|node| matches!(node, Node::Hole(_))) {
+            // Only a record tells whether it is text or elements that stand there.
+            return Err(Irregular);
+        } else if element.content.iter().any(Node::is_text) {
+            leaves.push((element.name.to_owned(), self.source(element.content)));
+        }
+        let mut names = Names::default();
+        let guarded = leaves.iter().any(|(_, source)| source.guard.is_some());
+        let entries = leaves.into_iter().map(|(name, source)| {
+            let (key, depends) = names.key(name);
+            // An entry that is left out would change the names of those after it.
+            if depends && guarded {
+                Err(Irregular)
+            } else {
+                Ok(Entry {
+                    key: self.keys.key(&key),
+                    source,
+                })
+            }
+        });
+        entries.collect()
+    }
+
+    /// The leaves below an element, with the names they carry; an empty one for `Data` without a name.
+    fn leaves(
+        &mut self,
+        element: &Element<'_>,
+        guard: Guard,
+        leaves: &mut Vec<(String, Source)>,
+    ) -> Result<(), Irregular> {
+        self.need_content(element.content, Need::Single);
+        for node in element.content {
+            if let Node::Repeated(copies) = node
+                && let Some(leaf) = array_leaf(copies)
+            {
+                leaves.push(leaf);
+                continue;
+            }
+            for child in node.elements() {
+                let guard = deeper(guard, child)?;
+                if child.elements().next().is_some() {
+                    if !has_certain_child(child) {
+                        return Err(Irregular);
+                    }
+                    self.leaves(child, guard, leaves)?;
+                    continue;
+                }
+                let name = leaf_name(child)?;
+                let mut source = match child.content {
+                    [Node::Hole(hole)] => {
+                        self.need(hole.index, Need::Leaf);
+                        self.source(child.content)
+                    }
+                    _ => self.text(child, guard)?,
+                };
+                source.guard = guard;
+                leaves.push((name, source));
+            }
+        }
+        Ok(())
+    }
+
+    fn need(&mut self, hole: u16, need: Need) {
+        let hole = usize::from(hole);
+        if self.needs.len() <= hole {
+            self.needs.resize(hole + 1, Need::Nothing);
+        }
+        self.needs[hole] = self.needs[hole].max(need);
+    }
+
+    fn need_content(&mut self, content: &[Node<'_>], need: Need) {
+        for node in content {
+            if let Node::Hole(hole) = node {
+                self.need(hole.index, need);
+            }
+        }
+    }
+
+    /// The holes in attributes take single values only: an array would repeat the element, and a stream is an error.
+    fn attributes(&mut self, element: &Element<'_>) {
+        for attribute in element.attributes {
+            self.need_content(attribute.content, Need::Single);
+        }
+        element.elements().for_each(|child| self.attributes(child));
+    }
+}
+
+/// The guard of an element in one that has `guard`. Two are more than a plan keeps.
+fn deeper(guard: Guard, element: &Element<'_>) -> Result<Guard, Irregular> {
+    match (guard, element.dependency) {
+        (guard, None) => Ok(guard),
+        (None, dependency) => Ok(dependency),
+        (Some(outer), Some(own)) if outer == own => Ok(guard),
+        _ => Err(Irregular),
+    }
+}
+
+/// Whether one of its children is there in every record. Without any, an element is a leaf.
+fn has_certain_child(element: &Element<'_>) -> bool {
+    element.elements().any(|child| child.dependency.is_none())
+}
+
+fn plain(content: &[Node<'_>]) -> String {
+    let mut text = Vec::new();
+    push_nodes(&mut text, content, Form::Plain);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+fn has_holes(element: &Element<'_>) -> bool {
+    let hole = |node: &Node<'_>| matches!(node, Node::Hole(_));
+    element.content.iter().any(hole)
+        || element
+            .attributes
+            .iter()
+            .any(|attribute| attribute.content.iter().any(hole))
+        || element
+            .elements()
+            .any(|child| child.dependency.is_some() || has_holes(child))
+}
+
+/// The name that a leaf carries: its `Name`, or that of its element; empty for `Data` without one.
+fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
+    let content = leaf.attribute("Name").unwrap_or_default();
+    if content.iter().any(|node| matches!(node, Node::Hole(_))) {
+        return Err(Irregular);
+    }
+    let name = plain(content);
+    if name.is_empty() && leaf.name != "Data" {
+        return Ok(leaf.name.to_owned());
+    }
+    Ok(name)
+}
+
+/// The one entry that the copies of a leaf make: the JSON array of their values. `None` where they are no leaves, or differ in name.
+fn array_leaf(copies: &[Element<'_>]) -> Option<(String, Source)> {
+    let name = leaf_name(copies.first()?).ok()?;
+    let alike = |copy: &Element<'_>| copy.elements().next().is_none() && leaf_name(copy).as_ref() == Ok(&name);
+    if !copies.iter().all(alike) {
+        return None;
+    }
+    let mut text = vec![b'['];
+    for (i, copy) in copies.iter().enumerate() {
+        if i > 0 {
+            text.push(b',');
+        }
+        json::push_text_value(&mut text, copy.content);
+    }
+    text.push(b']');
+    Some((name, Source::constant(text, None)))
+}
+
+/// Gives the entries of a map their names: `param1`, `param2`, … to those without, `_1`, `_2`, … to names that come back.
+#[derive(Default)]
+struct Names {
+    unnamed: usize,
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// The key for a name, and whether it depends on the entries before.
+    fn key(&mut self, name: String) -> (String, bool) {
+        let unnamed = name.is_empty();
+        let name = if unnamed {
+            self.unnamed += 1;
+            format!("param{}", self.unnamed)
+        } else {
+            name
+        };
+        let mut key = name.clone();
+        let mut number = 0;
+        while !self.taken.insert(key.clone()) {
+            number += 1;
+            key = format!("{name}_{number}");
+        }
+        (key, unnamed || number > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_come_back_are_numbered() {
+        let mut names = Names::default();
+        let keys: Vec<_> = ["a", "", "a", "b", "a", "", "a_1", "param2"]
+            .into_iter()
+            .map(|name| names.key(name.to_owned()).0)
+            .collect();
+        assert_eq!(keys, ["a", "param1", "a_1", "b", "a_2", "param2", "a_1_1", "param2_1"]);
+    }
+}
