@@ -131,6 +131,8 @@ void Bind(TableFunction::BindInput &input) {
 	const auto on_error = NamedArgument(input, "on_error");
 	call.options.on_error = ParseOnError(on_error.Get<duckdb::cxx::varchar_t>().view());
 	call.options.verify = NamedArgument(input, "verify").Get<bool>();
+	call.options.xml = NamedArgument(input, "xml").Get<bool>();
+	call.options.json = NamedArgument(input, "json").Get<bool>();
 	call.options.location = NamedArgument(input, "location").Get<bool>();
 	ExpandPaths(input.GetContext().GetFileSystem(), input.GetConstantArgument(0), call.paths);
 
@@ -260,10 +262,12 @@ void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 	    .SetProjectionPushdown(true);
 	function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
 		signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY))
+		    .AddParameter("json", boolean, no, named)
 		    .AddParameter("location", boolean, no, named)
 		    .AddParameter("on_error", factory.CreateType(LogicalTypeId::VARCHAR),
 			              factory.CreateValue(duckdb::cxx::varchar_t("report")), named)
-		    .AddParameter("verify", boolean, no, named);
+		    .AddParameter("verify", boolean, no, named)
+		    .AddParameter("xml", boolean, no, named);
 	});
 	function.WithDocs([](duckdb::cxx::FunctionDocs &docs) {
 		docs.SetDescription(

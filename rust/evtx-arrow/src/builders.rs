@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{FixedSizeBinaryBuilder, PrimitiveBuilder, StringBuilder, make_view};
+use arrow_array::builder::{FixedSizeBinaryBuilder, PrimitiveBuilder, make_view};
 use arrow_array::types::{ArrowPrimitiveType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StringArray, StringViewArray, StructArray};
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
-use evtx_format::MAX_TEXT;
+use evtx_format::{Error, MAX_TEXT};
 
 use crate::keys::{Dictionary, Key, Keys};
 use crate::plan::Found;
+use crate::render::Rendering;
 use crate::schema::{FieldType, entries_field, entry_fields};
 
 /// A column of text. Short strings live in their views, long ones in one buffer.
@@ -35,17 +36,43 @@ impl TextBuilder {
     pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.data.len();
         write(&mut self.data);
-        let text = &self.data[start..];
-        if text.len() > MAX_TEXT {
+        if self.data.len() - start > MAX_TEXT {
             self.data.truncate(start);
             return self.push_null();
         }
-        let view = make_view(text, 0, start as u32);
+        self.end_string(start);
+    }
+
+    /// Appends the string that `write` appends to the bytes it is given, or NULL where it returns false.
+    ///
+    /// # Errors
+    /// That of `write`. NULL was appended then.
+    pub(crate) fn try_push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Error>) -> Result<(), Error> {
+        let start = self.data.len();
+        let written = write(&mut self.data);
+        if let Ok(true) = written {
+            self.end_string(start);
+        } else {
+            self.data.truncate(start);
+            self.push_null();
+        }
+        written.map(drop)
+    }
+
+    #[inline]
+    fn end_string(&mut self, start: usize) {
+        let text = &self.data[start..];
+        self.views.push(make_view(text, 0, start as u32));
         if text.len() <= 12 {
             self.data.truncate(start);
         }
-        self.views.push(view);
         self.nulls.append_non_null();
+    }
+
+    /// Takes the last string back. Its bytes stay, unused.
+    pub(crate) fn pop(&mut self) {
+        self.views.pop();
+        self.nulls.truncate(self.views.len());
     }
 
     #[inline]
@@ -197,7 +224,8 @@ pub(crate) enum ColumnBuilder {
     /// With the number of its place in the plan's target.
     Field(usize, FieldBuilder),
     EventData(MapBuilder),
-    UserData(StringBuilder),
+    /// The text of an event or of an element in it.
+    Rendered(Rendering, TextBuilder),
     Error(TextBuilder),
     FileName,
     ChunkIndex(PrimitiveBuilder<UInt32Type>),
@@ -210,7 +238,7 @@ impl ColumnBuilder {
         match self {
             ColumnBuilder::Field(_, builder) => builder.bytes(),
             ColumnBuilder::EventData(builder) => builder.bytes(),
-            ColumnBuilder::UserData(builder) => builder.values_slice().len(),
+            ColumnBuilder::Rendered(_, builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
             _ => 0,
         }
@@ -222,7 +250,7 @@ impl ColumnBuilder {
             ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Field(_, builder) => builder.finish()?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish()?),
-            ColumnBuilder::UserData(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish()?),
             ColumnBuilder::Error(builder) => Arc::new(builder.finish()?),
             ColumnBuilder::FileName => {
                 let names = Arc::new(StringArray::from_iter_values([filename]));

@@ -10,13 +10,56 @@ use std::sync::{Arc, RwLock};
 use evtx_format::Error;
 use evtx_format::instance::Definition;
 use evtx_format::names::name_units;
+use evtx_format::program::{Language, Program};
+use evtx_format::tree::Element;
 use evtx_format::walk::Template;
 use hashbrown::HashMap;
 
-use crate::plan::{Plan, Root};
+use crate::keys::Keys;
+use crate::plan::{Plan, Root, Target};
 
 /// Most bytes of definitions that a scan keeps. Real logs have some hundred KiB of them.
 const MAX_BYTES: usize = 16 << 20;
+
+/// What a template compiles to, for the columns of a scan.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pub(crate) plan: Plan,
+    /// The whole element as XML.
+    pub(crate) xml: Option<Program>,
+    /// The value of the whole element as JSON.
+    pub(crate) json: Option<Program>,
+    /// The value of its `UserData` as JSON.
+    pub(crate) user_data: Option<Program>,
+}
+
+impl Compiled {
+    pub(crate) fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
+        let plan = Plan::new(target, keys, tree, root);
+        let user_data = if plan.user_data { user_data(tree, root) } else { None };
+        Compiled {
+            plan,
+            xml: target.xml.then(|| Program::new(Language::Xml, tree)),
+            json: target.json.then(|| Program::new(Language::Json, tree)),
+            user_data: user_data.map(|element| Program::new(Language::Json, element)),
+        }
+    }
+
+    pub(crate) fn program(&self, language: Language) -> Option<&Program> {
+        match language {
+            Language::Xml => self.xml.as_ref(),
+            Language::Json => self.json.as_ref(),
+        }
+    }
+}
+
+/// The `UserData` element of a tree.
+pub(crate) fn user_data<'a>(tree: &'a Element<'a>, root: Root) -> Option<&'a Element<'a>> {
+    match root {
+        Root::Event => tree.elements().find(|child| child.name == "UserData"),
+        Root::Child => Some(tree),
+    }
+}
 
 /// What a template is looked up by: its GUID, which others may have too, and what its root is to the event.
 type Identity = ([u8; 16], Root);
@@ -31,26 +74,26 @@ pub(crate) struct PlanCache {
 #[derive(Debug)]
 struct Known {
     content: TemplateContent,
-    plan: Arc<Plan>,
+    compiled: Arc<Compiled>,
 }
 
 impl PlanCache {
-    /// The plan of a chunk's definition, if the scan has met the template before.
-    pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: Root) -> Option<Arc<Plan>> {
+    /// What a chunk's definition compiled to, if the scan has met the template before.
+    pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: Root) -> Option<Arc<Compiled>> {
         let templates = self.templates.read().ok()?;
         let known = templates.get(&(definition.guid, root))?;
         let found = known.iter().find(|known| known.content.matches(chunk, definition))?;
-        Some(Arc::clone(&found.plan))
+        Some(Arc::clone(&found.compiled))
     }
 
-    /// Keeps a plan for chunks that hold the same template, while there is room.
+    /// Keeps what a definition compiled to for chunks that hold the same template, while there is room.
     pub(crate) fn insert(
         &self,
         chunk: &[u8],
         definition: &Definition,
         template: &Template<'_>,
         root: Root,
-        plan: &Arc<Plan>,
+        compiled: &Arc<Compiled>,
     ) {
         if !template.self_contained {
             return;
@@ -64,8 +107,8 @@ impl PlanCache {
             return;
         }
         if let Ok(mut templates) = self.templates.write() {
-            let plan = Arc::clone(plan);
-            let known = Known { content, plan };
+            let compiled = Arc::clone(compiled);
+            let known = Known { content, compiled };
             templates.entry((definition.guid, root)).or_default().push(known);
         }
     }

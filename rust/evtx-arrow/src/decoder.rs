@@ -15,6 +15,7 @@ use evtx_format::{Error, MAX_TEXT};
 use crate::builders::{ColumnBuilder, FieldBuilder};
 use crate::options::OnError;
 use crate::record::{ChunkTemplates, RecordParts, RecordReader};
+use crate::render::Renderer;
 use crate::scan::Scan;
 
 /// Most rows in a batch: a vector of DuckDB.
@@ -49,7 +50,6 @@ pub struct Decoder {
     walk: Option<ChunkWalk>,
     templates: ChunkTemplates,
     arenas: Arenas,
-    scratch: Vec<u8>,
 }
 
 /// Memory that is reset, not freed: per chunk, and per record.
@@ -90,7 +90,6 @@ impl Decoder {
             walk: None,
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
-            scratch: Vec::new(),
         }
     }
 
@@ -226,33 +225,54 @@ impl Decoder {
         }
         let reader = RecordReader::new(&scan, chunk, names, arena);
         let parts = reader.read(&mut self.templates, record.binxml());
-        let error = match parts.error {
-            Some(error) if scan.checks => {
-                // A text that is too long has no place of its own.
-                let offset = if error.offset == 0 { record.offset } else { error.offset };
-                let text = self.describe(&Error { offset, ..error });
-                match scan.options.on_error {
-                    OnError::Report => Some(text),
-                    OnError::Skip => return Ok(()),
-                    OnError::Fail => return Err(DecodeError::Damaged(text)),
-                }
+        let mut error = parts
+            .error
+            .filter(|_| scan.checks)
+            .map(|error| self.describe(&at_record(error, record)));
+        let on_error = scan.options.on_error;
+        if error.is_some() && on_error == OnError::Skip {
+            return Ok(());
+        }
+        // The texts first: what is wrong with them can still leave the row out.
+        if let Err(too_long) = self.push_texts(&reader, &parts) {
+            if on_error == OnError::Skip {
+                self.pop_texts();
+                return Ok(());
             }
-            _ => None,
-        };
-        self.push_row(&reader, &parts, record, error.as_deref())
+            error.get_or_insert(self.describe(&at_record(too_long, record)));
+        }
+        match error {
+            Some(text) if on_error == OnError::Fail => Err(DecodeError::Damaged(text)),
+            error => self.push_row(&parts, record, error.as_deref()),
+        }
     }
 
-    fn push_row<'r, 'c: 'r>(
-        &mut self,
-        reader: &RecordReader<'r, 'c>,
-        parts: &RecordParts<'r>,
-        record: &Record,
-        error: Option<&str>,
-    ) -> Result<(), DecodeError> {
+    /// Appends what the columns of rendered texts have of a record.
+    fn push_texts<'r, 'c: 'r>(&mut self, reader: &RecordReader<'r, 'c>, parts: &RecordParts<'r>) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for builder in &mut self.builders {
+            if let ColumnBuilder::Rendered(rendering, builder) = builder {
+                let mut renderer = Renderer::new(reader, &mut self.templates);
+                let pushed = builder.try_push(|out| renderer.push(parts, *rendering, out));
+                outcome = outcome.and(pushed);
+            }
+        }
+        outcome
+    }
+
+    fn pop_texts(&mut self) {
+        for builder in &mut self.builders {
+            if let ColumnBuilder::Rendered(_, builder) = builder {
+                builder.pop();
+            }
+        }
+    }
+
+    /// Appends what the other columns have of a record.
+    fn push_row(&mut self, parts: &RecordParts<'_>, record: &Record, error: Option<&str>) -> Result<(), DecodeError> {
         let Decoder {
             builders,
             templates,
-            scratch,
             block,
             ..
         } = self;
@@ -283,20 +303,11 @@ impl Decoder {
                     }
                     None => builder.push_null(),
                 },
-                ColumnBuilder::UserData(builder) => {
-                    scratch.clear();
-                    let there = reader.push_user_data(parts, templates, scratch);
-                    builder.append_option(
-                        there
-                            .then_some(&*scratch)
-                            .and_then(|json| std::str::from_utf8(json).ok()),
-                    );
-                }
+                ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
                 ColumnBuilder::Error(builder) => match error {
                     Some(text) => builder.push(|out| out.extend_from_slice(text.as_bytes())),
                     None => builder.push_null(),
                 },
-                ColumnBuilder::FileName => {}
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(u32::try_from(block.first_chunk).ok()),
                 ColumnBuilder::RecordOffset(builder) => builder.append_value(block.offset + u64::from(record.offset)),
             }
@@ -325,7 +336,7 @@ impl Decoder {
                 ColumnBuilder::Field(_, FieldBuilder::Time(builder)) => builder.append_option(record.and_then(written)),
                 ColumnBuilder::Field(_, builder) => builder.push(None)?,
                 ColumnBuilder::EventData(builder) => builder.push_null(),
-                ColumnBuilder::UserData(builder) => builder.append_null(),
+                ColumnBuilder::Rendered(_, builder) => builder.push_null(),
                 ColumnBuilder::Error(builder) => match error {
                     Some(text) => builder.push(|out| out.extend_from_slice(text.as_bytes())),
                     None => builder.push_null(),
@@ -366,6 +377,12 @@ impl Decoder {
             OnError::Fail => Err(DecodeError::Damaged(text)),
         }
     }
+}
+
+/// An error with its place; a text that is too long has none of its own but its record's.
+fn at_record(error: Error, record: &Record) -> Error {
+    let offset = if error.offset == 0 { record.offset } else { error.offset };
+    Error { offset, ..error }
 }
 
 /// When a record was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its BinXML cannot be read.

@@ -17,6 +17,7 @@ mod keys;
 mod options;
 mod plan;
 mod record;
+mod render;
 mod scan;
 mod schema;
 

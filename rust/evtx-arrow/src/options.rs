@@ -36,6 +36,10 @@ pub struct Options {
     pub on_error: OnError,
     /// Whether checksums are compared, and one that does not match is damage.
     pub verify: bool,
+    /// Whether there is a column of each event's XML.
+    pub xml: bool,
+    /// Whether there is a column of each event's JSON.
+    pub json: bool,
     /// Whether there are columns for where a record stands.
     pub location: bool,
 }

@@ -24,6 +24,10 @@ pub(crate) struct Target {
     pub(crate) event_data: bool,
     /// Whether `user_data` is read.
     pub(crate) user_data: bool,
+    /// Whether `xml` is read.
+    pub(crate) xml: bool,
+    /// Whether `json` is read.
+    pub(crate) json: bool,
 }
 
 /// What a tree's root is to the event.

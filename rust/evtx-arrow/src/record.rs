@@ -11,11 +11,11 @@ use bumpalo::collections::Vec as BumpVec;
 use evtx_format::instance::{Definition, Instance, Values};
 use evtx_format::names::Names;
 use evtx_format::tree::Element;
-use evtx_format::value::Scalar;
 use evtx_format::walk::{Part as StreamPart, Reader};
-use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result, json};
+use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result};
 use hashbrown::HashMap;
 
+use crate::cache::Compiled;
 use crate::plan::{Entry, Found, Plan, Root};
 use crate::scan::Scan;
 
@@ -23,14 +23,19 @@ use crate::scan::Scan;
 #[derive(Debug, Default)]
 pub(crate) struct ChunkTemplates {
     index: HashMap<(u32, Root), usize>,
-    plans: Vec<Result<Arc<Plan>>>,
+    compiled: Vec<Result<Arc<Compiled>>>,
 }
 
 impl ChunkTemplates {
+    /// What the template at a place compiled to.
+    pub(crate) fn get(&self, at: usize) -> Result<Arc<Compiled>> {
+        self.compiled[at].clone()
+    }
+
     /// Forgets them, for the next chunk.
     pub(crate) fn clear(&mut self) {
         self.index.clear();
-        self.plans.clear();
+        self.compiled.clear();
     }
 }
 
@@ -42,14 +47,14 @@ pub(crate) struct RecordParts<'r> {
     pub(crate) error: Option<Error>,
 }
 
-struct Part<'r> {
+pub(crate) struct Part<'r> {
     plan: PlanAt,
     values: Values<'r>,
-    content: PartContent<'r>,
+    pub(crate) content: PartContent<'r>,
 }
 
 impl Part<'_> {
-    fn is_damaged(&self) -> bool {
+    pub(crate) fn is_damaged(&self) -> bool {
         matches!(self.content, PartContent::Damaged)
     }
 }
@@ -63,8 +68,9 @@ enum PlanAt {
     Own(usize),
 }
 
+/// What a part was read from.
 #[derive(Clone, Copy)]
-enum PartContent<'r> {
+pub(crate) enum PartContent<'r> {
     Instance(Instance<'r>, Root),
     Tree(&'r Element<'r>, Root),
     /// An instance whose tree cannot be read: only what its plan has of the fields counts.
@@ -73,11 +79,11 @@ enum PartContent<'r> {
 
 /// Reads the records of a chunk.
 pub(crate) struct RecordReader<'r, 'c> {
-    scan: &'r Scan,
+    pub(crate) scan: &'r Scan,
     chunk: &'r [u8],
     names: &'r Names<'c>,
     arena: &'r Bump,
-    reader: Reader<'r, 'c>,
+    pub(crate) reader: Reader<'r, 'c>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -141,10 +147,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         depth: usize,
     ) -> Result<()> {
         let at = self.template(templates, instance.definition, root);
-        let plan = match &templates.plans[at] {
-            Ok(plan) => Arc::clone(plan),
-            Err(error) => return Err(*error),
-        };
+        let compiled = templates.get(at)?;
+        let plan = &compiled.plan;
         let values = instance.values;
         let part = |content| Part {
             plan: PlanAt::Template(at),
@@ -176,15 +180,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             let Some(slot) = values.slots().get(usize::from(hole)) else {
                 continue;
             };
-            if slot.value_type.scalar == Scalar::BinXml && slot.size > 0 {
-                let start = slot.offset as usize;
-                self.stream(
-                    templates,
-                    record,
-                    start..start + usize::from(slot.size),
-                    Root::Child,
-                    depth + 1,
-                )?;
+            if let Some(stream) = slot.stream() {
+                self.stream(templates, record, stream, Root::Child, depth + 1)?;
             }
         }
         Ok(())
@@ -193,12 +190,10 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// Checks the values of an instance, and the streams that they hold but for those that are `read` anyway.
     fn check(&self, values: Values<'r>, read: impl Fn(usize) -> bool) -> Result<()> {
         values.check()?;
-        let streams = values.slots().iter().enumerate();
-        let streams = streams.filter(|(_, slot)| slot.value_type.scalar == Scalar::BinXml && slot.size > 0);
-        for (_, slot) in streams.filter(|(hole, _)| !read(*hole)) {
-            let start = slot.offset as usize;
-            let reader = Reader::new(self.chunk, self.names, self.arena);
-            reader.fragment(start..start + usize::from(slot.size))?;
+        for (hole, slot) in values.slots().iter().enumerate() {
+            if let Some(stream) = slot.stream().filter(|_| !read(hole)) {
+                Reader::new(self.chunk, self.names, self.arena).fragment(stream)?;
+            }
         }
         Ok(())
     }
@@ -214,56 +209,27 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// The place among the chunk's templates of the one that is defined at an offset.
-    fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root) -> usize {
+    pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root) -> usize {
         if let Some(&at) = templates.index.get(&(definition, root)) {
             return at;
         }
-        let at = templates.plans.len();
-        templates.plans.push(self.compile(definition, root));
+        let at = templates.compiled.len();
+        templates.compiled.push(self.compile(definition, root));
         templates.index.insert((definition, root), at);
         at
     }
 
     #[cold]
-    fn compile(&self, definition: u32, root: Root) -> Result<Arc<Plan>> {
+    fn compile(&self, definition: u32, root: Root) -> Result<Arc<Compiled>> {
         let definition = Definition::read(self.chunk, definition)?;
         let scan = self.scan;
-        if let Some(plan) = scan.plans.get(self.chunk, &definition, root) {
-            return Ok(plan);
+        if let Some(compiled) = scan.plans.get(self.chunk, &definition, root) {
+            return Ok(compiled);
         }
         let template = Reader::new(self.chunk, self.names, self.arena).template(&definition)?;
-        let plan = Arc::new(Plan::new(&scan.target, &scan.keys, template.root, root));
-        scan.plans.insert(self.chunk, &definition, &template, root, &plan);
-        Ok(plan)
-    }
-
-    /// Appends the `UserData` element as JSON; `false` where there is none, or it is damaged.
-    pub(crate) fn push_user_data(
-        &self,
-        record: &RecordParts<'r>,
-        templates: &ChunkTemplates,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let readable = |(part, plan): &(&Part<'_>, &Plan)| plan.user_data && !part.is_damaged();
-        let Some((part, _)) = record.with_plans(templates).find(readable) else {
-            return false;
-        };
-        let (tree, root) = match part.content {
-            PartContent::Damaged => return false,
-            PartContent::Tree(tree, root) => (tree, root),
-            PartContent::Instance(instance, root) => match self.reader.instance(&instance) {
-                Ok(tree) => (tree, root),
-                Err(_) => return false,
-            },
-        };
-        let element = match root {
-            Root::Event => tree.elements().find(|child| child.name == "UserData"),
-            Root::Child => Some(tree),
-        };
-        if let Some(element) = element {
-            json::push_element(out, element);
-        }
-        element.is_some_and(|_| out.len() <= MAX_TEXT && out != b"null")
+        let compiled = Arc::new(Compiled::new(&scan.target, &scan.keys, template.root, root));
+        scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
+        Ok(compiled)
     }
 }
 
@@ -273,10 +239,19 @@ impl<'r> RecordParts<'r> {
         self.parts.is_empty()
     }
 
-    fn with_plans<'p>(&'p self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
+    /// The first part, which is the event.
+    pub(crate) fn event(&self) -> Option<&Part<'r>> {
+        self.parts.first()
+    }
+
+    /// The parts with their plans.
+    pub(crate) fn with_plans<'p>(
+        &'p self,
+        templates: &'p ChunkTemplates,
+    ) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
         self.parts.iter().filter_map(move |part| match part.plan {
             PlanAt::Own(at) => Some((part, &self.own_plans[at])),
-            PlanAt::Template(at) => Some((part, templates.plans[at].as_deref().ok()?)),
+            PlanAt::Template(at) => Some((part, &templates.compiled[at].as_ref().ok()?.plan)),
         })
     }
 

@@ -9,9 +9,11 @@ use crate::cache::PlanCache;
 use crate::keys::Keys;
 use crate::options::{OnError, Options};
 use crate::plan::Target;
+use crate::render::Rendering;
 use crate::schema::{self, Column, ColumnSource};
 
-use arrow_array::builder::{PrimitiveBuilder, StringBuilder};
+use arrow_array::builder::PrimitiveBuilder;
+use evtx_format::program::Language;
 
 /// A query's projection and options, and the plans that its threads have compiled. Immutable but for those.
 #[derive(Debug)]
@@ -44,6 +46,8 @@ impl Scan {
         let mut target = Target {
             event_data: has(ColumnSource::EventData),
             user_data: has(ColumnSource::UserData),
+            xml: has(ColumnSource::Xml),
+            json: has(ColumnSource::Json),
             ..Target::default()
         };
         for column in &columns {
@@ -51,7 +55,8 @@ impl Scan {
                 target.places.push(place);
             }
         }
-        let checks = has(ColumnSource::Error) || options.on_error != OnError::Report;
+        // There is no text of half an event.
+        let checks = has(ColumnSource::Error) || options.on_error != OnError::Report || target.xml || target.json;
         let beyond_system = target.places.iter().any(|place| place.elements[0] != "System");
         Scan {
             options,
@@ -89,7 +94,9 @@ impl Scan {
                 ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(field_type))
             }
             ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(&self.keys))),
-            ColumnSource::UserData => ColumnBuilder::UserData(StringBuilder::new()),
+            ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),
+            ColumnSource::Xml => ColumnBuilder::Rendered(Rendering::Event(Language::Xml), TextBuilder::new()),
+            ColumnSource::Json => ColumnBuilder::Rendered(Rendering::Event(Language::Json), TextBuilder::new()),
             ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
             ColumnSource::FileName => ColumnBuilder::FileName,
             ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),

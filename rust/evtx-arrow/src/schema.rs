@@ -29,6 +29,10 @@ pub(crate) enum ColumnSource {
     Error,
     /// The file's path.
     FileName,
+    /// The whole event as XML. With `xml`.
+    Xml,
+    /// The whole event as JSON. With `json`.
+    Json,
     /// Number of the chunk in the file. With `location`.
     ChunkIndex,
     /// Offset of the record in the file, in bytes. With `location`.
@@ -72,7 +76,7 @@ const fn column(name: &'static str, source: ColumnSource) -> Column {
 use FieldType::{Text, Time, UInt8, UInt16, UInt32, UInt64, Uuid};
 
 /// Every column, in the order in which the table has them. DuckDB asks for the first one to count rows, so that has to be the cheapest.
-const COLUMNS: [Column; 27] = [
+const COLUMNS: [Column; 29] = [
     column("record_id", ColumnSource::RecordId),
     column(
         "time_created",
@@ -108,15 +112,21 @@ const COLUMNS: [Column; 27] = [
     column("error", ColumnSource::Error),
     column("filename", ColumnSource::FileName),
     // Then those that an option adds.
+    column("xml", ColumnSource::Xml),
+    column("json", ColumnSource::Json),
     column("chunk_index", ColumnSource::ChunkIndex),
     column("record_offset", ColumnSource::RecordOffset),
 ];
 
 /// The columns that a table with these options has, in order.
 pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
-    let location = options.location;
-    let optional = |column: &Column| matches!(column.source, ColumnSource::ChunkIndex | ColumnSource::RecordOffset);
-    COLUMNS.into_iter().filter(move |column| location || !optional(column))
+    let options = *options;
+    COLUMNS.into_iter().filter(move |column| match column.source {
+        ColumnSource::Xml => options.xml,
+        ColumnSource::Json => options.json,
+        ColumnSource::ChunkIndex | ColumnSource::RecordOffset => options.location,
+        _ => true,
+    })
 }
 
 /// The schema of the table with these options.
@@ -134,8 +144,8 @@ impl Column {
             ColumnSource::RecordId | ColumnSource::RecordOffset => (DataType::UInt64, None),
             ColumnSource::ChunkIndex => (DataType::UInt32, None),
             ColumnSource::EventData => (map_type(), None),
-            ColumnSource::UserData => (DataType::Utf8, Some("arrow.json")),
-            ColumnSource::Error => (DataType::Utf8View, None),
+            ColumnSource::UserData | ColumnSource::Json => (DataType::Utf8View, Some("arrow.json")),
+            ColumnSource::Error | ColumnSource::Xml => (DataType::Utf8View, None),
             ColumnSource::FileName => (name_type(), None),
             ColumnSource::Field(_, field_type) => match field_type {
                 Time => (DataType::Timestamp(TimeUnit::Nanosecond, None), None),
@@ -190,5 +200,12 @@ mod tests {
         });
         assert_eq!(located[..25], default);
         assert_eq!(located[25..], ["chunk_index", "record_offset"]);
+        let all = names(&Options {
+            xml: true,
+            json: true,
+            location: true,
+            ..Options::default()
+        });
+        assert_eq!(all[25..], ["xml", "json", "chunk_index", "record_offset"]);
     }
 }

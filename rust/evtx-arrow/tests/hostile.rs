@@ -84,6 +84,8 @@ fn survives(name: &str, file: &[u8]) {
     let all = Options {
         verify: true,
         location: true,
+        xml: true,
+        json: true,
         ..Options::default()
     };
     let skip = Options {

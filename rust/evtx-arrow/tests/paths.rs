@@ -11,6 +11,8 @@ use evtx_arrow::{Options, Scan, schema};
 fn rows(file: &[u8], name: &str, only_trees: bool) -> Vec<Vec<Option<String>>> {
     let options = Options {
         location: true,
+        xml: true,
+        json: true,
         ..Options::default()
     };
     let schema = schema(&options);
@@ -49,6 +51,8 @@ fn compare(logs: &[PathBuf]) {
 fn each_column_alone_reads_as_among_all() {
     let options = Options {
         location: true,
+        xml: true,
+        json: true,
         ..Options::default()
     };
     for log in samples().iter().chain(&corpus()) {

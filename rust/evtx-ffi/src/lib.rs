@@ -36,6 +36,10 @@ pub struct EvtxOptions {
     pub on_error: EvtxOnError,
     /// Whether checksums are compared.
     pub verify: bool,
+    /// Whether there is a column of each event's XML.
+    pub xml: bool,
+    /// Whether there is a column of each event's JSON.
+    pub json: bool,
     /// Whether there are columns for where a record stands.
     pub location: bool,
 }
@@ -49,6 +53,8 @@ impl From<EvtxOptions> for Options {
                 EvtxOnError::Fail => OnError::Fail,
             },
             verify: options.verify,
+            xml: options.xml,
+            json: options.json,
             location: options.location,
         }
     }
@@ -509,6 +515,8 @@ mod tests {
             let options = EvtxOptions {
                 on_error: EvtxOnError::Report,
                 verify: false,
+                xml: false,
+                json: false,
                 location: false,
             };
             let mut survey = std::ptr::null_mut();

@@ -4,11 +4,13 @@
 //! chunk the definition follows right there. Then the **value table**: a count u32, as many descriptors {size u16, type u8, 0 u8}, and the
 //! values back to back.
 
+use std::ops::Range;
+
 use bumpalo::Bump;
 
 use crate::bytes::{Cursor, array_at, u32_at};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Value, ValueType};
+use crate::value::{Scalar, Value, ValueType};
 
 /// Bytes of a definition before its body: next u32, GUID 16, size u32.
 pub const DEFINITION_HEADER: usize = 24;
@@ -61,6 +63,16 @@ pub struct Slot {
     pub size: u16,
     /// Type, as the descriptor gives it.
     pub value_type: ValueType,
+}
+
+impl Slot {
+    /// Where the stream that the slot holds is in the chunk; `None` where it holds none.
+    #[inline]
+    pub fn stream(&self) -> Option<Range<usize>> {
+        let start = self.offset as usize;
+        let is_stream = self.value_type.scalar == Scalar::BinXml && !self.value_type.array && self.size > 0;
+        is_stream.then(|| start..start + usize::from(self.size))
+    }
 }
 
 /// The value table of an instance: where each value stands, none of them decoded.

@@ -1,4 +1,4 @@
-//! An element as JSON, in the shape that `evtx_dump -o json` made common.
+//! Elements as JSON, in the shape that `evtx_dump -o json` made common.
 //!
 //! A leaf is its value: a bare number or boolean for integers and booleans, else a string, `null` where it is empty. Other elements are objects:
 //! `#attributes`, `#text`, then a member per child, named as the child, a name that comes back numbered `_1`, `_2`. In `EventData` and
@@ -8,23 +8,106 @@ use std::hash::Hash;
 
 use hashbrown::HashMap;
 
+use crate::program::{AttributeOp, Compiler, Op, Takes, holes};
 use crate::text::{self, Form};
 use crate::tree::{Element, Node, push_nodes};
-use crate::value::Items;
+use crate::value::{Items, Value};
 
-/// Appends the value of an element, as the member of its parent has it.
-///
+/// Compiles the value of a root element, as the member of its parent has it.
+pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
+    element(compiler, root, true);
+}
+
 /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::MAX_OPEN_ELEMENTS) bounds.
-pub fn push_element(out: &mut Vec<u8>, element: &Element<'_>) {
-    let has_text = element.content.iter().any(Node::is_text);
-    let has_attributes = element.attributes.iter().any(|a| a.content.iter().any(Node::is_text));
-    if element.elements().next().is_some() || has_attributes {
-        push_object(out, element, is_container(element.name), has_attributes, has_text);
-    } else if has_text {
-        push_content(out, element.content, false);
-    } else {
-        out.extend_from_slice(b"null");
+fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
+    if compiler.is_full() {
+        return;
     }
+    let has_children = element.elements().next().is_some();
+    let has_text = element
+        .content
+        .iter()
+        .any(|node| !matches!(node, Node::Hole(_)) && node.is_text());
+    let content_holes: Vec<u16> = holes(element.content).collect();
+    let attribute_holes = element.attributes.iter().flat_map(|attribute| holes(attribute.content));
+    let attribute_holes = attribute_holes
+        .inspect(|&hole| compiler.take(hole, Takes::SINGLE))
+        .count();
+    let has_attributes = element
+        .attributes
+        .iter()
+        .any(|attribute| has_literal_text(attribute.content));
+    match (&content_holes[..], has_children) {
+        _ if attribute_holes > 0 && (has_children || has_text) => compiler.irregular = true,
+        ([], true) => {
+            // Without any child it would be a leaf.
+            compiler.irregular |= element.elements().all(|child| child.dependency.is_some());
+            object(
+                compiler,
+                element,
+                is_container(element.name),
+                has_attributes,
+                has_text,
+                &[],
+            );
+        }
+        (members, true) if root && !has_text && !is_container(element.name) => {
+            let last = element
+                .content
+                .iter()
+                .rposition(|node| node.elements().next().is_some());
+            let first = element.content.iter().position(|node| matches!(node, Node::Hole(_)));
+            compiler.irregular |= first < last || element.elements().all(|child| child.dependency.is_some());
+            object(compiler, element, false, has_attributes, false, members);
+        }
+        ([], false) if attribute_holes == 0 => {
+            if has_attributes {
+                object(compiler, element, false, true, has_text, &[]);
+            } else if has_text {
+                push_content(&mut compiler.literals, element.content, false);
+            } else {
+                compiler.literal("null");
+            }
+        }
+        (&[hole], false) if element.content.len() == 1 && attribute_holes == 0 && !has_attributes => {
+            compiler.take(hole, Takes::SINGLE);
+            compiler.op(Op::Leaf { hole });
+        }
+        (&[] | &[_], false) if element.content.len() == content_holes.len() => {
+            let content = content_holes.first().copied();
+            content_holes
+                .iter()
+                .for_each(|&hole| compiler.take(hole, Takes::SINGLE));
+            let attributes = element.attributes.iter().filter_map(|attribute| {
+                let key = |compiler: &mut Compiler| push_key(&mut compiler.literals, attribute.name, 0);
+                match attribute.content {
+                    [Node::Hole(hole)] => Some(AttributeOp::Hole {
+                        key: compiler.aside(key),
+                        hole: hole.index,
+                    }),
+                    content if holes(content).next().is_some() => {
+                        compiler.irregular = true;
+                        None
+                    }
+                    content => has_literal_text(content).then(|| {
+                        AttributeOp::Literal(compiler.aside(|compiler| {
+                            key(compiler);
+                            push_content(&mut compiler.literals, content, false);
+                        }))
+                    }),
+                }
+            });
+            let attributes = attributes.collect();
+            compiler.op(Op::Element { attributes, content });
+        }
+        _ => compiler.irregular = true,
+    }
+}
+
+fn has_literal_text(content: &[Node<'_>]) -> bool {
+    content
+        .iter()
+        .any(|node| !matches!(node, Node::Hole(_)) && node.is_text())
 }
 
 /// The elements whose `Data` children are members by the names they carry.
@@ -32,80 +115,160 @@ fn is_container(name: &str) -> bool {
     matches!(name, "EventData" | "UserData")
 }
 
-fn push_object(out: &mut Vec<u8>, element: &Element<'_>, container: bool, attributes: bool, text: bool) {
-    let mut object = Object::open(out);
+fn object(
+    compiler: &mut Compiler,
+    element: &Element<'_>,
+    container: bool,
+    attributes: bool,
+    text: bool,
+    members: &[u16],
+) {
+    let mut object = Object::open(compiler);
     if attributes {
-        object.key(out, "#attributes", 0);
-        push_attributes(out, element);
+        object.key(compiler, "#attributes", 0);
+        push_attributes(&mut compiler.literals, element);
     }
     if text {
-        object.key(out, "#text", 0);
-        push_content(out, element.content, true);
+        object.key(compiler, "#text", 0);
+        push_content(&mut compiler.literals, element.content, true);
     }
     let children: Vec<&Element<'_>> = element.elements().collect();
     let is_data = |child: &Element<'_>| container && child.name == "Data";
     let names: Vec<Option<Vec<u8>>> = children
         .iter()
-        .map(|child| if is_data(child) { data_name(child) } else { None })
+        .map(|child| {
+            if is_data(child) {
+                data_name(compiler, child)
+            } else {
+                None
+            }
+        })
         .collect();
     let named = names.iter().any(Option::is_some);
+    let positional: Vec<&Element<'_>> = children
+        .iter()
+        .copied()
+        .filter(|child| !named && is_data(child))
+        .collect();
+    if children
+        .iter()
+        .any(|child| is_data(child) && child.dependency.is_some())
+    {
+        // Leaving one out could change what the others are.
+        compiler.irregular |= named || positional.len() > 1;
+    }
     let mut counts = HashMap::new();
+    let mut guarded = HashMap::new();
     let mut data_counts = HashMap::new();
     let mut positional_done = false;
     let mut at = 0;
     while at < children.len() {
+        if compiler.is_full() {
+            return;
+        }
         let child = children[at];
         let first = at;
         at += 1;
         if !is_data(child) {
-            object.key(out, child.name, count(&mut counts, child.name));
-            push_element(out, child);
+            let number = count(&mut counts, child.name);
+            let any_guarded = guarded.entry(child.name).or_insert(false);
+            *any_guarded |= child.dependency.is_some();
+            // Nor could one that is left out keep the numbers of the others.
+            compiler.irregular |= number > 0 && *any_guarded;
+            object.member(compiler, child.dependency, |object, compiler| {
+                object.key(compiler, child.name, number);
+                self::element(compiler, child, false);
+            });
         } else if let Some(name) = &names[first] {
             // Those of one name in a row are an array: what an array value made.
             while at < children.len() && is_data(children[at]) && names[at].as_ref() == Some(name) {
                 at += 1;
             }
-            object.escaped_key(out, name, count(&mut data_counts, name.as_slice()));
-            push_data(out, &children[first..at]);
+            object.escaped_key(compiler, name, count(&mut data_counts, name.as_slice()));
+            data(compiler, &children[first..at]);
         } else if !named && !positional_done {
             positional_done = true;
-            object.key(out, "Data", 0);
-            out.extend_from_slice(b"{\"#text\":");
-            let data: Vec<&Element<'_>> = children.iter().copied().filter(|child| is_data(child)).collect();
-            push_data(out, &data);
-            out.push(b'}');
+            object.member(compiler, child.dependency, |object, compiler| {
+                object.key(compiler, "Data", 0);
+                compiler.literal("{\"#text\":");
+                data(compiler, &positional);
+                compiler.literal("}");
+            });
         }
     }
-    out.push(b'}');
+    for &hole in members {
+        compiler.take(hole, Takes::STREAMS);
+        let names = children.iter().map(|child| child.name.into()).collect();
+        compiler.op(Op::Members { hole, names });
+    }
+    // Members of several streams would have to know each other's names, and text among elements is text of the object.
+    compiler.irregular |= members.len() > 1;
+    compiler.literal("}");
 }
 
 /// An object that is being written.
 struct Object {
-    empty: bool,
+    /// Whether a member is there for certain; `None` while a guard decides.
+    has_member: Option<bool>,
 }
 
 impl Object {
-    fn open(out: &mut Vec<u8>) -> Self {
-        out.push(b'{');
-        Object { empty: true }
+    fn open(compiler: &mut Compiler) -> Self {
+        compiler.literal("{");
+        Object {
+            has_member: Some(false),
+        }
+    }
+
+    /// Writes a member that is left out if the value that its element depends on is NULL.
+    fn member(
+        &mut self,
+        compiler: &mut Compiler,
+        dependency: Option<u16>,
+        write: impl FnOnce(&mut Self, &mut Compiler),
+    ) {
+        let before = self.has_member;
+        compiler.guarded(dependency, |compiler| write(self, compiler));
+        if dependency.is_some() && before != Some(true) {
+            self.has_member = None;
+        }
     }
 
     /// Writes the next member's key, numbered if `number` is not 0.
-    fn key(&mut self, out: &mut Vec<u8>, name: &str, number: usize) {
-        let mut escaped = Vec::new();
-        text::push_str(&mut escaped, name, Form::Json);
-        self.escaped_key(out, &escaped, number);
+    fn key(&mut self, compiler: &mut Compiler, name: &str, number: usize) {
+        self.comma(compiler);
+        push_key(&mut compiler.literals, name, number);
     }
 
-    fn escaped_key(&mut self, out: &mut Vec<u8>, name: &[u8], number: usize) {
-        out.extend_from_slice(if self.empty { b"\"" } else { b",\"" });
-        self.empty = false;
-        out.extend_from_slice(name);
-        if number > 0 {
-            out.extend_from_slice(format!("_{number}").as_bytes());
-        }
-        out.extend_from_slice(b"\":");
+    fn escaped_key(&mut self, compiler: &mut Compiler, name: &[u8], number: usize) {
+        self.comma(compiler);
+        push_escaped_key(&mut compiler.literals, name, number);
     }
+
+    fn comma(&mut self, compiler: &mut Compiler) {
+        match self.has_member {
+            Some(true) => compiler.literal(","),
+            Some(false) => {}
+            None => compiler.op(Op::Comma),
+        }
+        self.has_member = Some(true);
+    }
+}
+
+/// Appends `"name":`, numbered if `number` is not 0.
+pub(crate) fn push_key(out: &mut Vec<u8>, name: &str, number: usize) {
+    let mut escaped = Vec::new();
+    text::push_str(&mut escaped, name, Form::Json);
+    push_escaped_key(out, &escaped, number);
+}
+
+fn push_escaped_key(out: &mut Vec<u8>, name: &[u8], number: usize) {
+    out.push(b'"');
+    out.extend_from_slice(name);
+    if number > 0 {
+        out.extend_from_slice(format!("_{number}").as_bytes());
+    }
+    out.extend_from_slice(b"\":");
 }
 
 /// How often a name was there before.
@@ -116,46 +279,73 @@ fn count<'n, N: Hash + Eq + ?Sized>(counts: &mut HashMap<&'n N, usize>, name: &'
 }
 
 /// A `Data` element's name, escaped; `None` where it has none or it is empty.
-fn data_name(element: &Element<'_>) -> Option<Vec<u8>> {
-    let name = element
-        .attribute("Name")
-        .filter(|name| name.iter().any(Node::is_text))?;
+fn data_name(compiler: &mut Compiler, element: &Element<'_>) -> Option<Vec<u8>> {
+    let name = element.attribute("Name")?;
+    // Its name decides what it is.
+    compiler.irregular |= holes(name).next().is_some();
+    if !name.iter().any(Node::is_text) {
+        return None;
+    }
     let mut text = Vec::new();
     push_nodes(&mut text, name, Form::Json);
     Some(text)
 }
 
 /// The value of one `Data` element, or the array of several.
-fn push_data(out: &mut Vec<u8>, data: &[&Element<'_>]) {
-    if data.len() > 1 {
-        out.push(b'[');
+fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
+    let alone = data.len() == 1;
+    if !alone {
+        compiler.literal("[");
     }
     for (i, element) in data.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
+        if compiler.is_full() {
+            return;
         }
-        let has_text = element.content.iter().any(Node::is_text);
-        if element.elements().next().is_some() {
+        if i > 0 {
+            compiler.literal(",");
+        }
+        element
+            .attributes
+            .iter()
+            .flat_map(|a| holes(a.content))
+            .for_each(|hole| compiler.take(hole, Takes::SINGLE));
+        let has_text = has_literal_text(element.content);
+        let has_children = element.elements().next().is_some();
+        match (element.content, holes(element.content).next()) {
+            ([Node::Hole(hole)], _) => {
+                compiler.take(hole.index, Takes::ITEMS);
+                compiler.op(Op::Data {
+                    hole: hole.index,
+                    alone,
+                });
+            }
+            (_, Some(_)) => compiler.irregular = true,
             // Its attributes are left out: the name is that of the member.
-            push_object(out, element, false, false, has_text);
-        } else if has_text {
-            push_content(out, element.content, false);
-        } else {
-            out.extend_from_slice(b"\"\"");
+            _ if has_children => {
+                compiler.irregular |= element.elements().all(|child| child.dependency.is_some());
+                object(compiler, element, false, false, has_text, &[]);
+            }
+            (content, None) if has_text => push_content(&mut compiler.literals, content, false),
+            _ => compiler.literal("\"\""),
         }
     }
-    if data.len() > 1 {
-        out.push(b']');
+    if !alone {
+        compiler.literal("]");
     }
 }
 
 fn push_attributes(out: &mut Vec<u8>, element: &Element<'_>) {
-    let mut object = Object::open(out);
-    for attribute in element.attributes {
-        if attribute.content.iter().any(Node::is_text) {
-            object.key(out, attribute.name, 0);
-            push_content(out, attribute.content, false);
+    out.push(b'{');
+    let attributes = element
+        .attributes
+        .iter()
+        .filter(|attribute| attribute.content.iter().any(Node::is_text));
+    for (i, attribute) in attributes.enumerate() {
+        if i > 0 {
+            out.push(b',');
         }
+        push_key(out, attribute.name, 0);
+        push_content(out, attribute.content, false);
     }
     out.push(b'}');
 }
@@ -175,6 +365,15 @@ fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool) {
     out.push(b'"');
 }
 
+/// The value of a leaf: bare, quoted, or what stands for an empty one.
+pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
+    if value.is_empty() {
+        out.extend_from_slice(empty);
+    } else {
+        push_text_value(out, &[Node::Value(value)]);
+    }
+}
+
 /// Appends the value of content without elements: a bare literal where it is one value that JSON shows so, else a string.
 pub fn push_text_value(out: &mut Vec<u8>, content: &[Node<'_>]) {
     push_content(out, content, false);
@@ -183,20 +382,26 @@ pub fn push_text_value(out: &mut Vec<u8>, content: &[Node<'_>]) {
 /// Appends the JSON array of the items of an array value.
 pub fn push_array(out: &mut Vec<u8>, items: Items<'_>) {
     out.push(b'[');
+    push_items(out, items);
+    out.push(b']');
+}
+
+/// Appends the items of an array value, with commas between them.
+pub(crate) fn push_items(out: &mut Vec<u8>, items: Items<'_>) {
     for (i, item) in items.enumerate() {
         if i > 0 {
             out.push(b',');
         }
         push_text_value(out, &[Node::Value(item)]);
     }
-    out.push(b']');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::{Language, push_tree};
     use crate::tree::Attribute;
-    use crate::value::{Scalar, Value};
+    use crate::value::Scalar;
 
     fn utf16(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
@@ -204,7 +409,7 @@ mod tests {
 
     fn json(element: &Element<'_>) -> String {
         let mut out = Vec::new();
-        push_element(&mut out, element);
+        push_tree(Language::Json, element, &mut out).expect("a short text");
         String::from_utf8(out).unwrap()
     }
 

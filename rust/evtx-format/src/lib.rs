@@ -18,7 +18,8 @@
 //! | [`tree`] | trees of elements |
 //! | [`walk`] | the one walk over BinXML: a stream to a tree, its holes left open or filled |
 //! | [`value`] | typed values, and their text as Windows shows it |
-//! | [`json`] | an element as JSON |
+//! | [`program`] | the text of whole elements, compiled once per template |
+//! | [`json`] | what JSON makes of values |
 //!
 //! Byte order is little endian throughout. The BinXML part is MS-EVEN6, section 2.2.12; the container is
 //! known from reverse engineering and from real logs.
@@ -31,11 +32,13 @@ pub mod file;
 pub mod instance;
 pub mod json;
 pub mod names;
+pub mod program;
 pub mod text;
 pub mod time;
 pub mod tree;
 pub mod value;
 pub mod walk;
+mod xml;
 
 pub use error::{Error, ErrorKind, Result};
 

@@ -8,6 +8,12 @@ pub enum Form {
     Plain,
     /// Inside of a JSON string, where every character has a form and a lone surrogate becomes U+FFFD.
     Json,
+    /// The text of an XML element: as [`Form::Plain`], with `&`, `<` and `>` escaped.
+    XmlText,
+    /// The value of an XML attribute: quotes are escaped too.
+    XmlAttribute,
+    /// A CDATA section of XML: nothing is escaped or replaced but lone surrogates, by U+FFFD.
+    Raw,
 }
 
 /// One in each 16-bit lane.
@@ -21,9 +27,7 @@ pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
     // Four units at a time while they are plain ASCII.
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {
         let word = u64::from_le_bytes(*word);
-        let ascii = word & (0xff80 * LANES) == 0;
-        let printable = (word.wrapping_add(0x60 * LANES)) & (0x80 * LANES) == 0x80 * LANES;
-        if !(ascii && printable && (form == Form::Plain || !has_json_escape(word))) {
+        if !is_bare(word, form) {
             break_to_slow(out, &mut rest, form, 4);
             if rest.is_empty() {
                 return;
@@ -38,10 +42,23 @@ pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
     break_to_slow(out, &mut rest, form, usize::MAX);
 }
 
-/// Whether a lane of printable ASCII is `"` or `\`.
-fn has_json_escape(word: u64) -> bool {
-    let zero_lane = |w: u64| w.wrapping_sub(LANES) & !w & (0x8000 * LANES) != 0;
-    zero_lane(word ^ (u64::from(b'"') * LANES)) || zero_lane(word ^ (u64::from(b'\\') * LANES))
+/// Whether four units are printable ASCII that the form takes as it is.
+#[inline]
+fn is_bare(word: u64, form: Form) -> bool {
+    let ascii = word & (0xff80 * LANES) == 0;
+    let printable = word.wrapping_add(0x60 * LANES) & (0x80 * LANES) == 0x80 * LANES;
+    let has = |byte: u8| {
+        let lanes = word ^ (u64::from(byte) * LANES);
+        lanes.wrapping_sub(LANES) & !lanes & (0x8000 * LANES) != 0
+    };
+    ascii
+        && printable
+        && match form {
+            Form::Plain | Form::Raw => true,
+            Form::Json => !has(b'"') && !has(b'\\'),
+            Form::XmlText => !has(b'&') && !has(b'<') && !has(b'>'),
+            Form::XmlAttribute => !has(b'&') && !has(b'<') && !has(b'>') && !has(b'"') && !has(b'\''),
+        }
 }
 
 /// Takes at least `units` units off `rest` one at a time; empties it at a NUL.
@@ -82,8 +99,8 @@ fn break_to_slow(out: &mut Vec<u8>, rest: &mut &[u8], form: Form, units: usize) 
 #[cold]
 fn push_lone_surrogate(out: &mut Vec<u8>, form: Form) {
     match form {
-        Form::Plain => out.push(b'_'),
-        Form::Json => out.extend_from_slice("\u{fffd}".as_bytes()),
+        Form::Plain | Form::XmlText | Form::XmlAttribute => out.push(b'_'),
+        Form::Json | Form::Raw => out.extend_from_slice("\u{fffd}".as_bytes()),
     }
 }
 
@@ -91,6 +108,15 @@ fn push_lone_surrogate(out: &mut Vec<u8>, form: Form) {
 #[inline]
 pub fn push_char(out: &mut Vec<u8>, c: char, form: Form) {
     match form {
+        Form::Raw => push_utf8(out, c),
+        Form::XmlText | Form::XmlAttribute => match c {
+            '&' => out.extend_from_slice(b"&amp;"),
+            '<' => out.extend_from_slice(b"&lt;"),
+            '>' => out.extend_from_slice(b"&gt;"),
+            '"' if form == Form::XmlAttribute => out.extend_from_slice(b"&quot;"),
+            '\'' if form == Form::XmlAttribute => out.extend_from_slice(b"&apos;"),
+            _ => push_char(out, c, Form::Plain),
+        },
         Form::Plain => match c {
             '\t' | '\n' | '\r' => out.push(c as u8),
             '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => out.push(b'_'),
@@ -175,6 +201,12 @@ mod tests {
     fn text_is_escaped_for_its_place() {
         let text = units("a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
         assert_eq!(utf16(&text, Form::Plain), "a\"b\\c__\t\r\nü日😀 <&>");
+        assert_eq!(utf16(&text, Form::XmlText), "a\"b\\c__\t\r\nü日😀 &lt;&amp;&gt;");
+        assert_eq!(
+            utf16(&text, Form::XmlAttribute),
+            "a&quot;b\\c__\t\r\nü日😀 &lt;&amp;&gt;"
+        );
+        assert_eq!(utf16(&text, Form::Raw), "a\"b\\c\u{1}\u{b}\t\r\nü日😀 <&>");
         assert_eq!(utf16(&text, Form::Json), "a\\\"b\\\\c\\u0001\\u000B\\t\\r\\nü日😀 <&>");
     }
 

@@ -101,7 +101,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Appends its text. Elements and open holes have none.
+    /// Appends its text, references resolved. Elements and open holes have none.
     pub fn push_text(&self, out: &mut Vec<u8>, form: Form) {
         match *self {
             Node::Value(value) => value.push_text(out, form),
@@ -112,19 +112,22 @@ impl<'a> Node<'a> {
                 "amp" => text::push_char(out, '&', form),
                 "lt" => text::push_char(out, '<', form),
                 "gt" => text::push_char(out, '>', form),
-                _ => {
-                    out.push(b'&');
-                    text::push_str(out, name, form);
-                    out.push(b';');
-                }
+                _ => push_reference(out, name),
             },
             Node::CharRef(number) => match char::from_u32(u32::from(number)) {
                 Some(c) => text::push_char(out, c, form),
-                None => text::push_str(out, &format!("&#{number};"), form),
+                None => push_reference(out, &format!("#{number}")),
             },
             Node::Element(_) | Node::Repeated(_) | Node::Hole(_) => {}
         }
     }
+}
+
+/// Appends `&name;`.
+pub fn push_reference(out: &mut Vec<u8>, name: &str) {
+    out.push(b'&');
+    out.extend_from_slice(name.as_bytes());
+    out.push(b';');
 }
 
 /// Appends the text of pieces of content.

@@ -521,11 +521,10 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
         else {
             return Ok(());
         };
-        let value = values.value(slot);
-        if value.scalar() == Some(Scalar::BinXml) && !value.is_null() {
-            let start = slot.offset as usize;
-            return self.binxml(start..start + usize::from(slot.size));
+        if let Some(stream) = slot.stream() {
+            return self.binxml(stream);
         }
+        let value = values.value(slot);
         if hole.optional && value.is_empty() {
             return Ok(());
         }

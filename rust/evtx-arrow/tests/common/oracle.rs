@@ -291,7 +291,11 @@ impl Comparison {
 
     /// Compares every default column of every record of a log.
     pub(crate) fn log(&mut self, file: &str, bytes: &[u8]) {
-        let options = Options::default();
+        let options = Options {
+            xml: true,
+            json: true,
+            ..Options::default()
+        };
         let batches = read(bytes, file, options, &every_column(&options)).expect("a log");
         let rows: Vec<(&RecordBatch, usize)> = batches
             .iter()
@@ -347,6 +351,13 @@ impl Comparison {
 
     fn record(&mut self, file: &str, id: &str, batch: &RecordBatch, row: usize, xml: &str, json: &str) {
         self.records += 1;
+        for (column, expected) in [("xml", xml), ("json", json)] {
+            self.values += 1;
+            let found = cell(batch, column, row);
+            if found.as_deref() != Some(expected) {
+                self.differ(file, id, column, format!("{found:?}\n  in place of\n {expected:?}"));
+            }
+        }
         let event = Element::parse(xml);
         for (column, path) in FIELDS {
             let expected = event.xpath(path).and_then(|text| expected(column, &text));

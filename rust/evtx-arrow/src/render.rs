@@ -1,0 +1,192 @@
+//! The text of events: `xml`, `json`, `user_data`.
+//!
+//! An instance is rendered by the program of its template, or by its tree where the program does not cover it. The two give the same bytes.
+
+use std::ops::Range;
+
+use evtx_format::instance::Instance;
+use evtx_format::program::{Language, Members, Program, Streams, push_tree};
+use evtx_format::tree::Element;
+use evtx_format::walk::Part as StreamPart;
+use evtx_format::{Error, ErrorKind, MAX_NESTING, Result};
+
+use crate::cache::{Compiled, user_data};
+use crate::plan::Root;
+use crate::record::{ChunkTemplates, PartContent, RecordParts, RecordReader};
+
+/// What a column renders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rendering {
+    /// The whole event.
+    Event(Language),
+    /// The value of its `UserData` element, as JSON.
+    UserData,
+}
+
+/// What stands before an event's XML.
+const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
+
+/// Renders a record's texts.
+pub(crate) struct Renderer<'x, 'r, 'c> {
+    pub(crate) reader: &'x RecordReader<'r, 'c>,
+    pub(crate) templates: &'x mut ChunkTemplates,
+    /// Streams around what is being rendered.
+    depth: usize,
+}
+
+impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
+    pub(crate) fn new(reader: &'x RecordReader<'r, 'c>, templates: &'x mut ChunkTemplates) -> Self {
+        let depth = 0;
+        Renderer {
+            reader,
+            templates,
+            depth,
+        }
+    }
+
+    /// Appends what a column renders of a record. Returns false where there is none, or where the record is damaged.
+    ///
+    /// # Errors
+    /// Where the text is too long, or what it takes is damaged.
+    pub(crate) fn push(&mut self, record: &RecordParts<'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
+        match rendering {
+            Rendering::Event(language) if record.error.is_none() => {
+                self.push_event(record, language, out).map(|()| true)
+            }
+            Rendering::Event(_) => Ok(false),
+            Rendering::UserData => self.push_user_data(record, out),
+        }
+    }
+
+    fn push_event(&mut self, record: &RecordParts<'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
+        const EMPTY: Element<'_> = Element {
+            name: "Event",
+            attributes: &[],
+            content: &[],
+            dependency: None,
+            self_closing: false,
+        };
+        let content = record.event().map(|part| part.content);
+        let root = match content {
+            Some(PartContent::Instance(instance, _)) => Source::Instance(instance, Root::Event),
+            Some(PartContent::Tree(tree, _)) => Source::Tree(tree),
+            // A record without anything in it.
+            Some(PartContent::Damaged) | None => Source::Tree(&EMPTY),
+        };
+        match language {
+            Language::Xml => {
+                out.extend_from_slice(XML_DECLARATION);
+                self.push_source(language, root, out, |_, _| {})
+            }
+            Language::Json => {
+                out.push(b'{');
+                let mut members = Members::default();
+                self.push_source(language, root, out, |name, out| members.push_key(name, out))?;
+                out.push(b'}');
+                Ok(())
+            }
+        }
+    }
+
+    fn push_user_data(&mut self, record: &RecordParts<'r>, out: &mut Vec<u8>) -> Result<bool> {
+        let mut parts = record
+            .with_plans(self.templates)
+            .filter(|(part, plan)| plan.user_data && !part.is_damaged());
+        let Some(content) = parts.next().map(|(part, _)| part.content) else {
+            return Ok(false);
+        };
+        drop(parts);
+        let start = out.len();
+        match content {
+            PartContent::Damaged => return Ok(false),
+            PartContent::Tree(tree, root) => push_value(user_data(tree, root), out)?,
+            PartContent::Instance(instance, root) => {
+                let at = self.reader.template(self.templates, instance.definition, root);
+                let compiled = self.templates.get(at)?;
+                match self.covering(compiled.user_data.as_ref(), &instance) {
+                    Some(program) => program.run(instance.values, self, out)?,
+                    None => push_value(user_data(self.reader.reader.instance(&instance)?, root), out)?,
+                }
+            }
+        }
+        // An element without anything in it has no JSON but this.
+        Ok(&out[start..] != b"null" && out.len() > start)
+    }
+
+    /// A program, if it covers an instance.
+    fn covering<'p>(&self, program: Option<&'p Program>, instance: &Instance<'_>) -> Option<&'p Program> {
+        program.filter(|program| !self.reader.scan.only_trees && program.covers(instance.values))
+    }
+
+    /// Appends an element. `name` is told its name before its text.
+    fn push_source(
+        &mut self,
+        language: Language,
+        source: Source<'r>,
+        out: &mut Vec<u8>,
+        mut name: impl FnMut(&str, &mut Vec<u8>),
+    ) -> Result<()> {
+        let tree = match source {
+            Source::Tree(tree) => tree,
+            Source::Instance(instance, root) => {
+                let at = self.reader.template(self.templates, instance.definition, root);
+                let compiled = self.templates.get(at)?;
+                if let Some(program) = self.covering(Compiled::program(&compiled, language), &instance) {
+                    name(program.root(), out);
+                    return program.run(instance.values, self, out);
+                }
+                self.reader.reader.instance(&instance)?
+            }
+        };
+        name(tree.name, out);
+        push_tree(language, tree, out)
+    }
+
+    /// Appends the elements of a stream.
+    fn push_stream(
+        &mut self,
+        language: Language,
+        stream: Range<usize>,
+        out: &mut Vec<u8>,
+        mut name: impl FnMut(&str, &mut Vec<u8>),
+    ) -> Result<()> {
+        if self.depth >= MAX_NESTING {
+            return Err(Error::new(stream.start, ErrorKind::Nesting));
+        }
+        self.depth += 1;
+        let reader = &self.reader.reader;
+        let mut parts = reader.parts(stream);
+        while let Some(part) = reader.next_part(&mut parts) {
+            let source = match part? {
+                StreamPart::Instance(instance) => Source::Instance(instance, Root::Child),
+                StreamPart::Element(element) => Source::Tree(element),
+            };
+            self.push_source(language, source, out, &mut name)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+}
+
+/// An element to render.
+enum Source<'r> {
+    Instance(Instance<'r>, Root),
+    Tree(&'r Element<'r>),
+}
+
+impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
+    fn push_xml(&mut self, stream: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
+        self.push_stream(Language::Xml, stream, out, |_, _| {})
+    }
+
+    fn push_members(&mut self, stream: Range<usize>, members: &mut Members, out: &mut Vec<u8>) -> Result<()> {
+        self.push_stream(Language::Json, stream, out, |name, out| members.push_key(name, out))
+    }
+}
+
+fn push_value(element: Option<&Element<'_>>, out: &mut Vec<u8>) -> Result<()> {
+    match element {
+        Some(element) => push_tree(Language::Json, element, out),
+        None => Ok(()),
+    }
+}

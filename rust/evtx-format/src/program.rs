@@ -1,0 +1,411 @@
+//! Text of whole elements, compiled: literal runs and what the holes put between them, decided once per template.
+//!
+//! A [`Program`] writes the XML or JSON of the instances of a template straight into a buffer. A tree without holes compiles to one literal run: that is
+//! how a record is rendered that no program covers, so there is one set of rules for both.
+
+use std::ops::Range;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::instance::Values;
+use crate::json;
+use crate::text::Form;
+use crate::tree::{Element, Node};
+use crate::value::{Scalar, Value};
+use crate::{MAX_TEXT, xml};
+
+/// What a program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// XML, without white space between elements, as the `evtx` crate's `indent(false)`.
+    Xml,
+    /// JSON, as `evtx_dump -o json`: the value of an element.
+    Json,
+}
+
+/// Renders the instances of a template.
+#[derive(Debug)]
+pub struct Program {
+    root: Box<str>,
+    literals: Box<[u8]>,
+    ops: Box<[Op]>,
+    takes: Box<[Takes]>,
+    irregular: bool,
+}
+
+/// A place in a program's literals.
+type Literal = Range<usize>;
+
+/// A step of a program.
+#[derive(Debug)]
+pub(crate) enum Op {
+    /// A literal.
+    Literal(Literal),
+    /// Skips the next ops if the hole's value is NULL.
+    Guard { hole: u16, skip: usize },
+    /// A value's text.
+    Text { hole: u16, form: Form },
+    /// XML: an attribute whose value is a hole, with the literal ` name="`; nothing if the value is empty.
+    Attribute { hole: u16, open: Literal },
+    /// XML: a hole in content. Text, or a stream.
+    Content { hole: u16 },
+    /// XML: an element of one hole, which an array repeats.
+    Repeat { hole: u16, open: Literal, close: Literal },
+    /// JSON: a comma, unless the object is empty so far.
+    Comma,
+    /// JSON: the value of a leaf.
+    Leaf { hole: u16 },
+    /// JSON: the value of a `Data` leaf. `alone`, an array is one of JSON; else its items are some of a list.
+    Data { hole: u16, alone: bool },
+    /// JSON: the value of an element whose attributes or content are holes.
+    Element {
+        attributes: Box<[AttributeOp]>,
+        content: Option<u16>,
+    },
+    /// JSON: the elements of a stream as members, after members of these names.
+    Members { hole: u16, names: Box<[Box<str>]> },
+}
+
+/// JSON: an attribute of [`Op::Element`].
+#[derive(Debug)]
+pub(crate) enum AttributeOp {
+    /// With its key and value.
+    Literal(Literal),
+    /// With its key.
+    Hole { key: Literal, hole: u16 },
+}
+
+/// What a program can take of a hole beside single values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Takes {
+    /// Arrays that repeat the element.
+    pub(crate) items: bool,
+    /// Streams.
+    pub(crate) streams: bool,
+}
+
+impl Takes {
+    pub(crate) const SINGLE: Takes = Takes {
+        items: false,
+        streams: false,
+    };
+    pub(crate) const ITEMS: Takes = Takes {
+        items: true,
+        streams: false,
+    };
+    pub(crate) const STREAMS: Takes = Takes {
+        items: false,
+        streams: true,
+    };
+    pub(crate) const ANY: Takes = Takes {
+        items: true,
+        streams: true,
+    };
+}
+
+/// Renders the streams that a program's holes hold: whoever has the programs of their templates.
+pub trait Streams {
+    /// Appends the XML of the elements of a stream, at a range of the chunk.
+    ///
+    /// # Errors
+    /// Where the stream is damaged.
+    fn push_xml(&mut self, stream: Range<usize>, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Appends the elements of a stream as members of a JSON object.
+    ///
+    /// # Errors
+    /// Where the stream is damaged.
+    fn push_members(&mut self, stream: Range<usize>, members: &mut Members, out: &mut Vec<u8>) -> Result<()>;
+}
+
+/// The names that members of a JSON object have so far.
+#[derive(Debug, Default)]
+pub struct Members {
+    names: Vec<Box<str>>,
+}
+
+impl Members {
+    /// Writes the key of the next member, for an element of a name.
+    pub fn push_key(&mut self, name: &str, out: &mut Vec<u8>) {
+        if out.last() != Some(&b'{') {
+            out.push(b',');
+        }
+        let before = self.names.iter().filter(|&taken| **taken == *name).count();
+        json::push_key(out, name, before);
+        self.names.push(name.into());
+    }
+}
+
+impl Program {
+    /// The program of a template, given its tree with holes.
+    pub fn new(language: Language, root: &Element<'_>) -> Self {
+        let mut compiler = Compiler::default();
+        compiler.root(language, root);
+        compiler.flush();
+        Program {
+            root: root.name.into(),
+            literals: compiler.literals.into(),
+            ops: compiler.ops.into(),
+            takes: compiler.takes.into(),
+            irregular: compiler.irregular,
+        }
+    }
+
+    /// The name of the root element.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// Whether the program writes what the tree of these values says. If not, [`push_tree`] does.
+    #[inline]
+    pub fn covers(&self, values: Values<'_>) -> bool {
+        !self.irregular
+            && self.takes.iter().zip(values.slots()).all(|(takes, slot)| {
+                let value = slot.value_type;
+                (!value.array || takes.items || !values.value(slot).repeats())
+                    && (value.array || value.scalar != Scalar::BinXml || takes.streams || slot.size == 0)
+            })
+    }
+
+    /// Appends the text of an instance that the program covers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Text`] if it is longer than [`MAX_TEXT`], and those of `streams`. What was appended is then incomplete.
+    pub fn run(&self, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<()> {
+        let limit = out.len() + MAX_TEXT;
+        let mut at = 0;
+        while let Some(op) = self.ops.get(at) {
+            at += 1;
+            match op {
+                Op::Literal(literal) => out.extend_from_slice(&self.literals[literal.clone()]),
+                Op::Guard { hole, skip } => {
+                    if values.get(*hole).is_some_and(Value::is_null) {
+                        at += skip;
+                    }
+                }
+                _ => self.step(op, values, streams, out)?,
+            }
+            if out.len() > limit {
+                return Err(Error::new(0, ErrorKind::Text));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn step(&self, op: &Op, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<()> {
+        let literal = |literal: &Literal| &self.literals[literal.clone()];
+        let value = |hole: u16| values.get(hole).unwrap_or(Value::null());
+        match op {
+            Op::Literal(_) | Op::Guard { .. } => {}
+            Op::Text { hole, form } => value(*hole).push_text(out, *form),
+            Op::Attribute { hole, open } => {
+                let value = value(*hole);
+                if !value.is_empty() {
+                    out.extend_from_slice(literal(open));
+                    value.push_text(out, Form::XmlAttribute);
+                    out.push(b'"');
+                }
+            }
+            Op::Content { hole } => match stream(values, *hole) {
+                Some(range) => streams.push_xml(range, out)?,
+                None => value(*hole).push_text(out, Form::XmlText),
+            },
+            Op::Repeat { hole, open, close } => {
+                let repeated = value(*hole);
+                if repeated.value_type.array && repeated.repeats() {
+                    for item in repeated.items() {
+                        out.extend_from_slice(literal(open));
+                        item.push_text(out, Form::XmlText);
+                        out.extend_from_slice(literal(close));
+                    }
+                    return Ok(());
+                }
+                out.extend_from_slice(literal(open));
+                match stream(values, *hole) {
+                    Some(range) => streams.push_xml(range, out)?,
+                    None => repeated.push_text(out, Form::XmlText),
+                }
+                out.extend_from_slice(literal(close));
+            }
+            Op::Comma => {
+                if out.last() != Some(&b'{') {
+                    out.push(b',');
+                }
+            }
+            Op::Leaf { hole } => json::push_leaf(out, value(*hole), b"null"),
+            Op::Data { hole, alone } => {
+                let data = value(*hole);
+                match data.value_type.array && data.repeats() {
+                    true if *alone => json::push_array(out, data.items()),
+                    true => json::push_items(out, data.items()),
+                    false => json::push_leaf(out, data, b"\"\""),
+                }
+            }
+            Op::Element { attributes, content } => {
+                let start = out.len();
+                out.extend_from_slice(b"{\"#attributes\":{");
+                let empty = out.len();
+                for attribute in attributes {
+                    let (key, hole) = match attribute {
+                        AttributeOp::Literal(member) => (member, None),
+                        AttributeOp::Hole { key, hole } => (key, Some(value(*hole))),
+                    };
+                    if hole.is_some_and(Value::is_empty) {
+                        continue;
+                    }
+                    if out.len() > empty {
+                        out.push(b',');
+                    }
+                    out.extend_from_slice(literal(key));
+                    if let Some(value) = hole {
+                        json::push_leaf(out, value, b"");
+                    }
+                }
+                let content = content.map_or(Value::null(), value);
+                if out.len() == empty {
+                    // Without attributes it is a leaf.
+                    out.truncate(start);
+                    json::push_leaf(out, content, b"null");
+                    return Ok(());
+                }
+                out.push(b'}');
+                if !content.is_empty() {
+                    out.extend_from_slice(b",\"#text\":");
+                    json::push_leaf(out, content, b"");
+                }
+                out.push(b'}');
+            }
+            Op::Members { hole, names } => {
+                if let Some(range) = stream(values, *hole) {
+                    let names = names.to_vec();
+                    streams.push_members(range, &mut Members { names }, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the stream that a hole holds is in the chunk; `None` where it holds none.
+#[inline]
+fn stream(values: Values<'_>, hole: u16) -> Option<Range<usize>> {
+    let slot = values.slots().get(usize::from(hole))?;
+    slot.stream()
+}
+
+/// Appends the text of a tree without holes.
+///
+/// # Errors
+/// [`ErrorKind::Text`] if it is longer than [`MAX_TEXT`].
+pub fn push_tree(language: Language, root: &Element<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    let mut compiler = Compiler {
+        limit: start + MAX_TEXT,
+        literals: std::mem::take(out),
+        ..Compiler::default()
+    };
+    compiler.root(language, root);
+    *out = compiler.literals;
+    if out.len() > start + MAX_TEXT {
+        return Err(Error::new(0, ErrorKind::Text));
+    }
+    Ok(())
+}
+
+/// A program in the making.
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    /// Literals so far, from `flushed` on not yet in an op. For a tree without holes, all of its text.
+    pub(crate) literals: Vec<u8>,
+    flushed: usize,
+    ops: Vec<Op>,
+    takes: Vec<Takes>,
+    pub(crate) irregular: bool,
+    /// Nothing more is written once the literals are longer.
+    limit: usize,
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        Compiler {
+            literals: Vec::new(),
+            flushed: 0,
+            ops: Vec::new(),
+            takes: Vec::new(),
+            irregular: false,
+            limit: MAX_TEXT,
+        }
+    }
+}
+
+impl Compiler {
+    fn root(&mut self, language: Language, root: &Element<'_>) {
+        match language {
+            Language::Xml => xml::compile_root(self, root),
+            Language::Json => json::compile_root(self, root),
+        }
+    }
+
+    /// Whether the text is too long already.
+    pub(crate) fn is_full(&self) -> bool {
+        self.literals.len() > self.limit
+    }
+
+    pub(crate) fn literal(&mut self, text: &str) {
+        self.literals.extend_from_slice(text.as_bytes());
+    }
+
+    /// Ends the literal run.
+    fn flush(&mut self) {
+        let end = self.literals.len();
+        if self.flushed < end {
+            self.ops.push(Op::Literal(self.flushed..end));
+            self.flushed = end;
+        }
+    }
+
+    /// Adds an op behind the literal run.
+    pub(crate) fn op(&mut self, op: Op) {
+        self.flush();
+        self.ops.push(op);
+    }
+
+    /// A literal that an op has for itself.
+    pub(crate) fn aside(&mut self, write: impl FnOnce(&mut Self)) -> Literal {
+        self.flush();
+        let start = self.literals.len();
+        write(self);
+        self.flushed = self.literals.len();
+        start..self.flushed
+    }
+
+    /// What `write` compiles is left out if the value that an element depends on is NULL.
+    pub(crate) fn guarded(&mut self, dependency: Option<u16>, write: impl FnOnce(&mut Self)) {
+        let Some(hole) = dependency else { return write(self) };
+        self.op(Op::Guard { hole, skip: 0 });
+        let at = self.ops.len();
+        write(self);
+        self.flush();
+        let skip = self.ops.len() - at;
+        self.ops[at - 1] = Op::Guard { hole, skip };
+    }
+
+    /// Says what the program can take of a hole.
+    pub(crate) fn take(&mut self, hole: u16, takes: Takes) {
+        let hole = usize::from(hole);
+        if self.takes.len() <= hole {
+            self.takes.resize(hole + 1, Takes::ANY);
+        }
+        let known = &mut self.takes[hole];
+        known.items &= takes.items;
+        known.streams &= takes.streams;
+    }
+}
+
+/// The holes among pieces of content.
+pub(crate) fn holes<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = u16> + 'n {
+    nodes.iter().filter_map(|node| match node {
+        Node::Hole(hole) => Some(hole.index),
+        _ => None,
+    })
+}

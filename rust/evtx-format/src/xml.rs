@@ -1,0 +1,139 @@
+//! Elements as XML, in the form that Windows shows, without white space between elements.
+
+use crate::program::{Compiler, Op, Takes, holes};
+use crate::text::{self, Form};
+use crate::tree::{Attribute, Element, Node, push_reference};
+
+/// Compiles a root element, which no array repeats and no dependency leaves out.
+pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
+    element(compiler, root, true);
+}
+
+/// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::MAX_OPEN_ELEMENTS) bounds.
+fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
+    if compiler.is_full() {
+        return;
+    }
+    let attribute_holes = element
+        .attributes
+        .iter()
+        .any(|attribute| holes(attribute.content).next().is_some());
+    if let ([Node::Hole(hole)], false, false) = (element.content, root, attribute_holes) {
+        let open = compiler.aside(|compiler| start_tag(compiler, element));
+        let close = compiler.aside(|compiler| end_tag(compiler, element));
+        compiler.take(hole.index, Takes::ANY);
+        compiler.op(Op::Repeat {
+            hole: hole.index,
+            open,
+            close,
+        });
+        return;
+    }
+    start_tag(compiler, element);
+    for node in element.content {
+        match node {
+            Node::Hole(hole) => {
+                // An array would repeat the element.
+                compiler.take(hole.index, if root { Takes::ANY } else { Takes::STREAMS });
+                compiler.op(Op::Content { hole: hole.index });
+            }
+            Node::Element(_) | Node::Repeated(_) => {
+                for child in node.elements() {
+                    compiler.guarded(child.dependency, |compiler| self::element(compiler, child, false));
+                }
+            }
+            _ => literal(compiler, node, false),
+        }
+    }
+    end_tag(compiler, element);
+}
+
+/// The start tag, or all of an element that was closed as empty.
+fn start_tag(compiler: &mut Compiler, element: &Element<'_>) {
+    compiler.literal("<");
+    compiler.literal(element.name);
+    for attribute in element.attributes {
+        self::attribute(compiler, attribute);
+    }
+    compiler.literal(if element.self_closing { "/>" } else { ">" });
+}
+
+fn end_tag(compiler: &mut Compiler, element: &Element<'_>) {
+    if !element.self_closing {
+        compiler.literal("</");
+        compiler.literal(element.name);
+        compiler.literal(">");
+    }
+}
+
+fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
+    if compiler.is_full() {
+        return;
+    }
+    let open = |compiler: &mut Compiler| {
+        compiler.literal(" ");
+        compiler.literal(attribute.name);
+        compiler.literal("=\"");
+    };
+    holes(attribute.content).for_each(|hole| compiler.take(hole, Takes::SINGLE));
+    let is_there = |node: &Node<'_>| match node {
+        Node::Hole(_) => false,
+        Node::CData(_) => true,
+        _ => node.is_text(),
+    };
+    if attribute.content.iter().any(is_there) {
+        open(compiler);
+        for node in attribute.content {
+            match node {
+                Node::Hole(hole) => compiler.op(Op::Text {
+                    hole: hole.index,
+                    form: Form::XmlAttribute,
+                }),
+                _ => literal(compiler, node, true),
+            }
+        }
+        compiler.literal("\"");
+        return;
+    }
+    // It is there if its hole is not empty.
+    let mut holes = holes(attribute.content);
+    match (holes.next(), holes.next()) {
+        (None, _) => {}
+        (Some(hole), None) => {
+            let open = compiler.aside(open);
+            compiler.op(Op::Attribute { hole, open });
+        }
+        _ => compiler.irregular = true,
+    }
+}
+
+/// Text as it stands in XML: references stay references.
+fn literal(compiler: &mut Compiler, node: &Node<'_>, in_attribute: bool) {
+    let form = if in_attribute {
+        Form::XmlAttribute
+    } else {
+        Form::XmlText
+    };
+    let out = &mut compiler.literals;
+    match *node {
+        Node::EntityRef(name) => push_reference(out, name),
+        Node::CharRef(number) => push_reference(out, &format!("#{number}")),
+        Node::CData(text) if !in_attribute => push_cdata(out, text),
+        _ => node.push_text(out, form),
+    }
+}
+
+/// A CDATA section. `]]>` in its text would end it early, so it goes on in another.
+fn push_cdata(out: &mut Vec<u8>, text: &[u8]) {
+    let mut raw = Vec::new();
+    text::push_utf16(&mut raw, text, Form::Raw);
+    out.extend_from_slice(b"<![CDATA[");
+    let mut rest = &raw[..];
+    while let Some(at) = memchr::memmem::find(rest, b"]]>") {
+        out.extend_from_slice(&rest[..at + 2]);
+        out.extend_from_slice(b"]]><![CDATA[");
+        rest = &rest[at + 2..];
+    }
+    out.extend_from_slice(rest);
+    out.extend_from_slice(b"]]>");
+}
