@@ -24,7 +24,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query test test-rust test-sql test-python samples format lint clean distclean check-tools
+.PHONY: release debug query fuzz test test-rust test-sql test-python samples format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -89,6 +89,28 @@ test-sql: release $(VENV)/.test
 
 test-python: release $(VENV)/.test
 	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python
+
+## Harder tests
+
+# How long `make fuzz` runs each target, in seconds, and which.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= record chunk file
+
+$(BUILD)/tools/bin/cargo-fuzz:
+	$(CARGO) install --quiet --locked cargo-fuzz --version 0.13.2 --root $(BUILD)/tools
+
+$(BUILD)/fuzz/.seeds: tools/fuzz_seeds.py $(wildcard samples/*.evtx) | $(VENV)/.created
+	$(VENV_PYTHON) $< $(BUILD)/fuzz/seeds samples/*.evtx
+	@touch $@
+
+# What is found is kept in rust/fuzz/artifacts; what is worth keeping for the next run in build/fuzz/corpus.
+fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
+	@for target in $(FUZZ_TARGETS); do \
+	  mkdir -p $(abspath $(BUILD))/fuzz/corpus/$$target && (\
+	  cd rust && RUSTC_BOOTSTRAP=1 $(abspath $<) run --target-dir $(abspath $(BUILD))/fuzz/target $$target \
+	    $(abspath $(BUILD))/fuzz/corpus/$$target $(abspath $(BUILD))/fuzz/seeds/$$target -- \
+	    -max_total_time=$(FUZZ_SECONDS) -max_len=140000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1) || exit 1; \
+	done
 
 ## Tidy
 

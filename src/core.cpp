@@ -43,9 +43,9 @@ void Scan::GetSchema(Schema &schema) const {
 	Check(evtx_scan_schema(handle.get(), &schema));
 }
 
-Survey::Survey(std::uint64_t file_size, bool remote) {
+Survey::Survey(std::uint64_t file_size, bool remote, bool recover) {
 	EvtxSurvey *survey = nullptr;
-	Check(evtx_survey_new(file_size, remote, &survey));
+	Check(evtx_survey_new(file_size, remote, recover, &survey));
 	handle.reset(survey);
 }
 

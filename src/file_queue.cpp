@@ -31,7 +31,7 @@ std::optional<std::string> Run(Survey &survey, duckdb::cxx::FileHandle &handle) 
 
 } // namespace
 
-FileQueue::FileQueue(std::vector<ScanPath> paths, bool verify_p) : verify(verify_p) {
+FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p) : options(options_p) {
 	entries.reserve(paths.size());
 	for (auto &path : paths) {
 		Entry entry;
@@ -98,14 +98,14 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 	work.batch_index = index * BLOCKS_PER_FILE;
 	try {
 		auto handle = files.OpenFile(entry.path.path, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
-		Survey survey(handle.Size(), files.IsRemote(entry.path.path));
+		Survey survey(handle.Size(), files.IsRemote(entry.path.path), options.recover);
 		if (auto why_not = Run(survey, handle)) {
 			if (entry.path.named) {
 				throw duckdb::cxx::InvalidInputException(entry.path.path + ": " + *why_not);
 			}
 			work.damage = std::move(why_not);
 		} else {
-			if (verify) {
+			if (options.verify) {
 				work.damage = survey.Verify();
 			}
 			entry.file = std::make_shared<OpenFile>(std::move(handle), std::move(survey));

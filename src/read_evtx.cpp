@@ -41,7 +41,7 @@ struct BoundCall {
 //! What the threads of a scan share.
 struct SharedState {
 	SharedState(const BoundCall &call, const std::vector<std::uintptr_t> &columns)
-	    : queue(call.paths, call.options.verify), scan(call.options, columns) {}
+	    : queue(call.paths, call.options), scan(call.options, columns) {}
 
 	FileQueue queue;
 	Scan scan;
@@ -131,6 +131,7 @@ void Bind(TableFunction::BindInput &input) {
 	const auto on_error = NamedArgument(input, "on_error");
 	call.options.on_error = ParseOnError(on_error.Get<duckdb::cxx::varchar_t>().view());
 	call.options.verify = NamedArgument(input, "verify").Get<bool>();
+	call.options.recover = NamedArgument(input, "recover").Get<bool>();
 	call.options.xml = NamedArgument(input, "xml").Get<bool>();
 	call.options.json = NamedArgument(input, "json").Get<bool>();
 	call.options.location = NamedArgument(input, "location").Get<bool>();
@@ -266,6 +267,7 @@ void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 		    .AddParameter("location", boolean, no, named)
 		    .AddParameter("on_error", factory.CreateType(LogicalTypeId::VARCHAR),
 			              factory.CreateValue(duckdb::cxx::varchar_t("report")), named)
+		    .AddParameter("recover", boolean, no, named)
 		    .AddParameter("verify", boolean, no, named)
 		    .AddParameter("xml", boolean, no, named);
 	});

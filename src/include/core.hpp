@@ -60,8 +60,8 @@ private:
 //! Finds out how a file is laid out, from ranges of it that the caller reads.
 class Survey {
 public:
-	//! Of a remote file it wants few ranges.
-	Survey(std::uint64_t file_size, bool remote);
+	//! Of a remote file it wants few ranges. With `recover`, a file that is no log may hold chunks.
+	Survey(std::uint64_t file_size, bool remote, bool recover);
 
 	struct Range {
 		std::uint64_t offset;

@@ -49,7 +49,7 @@ struct Work {
 //! file.
 class FileQueue {
 public:
-	FileQueue(std::vector<ScanPath> paths, bool verify);
+	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options);
 
 	//! The next work for a thread whose last had batch index `last`; none at the end. Batch indexes of a thread rise.
 	//! @throws duckdb::cxx::Exception if a file that the caller named cannot be read.
@@ -79,7 +79,7 @@ private:
 	Work ClaimBlock(std::uint64_t index);
 	Work Open(const duckdb::cxx::FileSystem &files, std::uint64_t index);
 
-	const bool verify;
+	const EvtxOptions options;
 	mutable std::mutex lock;
 	std::condition_variable opened;
 	std::vector<Entry> entries;

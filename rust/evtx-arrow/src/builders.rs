@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{FixedSizeBinaryBuilder, PrimitiveBuilder, make_view};
+use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, make_view};
 use arrow_array::types::{ArrowPrimitiveType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StringArray, StringViewArray, StructArray};
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
@@ -230,6 +230,7 @@ pub(crate) enum ColumnBuilder {
     FileName,
     ChunkIndex(PrimitiveBuilder<UInt32Type>),
     RecordOffset(PrimitiveBuilder<UInt64Type>),
+    Recovered(BooleanBuilder),
 }
 
 impl ColumnBuilder {
@@ -258,6 +259,7 @@ impl ColumnBuilder {
             }
             ColumnBuilder::ChunkIndex(builder) => Arc::new(builder.finish()),
             ColumnBuilder::RecordOffset(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
         })
     }
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
-use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, Record, RecordWalk, is_unused};
-use evtx_format::file::Block;
+use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, FoundRecord, Record, RecordWalk, find_chunk, is_unused};
+use evtx_format::file::{Block, SECTOR};
 use evtx_format::names::Names;
 use evtx_format::time::filetime_to_unix_nanos;
 use evtx_format::{Error, MAX_TEXT};
+
+use hashbrown::HashSet;
 
 use crate::builders::{ColumnBuilder, FieldBuilder};
 use crate::options::OnError;
@@ -46,6 +48,8 @@ pub struct Decoder {
     filename: Arc<str>,
     /// What is left of the block.
     block: Block,
+    /// Whether it is one of an image, in which chunks are found by their signature.
+    is_image: bool,
     /// The walk over the current chunk, if it has begun.
     walk: Option<ChunkWalk>,
     templates: ChunkTemplates,
@@ -63,6 +67,15 @@ struct ChunkWalk {
     records: RecordWalk,
     /// What is wrong with the chunk as a whole, to be reported behind its records.
     damage: Vec<Error>,
+    /// IDs and times of the records so far, if others are recovered: the free space can hold copies of live ones.
+    seen: HashSet<(u64, u64)>,
+}
+
+impl ChunkWalk {
+    /// Whether the chunk's header cannot be trusted, so that its records are no more than what looks like some, but all there is.
+    fn is_headless(&self) -> bool {
+        !self.records.has_header()
+    }
 }
 
 impl fmt::Debug for Decoder {
@@ -86,7 +99,9 @@ impl Decoder {
                 first_chunk: 0,
                 offset: 0,
                 len: 0,
+                image: 0,
             },
+            is_image: false,
             walk: None,
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
@@ -97,6 +112,7 @@ impl Decoder {
     pub fn start(&mut self, filename: &Arc<str>, block: Block) {
         self.filename = Arc::clone(filename);
         self.block = block;
+        self.is_image = block.image > 0;
         self.walk = None;
     }
 
@@ -156,11 +172,25 @@ impl Decoder {
         let mut consumed = 0;
         while !self.is_done() && !self.is_full() {
             let left = bytes.get(consumed..).unwrap_or_default();
-            let len = (self.block.len as usize).min(CHUNK_SIZE).min(left.len());
-            if len == 0 {
+            let left = &left[..left.len().min(self.block.len as usize)];
+            if left.is_empty() {
                 // The file has become shorter since it was opened.
                 self.block.len = 0;
                 break;
+            }
+            if self.is_image {
+                let gap = self.pass_gap(left);
+                consumed += gap;
+                if gap > 0 {
+                    continue;
+                }
+            }
+            let mut len = left.len().min(CHUNK_SIZE);
+            if self.is_image
+                && let Some(next) = find_chunk(&left[SECTOR.min(len)..len], 0)
+            {
+                // Another chunk starts in its place.
+                len = SECTOR + next;
             }
             arenas.chunk.reset();
             if !self.chunk(&left[..len], arenas)? {
@@ -168,11 +198,35 @@ impl Decoder {
             }
             consumed += len;
             self.walk = None;
-            self.block.first_chunk += 1;
-            self.block.offset += len as u64;
-            self.block.len -= len as u64;
+            self.block.first_chunk += u64::from(!self.is_image);
+            self.pass(len);
         }
         Ok(consumed)
+    }
+
+    /// Moves the block's start past bytes that were decoded.
+    fn pass(&mut self, len: usize) {
+        let len = len as u64;
+        self.block.offset += len;
+        self.block.len -= len;
+        self.block.image = self.block.image.saturating_sub(len);
+        // The bytes that an image's block has behind those are the next one's.
+        if self.is_image && self.block.image == 0 {
+            self.block.len = 0;
+        }
+    }
+
+    /// Passes the bytes of an image before the next chunk.
+    fn pass_gap(&mut self, left: &[u8]) -> usize {
+        let own = left.len().min(self.block.image as usize);
+        let misaligned = (SECTOR as u64 - self.block.offset % SECTOR as u64) as usize % SECTOR;
+        // The signature may reach behind the bytes in which it starts.
+        let until = left.len().min(own + 8);
+        let gap = find_chunk(&left[..until], misaligned)
+            .filter(|&at| at < own)
+            .unwrap_or(own);
+        self.pass(gap);
+        gap
     }
 
     /// Decodes a chunk from where it was left. Returns whether it is done.
@@ -188,7 +242,7 @@ impl Decoder {
         let names = Names::new(chunk, &arenas.chunk);
         while let Some(item) = walk.records.next(chunk) {
             match item {
-                Ok(record) => self.record(chunk, &names, &arenas.record, &record)?,
+                Ok(found) => self.record(chunk, &names, &arenas.record, &found, &mut walk)?,
                 Err(error) => self.report_damage(&error, Record::header(chunk, error.offset as usize).ok())?,
             }
             arenas.record.reset();
@@ -204,12 +258,13 @@ impl Decoder {
     }
 
     fn open_chunk(&self, chunk: &[u8]) -> ChunkWalk {
-        let (records, damage) = RecordWalk::new(chunk);
+        let (records, damage) = RecordWalk::new(chunk, self.scan.options.recover);
         let mut damage = Vec::from_iter(damage);
         if self.scan.options.verify && damage.is_empty() {
             damage.extend(ChunkHeader::read(chunk).and_then(|header| header.verify(chunk)).err());
         }
-        ChunkWalk { records, damage }
+        let seen = HashSet::new();
+        ChunkWalk { records, damage, seen }
     }
 
     fn record<'r, 'c: 'r>(
@@ -217,14 +272,26 @@ impl Decoder {
         chunk: &'r [u8],
         names: &'r Names<'c>,
         arena: &'r Bump,
-        record: &Record,
+        found: &FoundRecord,
+        walk: &mut ChunkWalk,
     ) -> Result<(), DecodeError> {
         let scan = Arc::clone(&self.scan);
+        let FoundRecord { record, recovered } = found;
+        let is_new = !scan.options.recover || walk.seen.insert((record.id, record.written));
+        if *recovered && !is_new {
+            return Ok(());
+        }
         if !scan.reads_binxml {
             return self.push_frame(record);
         }
         let reader = RecordReader::new(&scan, chunk, names, arena);
         let parts = reader.read(&mut self.templates, record.binxml());
+        if *recovered && !walk.is_headless() && parts.error.is_some() {
+            // Bytes that only looked like a record.
+            walk.records.reject(record);
+            walk.seen.remove(&(record.id, record.written));
+            return Ok(());
+        }
         let mut error = parts
             .error
             .filter(|_| scan.checks)
@@ -243,7 +310,7 @@ impl Decoder {
         }
         match error {
             Some(text) if on_error == OnError::Fail => Err(DecodeError::Damaged(text)),
-            error => self.push_row(&parts, record, error.as_deref()),
+            error => self.push_row(&parts, found, error.as_deref()),
         }
     }
 
@@ -269,7 +336,14 @@ impl Decoder {
     }
 
     /// Appends what the other columns have of a record.
-    fn push_row(&mut self, parts: &RecordParts<'_>, record: &Record, error: Option<&str>) -> Result<(), DecodeError> {
+    fn push_row(
+        &mut self,
+        parts: &RecordParts<'_>,
+        found: &FoundRecord,
+        error: Option<&str>,
+    ) -> Result<(), DecodeError> {
+        let FoundRecord { record, recovered } = found;
+        let chunk_index = self.chunk_index();
         let Decoder {
             builders,
             templates,
@@ -308,7 +382,8 @@ impl Decoder {
                     Some(text) => builder.push(|out| out.extend_from_slice(text.as_bytes())),
                     None => builder.push_null(),
                 },
-                ColumnBuilder::ChunkIndex(builder) => builder.append_option(u32::try_from(block.first_chunk).ok()),
+                ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk_index),
+                ColumnBuilder::Recovered(builder) => builder.append_value(*recovered),
                 ColumnBuilder::RecordOffset(builder) => builder.append_value(block.offset + u64::from(record.offset)),
             }
         }
@@ -319,8 +394,7 @@ impl Decoder {
     /// A row of what the frame of a record tells.
     fn push_frame(&mut self, record: &Record) -> Result<(), DecodeError> {
         let offset = self.block.offset + u64::from(record.offset);
-        let chunk = u32::try_from(self.block.first_chunk).ok();
-        self.push_bare(Some(record), chunk, Some(offset), None)
+        self.push_bare(Some(record), self.chunk_index(), Some(offset), None)
     }
 
     fn push_bare(
@@ -343,6 +417,7 @@ impl Decoder {
                 },
                 ColumnBuilder::FileName => {}
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
+                ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),
                 ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
             }
         }
@@ -350,18 +425,29 @@ impl Decoder {
         Ok(())
     }
 
+    /// The number of the chunk; in an image chunks have none.
+    fn chunk_index(&self) -> Option<u32> {
+        u32::try_from(self.block.first_chunk).ok().filter(|_| !self.is_image)
+    }
+
     /// An error as a sentence that names file, chunk, and offset in the file.
     fn describe(&self, error: &Error) -> String {
-        let (chunk, offset) = (self.block.first_chunk, self.block.offset + u64::from(error.offset));
-        format!("{}: chunk {chunk}, offset {offset:#x}: {error}", self.filename)
+        let Block {
+            first_chunk, offset, ..
+        } = self.block;
+        let at = offset + u64::from(error.offset);
+        if self.is_image {
+            format!("{}: chunk at {offset:#x}, offset {at:#x}: {error}", self.filename)
+        } else {
+            format!("{}: chunk {first_chunk}, offset {at:#x}: {error}", self.filename)
+        }
     }
 
     /// Reports damage to a chunk, or to the frame of a record in it, with what its header gives.
     fn report_damage(&mut self, error: &Error, record: Option<Record>) -> Result<(), DecodeError> {
         let text = self.describe(error);
-        let chunk = u32::try_from(self.block.first_chunk).ok();
         let offset = self.block.offset + u64::from(error.offset);
-        self.report(text, record, chunk, Some(offset))
+        self.report(text, record, self.chunk_index(), Some(offset))
     }
 
     fn report(

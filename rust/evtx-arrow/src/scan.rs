@@ -12,7 +12,7 @@ use crate::plan::Target;
 use crate::render::Rendering;
 use crate::schema::{self, Column, ColumnSource};
 
-use arrow_array::builder::PrimitiveBuilder;
+use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
 use evtx_format::program::Language;
 
 /// A query's projection and options, and the plans that its threads have compiled. Immutable but for those.
@@ -55,8 +55,9 @@ impl Scan {
                 target.places.push(place);
             }
         }
-        // There is no text of half an event.
-        let checks = has(ColumnSource::Error) || options.on_error != OnError::Report || target.xml || target.json;
+        let reports = has(ColumnSource::Error) || options.on_error != OnError::Report;
+        // There is no text of half an event, and what only looks like a record is none.
+        let checks = reports || target.xml || target.json || options.recover;
         let beyond_system = target.places.iter().any(|place| place.elements[0] != "System");
         Scan {
             options,
@@ -85,6 +86,11 @@ impl Scan {
         Arc::clone(&self.schema)
     }
 
+    /// Whether the files' surveys should take what is no log for an image.
+    pub fn recovers(&self) -> bool {
+        self.options.recover
+    }
+
     /// Builders for a batch, one for each column.
     pub(crate) fn builders(&self) -> Vec<ColumnBuilder> {
         let mut places = 0..;
@@ -101,6 +107,7 @@ impl Scan {
             ColumnSource::FileName => ColumnBuilder::FileName,
             ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),
             ColumnSource::RecordOffset => ColumnBuilder::RecordOffset(PrimitiveBuilder::new()),
+            ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
         };
         self.columns.iter().map(builder).collect()
     }

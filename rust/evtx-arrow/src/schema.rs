@@ -37,6 +37,8 @@ pub(crate) enum ColumnSource {
     ChunkIndex,
     /// Offset of the record in the file, in bytes. With `location`.
     RecordOffset,
+    /// Whether the chunk's bookkeeping does not reach the record. With `recover`.
+    Recovered,
 }
 
 /// A place in the event's XML: element names below `Event`, and an attribute of the last or its text.
@@ -76,7 +78,7 @@ const fn column(name: &'static str, source: ColumnSource) -> Column {
 use FieldType::{Text, Time, UInt8, UInt16, UInt32, UInt64, Uuid};
 
 /// Every column, in the order in which the table has them. DuckDB asks for the first one to count rows, so that has to be the cheapest.
-const COLUMNS: [Column; 29] = [
+const COLUMNS: [Column; 30] = [
     column("record_id", ColumnSource::RecordId),
     column(
         "time_created",
@@ -116,6 +118,7 @@ const COLUMNS: [Column; 29] = [
     column("json", ColumnSource::Json),
     column("chunk_index", ColumnSource::ChunkIndex),
     column("record_offset", ColumnSource::RecordOffset),
+    column("recovered", ColumnSource::Recovered),
 ];
 
 /// The columns that a table with these options has, in order.
@@ -125,6 +128,7 @@ pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
         ColumnSource::Xml => options.xml,
         ColumnSource::Json => options.json,
         ColumnSource::ChunkIndex | ColumnSource::RecordOffset => options.location,
+        ColumnSource::Recovered => options.recover,
         _ => true,
     })
 }
@@ -143,6 +147,7 @@ impl Column {
         let (data_type, extension) = match self.source {
             ColumnSource::RecordId | ColumnSource::RecordOffset => (DataType::UInt64, None),
             ColumnSource::ChunkIndex => (DataType::UInt32, None),
+            ColumnSource::Recovered => (DataType::Boolean, None),
             ColumnSource::EventData => (map_type(), None),
             ColumnSource::UserData | ColumnSource::Json => (DataType::Utf8View, Some("arrow.json")),
             ColumnSource::Error | ColumnSource::Xml => (DataType::Utf8View, None),
@@ -204,8 +209,9 @@ mod tests {
             xml: true,
             json: true,
             location: true,
+            recover: true,
             ..Options::default()
         });
-        assert_eq!(all[25..], ["xml", "json", "chunk_index", "record_offset"]);
+        assert_eq!(all[25..], ["xml", "json", "chunk_index", "record_offset", "recovered"]);
     }
 }

@@ -86,6 +86,7 @@ fn survives(name: &str, file: &[u8]) {
         location: true,
         xml: true,
         json: true,
+        recover: true,
         ..Options::default()
     };
     let skip = Options {

@@ -42,6 +42,8 @@ pub struct EvtxOptions {
     pub json: bool,
     /// Whether there are columns for where a record stands.
     pub location: bool,
+    /// Whether there are also records that a chunk's bookkeeping does not reach, and chunks of files that are no logs.
+    pub recover: bool,
 }
 
 impl From<EvtxOptions> for Options {
@@ -56,6 +58,7 @@ impl From<EvtxOptions> for Options {
             xml: options.xml,
             json: options.json,
             location: options.location,
+            recover: options.recover,
         }
     }
 }
@@ -70,6 +73,42 @@ pub struct EvtxBlock {
     pub offset: u64,
     /// Length in bytes.
     pub len: u64,
+    /// In an image, the bytes in which a chunk can start; else 0.
+    pub image: u64,
+}
+
+impl From<Block> for EvtxBlock {
+    fn from(block: Block) -> Self {
+        let Block {
+            first_chunk,
+            offset,
+            len,
+            image,
+        } = block;
+        EvtxBlock {
+            first_chunk,
+            offset,
+            len,
+            image,
+        }
+    }
+}
+
+impl From<EvtxBlock> for Block {
+    fn from(block: EvtxBlock) -> Self {
+        let EvtxBlock {
+            first_chunk,
+            offset,
+            len,
+            image,
+        } = block;
+        Block {
+            first_chunk,
+            offset,
+            len,
+            image,
+        }
+    }
 }
 
 /// What the threads of a query share.
@@ -226,15 +265,21 @@ pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_A
     })
 }
 
-/// A survey of a file of `size` bytes. Of one that is `remote` it asks for few ranges, of others for a small one in every chunk.
+/// A survey of a file of `size` bytes. Of one that is `remote` it asks for few ranges, of others for a small one in every chunk. With `recover`, a file that is no
+/// log may hold chunks.
 ///
 /// # Safety
 /// `out` can be written. The caller frees the survey.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_survey_new(size: u64, remote: bool, out: *mut *mut EvtxSurvey) -> *mut c_char {
+pub unsafe extern "C" fn evtx_survey_new(
+    size: u64,
+    remote: bool,
+    recover: bool,
+    out: *mut *mut EvtxSurvey,
+) -> *mut c_char {
     entry(|| {
         let search = if remote { Search::Bisect } else { Search::Every };
-        let survey = EvtxSurvey(Survey::new(size, search));
+        let survey = EvtxSurvey(Survey::new(size, search, recover));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(survey))) };
         Ok(())
@@ -320,22 +365,8 @@ pub unsafe extern "C" fn evtx_survey_block(survey: *const EvtxSurvey, number: u6
     let Some(block) = survey.0.layout().and_then(|layout| layout.block(number)) else {
         return false;
     };
-    let Block {
-        first_chunk,
-        offset,
-        len,
-    } = block;
     // SAFETY: the caller's promise.
-    unsafe {
-        put(
-            out,
-            EvtxBlock {
-                first_chunk,
-                offset,
-                len,
-            },
-        )
-    };
+    unsafe { put(out, block.into()) };
     true
 }
 
@@ -379,19 +410,7 @@ pub unsafe extern "C" fn evtx_decoder_start(
     entry(|| {
         // SAFETY: the caller's promise.
         let (decoder, filename) = unsafe { (&mut *decoder, text(filename, filename_len)?) };
-        let EvtxBlock {
-            first_chunk,
-            offset,
-            len,
-        } = block;
-        decoder.0.start(
-            &filename.into(),
-            Block {
-                first_chunk,
-                offset,
-                len,
-            },
-        );
+        decoder.0.start(&filename.into(), block.into());
         Ok(())
     })
 }
@@ -518,9 +537,13 @@ mod tests {
                 xml: false,
                 json: false,
                 location: false,
+                recover: false,
             };
             let mut survey = std::ptr::null_mut();
-            assert_eq!(take(evtx_survey_new(file.len() as u64, false, &mut survey)), None);
+            assert_eq!(
+                take(evtx_survey_new(file.len() as u64, false, false, &mut survey)),
+                None
+            );
             let (mut offset, mut len) = (0, 0);
             while evtx_survey_wants(survey, &mut offset, &mut len) {
                 assert_eq!(
@@ -537,6 +560,7 @@ mod tests {
                 first_chunk: 0,
                 offset: 0,
                 len: 0,
+                image: 0,
             };
             assert_eq!(evtx_survey_blocks(survey), 1);
             assert!(evtx_survey_block(survey, 0, &mut block));

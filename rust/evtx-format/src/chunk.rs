@@ -1,9 +1,12 @@
 //! Chunks, their checksums, and the walk over their records.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 use crate::bytes::{array_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::SECTOR;
 
 /// Size of a chunk, in bytes.
 pub const CHUNK_SIZE: usize = 65_536;
@@ -105,6 +108,13 @@ pub fn is_unused(slot: &[u8]) -> bool {
     slot.iter().all(|&byte| byte == 0)
 }
 
+/// Offset of the first chunk in an image, from `from` on in steps of a sector, by its signature.
+pub fn find_chunk(image: &[u8], from: usize) -> Option<usize> {
+    let sectors = image.get(from..)?.chunks(SECTOR);
+    let found = sectors.enumerate().find(|(_, sector)| sector.starts_with(&CHUNK_MAGIC));
+    found.map(|(i, _)| from + i * SECTOR)
+}
+
 /// A record's place, and what its header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
@@ -164,7 +174,7 @@ impl Record {
     }
 
     /// Chunk offsets of the record's BinXML.
-    pub fn binxml(&self) -> std::ops::Range<usize> {
+    pub fn binxml(&self) -> Range<usize> {
         self.offset as usize + RECORD_HEADER..self.end() - 4
     }
 
@@ -173,6 +183,15 @@ impl Record {
     fn size_copy_matches(&self, chunk: &[u8]) -> bool {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }
+}
+
+/// A record that a walk has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundRecord {
+    /// The record.
+    pub record: Record,
+    /// Whether the chunk's own bookkeeping does not reach it.
+    pub recovered: bool,
 }
 
 /// A walk over a chunk's records, in the order of their places. It holds no bytes: each step is given the chunk, so that a walk can be left
@@ -184,6 +203,10 @@ pub struct RecordWalk {
     end: usize,
     /// What the header says of where the last record is, if it can be trusted.
     header: Option<ChunkHeader>,
+    /// Whether records are also looked for where the header does not lead.
+    recover: bool,
+    /// Where they are still to be looked for before the walk goes on.
+    carve: Range<usize>,
 }
 
 impl RecordWalk {
@@ -191,7 +214,10 @@ impl RecordWalk {
     ///
     /// A chunk that is cut short, without its magic, or with its free space out of range is walked to its end, and only records whose two
     /// sizes agree count there.
-    pub fn new(chunk: &[u8]) -> (Self, Option<Error>) {
+    ///
+    /// With `recover`, the walk also finds what the bookkeeping no longer reaches: records between live ones that are damaged, and those that were left behind the
+    /// last one when the chunk was written anew.
+    pub fn new(chunk: &[u8], recover: bool) -> (Self, Option<Error>) {
         let header = ChunkHeader::read(chunk).and_then(|header| {
             if (header.free_space as usize) < CHUNK_HEADER || header.free_space as usize > CHUNK_SIZE {
                 return Err(Error::new(48, ErrorKind::FreeSpaceOffset(header.free_space)));
@@ -212,6 +238,8 @@ impl RecordWalk {
             next: Some(CHUNK_HEADER),
             end: free_space.min(chunk.len()),
             header,
+            recover,
+            carve: 0..0,
         };
         (walk, damage)
     }
@@ -220,26 +248,77 @@ impl RecordWalk {
     ///
     /// Past bytes that are no record the walk goes on at the next one that is beyond doubt: its sizes agree, it ends before the free
     /// space, and its ID is in the range that the chunk's header gives.
-    pub fn next(&mut self, chunk: &[u8]) -> Option<Result<Record>> {
-        let at = self.next.take().filter(|&at| at < self.end)?;
-        match Record::read(chunk, at) {
-            Ok(record) if self.header.is_some() || record.size_copy_matches(chunk) => {
-                let last = self.header.is_some_and(|header| header.last_record_id == record.id);
-                self.next = (!last).then_some(record.end());
-                Some(Ok(record))
+    pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
+        loop {
+            if let Some(record) = self.carve(chunk) {
+                let recovered = true;
+                return Some(Ok(FoundRecord { record, recovered }));
             }
-            read => {
-                self.next = self.resume(chunk, at + 1);
-                match read {
-                    Err(error) if self.next.is_some() || !is_blank(error.kind) => {
-                        // Behind the last record of a chunk that is damaged as a whole, anything may stand.
-                        (self.next.is_some() || self.header.is_some()).then_some(Err(error))
+            let at = self.next?;
+            if at >= self.end {
+                self.skip(at, None, chunk);
+                continue;
+            }
+            match Record::read(chunk, at) {
+                Ok(record) if self.header.is_some() || record.size_copy_matches(chunk) => {
+                    self.next = Some(record.end());
+                    if self.header.is_some_and(|header| header.last_record_id == record.id) {
+                        self.skip(record.end(), None, chunk);
                     }
-                    _ if self.next.is_some() => self.next(chunk),
-                    _ => None,
+                    // Without a header, no bookkeeping reaches it.
+                    let recovered = self.recover && self.header.is_none();
+                    return Some(Ok(FoundRecord { record, recovered }));
+                }
+                read => {
+                    let next = self.resume(chunk, at + 1);
+                    self.skip(at, next, chunk);
+                    match read {
+                        // Behind the last record of a chunk that is damaged as a whole, anything may stand.
+                        Err(error) if next.is_some() || self.header.is_some() && !is_blank(error.kind) => {
+                            return Some(Err(error));
+                        }
+                        _ => {}
+                    }
                 }
             }
         }
+    }
+
+    /// Whether the chunk's header can be trusted.
+    pub fn has_header(&self) -> bool {
+        self.header.is_some()
+    }
+
+    /// Takes a recovered record back that turned out to be none, so that others in its place are found.
+    pub fn reject(&mut self, record: &Record) {
+        self.carve.start = record.offset as usize + 1;
+    }
+
+    /// Goes on at `next`; what is between is looked through first.
+    fn skip(&mut self, from: usize, next: Option<usize>, chunk: &[u8]) {
+        self.next = next;
+        if self.recover {
+            self.carve = from..next.unwrap_or(chunk.len());
+        }
+    }
+
+    /// The next record in the span that is looked through.
+    fn carve(&mut self, chunk: &[u8]) -> Option<Record> {
+        while let Some(found) = chunk
+            .get(self.carve.clone())
+            .and_then(|span| memmem::find(span, &RECORD_MAGIC))
+        {
+            let at = self.carve.start + found;
+            match Record::read(chunk, at) {
+                Ok(record) if record.size_copy_matches(chunk) && record.end() <= self.carve.end => {
+                    self.carve.start = record.end();
+                    return Some(record);
+                }
+                _ => self.carve.start = at + 1,
+            }
+        }
+        self.carve = 0..0;
+        None
     }
 
     /// Chunk offset of the next record beyond doubt, from `from` on.
@@ -296,10 +375,10 @@ mod tests {
     }
 
     fn walk(chunk: &[u8]) -> (Vec<std::result::Result<u64, ErrorKind>>, Option<ErrorKind>) {
-        let (mut walk, damage) = RecordWalk::new(chunk);
+        let (mut walk, damage) = RecordWalk::new(chunk, false);
         let mut items = Vec::new();
         while let Some(item) = walk.next(chunk) {
-            items.push(item.map(|record| record.id).map_err(|error| error.kind));
+            items.push(item.map(|found| found.record.id).map_err(|error| error.kind));
         }
         (items, damage.map(|error| error.kind))
     }
@@ -352,6 +431,37 @@ mod tests {
         assert_eq!(walk(&chunk[..have]), (ids, Some(ErrorKind::ChunkCutShort { have })));
         assert_eq!(walk(&chunk[..have - 1]).0[..2], [Ok(7), Ok(8)],);
         assert_eq!(walk(&chunk[..5]), (vec![], Some(ErrorKind::ChunkCutShort { have: 5 })));
+    }
+
+    #[test]
+    fn what_the_bookkeeping_does_not_reach_is_recovered() {
+        let recovered = |chunk: &[u8]| -> Vec<(u64, bool)> {
+            let (mut walk, _) = RecordWalk::new(chunk, true);
+            std::iter::from_fn(|| walk.next(chunk))
+                .flatten()
+                .map(|found| (found.record.id, found.recovered))
+                .collect()
+        };
+        // The header says that the second record is the last: the third is in the free space.
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[32] = 8;
+        chunk[48..52].copy_from_slice(&(CHUNK_HEADER as u32 + 128).to_le_bytes());
+        assert_eq!(recovered(&chunk), [(7, false), (8, false), (9, true)]);
+        // An ID out of the chunk's range does not count as live past damage.
+        let mut chunk = chunk_of(&[7, 8, 900, 9]);
+        chunk[CHUNK_HEADER + 64] = b'x';
+        assert_eq!(recovered(&chunk), [(7, false), (900, true), (9, false)]);
+        let mut chunk = chunk_of(&[7, 8]);
+        chunk[0] = b'x';
+        assert_eq!(recovered(&chunk), [(7, true), (8, true)]);
+        // A record that is taken back leaves room for what is in it.
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[48..52].copy_from_slice(&(CHUNK_HEADER as u32).to_le_bytes());
+        let (mut walk, _) = RecordWalk::new(&chunk, true);
+        let first = walk.next(&chunk).unwrap().unwrap();
+        assert_eq!((first.record.id, first.recovered), (7, true));
+        walk.reject(&first.record);
+        assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 8);
     }
 
     #[test]

@@ -15,6 +15,12 @@ pub const FILE_HEADER: usize = 4096;
 /// Chunks in a block: what one read brings and one thread works on (1 MiB).
 pub const BLOCK_CHUNKS: u64 = 16;
 
+/// In an image, chunks start at multiples of this, in bytes: a sector.
+pub const SECTOR: usize = 512;
+
+/// Bytes of an image in which the chunks of a block start.
+const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
+
 const FILE_MAGIC: [u8; 8] = *b"ElfFile\0";
 const NO_CHECKSUMS: u32 = 4;
 
@@ -115,6 +121,9 @@ pub struct Block {
     pub offset: u64,
     /// Length in bytes. The last slot of a file can be cut short.
     pub len: u64,
+    /// In an image, the bytes in which a chunk can start; those behind are read so that a chunk which starts before is whole. Else 0: chunks follow each
+    /// other from the block's start.
+    pub image: u64,
 }
 
 /// Where a log's chunks are, and in which order they hold its records.
@@ -122,15 +131,27 @@ pub struct Block {
 pub struct Layout {
     size: u64,
     oldest: u64,
+    /// Whether chunks can be anywhere: the file is no log.
+    image: bool,
 }
 
 impl Layout {
     /// A log of `size` bytes whose oldest records are in chunk slot `oldest`.
     pub fn new(size: u64, oldest: u64) -> Self {
-        let layout = Layout { size, oldest };
+        let image = false;
+        let layout = Layout { size, oldest, image };
         Layout {
             oldest: oldest.min(layout.slots().saturating_sub(1)),
             ..layout
+        }
+    }
+
+    /// A file of `size` bytes that is no log, in which chunks can be found by their signature.
+    pub fn image(size: u64) -> Self {
+        Layout {
+            size,
+            oldest: 0,
+            image: true,
         }
     }
 
@@ -141,11 +162,24 @@ impl Layout {
 
     /// Blocks in the file.
     pub fn blocks(&self) -> u64 {
+        if self.image {
+            return self.size.div_ceil(IMAGE_BLOCK);
+        }
         (self.slots() - self.oldest).div_ceil(BLOCK_CHUNKS) + self.oldest.div_ceil(BLOCK_CHUNKS)
     }
 
     /// The block with a number, in the order of the records: from the oldest chunk to the end of the file, then from its start.
     pub fn block(&self, number: u64) -> Option<Block> {
+        if self.image {
+            let offset = number.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
+            let left = self.size - offset;
+            return Some(Block {
+                first_chunk: 0,
+                offset,
+                len: left.min(IMAGE_BLOCK + CHUNK_SIZE as u64),
+                image: left.min(IMAGE_BLOCK),
+            });
+        }
         let tail = (self.slots() - self.oldest).div_ceil(BLOCK_CHUNKS);
         let (first, end) = match number.checked_sub(tail) {
             None => (self.oldest + number * BLOCK_CHUNKS, self.slots()),
@@ -160,6 +194,7 @@ impl Layout {
             first_chunk: first,
             offset,
             len: stop - offset,
+            image: 0,
         })
     }
 }
@@ -188,6 +223,7 @@ pub struct Survey {
     size: u64,
     slots: u64,
     search: Search,
+    recover: bool,
     header: Option<FileHeader>,
     state: State,
 }
@@ -211,6 +247,8 @@ enum State {
     },
     /// Knows the oldest slot.
     Done(u64),
+    /// Knows that it is no log.
+    Image,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -220,12 +258,13 @@ struct Anchor {
 }
 
 impl Survey {
-    /// A survey of a file of `size` bytes.
-    pub fn new(size: u64, search: Search) -> Self {
+    /// A survey of a file of `size` bytes. With `recover`, a file that is no log is taken for an image that may hold chunks.
+    pub fn new(size: u64, search: Search, recover: bool) -> Self {
         Survey {
             size,
             slots: Layout::new(size, 0).slots(),
             search,
+            recover,
             header: None,
             state: State::Header,
         }
@@ -235,7 +274,7 @@ impl Survey {
     pub fn wants(&self) -> Option<Range<u64>> {
         let slot = match self.state {
             State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
-            State::Done(_) => return None,
+            State::Done(_) | State::Image => return None,
             State::Every { slot, .. } | State::First { slot } | State::Last { slot, .. } => slot,
             State::Bisect { probe, .. } => probe,
         };
@@ -250,8 +289,11 @@ impl Survey {
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), NotEvtx> {
         self.state = match self.state {
             State::Header => {
-                self.header = Some(FileHeader::read(bytes, self.size)?);
+                let header = FileHeader::read(bytes, self.size);
+                self.header = header.as_ref().ok().copied();
                 match self.search {
+                    _ if self.recover && header.is_err() => State::Image,
+                    _ if header.is_err() => return header.map(drop),
                     _ if self.slots < 2 => State::Done(0),
                     Search::Every => State::Every { slot: 0, oldest: None },
                     Search::Bisect => State::First { slot: 0 },
@@ -298,7 +340,7 @@ impl Survey {
                 // Nothing between the middle and `high` says where it belongs.
                 None => bisect(first, low, low + (high - low) / 2),
             },
-            State::Done(oldest) => State::Done(oldest),
+            done @ (State::Done(_) | State::Image) => done,
         };
         Ok(())
     }
@@ -312,6 +354,7 @@ impl Survey {
     pub fn layout(&self) -> Option<Layout> {
         match self.state {
             State::Done(oldest) => Some(Layout::new(self.size, oldest)),
+            State::Image => Some(Layout::image(self.size)),
             _ => None,
         }
     }
@@ -362,7 +405,7 @@ mod tests {
         let mut file = vec![0; FILE_HEADER];
         file[..8].copy_from_slice(&FILE_MAGIC);
         chunks.iter().for_each(|&first| file.extend(chunk_start(first)));
-        let mut survey = Survey::new(file.len() as u64, search);
+        let mut survey = Survey::new(file.len() as u64, search, false);
         let mut reads = 0;
         while let Some(range) = survey.wants() {
             survey
@@ -423,6 +466,31 @@ mod tests {
             let expected: Vec<_> = (start..layout.slots()).chain(0..start).collect();
             prop_assert_eq!(seen, expected);
         }
+    }
+
+    #[test]
+    fn an_image_is_read_in_blocks_that_overlap_by_a_chunk() {
+        let size = 2 * IMAGE_BLOCK + 700;
+        let mut survey = Survey::new(size, Search::Every, true);
+        assert_eq!(survey.wants(), Some(0..4096));
+        survey.push(&[7; 4096]).expect("an image");
+        let layout = survey.layout().expect("done");
+        let blocks: Vec<_> = (0..layout.blocks())
+            .map(|number| layout.block(number).expect("a block"))
+            .collect();
+        let ranges: Vec<_> = blocks
+            .iter()
+            .map(|block| (block.offset, block.image, block.len))
+            .collect();
+        assert_eq!(
+            ranges,
+            [
+                (0, IMAGE_BLOCK, IMAGE_BLOCK + 65_536),
+                (IMAGE_BLOCK, IMAGE_BLOCK, IMAGE_BLOCK + 700),
+                (2 * IMAGE_BLOCK, 700, 700)
+            ]
+        );
+        assert!(Survey::new(size, Search::Every, false).push(&[7; 4096]).is_err());
     }
 
     #[test]

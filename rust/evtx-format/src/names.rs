@@ -60,7 +60,7 @@ impl<'c> Names<'c> {
             return Ok(name);
         }
         let mut name = Vec::new();
-        text::push_utf16(&mut name, name_units(self.chunk, offset)?, Form::Plain);
+        text::push_utf16(&mut name, name_units(self.chunk, offset)?, Form::Raw);
         let name = String::from_utf8(name).unwrap_or_default();
         let name = &*self.arena.alloc_str(&name);
         self.known.borrow_mut().insert(offset, name);

@@ -16,10 +16,10 @@ fn with_record<T>(stream: &Stream, check: impl FnOnce(&[u8], std::ops::Range<usi
     log.write_stream(0, stream).expect("a record that fits");
     let file = log.finish();
     let chunk = &file[4096..];
-    let (mut walk, damage) = RecordWalk::new(chunk);
+    let (mut walk, damage) = RecordWalk::new(chunk, false);
     assert_eq!(damage, None);
-    let record = walk.next(chunk).expect("a record").expect("a sound one");
-    check(chunk, record.binxml())
+    let found = walk.next(chunk).expect("a record").expect("a sound one");
+    check(chunk, found.record.binxml())
 }
 
 /// The text form of a tree, for the eye.

@@ -81,7 +81,7 @@ pub(crate) fn read_with(
 
 /// Reads a log with a scan, and hands each batch on.
 pub(crate) fn scan(file: &[u8], name: &str, scan: Scan, mut take: impl FnMut(RecordBatch)) -> Result<(), ReadError> {
-    let mut survey = Survey::new(file.len() as u64, Search::Every);
+    let mut survey = Survey::new(file.len() as u64, Search::Every, scan.recovers());
     while let Some(range) = survey.wants() {
         survey
             .push(&file[range.start as usize..range.end as usize])
@@ -126,6 +126,7 @@ pub(crate) fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<Stri
         return None;
     }
     Some(match array.data_type() {
+        DataType::Boolean => array.as_boolean().value(row).to_string(),
         DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).to_string(),
         DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).to_string(),
         DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).to_string(),

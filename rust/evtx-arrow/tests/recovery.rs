@@ -1,0 +1,187 @@
+//! Recovery: what the oracle's `recover_records` finds, this finds, and never a record twice.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use common::{cell, column, corpus, read, samples};
+use evtx::{EvtxParser, ParserSettings};
+use evtx_arrow::Options;
+
+const RECOVER: Options = Options {
+    on_error: evtx_arrow::OnError::Report,
+    verify: false,
+    xml: true,
+    json: false,
+    location: true,
+    recover: true,
+};
+
+#[derive(Debug, PartialEq)]
+struct Row {
+    id: Option<u64>,
+    recovered: Option<bool>,
+    offset: Option<u64>,
+    xml: Option<String>,
+    error: Option<String>,
+}
+
+fn rows(file: &[u8], options: Options) -> Vec<Row> {
+    let names: &[&str] = match options.recover {
+        true => &["record_id", "recovered", "record_offset", "xml", "error"],
+        false => &["record_id", "record_offset", "xml", "error"],
+    };
+    let projection: Vec<usize> = names.iter().map(|name| column(&options, name)).collect();
+    let batches = read(file, "log", options, &projection).expect("a log");
+    let row = |(batch, row)| {
+        let number = |name| cell(batch, name, row).map(|number| number.parse().expect("a number"));
+        let recovered = |_| cell(batch, "recovered", row).map(|recovered| recovered == "true");
+        Row {
+            id: number("record_id"),
+            recovered: Some(()).filter(|()| options.recover).and_then(recovered),
+            offset: number("record_offset"),
+            xml: cell(batch, "xml", row),
+            error: cell(batch, "error", row),
+        }
+    };
+    batches
+        .iter()
+        .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)))
+        .map(row)
+        .collect()
+}
+
+fn compare(logs: &[PathBuf]) {
+    let (mut live, mut recovered) = (0, 0);
+    for log in logs {
+        let file = std::fs::read(log).expect("the log");
+        let settings = ParserSettings::new().num_threads(1).indent(false).recover_records(true);
+        let mut oracle = EvtxParser::from_buffer(file.clone())
+            .expect("a log")
+            .with_configuration(settings);
+        let mut expected: BTreeMap<(u64, String), usize> = BTreeMap::new();
+        for record in oracle.records().flatten().filter(|record| record.recovered) {
+            *expected.entry((record.event_record_id, record.data)).or_default() += 1;
+        }
+        let found = rows(&file, RECOVER);
+        let mut carved: BTreeSet<(u64, String)> = BTreeSet::new();
+        for row in found
+            .iter()
+            .filter(|row| row.recovered == Some(true) && row.error.is_none())
+        {
+            carved.insert((row.id.expect("an ID"), row.xml.clone().expect("an event")));
+        }
+        // A copy of a live record is not found again.
+        let live_rows = found
+            .iter()
+            .filter(|row| row.recovered == Some(false) && row.error.is_none());
+        let known: BTreeSet<(u64, String)> = live_rows
+            .map(|row| (row.id.expect("an ID"), row.xml.clone().expect("an event")))
+            .collect();
+        for record in expected.keys() {
+            assert!(
+                carved.contains(record) || known.contains(record),
+                "{}: {record:?} is not found",
+                log.display()
+            );
+        }
+        let offsets: BTreeSet<_> = found
+            .iter()
+            .filter(|row| row.error.is_none())
+            .map(|row| row.offset)
+            .collect();
+        assert_eq!(
+            offsets.len(),
+            found.iter().filter(|row| row.error.is_none()).count(),
+            "{}: twice",
+            log.display()
+        );
+        // The live records are those that come without recovery.
+        let without = rows(
+            &file,
+            Options {
+                recover: false,
+                ..RECOVER
+            },
+        );
+        let sound = |rows: &[Row], also: &dyn Fn(&Row) -> bool| -> Vec<(Option<u64>, Option<u64>)> {
+            rows.iter()
+                .filter(|row| row.error.is_none() && also(row))
+                .map(|row| (row.id, row.offset))
+                .collect()
+        };
+        let with = sound(&found, &|row| {
+            row.recovered == Some(false) || without.iter().any(|other| other.offset == row.offset)
+        });
+        assert_eq!(sound(&without, &|_| true), with, "{}", log.display());
+        live += with.len();
+        recovered += carved.len();
+    }
+    println!(
+        "{live} live and {recovered} recovered records of {} logs, all that the oracle finds",
+        logs.len()
+    );
+}
+
+#[test]
+fn what_the_oracle_recovers_of_the_samples_is_recovered() {
+    compare(&samples());
+}
+
+#[test]
+fn what_the_oracle_recovers_of_the_corpus_is_recovered() {
+    compare(&corpus());
+}
+
+/// A file that is no log: rubbish, and chunks at sectors, across the bounds of blocks, and one over the end of another.
+#[test]
+fn chunks_of_an_image_are_found_by_their_signature() {
+    let log = std::fs::read(
+        samples()
+            .iter()
+            .find(|log| log.ends_with("wrapped.evtx"))
+            .expect("the sample"),
+    )
+    .expect("the log");
+    let chunk = |number: usize| &log[4096 + number * 65_536..][..65_536];
+    let mut image = vec![0xa5; 3 << 20];
+    let places = [
+        (512, 0),
+        // Over the end of the first block.
+        ((1 << 20) - 1024, 1),
+        ((2 << 20) - 512, 2),
+        // It ends with the image.
+        ((3 << 20) - 65_536, 3),
+    ];
+    for (offset, number) in places {
+        image[offset..offset + 65_536].copy_from_slice(chunk(number));
+    }
+    // Not at a sector.
+    image[300_100..300_100 + 65_536].copy_from_slice(chunk(0));
+    let found = rows(&image, RECOVER);
+    let ids: Vec<_> = found.iter().filter_map(|row| row.id).collect();
+    let expected: Vec<u64> = [161..=200, 201..=240, 81..=120, 121..=160]
+        .into_iter()
+        .flatten()
+        .collect();
+    assert_eq!(ids, expected);
+    assert_eq!(found[0].offset, Some(512 + 512));
+    // What is left of a chunk that another was written over.
+    let mut image = vec![0; 200_000];
+    image[512..512 + 65_536].copy_from_slice(chunk(0));
+    image[512 + 4608..512 + 4608 + 65_536].copy_from_slice(chunk(1));
+    let found = rows(&image, RECOVER);
+    let ids: BTreeSet<_> = found.iter().filter_map(|row| row.id).collect();
+    assert_eq!(
+        ids.len(),
+        found.iter().filter(|row| row.id.is_some()).count(),
+        "none twice"
+    );
+    assert!(ids.contains(&161) && ids.contains(&201) && ids.contains(&240) && !ids.contains(&200));
+    assert!(
+        found
+            .iter()
+            .any(|row| row.error.as_ref().is_some_and(|error| error.contains("chunk at 0x200")))
+    );
+}

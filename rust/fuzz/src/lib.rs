@@ -1,0 +1,59 @@
+//! What the targets do with bytes: read them as a file, with every column and option.
+
+use std::sync::Arc;
+
+use evtx_arrow::{Decoder, OnError, Options, Scan, schema};
+use evtx_format::file::{Search, Survey};
+
+/// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
+pub fn read_every_way(file: &[u8]) {
+    let all = Options {
+        on_error: OnError::Report,
+        verify: true,
+        xml: true,
+        json: true,
+        location: true,
+        recover: true,
+    };
+    let columns = |options| (0..schema(options).fields().len()).collect::<Vec<_>>();
+    read(file, Scan::new(all, &columns(&all)), Search::Every);
+    // Without `error`, records are not checked first.
+    let plain = Options::default();
+    let unchecked: Vec<usize> = columns(&plain).into_iter().filter(|&column| column != 23).collect();
+    read(file, Scan::new(plain, &unchecked), Search::Bisect);
+    let skip = Options { on_error: OnError::Skip, ..all };
+    read(file, Scan::new(skip, &columns(&skip)).only_trees(), Search::Every);
+}
+
+fn read(file: &[u8], scan: Scan, search: Search) {
+    let mut survey = Survey::new(file.len() as u64, search, scan.recovers());
+    while let Some(range) = survey.wants() {
+        if survey.push(&file[range.start as usize..range.end as usize]).is_err() {
+            return;
+        }
+    }
+    let layout = survey.layout().expect("a survey that wants nothing is done");
+    let mut decoder = Decoder::new(Arc::new(scan));
+    let name: Arc<str> = "fuzz".into();
+    for number in 0..layout.blocks() {
+        let block = layout.block(number).expect("a block of the layout");
+        let mut bytes = &file[block.offset as usize..][..block.len as usize];
+        decoder.start(&name, block);
+        loop {
+            let Ok(consumed) = decoder.decode(bytes) else { return };
+            bytes = &bytes[consumed..];
+            if decoder.flush().expect("batches are sound").is_none() {
+                break;
+            }
+        }
+        assert!(decoder.is_done());
+    }
+}
+
+/// A file of one chunk.
+pub fn file_of(chunk: &[u8]) -> Vec<u8> {
+    let mut file = vec![0; 4096];
+    file[..8].copy_from_slice(b"ElfFile\0");
+    file.extend_from_slice(chunk);
+    file
+}
