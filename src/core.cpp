@@ -43,6 +43,10 @@ void Scan::GetSchema(Schema &schema) const {
 	Check(evtx_scan_schema(handle.get(), &schema));
 }
 
+bool Scan::ReadsMessages() const {
+	return evtx_scan_reads_messages(handle.get());
+}
+
 Survey::Survey(std::uint64_t file_size, bool remote, bool recover) {
 	EvtxSurvey *survey = nullptr;
 	Check(evtx_survey_new(file_size, remote, recover, &survey));
@@ -75,14 +79,34 @@ EvtxBlock Survey::GetBlock(std::uint64_t number) const {
 	return block;
 }
 
+std::shared_ptr<const Messages> Messages::Read(const std::vector<std::uint8_t> &file) {
+	EvtxMessages *messages = nullptr;
+	if (TakeError(evtx_messages_new(file.data(), file.size(), &messages))) {
+		return nullptr;
+	}
+	auto result = std::make_shared<Messages>();
+	result->handle.reset(messages);
+	return result;
+}
+
+std::optional<std::string> Messages::GetPattern(std::string_view log) {
+	std::string pattern(evtx_messages_pattern(log.data(), log.size(), nullptr, 0), '\0');
+	if (pattern.empty()) {
+		return std::nullopt;
+	}
+	evtx_messages_pattern(log.data(), log.size(), pattern.data(), pattern.size() + 1);
+	return pattern;
+}
+
 Decoder::Decoder(const Scan &scan) {
 	EvtxDecoder *decoder = nullptr;
 	Check(evtx_decoder_new(scan.handle.get(), &decoder));
 	handle.reset(decoder);
 }
 
-void Decoder::Start(std::string_view filename, const EvtxBlock &block) {
-	Check(evtx_decoder_start(handle.get(), filename.data(), filename.size(), block));
+void Decoder::Start(std::string_view filename, const Messages *messages, const EvtxBlock &block) {
+	const auto *const beside = messages ? messages->handle.get() : nullptr;
+	Check(evtx_decoder_start(handle.get(), filename.data(), filename.size(), beside, block));
 }
 
 std::uintptr_t Decoder::Decode(const std::uint8_t *data, std::uintptr_t len) {

@@ -29,9 +29,38 @@ std::optional<std::string> Run(Survey &survey, duckdb::cxx::FileHandle &handle) 
 	return std::nullopt;
 }
 
+//! Most bytes of a file of messages.
+constexpr std::uint64_t MAX_MESSAGES_SIZE = 1U << 30U;
+
+//! The messages that stand beside a log. None if they cannot be read: they are no part of the log.
+std::shared_ptr<const Messages> FindMessages(const FileSystem &files, const std::string &log) {
+	try {
+		const auto pattern = Messages::GetPattern(log);
+		auto found = pattern ? files.Glob(*pattern) : std::vector<std::string>();
+		if (found.empty()) {
+			return nullptr;
+		}
+		// There is one for each language that the log was saved with.
+		std::sort(found.begin(), found.end());
+		auto handle = files.OpenFile(found.front(), {FileFlags::READ});
+		const auto size = handle.Size();
+		if (size > MAX_MESSAGES_SIZE) {
+			return nullptr;
+		}
+		std::vector<std::uint8_t> bytes(size);
+		if (size > 0) {
+			handle.ReadAt(bytes.data(), size, 0);
+		}
+		return Messages::Read(bytes);
+	} catch (const duckdb::cxx::Exception &) {
+		return nullptr;
+	}
+}
+
 } // namespace
 
-FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p) : options(options_p) {
+FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p, bool reads_messages_p)
+    : options(options_p), reads_messages(reads_messages_p) {
 	entries.reserve(paths.size());
 	for (auto &path : paths) {
 		Entry entry;
@@ -109,6 +138,9 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 				work.damage = survey.Verify();
 			}
 			entry.file = std::make_shared<OpenFile>(std::move(handle), std::move(survey));
+			if (reads_messages && !files.IsRemote(entry.path.path)) {
+				entry.file->messages = FindMessages(files, entry.path.path);
+			}
 		}
 	} catch (const duckdb::cxx::Exception &error) {
 		finish(State::DONE);

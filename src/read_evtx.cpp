@@ -41,10 +41,10 @@ struct BoundCall {
 //! What the threads of a scan share.
 struct SharedState {
 	SharedState(const BoundCall &call, const std::vector<std::uintptr_t> &columns)
-	    : queue(call.paths, call.options), scan(call.options, columns) {}
+	    : scan(call.options, columns), queue(call.paths, call.options, scan.ReadsMessages()) {}
 
-	FileQueue queue;
 	Scan scan;
+	FileQueue queue;
 };
 
 //! What a thread of a scan keeps.
@@ -200,7 +200,8 @@ bool NextBatch(const FileSystem &files, FileQueue &queue, ThreadState &thread) {
 		}
 		if (!thread.started) {
 			// What is wrong with the file, if anything, was handed out.
-			thread.decoder.Start(thread.work->path->path, thread.work->block);
+			const auto &work = *thread.work;
+			thread.decoder.Start(work.path->path, work.file->messages.get(), work.block);
 			thread.started = true;
 			continue;
 		}

@@ -46,6 +46,8 @@ public:
 
 	//! Fills in the schema of the batches.
 	void GetSchema(Schema &schema) const;
+	//! Whether the messages that stand beside a log are of use.
+	bool ReadsMessages() const;
 
 private:
 	friend class Decoder;
@@ -87,13 +89,31 @@ private:
 	std::unique_ptr<EvtxSurvey, Free> handle;
 };
 
+//! The messages that stand beside a log.
+class Messages {
+public:
+	//! Reads the file that holds them. None if it is damaged.
+	static std::shared_ptr<const Messages> Read(const std::vector<std::uint8_t> &file);
+	//! The glob of the files that may hold the messages of a log.
+	static std::optional<std::string> GetPattern(std::string_view log);
+
+private:
+	friend class Decoder;
+	struct Free {
+		void operator()(EvtxMessages *messages) const {
+			evtx_messages_free(messages);
+		}
+	};
+	std::unique_ptr<EvtxMessages, Free> handle;
+};
+
 //! Decodes blocks of files into batches, for one thread.
 class Decoder {
 public:
 	explicit Decoder(const Scan &scan);
 
-	//! Begins a block of a file.
-	void Start(std::string_view filename, const EvtxBlock &block);
+	//! Begins a block of a file, with the messages that stand beside it or null.
+	void Start(std::string_view filename, const Messages *messages, const EvtxBlock &block);
 	//! Decodes until the batch is full or the block is done. Takes what is left of the block, returns how many bytes
 	//! were consumed.
 	//! @throws duckdb::cxx::Exception at damage, if the scan was told to fail at it.

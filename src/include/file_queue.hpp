@@ -31,6 +31,8 @@ struct OpenFile {
 	duckdb::cxx::FileHandle handle;
 	Survey survey;
 	std::uint64_t block_count;
+	//! The messages that stand beside it, if they are asked for and there are any.
+	std::shared_ptr<const Messages> messages;
 };
 
 //! What a thread works on next: a block of a file, or what is wrong with a file.
@@ -49,7 +51,7 @@ struct Work {
 //! file.
 class FileQueue {
 public:
-	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options);
+	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options, bool reads_messages);
 
 	//! The next work for a thread whose last had batch index `last`; none at the end. Batch indexes of a thread rise.
 	//! @throws duckdb::cxx::Exception if a file that the caller named cannot be read.
@@ -80,6 +82,7 @@ private:
 	Work Open(const duckdb::cxx::FileSystem &files, std::uint64_t index);
 
 	const EvtxOptions options;
+	const bool reads_messages;
 	mutable std::mutex lock;
 	std::condition_variable opened;
 	std::vector<Entry> entries;

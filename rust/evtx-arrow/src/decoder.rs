@@ -8,17 +8,18 @@ use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, FoundRecord, Record, RecordWalk, find_chunk, is_unused};
 use evtx_format::file::{Block, SECTOR};
+use evtx_format::mta::Messages;
 use evtx_format::names::Names;
 use evtx_format::time::filetime_to_unix_nanos;
 use evtx_format::{Error, MAX_TEXT};
 
 use hashbrown::HashSet;
 
-use crate::builders::{ColumnBuilder, FieldBuilder};
+use crate::builders::{ColumnBuilder, FieldBuilder, TextBuilder};
 use crate::options::OnError;
 use crate::record::{ChunkTemplates, RecordParts, RecordReader};
 use crate::render::Renderer;
-use crate::scan::Scan;
+use crate::scan::{MessagePlaces, Scan};
 
 /// Most rows in a batch: a vector of DuckDB.
 const BATCH_ROWS: usize = 2048;
@@ -46,6 +47,8 @@ pub struct Decoder {
     builders: Vec<ColumnBuilder>,
     rows: usize,
     filename: Arc<str>,
+    /// The messages that stand beside the file, if there are any and they are read.
+    messages: Option<Arc<Messages>>,
     /// What is left of the block.
     block: Block,
     /// Whether it is one of an image, in which chunks are found by their signature.
@@ -95,6 +98,7 @@ impl Decoder {
             scan,
             rows: 0,
             filename: "".into(),
+            messages: None,
             block: Block {
                 first_chunk: 0,
                 offset: 0,
@@ -108,9 +112,10 @@ impl Decoder {
         }
     }
 
-    /// Begins a block of a file. What was left of the last one is dropped.
-    pub fn start(&mut self, filename: &Arc<str>, block: Block) {
+    /// Begins a block of a file, with the messages that stand beside it. What was left of the last block is dropped.
+    pub fn start(&mut self, filename: &Arc<str>, messages: Option<Arc<Messages>>, block: Block) {
         self.filename = Arc::clone(filename);
+        self.messages = messages;
         self.block = block;
         self.is_image = block.image > 0;
         self.walk = None;
@@ -344,6 +349,7 @@ impl Decoder {
     ) -> Result<(), DecodeError> {
         let FoundRecord { record, recovered } = found;
         let chunk_index = self.chunk_index();
+        let message = self.scan.message.zip(self.messages.as_deref());
         let Decoder {
             builders,
             templates,
@@ -358,6 +364,11 @@ impl Decoder {
                     match builder {
                         FieldBuilder::Time(builder) if parts.is_empty() && parts.error.is_some() => {
                             builder.append_option(written(record));
+                        }
+                        FieldBuilder::Text(builder)
+                            if found.is_none() && message.is_some_and(|(places, _)| places.message == *place) =>
+                        {
+                            push_message(builder, message, parts, templates, record);
                         }
                         _ => builder.push(found.as_ref())?,
                     }
@@ -463,6 +474,31 @@ impl Decoder {
             OnError::Fail => Err(DecodeError::Damaged(text)),
         }
     }
+}
+
+/// Appends the message that stands beside the log, or NULL.
+#[cold]
+fn push_message(
+    builder: &mut TextBuilder,
+    message: Option<(MessagePlaces, &Messages)>,
+    parts: &RecordParts<'_>,
+    templates: &ChunkTemplates,
+    record: &Record,
+) {
+    let pushed = builder.try_push(|out| {
+        let Some((places, messages)) = message else {
+            return Ok(false);
+        };
+        let event_record = parts
+            .field(templates, places.event_record)
+            .and_then(|found| found.number());
+        let provider = parts.field(templates, places.provider).map(|found| found.text());
+        let (Some(event_record), Some(provider)) = (event_record, provider) else {
+            return Ok(false);
+        };
+        Ok(messages.push(&provider, record.id, event_record, out))
+    });
+    debug_assert_eq!(pushed, Ok(()));
 }
 
 /// An error with its place; a text that is too long has none of its own but its record's.

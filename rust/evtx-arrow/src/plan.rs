@@ -203,7 +203,8 @@ impl Found<'_, '_> {
         }
     }
 
-    fn text(&self) -> String {
+    /// The text.
+    pub(crate) fn text(&self) -> String {
         let mut text = Vec::new();
         self.push_text(&mut text);
         String::from_utf8_lossy(&text).into_owned()

@@ -30,8 +30,18 @@ pub struct Scan {
     pub(crate) checks: bool,
     /// Whether every instance is read as a tree of its own, as if no plan of a template covered it.
     pub(crate) only_trees: bool,
+    /// Where the parts of a message are read, if messages are.
+    pub(crate) message: Option<MessagePlaces>,
     columns: Vec<Column>,
     schema: SchemaRef,
+}
+
+/// The numbers of places in the target.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MessagePlaces {
+    pub(crate) message: usize,
+    pub(crate) provider: usize,
+    pub(crate) event_record: usize,
 }
 
 impl Scan {
@@ -55,6 +65,16 @@ impl Scan {
                 target.places.push(place);
             }
         }
+        // A message that stands beside the log is found by what the event says of itself.
+        let message = target.places.iter().position(|place| *place == schema::MESSAGE);
+        let message = message.map(|message| {
+            target.places.extend([schema::PROVIDER, schema::EVENT_RECORD_ID]);
+            MessagePlaces {
+                message,
+                provider: target.places.len() - 2,
+                event_record: target.places.len() - 1,
+            }
+        });
         let reports = has(ColumnSource::Error) || options.on_error != OnError::Report;
         // There is no text of half an event, and what only looks like a record is none.
         let checks = reports || target.xml || target.json || options.recover;
@@ -67,6 +87,7 @@ impl Scan {
             reads_children: checks || target.event_data || target.user_data || beyond_system,
             checks,
             only_trees: false,
+            message,
             target,
             schema: schema::schema_of(columns.iter().copied()),
             columns,
@@ -84,6 +105,11 @@ impl Scan {
     /// The schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
+    }
+
+    /// Whether messages are read, so that a log's [`Messages`](evtx_format::mta::Messages) are of use.
+    pub fn reads_messages(&self) -> bool {
+        self.message.is_some()
     }
 
     /// Whether the files' surveys should take what is no log for an image.

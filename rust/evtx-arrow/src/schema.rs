@@ -61,6 +61,24 @@ pub(crate) enum FieldType {
     Uuid,
 }
 
+/// Where a forwarded event has its message.
+pub(crate) const MESSAGE: Place = Place {
+    elements: &["RenderingInfo", "Message"],
+    attribute: None,
+};
+
+/// The name of the event's provider.
+pub(crate) const PROVIDER: Place = Place {
+    elements: &["System", "Provider"],
+    attribute: Some("Name"),
+};
+
+/// The event's ID in the log of origin.
+pub(crate) const EVENT_RECORD_ID: Place = Place {
+    elements: &["System", "EventRecordID"],
+    attribute: None,
+};
+
 const fn text(elements: &'static [&'static str], field_type: FieldType) -> ColumnSource {
     let attribute = None;
     ColumnSource::Field(Place { elements, attribute }, field_type)
@@ -86,12 +104,12 @@ const COLUMNS: [Column; 30] = [
     ),
     column("event_id", text(&["System", "EventID"], UInt32)),
     column("level", text(&["System", "Level"], UInt8)),
-    column("provider", attribute(&["System", "Provider"], "Name", Text)),
+    column("provider", ColumnSource::Field(PROVIDER, Text)),
     column("channel", text(&["System", "Channel"], Text)),
     column("computer", text(&["System", "Computer"], Text)),
     column("event_data", ColumnSource::EventData),
     column("user_data", ColumnSource::UserData),
-    column("message", text(&["RenderingInfo", "Message"], Text)),
+    column("message", ColumnSource::Field(MESSAGE, Text)),
     column("task", text(&["System", "Task"], UInt16)),
     column("opcode", text(&["System", "Opcode"], UInt8)),
     column("keywords", text(&["System", "Keywords"], UInt64)),
@@ -110,7 +128,7 @@ const COLUMNS: [Column; 30] = [
         attribute(&["System", "Correlation"], "RelatedActivityID", Uuid),
     ),
     column("user_sid", attribute(&["System", "Security"], "UserID", Text)),
-    column("event_record_id", text(&["System", "EventRecordID"], UInt64)),
+    column("event_record_id", ColumnSource::Field(EVENT_RECORD_ID, UInt64)),
     column("error", ColumnSource::Error),
     column("filename", ColumnSource::FileName),
     // Then those that an option adds.

@@ -15,6 +15,7 @@ use arrow_schema::SchemaRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_arrow::{Decoder, OnError, Options, Scan, schema};
 use evtx_format::file::{Block, Search, Survey};
+use evtx_format::mta::Messages;
 
 /// What becomes of damage.
 #[repr(C)]
@@ -116,6 +117,9 @@ pub struct EvtxScan(Arc<Scan>);
 
 /// Finds out how a file is laid out.
 pub struct EvtxSurvey(Survey);
+
+/// The messages that stand beside a log.
+pub struct EvtxMessages(Arc<Messages>);
 
 /// Decodes blocks of files, for one thread.
 pub struct EvtxDecoder(Decoder);
@@ -370,6 +374,73 @@ pub unsafe extern "C" fn evtx_survey_block(survey: *const EvtxSurvey, number: u6
     true
 }
 
+/// Whether a scan reads messages, so that those beside a log are of use.
+///
+/// # Safety
+/// `scan` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { &*scan }.0.reads_messages()
+}
+
+/// Writes the glob of the files that may hold the messages of a log, with a NUL, if it fits in `capacity` bytes. Returns its length; 0 for a path that names no
+/// file.
+///
+/// # Safety
+/// `log` is text, `out` has room for `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_messages_pattern(
+    log: *const c_char,
+    log_len: usize,
+    out: *mut c_char,
+    capacity: usize,
+) -> usize {
+    let pattern = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the caller's promise.
+        let log = unsafe { text(log, log_len) }.ok()?;
+        Messages::pattern(log)
+    }));
+    let Some(pattern) = pattern.ok().flatten() else {
+        return 0;
+    };
+    if pattern.len() < capacity {
+        // SAFETY: the caller's promise, and the text with its NUL fits.
+        unsafe {
+            std::ptr::copy_nonoverlapping(pattern.as_ptr().cast(), out, pattern.len());
+            put(out.add(pattern.len()), 0);
+        }
+    }
+    pattern.len()
+}
+
+/// The messages of a log, given all bytes of the file that holds them. The error says why there are none.
+///
+/// # Safety
+/// `data` points to `len` bytes, `out` can be written. The caller frees the messages.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_messages_new(data: *const u8, len: usize, out: *mut *mut EvtxMessages) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let file = unsafe { bytes(data, len) };
+        let messages = Messages::read(file.to_vec()).map_err(|error| error.to_string())?;
+        let messages = EvtxMessages(Arc::new(messages));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(messages))) };
+        Ok(())
+    })
+}
+
+/// Frees messages. Decoders keep those that they use.
+///
+/// # Safety
+/// `messages` is null or came from [`evtx_messages_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_messages_free(messages: *mut EvtxMessages) {
+    // SAFETY: the caller's promise.
+    unsafe { free(messages) }
+}
+
 /// A decoder for a scan.
 ///
 /// # Safety
@@ -396,21 +467,24 @@ pub unsafe extern "C" fn evtx_decoder_free(decoder: *mut EvtxDecoder) {
     unsafe { free(decoder) }
 }
 
-/// Begins a block of a file.
+/// Begins a block of a file, with the messages that stand beside it, or null.
 ///
 /// # Safety
-/// `decoder` is valid and not in use elsewhere, `filename` is text.
+/// `decoder` is valid and not in use elsewhere, `filename` is text, `messages` is null or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_decoder_start(
     decoder: *mut EvtxDecoder,
     filename: *const c_char,
     filename_len: usize,
+    messages: *const EvtxMessages,
     block: EvtxBlock,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
         let (decoder, filename) = unsafe { (&mut *decoder, text(filename, filename_len)?) };
-        decoder.0.start(&filename.into(), block.into());
+        // SAFETY: the caller's promise.
+        let messages = unsafe { messages.as_ref() }.map(|messages| Arc::clone(&messages.0));
+        decoder.0.start(&filename.into(), messages, block.into());
         Ok(())
     })
 }
@@ -579,7 +653,10 @@ mod tests {
             let mut decoder = std::ptr::null_mut();
             assert_eq!(take(evtx_decoder_new(scan, &mut decoder)), None);
             evtx_scan_free(scan);
-            assert_eq!(take(evtx_decoder_start(decoder, c"x".as_ptr(), 1, block)), None);
+            assert_eq!(
+                take(evtx_decoder_start(decoder, c"x".as_ptr(), 1, std::ptr::null(), block)),
+                None
+            );
             let mut consumed = 0;
             assert_eq!(
                 take(evtx_decoder_decode(

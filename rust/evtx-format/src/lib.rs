@@ -18,6 +18,7 @@
 //! | [`tree`] | trees of elements |
 //! | [`walk`] | the one walk over BinXML: a stream to a tree, its holes left open or filled |
 //! | [`value`] | typed values, and their text as Windows shows it |
+//! | [`mta`] | the messages beside a log that was saved with them |
 //! | [`program`] | the text of whole elements, compiled once per template |
 //! | [`json`] | what JSON makes of values |
 //!
@@ -31,6 +32,7 @@ mod error;
 pub mod file;
 pub mod instance;
 pub mod json;
+pub mod mta;
 pub mod names;
 pub mod program;
 pub mod text;

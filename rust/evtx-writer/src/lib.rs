@@ -22,10 +22,12 @@
 mod binxml;
 mod chunk;
 mod log;
+mod mta;
 mod value;
 
 pub use binxml::{Content, Element, Event, Hole, Part, Stream, Template};
 pub use log::LogWriter;
+pub use mta::MtaWriter;
 pub use value::Value;
 
 /// Why an event cannot be written.

@@ -38,7 +38,7 @@ fn read(file: &[u8], scan: Scan, search: Search) {
     for number in 0..layout.blocks() {
         let block = layout.block(number).expect("a block of the layout");
         let mut bytes = &file[block.offset as usize..][..block.len as usize];
-        decoder.start(&name, block);
+        decoder.start(&name, None, block);
         loop {
             let Ok(consumed) = decoder.decode(bytes) else { return };
             bytes = &bytes[consumed..];

@@ -12,6 +12,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
 use evtx_format::file::{NotEvtx, Search, Survey};
+use evtx_format::mta::Messages;
 
 /// The logs under a folder, in the order of their paths.
 pub(crate) fn logs(folder: &Path) -> Vec<PathBuf> {
@@ -80,7 +81,18 @@ pub(crate) fn read_with(
 }
 
 /// Reads a log with a scan, and hands each batch on.
-pub(crate) fn scan(file: &[u8], name: &str, scan: Scan, mut take: impl FnMut(RecordBatch)) -> Result<(), ReadError> {
+pub(crate) fn scan(file: &[u8], name: &str, new: Scan, take: impl FnMut(RecordBatch)) -> Result<(), ReadError> {
+    scan_with_messages(file, name, new, None, take)
+}
+
+/// Reads a log with a scan and the messages that stand beside it.
+pub(crate) fn scan_with_messages(
+    file: &[u8],
+    name: &str,
+    scan: Scan,
+    messages: Option<Arc<Messages>>,
+    mut take: impl FnMut(RecordBatch),
+) -> Result<(), ReadError> {
     let mut survey = Survey::new(file.len() as u64, Search::Every, scan.recovers());
     while let Some(range) = survey.wants() {
         survey
@@ -93,7 +105,7 @@ pub(crate) fn scan(file: &[u8], name: &str, scan: Scan, mut take: impl FnMut(Rec
     for number in 0..layout.blocks() {
         let block = layout.block(number).expect("a block");
         let mut bytes = &file[block.offset as usize..][..block.len as usize];
-        decoder.start(&name, block);
+        decoder.start(&name, messages.clone(), block);
         loop {
             let consumed = decoder.decode(bytes).map_err(ReadError::Decode)?;
             bytes = &bytes[consumed..];

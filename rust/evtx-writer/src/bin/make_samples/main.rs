@@ -11,18 +11,23 @@ mod story;
 
 use std::path::Path;
 
-/// Every sample: its file name and its bytes.
+/// Every sample: its path and its bytes.
 fn samples() -> Vec<(&'static str, Vec<u8>)> {
     let mut samples = story::logs();
     samples.extend(oddities::logs());
     samples.extend(shapes::logs());
+    samples.push(("LocaleMetaData/DC01-System_1033.MTA", story::system_messages()));
     samples
 }
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "samples".to_owned());
     for (name, bytes) in samples() {
-        std::fs::write(Path::new(&folder).join(name), bytes)?;
+        let path = Path::new(&folder).join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, bytes)?;
     }
     Ok(())
 }

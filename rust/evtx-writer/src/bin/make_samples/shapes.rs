@@ -15,6 +15,8 @@ pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
         ("wrapped.evtx", services(6, 40).finish_wrapped(4, 2)),
         // A copy of a live log: its header knows of one chunk of two.
         ("dirty.evtx", services(2, 40).finish_dirty(1)),
+        // A chunk that was written anew: behind its four records are what is left of those before.
+        ("overwritten.evtx", overwritten()),
         ("damaged-chunk.evtx", damaged_chunk()),
         ("damaged-records.evtx", damaged_records()),
         ("damaged-cut-short.evtx", damaged_cut_short()),
@@ -58,6 +60,24 @@ fn record_offsets(file: &[u8], chunk: usize) -> Vec<usize> {
         offsets.push(last + u32_at(last + 4));
     }
     offsets
+}
+
+/// The header says that the chunk ends after the fourth of its ten records. All checksums hold.
+fn overwritten() -> Vec<u8> {
+    let mut file = services(1, 10).finish();
+    let offsets = record_offsets(&file, 0);
+    let chunk = &mut file[FILE_HEADER..];
+    let (last, free_space) = (offsets[3] - FILE_HEADER, offsets[4] - FILE_HEADER);
+    for last_number in [16, 32] {
+        chunk[last_number..last_number + 8].copy_from_slice(&4_u64.to_le_bytes());
+    }
+    let records = crc32fast::hash(&chunk[RECORDS..free_space]);
+    for (at, number) in [(44, last as u32), (48, free_space as u32), (52, records)] {
+        chunk[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    let header = crc32fast::hash(&[&chunk[..120], &chunk[128..RECORDS]].concat());
+    chunk[124..128].copy_from_slice(&header.to_le_bytes());
+    file
 }
 
 /// The second of three chunks has lost its magic.

@@ -1,6 +1,6 @@
 //! The logs that tell the story.
 
-use evtx_writer::{Content, Element, Event, Hole, Part, Stream, Template, Value};
+use evtx_writer::{Content, Element, Event, Hole, MtaWriter, Part, Stream, Template, Value};
 
 use crate::provider::{Field, Header, Machine, Provider, XMLNS, at};
 
@@ -452,6 +452,27 @@ fn dc_system() -> Vec<u8> {
     state(&mut log, at(8, 46, 5, 90_000), "WinUpdSvc", "running");
     uptime(&mut log, at(12, 0, 0, 0), "540002");
     log.log.finish()
+}
+
+/// What Event Viewer saves beside the System log with its display information. The last record has no message.
+pub(crate) fn system_messages() -> Vec<u8> {
+    let mut messages = MtaWriter::new(&[SERVICES.name, CLASSIC.name]);
+    let service = |name: &str, state: &str| format!("The {name} service entered the {state} state.");
+    messages.message(14_002, "The system uptime is 518402 seconds.");
+    for (i, name) in ["Windows Update", "Software Protection", "Network Setup Service"]
+        .into_iter()
+        .enumerate()
+    {
+        messages.message(14_003 + 2 * i as u64, service(name, "running"));
+        messages.message(14_004 + 2 * i as u64, service(name, "stopped"));
+    }
+    messages.message(
+        14_009,
+        "A service was installed in the system.\r\n\r\nService Name:  WinUpdSvc",
+    );
+    messages.message(14_010, service("WinUpdSvc", "running"));
+    messages.message(14_011, "");
+    messages.finish()
 }
 
 fn dc_sysmon() -> Vec<u8> {
