@@ -24,7 +24,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query fuzz test test-rust test-sql test-python samples format lint clean distclean check-tools
+.PHONY: release debug query fuzz sanitize test test-rust test-sql test-python samples format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -35,13 +35,11 @@ release: $(BUILD)/release/CMakeCache.txt
 debug: $(BUILD)/debug/CMakeCache.txt
 	@cmake --build $(BUILD)/debug --target evtx_loadable_extension --parallel
 
-$(BUILD)/release/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
-	@cmake $(GENERATOR) -S duckdb/source -B $(BUILD)/release -DCMAKE_BUILD_TYPE=Release $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
-	  || { cat $(BUILD)/configure.log; rm -f $@; exit 1; }
-	@touch $@
-
-$(BUILD)/debug/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
-	@cmake $(GENERATOR) -S duckdb/source -B $(BUILD)/debug -DCMAKE_BUILD_TYPE=Debug $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
+$(BUILD)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
+$(BUILD)/debug/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Debug
+$(BUILD)/sanitize/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)"
+$(BUILD)/%/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
+	@cmake $(GENERATOR) -S duckdb/source -B $(@D) $(CONFIGURE) $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
 	  || { cat $(BUILD)/configure.log; rm -f $@; exit 1; }
 	@touch $@
 
@@ -112,6 +110,17 @@ fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=140000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1) || exit 1; \
 	done
 
+# The tests that load the extension, with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are not ours to find.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
+sanitize: $(BUILD)/sanitize/CMakeCache.txt $(VENV)/.test
+	@cmake --build $(BUILD)/sanitize --target evtx_loadable_extension --parallel
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  EVTX_EXTENSION=$(abspath $(BUILD)/sanitize/extension/evtx/evtx.duckdb_extension) $(VENV_PYTHON) -m pytest -q test/python
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(VENV_PYTHON) tools/sanitize_sql.py $(BUILD)/sanitize/extension/evtx/evtx.duckdb_extension test/sql/*.test
+
 ## Tidy
 
 format: $(VENV)/.lint
@@ -126,7 +135,7 @@ lint: release $(VENV)/.lint
 	$(VENV)/bin/clang-tidy --quiet -p $(BUILD)/release $(wildcard src/*.cpp)
 
 clean:
-	rm -rf $(BUILD)/release $(BUILD)/debug $(BUILD)/configure.log rust/target rust/evtx-ffi/include
+	rm -rf $(BUILD)/release $(BUILD)/debug $(BUILD)/sanitize $(BUILD)/configure.log rust/target rust/evtx-ffi/include
 
 distclean: clean
 	rm -rf $(BUILD) duckdb/source

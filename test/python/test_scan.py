@@ -106,4 +106,4 @@ def test_many_scans_at_once(con, threads):
         client.start()
     for client in clients:
         client.join()
-    assert counts == [(404, 392)] * 8
+    assert counts == [(408, 396)] * 8
