@@ -31,7 +31,8 @@ impl TextBuilder {
         }
     }
 
-    /// Appends the string that `write` appends to the bytes it is given. One that is longer than [`MAX_TEXT`] becomes NULL.
+    /// Appends the string that `write` appends to the bytes it is given. One that is longer than [`MAX_TEXT`]
+    /// becomes NULL.
     #[inline]
     pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.data.len();

@@ -1,8 +1,9 @@
 //! Compiled templates, shared by the threads and chunks of a scan.
 //!
-//! A chunk's copy of a template refers to names by chunk offset, and holds those inline that it uses first, so its bytes differ from chunk to
-//! chunk. Two copies are the same template if their bytes agree but for the references, and their names agree. That is compared in full:
-//! a GUID or a hash alone would let a crafted file pass one template for another.
+//! A chunk's copy of a template refers to names by chunk offset, and holds those inline that it uses first,
+//! so its bytes differ from chunk to chunk. Two copies are the same template if their bytes agree but for the
+//! references, and their names agree. That is compared in full: a GUID or a hash alone would let a crafted
+//! file pass one template for another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};

@@ -1,5 +1,5 @@
-//! Values to what a column holds. A column takes a value whatever its type, by way of its text if need be: forwarded events carry numbers, times and GUIDs
-//! as strings.
+//! Values to what a column holds. A column takes a value whatever its type, by way of its text if need be:
+//! forwarded events carry numbers, times and GUIDs as strings.
 
 use evtx_format::text::Form;
 use evtx_format::value::Value;

@@ -40,8 +40,9 @@ pub enum DecodeError {
 
 /// Decodes the blocks of files into batches, for one thread.
 ///
-/// Begin a block with [`start`](Self::start). Then call [`decode`](Self::decode) with the bytes of the block that were not consumed so far and
-/// [`flush`](Self::flush) the batch, in turn, until the block is [done](Self::is_done). A batch has rows of one block only.
+/// Begin a block with [`start`](Self::start). Then call [`decode`](Self::decode) with the bytes of the block
+/// that were not consumed so far and [`flush`](Self::flush) the batch, in turn, until the block is
+/// [done](Self::is_done). A batch has rows of one block only.
 pub struct Decoder {
     scan: Arc<Scan>,
     builders: Vec<ColumnBuilder>,
@@ -75,7 +76,8 @@ struct ChunkWalk {
 }
 
 impl ChunkWalk {
-    /// Whether the chunk's header cannot be trusted, so that its records are no more than what looks like some, but all there is.
+    /// Whether the chunk's header cannot be trusted, so that its records are no more than what looks like
+    /// some, but all there is.
     fn is_headless(&self) -> bool {
         !self.records.has_header()
     }
@@ -135,8 +137,8 @@ impl Decoder {
         self.report(format!("{filename}: {text}"), None, None, None)
     }
 
-    /// Decodes until the batch is full or the block is done, and returns how many of the bytes were consumed. `bytes` is what is left of
-    /// the block, all of it.
+    /// Decodes until the batch is full or the block is done, and returns how many of the bytes were consumed.
+    /// `bytes` is what is left of the block, all of it.
     ///
     /// # Errors
     /// [`DecodeError::Damaged`] if the scan fails on errors, at the first.
@@ -507,7 +509,8 @@ fn at_record(error: Error, record: &Record) -> Error {
     Error { offset, ..error }
 }
 
-/// When a record was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its BinXML cannot be read.
+/// When a record was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its
+/// BinXML cannot be read.
 fn written(record: &Record) -> Option<i64> {
     filetime_to_unix_nanos(record.written)
 }

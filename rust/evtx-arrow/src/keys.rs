@@ -5,7 +5,8 @@ use std::sync::{Arc, RwLock};
 use arrow_array::{Array, StringArray};
 use hashbrown::HashMap;
 
-/// Most names that a scan keeps. Real logs have some thousands; more come from crafted files, and are then held by the batch that has them.
+/// Most names that a scan keeps. Real logs have some thousands; more come from crafted files, and are then
+/// held by the batch that has them.
 const MAX_KEYS: usize = 1 << 16;
 
 /// Most bytes of names that a scan keeps.

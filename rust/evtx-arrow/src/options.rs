@@ -42,7 +42,7 @@ pub struct Options {
     pub json: bool,
     /// Whether there are columns for where a record stands.
     pub location: bool,
-    /// Whether there are also the records that a chunk's bookkeeping no longer reaches, a column that says which these are, and the chunks of files that are no
-    /// logs.
+    /// Whether there are also the records that a chunk's bookkeeping no longer reaches, a column that says
+    /// which these are, and the chunks of files that are no logs.
     pub recover: bool,
 }

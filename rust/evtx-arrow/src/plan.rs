@@ -1,8 +1,9 @@
 //! Column plans: what a tree gives to each column that a query asks for.
 //!
-//! The plan of a template says, for each column, *constant*, *hole*, *pieces of both*, or *absent*; a record's values then fill it. A record that
-//! no plan of a template covers is read into a tree of its own, whose holes are filled, and the plan of that tree has constants only. So there is
-//! one set of rules, and one place that appends.
+//! The plan of a template says, for each column, *constant*, *hole*, *pieces of both*, or *absent*; a
+//! record's values then fill it. A record that no plan of a template covers is read into a tree of its own,
+//! whose holes are filled, and the plan of that tree has constants only. So there is one set of rules, and
+//! one place that appends.
 
 use evtx_format::instance::Values;
 use evtx_format::json;
@@ -50,8 +51,8 @@ pub(crate) struct Plan {
     pub(crate) user_data: bool,
     /// Whether the tree has a `System` element.
     pub(crate) system: bool,
-    /// Whether the columns depend on a record's values in a way that no plan tells. Such a plan covers no record; what it has of the fields is for
-    /// records whose tree cannot be read.
+    /// Whether the columns depend on a record's values in a way that no plan tells. Such a plan covers no
+    /// record; what it has of the fields is for records whose tree cannot be read.
     irregular: bool,
     /// The holes that stand for children of `Event`, in order.
     pub(crate) children: Box<[u16]>,

@@ -1,7 +1,8 @@
 //! A record as the parts that its columns are read from.
 //!
-//! A part is a template instance with its plan, or a tree with a plan of its own: for elements that a record spells out, and for instances that no plan of
-//! their template covers. The first part is the event; the others are the streams that its holes hold (usually one: `EventData`).
+//! A part is a template instance with its plan, or a tree with a plan of its own: for elements that a record
+//! spells out, and for instances that no plan of their template covers. The first part is the event; the
+//! others are the streams that its holes hold (usually one: `EventData`).
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The text of events: `xml`, `json`, `user_data`.
 //!
-//! An instance is rendered by the program of its template, or by its tree where the program does not cover it. The two give the same bytes.
+//! An instance is rendered by the program of its template, or by its tree where the program does not cover
+//! it. The two give the same bytes.
 
 use std::ops::Range;
 

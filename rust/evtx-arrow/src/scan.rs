@@ -45,10 +45,11 @@ pub(crate) struct MessagePlaces {
 }
 
 impl Scan {
-    /// A scan for the columns with these indexes in [`schema`](crate::schema()) of the options, in this order.
+    /// A scan for the columns with these indexes in [`schema`](crate::schema()) of the options, in this
+    /// order.
     ///
-    /// Records are checked in full if `error` is among the columns or errors are not just reported, so that what counts as damaged does not depend
-    /// on the other columns. Indexes that name no column are left out.
+    /// Records are checked in full if `error` is among the columns or errors are not just reported, so that
+    /// what counts as damaged does not depend on the other columns. Indexes that name no column are left out.
     pub fn new(options: Options, projection: &[usize]) -> Self {
         let all: Vec<Column> = schema::columns(&options).collect();
         let columns: Vec<Column> = projection.iter().filter_map(|&index| all.get(index).copied()).collect();

@@ -95,7 +95,8 @@ const fn column(name: &'static str, source: ColumnSource) -> Column {
 
 use FieldType::{Text, Time, UInt8, UInt16, UInt32, UInt64, Uuid};
 
-/// Every column, in the order in which the table has them. DuckDB asks for the first one to count rows, so that has to be the cheapest.
+/// Every column, in the order in which the table has them. DuckDB asks for the first one to count rows, so
+/// that has to be the cheapest.
 const COLUMNS: [Column; 30] = [
     column("record_id", ColumnSource::RecordId),
     column(

@@ -1,4 +1,5 @@
-//! Input that is crafted or broken, each kind with the row that it gives. A sound record follows in every log, and always comes.
+//! Input that is crafted or broken, each kind with the row that it gives. A sound record follows in every
+//! log, and always comes.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Events of random templates and values, written by `evtx-writer`, read the same here, on both paths, and by the oracle.
+//! Events of random templates and values, written by `evtx-writer`, read the same here, on both paths, and by
+//! the oracle.
 
 mod common;
 
@@ -100,7 +101,8 @@ fn element(holes: bool) -> BoxedStrategy<Element> {
         prop_oneof![3 => Just("Name"), 1 => Just("Id")],
         vec(content(false), 1..3),
     );
-    // Where an array stands in an attribute that is no name, the oracle's JSON and XML do not agree on how often it repeats the element.
+    // Where an array stands in an attribute that is no name, the oracle's JSON and XML do not agree on how
+    // often it repeats the element.
     let attribute_with_holes = prop_oneof![
         3 => (Just("Name"), vec(content(holes), 1..3)),
         1 => (Just("Id"), vec(content_of(holes.then_some(SINGLE)), 1..3)),

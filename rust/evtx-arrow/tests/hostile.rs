@@ -1,4 +1,5 @@
-//! Hostile bytes: every sample with random flips, cuts and zeroed runs. Nothing panics, hangs, or takes memory out of proportion.
+//! Hostile bytes: every sample with random flips, cuts and zeroed runs. Nothing panics, hangs, or takes
+//! memory out of proportion.
 
 mod common;
 

@@ -26,7 +26,8 @@ fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> {
     found
 }
 
-/// The oracle's messages: those that it renders, so that escapes are not undone here and tests keep to text without any.
+/// The oracle's messages: those that it renders, so that escapes are not undone here and tests keep to text
+/// without any.
 fn oracle(log: &[u8], mta: &[u8]) -> Vec<Option<String>> {
     let mta = MtaFile::from_bytes(mta).expect("an MTA file");
     let settings = ParserSettings::new()
@@ -64,7 +65,8 @@ fn the_messages_of_a_sample_are_those_that_the_oracle_finds() {
     }
 }
 
-/// A merged log: record IDs that come back, records out of place, more entries than a page holds, a publisher in other letters and one without messages.
+/// A merged log: record IDs that come back, records out of place, more entries than a page holds, a publisher
+/// in other letters and one without messages.
 #[test]
 fn messages_are_found_by_place_then_by_record_id() {
     let id = Element::new("EventRecordID").hole(Hole::new(0, 10).required());

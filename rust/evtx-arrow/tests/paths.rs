@@ -1,5 +1,5 @@
-//! The compiled path and the fallback give the same rows: one reads every record through its template's plan where there is one, the other reads a
-//! tree of every record.
+//! The compiled path and the fallback give the same rows: one reads every record through its template's plan
+//! where there is one, the other reads a tree of every record.
 
 mod common;
 

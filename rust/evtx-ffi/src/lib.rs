@@ -1,7 +1,8 @@
 //! The C ABI of `evtx-arrow`, for the DuckDB extension. The only crate with `unsafe`.
 //!
-//! One error channel: a function that can fail returns an error text, which the caller frees with [`evtx_error_free`], or null if it succeeded.
-//! Panics are caught in every entry and become such a text. Nothing here calls back into the caller.
+//! One error channel: a function that can fail returns an error text, which the caller frees with
+//! [`evtx_error_free`], or null if it succeeded. Panics are caught in every entry and become such a text.
+//! Nothing here calls back into the caller.
 //!
 //! Pointers to text are UTF-8 with a length and are only read during the call.
 
@@ -269,8 +270,8 @@ pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_A
     })
 }
 
-/// A survey of a file of `size` bytes. Of one that is `remote` it asks for few ranges, of others for a small one in every chunk. With `recover`, a file that is no
-/// log may hold chunks.
+/// A survey of a file of `size` bytes. Of one that is `remote` it asks for few ranges, of others for a small
+/// one in every chunk. With `recover`, a file that is no log may hold chunks.
 ///
 /// # Safety
 /// `out` can be written. The caller frees the survey.
@@ -384,8 +385,8 @@ pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan) -> bool
     unsafe { &*scan }.0.reads_messages()
 }
 
-/// Writes the glob of the files that may hold the messages of a log, with a NUL, if it fits in `capacity` bytes. Returns its length; 0 for a path that names no
-/// file.
+/// Writes the glob of the files that may hold the messages of a log, with a NUL, if it fits in `capacity`
+/// bytes. Returns its length; 0 for a path that names no file.
 ///
 /// # Safety
 /// `log` is text, `out` has room for `capacity` bytes.
@@ -489,7 +490,8 @@ pub unsafe extern "C" fn evtx_decoder_start(
     })
 }
 
-/// Decodes until the batch is full or the block is done. `data` is what is left of the block; `consumed` receives how many of its bytes were.
+/// Decodes until the batch is full or the block is done. `data` is what is left of the block; `consumed`
+/// receives how many of its bytes were.
 ///
 /// # Safety
 /// `decoder` is valid and not in use elsewhere, `data` points to `len` bytes, `consumed` can be written.
@@ -510,10 +512,12 @@ pub unsafe extern "C" fn evtx_decoder_decode(
     })
 }
 
-/// Hands the batch out, as a struct array of the scan's schema. `rows` receives its length; if that is 0, `out` is left alone.
+/// Hands the batch out, as a struct array of the scan's schema. `rows` receives its length; if that is 0,
+/// `out` is left alone.
 ///
 /// # Safety
-/// `decoder` is valid and not in use elsewhere, `out` and `rows` can be written. The caller releases the array.
+/// `decoder` is valid and not in use elsewhere, `out` and `rows` can be written. The caller releases the
+/// array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_decoder_flush(
     decoder: *mut EvtxDecoder,
@@ -545,7 +549,8 @@ pub unsafe extern "C" fn evtx_decoder_is_done(decoder: *const EvtxDecoder) -> bo
     unsafe { &*decoder }.0.is_done()
 }
 
-/// Adds a row that says what is wrong with a file as a whole, or fails with that, or does nothing, as the scan was told.
+/// Adds a row that says what is wrong with a file as a whole, or fails with that, or does nothing, as the
+/// scan was told.
 ///
 /// # Safety
 /// `decoder` is valid and not in use elsewhere, `filename` and `what` are text.

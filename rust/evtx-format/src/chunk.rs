@@ -178,8 +178,8 @@ impl Record {
         self.offset as usize + RECORD_HEADER..self.end() - 4
     }
 
-    /// Whether the copy of the size at the record's end matches. Windows does not need it to, and real logs have records where it does
-    /// not; it tells a record from bytes that look like one.
+    /// Whether the copy of the size at the record's end matches. Windows does not need it to, and real logs
+    /// have records where it does not; it tells a record from bytes that look like one.
     fn size_copy_matches(&self, chunk: &[u8]) -> bool {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }
@@ -194,8 +194,8 @@ pub struct FoundRecord {
     pub recovered: bool,
 }
 
-/// A walk over a chunk's records, in the order of their places. It holds no bytes: each step is given the chunk, so that a walk can be left
-/// and taken up again.
+/// A walk over a chunk's records, in the order of their places. It holds no bytes: each step is given the
+/// chunk, so that a walk can be left and taken up again.
 #[derive(Debug, Clone)]
 pub struct RecordWalk {
     next: Option<usize>,
@@ -212,11 +212,11 @@ pub struct RecordWalk {
 impl RecordWalk {
     /// A walk over the records of a chunk, and what is wrong with the chunk as a whole.
     ///
-    /// A chunk that is cut short, without its magic, or with its free space out of range is walked to its end, and only records whose two
-    /// sizes agree count there.
+    /// A chunk that is cut short, without its magic, or with its free space out of range is walked to its
+    /// end, and only records whose two sizes agree count there.
     ///
-    /// With `recover`, the walk also finds what the bookkeeping no longer reaches: records between live ones that are damaged, and those that were left behind the
-    /// last one when the chunk was written anew.
+    /// With `recover`, the walk also finds what the bookkeeping no longer reaches: records between live ones
+    /// that are damaged, and those that were left behind the last one when the chunk was written anew.
     pub fn new(chunk: &[u8], recover: bool) -> (Self, Option<Error>) {
         let header = ChunkHeader::read(chunk).and_then(|header| {
             if (header.free_space as usize) < CHUNK_HEADER || header.free_space as usize > CHUNK_SIZE {
@@ -246,8 +246,8 @@ impl RecordWalk {
 
     /// The next record, or what stands where one should start; `None` at the end.
     ///
-    /// Past bytes that are no record the walk goes on at the next one that is beyond doubt: its sizes agree, it ends before the free
-    /// space, and its ID is in the range that the chunk's header gives.
+    /// Past bytes that are no record the walk goes on at the next one that is beyond doubt: its sizes agree,
+    /// it ends before the free space, and its ID is in the range that the chunk's header gives.
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
         loop {
             if let Some(record) = self.carve(chunk) {
@@ -345,8 +345,8 @@ impl RecordWalk {
     }
 }
 
-/// Whether there is nothing where a record should start: zeros, or too few bytes for a header. Some chunks' headers put the free space
-/// behind where it really starts.
+/// Whether there is nothing where a record should start: zeros, or too few bytes for a header. Some chunks'
+/// headers put the free space behind where it really starts.
 fn is_blank(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::RecordMagic([0, 0, 0, 0]) | ErrorKind::Truncated { .. })
 }

@@ -1,7 +1,7 @@
 //! The file header, and where a log's chunks are.
 //!
-//! Chunks stand at fixed offsets behind the 4,096-byte header, to the end of the file. The header's counts can be stale (a live log that was
-//! copied is *dirty*), so they are not used to find chunks.
+//! Chunks stand at fixed offsets behind the 4,096-byte header, to the end of the file. The header's counts
+//! can be stale (a live log that was copied is *dirty*), so they are not used to find chunks.
 
 use std::ops::Range;
 
@@ -121,8 +121,8 @@ pub struct Block {
     pub offset: u64,
     /// Length in bytes. The last slot of a file can be cut short.
     pub len: u64,
-    /// In an image, the bytes in which a chunk can start; those behind are read so that a chunk which starts before is whole. Else 0: chunks follow each
-    /// other from the block's start.
+    /// In an image, the bytes in which a chunk can start; those behind are read so that a chunk which starts
+    /// before is whole. Else 0: chunks follow each other from the block's start.
     pub image: u64,
 }
 
@@ -168,7 +168,8 @@ impl Layout {
         (self.slots() - self.oldest).div_ceil(BLOCK_CHUNKS) + self.oldest.div_ceil(BLOCK_CHUNKS)
     }
 
-    /// The block with a number, in the order of the records: from the oldest chunk to the end of the file, then from its start.
+    /// The block with a number, in the order of the records: from the oldest chunk to the end of the file,
+    /// then from its start.
     pub fn block(&self, number: u64) -> Option<Block> {
         if self.image {
             let offset = number.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
@@ -206,18 +207,20 @@ fn slot_offset(slot: u64) -> u64 {
 /// How a survey looks for the oldest chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// In every chunk's header, 128 bytes of every 64 KiB. Right for any file, such as a log from a shadow copy, whose chunks are of mixed ages.
+    /// In every chunk's header, 128 bytes of every 64 KiB. Right for any file, such as a log from a shadow
+    /// copy, whose chunks are of mixed ages.
     Every,
-    /// By bisection, with some ten reads, for files where a read takes long. Right for logs as Windows writes them: the first record IDs rise up to
-    /// a point and start again lower there.
+    /// By bisection, with some ten reads, for files where a read takes long. Right for logs as Windows writes
+    /// them: the first record IDs rise up to a point and start again lower there.
     Bisect,
 }
 
-/// Finds a log's [`Layout`] by reads that the caller does: while [`Survey::wants`] names a range of the file, read it and
-/// [`push`](Survey::push) it.
+/// Finds a log's [`Layout`] by reads that the caller does: while [`Survey::wants`] names a range of the file,
+/// read it and [`push`](Survey::push) it.
 ///
-/// A log that is full writes each new chunk over its oldest one, so once it has *wrapped* its oldest chunk can be anywhere. It is the one with the
-/// lowest first record ID. The file header names it too, but a dirty log is ahead of its header.
+/// A log that is full writes each new chunk over its oldest one, so once it has *wrapped* its oldest chunk
+/// can be anywhere. It is the one with the lowest first record ID. The file header names it too, but a dirty
+/// log is ahead of its header.
 #[derive(Debug, Clone)]
 pub struct Survey {
     size: u64,
@@ -258,7 +261,8 @@ struct Anchor {
 }
 
 impl Survey {
-    /// A survey of a file of `size` bytes. With `recover`, a file that is no log is taken for an image that may hold chunks.
+    /// A survey of a file of `size` bytes. With `recover`, a file that is no log is taken for an image that
+    /// may hold chunks.
     pub fn new(size: u64, search: Search, recover: bool) -> Self {
         Survey {
             size,
@@ -270,7 +274,8 @@ impl Survey {
         }
     }
 
-    /// The range of the file to read and push next, in bytes; `None` once the layout is known. A range can be empty (of an empty file).
+    /// The range of the file to read and push next, in bytes; `None` once the layout is known. A range can be
+    /// empty (of an empty file).
     pub fn wants(&self) -> Option<Range<u64>> {
         let slot = match self.state {
             State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),

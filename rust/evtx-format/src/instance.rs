@@ -1,8 +1,8 @@
 //! Template instances and the definitions that they refer to.
 //!
-//! An instance is the token 0x0c, a byte (1), a template ID u32 and the chunk offset u32 of its definition. At the first use in a
-//! chunk the definition follows right there. Then the **value table**: a count u32, as many descriptors {size u16, type u8, 0 u8}, and the
-//! values back to back.
+//! An instance is the token 0x0c, a byte (1), a template ID u32 and the chunk offset u32 of its definition.
+//! At the first use in a chunk the definition follows right there. Then the **value table**: a count u32, as
+//! many descriptors {size u16, type u8, 0 u8}, and the values back to back.
 
 use std::ops::Range;
 

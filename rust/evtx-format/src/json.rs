@@ -1,8 +1,9 @@
 //! Elements as JSON, in the shape that `evtx_dump -o json` made common.
 //!
-//! A leaf is its value: a bare number or boolean for integers and booleans, else a string, `null` where it is empty. Other elements are objects:
-//! `#attributes`, `#text`, then a member per child, named as the child, a name that comes back numbered `_1`, `_2`. In `EventData` and
-//! `UserData`, `Data` children that have names are members by those; if none has, they are one member `Data`.
+//! A leaf is its value: a bare number or boolean for integers and booleans, else a string, `null` where it is
+//! empty. Other elements are objects: `#attributes`, `#text`, then a member per child, named as the child, a
+//! name that comes back numbered `_1`, `_2`. In `EventData` and `UserData`, `Data` children that have names
+//! are members by those; if none has, they are one member `Data`.
 
 use std::hash::Hash;
 
@@ -350,8 +351,8 @@ fn push_attributes(out: &mut Vec<u8>, element: &Element<'_>) {
     out.push(b'}');
 }
 
-/// Text content: a bare literal where it is one value that JSON shows so, else a string. `mixed` content has elements, which are not looked at,
-/// and neither are values that are empty.
+/// Text content: a bare literal where it is one value that JSON shows so, else a string. `mixed` content has
+/// elements, which are not looked at, and neither are values that are empty.
 fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool) {
     let mut pieces = content.iter().filter(|node| !mixed || node.is_text());
     if let (Some(Node::Value(value)), None) = (pieces.next(), pieces.next())
@@ -374,7 +375,8 @@ pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
     }
 }
 
-/// Appends the value of content without elements: a bare literal where it is one value that JSON shows so, else a string.
+/// Appends the value of content without elements: a bare literal where it is one value that JSON shows so,
+/// else a string.
 pub fn push_text_value(out: &mut Vec<u8>, content: &[Node<'_>]) {
     push_content(out, content, false);
 }

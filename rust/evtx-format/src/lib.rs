@@ -51,8 +51,9 @@ pub const MAX_NESTING: usize = 64;
 /// Most elements open at once, over all the nested streams of a record.
 pub const MAX_OPEN_ELEMENTS: usize = 512;
 
-/// Most nodes (elements, attributes, pieces of content) that one record may expand to. A chunk has room for some ten thousand, but values are shared by the holes that
-/// name them, so a small crafted record could otherwise grow exponentially.
+/// Most nodes (elements, attributes, pieces of content) that one record may expand to. A chunk has room for
+/// some ten thousand, but values are shared by the holes that name them, so a small crafted record could
+/// otherwise grow exponentially.
 pub const MAX_NODES: usize = 1 << 16;
 
 /// Most bytes of rendered text that one record may give in one column.

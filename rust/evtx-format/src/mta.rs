@@ -1,7 +1,8 @@
 //! `.MTA` files: the messages of a log that was saved *with display information*.
 //!
-//! Event Viewer then writes `LocaleMetaData/<log>_<LCID>.MTA` beside the log, as MS-EVEN6, section 3.1.1.7, calls a localized log. The layout of the file is known from
-//! files that Windows wrote (the `evtx` crate's `docs/mta.md` describes it): a header with sections by name, each a chain of pages of up to 100 records.
+//! Event Viewer then writes `LocaleMetaData/<log>_<LCID>.MTA` beside the log, as MS-EVEN6, section 3.1.1.7,
+//! calls a localized log. The layout of the file is known from files that Windows wrote (the `evtx` crate's
+//! `docs/mta.md` describes it): a header with sections by name, each a chain of pages of up to 100 records.
 //!
 //! | section | a record is |
 //! | --- | --- |
@@ -51,7 +52,8 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// The name, as a glob, of the files that may hold the messages of a log, given its path; `None` where the path names no file.
+    /// The name, as a glob, of the files that may hold the messages of a log, given its path; `None` where
+    /// the path names no file.
     pub fn pattern(log: &str) -> Option<String> {
         let (folder, name) = log
             .rsplit_once(['/', '\\'])
@@ -104,11 +106,12 @@ impl Messages {
         Ok(messages)
     }
 
-    /// Appends the message of an event; false where there is none. `record` is the ID in the log's own record, `event_record` that of
-    /// `System/EventRecordID`.
+    /// Appends the message of an event; false where there is none. `record` is the ID in the log's own
+    /// record, `event_record` that of `System/EventRecordID`.
     ///
-    /// A saved log numbers its records from 1, so the entry at the record's position is its own, if it says so; a log that was merged from several has IDs that come
-    /// back. Without the event's publisher Windows has no message either.
+    /// A saved log numbers its records from 1, so the entry at the record's position is its own, if it says
+    /// so; a log that was merged from several has IDs that come back. Without the event's publisher Windows
+    /// has no message either.
     pub fn push(&self, provider: &str, record: u64, event_record: u64, out: &mut Vec<u8>) -> bool {
         if !self.publishers.contains(&provider.to_ascii_lowercase()) {
             return false;

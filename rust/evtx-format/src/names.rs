@@ -1,8 +1,9 @@
 //! Element and attribute names.
 //!
-//! A name is stored once per chunk, at its first use: `next` u32 (the chain of its hash bucket), `hash` u16, `length` u16 in UTF-16
-//! units, the units, and a NUL. BinXML refers to it by chunk offset. The chunk header's string table points to the chains, but
-//! is not needed to read names, so damage there costs nothing.
+//! A name is stored once per chunk, at its first use: `next` u32 (the chain of its hash bucket), `hash` u16,
+//! `length` u16 in UTF-16 units, the units, and a NUL. BinXML refers to it by chunk offset. The chunk
+//! header's string table points to the chains, but is not needed to read names, so damage there costs
+//! nothing.
 
 use std::cell::RefCell;
 

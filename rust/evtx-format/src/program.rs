@@ -1,7 +1,9 @@
-//! Text of whole elements, compiled: literal runs and what the holes put between them, decided once per template.
+//! Text of whole elements, compiled: literal runs and what the holes put between them, decided once per
+//! template.
 //!
-//! A [`Program`] writes the XML or JSON of the instances of a template straight into a buffer. A tree without holes compiles to one literal run: that is
-//! how a record is rendered that no program covers, so there is one set of rules for both.
+//! A [`Program`] writes the XML or JSON of the instances of a template straight into a buffer. A tree without
+//! holes compiles to one literal run: that is how a record is rendered that no program covers, so there is
+//! one set of rules for both.
 
 use std::ops::Range;
 
@@ -169,7 +171,8 @@ impl Program {
     /// Appends the text of an instance that the program covers.
     ///
     /// # Errors
-    /// [`ErrorKind::Text`] if it is longer than [`MAX_TEXT`], and those of `streams`. What was appended is then incomplete.
+    /// [`ErrorKind::Text`] if it is longer than [`MAX_TEXT`], and those of `streams`. What was appended is
+    /// then incomplete.
     pub fn run(&self, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<()> {
         let limit = out.len() + MAX_TEXT;
         let mut at = 0;

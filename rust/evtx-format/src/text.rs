@@ -3,8 +3,9 @@
 /// Where text goes, which decides what is escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A column: the text that a reader of the XML gets, nothing escaped. Windows writes `_` for the characters that XML 1.0 does not
-    /// allow (C0 controls but tab, LF and CR; U+FFFE, U+FFFF; lone surrogates), so that is what it holds.
+    /// A column: the text that a reader of the XML gets, nothing escaped. Windows writes `_` for the
+    /// characters that XML 1.0 does not allow (C0 controls but tab, LF and CR; U+FFFE, U+FFFF; lone
+    /// surrogates), so that is what it holds.
     Plain,
     /// Inside of a JSON string, where every character has a form and a lone surrogate becomes U+FFFD.
     Json,
@@ -131,8 +132,8 @@ pub fn push_char(out: &mut Vec<u8>, c: char, form: Form) {
     }
 }
 
-/// Appends the escape of a control character. The `evtx` crate's output, which is the reference, has capital digits for those of UTF-16 text and small
-/// ones for others.
+/// Appends the escape of a control character. The `evtx` crate's output, which is the reference, has capital
+/// digits for those of UTF-16 text and small ones for others.
 #[cold]
 fn push_json_control(out: &mut Vec<u8>, control: u8, digits: &[u8; 16]) {
     match control {
@@ -160,7 +161,8 @@ pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
     }
 }
 
-/// Appends an ANSI string. EVTX does not say which code page it was written in; Windows-1252 is the common one. NULs are dropped.
+/// Appends an ANSI string. EVTX does not say which code page it was written in; Windows-1252 is the common
+/// one. NULs are dropped.
 pub fn push_ansi(out: &mut Vec<u8>, text: &[u8], form: Form) {
     let (text, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(text);
     for c in text.chars().filter(|&c| c != '\0') {

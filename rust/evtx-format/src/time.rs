@@ -33,8 +33,8 @@ pub fn filetime_to_unix_nanos(filetime: u64) -> Option<i64> {
     ticks.checked_mul(100)
 }
 
-/// The fields that Windows shows for a FILETIME: a year past 9999 keeps its last four digits, and a value past `i64::MAX` is
-/// all zeros.
+/// The fields that Windows shows for a FILETIME: a year past 9999 keeps its last four digits, and a value
+/// past `i64::MAX` is all zeros.
 pub fn filetime_fields(filetime: u64) -> Fields {
     if i64::try_from(filetime).is_err() {
         return Fields::default();

@@ -182,8 +182,9 @@ impl<'a> Value<'a> {
     /// Checks that the bytes are a whole value of the type.
     ///
     /// # Errors
-    /// [`ErrorKind::ValueSize`] where they are too few or, for items of an array, do not add up; [`ErrorKind::UnsupportedValue`]
-    /// for types that have no text. The error's offset is `at`, where the value stands in the chunk.
+    /// [`ErrorKind::ValueSize`] where they are too few or, for items of an array, do not add up;
+    /// [`ErrorKind::UnsupportedValue`] for types that have no text. The error's offset is `at`, where the
+    /// value stands in the chunk.
     #[inline]
     pub fn check(self, at: usize) -> Result<()> {
         let kind = match self.check_kind() {
@@ -355,7 +356,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number of an integer or hexadecimal value, or of a bit mask in a boolean, that is not negative; `None` for any other value.
+    /// The number of an integer or hexadecimal value, or of a bit mask in a boolean, that is not negative;
+    /// `None` for any other value.
     #[inline]
     pub fn to_u64(self) -> Option<u64> {
         use Scalar::*;

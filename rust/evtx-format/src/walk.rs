@@ -1,7 +1,8 @@
 //! The one walk over BinXML: a stream of tokens to a tree of elements.
 //!
-//! The same walk reads a template definition, leaving its **holes** open for whoever compiles it, and an instance, filling them from
-//! its value table. So what a compiled template says of a record and what the record's own tree says cannot drift.
+//! The same walk reads a template definition, leaving its **holes** open for whoever compiles it, and an
+//! instance, filling them from its value table. So what a compiled template says of a record and what the
+//! record's own tree says cannot drift.
 //!
 //! Filling follows Windows (MS-EVEN6, sections 2.2.12 and 3.1.4.7.5):
 //! - an optional hole whose value is empty leaves nothing; an attribute without content is not there;
@@ -33,7 +34,8 @@ pub struct Template<'a> {
     pub root: &'a Element<'a>,
     /// Chunk offsets of the u32 name references in the body, in order.
     pub name_refs: Vec<u32>,
-    /// Whether the body depends on nothing but its bytes and names. One that embeds a BinXML value can refer to other templates.
+    /// Whether the body depends on nothing but its bytes and names. One that embeds a BinXML value can refer
+    /// to other templates.
     pub self_contained: bool,
 }
 
@@ -57,7 +59,8 @@ enum Holes<'a> {
     Forbidden,
 }
 
-/// Reads BinXML of one chunk into trees in one arena. What it builds counts against [`MAX_NODES`], so make one per record.
+/// Reads BinXML of one chunk into trees in one arena. What it builds counts against [`MAX_NODES`], so make
+/// one per record.
 pub struct Reader<'a, 'c> {
     chunk: &'a [u8],
     names: &'a Names<'c>,
@@ -181,7 +184,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.walk(&mut cursor, Holes::Forbidden, depth, open, false)
     }
 
-    /// Walks a stream to its end, or past its first element, and returns its top elements. `depth` streams and `open` elements surround it.
+    /// Walks a stream to its end, or past its first element, and returns its top elements. `depth` streams
+    /// and `open` elements surround it.
     fn walk(
         &self,
         cursor: &mut Cursor<'a>,
@@ -551,8 +555,8 @@ impl OpenElement<'_> {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// Appends the copies of an element that its arrays make: one for each item of the first, those in turn for the next. Content is
-    /// looked through before attributes.
+    /// Appends the copies of an element that its arrays make: one for each item of the first, those in turn
+    /// for the next. Content is looked through before attributes.
     fn repeat(
         &self,
         element: Element<'a>,

@@ -1,7 +1,8 @@
 //! Every file `test/sql/*.test` as a test of its own, in sqllogictest format, through DuckDB's Python client.
 //!
-//! A file has a client process of its own with the extension loaded, which runs in the project's folder and answers over a pipe
-//! (`test/sql/client.py`). `EVTX_EXTENSION` names the extension and `EVTX_PYTHON` a Python that has DuckDB; `make test-sql` sets both.
+//! A file has a client process of its own with the extension loaded, which runs in the project's folder and
+//! answers over a pipe (`test/sql/client.py`). `EVTX_EXTENSION` names the extension and `EVTX_PYTHON` a
+//! Python that has DuckDB; `make test-sql` sets both.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Write};

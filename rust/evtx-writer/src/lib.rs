@@ -1,8 +1,9 @@
 //! Writes EVTX logs, as Windows lays them out.
 //!
-//! An [`Event`] is a [`Template`] and the values that fill its holes; a value can be a stream of its own that holds another instance, as
-//! `EventData` does. A [`LogWriter`] puts events into records and records into chunks, keeps each chunk's names and template definitions at
-//! their first use, links them into the chunk's tables, and computes the checksums.
+//! An [`Event`] is a [`Template`] and the values that fill its holes; a value can be a stream of its own that
+//! holds another instance, as `EventData` does. A [`LogWriter`] puts events into records and records into
+//! chunks, keeps each chunk's names and template definitions at their first use, links them into the chunk's
+//! tables, and computes the checksums.
 //!
 //! ```
 //! use evtx_writer::{Element, Event, Hole, LogWriter, Template, Value};

@@ -79,8 +79,8 @@ impl LogWriter {
         self.file(0, 0)
     }
 
-    /// The file of a log that was copied while it was written to: its header is that of when it was opened, its last chunk's number and next record ID
-    /// are stale.
+    /// The file of a log that was copied while it was written to: its header is that of when it was opened,
+    /// its last chunk's number and next record ID are stale.
     pub fn finish_dirty(mut self, stale_chunks: usize) -> Vec<u8> {
         self.end_chunk();
         let mut file = self.file(0, DIRTY);
@@ -95,8 +95,8 @@ impl LogWriter {
         file
     }
 
-    /// The file of a log that is full and has wrapped: of its chunks only the last `keep` are there, the newest of them at the end of the first
-    /// `turn`.
+    /// The file of a log that is full and has wrapped: of its chunks only the last `keep` are there, the
+    /// newest of them at the end of the first `turn`.
     pub fn finish_wrapped(mut self, keep: usize, turn: usize) -> Vec<u8> {
         self.end_chunk();
         let dropped = self.chunks.len().saturating_sub(keep);

@@ -74,7 +74,8 @@ impl Planner<'_> {
                 self.child_of_event(child, None);
             }
         }
-        // Columns look at the tree first and then at the streams of its holes, which is the order of the text only if the holes come last.
+        // Columns look at the tree first and then at the streams of its holes, which is the order of the text
+        // only if the holes come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
         let hole = event.content.iter().position(|node| matches!(node, Node::Hole(_)));
         if let (Some(hole), Some(last)) = (hole, last) {
@@ -340,7 +341,8 @@ fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     Ok(name)
 }
 
-/// The one entry that the copies of a leaf make: the JSON array of their values. `None` where they are no leaves, or differ in name.
+/// The one entry that the copies of a leaf make: the JSON array of their values. `None` where they are no
+/// leaves, or differ in name.
 fn array_leaf(copies: &[Element<'_>]) -> Option<(String, Source)> {
     let name = leaf_name(copies.first()?).ok()?;
     let alike = |copy: &Element<'_>| copy.elements().next().is_none() && leaf_name(copy).as_ref() == Ok(&name);
@@ -358,7 +360,8 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<(String, Source)> {
     Some((name, Source::constant(text, None)))
 }
 
-/// Gives the entries of a map their names: `param1`, `param2`, … to those without, `_1`, `_2`, … to names that come back.
+/// Gives the entries of a map their names: `param1`, `param2`, … to those without, `_1`, `_2`, … to names
+/// that come back.
 #[derive(Default)]
 struct Names {
     unnamed: usize,

@@ -1,6 +1,7 @@
 //! The oracle: what XPath gives on the XML that the `evtx` crate renders, compared with the columns.
 //!
-//! Where the rules of the table say otherwise than the XML (`param1`, `_1`, arrays as one entry), [`check_event_data`] states the rule.
+//! Where the rules of the table say otherwise than the XML (`param1`, `_1`, arrays as one entry),
+//! [`check_event_data`] states the rule.
 
 use std::collections::HashMap;
 
@@ -194,8 +195,9 @@ fn as_xml_shows(text: &str) -> String {
     text.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
 }
 
-/// The rules of `event_data`: a leaf is an entry by the name that it carries, or its element's; `Data` without a name is `param1`, `param2`, …; a name
-/// that comes back is `name_1`, `name_2`, …; the elements that one array value makes are one entry, the JSON array of their texts.
+/// The rules of `event_data`: a leaf is an entry by the name that it carries, or its element's; `Data`
+/// without a name is `param1`, `param2`, …; a name that comes back is `name_1`, `name_2`, …; the elements
+/// that one array value makes are one entry, the JSON array of their texts.
 fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element) -> Result<usize, String> {
     let Some(element) = event.children().find(|child| child.name == "EventData") else {
         return if found.is_none() {

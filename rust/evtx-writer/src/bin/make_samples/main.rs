@@ -1,8 +1,10 @@
 //! Writes the logs under `samples/`. usage: make_samples FOLDER
 //!
-//! They tell one story, of the morning of 5 March 2024 at northwind.example: from 203.0.113.45 somebody tries one password on many accounts of the domain
-//! controller DC01, gets in as `svc-backup`, installs a service that runs a downloaded program, and clears the Security log of the workstation WS07. Beside
-//! them are logs of the shapes that readers have to take: wrapped, dirty, damaged, and with everything that BinXML can hold.
+//! They tell one story, of the morning of 5 March 2024 at northwind.example: from 203.0.113.45 somebody tries
+//! one password on many accounts of the domain controller DC01, gets in as `svc-backup`, installs a service
+//! that runs a downloaded program, and clears the Security log of the workstation WS07. Beside them are logs
+//! of the shapes that readers have to take: wrapped, dirty, damaged, and with everything that BinXML can
+//! hold.
 
 mod oddities;
 mod provider;

@@ -1,4 +1,5 @@
-//! Events as Windows' providers write them: a `System` element with the same holes for all, and `EventData` as an instance of its own.
+//! Events as Windows' providers write them: a `System` element with the same holes for all, and `EventData`
+//! as an instance of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -108,7 +108,8 @@ fn damaged_cut_short() -> Vec<u8> {
     file
 }
 
-/// A bit of a record was changed, and one of the second chunk's header, so that the checksums do not match; both still read.
+/// A bit of a record was changed, and one of the second chunk's header, so that the checksums do not match;
+/// both still read.
 fn damaged_checksums() -> Vec<u8> {
     let mut file = services(3, 5).finish();
     let offsets = record_offsets(&file, 0);
