@@ -10,6 +10,7 @@ mod oddities;
 mod provider;
 mod shapes;
 mod story;
+mod sysmon;
 
 use std::path::Path;
 
