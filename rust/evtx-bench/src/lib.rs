@@ -1,0 +1,50 @@
+//! Reads whole logs without DuckDB, for timing and profiling.
+
+use std::sync::Arc;
+
+use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
+use evtx_format::file::{Layout, Search, Survey};
+
+/// How a log in memory is laid out.
+///
+/// # Panics
+/// Where it is no log.
+pub fn layout(file: &[u8]) -> Layout {
+    let mut survey = Survey::new(file.len() as u64, Search::Every, false);
+    while let Some(range) = survey.wants() {
+        let wanted = &file[range.start as usize..range.end as usize];
+        survey.push(wanted).expect("a log");
+    }
+    *survey.layout().expect("the survey is done")
+}
+
+/// The columns' indexes in the table with these options.
+///
+/// # Panics
+/// Where there is no such column.
+pub fn columns(options: &Options, names: &[&str]) -> Vec<usize> {
+    let schema = schema(options);
+    let index = |name: &&str| schema.index_of(name).expect("a column");
+    names.iter().map(index).collect()
+}
+
+/// Reads all rows of a log into batches that are dropped, and returns how many there were.
+///
+/// # Errors
+/// Those of the decoder.
+pub fn read(file: &[u8], layout: &Layout, scan: &Arc<Scan>) -> Result<usize, DecodeError> {
+    let mut decoder = Decoder::new(Arc::clone(scan));
+    let name: Arc<str> = "log".into();
+    let mut rows = 0;
+    for block in (0..layout.blocks()).filter_map(|number| layout.block(number)) {
+        let mut bytes = &file[block.offset as usize..][..block.len as usize];
+        decoder.start(&name, None, block);
+        loop {
+            let consumed = decoder.decode(bytes)?;
+            bytes = &bytes[consumed..];
+            let Some(batch) = decoder.flush()? else { break };
+            rows += batch.num_rows();
+        }
+    }
+    Ok(rows)
+}
