@@ -44,7 +44,7 @@ public:
 	//! A scan of the columns with these indexes in the table's schema, in this order.
 	Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns);
 
-	//! Fills in the schema of the batches.
+	//! Fills in the schema of the batches, with maps as lists of their entries.
 	void GetSchema(Schema &schema) const;
 	//! Whether the messages that stand beside a log are of use.
 	bool ReadsMessages() const;

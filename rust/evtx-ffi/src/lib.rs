@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, StructArray};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_arrow::{Decoder, OnError, Options, Scan, schema};
 use evtx_format::file::{Block, Search, Survey};
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn evtx_scan_free(scan: *mut EvtxScan) {
     unsafe { free(scan) }
 }
 
-/// The schema of the batches of a scan.
+/// The schema of the batches of a scan, but with maps as lists of their entries: the two are the same in memory.
 ///
 /// # Safety
 /// `scan` is valid, `out` can be written. The caller releases the schema.
@@ -263,7 +263,15 @@ pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_A
     entry(|| {
         // SAFETY: the caller's promise.
         let scan = unsafe { &*scan };
-        let schema = export_schema(&scan.0.schema())?;
+        let schema = scan.0.schema();
+        let fields = schema.fields().iter().map(|field| match field.data_type() {
+            DataType::Map(entries, _) => {
+                let list = DataType::List(Arc::clone(entries));
+                Arc::new(field.as_ref().clone().with_data_type(list))
+            }
+            _ => Arc::clone(field),
+        });
+        let schema = export_schema(&Arc::new(Schema::new(fields.collect::<Fields>())))?;
         // SAFETY: the caller's promise.
         unsafe { put(out, schema) };
         Ok(())
