@@ -24,7 +24,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query fuzz sanitize test test-rust test-sql test-python samples format lint clean distclean check-tools
+.PHONY: release debug query bench bench-compare fuzz sanitize test test-rust test-sql test-python samples format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -120,6 +120,24 @@ sanitize: $(BUILD)/sanitize/CMakeCache.txt $(VENV)/.test
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(VENV_PYTHON) tools/sanitize_sql.py $(BUILD)/sanitize/extension/evtx/evtx.duckdb_extension test/sql/*.test
+
+## Measure
+
+# The peer that times are shares of.
+$(BUILD)/tools/bin/evtx_dump:
+	$(CARGO) install --quiet --locked evtx --version 0.15.1 --root $(BUILD)/tools
+
+$(BUILD)/bench/logs/logs.json: bench/logs.py $(wildcard samples/*.evtx)
+	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples
+	@$(PYTHON) $< $(@D) rust/target/release/make_samples
+
+# Alternates with evtx_dump, prints the table, and leaves a report. BENCH passes on options, as BENCH="--log security --query all".
+bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs/logs.json
+	@$(VENV_PYTHON) bench/run.py $(EXTENSION) $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs $(BUILD)/bench/report.json $(BENCH)
+
+# Names what the last report has slower than the kept one.
+bench-compare:
+	@$(PYTHON) bench/compare.py bench/baseline.json $(BUILD)/bench/report.json
 
 ## Tidy
 

@@ -1,0 +1,81 @@
+"""Makes the logs that the benchmarks read. usage: logs.py FOLDER MAKE_SAMPLES
+
+FOLDER gets security.evtx, sysmon.evtx and mixed.evtx, 64 MiB each, out of as many different chunks as there are: those of
+the logs in the folder that EVTX_CORPUS names, else those that make_samples writes. A folder `small` has the logs they
+were made of. A log that repeats its chunks is kind to caches of templates, so each log's different chunks are counted.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+CHUNK = 65536
+HEADER = 4096
+MIB = 64
+
+SYSMON = "Microsoft-Windows-Sysmon".encode("utf-16-le")
+SECURITY = "Microsoft-Windows-Security-Auditing".encode("utf-16-le")
+KINDS = {
+    "security": lambda chunk: SECURITY in chunk,
+    "sysmon": lambda chunk: SYSMON in chunk,
+    "mixed": lambda chunk: True,
+}
+
+
+def sound_chunks(log):
+    """The chunks of a log whose header's and records' checksums both hold."""
+    for offset in range(HEADER, len(log) - CHUNK + 1, CHUNK):
+        chunk = log[offset : offset + CHUNK]
+        if chunk[:8] != b"ElfChnk\0":
+            continue
+        free, records_crc = struct.unpack_from("<II", chunk, 48)
+        (header_crc,) = struct.unpack_from("<I", chunk, 124)
+        if not 512 < free <= CHUNK or zlib.crc32(chunk[512:free]) != records_crc:
+            continue
+        if zlib.crc32(chunk[:120] + chunk[128:512]) == header_crc:
+            yield chunk
+
+
+def write_log(path, chunks, mib=MIB):
+    """Writes a log of `mib` MiB, its chunks taken in turn. Their record IDs stay as they were."""
+    count = mib * 16
+    header = bytearray(HEADER)
+    struct.pack_into("<8sQQQIHHHH", header, 0, b"ElfFile\0", 0, count - 1, 1 << 40, 128, 1, 3, HEADER, count & 0xFFFF)
+    struct.pack_into("<I", header, 124, zlib.crc32(bytes(header[:120])))
+    with open(path, "wb") as log:
+        log.write(header)
+        for number in range(count):
+            log.write(chunks[number % len(chunks)])
+
+
+def main(folder, writer):
+    folder = pathlib.Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    small = folder / "small"
+    small.mkdir(parents=True)
+    corpus = os.environ.get("EVTX_CORPUS")
+    if corpus:
+        for number, log in enumerate(sorted(pathlib.Path(corpus).rglob("*.evtx"))):
+            shutil.copyfile(log, small / f"{number:03}.evtx")
+    else:
+        subprocess.run([writer, small], check=True)
+    chunks = [chunk for log in sorted(small.glob("*.evtx")) for chunk in sound_chunks(log.read_bytes())]
+    made = {}
+    for kind, takes in KINDS.items():
+        taken = list({chunk: None for chunk in chunks if takes(chunk)})
+        # Chunks that are nearly empty would measure how fast zeros are read.
+        full = [chunk for chunk in taken if struct.unpack_from("<I", chunk, 48)[0] > CHUNK // 2] or taken
+        write_log(folder / f"{kind}.evtx", full)
+        made[kind] = len(full)
+    source = "EVTX_CORPUS" if corpus else "evtx-writer"
+    (folder / "logs.json").write_text(json.dumps({"source": source, "different_chunks": made}))
+    print(f"logs of {MIB} MiB from {source}, different chunks: {made}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

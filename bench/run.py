@@ -1,0 +1,210 @@
+"""Times the extension against evtx_dump, the two in turn. usage: run.py EXTENSION EVTX_DUMP LOGS REPORT [--against OTHER]
+
+Every query runs after a warm-up PAIRS times on each log, with one thread and with two, and before each time `evtx_dump -t 1 -o
+jsonl` writes the log to /dev/null. So what the machine does meanwhile hits both. A query's memory is the peak above an idle
+DuckDB's. `evtx_dump | read_json` asks the same of the JSON, read from a pipe.
+
+With --against, OTHER is another build of the extension to compare with, in place of evtx_dump.
+"""
+
+import argparse
+import datetime
+import json
+import math
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import duckdb
+
+PAIRS = 9
+
+# The table of targets: the share of evtx_dump's time that a query may take with one thread.
+QUERIES = {
+    "count": (0.12, "SELECT count(*) FROM read_evtx('{log}')"),
+    "group": (0.15, "SELECT event_id, count(*) FROM read_evtx('{log}') GROUP BY 1 ORDER BY 2 DESC"),
+    "system": (
+        0.20,
+        "SELECT count(record_id), count(time_created), count(provider), count(channel), count(computer)"
+        " FROM read_evtx('{log}') WHERE event_id = {event}",
+    ),
+    "fields": (
+        0.25,
+        "SELECT count(event_data['{field}']), count(event_data['{other}']) FROM read_evtx('{log}') WHERE event_id = {event}",
+    ),
+    "all": (0.50, "SELECT count(COLUMNS(*)) FROM read_evtx('{log}')"),
+    "json": (1.00, "SELECT count(json) FROM read_evtx('{log}', json := true)"),
+    "xml": (1.00, "SELECT count(xml) FROM read_evtx('{log}', xml := true)"),
+}
+
+# The same questions of what evtx_dump writes.
+READ_JSON = "read_json('{pipe}', format = 'newline_delimited', columns = {{Event: 'JSON'}}, maximum_object_size = 33554432)"
+EVENT_ID = "coalesce(Event->>'$.System.EventID.\"#text\"', Event->>'$.System.EventID')"
+JSON_QUERIES = {
+    "count": "SELECT count(*) FROM " + READ_JSON,
+    "group": f"SELECT {EVENT_ID}, count(*) FROM {READ_JSON} GROUP BY 1 ORDER BY 2 DESC",
+    "system": "SELECT count(Event->'$.System.EventRecordID'), count(Event->'$.System.TimeCreated'), count(Event->'$.System.Provider'),"
+    f" count(Event->'$.System.Channel'), count(Event->'$.System.Computer') FROM {READ_JSON} WHERE {EVENT_ID} = '{{event}}'",
+    "fields": "SELECT count(Event->'$.EventData.{field}'), count(Event->'$.EventData.{other}')"
+    f" FROM {READ_JSON} WHERE {EVENT_ID} = '{{event}}'",
+}
+
+
+class Worker:
+    """A process with DuckDB and a build of the extension."""
+
+    def __init__(self, extension, threads):
+        command = [sys.executable, str(pathlib.Path(__file__).with_name("worker.py")), str(extension), str(threads)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def run(self, sql):
+        print(json.dumps({"sql": sql}), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"failed: {sql}")
+        return json.loads(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def dump(evtx_dump, logs, out=subprocess.DEVNULL):
+    """Writes the logs as JSON lines, one process each. Returns how long it took."""
+    start = time.perf_counter()
+    for log in logs:
+        subprocess.run([evtx_dump, "-t", "1", "-o", "jsonl", log], stdout=out, stderr=subprocess.DEVNULL, check=False)
+    return time.perf_counter() - start
+
+
+def dump_and_ask(worker, evtx_dump, logs, sql):
+    """Answers a query from what evtx_dump writes into a pipe."""
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = os.path.join(folder, "pipe")
+        os.mkfifo(pipe)
+        writes = ["sh", "-c", 'out=$1; dump=$2; shift 2; for log; do "$dump" -t 1 -o jsonl "$log"; done >"$out"', "sh", pipe, evtx_dump, *logs]
+        start = time.perf_counter()
+        writer = subprocess.Popen(writes, stderr=subprocess.DEVNULL)
+        try:
+            worker.run(sql.replace("{pipe}", pipe))
+        finally:
+            writer.kill()
+            writer.wait()
+        return time.perf_counter() - start
+
+
+def about(extension, log):
+    """What the queries name: an event of about a tenth of the records, and two of its fields; rows and bytes of the log."""
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    connection.load_extension(str(extension))
+    events = f"SELECT event_id, count(*) AS records FROM read_evtx('{log}') WHERE event_data IS NOT NULL GROUP BY 1"
+    total = connection.execute(f"SELECT count(*) FROM read_evtx('{log}')").fetchone()[0]
+    event = connection.execute(f"SELECT event_id, records FROM ({events}) ORDER BY abs(records - {total} / 10), 1").fetchone()
+    keys = f"SELECT unnest(map_keys(event_data)) AS key FROM read_evtx('{log}') WHERE event_id = {event[0]}"
+    fields = connection.execute(f"SELECT key FROM ({keys}) GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 2").fetchall()
+    names = [name for (name,) in fields]
+    return {"records": total, "event": event[0], "event_records": event[1], "field": names[0], "other": names[-1]}
+
+
+def times(samples):
+    ordered = sorted(samples)
+    p99 = ordered[min(len(ordered) - 1, math.ceil(0.99 * len(ordered)) - 1)]
+    return {"median": statistics.median(ordered), "min": ordered[0], "p99": p99, "samples": samples}
+
+
+def bench(arguments):
+    folder = pathlib.Path(arguments.logs)
+    small = sorted(str(log) for log in (folder / "small").glob("*.evtx"))
+    logs = {kind: ([str(folder / f"{kind}.evtx")], str(folder / f"{kind}.evtx")) for kind in ("security", "sysmon", "mixed")}
+    logs["small"] = (small, str(folder / "small" / "*.evtx"))
+    results = []
+    peer = "other build" if arguments.against else "evtx_dump -t 1 -o jsonl"
+    print(f"{'log':9} {'query':7} {'thr':>3} {'median':>9} {'min':>9} {'ratio':>6} {'target':>6} {'MB/s':>6} {'rec/s':>10} {'peak':>9}   of {peer}")
+    for kind, (files, log) in logs.items():
+        if arguments.log and kind not in arguments.log:
+            continue
+        facts = about(arguments.extension, log)
+        size = sum(os.path.getsize(file) for file in files)
+        for name, (target, sql) in QUERIES.items():
+            if arguments.query and name not in arguments.query:
+                continue
+            sql = sql.format(log=log, **facts)
+            for threads in (1, 2):
+                if arguments.threads and threads not in arguments.threads:
+                    continue
+                ours, theirs, peaks = [], [], []
+                other = Worker(arguments.against, threads) if arguments.against else None
+                with Worker(arguments.extension, threads) as worker:
+                    for _ in range(arguments.pairs + 1):
+                        theirs.append(other.run(sql)["seconds"] if other else dump(arguments.evtx_dump, files))
+                        answer = worker.run(sql)
+                        ours.append(answer["seconds"])
+                        peaks.append(answer["peak"])
+                if other:
+                    other.__exit__()
+                ours, theirs = times(ours[1:]), times(theirs[1:])
+                ratio = ours["median"] / theirs["median"]
+                results.append(
+                    {
+                        "log": kind, "query": name, "threads": threads, "sql": sql, "ours": ours, "theirs": theirs, "ratio": ratio,
+                        "target": target, "bytes": size, "records": facts["records"], "peak_bytes": max(peaks),
+                    }
+                )  # fmt: skip
+                per_second = 1 / ours["median"]
+                print(
+                    f"{kind:9} {name:7} {threads:3} {ours['median'] * 1e3:6.1f} ms {ours['min'] * 1e3:6.1f} ms {ratio:6.2f}"
+                    f" {target if threads == 1 else '':>6} {size * per_second / 1e6:6.0f} {facts['records'] * per_second:10.0f}"
+                    f" {max(peaks) / 2**20:5.1f} MiB",
+                    flush=True,
+                )
+        if arguments.against:
+            continue
+        for name, sql in JSON_QUERIES.items():
+            if arguments.query and name not in arguments.query:
+                continue
+            with Worker(arguments.extension, 1) as worker:
+                sql = sql.format(pipe="{pipe}", **facts)
+                took = times([dump_and_ask(worker, arguments.evtx_dump, files, sql) for _ in range(4)][1:])
+            results.append({"log": kind, "query": f"{name} by evtx_dump | read_json", "threads": 1, "ours": took})
+            print(f"{kind:9} {name:7} {1:3} {took['median'] * 1e3:6.1f} ms {took['min'] * 1e3:6.1f} ms          evtx_dump | read_json", flush=True)
+    return results
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return {"cpu": model, "cores": os.cpu_count(), "system": platform.system(), "duckdb": duckdb.__version__}
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    for name in ("extension", "evtx_dump", "logs", "report"):
+        parser.add_argument(name)
+    parser.add_argument("--against", help="another build of the extension")
+    parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--log", action="append")
+    parser.add_argument("--query", action="append")
+    parser.add_argument("--threads", action="append", type=int)
+    arguments = parser.parse_args()
+    sha = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    report = {
+        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "command": "make bench",
+        "git": sha,
+        "machine": machine(),
+        "logs": json.loads((pathlib.Path(arguments.logs) / "logs.json").read_text()),
+        "results": bench(arguments),
+    }
+    pathlib.Path(arguments.report).write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()
