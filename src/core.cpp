@@ -33,9 +33,33 @@ void GetTableSchema(const EvtxOptions &options, Schema &schema) {
 	Check(evtx_schema(options, &schema));
 }
 
-Scan::Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns) {
+Filter::Filter(const EvtxOptions &options) {
+	EvtxFilter *filter = nullptr;
+	Check(evtx_filter_new(options, &filter));
+	handle.reset(filter);
+}
+
+bool Filter::Test(std::uintptr_t column, const std::optional<std::string> &key, EvtxTest test,
+                  const std::vector<EvtxLiteral> &literals) {
+	return evtx_filter_test(handle.get(), column, key ? key->data() : nullptr, key ? key->size() : 0, test,
+	                        literals.data(), literals.size());
+}
+
+void Filter::Combine(EvtxLogic logic, std::uintptr_t count) {
+	evtx_filter_combine(handle.get(), logic, count);
+}
+
+void Filter::Finish(bool accept) {
+	evtx_filter_finish(handle.get(), accept);
+}
+
+bool Filter::DropsFile(std::string_view filename) const {
+	return evtx_filter_drops_file(handle.get(), filename.data(), filename.size());
+}
+
+Scan::Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns, const Filter &filter) {
 	EvtxScan *scan = nullptr;
-	Check(evtx_scan_new(options, columns.data(), columns.size(), &scan));
+	Check(evtx_scan_new(options, columns.data(), columns.size(), filter.handle.get(), &scan));
 	handle.reset(scan);
 }
 
@@ -89,12 +113,15 @@ std::shared_ptr<const Messages> Messages::Read(const std::vector<std::uint8_t> &
 	return result;
 }
 
-std::optional<std::string> Messages::GetPattern(std::string_view log) {
-	std::string pattern(evtx_messages_pattern(log.data(), log.size(), nullptr, 0), '\0');
+std::optional<std::string> Messages::GetPattern(std::string_view log, std::string_view place) {
+	const auto write = [&](char *out, std::size_t capacity) {
+		return evtx_messages_pattern(log.data(), log.size(), place.data(), place.size(), out, capacity);
+	};
+	std::string pattern(write(nullptr, 0), '\0');
 	if (pattern.empty()) {
 		return std::nullopt;
 	}
-	evtx_messages_pattern(log.data(), log.size(), pattern.data(), pattern.size() + 1);
+	write(pattern.data(), pattern.size() + 1);
 	return pattern;
 }
 

@@ -1,3 +1,4 @@
+#include "filter_pushdown.hpp"
 #include "read_evtx.hpp"
 
 #include "duckdb_cpp_extension.hpp"
@@ -5,6 +6,7 @@
 // What DuckDB's macro expands to is DuckDB's.
 // NOLINTNEXTLINE(bugprone-multi-level-implicit-pointer-conversion,misc-const-correctness)
 DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
+	evtx::RegisterFilterPushdownOption(extension, context);
 	evtx::RegisterReadEvtx(extension, context);
 	evtx::RegisterReplacementScan(extension, context);
 }

@@ -33,9 +33,10 @@ std::optional<std::string> Run(Survey &survey, duckdb::cxx::FileHandle &handle) 
 constexpr std::uint64_t MAX_MESSAGES_SIZE = 1U << 30U;
 
 //! The messages that stand beside a log. None if they cannot be read: they are no part of the log.
-std::shared_ptr<const Messages> FindMessages(const FileSystem &files, const std::string &log) {
+std::shared_ptr<const Messages> FindMessages(const FileSystem &files, const std::string &log,
+                                             const std::string &place) {
 	try {
-		const auto pattern = Messages::GetPattern(log);
+		const auto pattern = Messages::GetPattern(log, place);
 		auto found = pattern ? files.Glob(*pattern) : std::vector<std::string>();
 		if (found.empty()) {
 			return nullptr;
@@ -59,8 +60,8 @@ std::shared_ptr<const Messages> FindMessages(const FileSystem &files, const std:
 
 } // namespace
 
-FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p, bool reads_messages_p)
-    : options(options_p), reads_messages(reads_messages_p) {
+FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p, std::optional<std::string> messages_p)
+    : options(options_p), messages(std::move(messages_p)) {
 	entries.reserve(paths.size());
 	for (auto &path : paths) {
 		Entry entry;
@@ -138,8 +139,8 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 				work.damage = survey.Verify();
 			}
 			entry.file = std::make_shared<OpenFile>(std::move(handle), std::move(survey));
-			if (reads_messages && !files.IsRemote(entry.path.path)) {
-				entry.file->messages = FindMessages(files, entry.path.path);
+			if (messages && !files.IsRemote(entry.path.path)) {
+				entry.file->messages = FindMessages(files, entry.path.path, *messages);
 			}
 		}
 	} catch (const duckdb::cxx::Exception &error) {

@@ -2,10 +2,13 @@
 
 #include "core.hpp"
 #include "file_queue.hpp"
+#include "filter_pushdown.hpp"
+#include "plan_guard.hpp"
 
 #include "duckdb_v2.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,16 +37,37 @@ constexpr idx_t VECTOR_ROWS = 2048;
 //! Most threads of a scan; DuckDB's own limit is lower.
 constexpr idx_t MAX_THREADS = 1024;
 
+//! The argument that says where the messages of a log stand, and what it is if it is not given.
+constexpr const char *MESSAGES = "messages";
+constexpr const char *DEFAULT_MESSAGES = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
+
 //! A call of the function.
 struct BoundCall {
+	explicit BoundCall(const EvtxOptions &options_p) : options(options_p), filter(options_p) {}
+
 	std::vector<ScanPath> paths;
 	EvtxOptions options;
+	//! Where the messages of a log stand beside it.
+	std::string messages;
+	//! The predicates that were accepted while the query was planned.
+	Filter filter;
+	std::optional<PlanGuard> guard;
 };
+
+//! The paths of the files that may have rows which the query keeps.
+std::vector<ScanPath> KeptPaths(const BoundCall &call) {
+	std::vector<ScanPath> kept;
+	std::copy_if(call.paths.begin(), call.paths.end(), std::back_inserter(kept),
+	             [&](const ScanPath &path) { return !call.filter.DropsFile(path.path); });
+	return kept;
+}
 
 //! What the threads of a scan share.
 struct SharedState {
 	SharedState(const BoundCall &call, const std::vector<std::uintptr_t> &columns)
-	    : scan(call.options, columns), queue(call.paths, call.options, scan.ReadsMessages()) {}
+	    : scan(call.options, columns, call.filter),
+	      queue(KeptPaths(call), call.options,
+		        scan.ReadsMessages() ? std::optional<std::string>(call.messages) : std::nullopt) {}
 
 	Scan scan;
 	FileQueue queue;
@@ -128,24 +152,56 @@ Value NamedArgument(const TableFunction::BindInput &input, const std::string &na
 	return value;
 }
 
+//! Where a constant text stands in memory. Longer ones than twelve bytes are shared by the values that hold them.
+const void *DataOf(const Value &text) {
+	return text.Get<duckdb::cxx::varchar_t>().view().data();
+}
+
+//! All that a call reads from, so that two calls with the same have the same rows.
+std::string Describe(const BoundCall &call) {
+	const auto &options = call.options;
+	std::string text = call.messages;
+	for (const auto flag : {options.verify, options.recover, options.xml, options.json, options.location}) {
+		text += flag ? '1' : '0';
+	}
+	text += std::to_string(static_cast<int>(options.on_error));
+	for (const auto &path : call.paths) {
+		text += '\0' + path.path;
+	}
+	return text;
+}
+
 void Bind(TableFunction::BindInput &input) {
-	BoundCall call {};
+	EvtxOptions options {};
 	const auto on_error = NamedArgument(input, "on_error");
-	call.options.on_error = ParseOnError(on_error.Get<duckdb::cxx::varchar_t>().view());
-	call.options.verify = NamedArgument(input, "verify").Get<bool>();
-	call.options.recover = NamedArgument(input, "recover").Get<bool>();
-	call.options.xml = NamedArgument(input, "xml").Get<bool>();
-	call.options.json = NamedArgument(input, "json").Get<bool>();
-	call.options.location = NamedArgument(input, "location").Get<bool>();
+	options.on_error = ParseOnError(on_error.Get<duckdb::cxx::varchar_t>().view());
+	options.verify = NamedArgument(input, "verify").Get<bool>();
+	options.recover = NamedArgument(input, "recover").Get<bool>();
+	options.xml = NamedArgument(input, "xml").Get<bool>();
+	options.json = NamedArgument(input, "json").Get<bool>();
+	options.location = NamedArgument(input, "location").Get<bool>();
+	BoundCall call(options);
+	const auto messages = NamedArgument(input, MESSAGES);
+	call.messages = std::string(messages.Get<duckdb::cxx::varchar_t>().view());
 	ExpandPaths(input.GetContext().GetFileSystem(), input.GetConstantArgument(0), call.paths);
 
 	Schema arrow;
-	GetTableSchema(call.options, arrow);
+	GetTableSchema(options, arrow);
 	const auto schema = ArrowImporter(input.GetContext(), arrow).GetSchema();
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		input.AddResultColumn(std::string(schema.GetFieldName(i)), schema.GetFieldType(i));
 	}
+	const auto *const default_argument = call.messages == DEFAULT_MESSAGES ? DataOf(messages) : nullptr;
+	const auto is_original = input.GetUserData<PlanGuard::Defaults>().IsOriginal(default_argument);
+	call.guard.emplace(Describe(call), is_original);
 	input.SetBindData<BoundCall>(std::move(call));
+}
+
+void PushdownFilters(TableFunction::FilterPushdownInput &input) {
+	auto &call = input.GetBindData<BoundCall>();
+	if (call.guard->MayAccept()) {
+		PushFilters(input, call.filter);
+	}
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
@@ -155,6 +211,7 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
 	const auto &call = input.GetBindData<BoundCall>();
+	call.guard->Run();
 	// The first damage is only known to be the first if the files are read in order. Otherwise, how many blocks they
 	// have is not known before they are opened, and a thread that finds no work costs little.
 	input.SetMaxThreads(call.options.on_error == EvtxOnError::FAIL ? 1 : MAX_THREADS);
@@ -214,8 +271,8 @@ bool NextBatch(const FileSystem &files, FileQueue &queue, ThreadState &thread) {
 }
 
 //! Makes a vector of the output refer to an imported one.
-//! Maps are imported as the lists of entries that they are: importing a map, DuckDB looks for keys that come twice, which
-//! takes longer than all else in a scan. The core's maps have none.
+//! Maps are imported as the lists of entries that they are: importing a map, DuckDB looks for keys that come twice,
+//! which takes longer than all else in a scan. The core's maps have none.
 void HandOut(const Vector &imported, Vector output) {
 	if (output.GetLogicalType().GetTypeId() != LogicalTypeId::MAP) {
 		output.Reference(imported);
@@ -281,11 +338,15 @@ void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 	    .SetExecCallback(Exec)
 	    .SetProgressCallback(Progress)
 	    .SetPartitionDataCallback(PartitionData)
-	    .SetProjectionPushdown(true);
+	    .SetFilterPushdownCallback(PushdownFilters)
+	    .SetProjectionPushdown(true)
+	    .SetUserData<PlanGuard::Defaults>();
 	function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
 		signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY))
 		    .AddParameter("json", boolean, no, named)
 		    .AddParameter("location", boolean, no, named)
+		    .AddParameter(MESSAGES, factory.CreateType(LogicalTypeId::VARCHAR),
+			              factory.CreateValue(duckdb::cxx::varchar_t(DEFAULT_MESSAGES)), named)
 		    .AddParameter("on_error", factory.CreateType(LogicalTypeId::VARCHAR),
 			              factory.CreateValue(duckdb::cxx::varchar_t("report")), named)
 		    .AddParameter("recover", boolean, no, named)

@@ -38,11 +38,42 @@ EvtxOnError ParseOnError(std::string_view name);
 //! Fills in the columns of the table with these options.
 void GetTableSchema(const EvtxOptions &options, Schema &schema);
 
+//! The predicates of a query that the core decides. They are put together on a stack.
+class Filter {
+public:
+	//! For scans with these options; without any predicate.
+	explicit Filter(const EvtxOptions &options);
+
+	//! Puts a test of a column on the stack, or of a map column's entry with this key. Returns false where the core
+	//! does not decide it as SQL does.
+	bool Test(std::uintptr_t column, const std::optional<std::string> &key, EvtxTest test,
+	          const std::vector<EvtxLiteral> &literals);
+
+	//! Puts what combines the last `count` predicates of the stack in their place.
+	void Combine(EvtxLogic logic, std::uintptr_t count);
+
+	//! Takes the predicates on the stack as such that all rows have to fulfil, or drops them.
+	void Finish(bool accept);
+
+	//! Whether a file's path alone tells that none of its rows is kept.
+	bool DropsFile(std::string_view filename) const;
+
+private:
+	friend class Scan;
+	struct Free {
+		void operator()(EvtxFilter *filter) const {
+			evtx_filter_free(filter);
+		}
+	};
+	std::unique_ptr<EvtxFilter, Free> handle;
+};
+
 //! What the threads of a query share.
 class Scan {
 public:
-	//! A scan of the columns with these indexes in the table's schema, in this order.
-	Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns);
+	//! A scan of the columns with these indexes in the table's schema, in this order, and of the rows that the filter
+	//! keeps.
+	Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns, const Filter &filter);
 
 	//! Fills in the schema of the batches, with maps as lists of their entries.
 	void GetSchema(Schema &schema) const;
@@ -94,8 +125,9 @@ class Messages {
 public:
 	//! Reads the file that holds them. None if it is damaged.
 	static std::shared_ptr<const Messages> Read(const std::vector<std::uint8_t> &file);
-	//! The glob of the files that may hold the messages of a log.
-	static std::optional<std::string> GetPattern(std::string_view log);
+	//! The glob of the files that may hold the messages of a log. `place` is that glob from the log's folder on, with
+	//! `{log}` for the log's name.
+	static std::optional<std::string> GetPattern(std::string_view log, std::string_view place);
 
 private:
 	friend class Decoder;

@@ -51,7 +51,8 @@ struct Work {
 //! file.
 class FileQueue {
 public:
-	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options, bool reads_messages);
+	//! `messages` is where the messages of a log stand beside it, if they are asked for.
+	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options, std::optional<std::string> messages);
 
 	//! The next work for a thread whose last had batch index `last`; none at the end. Batch indexes of a thread rise.
 	//! @throws duckdb::cxx::Exception if a file that the caller named cannot be read.
@@ -82,7 +83,7 @@ private:
 	Work Open(const duckdb::cxx::FileSystem &files, std::uint64_t index);
 
 	const EvtxOptions options;
-	const bool reads_messages;
+	const std::optional<std::string> messages;
 	mutable std::mutex lock;
 	std::condition_variable opened;
 	std::vector<Entry> entries;

@@ -32,16 +32,27 @@ impl TextBuilder {
     }
 
     /// Appends the string that `write` appends to the bytes it is given. One that is longer than [`MAX_TEXT`]
-    /// becomes NULL.
+    /// becomes NULL. Returns its length.
     #[inline]
-    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let start = self.data.len();
         write(&mut self.data);
-        if self.data.len() - start > MAX_TEXT {
+        let len = self.data.len() - start;
+        if len > MAX_TEXT {
             self.data.truncate(start);
-            return self.push_null();
+            self.push_null();
+        } else {
+            self.end_string(start);
         }
-        self.end_string(start);
+        len
+    }
+
+    /// Appends a string, or NULL for none.
+    pub(crate) fn push_option(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => _ = self.push(|out| out.extend_from_slice(text.as_bytes())),
+            None => self.push_null(),
+        }
     }
 
     /// Appends the string that `write` appends to the bytes it is given, or NULL where it returns false.
@@ -113,10 +124,11 @@ impl MapBuilder {
         }
     }
 
+    /// Appends an entry to the map of the record at hand. Returns the length of its value.
     #[inline]
-    pub(crate) fn push_entry(&mut self, key: &Key, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn push_entry(&mut self, key: &Key, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         self.keys.push(key);
-        self.values.push(write);
+        self.values.push(write)
     }
 
     /// Ends the map of a record.
@@ -187,7 +199,7 @@ impl FieldBuilder {
             FieldBuilder::UInt32(builder) => number(builder, found),
             FieldBuilder::UInt64(builder) => number(builder, found),
             FieldBuilder::Text(builder) => match found {
-                Some(found) => builder.push(|out| found.push_text(out)),
+                Some(found) => _ = builder.push(|out| found.push_text(out)),
                 None => builder.push_null(),
             },
             FieldBuilder::Uuid(builder) => match found.and_then(Found::uuid) {

@@ -16,6 +16,7 @@ use evtx_format::{Error, MAX_TEXT};
 use hashbrown::HashSet;
 
 use crate::builders::{ColumnBuilder, FieldBuilder, TextBuilder};
+use crate::filter::{Row, Stage};
 use crate::options::OnError;
 use crate::record::{ChunkTemplates, RecordParts, RecordReader};
 use crate::render::Renderer;
@@ -58,6 +59,8 @@ pub struct Decoder {
     walk: Option<ChunkWalk>,
     templates: ChunkTemplates,
     arenas: Arenas,
+    /// The text that a predicate looks at.
+    scratch: Vec<u8>,
 }
 
 /// Memory that is reset, not freed: per chunk, and per record.
@@ -111,6 +114,7 @@ impl Decoder {
             walk: None,
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
+            scratch: Vec::new(),
         }
     }
 
@@ -241,6 +245,7 @@ impl Decoder {
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
             None if is_unused(chunk) => return Ok(true),
+            None if self.is_dropped(chunk) => return Ok(true),
             None => {
                 self.templates.clear();
                 self.open_chunk(chunk)
@@ -262,6 +267,20 @@ impl Decoder {
             self.report_damage(&error, None)?;
         }
         Ok(true)
+    }
+
+    /// Whether the header of a chunk, if it is sound, says that no record in it is kept.
+    fn is_dropped(&self, chunk: &[u8]) -> bool {
+        let sound = || ChunkHeader::read(chunk).ok().filter(|header| header.is_sound(chunk));
+        !self.scan.options.recover
+            && !self.scan.options.verify
+            && self.scan.filter.looks_at_ids()
+            && chunk.len() == CHUNK_SIZE
+            && sound().is_some_and(|header| {
+                self.scan
+                    .filter
+                    .drops_ids(header.first_record_id, header.last_record_id)
+            })
     }
 
     fn open_chunk(&self, chunk: &[u8]) -> ChunkWalk {
@@ -288,15 +307,33 @@ impl Decoder {
         if *recovered && !is_new {
             return Ok(());
         }
+        // What only looks like a record is found out by reading it, whether or not it is asked for.
+        let carved = *recovered && !walk.is_headless();
+        if !carved && !self.keeps(Stage::Header, Stage::Header, found, None) {
+            return Ok(());
+        }
         if !scan.reads_binxml {
             return self.push_frame(record);
         }
         let reader = RecordReader::new(&scan, chunk, names, arena);
-        let parts = reader.read(&mut self.templates, record.binxml());
-        if *recovered && !walk.is_headless() && parts.error.is_some() {
+        let mut parts = reader.read_event(&mut self.templates, record.binxml());
+        let event_first = !carved && parts.has_system(&self.templates);
+        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(&parts)) {
+            return Ok(());
+        }
+        reader.read_children(&mut self.templates, &mut parts);
+        if carved && parts.error.is_some() {
             // Bytes that only looked like a record.
             walk.records.reject(record);
             walk.seen.remove(&(record.id, record.written));
+            return Ok(());
+        }
+        let undecided = match (carved, event_first) {
+            (true, _) => Stage::Header,
+            (false, false) => Stage::Event,
+            (false, true) => Stage::Record,
+        };
+        if !self.keeps(undecided, Stage::Record, found, Some(&parts)) {
             return Ok(());
         }
         let mut error = parts
@@ -319,6 +356,24 @@ impl Decoder {
             Some(text) if on_error == OnError::Fail => Err(DecodeError::Damaged(text)),
             error => self.push_row(&parts, found, error.as_deref()),
         }
+    }
+
+    /// Whether the predicates of some stages are true for a record, read as far as they need.
+    #[inline]
+    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, parts: Option<&RecordParts<'_>>) -> bool {
+        if self.scan.filter.is_empty() {
+            return true;
+        }
+        let row = Row {
+            record_id: Some(found.record.id),
+            chunk_index: self.chunk_index(),
+            record_offset: Some(self.block.offset + u64::from(found.record.offset)),
+            recovered: Some(found.recovered),
+            filename: &self.filename,
+            written: written(&found.record),
+            parts: parts.map(|parts| (parts, &self.templates)),
+        };
+        self.scan.filter.keeps(from, to, &row, &mut self.scratch)
     }
 
     /// Appends what the columns of rendered texts have of a record.
@@ -364,7 +419,7 @@ impl Decoder {
                 ColumnBuilder::Field(place, builder) => {
                     let found = parts.field(templates, *place);
                     match builder {
-                        FieldBuilder::Time(builder) if parts.is_empty() && parts.error.is_some() => {
+                        FieldBuilder::Time(builder) if parts.is_unread() => {
                             builder.append_option(written(record));
                         }
                         FieldBuilder::Text(builder)
@@ -377,13 +432,13 @@ impl Decoder {
                 }
                 ColumnBuilder::EventData(builder) => match parts.event_data(templates) {
                     Some((entries, values)) => {
-                        let limit = builder.bytes() + MAX_TEXT;
+                        let mut bytes = 0;
                         for entry in entries {
-                            if builder.bytes() > limit {
+                            if bytes > MAX_TEXT {
                                 break;
                             }
                             if let Some(found) = entry.source.find(values) {
-                                builder.push_entry(&entry.key, |out| found.push_entry(out));
+                                bytes += builder.push_entry(&entry.key, |out| found.push_entry(out));
                             }
                         }
                         builder.end_map();
@@ -391,10 +446,7 @@ impl Decoder {
                     None => builder.push_null(),
                 },
                 ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
-                ColumnBuilder::Error(builder) => match error {
-                    Some(text) => builder.push(|out| out.extend_from_slice(text.as_bytes())),
-                    None => builder.push_null(),
-                },
+                ColumnBuilder::Error(builder) => builder.push_option(error),
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk_index),
                 ColumnBuilder::Recovered(builder) => builder.append_value(*recovered),
                 ColumnBuilder::RecordOffset(builder) => builder.append_value(block.offset + u64::from(record.offset)),
@@ -417,6 +469,20 @@ impl Decoder {
         offset: Option<u64>,
         error: Option<&str>,
     ) -> Result<(), DecodeError> {
+        let row = Row {
+            record_id: record.map(|record| record.id),
+            chunk_index: chunk,
+            record_offset: offset,
+            recovered: record.map(|_| false),
+            filename: &self.filename,
+            written: record.and_then(written),
+            parts: None,
+        };
+        let scan = Arc::clone(&self.scan);
+        // A frame that is pushed without its BinXML has passed what there is to decide of it.
+        if !scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch) {
+            return Ok(());
+        }
         for builder in &mut self.builders {
             match builder {
                 ColumnBuilder::RecordId(builder) => builder.append_option(record.map(|record| record.id)),
@@ -424,10 +490,7 @@ impl Decoder {
                 ColumnBuilder::Field(_, builder) => builder.push(None)?,
                 ColumnBuilder::EventData(builder) => builder.push_null(),
                 ColumnBuilder::Rendered(_, builder) => builder.push_null(),
-                ColumnBuilder::Error(builder) => match error {
-                    Some(text) => builder.push(|out| out.extend_from_slice(text.as_bytes())),
-                    None => builder.push_null(),
-                },
+                ColumnBuilder::Error(builder) => builder.push_option(error),
                 ColumnBuilder::FileName => {}
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
                 ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),

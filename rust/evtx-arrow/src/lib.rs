@@ -6,6 +6,7 @@
 //! no column asks for is never decoded.
 //!
 //! - [`Options`] and [`schema`] say which columns there are: this crate is their one home.
+//! - [`Predicate`]s say which rows are kept, and are decided before a row is built.
 //! - [`Scan`] is what the threads of one query share: the projection, the options, the compiled plans.
 //! - [`Decoder`] turns blocks of a file into batches, one per thread. It is a push decoder, in the style of
 //!   `arrow-csv` and `arrow-json`: the caller does the I/O.
@@ -14,6 +15,7 @@ mod builders;
 mod cache;
 mod convert;
 mod decoder;
+mod filter;
 mod keys;
 mod options;
 mod plan;
@@ -23,6 +25,7 @@ mod scan;
 mod schema;
 
 pub use decoder::{DecodeError, Decoder};
+pub use filter::{Comparison, Literal, Predicate};
 pub use options::{OnError, Options};
 pub use scan::Scan;
 pub use schema::schema;

@@ -23,12 +23,35 @@ pub(crate) struct Target {
     pub(crate) places: Vec<Place>,
     /// Whether `event_data` is read.
     pub(crate) event_data: bool,
+    /// The keys of `event_data` that are looked for by name.
+    pub(crate) keys: Vec<Box<str>>,
     /// Whether `user_data` is read.
     pub(crate) user_data: bool,
     /// Whether `xml` is read.
     pub(crate) xml: bool,
     /// Whether `json` is read.
     pub(crate) json: bool,
+}
+
+impl Target {
+    /// The number of a place, which is added if it is not there.
+    pub(crate) fn place(&mut self, place: Place) -> usize {
+        let known = self.places.iter().position(|known| *known == place);
+        known.unwrap_or_else(|| {
+            self.places.push(place);
+            self.places.len() - 1
+        })
+    }
+
+    /// The number of a key of `event_data`, which is added if it is not there.
+    pub(crate) fn key(&mut self, key: &str) -> usize {
+        self.event_data = true;
+        let known = self.keys.iter().position(|known| **known == *key);
+        known.unwrap_or_else(|| {
+            self.keys.push(key.into());
+            self.keys.len() - 1
+        })
+    }
 }
 
 /// What a tree's root is to the event.
@@ -47,6 +70,8 @@ pub(crate) struct Plan {
     pub(crate) fields: Box<[Option<Source>]>,
     /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
     pub(crate) event_data: Option<Box<[Entry]>>,
+    /// The number of the entry that has each of [`Target::keys`].
+    pub(crate) keyed: Box<[Option<usize>]>,
     /// Whether the tree has a `UserData` element and it is asked for.
     pub(crate) user_data: bool,
     /// Whether the tree has a `System` element.

@@ -42,6 +42,7 @@ impl ChunkTemplates {
 
 /// The parts of a record.
 pub(crate) struct RecordParts<'r> {
+    scan: &'r Scan,
     parts: BumpVec<'r, Part<'r>>,
     own_plans: Vec<Plan>,
     /// What is damaged. Parts that come before it are there.
@@ -99,19 +100,30 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// The parts of the record whose BinXML is at a range of the chunk.
-    pub(crate) fn read(&self, templates: &mut ChunkTemplates, binxml: Range<usize>) -> RecordParts<'r> {
+    /// The event of the record whose BinXML is at a range of the chunk, without what its holes hold.
+    pub(crate) fn read_event(&self, templates: &mut ChunkTemplates, binxml: Range<usize>) -> RecordParts<'r> {
         let mut record = RecordParts {
+            scan: self.scan,
             parts: BumpVec::new_in(self.arena),
             own_plans: Vec::new(),
             error: None,
         };
-        if let Err(error) = self.stream(templates, &mut record, binxml, Root::Event, 0) {
-            record.error = Some(error);
-        } else if self.scan.checks && record.text_exceeds(templates) {
+        record.error = self.stream(templates, &mut record, binxml, Root::Event, 0).err();
+        record
+    }
+
+    /// Reads what the event's holes hold, as far as the scan asks for it.
+    pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordParts<'r>) {
+        if record.error.is_some() {
+            return;
+        }
+        if let Some(PartContent::Instance(instance, _)) = record.event().map(|event| event.content) {
+            let at = self.template(templates, instance.definition, Root::Event);
+            record.error = self.children(templates, record, at, instance.values, 0).err();
+        }
+        if record.error.is_none() && self.scan.checks && record.text_exceeds(templates) {
             record.error = Some(Error::new(0, ErrorKind::Text));
         }
-        record
     }
 
     fn stream(
@@ -171,6 +183,24 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             };
         }
         record.parts.push(part(PartContent::Instance(instance, root)));
+        // The event's own children wait until it is known that the record is kept.
+        if root == Root::Event {
+            return Ok(());
+        }
+        self.children(templates, record, at, values, depth)
+    }
+
+    /// Reads what the holes of an instance hold that a plan covers.
+    fn children(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut RecordParts<'r>,
+        at: usize,
+        values: Values<'r>,
+        depth: usize,
+    ) -> Result<()> {
+        let compiled = templates.get(at)?;
+        let plan = &compiled.plan;
         if self.scan.checks {
             self.check(values, |hole| plan.is_child(hole))?;
         }
@@ -235,9 +265,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 }
 
 impl<'r> RecordParts<'r> {
-    /// Whether nothing of the record could be read.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
+    /// Whether nothing of the record could be read, as it is damaged.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.parts.is_empty() && self.error.is_some()
+    }
+
+    /// Whether the event's own instance has the `System` element.
+    pub(crate) fn has_system(&self, templates: &ChunkTemplates) -> bool {
+        self.with_plans(templates).next().is_some_and(|(_, plan)| plan.system)
     }
 
     /// The first part, which is the event.
@@ -259,8 +294,32 @@ impl<'r> RecordParts<'r> {
     /// What the record has at a place.
     #[inline]
     pub(crate) fn field<'p>(&'p self, templates: &'p ChunkTemplates, place: usize) -> Option<Found<'p, 'r>> {
-        self.with_plans(templates)
-            .find_map(|(part, plan)| plan.fields.get(place)?.as_ref()?.find(part.values))
+        let in_system = self.scan.target.places[place].is_in_system();
+        for (part, plan) in self.with_plans(templates) {
+            let source = plan.fields.get(place).and_then(Option::as_ref);
+            if let Some(found) = source.and_then(|source| source.find(part.values)) {
+                return Some(found);
+            }
+            // What an event's holes hold is no part of its System, whether or not it is read.
+            if in_system && plan.system {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// What the record has for a key of `event_data` that is looked for by name.
+    pub(crate) fn entry<'p>(&'p self, templates: &'p ChunkTemplates, key: usize) -> Option<Found<'p, 'r>> {
+        let (plan, entries, values) = self
+            .with_plans(templates)
+            .filter(|(part, _)| !part.is_damaged())
+            .find_map(|(part, plan)| Some((plan, plan.event_data.as_deref()?, part.values)))?;
+        let number = (*plan.keyed.get(key)?)?;
+        // A map ends where its text becomes too long.
+        if may_exceed(entries) && text_of(&entries[..number], values).any(|bytes| bytes > MAX_TEXT) {
+            return None;
+        }
+        entries[number].source.find(values)
     }
 
     /// The entries of `event_data`, and the values that fill them.
@@ -276,19 +335,25 @@ impl<'r> RecordParts<'r> {
         let Some((entries, values)) = self.event_data(templates) else {
             return false;
         };
-        // Few entries cannot: a value has 64 KiB, and no text takes six bytes for one.
-        if entries.len() <= MAX_TEXT / (6 * 65_536) {
-            return false;
-        }
-        let mut text = Vec::new();
-        let mut bytes = 0;
-        entries.iter().any(|entry| {
-            text.clear();
-            if let Some(found) = entry.source.find(values) {
-                found.push_entry(&mut text);
-            }
-            bytes += text.len();
-            bytes > MAX_TEXT
-        })
+        may_exceed(entries) && text_of(entries, values).any(|bytes| bytes > MAX_TEXT)
     }
+}
+
+/// Whether the text of a map can be longer than the limit. Few entries cannot: a value has 64 KiB, and no text takes
+/// six bytes for one.
+fn may_exceed(entries: &[Entry]) -> bool {
+    entries.len() > MAX_TEXT / (6 * 65_536)
+}
+
+/// The bytes of text that a map has after each of its entries.
+fn text_of(entries: &[Entry], values: Values<'_>) -> impl Iterator<Item = usize> {
+    let mut text = Vec::new();
+    entries.iter().scan(0, move |bytes, entry| {
+        text.clear();
+        if let Some(found) = entry.source.find(values) {
+            found.push_entry(&mut text);
+        }
+        *bytes += text.len();
+        Some(*bytes)
+    })
 }

@@ -6,6 +6,7 @@ use arrow_schema::SchemaRef;
 
 use crate::builders::{ColumnBuilder, FieldBuilder, MapBuilder, TextBuilder};
 use crate::cache::PlanCache;
+use crate::filter::{Filter, Predicate};
 use crate::keys::Keys;
 use crate::options::{OnError, Options};
 use crate::plan::Target;
@@ -32,6 +33,8 @@ pub struct Scan {
     pub(crate) only_trees: bool,
     /// Where the parts of a message are read, if messages are.
     pub(crate) message: Option<MessagePlaces>,
+    /// Which records are kept.
+    pub(crate) filter: Filter,
     columns: Vec<Column>,
     schema: SchemaRef,
 }
@@ -51,6 +54,11 @@ impl Scan {
     /// Records are checked in full if `error` is among the columns or errors are not just reported, so that
     /// what counts as damaged does not depend on the other columns. Indexes that name no column are left out.
     pub fn new(options: Options, projection: &[usize]) -> Self {
+        Scan::filtered(options, projection, &[])
+    }
+
+    /// As [`Scan::new`], but only of the rows for which all of the predicates are true.
+    pub fn filtered(options: Options, projection: &[usize], predicates: &[Predicate]) -> Self {
         let all: Vec<Column> = schema::columns(&options).collect();
         let columns: Vec<Column> = projection.iter().filter_map(|&index| all.get(index).copied()).collect();
         let has = |source| columns.iter().any(|column| column.source == source);
@@ -77,15 +85,17 @@ impl Scan {
             }
         });
         let reports = has(ColumnSource::Error) || options.on_error != OnError::Report;
+        let filter = Filter::new(predicates, &mut target);
         // There is no text of half an event, and what only looks like a record is none.
         let checks = reports || target.xml || target.json || options.recover;
-        let beyond_system = target.places.iter().any(|place| place.elements[0] != "System");
+        let beyond_system = target.places.iter().any(|place| !place.is_in_system());
         Scan {
             options,
             keys: Arc::default(),
             plans: PlanCache::default(),
             reads_binxml: checks || target.event_data || target.user_data || !target.places.is_empty(),
-            reads_children: checks || target.event_data || target.user_data || beyond_system,
+            reads_children: checks || target.event_data || target.user_data || beyond_system || filter.reads_children(),
+            filter,
             checks,
             only_trees: false,
             message,

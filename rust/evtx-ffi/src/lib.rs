@@ -6,17 +6,24 @@
 //!
 //! Pointers to text are UTF-8 with a length and are only read during the call.
 
+mod filter;
+
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, StructArray};
-use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use evtx_arrow::{Decoder, OnError, Options, Scan, schema};
 use evtx_format::file::{Block, Search, Survey};
 use evtx_format::mta::Messages;
+
+pub use crate::filter::{
+    EvtxFilter, EvtxLiteral, EvtxLiteralKind, EvtxLogic, EvtxTest, evtx_filter_combine, evtx_filter_drops_file,
+    evtx_filter_finish, evtx_filter_free, evtx_filter_new, evtx_filter_test,
+};
 
 /// What becomes of damage.
 #[repr(C)]
@@ -220,15 +227,18 @@ pub unsafe extern "C" fn evtx_schema(options: EvtxOptions, out: *mut FFI_ArrowSc
     })
 }
 
-/// A scan of the columns with these indexes in the schema of the options, in this order.
+/// A scan of the columns with these indexes in the schema of the options, in this order, and of the rows that fulfil
+/// what `filter` has accepted, if that is not null.
 ///
 /// # Safety
-/// `columns` points to `column_count` indexes, `out` can be written. The caller frees the scan.
+/// `columns` points to `column_count` indexes, `filter` is null or valid and made for the same options, `out` can be
+/// written. The caller frees the scan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_scan_new(
     options: EvtxOptions,
     columns: *const usize,
     column_count: usize,
+    filter: *const EvtxFilter,
     out: *mut *mut EvtxScan,
 ) -> *mut c_char {
     entry(|| {
@@ -237,7 +247,9 @@ pub unsafe extern "C" fn evtx_scan_new(
             // SAFETY: the caller's promise.
             _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
         };
-        let scan = EvtxScan(Arc::new(Scan::new(options.into(), columns)));
+        // SAFETY: the caller's promise.
+        let predicates = unsafe { filter.as_ref() }.map_or(&[][..], |filter| &filter.accepted);
+        let scan = EvtxScan(Arc::new(Scan::filtered(options.into(), columns, predicates)));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(scan))) };
         Ok(())
@@ -394,21 +406,24 @@ pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan) -> bool
 }
 
 /// Writes the glob of the files that may hold the messages of a log, with a NUL, if it fits in `capacity`
-/// bytes. Returns its length; 0 for a path that names no file.
+/// bytes. `place` is that glob from the log's folder on, with `{log}` for the log's name. Returns its length; 0 for a
+/// path that names no file.
 ///
 /// # Safety
-/// `log` is text, `out` has room for `capacity` bytes.
+/// `log` and `place` are text, `out` has room for `capacity` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_messages_pattern(
     log: *const c_char,
     log_len: usize,
+    place: *const c_char,
+    place_len: usize,
     out: *mut c_char,
     capacity: usize,
 ) -> usize {
     let pattern = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller's promise.
-        let log = unsafe { text(log, log_len) }.ok()?;
-        Messages::pattern(log)
+        let (log, place) = unsafe { (text(log, log_len).ok()?, text(place, place_len).ok()?) };
+        Messages::pattern(log, place)
     }));
     let Some(pattern) = pattern.ok().flatten() else {
         return 0;
@@ -654,10 +669,32 @@ mod tests {
             assert!(!evtx_survey_block(survey, 1, &mut block));
             evtx_survey_free(survey);
 
+            let mut filter = std::ptr::null_mut();
+            assert_eq!(take(evtx_filter_new(options, &mut filter)), None);
+            let is_null = |column| {
+                evtx_filter_test(
+                    filter,
+                    column,
+                    std::ptr::null(),
+                    0,
+                    EvtxTest::IsNull,
+                    std::ptr::null(),
+                    0,
+                )
+            };
+            assert!(is_null(0) && !is_null(23), "record_id is decided here, error is not");
+            evtx_filter_finish(filter, true);
+
             let mut scan = std::ptr::null_mut();
             let columns = [0_usize, 23];
             assert_eq!(
-                take(evtx_scan_new(options, columns.as_ptr(), columns.len(), &mut scan)),
+                take(evtx_scan_new(
+                    options,
+                    columns.as_ptr(),
+                    columns.len(),
+                    filter,
+                    &mut scan
+                )),
                 None
             );
             let mut schema = FFI_ArrowSchema::empty();
@@ -666,6 +703,7 @@ mod tests {
             let mut decoder = std::ptr::null_mut();
             assert_eq!(take(evtx_decoder_new(scan, &mut decoder)), None);
             evtx_scan_free(scan);
+            evtx_filter_free(filter);
             assert_eq!(
                 take(evtx_decoder_start(decoder, c"x".as_ptr(), 1, std::ptr::null(), block)),
                 None

@@ -72,6 +72,14 @@ impl ChunkHeader {
         })
     }
 
+    /// Whether the header's own checksum is kept and matches.
+    pub fn is_sound(&self, chunk: &[u8]) -> bool {
+        let (Some(head), Some(tables)) = (chunk.get(..120), chunk.get(128..CHUNK_HEADER)) else {
+            return false;
+        };
+        self.flags & NO_CHECKSUMS == 0 && checksum(&[head, tables]) == self.header_checksum
+    }
+
     /// Checks the stored checksums of the header and of the records against the chunk's bytes.
     ///
     /// # Errors
@@ -80,11 +88,6 @@ impl ChunkHeader {
         if self.flags & NO_CHECKSUMS != 0 {
             return Ok(());
         }
-        let crc = |parts: &[&[u8]]| {
-            let mut hasher = crc32fast::Hasher::new();
-            parts.iter().for_each(|part| hasher.update(part));
-            hasher.finalize()
-        };
         let check = |what, offset, stored, computed| {
             if stored == computed {
                 return Ok(());
@@ -93,13 +96,20 @@ impl ChunkHeader {
             Err(Error::new(offset, kind))
         };
         if let (Some(head), Some(tables)) = (chunk.get(..120), chunk.get(128..CHUNK_HEADER)) {
-            check("chunk header", 124, self.header_checksum, crc(&[head, tables]))?;
+            check("chunk header", 124, self.header_checksum, checksum(&[head, tables]))?;
         }
         match chunk.get(CHUNK_HEADER..self.free_space as usize) {
-            Some(records) => check("records", 52, self.records_checksum, crc(&[records])),
+            Some(records) => check("records", 52, self.records_checksum, checksum(&[records])),
             None => Ok(()),
         }
     }
+}
+
+/// The CRC32 of bytes that need not stand side by side.
+fn checksum(parts: &[&[u8]]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize()
 }
 
 /// Whether a chunk slot was never used: all zeros.

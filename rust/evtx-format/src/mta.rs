@@ -52,14 +52,18 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// The name, as a glob, of the files that may hold the messages of a log, given its path; `None` where
-    /// the path names no file.
-    pub fn pattern(log: &str) -> Option<String> {
+    /// The name, as a glob, of the files that may hold the messages of a log, given its path. `place` is such a
+    /// glob from the log's folder on, with `{log}` where the log's name stands without its extension. `None` where the
+    /// path names no file or `place` is empty.
+    pub fn pattern(log: &str, place: &str) -> Option<String> {
         let (folder, name) = log
             .rsplit_once(['/', '\\'])
             .map_or(("", log), |(folder, name)| (&log[..=folder.len()], name));
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-        (!stem.is_empty()).then(|| format!("{}LocaleMetaData/{}_*.[Mm][Tt][Aa]", literal(folder), literal(stem)))
+        let is_absolute = place.starts_with(['/', '\\']) || place.contains(":/") || place.contains(":\\");
+        let folder = if is_absolute { "" } else { folder };
+        let named = !stem.is_empty() && !place.is_empty();
+        named.then(|| literal(folder) + &place.replace("{log}", &literal(stem)))
     }
 
     /// Reads an MTA file.
@@ -217,14 +221,19 @@ mod tests {
     #[test]
     fn the_pattern_is_for_the_log_alone() {
         assert_eq!(
-            Messages::pattern("a/b/Security.evtx").as_deref(),
-            Some("a/b/LocaleMetaData/Security_*.[Mm][Tt][Aa]")
+            Messages::pattern("a/b/Security.evtx", "LocaleMetaData/{log}_*.MTA").as_deref(),
+            Some("a/b/LocaleMetaData/Security_*.MTA")
         );
         assert_eq!(
-            Messages::pattern("x[1].evtx").as_deref(),
-            Some("LocaleMetaData/x[[]1]_*.[Mm][Tt][Aa]")
+            Messages::pattern("x[1].evtx", "LocaleMetaData/{log}_*.MTA").as_deref(),
+            Some("LocaleMetaData/x[[]1]_*.MTA")
         );
-        assert_eq!(Messages::pattern("dir/"), None);
+        assert_eq!(
+            Messages::pattern("a/b/System.evtx", "/case/{log}_1033.MTA").as_deref(),
+            Some("/case/System_1033.MTA")
+        );
+        assert_eq!(Messages::pattern("dir/", "{log}"), None);
+        assert_eq!(Messages::pattern("System.evtx", ""), None);
     }
 
     #[test]

@@ -216,8 +216,12 @@ impl Planner<'_> {
         }
         let mut names = Names::default();
         let guarded = leaves.iter().any(|(_, source)| source.guard.is_some());
-        let entries = leaves.into_iter().map(|(name, source)| {
+        let mut keyed: Box<[Option<usize>]> = self.target.keys.iter().map(|_| None).collect();
+        let entries = leaves.into_iter().enumerate().map(|(number, (name, source))| {
             let (key, depends) = names.key(name);
+            if let Some(wanted) = self.target.keys.iter().position(|wanted| **wanted == *key) {
+                keyed[wanted] = Some(number);
+            }
             // An entry that is left out would change the names of those after it.
             if depends && guarded {
                 Err(Irregular)
@@ -228,7 +232,9 @@ impl Planner<'_> {
                 })
             }
         });
-        entries.collect()
+        let entries = entries.collect();
+        self.plan.keyed = keyed;
+        entries
     }
 
     /// The leaves below an element, with the names they carry; an empty one for `Data` without a name.
