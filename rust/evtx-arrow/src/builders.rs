@@ -247,6 +247,17 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
+    /// Whether the column's rows take as many bytes as their text.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(
+            self,
+            ColumnBuilder::Field(_, FieldBuilder::Text(_))
+                | ColumnBuilder::EventData(_)
+                | ColumnBuilder::Rendered(..)
+                | ColumnBuilder::Error(_)
+        )
+    }
+
     /// Bytes of text that the builder holds.
     pub(crate) fn bytes(&self) -> usize {
         match self {

@@ -47,6 +47,8 @@ pub enum DecodeError {
 pub struct Decoder {
     scan: Arc<Scan>,
     builders: Vec<ColumnBuilder>,
+    /// Which of the builders hold text.
+    texts: Vec<usize>,
     rows: usize,
     filename: Arc<str>,
     /// The messages that stand beside the file, if there are any and they are read.
@@ -98,8 +100,11 @@ impl fmt::Debug for Decoder {
 impl Decoder {
     /// A decoder for a scan.
     pub fn new(scan: Arc<Scan>) -> Self {
+        let builders = scan.builders();
+        let is_text = |(_, builder): &(usize, &ColumnBuilder)| builder.is_text();
         Decoder {
-            builders: scan.builders(),
+            texts: builders.iter().enumerate().filter(is_text).map(|(i, _)| i).collect(),
+            builders,
             scan,
             rows: 0,
             filename: "".into(),
@@ -176,7 +181,13 @@ impl Decoder {
     }
 
     fn is_full(&self) -> bool {
-        self.rows >= BATCH_ROWS || self.builders.iter().map(ColumnBuilder::bytes).sum::<usize>() >= BATCH_TEXT
+        let text = || {
+            self.texts
+                .iter()
+                .map(|&text| self.builders[text].bytes())
+                .sum::<usize>()
+        };
+        self.rows >= BATCH_ROWS || text() >= BATCH_TEXT
     }
 
     fn decode_block(&mut self, bytes: &[u8], arenas: &mut Arenas) -> Result<usize, DecodeError> {
@@ -252,9 +263,10 @@ impl Decoder {
             }
         };
         let names = Names::new(chunk, &arenas.chunk);
+        let scan = Arc::clone(&self.scan);
         while let Some(item) = walk.records.next(chunk) {
             match item {
-                Ok(found) => self.record(chunk, &names, &arenas.record, &found, &mut walk)?,
+                Ok(found) => self.record(&scan, chunk, &names, &arenas.record, &found, &mut walk)?,
                 Err(error) => self.report_damage(&error, Record::header(chunk, error.offset as usize).ok())?,
             }
             arenas.record.reset();
@@ -295,13 +307,13 @@ impl Decoder {
 
     fn record<'r, 'c: 'r>(
         &mut self,
+        scan: &'r Scan,
         chunk: &'r [u8],
         names: &'r Names<'c>,
         arena: &'r Bump,
         found: &FoundRecord,
         walk: &mut ChunkWalk,
     ) -> Result<(), DecodeError> {
-        let scan = Arc::clone(&self.scan);
         let FoundRecord { record, recovered } = found;
         let is_new = !scan.options.recover || walk.seen.insert((record.id, record.written));
         if *recovered && !is_new {
@@ -313,9 +325,10 @@ impl Decoder {
             return Ok(());
         }
         if !scan.reads_binxml {
-            return self.push_frame(record);
+            self.push_frame(found);
+            return Ok(());
         }
-        let reader = RecordReader::new(&scan, chunk, names, arena);
+        let reader = RecordReader::new(scan, chunk, names, arena);
         let mut parts = reader.read_event(&mut self.templates, record.binxml());
         let event_first = !carved && parts.has_system(&self.templates);
         if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(&parts)) {
@@ -413,11 +426,12 @@ impl Decoder {
             block,
             ..
         } = self;
+        let fields = parts.fields(templates);
         for builder in builders {
             match builder {
                 ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
                 ColumnBuilder::Field(place, builder) => {
-                    let found = parts.field(templates, *place);
+                    let found = fields.get(*place);
                     match builder {
                         FieldBuilder::Time(builder) if parts.is_unread() => {
                             builder.append_option(written(record));
@@ -456,12 +470,27 @@ impl Decoder {
         Ok(())
     }
 
-    /// A row of what the frame of a record tells.
-    fn push_frame(&mut self, record: &Record) -> Result<(), DecodeError> {
-        let offset = self.block.offset + u64::from(record.offset);
-        self.push_bare(Some(record), self.chunk_index(), Some(offset), None)
+    /// A row of what the frame of a record tells, which is all that is asked for.
+    #[inline]
+    fn push_frame(&mut self, found: &FoundRecord) {
+        let chunk_index = self.chunk_index();
+        let record = &found.record;
+        for builder in &mut self.builders {
+            match builder {
+                ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
+                ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk_index),
+                ColumnBuilder::RecordOffset(builder) => {
+                    builder.append_value(self.block.offset + u64::from(record.offset));
+                }
+                ColumnBuilder::Recovered(builder) => builder.append_value(found.recovered),
+                // The file's name is the same for the batch, and the others are read from BinXML.
+                _ => {}
+            }
+        }
+        self.rows += 1;
     }
 
+    /// A row of what is known where no record could be read.
     fn push_bare(
         &mut self,
         record: Option<&Record>,
@@ -479,7 +508,6 @@ impl Decoder {
             parts: None,
         };
         let scan = Arc::clone(&self.scan);
-        // A frame that is pushed without its BinXML has passed what there is to decide of it.
         if !scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch) {
             return Ok(());
         }

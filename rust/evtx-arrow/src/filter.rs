@@ -9,7 +9,7 @@ use evtx_format::MAX_TEXT;
 use crate::options::{OnError, Options};
 use crate::plan::{Found, Target};
 use crate::record::{ChunkTemplates, RecordParts};
-use crate::schema::{self, ColumnSource, FieldType, Place};
+use crate::schema::{self, ColumnSource, FieldType};
 
 /// A constant that a column is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -438,7 +438,7 @@ fn operand(term: &Term, target: &mut Target) -> Operand {
 fn stage(node: &Node<Operand>, target: &Target) -> Stage {
     let stage = |operand: &Operand| match *operand {
         Operand::Number(place, _) | Operand::Time(place) | Operand::Uuid(place) | Operand::Text(place) => {
-            if target.places[place].is_in_system() {
+            if target.places[place].in_system {
                 Stage::Event
             } else {
                 Stage::Record
@@ -495,12 +495,5 @@ fn record_ids(node: &Node<Term>) -> Option<(u64, u64)> {
             ids.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
         }
         _ => None,
-    }
-}
-
-impl Place {
-    /// Whether the place is in the `System` element.
-    pub(crate) fn is_in_system(&self) -> bool {
-        self.elements[0] == "System"
     }
 }

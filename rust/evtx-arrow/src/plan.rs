@@ -8,7 +8,7 @@
 use evtx_format::instance::Values;
 use evtx_format::json;
 use evtx_format::text::Form;
-use evtx_format::value::{Scalar, Value};
+use evtx_format::value::Value;
 
 use crate::convert;
 use crate::keys::Key;
@@ -150,9 +150,9 @@ impl Plan {
     #[inline]
     pub(crate) fn covers(&self, values: Values<'_>) -> bool {
         !self.irregular
-            && self.needs.iter().zip(values.slots()).all(|(need, slot)| {
-                let odd = slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
-                !odd || *need < Need::Leaf || self.takes(*need, values.value(slot))
+            && values.compound_slots().all(|(hole, slot)| match self.needs.get(hole) {
+                Some(need) if *need >= Need::Leaf => self.takes(*need, values.value(slot)),
+                _ => true,
             })
     }
 

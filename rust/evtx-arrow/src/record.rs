@@ -9,33 +9,57 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
+use evtx_format::chunk::CHUNK_SIZE;
 use evtx_format::instance::{Definition, Instance, Values};
 use evtx_format::names::Names;
 use evtx_format::tree::Element;
 use evtx_format::walk::{Part as StreamPart, Reader};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result};
-use hashbrown::HashMap;
 
 use crate::cache::Compiled;
 use crate::plan::{Entry, Found, Plan, Root};
 use crate::scan::Scan;
 
 /// The templates that a chunk has used so far, by where their definitions stand.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ChunkTemplates {
-    index: HashMap<(u32, Root), usize>,
+    /// By chunk offset and root: one more than the place in `compiled`, or 0.
+    index: Box<[u16]>,
+    /// The entries of `index` that are set.
+    used: Vec<usize>,
     compiled: Vec<Result<Arc<Compiled>>>,
+}
+
+impl Default for ChunkTemplates {
+    fn default() -> Self {
+        ChunkTemplates {
+            index: vec![0; 2 * CHUNK_SIZE].into(),
+            used: Vec::new(),
+            compiled: Vec::new(),
+        }
+    }
 }
 
 impl ChunkTemplates {
     /// What the template at a place compiled to.
-    pub(crate) fn get(&self, at: usize) -> Result<Arc<Compiled>> {
+    #[inline]
+    pub(crate) fn get(&self, at: usize) -> Result<&Compiled> {
+        match &self.compiled[at] {
+            Ok(compiled) => Ok(compiled),
+            Err(error) => Err(*error),
+        }
+    }
+
+    /// What the template at a place compiled to, to be kept while others are compiled.
+    pub(crate) fn share(&self, at: usize) -> Result<Arc<Compiled>> {
         self.compiled[at].clone()
     }
 
     /// Forgets them, for the next chunk.
     pub(crate) fn clear(&mut self) {
-        self.index.clear();
+        for used in self.used.drain(..) {
+            self.index[used] = 0;
+        }
         self.compiled.clear();
     }
 }
@@ -161,14 +185,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         let at = self.template(templates, instance.definition, root);
         let compiled = templates.get(at)?;
-        let plan = &compiled.plan;
         let values = instance.values;
         let part = |content| Part {
             plan: PlanAt::Template(at),
             values,
             content,
         };
-        if !plan.covers(values) || self.scan.only_trees {
+        if !compiled.plan.covers(values) || self.scan.only_trees {
             match self.reader.instance(&instance) {
                 Ok(tree) => self.tree(record, tree, root),
                 Err(error) => {
@@ -199,16 +222,17 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         values: Values<'r>,
         depth: usize,
     ) -> Result<()> {
-        let compiled = templates.get(at)?;
-        let plan = &compiled.plan;
+        let plan = &templates.get(at)?.plan;
         if self.scan.checks {
             self.check(values, |hole| plan.is_child(hole))?;
         }
         if !self.scan.reads_children && plan.system {
             return Ok(());
         }
-        for &hole in &plan.children {
-            let Some(slot) = values.slots().get(usize::from(hole)) else {
+        let mut child = 0;
+        while let Some(&hole) = templates.get(at)?.plan.children.get(child) {
+            child += 1;
+            let Some(slot) = values.slot(usize::from(hole)) else {
                 continue;
             };
             if let Some(stream) = slot.stream() {
@@ -221,7 +245,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// Checks the values of an instance, and the streams that they hold but for those that are `read` anyway.
     fn check(&self, values: Values<'r>, read: impl Fn(usize) -> bool) -> Result<()> {
         values.check()?;
-        for (hole, slot) in values.slots().iter().enumerate() {
+        for (hole, slot) in values.compound_slots() {
             if let Some(stream) = slot.stream().filter(|_| !read(hole)) {
                 Reader::new(self.chunk, self.names, self.arena).fragment(stream)?;
             }
@@ -241,12 +265,22 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// The place among the chunk's templates of the one that is defined at an offset.
     pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root) -> usize {
-        if let Some(&at) = templates.index.get(&(definition, root)) {
-            return at;
+        let entry = 2 * definition as usize + usize::from(root == Root::Child);
+        match templates.index.get(entry) {
+            Some(&known) if known > 0 => usize::from(known) - 1,
+            _ => self.new_template(templates, definition, root, entry),
         }
+    }
+
+    #[cold]
+    fn new_template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root, entry: usize) -> usize {
         let at = templates.compiled.len();
         templates.compiled.push(self.compile(definition, root));
-        templates.index.insert((definition, root), at);
+        // A definition takes more bytes than one, so a chunk has fewer than the index can tell apart.
+        if let (Some(index), Ok(known)) = (templates.index.get_mut(entry), u16::try_from(at + 1)) {
+            *index = known;
+            templates.used.push(entry);
+        }
         at
     }
 
@@ -292,20 +326,19 @@ impl<'r> RecordParts<'r> {
     }
 
     /// What the record has at a place.
-    #[inline]
     pub(crate) fn field<'p>(&'p self, templates: &'p ChunkTemplates, place: usize) -> Option<Found<'p, 'r>> {
-        let in_system = self.scan.target.places[place].is_in_system();
-        for (part, plan) in self.with_plans(templates) {
-            let source = plan.fields.get(place).and_then(Option::as_ref);
-            if let Some(found) = source.and_then(|source| source.find(part.values)) {
-                return Some(found);
-            }
-            // What an event's holes hold is no part of its System, whether or not it is read.
-            if in_system && plan.system {
-                return None;
-            }
+        self.fields(templates).get(place)
+    }
+
+    /// What the record has at each place.
+    #[inline]
+    pub(crate) fn fields<'p>(&'p self, templates: &'p ChunkTemplates) -> Fields<'p, 'r> {
+        let event = self.with_plans(templates).next();
+        Fields {
+            record: self,
+            templates,
+            system: event.and_then(|(part, plan)| plan.system.then_some((plan, part.values))),
         }
-        None
     }
 
     /// What the record has for a key of `event_data` that is looked for by name.
@@ -336,6 +369,29 @@ impl<'r> RecordParts<'r> {
             return false;
         };
         may_exceed(entries) && text_of(entries, values).any(|bytes| bytes > MAX_TEXT)
+    }
+}
+
+/// The fields of a record.
+pub(crate) struct Fields<'p, 'r> {
+    record: &'p RecordParts<'r>,
+    templates: &'p ChunkTemplates,
+    /// The event's own instance, if that has the `System` element.
+    system: Option<(&'p Plan, Values<'r>)>,
+}
+
+impl<'p, 'r> Fields<'p, 'r> {
+    /// What the record has at a place.
+    #[inline]
+    pub(crate) fn get(&self, place: usize) -> Option<Found<'p, 'r>> {
+        // What an event's holes hold is no part of its System, whether or not it is read.
+        if let Some((plan, values)) = self.system
+            && self.record.scan.target.places[place].in_system
+        {
+            return plan.fields[place].as_ref()?.find(values);
+        }
+        let mut parts = self.record.with_plans(self.templates);
+        parts.find_map(|(part, plan)| plan.fields.get(place)?.as_ref()?.find(part.values))
     }
 }
 

@@ -103,7 +103,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             PartContent::Tree(tree, root) => push_value(user_data(tree, root), out)?,
             PartContent::Instance(instance, root) => {
                 let at = self.reader.template(self.templates, instance.definition, root);
-                let compiled = self.templates.get(at)?;
+                let compiled = self.templates.share(at)?;
                 match self.covering(compiled.user_data.as_ref(), &instance) {
                     Some(program) => program.run(instance.values, self, out)?,
                     None => push_value(user_data(self.reader.reader.instance(&instance)?, root), out)?,
@@ -131,7 +131,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             Source::Tree(tree) => tree,
             Source::Instance(instance, root) => {
                 let at = self.reader.template(self.templates, instance.definition, root);
-                let compiled = self.templates.get(at)?;
+                let compiled = self.templates.share(at)?;
                 if let Some(program) = self.covering(Compiled::program(&compiled, language), &instance) {
                     name(program.root(), out);
                     return program.run(instance.values, self, out);

@@ -88,7 +88,7 @@ impl Scan {
         let filter = Filter::new(predicates, &mut target);
         // There is no text of half an event, and what only looks like a record is none.
         let checks = reports || target.xml || target.json || options.recover;
-        let beyond_system = target.places.iter().any(|place| !place.is_in_system());
+        let beyond_system = target.places.iter().any(|place| !place.in_system);
         Scan {
             options,
             keys: Arc::default(),

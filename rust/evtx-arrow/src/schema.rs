@@ -46,6 +46,20 @@ pub(crate) enum ColumnSource {
 pub(crate) struct Place {
     pub(crate) elements: &'static [&'static str],
     pub(crate) attribute: Option<&'static str>,
+    /// Whether it is in the `System` element.
+    pub(crate) in_system: bool,
+}
+
+impl Place {
+    const fn new(elements: &'static [&'static str], attribute: Option<&'static str>) -> Self {
+        // A constant function cannot compare strings.
+        let in_system = matches!(elements[0].as_bytes(), b"System");
+        Place {
+            elements,
+            attribute,
+            in_system,
+        }
+    }
 }
 
 /// What a field is read as. A value that does not fit is NULL.
@@ -62,31 +76,20 @@ pub(crate) enum FieldType {
 }
 
 /// Where a forwarded event has its message.
-pub(crate) const MESSAGE: Place = Place {
-    elements: &["RenderingInfo", "Message"],
-    attribute: None,
-};
+pub(crate) const MESSAGE: Place = Place::new(&["RenderingInfo", "Message"], None);
 
 /// The name of the event's provider.
-pub(crate) const PROVIDER: Place = Place {
-    elements: &["System", "Provider"],
-    attribute: Some("Name"),
-};
+pub(crate) const PROVIDER: Place = Place::new(&["System", "Provider"], Some("Name"));
 
 /// The event's ID in the log of origin.
-pub(crate) const EVENT_RECORD_ID: Place = Place {
-    elements: &["System", "EventRecordID"],
-    attribute: None,
-};
+pub(crate) const EVENT_RECORD_ID: Place = Place::new(&["System", "EventRecordID"], None);
 
 const fn text(elements: &'static [&'static str], field_type: FieldType) -> ColumnSource {
-    let attribute = None;
-    ColumnSource::Field(Place { elements, attribute }, field_type)
+    ColumnSource::Field(Place::new(elements, None), field_type)
 }
 
 const fn attribute(elements: &'static [&'static str], name: &'static str, field_type: FieldType) -> ColumnSource {
-    let attribute = Some(name);
-    ColumnSource::Field(Place { elements, attribute }, field_type)
+    ColumnSource::Field(Place::new(elements, Some(name)), field_type)
 }
 
 const fn column(name: &'static str, source: ColumnSource) -> Column {

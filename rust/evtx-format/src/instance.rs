@@ -79,30 +79,105 @@ impl Slot {
 #[derive(Debug, Clone, Copy)]
 pub struct Values<'a> {
     chunk: &'a [u8],
-    slots: &'a [Slot],
+    /// {size u16, type u8, 0 u8} of each value.
+    descriptors: &'a [[u8; 4]],
+    /// Chunk offset of each value.
+    offsets: &'a [u32],
+    /// Which of the first 64 values hold arrays or streams.
+    compound: u64,
 }
 
 impl<'a> Values<'a> {
     /// A table without values.
     pub fn none() -> Self {
-        Values { chunk: &[], slots: &[] }
+        Values {
+            chunk: &[],
+            descriptors: &[],
+            offsets: &[],
+            compound: 0,
+        }
+    }
+
+    /// Reads the table whose count the cursor stands before, and moves behind its values.
+    fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
+        let count = cursor.u32("a value table")? as usize;
+        let at = cursor.pos();
+        // The descriptors must be there before anything is reserved for them.
+        let (descriptors, _) = cursor
+            .take(count.saturating_mul(4), "the value descriptors")?
+            .as_chunks::<4>();
+        let start = cursor.pos();
+        let (mut end, mut compound, mut sound) = (start, 0_u64, true);
+        let offsets = arena.alloc_slice_fill_with(descriptors.len(), |i| {
+            let [low, high, byte, _] = descriptors[i];
+            let offset = end as u32;
+            end += usize::from(u16::from_le_bytes([low, high]));
+            compound |= u64::from(byte & 0x80 != 0 || byte == Scalar::BinXml as u8) << (i & 63);
+            sound &= ValueType::from_byte(byte).is_some();
+            offset
+        });
+        if !sound {
+            let odd = descriptors.iter().position(|d| ValueType::from_byte(d[2]).is_none());
+            let odd = odd.unwrap_or_default();
+            return Err(Error::new(at + 4 * odd + 2, ErrorKind::ValueType(descriptors[odd][2])));
+        }
+        let before = *cursor;
+        cursor.skip(end - start, "values").map_err(|error| match error.kind {
+            ErrorKind::Truncated { have, .. } => before.error(ErrorKind::ValueTable {
+                claimed: end - start,
+                room: have,
+            }),
+            _ => error,
+        })?;
+        Ok(Values {
+            chunk,
+            descriptors,
+            offsets,
+            compound,
+        })
+    }
+
+    /// A slot; `None` where the table has none.
+    #[inline]
+    pub fn slot(self, number: usize) -> Option<Slot> {
+        let [low, high, byte, _] = *self.descriptors.get(number)?;
+        Some(Slot {
+            offset: *self.offsets.get(number)?,
+            size: u16::from_le_bytes([low, high]),
+            value_type: ValueType::from_byte(byte)?,
+        })
     }
 
     /// The slots, in order.
+    pub fn slots(self) -> impl Iterator<Item = Slot> + use<'a> {
+        (0..self.offsets.len()).map_while(move |number| self.slot(number))
+    }
+
+    /// The slots that hold arrays or streams, with their numbers.
     #[inline]
-    pub fn slots(self) -> &'a [Slot] {
-        self.slots
+    pub fn compound_slots(self) -> impl Iterator<Item = (usize, Slot)> + use<'a> {
+        let mut left = self.compound;
+        // A bit of a large table stands for several slots.
+        let step = if self.offsets.len() > 64 { 64 } else { usize::MAX };
+        let numbers = std::iter::from_fn(move || {
+            let number = (left != 0).then_some(left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(number)
+        });
+        let numbers = numbers.flat_map(move |number| (number..self.offsets.len()).step_by(step));
+        let slots = numbers.filter_map(move |number| Some((number, self.slot(number)?)));
+        slots.filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
     }
 
     /// The value of a hole; `None` where the table has none for it, which counts as empty.
     #[inline]
     pub fn get(self, hole: u16) -> Option<Value<'a>> {
-        self.slots.get(usize::from(hole)).map(|slot| self.value(slot))
+        self.slot(usize::from(hole)).map(|slot| self.value(slot))
     }
 
     /// The value in a slot of this table.
     #[inline]
-    pub fn value(self, slot: &Slot) -> Value<'a> {
+    pub fn value(self, slot: Slot) -> Value<'a> {
         let start = slot.offset as usize;
         Value {
             value_type: slot.value_type,
@@ -115,8 +190,7 @@ impl<'a> Values<'a> {
     /// # Errors
     /// That of the first value that does not pass [`Value::check`].
     pub fn check(self) -> Result<()> {
-        self.slots
-            .iter()
+        self.slots()
             .try_for_each(|slot| self.value(slot).check(slot.offset as usize))
     }
 }
@@ -139,32 +213,7 @@ impl<'a> Instance<'a> {
             let inline = Definition::read(chunk, definition)?;
             cursor.skip(DEFINITION_HEADER + inline.size as usize, "a template definition")?;
         }
-        let count = cursor.u32("a value table")? as usize;
-        let at = cursor.pos();
-        // The descriptors must be there before anything is reserved for them.
-        let descriptors = cursor.take(count.saturating_mul(4), "the value descriptors")?;
-        let mut offset = cursor.pos();
-        let slots = arena.alloc_slice_try_fill_iter(descriptors.chunks_exact(4).enumerate().map(|(i, d)| {
-            let value_type =
-                ValueType::from_byte(d[2]).ok_or_else(|| Error::new(at + 4 * i + 2, ErrorKind::ValueType(d[2])))?;
-            let size = u16::from_le_bytes([d[0], d[1]]);
-            let slot = Slot {
-                offset: offset as u32,
-                size,
-                value_type,
-            };
-            offset += usize::from(size);
-            Ok::<_, Error>(slot)
-        }))?;
-        let claimed = offset - cursor.pos();
-        let start = *cursor;
-        cursor.skip(claimed, "values").map_err(|error| match error.kind {
-            ErrorKind::Truncated { have, .. } => start.error(ErrorKind::ValueTable { claimed, room: have }),
-            _ => error,
-        })?;
-        Ok(Instance {
-            definition,
-            values: Values { chunk, slots },
-        })
+        let values = Values::read(chunk, cursor, arena)?;
+        Ok(Instance { definition, values })
     }
 }

@@ -12,7 +12,7 @@ use crate::instance::Values;
 use crate::json;
 use crate::text::Form;
 use crate::tree::{Element, Node};
-use crate::value::{Scalar, Value};
+use crate::value::Value;
 use crate::{MAX_TEXT, xml};
 
 /// What a program writes.
@@ -161,10 +161,12 @@ impl Program {
     #[inline]
     pub fn covers(&self, values: Values<'_>) -> bool {
         !self.irregular
-            && self.takes.iter().zip(values.slots()).all(|(takes, slot)| {
-                let value = slot.value_type;
-                (!value.array || takes.items || !values.value(slot).repeats())
-                    && (value.array || value.scalar != Scalar::BinXml || takes.streams || slot.size == 0)
+            && values.compound_slots().all(|(hole, slot)| {
+                let Some(takes) = self.takes.get(hole) else { return true };
+                match slot.value_type.array {
+                    true => takes.items || !values.value(slot).repeats(),
+                    false => takes.streams || slot.size == 0,
+                }
             })
     }
 
@@ -292,7 +294,7 @@ impl Program {
 /// Where the stream that a hole holds is in the chunk; `None` where it holds none.
 #[inline]
 fn stream(values: Values<'_>, hole: u16) -> Option<Range<usize>> {
-    let slot = values.slots().get(usize::from(hole))?;
+    let slot = values.slot(usize::from(hole))?;
     slot.stream()
 }
 

@@ -57,6 +57,19 @@ impl ValueType {
     /// The type that a byte names.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {
+        const TYPES: [Option<ValueType>; 256] = {
+            let mut types = [None; 256];
+            let mut byte = 0;
+            while byte < 256 {
+                types[byte] = ValueType::named_by(byte as u8);
+                byte += 1;
+            }
+            types
+        };
+        TYPES[usize::from(byte)]
+    }
+
+    const fn named_by(byte: u8) -> Option<Self> {
         use Scalar::*;
         let scalar = match byte & 0x7f {
             0 if byte == 0 => Null,

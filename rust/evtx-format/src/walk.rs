@@ -518,11 +518,8 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
             Holes::Forbidden => return Err(Err(ErrorKind::SubstitutionOutsideTemplate)),
             Holes::Filled(values) => values,
         };
-        let Some(slot) = values
-            .slots()
-            .get(usize::from(hole.index))
-            .filter(|_| !self.is_left_out())
-        else {
+        let slot = values.slot(usize::from(hole.index));
+        let Some(slot) = slot.filter(|_| !self.is_left_out()) else {
             return Ok(());
         };
         if let Some(stream) = slot.stream() {
