@@ -329,7 +329,8 @@ impl Decoder {
             return Ok(());
         }
         let reader = RecordReader::new(scan, chunk, names, arena);
-        let mut parts = reader.read_event(&mut self.templates, record.binxml());
+        let mut parts = RecordParts::new(scan, arena);
+        reader.read_event(&mut self.templates, &mut parts, record.binxml());
         let event_first = !carved && parts.has_system(&self.templates);
         if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(&parts)) {
             return Ok(());

@@ -173,7 +173,7 @@ impl Plan {
 
 impl Source {
     /// What a record's values give; `None` where the element or attribute is not there.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find<'p, 'r>(&'p self, values: Values<'r>) -> Option<Found<'p, 'r>> {
         if let Some(guard) = self.guard
             && values.get(guard).is_some_and(Value::is_null)
@@ -198,6 +198,7 @@ impl Source {
     }
 }
 
+// Inlined, so that what was found stays in registers on its way.
 impl Found<'_, '_> {
     /// Appends the text.
     #[inline]
@@ -236,7 +237,7 @@ impl Found<'_, '_> {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn number(&self) -> Option<u64> {
         match self {
             Found::Constant(constant) => constant.number,
@@ -245,7 +246,7 @@ impl Found<'_, '_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn nanos(&self) -> Option<i64> {
         match self {
             Found::Constant(constant) => constant.nanos,
@@ -254,7 +255,7 @@ impl Found<'_, '_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
         match self {
             Found::Constant(constant) => constant.uuid,

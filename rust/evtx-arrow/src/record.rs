@@ -114,6 +114,7 @@ pub(crate) struct RecordReader<'r, 'c> {
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// A reader for one record, whose parts live in `arena`.
+    #[inline(always)]
     pub(crate) fn new(scan: &'r Scan, chunk: &'r [u8], names: &'r Names<'c>, arena: &'r Bump) -> Self {
         RecordReader {
             scan,
@@ -124,16 +125,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// The event of the record whose BinXML is at a range of the chunk, without what its holes hold.
-    pub(crate) fn read_event(&self, templates: &mut ChunkTemplates, binxml: Range<usize>) -> RecordParts<'r> {
-        let mut record = RecordParts {
-            scan: self.scan,
-            parts: BumpVec::new_in(self.arena),
-            own_plans: Vec::new(),
-            error: None,
-        };
-        record.error = self.stream(templates, &mut record, binxml, Root::Event, 0).err();
-        record
+    /// Reads the event whose BinXML is at a range of the chunk, without what its holes hold.
+    pub(crate) fn read_event(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut RecordParts<'r>,
+        binxml: Range<usize>,
+    ) {
+        record.error = self.stream(templates, record, binxml, Root::Event, 0).err();
     }
 
     /// Reads what the event's holes hold, as far as the scan asks for it.
@@ -299,6 +298,17 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 }
 
 impl<'r> RecordParts<'r> {
+    /// A record of which nothing was read so far.
+    #[inline(always)]
+    pub(crate) fn new(scan: &'r Scan, arena: &'r Bump) -> Self {
+        RecordParts {
+            scan,
+            parts: BumpVec::new_in(arena),
+            own_plans: Vec::new(),
+            error: None,
+        }
+    }
+
     /// Whether nothing of the record could be read, as it is damaged.
     pub(crate) fn is_unread(&self) -> bool {
         self.parts.is_empty() && self.error.is_some()

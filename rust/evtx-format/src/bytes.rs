@@ -48,6 +48,12 @@ impl<'a> Cursor<'a> {
         self.pos
     }
 
+    /// Goes back over the byte that was read last.
+    #[inline]
+    pub(crate) fn step_back(&mut self) {
+        self.pos = self.pos.saturating_sub(1);
+    }
+
     #[inline]
     pub(crate) fn at_end(&self) -> bool {
         self.pos >= self.data.len()

@@ -77,7 +77,10 @@ impl Slot {
 
 /// The value table of an instance: where each value stands, none of them decoded.
 #[derive(Debug, Clone, Copy)]
-pub struct Values<'a> {
+pub struct Values<'a>(&'a Table<'a>);
+
+#[derive(Debug)]
+struct Table<'a> {
     chunk: &'a [u8],
     /// {size u16, type u8, 0 u8} of each value.
     descriptors: &'a [[u8; 4]],
@@ -90,15 +93,16 @@ pub struct Values<'a> {
 impl<'a> Values<'a> {
     /// A table without values.
     pub fn none() -> Self {
-        Values {
+        Values(&Table {
             chunk: &[],
             descriptors: &[],
             offsets: &[],
             compound: 0,
-        }
+        })
     }
 
     /// Reads the table whose count the cursor stands before, and moves behind its values.
+    #[inline]
     fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
         let count = cursor.u32("a value table")? as usize;
         let at = cursor.pos();
@@ -129,20 +133,20 @@ impl<'a> Values<'a> {
             }),
             _ => error,
         })?;
-        Ok(Values {
+        Ok(Values(arena.alloc(Table {
             chunk,
             descriptors,
             offsets,
             compound,
-        })
+        })))
     }
 
     /// A slot; `None` where the table has none.
     #[inline]
     pub fn slot(self, number: usize) -> Option<Slot> {
-        let [low, high, byte, _] = *self.descriptors.get(number)?;
+        let [low, high, byte, _] = *self.0.descriptors.get(number)?;
         Some(Slot {
-            offset: *self.offsets.get(number)?,
+            offset: *self.0.offsets.get(number)?,
             size: u16::from_le_bytes([low, high]),
             value_type: ValueType::from_byte(byte)?,
         })
@@ -150,21 +154,21 @@ impl<'a> Values<'a> {
 
     /// The slots, in order.
     pub fn slots(self) -> impl Iterator<Item = Slot> + use<'a> {
-        (0..self.offsets.len()).map_while(move |number| self.slot(number))
+        (0..self.0.offsets.len()).map_while(move |number| self.slot(number))
     }
 
     /// The slots that hold arrays or streams, with their numbers.
     #[inline]
     pub fn compound_slots(self) -> impl Iterator<Item = (usize, Slot)> + use<'a> {
-        let mut left = self.compound;
+        let mut left = self.0.compound;
         // A bit of a large table stands for several slots.
-        let step = if self.offsets.len() > 64 { 64 } else { usize::MAX };
+        let step = if self.0.offsets.len() > 64 { 64 } else { usize::MAX };
         let numbers = std::iter::from_fn(move || {
             let number = (left != 0).then_some(left.trailing_zeros() as usize)?;
             left &= left - 1;
             Some(number)
         });
-        let numbers = numbers.flat_map(move |number| (number..self.offsets.len()).step_by(step));
+        let numbers = numbers.flat_map(move |number| (number..self.0.offsets.len()).step_by(step));
         let slots = numbers.filter_map(move |number| Some((number, self.slot(number)?)));
         slots.filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
     }
@@ -181,7 +185,7 @@ impl<'a> Values<'a> {
         let start = slot.offset as usize;
         Value {
             value_type: slot.value_type,
-            bytes: self.chunk.get(start..start + usize::from(slot.size)).unwrap_or(&[]),
+            bytes: self.0.chunk.get(start..start + usize::from(slot.size)).unwrap_or(&[]),
         }
     }
 
@@ -206,6 +210,7 @@ pub struct Instance<'a> {
 
 impl<'a> Instance<'a> {
     /// Reads the instance whose 0x0c token the cursor has just passed, and moves behind its values.
+    #[inline]
     pub(crate) fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
         cursor.skip(5, "a template instance")?;
         let definition = cursor.u32("a template instance")?;

@@ -66,12 +66,15 @@ pub struct Reader<'a, 'c> {
     names: &'a Names<'c>,
     arena: &'a Bump,
     nodes_left: Cell<usize>,
-    name_refs: RefCell<Vec<u32>>,
+    /// Where the names are referred to, if that is asked for.
+    name_refs: RefCell<Option<Vec<u32>>>,
     embeds_binxml: Cell<bool>,
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// A reader of `chunk` that builds in `arena`.
+    // There is one for each record, and moving what was just written stalls.
+    #[inline(always)]
     pub fn new(chunk: &'a [u8], names: &'a Names<'c>, arena: &'a Bump) -> Self {
         Reader {
             chunk,
@@ -94,6 +97,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     ///
     /// # Errors
     /// Where the stream is damaged. Nothing of it comes after an error.
+    #[inline]
     pub fn next_part(&self, parts: &mut Parts<'a>) -> Option<Result<Part<'a>>> {
         let part = self.read_part(&mut parts.cursor).transpose()?;
         if part.is_err() {
@@ -102,9 +106,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Some(part)
     }
 
+    #[inline]
     fn read_part(&self, cursor: &mut Cursor<'a>) -> Result<Option<Part<'a>>> {
         while !cursor.at_end() {
-            let start = *cursor;
             match cursor.u8("a token")? {
                 0x00 => break,
                 0x0f => cursor.skip(3, "a fragment header")?,
@@ -113,7 +117,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     return Ok(Some(Part::Instance(instance)));
                 }
                 _ => {
-                    *cursor = start;
+                    cursor.step_back();
                     let roots = self.walk(cursor, Holes::Forbidden, 0, 0, true)?;
                     let Some(&Node::Element(element)) = roots.first() else {
                         break;
@@ -131,10 +135,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// # Errors
     /// Where the definition is damaged, or has not exactly one root element.
     pub fn template(&self, definition: &Definition) -> Result<Template<'a>> {
+        self.name_refs.replace(Some(Vec::new()));
         let root = self.definition_root(definition, Holes::Open, 0, 0)?;
         Ok(Template {
             root,
-            name_refs: self.name_refs.take(),
+            name_refs: self.name_refs.take().unwrap_or_default(),
             self_contained: !self.embeds_binxml.get(),
         })
     }
@@ -278,7 +283,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     fn name(&self, cursor: &mut Cursor<'a>) -> Result<&'a str> {
         let at = cursor.pos();
         let offset = cursor.u32("a name reference")?;
-        self.name_refs.borrow_mut().push(at as u32);
+        if let Some(name_refs) = self.name_refs.borrow_mut().as_mut() {
+            name_refs.push(at as u32);
+        }
         let inline = offset as usize == cursor.pos();
         if inline {
             cursor.skip(NAME_HEADER - 2, "a name")?;
