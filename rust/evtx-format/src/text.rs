@@ -17,70 +17,108 @@ pub enum Form {
     Raw,
 }
 
-/// One in each 16-bit lane.
-const LANES: u64 = 0x0001_0001_0001_0001;
+/// Whether a form takes a unit as it is, as the byte that it then is in UTF-8: printable ASCII that is not escaped.
+#[inline(always)]
+fn is_bare(unit: u16, form: Form) -> bool {
+    let is = |byte: u8| unit == u16::from(byte);
+    let escaped = match form {
+        Form::Plain | Form::Raw => false,
+        Form::Json => is(b'"') | is(b'\\'),
+        Form::XmlText => is(b'&') | is(b'<') | is(b'>'),
+        Form::XmlAttribute => is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
+    };
+    (unit.wrapping_sub(0x20) < 0x60) & !escaped
+}
+
+/// The bytes of as many units, if the form takes all of them as they are. Without branches, so that compilers make vector
+/// instructions of it.
+#[inline(always)]
+fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u8; UNITS]> {
+    let mut bytes = [0; UNITS];
+    let mut bare = true;
+    for (byte, unit) in bytes.iter_mut().zip(units) {
+        let unit = u16::from_le_bytes(*unit);
+        *byte = unit as u8;
+        bare &= is_bare(unit, form);
+    }
+    bare.then_some(bytes)
+}
 
 /// Appends UTF-16LE text up to its first NUL, or all of it. A trailing odd byte is not looked at.
 #[inline]
 pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
-    out.reserve(text.len() / 2);
+    match form {
+        Form::Plain => push_units(out, text, Form::Plain),
+        Form::Json => push_units(out, text, Form::Json),
+        Form::XmlText => push_units(out, text, Form::XmlText),
+        Form::XmlAttribute => push_units(out, text, Form::XmlAttribute),
+        Form::Raw => push_units(out, text, Form::Raw),
+    }
+}
+
+/// As [`push_utf16`], with a form that is known where it is called.
+#[inline(always)]
+fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
+    let (text, _) = text.as_chunks::<2>();
+    out.reserve(text.len() + 16);
     let mut rest = text;
-    // Four units at a time while they are plain ASCII.
-    while let Some((word, tail)) = rest.split_first_chunk::<8>() {
-        let word = u64::from_le_bytes(*word);
-        if !is_bare(word, form) {
-            break_to_slow(out, &mut rest, form, 4);
-            if rest.is_empty() {
-                return;
+    while let Some((units, tail)) = rest.split_first_chunk::<16>() {
+        match narrow(units, form) {
+            Some(bytes) => {
+                out.extend_from_slice(&bytes);
+                rest = tail;
             }
-            continue;
+            None => match push_slowly(out, rest, 16, form) {
+                Some(tail) => rest = tail,
+                None => return,
+            },
         }
-        let packed = (word | word >> 8) & 0x0000_ffff_0000_ffff;
-        let packed = (packed | packed >> 16) as u32;
-        out.extend_from_slice(&packed.to_le_bytes());
+    }
+    if let Some((units, tail)) = rest.split_first_chunk::<8>()
+        && let Some(bytes) = narrow(units, form)
+    {
+        out.extend_from_slice(&bytes);
         rest = tail;
     }
-    break_to_slow(out, &mut rest, form, usize::MAX);
+    if let Some((units, tail)) = rest.split_first_chunk::<4>()
+        && let Some(bytes) = narrow(units, form)
+    {
+        out.extend_from_slice(&bytes);
+        rest = tail;
+    }
+    if rest.is_empty() {
+        return;
+    }
+    // The last few units, with some before them that were taken already.
+    if rest.len() < 4
+        && let Some(units) = text.last_chunk::<4>()
+        && let Some(bytes) = narrow(units, form)
+    {
+        out.extend_from_slice(&bytes[4 - rest.len()..]);
+        return;
+    }
+    push_slowly(out, rest, usize::MAX, form);
 }
 
-/// Whether four units are printable ASCII that the form takes as it is.
-#[inline]
-fn is_bare(word: u64, form: Form) -> bool {
-    let ascii = word & (0xff80 * LANES) == 0;
-    let printable = word.wrapping_add(0x60 * LANES) & (0x80 * LANES) == 0x80 * LANES;
-    let has = |byte: u8| {
-        let lanes = word ^ (u64::from(byte) * LANES);
-        lanes.wrapping_sub(LANES) & !lanes & (0x8000 * LANES) != 0
-    };
-    ascii
-        && printable
-        && match form {
-            Form::Plain | Form::Raw => true,
-            Form::Json => !has(b'"') && !has(b'\\'),
-            Form::XmlText => !has(b'&') && !has(b'<') && !has(b'>'),
-            Form::XmlAttribute => !has(b'&') && !has(b'<') && !has(b'>') && !has(b'"') && !has(b'\''),
-        }
-}
-
-/// Takes at least `units` units off `rest` one at a time; empties it at a NUL.
-fn break_to_slow(out: &mut Vec<u8>, rest: &mut &[u8], form: Form, units: usize) {
+/// Appends at least `units` units, one at a time. Returns the rest; `None` at a NUL.
+fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, form: Form) -> Option<&'t [[u8; 2]]> {
     let mut taken = 0;
     while taken < units {
-        let Some((unit, tail)) = rest.split_first_chunk::<2>() else {
-            *rest = &[];
-            return;
+        let Some((unit, tail)) = rest.split_first() else {
+            return Some(rest);
         };
         let unit = u16::from_le_bytes(*unit);
-        *rest = tail;
+        rest = tail;
         taken += 1;
         let scalar = match unit {
-            0 => {
-                *rest = &[];
-                return;
+            0 => return None,
+            _ if is_bare(unit, form) => {
+                out.push(unit as u8);
+                continue;
             }
-            0xd800..=0xdbff => match tail.split_first_chunk::<2>() {
+            0xd800..=0xdbff => match tail.split_first() {
                 Some((low, after)) if matches!(low[1], 0xdc..=0xdf) => {
-                    *rest = after;
+                    rest = after;
                     taken += 1;
                     let low = u32::from(u16::from_le_bytes(*low));
                     0x10000 + ((u32::from(unit) - 0xd800) << 10) + (low - 0xdc00)
@@ -95,6 +133,7 @@ fn break_to_slow(out: &mut Vec<u8>, rest: &mut &[u8], form: Form, units: usize) 
             None => push_lone_surrogate(out, form),
         }
     }
+    Some(rest)
 }
 
 #[cold]
