@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, make_view};
+use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
 use arrow_array::types::{ArrowPrimitiveType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StringArray, StringViewArray, StructArray};
-use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::{Error, MAX_TEXT};
 
@@ -13,6 +13,45 @@ use crate::keys::{Dictionary, Key, Keys};
 use crate::plan::Found;
 use crate::render::Rendering;
 use crate::schema::{FieldType, entries_field, entry_fields};
+
+/// Makes an array of strings of its views, the buffers that they point into, and which are not NULL.
+///
+/// [`StringViewArray::try_new`] is one, and looks through all of it once more. A caller that may use `unsafe` can do
+/// without: every string is UTF-8, and every view is that of a string of the buffers.
+pub type MakeStrings = fn(ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) -> Result<StringViewArray, ArrowError>;
+
+/// Longest string that lives in its view.
+const INLINE: usize = 12;
+
+/// The view of a string that starts at `offset` of the first buffer: its length, and then all of it, or four bytes of it,
+/// the buffer's number and the offset.
+#[inline]
+fn view(text: &[u8], offset: usize) -> u128 {
+    let le = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0_u128, |number, &byte| number << 8 | u128::from(byte))
+    };
+    let inline = if let (true, Some(head), Some(tail)) =
+        (text.len() <= INLINE, text.first_chunk::<8>(), text.last_chunk::<8>())
+    {
+        // The two overlap.
+        let (head, tail) = (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
+        u128::from(head) | u128::from(tail) << (8 * (text.len() - 8))
+    } else if let (Some(head), Some(tail)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        let head = u128::from(u32::from_le_bytes(*head));
+        if text.len() > INLINE {
+            head | (offset as u128) << 64
+        } else {
+            let tail = u32::from_le_bytes(*tail);
+            head | u128::from(tail) << (8 * (text.len() - 4))
+        }
+    } else {
+        le(text)
+    };
+    text.len() as u128 | inline << 32
+}
 
 /// A column of text. Short strings live in their views, long ones in one buffer.
 #[derive(Debug)]
@@ -74,8 +113,8 @@ impl TextBuilder {
     #[inline]
     fn end_string(&mut self, start: usize) {
         let text = &self.data[start..];
-        self.views.push(make_view(text, 0, start as u32));
-        if text.len() <= 12 {
+        self.views.push(view(text, start));
+        if text.len() <= INLINE {
             self.data.truncate(start);
         }
         self.nulls.append_non_null();
@@ -98,10 +137,10 @@ impl TextBuilder {
         self.data.len()
     }
 
-    pub(crate) fn finish(&mut self) -> Result<StringViewArray, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<StringViewArray, ArrowError> {
         let data = Buffer::from(std::mem::take(&mut self.data));
         let views = ScalarBuffer::from(std::mem::take(&mut self.views));
-        StringViewArray::try_new(views, vec![data], self.nulls.finish())
+        make(views, vec![data], self.nulls.finish())
     }
 }
 
@@ -147,10 +186,10 @@ impl MapBuilder {
         self.values.bytes()
     }
 
-    pub(crate) fn finish(&mut self) -> Result<MapArray, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<MapArray, ArrowError> {
         let (entries, names) = self.keys.finish();
         let keys = DictionaryArray::try_new(Int32Array::from(entries), names)?;
-        let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(self.values.finish()?)];
+        let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(self.values.finish(make)?)];
         let entries = StructArray::try_new(entry_fields(), columns, None)?;
         let offsets = OffsetBuffer::new(std::mem::replace(&mut self.offsets, vec![0]).into());
         MapArray::try_new(entries_field(), offsets, entries, self.nulls.finish(), false)
@@ -183,7 +222,8 @@ impl FieldBuilder {
     }
 
     /// Appends what was found; NULL for nothing, and for what the column cannot hold.
-    #[inline]
+    // Inlined, so that what was found stays in registers on its way.
+    #[inline(always)]
     pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
         fn number<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Found<'_, '_>>)
         where
@@ -217,14 +257,14 @@ impl FieldBuilder {
         }
     }
 
-    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             FieldBuilder::Time(builder) => Arc::new(builder.finish()),
             FieldBuilder::UInt8(builder) => Arc::new(builder.finish()),
             FieldBuilder::UInt16(builder) => Arc::new(builder.finish()),
             FieldBuilder::UInt32(builder) => Arc::new(builder.finish()),
             FieldBuilder::UInt64(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Text(builder) => Arc::new(builder.finish()?),
+            FieldBuilder::Text(builder) => Arc::new(builder.finish(make)?),
             FieldBuilder::Uuid(builder) => Arc::new(builder.finish()),
         })
     }
@@ -270,13 +310,13 @@ impl ColumnBuilder {
     }
 
     /// Ends the batch of `rows` rows, all of one file.
-    pub(crate) fn finish(&mut self, rows: usize, filename: &str) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self, rows: usize, filename: &str, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),
-            ColumnBuilder::Field(_, builder) => builder.finish()?,
-            ColumnBuilder::EventData(builder) => Arc::new(builder.finish()?),
-            ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish()?),
-            ColumnBuilder::Error(builder) => Arc::new(builder.finish()?),
+            ColumnBuilder::Field(_, builder) => builder.finish(make)?,
+            ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::FileName => {
                 let names = Arc::new(StringArray::from_iter_values([filename]));
                 Arc::new(DictionaryArray::try_new(Int32Array::from(vec![0; rows]), names)?)
@@ -285,5 +325,19 @@ impl ColumnBuilder {
             ColumnBuilder::RecordOffset(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::builder::make_view;
+
+    #[test]
+    fn views_are_those_that_arrow_makes() {
+        let text: Vec<u8> = (b'a'..=b'z').collect();
+        for len in 0..=text.len() {
+            assert_eq!(view(&text[..len], 77), make_view(&text[..len], 0, 77), "{len}");
+        }
     }
 }

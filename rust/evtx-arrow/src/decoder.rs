@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{RecordBatch, RecordBatchOptions, StringViewArray};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, FoundRecord, Record, RecordWalk, find_chunk, is_unused};
@@ -15,7 +15,7 @@ use evtx_format::{Error, MAX_TEXT};
 
 use hashbrown::HashSet;
 
-use crate::builders::{ColumnBuilder, FieldBuilder, TextBuilder};
+use crate::builders::{ColumnBuilder, FieldBuilder, MakeStrings, TextBuilder};
 use crate::filter::{Row, Stage};
 use crate::options::OnError;
 use crate::record::{ChunkTemplates, RecordParts, RecordReader};
@@ -63,6 +63,7 @@ pub struct Decoder {
     arenas: Arenas,
     /// The text that a predicate looks at.
     scratch: Vec<u8>,
+    make_strings: MakeStrings,
 }
 
 /// Memory that is reset, not freed: per chunk, and per record.
@@ -120,6 +121,15 @@ impl Decoder {
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
             scratch: Vec::new(),
+            make_strings: StringViewArray::try_new,
+        }
+    }
+
+    /// The decoder, with another way to make arrays of strings.
+    pub fn with_strings(self, make: MakeStrings) -> Self {
+        Decoder {
+            make_strings: make,
+            ..self
         }
     }
 
@@ -170,7 +180,7 @@ impl Decoder {
         let columns = self
             .builders
             .iter_mut()
-            .map(|builder| builder.finish(rows, &self.filename));
+            .map(|builder| builder.finish(rows, &self.filename, self.make_strings));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(Some(RecordBatch::try_new_with_options(

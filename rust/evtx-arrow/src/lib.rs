@@ -24,6 +24,7 @@ mod render;
 mod scan;
 mod schema;
 
+pub use builders::MakeStrings;
 pub use decoder::{DecodeError, Decoder};
 pub use filter::{Comparison, Literal, Predicate};
 pub use options::{OnError, Options};

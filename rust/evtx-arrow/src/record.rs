@@ -392,7 +392,7 @@ pub(crate) struct Fields<'p, 'r> {
 
 impl<'p, 'r> Fields<'p, 'r> {
     /// What the record has at a place.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, place: usize) -> Option<Found<'p, 'r>> {
         // What an event's holes hold is no part of its System, whether or not it is read.
         if let Some((plan, values)) = self.system

@@ -265,7 +265,7 @@ impl<'a> Value<'a> {
     }
 
     /// The item of an array of one, which is shown as the item is; any other value itself.
-    #[inline]
+    #[inline(always)]
     pub fn single(self) -> Self {
         if !self.value_type.array {
             return self;
