@@ -10,7 +10,7 @@ use bumpalo::Bump;
 
 use crate::bytes::{Cursor, array_at, u32_at};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Scalar, Value, ValueType};
+use crate::value::{Scalar, Value, ValueType, passes_by_size};
 
 /// Bytes of a definition before its body: next u32, GUID 16, size u32.
 pub const DEFINITION_HEADER: usize = 24;
@@ -152,11 +152,6 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// The slots, in order.
-    pub fn slots(self) -> impl Iterator<Item = Slot> + use<'a> {
-        (0..self.0.offsets.len()).map_while(move |number| self.slot(number))
-    }
-
     /// The slots that hold arrays or streams, with their numbers.
     #[inline]
     pub fn compound_slots(self) -> impl Iterator<Item = (usize, Slot)> + use<'a> {
@@ -194,8 +189,14 @@ impl<'a> Values<'a> {
     /// # Errors
     /// That of the first value that does not pass [`Value::check`].
     pub fn check(self) -> Result<()> {
-        self.slots()
-            .try_for_each(|slot| self.value(slot).check(slot.offset as usize))
+        for (number, &[low, high, byte, _]) in self.0.descriptors.iter().enumerate() {
+            if !passes_by_size(byte, u16::from_le_bytes([low, high]))
+                && let Some(slot) = self.slot(number)
+            {
+                self.value(slot).check(slot.offset as usize)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -111,10 +111,48 @@ impl ValueType {
     }
 }
 
+/// Whether a value of a type, given as its byte, passes [`Value::check`] for its size alone. Others have to be looked at:
+/// SIDs, and those that do not pass.
+#[inline]
+pub(crate) fn passes_by_size(byte: u8, size: u16) -> bool {
+    /// The least size, and the bits that no size has.
+    #[derive(Clone, Copy)]
+    struct Sizes {
+        least: u16,
+        never: u16,
+    }
+    const NONE: Sizes = Sizes {
+        least: u16::MAX,
+        never: u16::MAX,
+    };
+    const SIZES: [Sizes; 256] = {
+        let mut sizes = [NONE; 256];
+        let mut byte = 0;
+        while byte < 128 {
+            sizes[byte] = match ValueType::named_by(byte as u8) {
+                Some(ValueType { scalar, array: false }) => match (scalar, scalar.fixed_size()) {
+                    (Scalar::EvtHandle | Scalar::EvtXml | Scalar::Sid | Scalar::SizeT, _) => NONE,
+                    (Scalar::String, _) => Sizes { least: 0, never: 1 },
+                    (_, Some(fixed)) => Sizes {
+                        least: fixed as u16,
+                        never: 0,
+                    },
+                    (_, None) => Sizes { least: 0, never: 0 },
+                },
+                _ => NONE,
+            };
+            byte += 1;
+        }
+        sizes
+    };
+    let sizes = SIZES[usize::from(byte)];
+    size >= sizes.least && size & sizes.never == 0
+}
+
 impl Scalar {
     /// The size in bytes of the types that have one size.
     #[inline]
-    pub fn fixed_size(self) -> Option<usize> {
+    pub const fn fixed_size(self) -> Option<usize> {
         use Scalar::*;
         match self {
             Int8 | UInt8 => Some(1),
@@ -510,6 +548,24 @@ fn push_sid(out: &mut Vec<u8>, sid: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_passes_by_its_size_passes() {
+        let bytes = [0; 40];
+        for byte in 0..=u8::MAX {
+            for size in 0..40 {
+                let value_type = ValueType::from_byte(byte);
+                let value = value_type.map(|value_type| Value {
+                    value_type,
+                    bytes: &bytes[..size],
+                });
+                let passes = value.is_some_and(|value| value.check(0).is_ok());
+                let by_size = passes_by_size(byte, size as u16);
+                let looked_at = byte & 0x80 != 0 || [Scalar::Sid as u8, Scalar::SizeT as u8].contains(&byte);
+                assert!(by_size == (passes && !looked_at), "type {byte:#x}, size {size}");
+            }
+        }
+    }
 
     fn shown(type_byte: u8, bytes: &[u8]) -> String {
         let value_type = ValueType::from_byte(type_byte).expect("a type");
