@@ -80,7 +80,7 @@ def test_progress_rises(con, big_log):
 
 
 def test_explain_shows_the_columns_that_are_read(con):
-    plan = con.execute(f"EXPLAIN SELECT event_id FROM '{SAMPLES}/dirty.evtx' WHERE level = 4").fetchall()[0][1]
+    plan = con.execute(f"EXPLAIN SELECT event_id, level FROM '{SAMPLES}/dirty.evtx' WHERE error IS NULL").fetchall()[0][1]
     assert "READ_EVTX" in plan.upper()
     assert "event_id" in plan and "level" in plan
     assert "provider" not in plan and "event_data" not in plan

@@ -7,8 +7,11 @@ use arrow_array::types::{ArrowPrimitiveType, TimestampNanosecondType, UInt8Type,
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StringArray, StringViewArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
+use evtx_format::text::short_ascii;
+use evtx_format::value::Scalar;
 use evtx_format::{Error, MAX_TEXT};
 
+use crate::dictionary::DictionaryBuilder;
 use crate::keys::{Dictionary, Key, Keys};
 use crate::plan::Found;
 use crate::render::Rendering;
@@ -84,6 +87,20 @@ impl TextBuilder {
             self.end_string(start);
         }
         len
+    }
+
+    /// Appends a value's text, as `push` appends it to the bytes it is given. Returns its length.
+    #[inline]
+    pub(crate) fn push_found(&mut self, found: &Found<'_, '_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
+        if let Found::Value(value) = found
+            && value.scalar() == Some(Scalar::String)
+            && let Some((bytes, len)) = short_ascii(value.bytes)
+        {
+            self.views.push(len as u128 | bytes << 32);
+            self.nulls.append_non_null();
+            return len;
+        }
+        self.push(push)
     }
 
     /// Appends a string, or NULL for none.
@@ -165,9 +182,9 @@ impl MapBuilder {
 
     /// Appends an entry to the map of the record at hand. Returns the length of its value.
     #[inline]
-    pub(crate) fn push_entry(&mut self, key: &Key, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+    pub(crate) fn push_entry(&mut self, key: &Key, found: &Found<'_, '_>) -> usize {
         self.keys.push(key);
-        self.values.push(write)
+        self.values.push_found(found, |out| found.push_entry(out))
     }
 
     /// Ends the map of a record.
@@ -205,6 +222,7 @@ pub(crate) enum FieldBuilder {
     UInt32(PrimitiveBuilder<UInt32Type>),
     UInt64(PrimitiveBuilder<UInt64Type>),
     Text(TextBuilder),
+    Name(DictionaryBuilder),
     Uuid(FixedSizeBinaryBuilder),
 }
 
@@ -217,6 +235,7 @@ impl FieldBuilder {
             FieldType::UInt32 => FieldBuilder::UInt32(PrimitiveBuilder::new()),
             FieldType::UInt64 => FieldBuilder::UInt64(PrimitiveBuilder::new()),
             FieldType::Text => FieldBuilder::Text(TextBuilder::new()),
+            FieldType::Name => FieldBuilder::Name(DictionaryBuilder::new()),
             FieldType::Uuid => FieldBuilder::Uuid(FixedSizeBinaryBuilder::new(16)),
         }
     }
@@ -239,9 +258,10 @@ impl FieldBuilder {
             FieldBuilder::UInt32(builder) => number(builder, found),
             FieldBuilder::UInt64(builder) => number(builder, found),
             FieldBuilder::Text(builder) => match found {
-                Some(found) => _ = builder.push(|out| found.push_text(out)),
+                Some(found) => _ = builder.push_found(found, |out| found.push_text(out)),
                 None => builder.push_null(),
             },
+            FieldBuilder::Name(builder) => builder.push(found),
             FieldBuilder::Uuid(builder) => match found.and_then(Found::uuid) {
                 Some(uuid) => builder.append_value(uuid)?,
                 None => builder.append_null(),
@@ -253,6 +273,7 @@ impl FieldBuilder {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             FieldBuilder::Text(builder) => builder.bytes(),
+            FieldBuilder::Name(builder) => builder.bytes(),
             _ => 0,
         }
     }
@@ -265,6 +286,7 @@ impl FieldBuilder {
             FieldBuilder::UInt32(builder) => Arc::new(builder.finish()),
             FieldBuilder::UInt64(builder) => Arc::new(builder.finish()),
             FieldBuilder::Text(builder) => Arc::new(builder.finish(make)?),
+            FieldBuilder::Name(builder) => builder.finish()?,
             FieldBuilder::Uuid(builder) => Arc::new(builder.finish()),
         })
     }
@@ -291,7 +313,7 @@ impl ColumnBuilder {
     pub(crate) fn is_text(&self) -> bool {
         matches!(
             self,
-            ColumnBuilder::Field(_, FieldBuilder::Text(_))
+            ColumnBuilder::Field(_, FieldBuilder::Text(_) | FieldBuilder::Name(_))
                 | ColumnBuilder::EventData(_)
                 | ColumnBuilder::Rendered(..)
                 | ColumnBuilder::Error(_)

@@ -463,7 +463,7 @@ impl Decoder {
                                 break;
                             }
                             if let Some(found) = entry.source.find(values) {
-                                bytes += builder.push_entry(&entry.key, |out| found.push_entry(out));
+                                bytes += builder.push_entry(&entry.key, &found);
                             }
                         }
                         builder.end_map();

@@ -100,7 +100,7 @@ impl Term {
         };
         match (self.source, literal) {
             (ColumnSource::EventData | ColumnSource::FileName, Literal::Text(_)) => true,
-            (ColumnSource::Field(_, FieldType::Text), Literal::Text(_)) => true,
+            (ColumnSource::Field(_, FieldType::Text | FieldType::Name), Literal::Text(_)) => true,
             (ColumnSource::Field(_, FieldType::Time), Literal::Instant(_)) => !is_text(comparison),
             (ColumnSource::Field(_, FieldType::Uuid), Literal::Uuid(_)) => !is_text(comparison),
             (
@@ -425,7 +425,7 @@ fn operand(term: &Term, target: &mut Target) -> Operand {
                 FieldType::UInt16 => Operand::Number(place, u16::MAX.into()),
                 FieldType::UInt32 => Operand::Number(place, u32::MAX.into()),
                 FieldType::UInt64 => Operand::Number(place, u64::MAX),
-                FieldType::Text => Operand::Text(place),
+                FieldType::Text | FieldType::Name => Operand::Text(place),
                 FieldType::Uuid => Operand::Uuid(place),
             }
         }

@@ -15,6 +15,7 @@ mod builders;
 mod cache;
 mod convert;
 mod decoder;
+mod dictionary;
 mod filter;
 mod keys;
 mod options;

@@ -72,6 +72,8 @@ pub(crate) enum FieldType {
     UInt32,
     UInt64,
     Text,
+    /// Text of which logs have few different ones.
+    Name,
     Uuid,
 }
 
@@ -96,7 +98,7 @@ const fn column(name: &'static str, source: ColumnSource) -> Column {
     Column { name, source }
 }
 
-use FieldType::{Text, Time, UInt8, UInt16, UInt32, UInt64, Uuid};
+use FieldType::{Name, Text, Time, UInt8, UInt16, UInt32, UInt64, Uuid};
 
 /// Every column, in the order in which the table has them. DuckDB asks for the first one to count rows, so
 /// that has to be the cheapest.
@@ -108,9 +110,9 @@ const COLUMNS: [Column; 30] = [
     ),
     column("event_id", text(&["System", "EventID"], UInt32)),
     column("level", text(&["System", "Level"], UInt8)),
-    column("provider", ColumnSource::Field(PROVIDER, Text)),
-    column("channel", text(&["System", "Channel"], Text)),
-    column("computer", text(&["System", "Computer"], Text)),
+    column("provider", ColumnSource::Field(PROVIDER, Name)),
+    column("channel", text(&["System", "Channel"], Name)),
+    column("computer", text(&["System", "Computer"], Name)),
     column("event_data", ColumnSource::EventData),
     column("user_data", ColumnSource::UserData),
     column("message", ColumnSource::Field(MESSAGE, Text)),
@@ -122,7 +124,7 @@ const COLUMNS: [Column; 30] = [
     column("provider_guid", attribute(&["System", "Provider"], "Guid", Uuid)),
     column(
         "event_source_name",
-        attribute(&["System", "Provider"], "EventSourceName", Text),
+        attribute(&["System", "Provider"], "EventSourceName", Name),
     ),
     column("process_id", attribute(&["System", "Execution"], "ProcessID", UInt32)),
     column("thread_id", attribute(&["System", "Execution"], "ThreadID", UInt32)),
@@ -181,6 +183,7 @@ impl Column {
                 UInt32 => (DataType::UInt32, None),
                 UInt64 => (DataType::UInt64, None),
                 Text => (DataType::Utf8View, None),
+                Name => (name_type(), None),
                 Uuid => (DataType::FixedSizeBinary(16), Some("arrow.uuid")),
             },
         };

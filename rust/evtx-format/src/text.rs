@@ -44,6 +44,38 @@ fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u
     bare.then_some(bytes)
 }
 
+/// Up to twelve characters of printable ASCII as the bytes of a number, the first character's the lowest, and how many
+/// there are; `None` for other UTF-16LE text. They go from register to register, which is what most values take.
+#[inline]
+pub fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
+    let (units, _) = text.as_chunks::<2>();
+    let four = |units: &[[u8; 2]; 4]| narrow(units, Form::Plain).map(|bytes| u128::from(u32::from_le_bytes(bytes)));
+    let len = units.len();
+    let bytes = match len {
+        0..4 => {
+            let mut bytes = 0;
+            for (i, unit) in units.iter().enumerate() {
+                let unit = u16::from_le_bytes(*unit);
+                if !is_bare(unit, Form::Plain) {
+                    return None;
+                }
+                bytes |= u128::from(unit) << (8 * i);
+            }
+            bytes
+        }
+        // The last four overlap those before them.
+        4..=12 => {
+            let middle = match units.get(4..8).and_then(|units| units.first_chunk::<4>()) {
+                Some(units) => four(units)? << 32,
+                None => 0,
+            };
+            four(units.first_chunk()?)? | middle | four(units.last_chunk()?)? << (8 * (len - 4))
+        }
+        _ => return None,
+    };
+    Some((bytes, len))
+}
+
 /// Appends UTF-16LE text up to its first NUL, or all of it. A trailing odd byte is not looked at.
 #[inline]
 pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
@@ -297,6 +329,18 @@ mod tests {
                 })
                 .collect();
             prop_assert_eq!(utf16(&text, Form::Plain), expected);
+        }
+
+        #[test]
+        fn short_text_is_the_same_in_registers(text in "[ -~]{0,14}|[ -\u{ff}]{0,6}") {
+            let bytes: Vec<u8> = units(&text).iter().flat_map(|u| u.to_le_bytes()).collect();
+            let is_short = text.len() <= 12 && text.is_ascii() && !text.contains(|c: char| c < ' ');
+            let short = short_ascii(&bytes);
+            prop_assert_eq!(short.is_some(), is_short || text.is_empty());
+            if let Some((number, len)) = short {
+                prop_assert_eq!(&number.to_le_bytes()[..len], text.as_bytes());
+                prop_assert_eq!(number >> (8 * len), 0);
+            }
         }
 
         #[test]

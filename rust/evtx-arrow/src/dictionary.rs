@@ -1,0 +1,125 @@
+//! A column of few different strings, as a dictionary: providers, channels, computers.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::ArrowError;
+use evtx_format::MAX_TEXT;
+use evtx_format::text::Form;
+use evtx_format::value::{Scalar, Value};
+use hashbrown::HashMap;
+
+use crate::plan::{Constant, Found};
+
+/// Most strings, and most bytes of them, that a dictionary keeps from batch to batch.
+const MAX_NAMES: usize = 4096;
+const MAX_BYTES: usize = 1 << 20;
+
+/// A column of few different strings. The dictionary is kept from batch to batch, and a row whose string is the last
+/// row's costs a comparison of what it was read from.
+#[derive(Debug)]
+pub(crate) struct DictionaryBuilder {
+    rows: Vec<i32>,
+    nulls: NullBufferBuilder,
+    names: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, i32>,
+    bytes: usize,
+    /// The dictionary of the last batch.
+    array: Arc<StringArray>,
+    /// The number of the constant that was last appended.
+    last_constant: i32,
+    /// The UTF-16 string that was last appended, and its number.
+    last_value: (Vec<u8>, Option<i32>),
+    scratch: Vec<u8>,
+}
+
+impl DictionaryBuilder {
+    pub(crate) fn new() -> Self {
+        DictionaryBuilder {
+            rows: Vec::new(),
+            nulls: NullBufferBuilder::new(0),
+            names: Vec::new(),
+            numbers: HashMap::new(),
+            bytes: 0,
+            array: Arc::new(StringArray::new_null(0)),
+            last_constant: 0,
+            last_value: (Vec::new(), None),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Appends what was found; NULL for nothing, and for what is longer than [`MAX_TEXT`].
+    #[inline(always)]
+    pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) {
+        let number = match found {
+            None => None,
+            Some(Found::Constant(constant)) => self.constant(constant),
+            Some(Found::Value(value)) => self.value(*value),
+            Some(pieces) => self.text(|out| pieces.push_text(out)),
+        };
+        self.rows.push(number.unwrap_or_default());
+        self.nulls.append(number.is_some());
+    }
+
+    #[inline]
+    fn constant(&mut self, constant: &Constant) -> Option<i32> {
+        if let Some(name) = self.names.get(self.last_constant as usize)
+            && **name == *constant.text
+        {
+            return Some(self.last_constant);
+        }
+        let number = self.text(|out| out.extend_from_slice(constant.text.as_bytes()))?;
+        self.last_constant = number;
+        Some(number)
+    }
+
+    #[inline]
+    fn value(&mut self, value: Value<'_>) -> Option<i32> {
+        let is_string = value.scalar() == Some(Scalar::String);
+        if is_string && self.last_value.1.is_some() && self.last_value.0 == value.bytes {
+            return self.last_value.1;
+        }
+        let number = self.text(|out| value.push_text(out, Form::Plain));
+        if is_string {
+            self.last_value.0.clear();
+            self.last_value.0.extend_from_slice(value.bytes);
+            self.last_value.1 = number;
+        }
+        number
+    }
+
+    /// The number of the string that `push` appends.
+    fn text(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> Option<i32> {
+        self.scratch.clear();
+        push(&mut self.scratch);
+        let name = std::str::from_utf8(&self.scratch)
+            .ok()
+            .filter(|name| name.len() <= MAX_TEXT)?;
+        if let Some(&number) = self.numbers.get(name) {
+            return Some(number);
+        }
+        let number = self.names.len() as i32;
+        self.bytes += name.len();
+        self.names.push(name.into());
+        self.numbers.insert(name.into(), number);
+        Some(number)
+    }
+
+    /// Bytes of text that the batch takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        if self.array.len() != self.names.len() {
+            self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
+        }
+        let rows = Int32Array::new(std::mem::take(&mut self.rows).into(), self.nulls.finish());
+        let array = DictionaryArray::try_new(rows, Arc::clone(&self.array) as ArrayRef)?;
+        if self.names.len() > MAX_NAMES || self.bytes > MAX_BYTES {
+            *self = DictionaryBuilder::new();
+        }
+        Ok(Arc::new(array))
+    }
+}
