@@ -17,7 +17,7 @@ pub enum Form {
     Raw,
 }
 
-/// Whether a form takes a unit as it is, as the byte that it then is in UTF-8: printable ASCII that is not escaped.
+/// Whether a form takes a unit as it is, as the byte that it then is in UTF-8: ASCII text that is not escaped.
 #[inline(always)]
 fn is_bare(unit: u16, form: Form) -> bool {
     let is = |byte: u8| unit == u16::from(byte);
@@ -27,7 +27,9 @@ fn is_bare(unit: u16, form: Form) -> bool {
         Form::XmlText => is(b'&') | is(b'<') | is(b'>'),
         Form::XmlAttribute => is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
     };
-    (unit.wrapping_sub(0x20) < 0x60) & !escaped
+    let printable = unit.wrapping_sub(0x20) < 0x60;
+    let space = form != Form::Json && (is(b'\t') | is(b'\n') | is(b'\r'));
+    (printable | space) & !escaped
 }
 
 /// The bytes of as many units, if the form takes all of them as they are. Without branches, so that compilers make vector
@@ -126,7 +128,8 @@ fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
         && let Some(units) = text.last_chunk::<4>()
         && let Some(bytes) = narrow(units, form)
     {
-        out.extend_from_slice(&bytes[4 - rest.len()..]);
+        out.truncate(out.len() - (4 - rest.len()));
+        out.extend_from_slice(&bytes);
         return;
     }
     push_slowly(out, rest, usize::MAX, form);
