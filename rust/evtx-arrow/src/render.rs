@@ -180,7 +180,7 @@ impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
         self.push_stream(Language::Xml, stream, out, |_, _| {})
     }
 
-    fn push_members(&mut self, stream: Range<usize>, members: &mut Members, out: &mut Vec<u8>) -> Result<()> {
+    fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.push_stream(Language::Json, stream, out, |name, out| members.push_key(name, out))
     }
 }

@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use crate::program::{AttributeOp, Compiler, Op, Takes, holes};
 use crate::text::{self, Form};
 use crate::tree::{Element, Node, push_nodes};
-use crate::value::{Items, Value};
+use crate::value::{Items, Scalar, Value};
 
 /// Compiles the value of a root element, as the member of its parent has it.
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
@@ -80,7 +80,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                 .iter()
                 .for_each(|&hole| compiler.take(hole, Takes::SINGLE));
             let attributes = element.attributes.iter().filter_map(|attribute| {
-                let key = |compiler: &mut Compiler| push_key(&mut compiler.literals, attribute.name, 0);
+                let key = |compiler: &mut Compiler| _ = push_key(&mut compiler.literals, attribute.name, 0);
                 match attribute.content {
                     [Node::Hole(hole)] => Some(AttributeOp::Hole {
                         key: compiler.aside(key),
@@ -256,16 +256,22 @@ impl Object {
     }
 }
 
-/// Appends `"name":`, numbered if `number` is not 0.
-pub(crate) fn push_key(out: &mut Vec<u8>, name: &str, number: usize) {
-    let mut escaped = Vec::new();
-    text::push_str(&mut escaped, name, Form::Json);
-    push_escaped_key(out, &escaped, number);
+/// Appends `"name":`, numbered if `number` is not 0. Returns where the name ends.
+pub(crate) fn push_key(out: &mut Vec<u8>, name: &str, number: usize) -> usize {
+    out.push(b'"');
+    text::push_str(out, name, Form::Json);
+    let end = out.len();
+    end_key(out, number);
+    end
 }
 
 fn push_escaped_key(out: &mut Vec<u8>, name: &[u8], number: usize) {
     out.push(b'"');
     out.extend_from_slice(name);
+    end_key(out, number);
+}
+
+fn end_key(out: &mut Vec<u8>, number: usize) {
     if number > 0 {
         out.extend_from_slice(format!("_{number}").as_bytes());
     }
@@ -367,12 +373,28 @@ fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool) {
 }
 
 /// The value of a leaf: bare, quoted, or what stands for an empty one.
+#[inline]
 pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
     if value.is_empty() {
         out.extend_from_slice(empty);
     } else {
-        push_text_value(out, &[Node::Value(value)]);
+        push_value(out, value);
     }
+}
+
+/// Appends a value: bare where JSON shows it so, else as a string.
+#[inline]
+fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
+    if value.is_json_literal() {
+        return value.push_text(out, Form::Json);
+    }
+    out.push(b'"');
+    if value.scalar() == Some(Scalar::String) {
+        text::push_utf16(out, value.bytes, Form::Json);
+    } else {
+        value.push_text(out, Form::Json);
+    }
+    out.push(b'"');
 }
 
 /// Appends the value of content without elements: a bare literal where it is one value that JSON shows so,
@@ -394,7 +416,7 @@ pub(crate) fn push_items(out: &mut Vec<u8>, items: Items<'_>) {
         if i > 0 {
             out.push(b',');
         }
-        push_text_value(out, &[Node::Value(item)]);
+        push_value(out, item);
     }
 }
 
@@ -403,7 +425,6 @@ mod tests {
     use super::*;
     use crate::program::{Language, push_tree};
     use crate::tree::Attribute;
-    use crate::value::Scalar;
 
     fn utf16(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()

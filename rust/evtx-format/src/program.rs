@@ -116,24 +116,46 @@ pub trait Streams {
     ///
     /// # Errors
     /// Where the stream is damaged.
-    fn push_members(&mut self, stream: Range<usize>, members: &mut Members, out: &mut Vec<u8>) -> Result<()>;
+    fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()>;
 }
 
 /// The names that members of a JSON object have so far.
 #[derive(Debug, Default)]
-pub struct Members {
-    names: Vec<Box<str>>,
+pub struct Members<'p> {
+    /// Those that the object's program has written.
+    before: &'p [Box<str>],
+    /// Where the first member after them has its name in the text. Most objects have no other.
+    first: Range<usize>,
+    /// The names of the members after it.
+    more: Vec<Box<str>>,
 }
 
-impl Members {
+impl<'p> Members<'p> {
+    fn after(before: &'p [Box<str>]) -> Self {
+        Members {
+            before,
+            ..Members::default()
+        }
+    }
+
     /// Writes the key of the next member, for an element of a name.
     pub fn push_key(&mut self, name: &str, out: &mut Vec<u8>) {
         if out.last() != Some(&b'{') {
             out.push(b',');
         }
-        let before = self.names.iter().filter(|&taken| **taken == *name).count();
-        json::push_key(out, name, before);
-        self.names.push(name.into());
+        let same = |names: &[Box<str>]| names.iter().filter(|&taken| **taken == *name).count();
+        let start = out.len();
+        if self.first.is_empty() {
+            let end = json::push_key(out, name, same(self.before));
+            self.first = start..end;
+            return;
+        }
+        // Escaping keeps different names different.
+        let end = json::push_key(out, name, 0);
+        let is_first = out[self.first.clone()] == out[start..end];
+        out.truncate(start);
+        json::push_key(out, name, same(self.before) + usize::from(is_first) + same(&self.more));
+        self.more.push(name.into());
     }
 }
 
@@ -282,8 +304,7 @@ impl Program {
             }
             Op::Members { hole, names } => {
                 if let Some(range) = stream(values, *hole) {
-                    let names = names.to_vec();
-                    streams.push_members(range, &mut Members { names }, out)?;
+                    streams.push_members(range, &mut Members::after(names), out)?;
                 }
             }
         }

@@ -151,6 +151,10 @@ fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, for
                 out.push(unit as u8);
                 continue;
             }
+            0x22 | 0x5c if form == Form::Json => {
+                out.extend_from_slice(&[b'\\', unit as u8]);
+                continue;
+            }
             0xd800..=0xdbff => match tail.split_first() {
                 Some((low, after)) if matches!(low[1], 0xdc..=0xdf) => {
                     rest = after;
@@ -230,6 +234,9 @@ fn push_utf8(out: &mut Vec<u8>, c: char) {
 
 /// Appends UTF-8 text.
 pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
+    if text.bytes().all(|byte| is_bare(u16::from(byte), form)) {
+        return out.extend_from_slice(text.as_bytes());
+    }
     for c in text.chars() {
         push_char(out, c, form);
     }

@@ -506,11 +506,14 @@ fn push_float(out: &mut Vec<u8>, number: impl zmij::Float) {
 }
 
 fn push_hex(out: &mut Vec<u8>, number: u64) {
-    out.extend_from_slice(b"0x");
-    let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
-    for digit in (0..digits).rev() {
-        out.push(b"0123456789abcdef"[(number >> (4 * digit) & 15) as usize]);
+    let digits = (64 - number.leading_zeros()).div_ceil(4).max(1) as usize;
+    let bytes = number.to_be_bytes();
+    let mut text = [0; 16];
+    for (pair, byte) in text.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&HEX[usize::from(byte)]);
     }
+    out.extend_from_slice(b"0x");
+    out.extend_from_slice(&text[16 - digits..]);
 }
 
 /// A GUID is stored as u32, u16, u16 (little endian) and 8 bytes; its text has all of them big endian.
@@ -520,15 +523,26 @@ fn guid_in_text_order(guid: [u8; 16]) -> [u8; 16] {
 }
 
 fn push_guid(out: &mut Vec<u8>, guid: [u8; 16]) {
-    out.push(b'{');
-    for (i, byte) in guid_in_text_order(guid).into_iter().enumerate() {
-        if matches!(i, 4 | 6 | 8 | 10) {
-            out.push(b'-');
-        }
-        push_hex_byte(out, byte, b"0123456789abcdef");
+    /// Where the digits of each byte stand.
+    const AT: [usize; 16] = [1, 3, 5, 7, 10, 12, 15, 17, 20, 22, 25, 27, 29, 31, 33, 35];
+    let mut text = *b"{00000000-0000-0000-0000-000000000000}";
+    for (at, byte) in AT.into_iter().zip(guid_in_text_order(guid)) {
+        text[at..at + 2].copy_from_slice(&HEX[usize::from(byte)]);
     }
-    out.push(b'}');
+    out.extend_from_slice(&text);
 }
+
+/// The two hexadecimal digits of each byte.
+const HEX: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut hex = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        hex[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    hex
+};
 
 fn push_sid(out: &mut Vec<u8>, sid: &[u8]) {
     let Some((&[revision, count, a, b, c, d, e, f], subs)) = sid.split_first_chunk::<8>() else {
