@@ -4,19 +4,29 @@
 use evtx_format::text::Form;
 use evtx_format::value::Value;
 
-/// The text of a value.
+/// What an array of one item holds, or else what the value's text says.
+// Apart from what most values take, and by reference: moving what was just put together stalls.
 #[cold]
-fn text(value: Value<'_>) -> String {
-    let mut text = Vec::new();
-    value.push_text(&mut text, Form::Plain);
-    String::from_utf8_lossy(&text).into_owned()
+fn by_text<'v, T>(
+    value: &Value<'v>,
+    binary: impl FnOnce(Value<'v>) -> Option<T>,
+    from_text: impl FnOnce(&str) -> Option<T>,
+) -> Option<T> {
+    let value = value.single();
+    binary(value).or_else(|| {
+        let mut text = Vec::new();
+        value.push_text(&mut text, Form::Plain);
+        from_text(&String::from_utf8_lossy(&text))
+    })
 }
 
 /// A number that is not negative.
-#[inline]
-pub(crate) fn number(value: Value<'_>) -> Option<u64> {
-    let value = value.single();
-    value.to_u64().or_else(|| number_from_text(&text(value)))
+#[inline(always)]
+pub(crate) fn number(value: &Value<'_>) -> Option<u64> {
+    match value.to_u64() {
+        None if !value.is_null() => by_text(value, Value::to_u64, number_from_text),
+        found => found,
+    }
 }
 
 /// A number from its decimal text, or its hexadecimal text after `0x`.
@@ -34,10 +44,12 @@ pub(crate) fn number_from_text(text: &str) -> Option<u64> {
 }
 
 /// An instant, in nanoseconds since 1970-01-01 UTC.
-#[inline]
-pub(crate) fn nanos(value: Value<'_>) -> Option<i64> {
-    let value = value.single();
-    value.to_unix_nanos().or_else(|| nanos_from_text(&text(value)))
+#[inline(always)]
+pub(crate) fn nanos(value: &Value<'_>) -> Option<i64> {
+    match value.to_unix_nanos() {
+        None if !value.is_null() => by_text(value, Value::to_unix_nanos, nanos_from_text),
+        found => found,
+    }
 }
 
 /// An instant from its ISO 8601 text with an offset, as `2024-03-01T12:00:00.123456789Z`.
@@ -47,10 +59,12 @@ pub(crate) fn nanos_from_text(text: &str) -> Option<i64> {
 }
 
 /// The 16 bytes of a GUID, in the order of its text.
-#[inline]
-pub(crate) fn uuid(value: Value<'_>) -> Option<[u8; 16]> {
-    let value = value.single();
-    value.to_uuid().or_else(|| uuid_from_text(&text(value)))
+#[inline(always)]
+pub(crate) fn uuid(value: &Value<'_>) -> Option<[u8; 16]> {
+    match value.to_uuid() {
+        None if !value.is_null() => by_text(value, Value::to_uuid, uuid_from_text),
+        found => found,
+    }
 }
 
 /// A GUID from its text, with or without braces.
@@ -81,9 +95,9 @@ mod tests {
     #[test]
     fn strings_and_binary_values_convert_alike() {
         let text: Vec<u8> = "4624".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(number(Value::new(Scalar::String, &text)), Some(4624));
-        assert_eq!(number(Value::new(Scalar::UInt16, &[0x10, 0x12])), Some(4624));
-        assert_eq!(number(Value::new(Scalar::Bool, &[1, 0, 0, 0])), None);
-        assert_eq!(nanos(Value::new(Scalar::UInt64, &[0; 8])), None);
+        assert_eq!(number(&Value::new(Scalar::String, &text)), Some(4624));
+        assert_eq!(number(&Value::new(Scalar::UInt16, &[0x10, 0x12])), Some(4624));
+        assert_eq!(number(&Value::new(Scalar::Bool, &[1, 0, 0, 0])), None);
+        assert_eq!(nanos(&Value::new(Scalar::UInt64, &[0; 8])), None);
     }
 }

@@ -241,7 +241,7 @@ impl Found<'_, '_> {
     pub(crate) fn number(&self) -> Option<u64> {
         match self {
             Found::Constant(constant) => constant.number,
-            Found::Value(value) => convert::number(*value),
+            Found::Value(value) => convert::number(value),
             Found::Pieces(..) => convert::number_from_text(&self.text()),
         }
     }
@@ -250,7 +250,7 @@ impl Found<'_, '_> {
     pub(crate) fn nanos(&self) -> Option<i64> {
         match self {
             Found::Constant(constant) => constant.nanos,
-            Found::Value(value) => convert::nanos(*value),
+            Found::Value(value) => convert::nanos(value),
             Found::Pieces(..) => convert::nanos_from_text(&self.text()),
         }
     }
@@ -259,7 +259,7 @@ impl Found<'_, '_> {
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
         match self {
             Found::Constant(constant) => constant.uuid,
-            Found::Value(value) => convert::uuid(*value),
+            Found::Value(value) => convert::uuid(value),
             Found::Pieces(..) => convert::uuid_from_text(&self.text()),
         }
     }

@@ -48,7 +48,7 @@ fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u
 
 /// Up to twelve characters of printable ASCII as the bytes of a number, the first character's the lowest, and how many
 /// there are; `None` for other UTF-16LE text. They go from register to register, which is what most values take.
-#[inline]
+#[inline(always)]
 pub fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
     let (units, _) = text.as_chunks::<2>();
     let four = |units: &[[u8; 2]; 4]| narrow(units, Form::Plain).map(|bytes| u128::from(u32::from_le_bytes(bytes)));

@@ -40,9 +40,9 @@ impl Source {
     fn constant(text: Vec<u8>, value: Option<Value<'_>>) -> Self {
         let text = String::from_utf8(text).unwrap_or_default();
         let constant = Constant {
-            number: value.map_or_else(|| convert::number_from_text(&text), convert::number),
-            nanos: value.map_or_else(|| convert::nanos_from_text(&text), convert::nanos),
-            uuid: value.map_or_else(|| convert::uuid_from_text(&text), convert::uuid),
+            number: value.map_or_else(|| convert::number_from_text(&text), |value| convert::number(&value)),
+            nanos: value.map_or_else(|| convert::nanos_from_text(&text), |value| convert::nanos(&value)),
+            uuid: value.map_or_else(|| convert::uuid_from_text(&text), |value| convert::uuid(&value)),
             text: text.into(),
         };
         Source {
