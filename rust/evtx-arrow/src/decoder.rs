@@ -405,7 +405,7 @@ impl Decoder {
         let mut outcome = Ok(());
         for builder in &mut self.builders {
             if let ColumnBuilder::Rendered(rendering, builder) = builder {
-                let mut renderer = Renderer::new(reader, &mut self.templates);
+                let mut renderer = Renderer::new(reader, &self.templates);
                 let pushed = builder.try_push(|out| renderer.push(parts, *rendering, out));
                 outcome = outcome.and(pushed);
             }

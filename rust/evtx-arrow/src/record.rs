@@ -50,9 +50,11 @@ impl ChunkTemplates {
         }
     }
 
-    /// What the template at a place compiled to, to be kept while others are compiled.
-    pub(crate) fn share(&self, at: usize) -> Result<Arc<Compiled>> {
-        self.compiled[at].clone()
+    /// What the template that is defined at an offset compiled to, if a record was read that uses it.
+    #[inline]
+    pub(crate) fn find(&self, definition: u32, root: Root) -> Option<&Compiled> {
+        let known = *self.index.get(index(definition, root))?;
+        self.get(usize::from(known).checked_sub(1)?).ok()
     }
 
     /// Forgets them, for the next chunk.
@@ -62,6 +64,12 @@ impl ChunkTemplates {
         }
         self.compiled.clear();
     }
+}
+
+/// The entry of [`ChunkTemplates::index`] for a definition.
+#[inline]
+fn index(definition: u32, root: Root) -> usize {
+    2 * definition as usize + usize::from(root == Root::Child)
 }
 
 /// The parts of a record.
@@ -264,7 +272,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// The place among the chunk's templates of the one that is defined at an offset.
     pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root) -> usize {
-        let entry = 2 * definition as usize + usize::from(root == Root::Child);
+        let entry = index(definition, root);
         match templates.index.get(entry) {
             Some(&known) if known > 0 => usize::from(known) - 1,
             _ => self.new_template(templates, definition, root, entry),

@@ -11,7 +11,7 @@ use evtx_format::tree::Element;
 use evtx_format::walk::Part as StreamPart;
 use evtx_format::{Error, ErrorKind, MAX_NESTING, Result};
 
-use crate::cache::{Compiled, user_data};
+use crate::cache::user_data;
 use crate::plan::Root;
 use crate::record::{ChunkTemplates, PartContent, RecordParts, RecordReader};
 
@@ -30,13 +30,13 @@ const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 /// Renders a record's texts.
 pub(crate) struct Renderer<'x, 'r, 'c> {
     pub(crate) reader: &'x RecordReader<'r, 'c>,
-    pub(crate) templates: &'x mut ChunkTemplates,
+    pub(crate) templates: &'x ChunkTemplates,
     /// Streams around what is being rendered.
     depth: usize,
 }
 
 impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
-    pub(crate) fn new(reader: &'x RecordReader<'r, 'c>, templates: &'x mut ChunkTemplates) -> Self {
+    pub(crate) fn new(reader: &'x RecordReader<'r, 'c>, templates: &'x ChunkTemplates) -> Self {
         let depth = 0;
         Renderer {
             reader,
@@ -102,9 +102,8 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             PartContent::Damaged => return Ok(false),
             PartContent::Tree(tree, root) => push_value(user_data(tree, root), out)?,
             PartContent::Instance(instance, root) => {
-                let at = self.reader.template(self.templates, instance.definition, root);
-                let compiled = self.templates.share(at)?;
-                match self.covering(compiled.user_data.as_ref(), &instance) {
+                let compiled = self.templates.find(instance.definition, root);
+                match self.covering(compiled.and_then(|compiled| compiled.user_data.as_ref()), &instance) {
                     Some(program) => program.run(instance.values, self, out)?,
                     None => push_value(user_data(self.reader.reader.instance(&instance)?, root), out)?,
                 }
@@ -130,9 +129,9 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let tree = match source {
             Source::Tree(tree) => tree,
             Source::Instance(instance, root) => {
-                let at = self.reader.template(self.templates, instance.definition, root);
-                let compiled = self.templates.share(at)?;
-                if let Some(program) = self.covering(Compiled::program(&compiled, language), &instance) {
+                let program = self.templates.find(instance.definition, root);
+                let program = program.and_then(|compiled| compiled.program(language));
+                if let Some(program) = self.covering(program, &instance) {
                     name(program.root(), out);
                     return program.run(instance.values, self, out);
                 }
