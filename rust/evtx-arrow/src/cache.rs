@@ -37,7 +37,11 @@ pub(crate) struct Compiled {
 impl Compiled {
     pub(crate) fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
         let plan = Plan::new(target, keys, tree, root);
-        let user_data = if plan.user_data { user_data(tree, root) } else { None };
+        let user_data = if plan.may_have_user_data() {
+            user_data(tree, root)
+        } else {
+            None
+        };
         Compiled {
             plan,
             xml: target.xml.then(|| Program::new(Language::Xml, tree)),

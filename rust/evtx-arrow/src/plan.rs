@@ -69,11 +69,11 @@ pub(crate) struct Plan {
     /// By place, in the order of [`Target::places`].
     pub(crate) fields: Box<[Option<Source>]>,
     /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
-    pub(crate) event_data: Option<Box<[Entry]>>,
+    event_data: Option<Guarded<Box<[Entry]>>>,
     /// The number of the entry that has each of [`Target::keys`].
     pub(crate) keyed: Box<[Option<usize>]>,
-    /// Whether the tree has a `UserData` element and it is asked for.
-    pub(crate) user_data: bool,
+    /// Set if the tree has a `UserData` element and it is asked for.
+    user_data: Option<Guarded<()>>,
     /// Whether the tree has a `System` element.
     pub(crate) system: bool,
     /// Whether the columns depend on a record's values in a way that no plan tells. Such a plan covers no
@@ -83,6 +83,26 @@ pub(crate) struct Plan {
     pub(crate) children: Box<[u16]>,
     /// What the columns need of each hole's value.
     needs: Box<[Need]>,
+}
+
+/// What an element gives that a record can leave out.
+#[derive(Debug)]
+struct Guarded<T> {
+    /// The hole whose NULL leaves the element out.
+    guard: Option<u16>,
+    given: T,
+}
+
+impl<T> Guarded<T> {
+    /// What the element gives; `None` where the values leave it out.
+    #[inline]
+    fn get(&self, values: Values<'_>) -> Option<&T> {
+        let left_out = self
+            .guard
+            .and_then(|guard| values.get(guard))
+            .is_some_and(Value::is_null);
+        (!left_out).then_some(&self.given)
+    }
 }
 
 /// An entry of `event_data`.
@@ -163,6 +183,24 @@ impl Plan {
         } else {
             value.is_null()
         }
+    }
+
+    /// The entries of `event_data` that a record with these values can have.
+    #[inline]
+    pub(crate) fn event_data(&self, values: Values<'_>) -> Option<&[Entry]> {
+        self.event_data.as_ref()?.get(values).map(|entries| &**entries)
+    }
+
+    /// Whether a record with these values has the `UserData` element of the tree, if that is asked for.
+    pub(crate) fn has_user_data(&self, values: Values<'_>) -> bool {
+        self.user_data
+            .as_ref()
+            .is_some_and(|user_data| user_data.get(values).is_some())
+    }
+
+    /// Whether the tree has a `UserData` element and it is asked for.
+    pub(crate) fn may_have_user_data(&self) -> bool {
+        self.user_data.is_some()
     }
 
     /// Whether a hole stands for a child of `Event`.

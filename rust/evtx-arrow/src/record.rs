@@ -83,7 +83,7 @@ pub(crate) struct RecordParts<'r> {
 
 pub(crate) struct Part<'r> {
     plan: PlanAt,
-    values: Values<'r>,
+    pub(crate) values: Values<'r>,
     pub(crate) content: PartContent<'r>,
 }
 
@@ -364,7 +364,7 @@ impl<'r> RecordParts<'r> {
         let (plan, entries, values) = self
             .with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
-            .find_map(|(part, plan)| Some((plan, plan.event_data.as_deref()?, part.values)))?;
+            .find_map(|(part, plan)| Some((plan, plan.event_data(part.values)?, part.values)))?;
         let number = (*plan.keyed.get(key)?)?;
         // A map ends where its text becomes too long.
         if may_exceed(entries) && text_of(&entries[..number], values).any(|bytes| bytes > MAX_TEXT) {
@@ -378,7 +378,7 @@ impl<'r> RecordParts<'r> {
     pub(crate) fn event_data<'p>(&'p self, templates: &'p ChunkTemplates) -> Option<(&'p [Entry], Values<'r>)> {
         self.with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
-            .find_map(|(part, plan)| Some((plan.event_data.as_deref()?, part.values)))
+            .find_map(|(part, plan)| Some((plan.event_data(part.values)?, part.values)))
     }
 
     /// Whether the text of `event_data` is longer than the limit.

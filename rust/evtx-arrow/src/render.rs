@@ -92,7 +92,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     fn push_user_data(&mut self, record: &RecordParts<'r>, out: &mut Vec<u8>) -> Result<bool> {
         let mut parts = record
             .with_plans(self.templates)
-            .filter(|(part, plan)| plan.user_data && !part.is_damaged());
+            .filter(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
         let Some(content) = parts.next().map(|(part, _)| part.content) else {
             return Ok(false);
         };

@@ -6,7 +6,7 @@ use evtx_format::tree::{Element, Node, push_nodes};
 use evtx_format::value::Value;
 use hashbrown::HashSet;
 
-use super::{Constant, Content, Entry, Need, Piece, Plan, Root, Source, Target};
+use super::{Constant, Content, Entry, Guarded, Need, Piece, Plan, Root, Source, Target};
 use crate::convert;
 use crate::keys::Keys;
 
@@ -99,14 +99,22 @@ impl Planner<'_> {
                 self.plan.fields[i] = self.regular(field).flatten();
             }
         }
-        if self.target.event_data && element.name == "EventData" && self.plan.event_data.is_none() {
-            self.plan.irregular |= guard.is_some();
-            let event_data = self.event_data(element);
-            self.plan.event_data = self.regular(event_data);
+        if self.target.event_data && element.name == "EventData" {
+            match &self.plan.event_data {
+                // The second counts where a record leaves the first out.
+                Some(first) => self.plan.irregular |= first.guard.is_some(),
+                None => {
+                    let event_data = self.event_data(element);
+                    let given = self.regular(event_data);
+                    self.plan.event_data = given.map(|given| Guarded { guard, given });
+                }
+            }
         }
         if self.target.user_data && element.name == "UserData" {
-            self.plan.irregular |= guard.is_some();
-            self.plan.user_data = true;
+            match &self.plan.user_data {
+                Some(first) => self.plan.irregular |= first.guard.is_some(),
+                None => self.plan.user_data = Some(Guarded { guard, given: () }),
+            }
         }
     }
 
@@ -215,7 +223,7 @@ impl Planner<'_> {
             leaves.push((element.name.to_owned(), self.source(element.content)));
         }
         let mut names = Names::default();
-        let guarded = leaves.iter().any(|(_, source)| source.guard.is_some());
+        let mut guarded = false;
         let mut keyed: Box<[Option<usize>]> = self.target.keys.iter().map(|_| None).collect();
         let entries = leaves.into_iter().enumerate().map(|(number, (name, source))| {
             let (key, depends) = names.key(name);
@@ -223,7 +231,9 @@ impl Planner<'_> {
                 keyed[wanted] = Some(number);
             }
             // An entry that is left out would change the names of those after it.
-            if depends && guarded {
+            let irregular = depends && guarded;
+            guarded |= source.guard.is_some();
+            if irregular {
                 Err(Irregular)
             } else {
                 Ok(Entry {
