@@ -103,9 +103,14 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             PartContent::Tree(tree, root) => push_value(user_data(tree, root), out)?,
             PartContent::Instance(instance, root) => {
                 let compiled = self.templates.find(instance.definition, root);
-                match self.covering(compiled.and_then(|compiled| compiled.user_data.as_ref()), &instance) {
+                let program = self.covering(compiled.and_then(|compiled| compiled.user_data.as_ref()), &instance);
+                let covered = match program {
                     Some(program) => program.run(instance.values, self, out)?,
-                    None => push_value(user_data(self.reader.reader.instance(&instance)?, root), out)?,
+                    None => false,
+                };
+                if !covered {
+                    out.truncate(start);
+                    push_value(user_data(self.reader.reader.instance(&instance)?, root), out)?;
                 }
             }
         }
@@ -133,7 +138,12 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 let program = program.and_then(|compiled| compiled.program(language));
                 if let Some(program) = self.covering(program, &instance) {
                     name(program.root(), out);
-                    return program.run(instance.values, self, out);
+                    let start = out.len();
+                    if program.run(instance.values, self, out)? {
+                        return Ok(());
+                    }
+                    out.truncate(start);
+                    return push_tree(language, self.reader.reader.instance(&instance)?, out);
                 }
                 self.reader.reader.instance(&instance)?
             }

@@ -41,16 +41,16 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     match (&content_holes[..], has_children) {
         _ if attribute_holes > 0 && (has_children || has_text) => compiler.irregular = true,
         ([], true) => {
+            let container = is_container(element.name);
             // Without any child it would be a leaf.
-            compiler.irregular |= element.elements().all(|child| child.dependency.is_some());
-            object(
-                compiler,
-                element,
-                is_container(element.name),
-                has_attributes,
-                has_text,
-                &[],
-            );
+            let may_be_leaf = element.elements().all(|child| child.dependency.is_some());
+            compiler.irregular |= may_be_leaf && (has_attributes || has_text);
+            open_object(compiler, element, container, has_attributes, has_text, &[]);
+            if may_be_leaf {
+                compiler.op(Op::CloseOrNull);
+            } else {
+                compiler.literal("}");
+            }
         }
         (members, true) if root && !has_text && !is_container(element.name) => {
             let last = element
@@ -71,8 +71,9 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             }
         }
         (&[hole], false) if element.content.len() == 1 && attribute_holes == 0 && !has_attributes => {
-            compiler.take(hole, Takes::SINGLE);
-            compiler.op(Op::Leaf { hole });
+            compiler.take(hole, Takes::STREAMS);
+            let container = is_container(element.name);
+            compiler.op(Op::Leaf { hole, container });
         }
         (&[] | &[_], false) if element.content.len() == content_holes.len() => {
             let content = content_holes.first().copied();
@@ -117,6 +118,19 @@ fn is_container(name: &str) -> bool {
 }
 
 fn object(
+    compiler: &mut Compiler,
+    element: &Element<'_>,
+    container: bool,
+    attributes: bool,
+    text: bool,
+    members: &[u16],
+) {
+    open_object(compiler, element, container, attributes, text, members);
+    compiler.literal("}");
+}
+
+/// As [`object`], but for the brace at its end.
+fn open_object(
     compiler: &mut Compiler,
     element: &Element<'_>,
     container: bool,
@@ -204,7 +218,6 @@ fn object(
     }
     // Members of several streams would have to know each other's names, and text among elements is text of the object.
     compiler.irregular |= members.len() > 1;
-    compiler.literal("}");
 }
 
 /// An object that is being written.

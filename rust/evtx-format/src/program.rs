@@ -55,7 +55,9 @@ pub(crate) enum Op {
     /// JSON: a comma, unless the object is empty so far.
     Comma,
     /// JSON: the value of a leaf.
-    Leaf { hole: u16 },
+    Leaf { hole: u16, container: bool },
+    /// JSON: the end of an object, or `null` in its place where it has no member.
+    CloseOrNull,
     /// JSON: the value of a `Data` leaf. `alone`, an array is one of JSON; else its items are some of a list.
     Data { hole: u16, alone: bool },
     /// JSON: the value of an element whose attributes or content are holes.
@@ -128,6 +130,8 @@ pub struct Members<'p> {
     first: Range<usize>,
     /// The names of the members after it.
     more: Vec<Box<str>>,
+    /// Whether any of them is `Data`.
+    has_data: bool,
 }
 
 impl<'p> Members<'p> {
@@ -143,6 +147,7 @@ impl<'p> Members<'p> {
         if out.last() != Some(&b'{') {
             out.push(b',');
         }
+        self.has_data |= name == "Data";
         let same = |names: &[Box<str>]| names.iter().filter(|&taken| **taken == *name).count();
         let start = out.len();
         if self.first.is_empty() {
@@ -192,12 +197,13 @@ impl Program {
             })
     }
 
-    /// Appends the text of an instance that the program covers.
+    /// Appends the text of an instance that the program covers. Returns false where its streams turn out to hold what
+    /// the program cannot tell, and [`push_tree`] has to; what was appended is then of no use.
     ///
     /// # Errors
     /// [`ErrorKind::Text`] if it is longer than [`MAX_TEXT`], and those of `streams`. What was appended is
     /// then incomplete.
-    pub fn run(&self, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<()> {
+    pub fn run(&self, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
         let limit = out.len() + MAX_TEXT;
         let mut at = 0;
         while let Some(op) = self.ops.get(at) {
@@ -209,17 +215,21 @@ impl Program {
                         at += skip;
                     }
                 }
-                _ => self.step(op, values, streams, out)?,
+                _ => {
+                    if !self.step(op, values, streams, out)? {
+                        return Ok(false);
+                    }
+                }
             }
             if out.len() > limit {
                 return Err(Error::new(0, ErrorKind::Text));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     #[inline]
-    fn step(&self, op: &Op, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<()> {
+    fn step(&self, op: &Op, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
         let literal = |literal: &Literal| &self.literals[literal.clone()];
         let value = |hole: u16| values.get(hole).unwrap_or(Value::null());
         match op {
@@ -245,7 +255,7 @@ impl Program {
                         item.push_text(out, Form::XmlText);
                         out.extend_from_slice(literal(close));
                     }
-                    return Ok(());
+                    return Ok(true);
                 }
                 out.extend_from_slice(literal(open));
                 match stream(values, *hole) {
@@ -259,7 +269,18 @@ impl Program {
                     out.push(b',');
                 }
             }
-            Op::Leaf { hole } => json::push_leaf(out, value(*hole), b"null"),
+            Op::Leaf { hole, container } => match stream(values, *hole) {
+                Some(range) => return push_object(range, *container, streams, out),
+                None => json::push_leaf(out, value(*hole), b"null"),
+            },
+            Op::CloseOrNull => {
+                if out.last() == Some(&b'{') {
+                    out.pop();
+                    out.extend_from_slice(b"null");
+                } else {
+                    out.push(b'}');
+                }
+            }
             Op::Data { hole, alone } => {
                 let data = value(*hole);
                 match data.value_type.array && data.repeats() {
@@ -293,7 +314,7 @@ impl Program {
                     // Without attributes it is a leaf.
                     out.truncate(start);
                     json::push_leaf(out, content, b"null");
-                    return Ok(());
+                    return Ok(true);
                 }
                 out.push(b'}');
                 if !content.is_empty() {
@@ -308,8 +329,19 @@ impl Program {
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
+}
+
+/// Appends the object of a stream's elements, as the content of a leaf. Returns false where it is none, or where `Data`
+/// elements in it have rules of their own.
+fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
+    out.push(b'{');
+    let mut members = Members::default();
+    streams.push_members(stream, &mut members, out)?;
+    out.push(b'}');
+    let is_empty = members.first.is_empty();
+    Ok(!is_empty && (!container || !members.has_data))
 }
 
 /// Where the stream that a hole holds is in the chunk; `None` where it holds none.
