@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 
 use evtx_format::Error;
-use evtx_format::instance::Definition;
+use evtx_format::instance::{Definition, Values};
 use evtx_format::names::name_units;
 use evtx_format::program::{Language, Program};
 use evtx_format::tree::Element;
@@ -45,9 +45,16 @@ impl Compiled {
         Compiled {
             plan,
             xml: target.xml.then(|| Program::new(Language::Xml, tree)),
-            json: target.json.then(|| Program::new(Language::Json, tree)),
+            // What `UserData` holds is JSON too.
+            json: (target.json || target.user_data && root == Root::Child).then(|| Program::new(Language::Json, tree)),
             user_data: user_data.map(|element| Program::new(Language::Json, element)),
         }
+    }
+
+    /// Whether there are programs, and they all write what the tree of these values says, which is sound then.
+    pub(crate) fn covers_text(&self, values: Values<'_>) -> bool {
+        let mut programs = [&self.xml, &self.json].into_iter().flatten().peekable();
+        programs.peek().is_some() && programs.all(|program| program.covers(values))
     }
 
     pub(crate) fn program(&self, language: Language) -> Option<&Program> {

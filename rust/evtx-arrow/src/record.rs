@@ -207,7 +207,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 }
             }
             return if self.scan.checks {
-                self.check(values, |_| false)
+                self.check(templates, values, |_, _| false, depth)
             } else {
                 Ok(())
             };
@@ -229,11 +229,11 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         values: Values<'r>,
         depth: usize,
     ) -> Result<()> {
-        let plan = &templates.get(at)?.plan;
         if self.scan.checks {
-            self.check(values, |hole| plan.is_child(hole))?;
+            let is_child = |templates: &ChunkTemplates, hole| templates.get(at).is_ok_and(|it| it.plan.is_child(hole));
+            self.check(templates, values, is_child, depth)?;
         }
-        if !self.scan.reads_children && plan.system {
+        if !self.scan.reads_children && templates.get(at)?.plan.system {
             return Ok(());
         }
         let mut child = 0;
@@ -250,12 +250,39 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// Checks the values of an instance, and the streams that they hold but for those that are `read` anyway.
-    fn check(&self, values: Values<'r>, read: impl Fn(usize) -> bool) -> Result<()> {
+    fn check(
+        &self,
+        templates: &mut ChunkTemplates,
+        values: Values<'r>,
+        read: impl Fn(&ChunkTemplates, usize) -> bool,
+        depth: usize,
+    ) -> Result<()> {
         values.check()?;
         for (hole, slot) in values.compound_slots() {
-            if let Some(stream) = slot.stream().filter(|_| !read(hole)) {
-                Reader::new(self.chunk, self.names, self.arena).fragment(stream)?;
+            if let Some(stream) = slot.stream().filter(|_| !read(templates, hole)) {
+                self.check_stream(templates, stream, depth + 1)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Checks a stream that no column is read from. Its templates are compiled for those who render it: what their
+    /// programs cover is sound, the rest is read.
+    fn check_stream(&self, templates: &mut ChunkTemplates, stream: Range<usize>, depth: usize) -> Result<()> {
+        if depth > MAX_NESTING {
+            return Err(Error::new(stream.start, ErrorKind::Nesting));
+        }
+        let mut parts = self.reader.parts(stream.clone());
+        while let Some(part) = self.reader.next_part(&mut parts) {
+            let StreamPart::Instance(instance) = part? else {
+                continue;
+            };
+            let at = self.template(templates, instance.definition, Root::Child);
+            if !templates.get(at)?.covers_text(instance.values) || self.scan.only_trees {
+                Reader::new(self.chunk, self.names, self.arena).fragment(stream)?;
+                return Ok(());
+            }
+            self.check(templates, instance.values, |_, _| false, depth)?;
         }
         Ok(())
     }
