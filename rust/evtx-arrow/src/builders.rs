@@ -56,6 +56,12 @@ fn view(text: &[u8], offset: usize) -> u128 {
     text.len() as u128 | inline << 32
 }
 
+/// Takes a batch's values, and leaves room for as many.
+pub(crate) fn take<T>(values: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(values.len());
+    std::mem::replace(values, room)
+}
+
 /// A column of text. Short strings live in their views, long ones in one buffer.
 #[derive(Debug)]
 pub(crate) struct TextBuilder {
@@ -155,8 +161,8 @@ impl TextBuilder {
     }
 
     pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<StringViewArray, ArrowError> {
-        let data = Buffer::from(std::mem::take(&mut self.data));
-        let views = ScalarBuffer::from(std::mem::take(&mut self.views));
+        let data = Buffer::from(take(&mut self.data));
+        let views = ScalarBuffer::from(take(&mut self.views));
         make(views, vec![data], self.nulls.finish())
     }
 }
@@ -208,7 +214,8 @@ impl MapBuilder {
         let keys = DictionaryArray::try_new(Int32Array::from(entries), names)?;
         let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(self.values.finish(make)?)];
         let entries = StructArray::try_new(entry_fields(), columns, None)?;
-        let offsets = OffsetBuffer::new(std::mem::replace(&mut self.offsets, vec![0]).into());
+        let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
+        self.offsets.push(0);
         MapArray::try_new(entries_field(), offsets, entries, self.nulls.finish(), false)
     }
 }

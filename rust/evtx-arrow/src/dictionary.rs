@@ -10,6 +10,7 @@ use evtx_format::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
+use crate::builders::take;
 use crate::plan::{Constant, Found};
 
 /// Most strings, and most bytes of them, that a dictionary keeps from batch to batch.
@@ -115,7 +116,7 @@ impl DictionaryBuilder {
         if self.array.len() != self.names.len() {
             self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
         }
-        let rows = Int32Array::new(std::mem::take(&mut self.rows).into(), self.nulls.finish());
+        let rows = Int32Array::new(take(&mut self.rows).into(), self.nulls.finish());
         let array = DictionaryArray::try_new(rows, Arc::clone(&self.array) as ArrayRef)?;
         if self.names.len() > MAX_NAMES || self.bytes > MAX_BYTES {
             *self = DictionaryBuilder::new();

@@ -5,6 +5,8 @@ use std::sync::{Arc, RwLock};
 use arrow_array::{Array, StringArray};
 use hashbrown::HashMap;
 
+use crate::builders::take;
+
 /// Most names that a scan keeps. Real logs have some thousands; more come from crafted files, and are then
 /// held by the batch that has them.
 const MAX_KEYS: usize = 1 << 16;
@@ -112,7 +114,7 @@ impl Dictionary {
 
     /// Ends the batch: its entries as numbers, and the names that they number.
     pub(crate) fn finish(&mut self) -> (Vec<i32>, Arc<StringArray>) {
-        let mut entries = std::mem::take(&mut self.entries);
+        let mut entries = take(&mut self.entries);
         if usize::try_from(self.highest).is_ok_and(|highest| highest >= self.shared.len())
             && let Ok(known) = self.keys.known.read()
         {
