@@ -24,7 +24,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query bench bench-compare fuzz sanitize test test-rust test-sql test-python samples format lint clean distclean check-tools
+.PHONY: release debug query bench bench-compare bench-phases bench-scale fuzz sanitize test test-rust test-sql test-python samples format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -79,7 +79,7 @@ test: test-rust test-sql test-python
 
 # Tests say what they compared, and those over real logs whether they were skipped.
 test-rust:
-	$(CARGO_RUN) test --quiet $(MANIFEST) --workspace --exclude evtx-sqltest -- --show-output
+	$(CARGO_RUN) test --quiet $(MANIFEST) --workspace --exclude evtx-sqltest --exclude evtx-bench -- --show-output
 
 # Every file under test/sql is a test of its own.
 test-sql: release $(VENV)/.test
@@ -134,6 +134,14 @@ $(BUILD)/bench/logs/logs.json: bench/logs.py $(wildcard samples/*.evtx)
 # Alternates with evtx_dump, prints the table, and leaves a report. BENCH passes on options, as BENCH="--log security --query all".
 bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs/logs.json
 	@$(VENV_PYTHON) bench/run.py $(EXTENSION) $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs $(BUILD)/bench/report.json $(BENCH)
+
+# What each phase of reading costs, without DuckDB.
+bench-phases: $(BUILD)/bench/logs/logs.json
+	EVTX_BENCH_LOG=$(abspath $(BUILD))/bench/logs/security.evtx $(CARGO_RUN) bench --quiet $(MANIFEST) -p evtx-bench --bench phases
+
+# Reads 10 GiB, and 4 GiB in one file; takes as much of the disk for as long. Adds to the last report.
+bench-scale: release $(VENV)/.test $(BUILD)/bench/logs/logs.json
+	@$(VENV_PYTHON) bench/scale.py $(EXTENSION) $(BUILD)/bench/logs $(BUILD)/bench/report.json
 
 # Names what the last report has slower than the kept one.
 bench-compare:
