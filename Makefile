@@ -24,7 +24,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query bench bench-compare bench-phases bench-scale fuzz sanitize test test-rust test-sql test-python samples format lint clean distclean check-tools
+.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale fuzz sanitize test test-rust test-sql test-python samples format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -127,20 +127,20 @@ sanitize: $(BUILD)/sanitize/CMakeCache.txt $(VENV)/.test
 $(BUILD)/tools/bin/evtx_dump:
 	$(CARGO) install --quiet --locked evtx --version 0.15.1 --root $(BUILD)/tools
 
-$(BUILD)/bench/logs/logs.json: bench/logs.py $(wildcard samples/*.evtx)
+bench-logs:
 	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples
-	@$(PYTHON) $< $(@D) rust/target/release/make_samples
+	@$(PYTHON) bench/logs.py $(BUILD)/bench/logs rust/target/release/make_samples
 
 # Alternates with evtx_dump, prints the table, and leaves a report. BENCH passes on options, as BENCH="--log security --query all".
-bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs/logs.json
+bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump bench-logs
 	@$(VENV_PYTHON) bench/run.py $(EXTENSION) $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs $(BUILD)/bench/report.json $(BENCH)
 
 # What each phase of reading costs, without DuckDB.
-bench-phases: $(BUILD)/bench/logs/logs.json
+bench-phases: bench-logs
 	EVTX_BENCH_LOG=$(abspath $(BUILD))/bench/logs/security.evtx $(CARGO_RUN) bench --quiet $(MANIFEST) -p evtx-bench --bench phases
 
 # Reads 10 GiB, and 4 GiB in one file; takes as much of the disk for as long. Adds to the last report.
-bench-scale: release $(VENV)/.test $(BUILD)/bench/logs/logs.json
+bench-scale: release $(VENV)/.test bench-logs
 	@$(VENV_PYTHON) bench/scale.py $(EXTENSION) $(BUILD)/bench/logs $(BUILD)/bench/report.json
 
 # Names what the last report has slower than the kept one.

@@ -1,10 +1,12 @@
 """Makes the logs that the benchmarks read. usage: logs.py FOLDER MAKE_SAMPLES
 
 FOLDER gets security.evtx, sysmon.evtx and mixed.evtx, 64 MiB each, out of as many different chunks as there are: those of
-the logs in the folder that EVTX_CORPUS names, else those that make_samples writes. A folder `small` has the logs they
-were made of. A log that repeats its chunks is kind to caches of templates, so each log's different chunks are counted.
+the logs in the folder that EVTX_CORPUS names, else those that make_samples writes. A folder `small` has the logs of the
+corpus, or the samples. A log that repeats its chunks is kind to caches of templates, so each log's different chunks are
+counted. Logs that are there are left, unless EVTX_CORPUS names another folder.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -55,25 +57,36 @@ def write_log(path, chunks, mib=MIB):
 
 def main(folder, writer):
     folder = pathlib.Path(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    small = folder / "small"
-    small.mkdir(parents=True)
     corpus = os.environ.get("EVTX_CORPUS")
+    facts = folder / "logs.json"
+    if facts.exists() and json.loads(facts.read_text()).get("corpus", "") == corpus:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    small, large = folder / "small", folder / "large"
+    small.mkdir(parents=True)
+    large.mkdir()
     if corpus:
         for number, log in enumerate(sorted(pathlib.Path(corpus).rglob("*.evtx"))):
             shutil.copyfile(log, small / f"{number:03}.evtx")
     else:
-        subprocess.run([writer, small], check=True)
-    chunks = [chunk for log in sorted(small.glob("*.evtx")) for chunk in sound_chunks(log.read_bytes())]
+        subprocess.run([writer, small, str(MIB * 16)], check=True)
+        for log in small.glob("large-*.evtx"):
+            log.rename(large / log.name)
+    logs = sorted(large.glob("*.evtx")) + sorted(small.glob("*.evtx"))
+    sources = [list(sound_chunks(log.read_bytes())) for log in logs]
+    # In turn, so that a log of fewer chunks than there are has some of each source.
+    turns = itertools.zip_longest(*sources)
+    chunks = [chunk for turn in turns for chunk in turn if chunk]
+    shutil.rmtree(large)
     made = {}
     for kind, takes in KINDS.items():
         taken = list({chunk: None for chunk in chunks if takes(chunk)})
         # Chunks that are nearly empty would measure how fast zeros are read.
         full = [chunk for chunk in taken if struct.unpack_from("<I", chunk, 48)[0] > CHUNK // 2] or taken
         write_log(folder / f"{kind}.evtx", full)
-        made[kind] = len(full)
+        made[kind] = min(len(full), MIB * 16)
     source = "EVTX_CORPUS" if corpus else "evtx-writer"
-    (folder / "logs.json").write_text(json.dumps({"source": source, "different_chunks": made}))
+    facts.write_text(json.dumps({"source": source, "corpus": corpus, "different_chunks": made}))
     print(f"logs of {MIB} MiB from {source}, different chunks: {made}")
 
 

@@ -194,13 +194,14 @@ def main():
     parser.add_argument("--query", action="append")
     parser.add_argument("--threads", action="append", type=int)
     arguments = parser.parse_args()
+    made = json.loads((pathlib.Path(arguments.logs) / "logs.json").read_text())
     sha = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     report = {
         "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "command": "make bench",
         "git": sha,
         "machine": machine(),
-        "logs": json.loads((pathlib.Path(arguments.logs) / "logs.json").read_text()),
+        "logs": {name: fact for name, fact in made.items() if name != "corpus"},
         "results": bench(arguments),
     }
     pathlib.Path(arguments.report).write_text(json.dumps(report, indent=1))

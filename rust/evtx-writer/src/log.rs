@@ -31,6 +31,11 @@ impl LogWriter {
         }
     }
 
+    /// How many chunks are full.
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
     /// The ID that the next record gets.
     pub fn next_id(&self) -> u64 {
         self.next_id

@@ -1,4 +1,6 @@
-//! Writes the logs under `samples/`. usage: make_samples FOLDER
+//! Writes the logs under `samples/`. usage: make_samples FOLDER [CHUNKS]
+//!
+//! With CHUNKS, there are also two logs of so many different chunks, to measure with: large-security.evtx and large-sysmon.evtx.
 //!
 //! They tell one story, of the morning of 5 March 2024 at northwind.example: from 203.0.113.45 somebody tries
 //! one password on many accounts of the domain controller DC01, gets in as `svc-backup`, installs a service
@@ -6,6 +8,7 @@
 //! of the shapes that readers have to take: wrapped, dirty, damaged, and with everything that BinXML can
 //! hold.
 
+mod large;
 mod oddities;
 mod provider;
 mod shapes;
@@ -25,7 +28,13 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "samples".to_owned());
-    for (name, bytes) in samples() {
+    let mut logs = samples();
+    if let Some(chunks) = std::env::args().nth(2) {
+        let chunks = chunks.parse().map_err(std::io::Error::other)?;
+        logs.push(("large-security.evtx", large::security(chunks)));
+        logs.push(("large-sysmon.evtx", large::sysmon(chunks)));
+    }
+    for (name, bytes) in logs {
         let path = Path::new(&folder).join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;

@@ -51,7 +51,7 @@ pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// A SID of the domain.
-fn account(rid: u32) -> Value {
+pub(crate) fn account(rid: u32) -> Value {
     Value::Sid(5, vec![21, 1_004_336_348, 1_177_238_915, 682_003_330, rid])
 }
 
@@ -89,7 +89,7 @@ fn subject(sid: Value, name: &str, domain: &str, logon: u64) -> Vec<Field> {
     ]
 }
 
-fn failed_logon(
+pub(crate) fn failed_logon(
     log: &mut Machine,
     time: u64,
     user: &str,
@@ -119,19 +119,19 @@ fn failed_logon(
     log.event(&SECURITY, &audit(4625, time, 12544, AUDIT_FAILURE), fields);
 }
 
-struct Logon<'a> {
-    sid: Value,
-    user: &'a str,
-    id: u64,
-    logon_type: u32,
-    package: &'a str,
-    workstation: &'a str,
-    address: &'a str,
-    port: &'a str,
-    guid: [u8; 16],
+pub(crate) struct Logon<'a> {
+    pub(crate) sid: Value,
+    pub(crate) user: &'a str,
+    pub(crate) id: u64,
+    pub(crate) logon_type: u32,
+    pub(crate) package: &'a str,
+    pub(crate) workstation: &'a str,
+    pub(crate) address: &'a str,
+    pub(crate) port: &'a str,
+    pub(crate) guid: [u8; 16],
 }
 
-fn logon(log: &mut Machine, time: u64, logon: Logon<'_>) {
+pub(crate) fn logon(log: &mut Machine, time: u64, logon: Logon<'_>) {
     let mut fields = subject(nobody(), "-", "-", 0);
     fields.extend([
         ("TargetUserSid", logon.sid),
@@ -197,7 +197,7 @@ fn logon(log: &mut Machine, time: u64, logon: Logon<'_>) {
     log.event(&SECURITY, &header, fields);
 }
 
-fn special_privileges(log: &mut Machine, time: u64, sid: Value, user: &str, id: u64) {
+pub(crate) fn special_privileges(log: &mut Machine, time: u64, sid: Value, user: &str, id: u64) {
     let mut fields = subject(sid, user, DOMAIN, id);
     let privileges =
         "SeSecurityPrivilege\r\n\t\t\tSeBackupPrivilege\r\n\t\t\tSeRestorePrivilege\r\n\t\t\tSeDebugPrivilege";
@@ -205,7 +205,14 @@ fn special_privileges(log: &mut Machine, time: u64, sid: Value, user: &str, id: 
     log.event(&SECURITY, &audit(4672, time, 12548, AUDIT_SUCCESS), fields);
 }
 
-fn process(log: &mut Machine, time: u64, user: (Value, &str, u64), image: &str, command: &str, parent: &str) {
+pub(crate) fn process(
+    log: &mut Machine,
+    time: u64,
+    user: (Value, &str, u64),
+    image: &str,
+    command: &str,
+    parent: &str,
+) {
     let mut fields = subject(user.0, user.1, DOMAIN, user.2);
     fields.extend([
         ("NewProcessId", Value::HexInt64(0x1a34)),
@@ -227,7 +234,7 @@ fn process(log: &mut Machine, time: u64, user: (Value, &str, u64), image: &str, 
     log.event(&SECURITY, &header, fields);
 }
 
-const USERS: [&str; 14] = [
+pub(crate) const USERS: [&str; 14] = [
     "administrator",
     "anna.berg",
     "b.silva",

@@ -12,55 +12,100 @@ const SYSMON: Provider = Provider {
     channel: "Microsoft-Windows-Sysmon/Operational",
 };
 
-pub(crate) fn dc_sysmon() -> Vec<u8> {
-    let mut log = Machine::new(DC, 301_117);
-    let header = |event_id, version, time| Header {
+fn header(event_id: u16, version: u8, time: u64) -> Header {
+    Header {
         version,
         task: event_id,
         process: 2104,
         thread: 3312,
         user: Some(local_system()),
         ..Header::new(event_id, time)
-    };
-    let guid = |n: u8| {
-        Value::Guid([
-            0x2a, 0x7f, 0x11, 0x4c, 0x05, 0x9b, 0x65, 0xe6, n, 0x01, 0, 0, 0, 0, 0x18, 0x00,
-        ])
-    };
-    let utc = |text: &str| Value::string(format!("2024-03-05 {text}"));
-    let system = || text("NT AUTHORITY\\SYSTEM");
+    }
+}
+
+fn guid(n: u8) -> Value {
+    Value::Guid([
+        0x2a, 0x7f, 0x11, 0x4c, 0x05, 0x9b, 0x65, 0xe6, n, 0x01, 0, 0, 0, 0, 0x18, 0x00,
+    ])
+}
+
+fn utc(text: &str) -> Value {
+    Value::string(format!("2024-03-05 {text}"))
+}
+
+fn system() -> Value {
+    text("NT AUTHORITY\\SYSTEM")
+}
+
+/// A process was created.
+pub(crate) fn create(log: &mut Machine, time: u64, utc_time: &str, n: u8, image: &str, command: &str, parent: &str) {
+    let fields = vec![
+        ("RuleName", text("-")),
+        ("UtcTime", utc(utc_time)),
+        ("ProcessGuid", guid(n)),
+        ("ProcessId", Value::UInt32(6000 + u32::from(n))),
+        ("Image", text(image)),
+        ("FileVersion", text("10.0.20348.1")),
+        ("Description", text("-")),
+        ("Product", text("-")),
+        ("Company", text("-")),
+        ("OriginalFileName", text("-")),
+        ("CommandLine", text(command)),
+        ("CurrentDirectory", text(r"C:\Windows\system32\")),
+        ("User", system()),
+        ("LogonGuid", guid(0xe7)),
+        ("LogonId", Value::HexInt64(0x3e7)),
+        ("TerminalSessionId", Value::UInt32(0)),
+        ("IntegrityLevel", text("System")),
+        (
+            "Hashes",
+            text("SHA256=5F1D7F5E0B1E6C0B6D0C29C6B1B7E1D2E6A4F1B7C8D9E0F1A2B3C4D5E6F70819"),
+        ),
+        ("ParentProcessGuid", guid(n - 1)),
+        ("ParentProcessId", Value::UInt32(5999 + u32::from(n))),
+        ("ParentImage", text(parent)),
+        ("ParentCommandLine", text(parent)),
+        ("ParentUser", system()),
+    ];
+    log.event(&SYSMON, &header(1, 5, time), fields);
+}
+
+/// A program connected to a host.
+pub(crate) fn connection(
+    log: &mut Machine,
+    time: u64,
+    utc_time: &str,
+    image: &str,
+    host: &str,
+    address: &str,
+    port: u16,
+) {
+    let fields = vec![
+        ("RuleName", text("-")),
+        ("UtcTime", utc(utc_time)),
+        ("ProcessGuid", guid(1)),
+        ("ProcessId", Value::UInt32(6001)),
+        ("Image", text(image)),
+        ("User", system()),
+        ("Protocol", text("tcp")),
+        ("Initiated", Value::Bool(true)),
+        ("SourceIsIpv6", Value::Bool(false)),
+        ("SourceIp", text("10.20.0.5")),
+        ("SourceHostname", text(DC)),
+        ("SourcePort", Value::UInt16(49877)),
+        ("SourcePortName", text("-")),
+        ("DestinationIsIpv6", Value::Bool(false)),
+        ("DestinationIp", text(address)),
+        ("DestinationHostname", text(host)),
+        ("DestinationPort", Value::UInt16(port)),
+        ("DestinationPortName", text("https")),
+    ];
+    log.event(&SYSMON, &header(3, 5, time), fields);
+}
+
+pub(crate) fn dc_sysmon() -> Vec<u8> {
+    let mut log = Machine::new(DC, 301_117);
     let service = r"C:\ProgramData\upd\wusvc.exe";
-    let create = |log: &mut Machine, time, utc_time: &str, n: u8, image: &str, command: &str, parent: &str| {
-        let fields = vec![
-            ("RuleName", text("-")),
-            ("UtcTime", utc(utc_time)),
-            ("ProcessGuid", guid(n)),
-            ("ProcessId", Value::UInt32(6000 + u32::from(n))),
-            ("Image", text(image)),
-            ("FileVersion", text("10.0.20348.1")),
-            ("Description", text("-")),
-            ("Product", text("-")),
-            ("Company", text("-")),
-            ("OriginalFileName", text("-")),
-            ("CommandLine", text(command)),
-            ("CurrentDirectory", text(r"C:\Windows\system32\")),
-            ("User", system()),
-            ("LogonGuid", guid(0xe7)),
-            ("LogonId", Value::HexInt64(0x3e7)),
-            ("TerminalSessionId", Value::UInt32(0)),
-            ("IntegrityLevel", text("System")),
-            (
-                "Hashes",
-                text("SHA256=5F1D7F5E0B1E6C0B6D0C29C6B1B7E1D2E6A4F1B7C8D9E0F1A2B3C4D5E6F70819"),
-            ),
-            ("ParentProcessGuid", guid(n - 1)),
-            ("ParentProcessId", Value::UInt32(5999 + u32::from(n))),
-            ("ParentImage", text(parent)),
-            ("ParentCommandLine", text(parent)),
-            ("ParentUser", system()),
-        ];
-        log.event(&SYSMON, &header(1, 5, time), fields);
-    };
     let query = vec![
         ("RuleName", text("-")),
         ("UtcTime", utc("08:45:40.118")),
@@ -73,29 +118,6 @@ pub(crate) fn dc_sysmon() -> Vec<u8> {
         ("User", text("NORTHWIND\\svc-backup")),
     ];
     log.event(&SYSMON, &header(22, 5, at(8, 45, 40, 1_190_000)), query);
-    let connection = |log: &mut Machine, time, utc_time: &str, image: &str, host: &str, address: &str, port: u16| {
-        let fields = vec![
-            ("RuleName", text("-")),
-            ("UtcTime", utc(utc_time)),
-            ("ProcessGuid", guid(1)),
-            ("ProcessId", Value::UInt32(6001)),
-            ("Image", text(image)),
-            ("User", system()),
-            ("Protocol", text("tcp")),
-            ("Initiated", Value::Bool(true)),
-            ("SourceIsIpv6", Value::Bool(false)),
-            ("SourceIp", text("10.20.0.5")),
-            ("SourceHostname", text(DC)),
-            ("SourcePort", Value::UInt16(49877)),
-            ("SourcePortName", text("-")),
-            ("DestinationIsIpv6", Value::Bool(false)),
-            ("DestinationIp", text(address)),
-            ("DestinationHostname", text(host)),
-            ("DestinationPort", Value::UInt16(port)),
-            ("DestinationPortName", text("https")),
-        ];
-        log.event(&SYSMON, &header(3, 5, time), fields);
-    };
     connection(
         &mut log,
         at(8, 45, 40, 2_004_000),
