@@ -154,18 +154,12 @@ impl<'a> Values<'a> {
 
     /// The slots that hold arrays or streams, with their numbers.
     #[inline]
-    pub fn compound_slots(self) -> impl Iterator<Item = (usize, Slot)> + use<'a> {
-        let mut left = self.0.compound;
-        // A bit of a large table stands for several slots.
-        let step = if self.0.offsets.len() > 64 { 64 } else { usize::MAX };
-        let numbers = std::iter::from_fn(move || {
-            let number = (left != 0).then_some(left.trailing_zeros() as usize)?;
-            left &= left - 1;
-            Some(number)
-        });
-        let numbers = numbers.flat_map(move |number| (number..self.0.offsets.len()).step_by(step));
-        let slots = numbers.filter_map(move |number| Some((number, self.slot(number)?)));
-        slots.filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
+    pub fn compound_slots(self) -> CompoundSlots<'a> {
+        CompoundSlots {
+            values: self,
+            left: self.0.compound,
+            base: 0,
+        }
     }
 
     /// The value of a hole; `None` where the table has none for it, which counts as empty.
@@ -197,6 +191,40 @@ impl<'a> Values<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Iterates over the slots that hold arrays or streams.
+#[derive(Debug)]
+pub struct CompoundSlots<'a> {
+    values: Values<'a>,
+    /// Which of the 64 slots from `base` on may be such.
+    left: u64,
+    base: usize,
+}
+
+impl Iterator for CompoundSlots<'_> {
+    type Item = (usize, Slot);
+
+    #[inline]
+    fn next(&mut self) -> Option<(usize, Slot)> {
+        loop {
+            while self.left != 0 {
+                let number = self.base + self.left.trailing_zeros() as usize;
+                self.left &= self.left - 1;
+                if let Some(slot) = self.values.slot(number)
+                    && (slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
+                {
+                    return Some((number, slot));
+                }
+            }
+            // A bit of a larger table stands for a slot in each 64.
+            self.base += 64;
+            if self.base >= self.values.0.offsets.len() {
+                return None;
+            }
+            self.left = self.values.0.compound;
+        }
     }
 }
 
