@@ -234,11 +234,16 @@ fn push_utf8(out: &mut Vec<u8>, c: char) {
 
 /// Appends UTF-8 text.
 pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
-    if text.bytes().all(|byte| is_bare(u16::from(byte), form)) {
-        return out.extend_from_slice(text.as_bytes());
-    }
-    for c in text.chars() {
-        push_char(out, c, form);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let escaped = rest.bytes().position(|byte| !is_bare(u16::from(byte), form));
+        let (bare, tail) = rest.split_at(escaped.unwrap_or(rest.len()));
+        out.extend_from_slice(bare.as_bytes());
+        let mut chars = tail.chars();
+        if let Some(c) = chars.next() {
+            push_char(out, c, form);
+        }
+        rest = chars.as_str();
     }
 }
 
@@ -246,9 +251,7 @@ pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
 /// one. NULs are dropped.
 pub fn push_ansi(out: &mut Vec<u8>, text: &[u8], form: Form) {
     let (text, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(text);
-    for c in text.chars().filter(|&c| c != '\0') {
-        push_char(out, c, form);
-    }
+    text.split('\0').for_each(|part| push_str(out, part, form));
 }
 
 /// Appends the two hexadecimal digits of a byte.
