@@ -22,6 +22,8 @@ pub const SECTOR: usize = 512;
 const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
 
 const FILE_MAGIC: [u8; 8] = *b"ElfFile\0";
+/// Flags of the file header: the log is not closed; no checksums are kept.
+const DIRTY: u32 = 1;
 const NO_CHECKSUMS: u32 = 4;
 
 /// Bytes of a chunk that the survey looks at.
@@ -93,6 +95,12 @@ impl FileHeader {
             checksum: u32_at(124),
             computed_checksum: crc32fast::hash(&bytes[..120]),
         })
+    }
+
+    /// Whether the log was closed, and had not wrapped by then, so that its chunks stand in the order of their records. A
+    /// header that keeps no checksum, or whose checksum does not match, does not say.
+    fn never_wrapped(&self) -> bool {
+        self.flags & (DIRTY | NO_CHECKSUMS) == 0 && self.first_chunk == 0 && self.checksum == self.computed_checksum
     }
 
     /// Checks the stored checksum. Headers that keep none pass.
@@ -297,6 +305,7 @@ impl Survey {
                 let header = FileHeader::read(bytes, self.size);
                 self.header = header.as_ref().ok().copied();
                 match self.search {
+                    _ if header.as_ref().is_ok_and(FileHeader::never_wrapped) => State::Done(0),
                     _ if self.recover && header.is_err() => State::Image,
                     _ if header.is_err() => return header.map(drop),
                     _ if self.slots < 2 => State::Done(0),
