@@ -1,4 +1,4 @@
-//! Writes the logs under `samples/`. usage: make_samples FOLDER [CHUNKS]
+//! Writes the logs under `samples/`. usage: `make_samples FOLDER [CHUNKS]`
 //!
 //! With CHUNKS, there are also two logs of so many different chunks, to measure with: large-security.evtx and large-sysmon.evtx.
 //!
