@@ -102,6 +102,7 @@ fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
                 out.extend_from_slice(&bytes);
                 rest = tail;
             }
+            None if form == Form::Json && push_escaped(out, units) => rest = tail,
             None => match push_slowly(out, rest, 16, form) {
                 Some(tail) => rest = tail,
                 None => return,
@@ -132,7 +133,45 @@ fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
         out.extend_from_slice(&bytes);
         return;
     }
-    push_slowly(out, rest, usize::MAX, form);
+    if form != Form::Json || !push_escaped(out, rest) {
+        push_slowly(out, rest, usize::MAX, form);
+    }
+}
+
+/// What JSON shows of each ASCII character, and in how many bytes; 0 for those that take more than two.
+const JSON: [([u8; 2], u8); 128] = {
+    let mut json = [([0; 2], 0); 128];
+    let mut byte = 0x20;
+    while byte < 128 {
+        json[byte] = ([byte as u8, 0], 1);
+        byte += 1;
+    }
+    let escapes = [*b"\"\"", *b"\\\\", *b"\nn", *b"\rr", *b"\tt", *b"\x08b", *b"\x0cf"];
+    let mut i = 0;
+    while i < escapes.len() {
+        let [character, letter] = escapes[i];
+        json[character as usize] = ([b'\\', letter], 2);
+        i += 1;
+    }
+    json
+};
+
+/// Appends up to 16 units, as a JSON string has them. Returns false, and appends nothing, where one of them is no ASCII
+/// or takes more than two bytes.
+fn push_escaped(out: &mut Vec<u8>, units: &[[u8; 2]]) -> bool {
+    let mut text = [0; 33];
+    let mut len = 0;
+    for unit in units.iter().take(16) {
+        let Some(&(bytes, taken @ 1..)) = JSON.get(usize::from(u16::from_le_bytes(*unit))) else {
+            return false;
+        };
+        if let Some(room) = text.get_mut(len..).and_then(|room| room.first_chunk_mut::<2>()) {
+            *room = bytes;
+        }
+        len += usize::from(taken);
+    }
+    out.extend_from_slice(&text[..len]);
+    true
 }
 
 /// Appends at least `units` units, one at a time. Returns the rest; `None` at a NUL.
