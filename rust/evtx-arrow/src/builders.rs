@@ -7,13 +7,13 @@ use arrow_array::types::{ArrowPrimitiveType, TimestampNanosecondType, UInt8Type,
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StringArray, StringViewArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
-use evtx_format::text::short_ascii;
-use evtx_format::value::Scalar;
+use evtx_format::instance::Values;
+use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
 use crate::dictionary::DictionaryBuilder;
 use crate::keys::{Dictionary, Key, Keys};
-use crate::plan::Found;
+use crate::plan::{Found, Run};
 use crate::render::Rendering;
 use crate::schema::{FieldType, entries_field, entry_fields};
 
@@ -98,10 +98,15 @@ impl TextBuilder {
     /// Appends a value's text, as `push` appends it to the bytes it is given. Returns its length.
     #[inline]
     pub(crate) fn push_found(&mut self, found: &Found<'_, '_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
-        if let Found::Value(value) = found
-            && value.scalar() == Some(Scalar::String)
-            && let Some((bytes, len)) = short_ascii(value.bytes)
-        {
+        match found {
+            Found::Value(value) => self.push_value(*value, push),
+            _ => self.push(push),
+        }
+    }
+
+    #[inline(always)]
+    fn push_value(&mut self, value: Value<'_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
+        if let Some((bytes, len)) = value.short_text() {
             self.views.push(len as u128 | bytes << 32);
             self.nulls.append_non_null();
             return len;
@@ -191,6 +196,17 @@ impl MapBuilder {
     pub(crate) fn push_entry(&mut self, key: &Key, found: &Found<'_, '_>) -> usize {
         self.keys.push(key);
         self.values.push_found(found, |out| found.push_entry(out))
+    }
+
+    /// Appends the map of a record: entries that are all there.
+    #[inline]
+    pub(crate) fn push_run(&mut self, run: &Run, values: Values<'_>) {
+        self.keys.push_run(&run.keys);
+        for &hole in &run.holes {
+            let value = values.get(hole).unwrap_or(Value::null());
+            self.values.push_value(value, |out| Found::Value(value).push_entry(out));
+        }
+        self.end_map();
     }
 
     /// Ends the map of a record.

@@ -18,6 +18,7 @@ use hashbrown::HashSet;
 use crate::builders::{ColumnBuilder, FieldBuilder, MakeStrings, TextBuilder};
 use crate::filter::{Row, Stage};
 use crate::options::OnError;
+use crate::plan::EventData;
 use crate::record::{ChunkTemplates, RecordParts, RecordReader};
 use crate::render::Renderer;
 use crate::scan::{MessagePlaces, Scan};
@@ -456,7 +457,8 @@ impl Decoder {
                     }
                 }
                 ColumnBuilder::EventData(builder) => match parts.event_data(templates) {
-                    Some((entries, values)) => {
+                    Some((EventData { run: Some(run), .. }, values)) => builder.push_run(run, values),
+                    Some((EventData { entries, .. }, values)) => {
                         let mut bytes = 0;
                         for entry in entries {
                             if bytes > MAX_TEXT {

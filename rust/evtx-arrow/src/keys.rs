@@ -97,6 +97,15 @@ impl Dictionary {
         self.entries.push(number);
     }
 
+    /// Pushes shared keys, by their numbers.
+    #[inline]
+    pub(crate) fn push_run(&mut self, numbers: &[i32]) {
+        self.highest = numbers
+            .iter()
+            .fold(self.highest, |highest, number| highest.max(*number));
+        self.entries.extend_from_slice(numbers);
+    }
+
     fn own(&mut self, name: &str) -> i32 {
         if let Some(&number) = self.own.get(name) {
             return number;

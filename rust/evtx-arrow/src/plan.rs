@@ -6,9 +6,9 @@
 //! one place that appends.
 
 use evtx_format::instance::Values;
-use evtx_format::json;
 use evtx_format::text::Form;
 use evtx_format::value::Value;
+use evtx_format::{MAX_TEXT, json};
 
 use crate::convert;
 use crate::keys::Key;
@@ -69,7 +69,7 @@ pub(crate) struct Plan {
     /// By place, in the order of [`Target::places`].
     pub(crate) fields: Box<[Option<Source>]>,
     /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
-    event_data: Option<Guarded<Box<[Entry]>>>,
+    event_data: Option<Guarded<EventData>>,
     /// The number of the entry that has each of [`Target::keys`].
     pub(crate) keyed: Box<[Option<usize>]>,
     /// Set if the tree has a `UserData` element and it is asked for.
@@ -102,6 +102,49 @@ impl<T> Guarded<T> {
             .and_then(|guard| values.get(guard))
             .is_some_and(Value::is_null);
         (!left_out).then_some(&self.given)
+    }
+}
+
+/// What `EventData` gives.
+#[derive(Debug)]
+pub(crate) struct EventData {
+    pub(crate) entries: Box<[Entry]>,
+    /// The entries as a run, if they are one.
+    pub(crate) run: Option<Run>,
+}
+
+/// Entries that every record has, each the value of a hole: what most templates have.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The numbers of their keys.
+    pub(crate) keys: Box<[i32]>,
+    pub(crate) holes: Box<[u16]>,
+}
+
+/// Entries whose text together cannot be longer than the limit: a value has 64 KiB, and no text takes six bytes for one.
+pub(crate) const FEW_ENTRIES: usize = MAX_TEXT / (6 * 65_536);
+
+impl EventData {
+    fn new(entries: Box<[Entry]>) -> Self {
+        let simple = entries.iter().map(|entry| match (&entry.key, &entry.source) {
+            (
+                Key::Shared(key),
+                Source {
+                    guard: None,
+                    attribute: false,
+                    content: Content::Hole(hole),
+                },
+            ) => Some((*key, *hole)),
+            _ => None,
+        });
+        let run = simple
+            .collect::<Option<Vec<_>>>()
+            .filter(|run| run.len() <= FEW_ENTRIES);
+        let run = run.map(|run| Run {
+            keys: run.iter().map(|(key, _)| *key).collect(),
+            holes: run.iter().map(|(_, hole)| *hole).collect(),
+        });
+        EventData { entries, run }
     }
 }
 
@@ -187,8 +230,8 @@ impl Plan {
 
     /// The entries of `event_data` that a record with these values can have.
     #[inline]
-    pub(crate) fn event_data(&self, values: Values<'_>) -> Option<&[Entry]> {
-        self.event_data.as_ref()?.get(values).map(|entries| &**entries)
+    pub(crate) fn event_data(&self, values: Values<'_>) -> Option<&EventData> {
+        self.event_data.as_ref()?.get(values)
     }
 
     /// Whether a record with these values has the `UserData` element of the tree, if that is asked for.

@@ -17,7 +17,7 @@ use evtx_format::walk::{Part as StreamPart, Reader};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result};
 
 use crate::cache::Compiled;
-use crate::plan::{Entry, Found, Plan, Root};
+use crate::plan::{Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
 use crate::scan::Scan;
 
 /// The templates that a chunk has used so far, by where their definitions stand.
@@ -388,11 +388,12 @@ impl<'r> RecordParts<'r> {
 
     /// What the record has for a key of `event_data` that is looked for by name.
     pub(crate) fn entry<'p>(&'p self, templates: &'p ChunkTemplates, key: usize) -> Option<Found<'p, 'r>> {
-        let (plan, entries, values) = self
+        let (plan, event_data, values) = self
             .with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
             .find_map(|(part, plan)| Some((plan, plan.event_data(part.values)?, part.values)))?;
         let number = (*plan.keyed.get(key)?)?;
+        let entries = &event_data.entries;
         // A map ends where its text becomes too long.
         if may_exceed(entries) && text_of(&entries[..number], values).any(|bytes| bytes > MAX_TEXT) {
             return None;
@@ -402,7 +403,7 @@ impl<'r> RecordParts<'r> {
 
     /// The entries of `event_data`, and the values that fill them.
     #[inline]
-    pub(crate) fn event_data<'p>(&'p self, templates: &'p ChunkTemplates) -> Option<(&'p [Entry], Values<'r>)> {
+    pub(crate) fn event_data<'p>(&'p self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, Values<'r>)> {
         self.with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
             .find_map(|(part, plan)| Some((plan.event_data(part.values)?, part.values)))
@@ -410,7 +411,7 @@ impl<'r> RecordParts<'r> {
 
     /// Whether the text of `event_data` is longer than the limit.
     fn text_exceeds(&self, templates: &ChunkTemplates) -> bool {
-        let Some((entries, values)) = self.event_data(templates) else {
+        let Some((EventData { entries, .. }, values)) = self.event_data(templates) else {
             return false;
         };
         may_exceed(entries) && text_of(entries, values).any(|bytes| bytes > MAX_TEXT)
@@ -440,10 +441,9 @@ impl<'p, 'r> Fields<'p, 'r> {
     }
 }
 
-/// Whether the text of a map can be longer than the limit. Few entries cannot: a value has 64 KiB, and no text takes
-/// six bytes for one.
+/// Whether the text of a map can be longer than the limit.
 fn may_exceed(entries: &[Entry]) -> bool {
-    entries.len() > MAX_TEXT / (6 * 65_536)
+    entries.len() > FEW_ENTRIES
 }
 
 /// The bytes of text that a map has after each of its entries.

@@ -49,7 +49,7 @@ fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u
 /// Up to twelve characters of printable ASCII as the bytes of a number, the first character's the lowest, and how many
 /// there are; `None` for other UTF-16LE text. They go from register to register, which is what most values take.
 #[inline(always)]
-pub fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
+pub(crate) fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
     let (units, _) = text.as_chunks::<2>();
     let four = |units: &[[u8; 2]; 4]| narrow(units, Form::Plain).map(|bytes| u128::from(u32::from_le_bytes(bytes)));
     let len = units.len();
@@ -76,6 +76,34 @@ pub fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
         _ => return None,
     };
     Some((bytes, len))
+}
+
+/// The decimal digits of a number below 100,000,000, as [`short_ascii`] gives text. All eight are made at once, two
+/// halves, four quarters, eight digits.
+#[inline]
+pub(crate) fn short_decimal(number: u32) -> (u128, usize) {
+    let halves = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
+    let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let quarters = hundreds | (halves - hundreds * 100) << 16;
+    let tens = ((quarters * 103) >> 10) & 0x000f_000f_000f_000f;
+    let digits = tens | (quarters - tens * 10) << 8;
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    let text = (digits | 0x3030_3030_3030_3030) >> (8 * zeros);
+    (text.into(), 8 - zeros as usize)
+}
+
+/// A number in hexadecimal after `0x`, as [`short_ascii`] gives text.
+#[inline]
+pub(crate) fn short_hex(number: u32) -> (u128, usize) {
+    let number = u64::from(number);
+    let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
+    let halves = (number << 16 | number) & 0x0000_ffff_0000_ffff;
+    let bytes = (halves << 8 | halves) & 0x00ff_00ff_00ff_00ff;
+    let nibbles = (bytes << 4 | bytes) & 0x0f0f_0f0f_0f0f_0f0f;
+    let letters = ((nibbles + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
+    let text = (nibbles + 0x3030_3030_3030_3030 + letters * 0x27).swap_bytes();
+    let text = u128::from(text >> (8 * (8 - digits)));
+    (0x7830 | text << 16, 2 + digits as usize)
 }
 
 /// Appends UTF-16LE text up to its first NUL, or all of it. A trailing odd byte is not looked at.

@@ -324,6 +324,26 @@ impl<'a> Value<'a> {
         )
     }
 
+    /// The text of a string, a number or a hexadecimal number, if it is ASCII of up to twelve characters: as the bytes of
+    /// a number, the first character's the lowest, and how many there are. Most values of events are such. What
+    /// [`push_text`](Self::push_text) appends to a column is the same.
+    #[inline(always)]
+    pub fn short_text(self) -> Option<(u128, usize)> {
+        match self.scalar()? {
+            Scalar::String => text::short_ascii(self.bytes),
+            Scalar::UInt8 => Some(text::short_decimal(u32::from(*self.bytes.first()?))),
+            Scalar::UInt16 => Some(text::short_decimal(u32::from(u16::from_le_bytes(array_at(
+                self.bytes, 0,
+            )?)))),
+            Scalar::UInt32 => u32_at(self.bytes, 0)
+                .filter(|&number| number < 100_000_000)
+                .map(text::short_decimal),
+            Scalar::HexInt32 => u32_at(self.bytes, 0).map(text::short_hex),
+            Scalar::HexInt64 => u32::try_from(u64_at(self.bytes, 0)?).ok().map(text::short_hex),
+            _ => None,
+        }
+    }
+
     /// Appends the text that Windows shows, escaped for its place. The items of an array are joined by commas.
     ///
     /// A value whose bytes do not pass [`Value::check`] appends what can be read of it, or nothing.
@@ -562,6 +582,34 @@ fn push_sid(out: &mut Vec<u8>, sid: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn short_text_is_the_text(number: u32, shift in 0_u32..32, wide: u64) {
+            for number in [number, number >> shift, 0] {
+                let bytes = number.to_le_bytes();
+                let wide = (wide >> 32 >> shift).to_le_bytes();
+                for (scalar, bytes) in [
+                    (Scalar::UInt8, &bytes[..]),
+                    (Scalar::UInt16, &bytes),
+                    (Scalar::UInt32, &bytes),
+                    (Scalar::HexInt32, &bytes),
+                    (Scalar::HexInt64, &wide),
+                ] {
+                    let value = Value::new(scalar, bytes);
+                    let mut text = Vec::new();
+                    value.push_text(&mut text, Form::Plain);
+                    match value.short_text() {
+                        Some((short, len)) => {
+                            proptest::prop_assert_eq!(&short.to_le_bytes()[..len], &text);
+                            proptest::prop_assert_eq!(short >> (8 * len), 0);
+                        }
+                        None => proptest::prop_assert!(text.len() > 8),
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn what_passes_by_its_size_passes() {

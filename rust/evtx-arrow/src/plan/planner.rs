@@ -6,7 +6,7 @@ use evtx_format::tree::{Element, Node, push_nodes};
 use evtx_format::value::Value;
 use hashbrown::HashSet;
 
-use super::{Constant, Content, Entry, Guarded, Need, Piece, Plan, Root, Source, Target};
+use super::{Constant, Content, Entry, EventData, Guarded, Need, Piece, Plan, Root, Source, Target};
 use crate::convert;
 use crate::keys::Keys;
 
@@ -106,7 +106,10 @@ impl Planner<'_> {
                 None => {
                     let event_data = self.event_data(element);
                     let given = self.regular(event_data);
-                    self.plan.event_data = given.map(|given| Guarded { guard, given });
+                    self.plan.event_data = given.map(|entries| Guarded {
+                        guard,
+                        given: EventData::new(entries),
+                    });
                 }
             }
         }
