@@ -342,11 +342,14 @@ impl Decoder {
         let reader = RecordReader::new(scan, chunk, names, arena);
         let mut parts = RecordParts::new(scan, arena);
         reader.read_event(&mut self.templates, &mut parts, record.binxml());
-        let event_first = !carved && parts.has_system(&self.templates);
+        let has_system = parts.has_system(&self.templates);
+        let event_first = !carved && has_system;
         if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(&parts)) {
             return Ok(());
         }
-        reader.read_children(&mut self.templates, &mut parts);
+        if !has_system || scan.checks || scan.reads_children {
+            reader.read_children(&mut self.templates, &mut parts);
+        }
         if carved && parts.error.is_some() {
             // Bytes that only looked like a record.
             walk.records.reject(record);

@@ -233,6 +233,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             let is_child = |templates: &ChunkTemplates, hole| templates.get(at).is_ok_and(|it| it.plan.is_child(hole));
             self.check(templates, values, is_child, depth)?;
         }
+        // A scan that only checks does not look for columns in them.
         if !self.scan.reads_children && templates.get(at)?.plan.system {
             return Ok(());
         }
