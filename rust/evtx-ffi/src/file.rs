@@ -1,0 +1,229 @@
+//! Files through the C ABI: how they are laid out, and the messages that stand beside them.
+
+use std::ffi::c_char;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use evtx_format::file::{Block, Search, Survey};
+use evtx_format::mta::Messages;
+
+use crate::{bytes, entry, free, put, text};
+
+/// A run of bytes of a file to read at once and decode.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxBlock {
+    /// Number of its first chunk slot in the file.
+    pub first_chunk: u64,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// In an image, the bytes in which a chunk can start; else 0.
+    pub image: u64,
+}
+
+impl From<Block> for EvtxBlock {
+    fn from(block: Block) -> Self {
+        let Block {
+            first_chunk,
+            offset,
+            len,
+            image,
+        } = block;
+        EvtxBlock {
+            first_chunk,
+            offset,
+            len,
+            image,
+        }
+    }
+}
+
+impl From<EvtxBlock> for Block {
+    fn from(block: EvtxBlock) -> Self {
+        let EvtxBlock {
+            first_chunk,
+            offset,
+            len,
+            image,
+        } = block;
+        Block {
+            first_chunk,
+            offset,
+            len,
+            image,
+        }
+    }
+}
+
+/// Finds out how a file is laid out.
+pub struct EvtxSurvey(Survey);
+
+/// The messages that stand beside a log.
+pub struct EvtxMessages(pub(crate) Arc<Messages>);
+
+/// A survey of a file of `size` bytes. Of one that is `remote` it asks for few ranges, of others for a small
+/// one in every chunk. With `recover`, a file that is no log may hold chunks.
+///
+/// # Safety
+/// `out` can be written. The caller frees the survey.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_new(
+    size: u64,
+    remote: bool,
+    recover: bool,
+    out: *mut *mut EvtxSurvey,
+) -> *mut c_char {
+    entry(|| {
+        let search = if remote { Search::Bisect } else { Search::Every };
+        let survey = EvtxSurvey(Survey::new(size, search, recover));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(survey))) };
+        Ok(())
+    })
+}
+
+/// Frees a survey.
+///
+/// # Safety
+/// `survey` is null or came from [`evtx_survey_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_free(survey: *mut EvtxSurvey) {
+    // SAFETY: the caller's promise.
+    unsafe { free(survey) }
+}
+
+/// The range of the file to read and push next. Returns false once the survey is done.
+///
+/// # Safety
+/// `survey` is valid, `offset` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_wants(survey: *const EvtxSurvey, offset: *mut u64, len: *mut usize) -> bool {
+    // SAFETY: the caller's promise.
+    let survey = unsafe { &*survey };
+    let range = catch_unwind(AssertUnwindSafe(|| survey.0.wants())).ok().flatten();
+    let Some(range) = range else { return false };
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(offset, range.start);
+        put(len, (range.end - range.start) as usize);
+    }
+    true
+}
+
+/// Takes the bytes of the range that the survey wants. The error says why the file is not a log.
+///
+/// # Safety
+/// `survey` is valid and not in use elsewhere, `data` points to `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_push(survey: *mut EvtxSurvey, data: *const u8, len: usize) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (survey, bytes) = unsafe { (&mut *survey, bytes(data, len)) };
+        survey.0.push(bytes).map_err(|error| error.to_string())
+    })
+}
+
+/// What the file header's checksum says is wrong, for scans that verify; null if it matches.
+///
+/// # Safety
+/// `survey` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_verify(survey: *const EvtxSurvey) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let survey = unsafe { &*survey };
+        match survey.0.header() {
+            Some(header) => header.verify().map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    })
+}
+
+/// How many blocks a file has that was surveyed.
+///
+/// # Safety
+/// `survey` is valid and done.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_blocks(survey: *const EvtxSurvey) -> u64 {
+    // SAFETY: the caller's promise.
+    let survey = unsafe { &*survey };
+    survey.0.layout().map_or(0, |layout| layout.blocks())
+}
+
+/// A block of a file that was surveyed, by its number in the order of the records. Returns false where there is none.
+///
+/// # Safety
+/// `survey` is valid and done, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_survey_block(survey: *const EvtxSurvey, number: u64, out: *mut EvtxBlock) -> bool {
+    // SAFETY: the caller's promise.
+    let survey = unsafe { &*survey };
+    let Some(block) = survey.0.layout().and_then(|layout| layout.block(number)) else {
+        return false;
+    };
+    // SAFETY: the caller's promise.
+    unsafe { put(out, block.into()) };
+    true
+}
+
+/// Writes the glob of the files that may hold the messages of a log, with a NUL, if it fits in `capacity`
+/// bytes. `place` is that glob from the log's folder on, with `{log}` for the log's name. Returns its length; 0 for a
+/// path that names no file.
+///
+/// # Safety
+/// `log` and `place` are text, `out` has room for `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_messages_pattern(
+    log: *const c_char,
+    log_len: usize,
+    place: *const c_char,
+    place_len: usize,
+    out: *mut c_char,
+    capacity: usize,
+) -> usize {
+    let pattern = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the caller's promise.
+        let (log, place) = unsafe { (text(log, log_len).ok()?, text(place, place_len).ok()?) };
+        Messages::pattern(log, place)
+    }));
+    let Some(pattern) = pattern.ok().flatten() else {
+        return 0;
+    };
+    if pattern.len() < capacity {
+        // SAFETY: the caller's promise, and the text with its NUL fits.
+        unsafe {
+            std::ptr::copy_nonoverlapping(pattern.as_ptr().cast(), out, pattern.len());
+            put(out.add(pattern.len()), 0);
+        }
+    }
+    pattern.len()
+}
+
+/// The messages of a log, given all bytes of the file that holds them. The error says why there are none.
+///
+/// # Safety
+/// `data` points to `len` bytes, `out` can be written. The caller frees the messages.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_messages_new(data: *const u8, len: usize, out: *mut *mut EvtxMessages) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let file = unsafe { bytes(data, len) };
+        let messages = Messages::read(file.to_vec()).map_err(|error| error.to_string())?;
+        let messages = EvtxMessages(Arc::new(messages));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(messages))) };
+        Ok(())
+    })
+}
+
+/// Frees messages. Decoders keep those that they use.
+///
+/// # Safety
+/// `messages` is null or came from [`evtx_messages_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_messages_free(messages: *mut EvtxMessages) {
+    // SAFETY: the caller's promise.
+    unsafe { free(messages) }
+}
