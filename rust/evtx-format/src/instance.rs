@@ -75,6 +75,24 @@ impl Slot {
     }
 }
 
+/// What [`KINDS`] says of a type: it is an array or a stream; it is none.
+const COMPOUND: u8 = 1;
+const UNKNOWN: u8 = 2;
+
+/// What the reader of a value table has to know of each type.
+const KINDS: [u8; 256] = {
+    let mut kinds = [UNKNOWN; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        if let Some(value_type) = ValueType::named_by(byte as u8) {
+            let compound = value_type.array || matches!(value_type.scalar, Scalar::BinXml);
+            kinds[byte] = if compound { COMPOUND } else { 0 };
+        }
+        byte += 1;
+    }
+    kinds
+};
+
 /// The value table of an instance: where each value stands, none of them decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct Values<'a>(&'a Table<'a>);
@@ -111,16 +129,17 @@ impl<'a> Values<'a> {
             .take(count.saturating_mul(4), "the value descriptors")?
             .as_chunks::<4>();
         let start = cursor.pos();
-        let (mut end, mut compound, mut sound) = (start, 0_u64, true);
+        let (mut end, mut compound, mut kinds) = (start, 0_u64, 0);
         let offsets = arena.alloc_slice_fill_with(descriptors.len(), |i| {
             let [low, high, byte, _] = descriptors[i];
             let offset = end as u32;
             end += usize::from(u16::from_le_bytes([low, high]));
-            compound |= u64::from(byte & 0x80 != 0 || byte == Scalar::BinXml as u8) << (i & 63);
-            sound &= ValueType::from_byte(byte).is_some();
+            let kind = KINDS[usize::from(byte)];
+            compound |= u64::from(kind & COMPOUND) << (i & 63);
+            kinds |= kind;
             offset
         });
-        if !sound {
+        if kinds & UNKNOWN != 0 {
             let odd = descriptors.iter().position(|d| ValueType::from_byte(d[2]).is_none());
             let odd = odd.unwrap_or_default();
             return Err(Error::new(at + 4 * odd + 2, ErrorKind::ValueType(descriptors[odd][2])));

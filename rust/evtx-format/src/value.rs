@@ -69,7 +69,7 @@ impl ValueType {
         TYPES[usize::from(byte)]
     }
 
-    const fn named_by(byte: u8) -> Option<Self> {
+    pub(crate) const fn named_by(byte: u8) -> Option<Self> {
         use Scalar::*;
         let scalar = match byte & 0x7f {
             0 if byte == 0 => Null,
