@@ -339,7 +339,7 @@ impl<'r> RecordParts<'r> {
     pub(crate) fn new(scan: &'r Scan, arena: &'r Bump) -> Self {
         RecordParts {
             scan,
-            parts: BumpVec::new_in(arena),
+            parts: BumpVec::with_capacity_in(4, arena),
             own_plans: Vec::new(),
             error: None,
         }
