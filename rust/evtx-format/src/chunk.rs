@@ -260,7 +260,9 @@ impl RecordWalk {
     /// it ends before the free space, and its ID is in the range that the chunk's header gives.
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
         loop {
-            if let Some(record) = self.carve(chunk) {
+            if !self.carve.is_empty()
+                && let Some(record) = self.carve(chunk)
+            {
                 let recovered = true;
                 return Some(Ok(FoundRecord { record, recovered }));
             }
