@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
 use arrow_array::types::{ArrowPrimitiveType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StringArray, StringViewArray, StructArray};
-use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray, StringViewArray};
+use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::ArrowError;
-use evtx_format::instance::Values;
 use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
 use crate::dictionary::DictionaryBuilder;
-use crate::keys::{Dictionary, Key, Keys};
-use crate::plan::{Found, Run};
+use crate::maps::MapBuilder;
+use crate::plan::Found;
 use crate::render::Rendering;
-use crate::schema::{FieldType, entries_field, entry_fields};
+use crate::schema::FieldType;
 
 /// Makes an array of strings of its views, the buffers that they point into, and which are not NULL.
 ///
@@ -104,8 +103,9 @@ impl TextBuilder {
         }
     }
 
+    /// As [`push_found`](Self::push_found).
     #[inline(always)]
-    fn push_value(&mut self, value: Value<'_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
+    pub(crate) fn push_value(&mut self, value: Value<'_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
         if let Some((bytes, len)) = value.short_text() {
             self.views.push(len as u128 | bytes << 32);
             self.nulls.append_non_null();
@@ -160,6 +160,22 @@ impl TextBuilder {
         self.nulls.append_null();
     }
 
+    /// Appends a string of this batch once more, by its number; returns whether there is one.
+    #[inline(always)]
+    pub(crate) fn repeat(&mut self, number: usize) -> bool {
+        let view = self.views.get(number).copied();
+        if let Some(view) = view {
+            self.views.push(view);
+            self.nulls.append_non_null();
+        }
+        view.is_some()
+    }
+
+    /// The number of strings in this batch so far.
+    pub(crate) fn len(&self) -> usize {
+        self.views.len()
+    }
+
     /// Bytes of text that the builder holds.
     pub(crate) fn bytes(&self) -> usize {
         self.data.len()
@@ -169,70 +185,6 @@ impl TextBuilder {
         let data = Buffer::from(take(&mut self.data));
         let views = ScalarBuffer::from(take(&mut self.views));
         make(views, vec![data], self.nulls.finish())
-    }
-}
-
-/// The `event_data` column: a map per record, its keys a dictionary.
-#[derive(Debug)]
-pub(crate) struct MapBuilder {
-    keys: Dictionary,
-    values: TextBuilder,
-    offsets: Vec<i32>,
-    nulls: NullBufferBuilder,
-}
-
-impl MapBuilder {
-    pub(crate) fn new(keys: Arc<Keys>) -> Self {
-        MapBuilder {
-            keys: Dictionary::new(keys),
-            values: TextBuilder::new(),
-            offsets: vec![0],
-            nulls: NullBufferBuilder::new(0),
-        }
-    }
-
-    /// Appends an entry to the map of the record at hand. Returns the length of its value.
-    #[inline]
-    pub(crate) fn push_entry(&mut self, key: &Key, found: &Found<'_, '_>) -> usize {
-        self.keys.push(key);
-        self.values.push_found(found, |out| found.push_entry(out))
-    }
-
-    /// Appends the map of a record: entries that are all there.
-    #[inline]
-    pub(crate) fn push_run(&mut self, run: &Run, values: Values<'_>) {
-        self.keys.push_run(&run.keys);
-        for &hole in &run.holes {
-            let value = values.get(hole).unwrap_or(Value::null());
-            self.values.push_value(value, |out| Found::Value(value).push_entry(out));
-        }
-        self.end_map();
-    }
-
-    /// Ends the map of a record.
-    #[inline]
-    pub(crate) fn end_map(&mut self) {
-        self.offsets.push(self.keys.len() as i32);
-        self.nulls.append_non_null();
-    }
-
-    pub(crate) fn push_null(&mut self) {
-        self.offsets.push(self.keys.len() as i32);
-        self.nulls.append_null();
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.values.bytes()
-    }
-
-    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<MapArray, ArrowError> {
-        let (entries, names) = self.keys.finish();
-        let keys = DictionaryArray::try_new(Int32Array::from(entries), names)?;
-        let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(self.values.finish(make)?)];
-        let entries = StructArray::try_new(entry_fields(), columns, None)?;
-        let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
-        self.offsets.push(0);
-        MapArray::try_new(entries_field(), offsets, entries, self.nulls.finish(), false)
     }
 }
 

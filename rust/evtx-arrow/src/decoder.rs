@@ -6,19 +6,18 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions, StringViewArray};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
+use evtx_format::Error;
 use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, FoundRecord, Record, RecordWalk, find_chunk, is_unused};
 use evtx_format::file::{Block, SECTOR};
 use evtx_format::mta::Messages;
 use evtx_format::names::Names;
 use evtx_format::time::filetime_to_unix_nanos;
-use evtx_format::{Error, MAX_TEXT};
 
 use hashbrown::HashSet;
 
 use crate::builders::{ColumnBuilder, FieldBuilder, MakeStrings, TextBuilder};
 use crate::filter::{Row, Stage};
 use crate::options::OnError;
-use crate::plan::EventData;
 use crate::record::{ChunkTemplates, RecordParts, RecordReader};
 use crate::render::Renderer;
 use crate::scan::{MessagePlaces, Scan};
@@ -270,6 +269,11 @@ impl Decoder {
             None if self.is_dropped(chunk) => return Ok(true),
             None => {
                 self.templates.clear();
+                for builder in &mut self.builders {
+                    if let ColumnBuilder::EventData(builder) = builder {
+                        builder.start_chunk();
+                    }
+                }
                 self.open_chunk(chunk)
             }
         };
@@ -460,19 +464,10 @@ impl Decoder {
                     }
                 }
                 ColumnBuilder::EventData(builder) => match parts.event_data(templates) {
-                    Some((EventData { run: Some(run), .. }, values)) => builder.push_run(run, values),
-                    Some((EventData { entries, .. }, values)) => {
-                        let mut bytes = 0;
-                        for entry in entries {
-                            if bytes > MAX_TEXT {
-                                break;
-                            }
-                            if let Some(found) = entry.source.find(values) {
-                                bytes += builder.push_entry(&entry.key, &found);
-                            }
-                        }
-                        builder.end_map();
-                    }
+                    Some((event_data, part)) => match (&event_data.run, part.template()) {
+                        (Some(run), Some(template)) => builder.push_run(run, part.values, template),
+                        _ => builder.push_entries(&event_data.entries, part.values),
+                    },
                     None => builder.push_null(),
                 },
                 ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}

@@ -18,6 +18,7 @@ mod decoder;
 mod dictionary;
 mod filter;
 mod keys;
+mod maps;
 mod options;
 mod plan;
 mod record;

@@ -88,6 +88,15 @@ pub(crate) struct Part<'r> {
 }
 
 impl Part<'_> {
+    /// The number of its template among those of the chunk, if it has its plan from one.
+    #[inline]
+    pub(crate) fn template(&self) -> Option<usize> {
+        match self.plan {
+            PlanAt::Template(at) => Some(at),
+            PlanAt::Own(_) => None,
+        }
+    }
+
     pub(crate) fn is_damaged(&self) -> bool {
         matches!(self.content, PartContent::Damaged)
     }
@@ -402,20 +411,20 @@ impl<'r> RecordParts<'r> {
         entries[number].source.find(values)
     }
 
-    /// The entries of `event_data`, and the values that fill them.
+    /// The entries of `event_data`, and the part whose values fill them.
     #[inline]
-    pub(crate) fn event_data<'p>(&'p self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, Values<'r>)> {
+    pub(crate) fn event_data<'p>(&'p self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
         self.with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
-            .find_map(|(part, plan)| Some((plan.event_data(part.values)?, part.values)))
+            .find_map(|(part, plan)| Some((plan.event_data(part.values)?, part)))
     }
 
     /// Whether the text of `event_data` is longer than the limit.
     fn text_exceeds(&self, templates: &ChunkTemplates) -> bool {
-        let Some((EventData { entries, .. }, values)) = self.event_data(templates) else {
+        let Some((EventData { entries, .. }, part)) = self.event_data(templates) else {
             return false;
         };
-        may_exceed(entries) && text_of(entries, values).any(|bytes| bytes > MAX_TEXT)
+        may_exceed(entries) && text_of(entries, part.values).any(|bytes| bytes > MAX_TEXT)
     }
 }
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use crate::builders::{ColumnBuilder, FieldBuilder, MapBuilder, TextBuilder};
+use crate::builders::{ColumnBuilder, FieldBuilder, TextBuilder};
 use crate::cache::PlanCache;
 use crate::filter::{Filter, Predicate};
 use crate::keys::Keys;
+use crate::maps::MapBuilder;
 use crate::options::{OnError, Options};
 use crate::plan::Target;
 use crate::render::Rendering;

@@ -10,7 +10,7 @@ use bumpalo::Bump;
 
 use crate::bytes::{Cursor, array_at, u32_at};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Scalar, Value, ValueType, passes_by_size};
+use crate::value::{NULL, Scalar, Value, ValueType, passes_by_size};
 
 /// Bytes of a definition before its body: next u32, GUID 16, size u32.
 pub const DEFINITION_HEADER: usize = 24;
@@ -66,6 +66,13 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// The slot of a value that is not there, which counts as NULL.
+    pub const EMPTY: Slot = Slot {
+        offset: 0,
+        size: 0,
+        value_type: NULL,
+    };
+
     /// Where the stream that the slot holds is in the chunk; `None` where it holds none.
     #[inline]
     pub fn stream(&self) -> Option<Range<usize>> {
@@ -197,6 +204,23 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Whether two slots of the chunk have the same type and bytes.
+    #[inline(always)]
+    pub fn are_equal(self, a: Slot, b: Slot) -> bool {
+        let chunk = self.0.chunk;
+        let (at, other, len) = (a.offset as usize, b.offset as usize, usize::from(a.size));
+        if a.size != b.size || a.value_type != b.value_type {
+            return false;
+        }
+        // Most values fit a register or two, which is less work than a call.
+        let wide = |at| array_at::<16>(chunk, at).map(u128::from_le_bytes);
+        match (wide(at), wide(other)) {
+            (Some(a), Some(b)) if len < 16 => (a ^ b) & ((1 << (8 * len)) - 1) == 0,
+            (Some(a), Some(b)) if len <= 32 => a == b && wide(at + len - 16) == wide(other + len - 16),
+            _ => chunk.get(at..at + len) == chunk.get(other..other + len),
+        }
+    }
+
     /// Checks every value against its type.
     ///
     /// # Errors
@@ -268,5 +292,39 @@ impl<'a> Instance<'a> {
         }
         let values = Values::read(chunk, cursor, arena)?;
         Ok(Instance { definition, values })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn slots_are_equal_if_their_values_are(
+            text in proptest::collection::vec(0_u8..2, 0..100),
+            copies: bool,
+            at in 0_usize..60,
+            size in 0_usize..60,
+            other_size in 0_usize..60,
+            hexadecimal: bool,
+        ) {
+            // What comes behind the first half is that half again, so that values of the same bytes are met.
+            let chunk = if copies { [&text[..], &text[..]].concat() } else { text.clone() };
+            let values = Values(&Table { chunk: &chunk, ..*Values::none().0 });
+            let slot = |offset: usize, size: usize, scalar| Slot {
+                offset: offset as u32,
+                size: size as u16,
+                value_type: ValueType { scalar, array: false },
+            };
+            for (other, other_size) in [(at + text.len(), size), (at, other_size), (at + 1, size)] {
+                let scalar = if hexadecimal { Scalar::HexInt32 } else { Scalar::UInt32 };
+                let (a, b) = (slot(at, size, Scalar::UInt32), slot(other, other_size, scalar));
+                let there = |slot: Slot| slot.offset as usize + usize::from(slot.size) <= chunk.len();
+                if there(a) && there(b) {
+                    proptest::prop_assert_eq!(values.are_equal(a, b), values.value(a) == values.value(b));
+                }
+            }
+        }
     }
 }

@@ -174,7 +174,7 @@ pub struct Value<'a> {
     pub bytes: &'a [u8],
 }
 
-const NULL: ValueType = ValueType {
+pub(crate) const NULL: ValueType = ValueType {
     scalar: Scalar::Null,
     array: false,
 };
