@@ -19,6 +19,15 @@ void Check(char *error) {
 	}
 }
 
+EvtxEvents Borrow(const Events &events) {
+	EvtxEvents borrowed {};
+	borrowed.ids = events.ids.data();
+	borrowed.id_count = events.ids.size();
+	borrowed.provider = events.provider ? events.provider->data() : nullptr;
+	borrowed.provider_len = events.provider ? events.provider->size() : 0;
+	return borrowed;
+}
+
 } // namespace
 
 EvtxOnError ParseOnError(std::string_view name) {
@@ -29,13 +38,59 @@ EvtxOnError ParseOnError(std::string_view name) {
 	return on_error;
 }
 
-void GetTableSchema(const EvtxOptions &options, Schema &schema) {
-	Check(evtx_schema(options, &schema));
+Report::Report(EvtxReportKind kind, const Events *events) {
+	EvtxReport *report = nullptr;
+	const auto borrowed = events ? Borrow(*events) : EvtxEvents {};
+	Check(evtx_report_new(kind, events ? &borrowed : nullptr, &report));
+	handle.reset(report);
 }
 
-Filter::Filter(const EvtxOptions &options) {
+void Report::GetSchema(Schema &schema) const {
+	Check(evtx_report_schema(handle.get(), &schema));
+}
+
+void Report::Start(std::string_view filename, std::uint64_t size) {
+	Check(evtx_report_start(handle.get(), filename.data(), filename.size(), size));
+}
+
+std::optional<std::string> Report::Push(const std::vector<std::uint8_t> &bytes) {
+	return TakeError(evtx_report_push(handle.get(), bytes.data(), bytes.size()));
+}
+
+void Report::End(const std::optional<std::string> &failure) {
+	Check(evtx_report_end(handle.get(), failure ? failure->data() : nullptr, failure ? failure->size() : 0));
+}
+
+bool Report::Flush(bool last, Array &array) {
+	std::uintptr_t rows = 0;
+	Check(evtx_report_flush(handle.get(), last, &array, &rows));
+	return rows > 0;
+}
+
+Table::Table(const EvtxOptions &options) {
+	EvtxTable *table = nullptr;
+	Check(evtx_table_new(options, &table));
+	handle.reset(table);
+}
+
+Table::Table(const EvtxOptions &options, const Events &events, const Report &report) {
+	EvtxTable *table = nullptr;
+	const auto borrowed = Borrow(events);
+	Check(evtx_table_of_events(options, &borrowed, report.handle.get(), &table));
+	handle.reset(table);
+}
+
+void Table::GetSchema(Schema &schema) const {
+	Check(evtx_table_schema(handle.get(), &schema));
+}
+
+std::uint64_t Table::ColumnCount() const {
+	return evtx_table_columns(handle.get());
+}
+
+Filter::Filter(const Table &table) {
 	EvtxFilter *filter = nullptr;
-	Check(evtx_filter_new(options, &filter));
+	Check(evtx_filter_new(table.handle.get(), &filter));
 	handle.reset(filter);
 }
 
@@ -57,9 +112,9 @@ bool Filter::DropsFile(std::string_view filename) const {
 	return evtx_filter_drops_file(handle.get(), filename.data(), filename.size());
 }
 
-Scan::Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns, const Filter &filter) {
+Scan::Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter) {
 	EvtxScan *scan = nullptr;
-	Check(evtx_scan_new(options, columns.data(), columns.size(), filter.handle.get(), &scan));
+	Check(evtx_scan_new(table.handle.get(), columns.data(), columns.size(), filter.handle.get(), &scan));
 	handle.reset(scan);
 }
 

@@ -1,5 +1,6 @@
 #include "filter_pushdown.hpp"
 #include "read_evtx.hpp"
+#include "reports.hpp"
 
 #include "duckdb_cpp_extension.hpp"
 
@@ -9,4 +10,5 @@ DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::
 	evtx::RegisterFilterPushdownOption(extension, context);
 	evtx::RegisterReadEvtx(extension, context);
 	evtx::RegisterReplacementScan(extension, context);
+	evtx::RegisterReports(extension, context);
 }

@@ -1,5 +1,6 @@
 #include "filter_pushdown.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,6 +56,11 @@ std::optional<Constant> GetConstant(const Expression &expression) {
 		return Constant(EvtxLiteralKind::NUMBER, value.Get<std::uint32_t>());
 	case LogicalTypeId::UBIGINT:
 		return Constant(EvtxLiteralKind::NUMBER, value.Get<std::uint64_t>());
+	case LogicalTypeId::TINYINT:
+	case LogicalTypeId::SMALLINT:
+	case LogicalTypeId::INTEGER:
+	case LogicalTypeId::BIGINT:
+		return Constant(EvtxLiteralKind::INTEGER, static_cast<std::uint64_t>(value.Get<std::int64_t>()));
 	case LogicalTypeId::BOOLEAN:
 		return Constant(EvtxLiteralKind::BOOL, value.Get<bool>() ? 1 : 0);
 	case LogicalTypeId::TIMESTAMP_NS:
@@ -259,9 +265,39 @@ private:
 	Filter &filter;
 };
 
+//! Leaves out the paths whose folders do not have one of the constants that a column of theirs is compared with. DuckDB
+//! decides the predicate all the same.
+void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expression &expression, const ScanCall &call,
+                 std::vector<bool> &kept) {
+	const auto type = expression.GetType();
+	if (!call.hive || (type != ExpressionType::COMPARE_EQUAL && type != ExpressionType::COMPARE_IN) ||
+	    expression.GetChild(0).GetType() != ExpressionType::BOUND_COLUMN_REF) {
+		return;
+	}
+	const auto column = input.GetColumnIndex(expression.GetChild(0).GetColumnIndex());
+	const auto table_columns = call.table->ColumnCount();
+	if (column < table_columns) {
+		return;
+	}
+	std::vector<std::string> constants;
+	for (idx_t i = 1; i < expression.GetChildCount(); i++) {
+		if (expression.GetChild(i).GetType() != ExpressionType::VALUE_CONSTANT) {
+			return;
+		}
+		constants.push_back(expression.GetChild(i).GetConstantValue().ToText());
+	}
+	for (const auto &path : call.paths) {
+		const auto value = call.hive->GetValue(path.number, column - table_columns).ToText();
+		if (std::find(constants.begin(), constants.end(), value) == constants.end()) {
+			kept[path.number] = false;
+		}
+	}
+}
+
 } // namespace
 
-void PushFilters(TableFunction::FilterPushdownInput &input, Filter &filter) {
+void PushFilters(TableFunction::FilterPushdownInput &input, const ScanCall &call, Filter &filter,
+                 std::vector<bool> &kept) {
 	if (!input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
 		return;
 	}
@@ -271,6 +307,8 @@ void PushFilters(TableFunction::FilterPushdownInput &input, Filter &filter) {
 		filter.Finish(accepted);
 		if (accepted) {
 			input.Accept(i);
+		} else {
+			SkipFolders(input, input.GetFilter(i), call, kept);
 		}
 	}
 }

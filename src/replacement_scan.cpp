@@ -1,7 +1,6 @@
 #include "read_evtx.hpp"
+#include "text.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <string>
 #include <string_view>
 
@@ -14,9 +13,7 @@ bool IsLogPath(std::string_view name) {
 	if (name.size() < EXTENSION.size()) {
 		return false;
 	}
-	const auto tail = name.substr(name.size() - EXTENSION.size());
-	return std::equal(tail.begin(), tail.end(), EXTENSION.begin(),
-	                  [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+	return EqualNames(name.substr(name.size() - EXTENSION.size()), EXTENSION);
 }
 
 void Replace(duckdb::cxx::ReplacementScan::Input &input) {

@@ -35,14 +35,70 @@ using Array = Released<ArrowArray>;
 //! @throws duckdb::cxx::Exception that lists the choices.
 EvtxOnError ParseOnError(std::string_view name);
 
-//! Fills in the columns of the table with these options.
-void GetTableSchema(const EvtxOptions &options, Schema &schema);
+//! Certain events: their IDs, and their provider if that matters.
+struct Events {
+	std::vector<std::uint32_t> ids;
+	std::optional<std::string> provider;
+};
+
+//! What is told of whole files.
+class Report {
+public:
+	//! A report of a kind. One of events can be about certain events only.
+	explicit Report(EvtxReportKind kind, const Events *events = nullptr);
+
+	//! Fills in the schema of the batches.
+	void GetSchema(Schema &schema) const;
+	//! Begins a file of `size` bytes.
+	void Start(std::string_view filename, std::uint64_t size);
+	//! Takes the next bytes of the file: its header alone, then whole chunks. Returns why the rest cannot be read, if
+	//! it cannot.
+	std::optional<std::string> Push(const std::vector<std::uint8_t> &bytes);
+	//! Ends the file. `failure` is why the rest of it was not read, if it was not.
+	void End(const std::optional<std::string> &failure);
+	//! Moves the rows since the last time into `array`. Returns whether there are any. `last` says that no file
+	//! follows.
+	bool Flush(bool last, Array &array);
+
+private:
+	friend class Table;
+	struct Free {
+		void operator()(EvtxReport *report) const {
+			evtx_report_free(report);
+		}
+	};
+	std::unique_ptr<EvtxReport, Free> handle;
+};
+
+//! The columns of a call, and the events that it is about.
+class Table {
+public:
+	//! Of all events.
+	explicit Table(const EvtxOptions &options);
+	//! Of certain events, with a column for each of their fields that a report of these events has found.
+	Table(const EvtxOptions &options, const Events &events, const Report &report);
+
+	//! Fills in the columns.
+	void GetSchema(Schema &schema) const;
+	//! The number of columns.
+	std::uint64_t ColumnCount() const;
+
+private:
+	friend class Filter;
+	friend class Scan;
+	struct Free {
+		void operator()(EvtxTable *table) const {
+			evtx_table_free(table);
+		}
+	};
+	std::unique_ptr<EvtxTable, Free> handle;
+};
 
 //! The predicates of a query that the core decides. They are put together on a stack.
 class Filter {
 public:
-	//! For scans with these options; without any predicate.
-	explicit Filter(const EvtxOptions &options);
+	//! For scans of a table; without any predicate.
+	explicit Filter(const Table &table);
 
 	//! Puts a test of a column on the stack, or of a map column's entry with this key. Returns false where the core
 	//! does not decide it as SQL does.
@@ -73,7 +129,7 @@ class Scan {
 public:
 	//! A scan of the columns with these indexes in the table's schema, in this order, and of the rows that the filter
 	//! keeps.
-	Scan(const EvtxOptions &options, const std::vector<std::uintptr_t> &columns, const Filter &filter);
+	Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter);
 
 	//! Fills in the schema of the batches, with maps as lists of their entries.
 	void GetSchema(Schema &schema) const;

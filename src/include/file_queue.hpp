@@ -4,6 +4,7 @@
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
+#include "paths.hpp"
 
 #include <condition_variable>
 #include <cstdint>
@@ -14,13 +15,6 @@
 #include <vector>
 
 namespace evtx {
-
-//! A path that a scan reads.
-struct ScanPath {
-	std::string path;
-	//! Whether the caller named it, rather than a glob found it. What is no log is an error then, and a row otherwise.
-	bool named = false;
-};
 
 //! A file that is open, and how it is laid out.
 struct OpenFile {

@@ -2,11 +2,16 @@
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
+#include "scan.hpp"
+
+#include <vector>
 
 namespace evtx {
 
 //! Hands the core those of a query's predicates that it decides as DuckDB does, and accepts them.
-void PushFilters(duckdb::cxx::TableFunction::FilterPushdownInput &input, Filter &filter);
+//! Clears in `kept`, by number, the paths that the others leave without rows.
+void PushFilters(duckdb::cxx::TableFunction::FilterPushdownInput &input, const ScanCall &call, Filter &filter,
+                 std::vector<bool> &kept);
 
 //! Registers the setting `evtx_filter_pushdown`, which turns that off.
 void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
-use arrow_array::types::{ArrowPrimitiveType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::builder::{BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
+use arrow_array::types::{
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::ArrowError;
@@ -11,6 +14,7 @@ use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
 use crate::dictionary::DictionaryBuilder;
+use crate::entries::EntryBuilder;
 use crate::maps::MapBuilder;
 use crate::plan::Found;
 use crate::render::Rendering;
@@ -188,7 +192,7 @@ impl TextBuilder {
     }
 }
 
-/// A column that is read from a place in the event.
+/// A column that is read from a place in the event, or the items of one.
 #[derive(Debug)]
 pub(crate) enum FieldBuilder {
     Time(PrimitiveBuilder<TimestampNanosecondType>),
@@ -196,6 +200,15 @@ pub(crate) enum FieldBuilder {
     UInt16(PrimitiveBuilder<UInt16Type>),
     UInt32(PrimitiveBuilder<UInt32Type>),
     UInt64(PrimitiveBuilder<UInt64Type>),
+    Int8(PrimitiveBuilder<Int8Type>),
+    Int16(PrimitiveBuilder<Int16Type>),
+    Int32(PrimitiveBuilder<Int32Type>),
+    Int64(PrimitiveBuilder<Int64Type>),
+    Int128(FixedSizeBinaryBuilder),
+    Float32(PrimitiveBuilder<Float32Type>),
+    Float64(PrimitiveBuilder<Float64Type>),
+    Bool(BooleanBuilder),
+    Bytes(BinaryBuilder),
     Text(TextBuilder),
     Name(DictionaryBuilder),
     Uuid(FixedSizeBinaryBuilder),
@@ -209,6 +222,15 @@ impl FieldBuilder {
             FieldType::UInt16 => FieldBuilder::UInt16(PrimitiveBuilder::new()),
             FieldType::UInt32 => FieldBuilder::UInt32(PrimitiveBuilder::new()),
             FieldType::UInt64 => FieldBuilder::UInt64(PrimitiveBuilder::new()),
+            FieldType::Int8 => FieldBuilder::Int8(PrimitiveBuilder::new()),
+            FieldType::Int16 => FieldBuilder::Int16(PrimitiveBuilder::new()),
+            FieldType::Int32 => FieldBuilder::Int32(PrimitiveBuilder::new()),
+            FieldType::Int64 => FieldBuilder::Int64(PrimitiveBuilder::new()),
+            FieldType::Int128 => FieldBuilder::Int128(FixedSizeBinaryBuilder::new(16)),
+            FieldType::Float32 => FieldBuilder::Float32(PrimitiveBuilder::new()),
+            FieldType::Float64 => FieldBuilder::Float64(PrimitiveBuilder::new()),
+            FieldType::Bool => FieldBuilder::Bool(BooleanBuilder::new()),
+            FieldType::Bytes => FieldBuilder::Bytes(BinaryBuilder::new()),
             FieldType::Text => FieldBuilder::Text(TextBuilder::new()),
             FieldType::Name => FieldBuilder::Name(DictionaryBuilder::new()),
             FieldType::Uuid => FieldBuilder::Uuid(FixedSizeBinaryBuilder::new(16)),
@@ -226,21 +248,45 @@ impl FieldBuilder {
             let number = found.and_then(Found::number);
             builder.append_option(number.and_then(|number| number.try_into().ok()));
         }
+        fn integer<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Found<'_, '_>>)
+        where
+            T::Native: TryFrom<i128>,
+        {
+            let number = found.and_then(Found::integer);
+            builder.append_option(number.and_then(|number| number.try_into().ok()));
+        }
+        fn fixed(builder: &mut FixedSizeBinaryBuilder, bytes: Option<[u8; 16]>) -> Result<(), ArrowError> {
+            match bytes {
+                Some(bytes) => builder.append_value(bytes),
+                None => {
+                    builder.append_null();
+                    Ok(())
+                }
+            }
+        }
         match self {
             FieldBuilder::Time(builder) => builder.append_option(found.and_then(Found::nanos)),
             FieldBuilder::UInt8(builder) => number(builder, found),
             FieldBuilder::UInt16(builder) => number(builder, found),
             FieldBuilder::UInt32(builder) => number(builder, found),
             FieldBuilder::UInt64(builder) => number(builder, found),
+            FieldBuilder::Int8(builder) => integer(builder, found),
+            FieldBuilder::Int16(builder) => integer(builder, found),
+            FieldBuilder::Int32(builder) => integer(builder, found),
+            FieldBuilder::Int64(builder) => integer(builder, found),
+            FieldBuilder::Int128(builder) => fixed(builder, found.and_then(Found::integer).map(i128::to_le_bytes))?,
+            FieldBuilder::Float32(builder) => {
+                builder.append_option(found.and_then(Found::float).map(|float| float as f32))
+            }
+            FieldBuilder::Float64(builder) => builder.append_option(found.and_then(Found::float)),
+            FieldBuilder::Bool(builder) => builder.append_option(found.and_then(Found::bool)),
+            FieldBuilder::Bytes(builder) => builder.append_option(found.and_then(Found::bytes)),
             FieldBuilder::Text(builder) => match found {
                 Some(found) => _ = builder.push_found(found, |out| found.push_text(out)),
                 None => builder.push_null(),
             },
             FieldBuilder::Name(builder) => builder.push(found),
-            FieldBuilder::Uuid(builder) => match found.and_then(Found::uuid) {
-                Some(uuid) => builder.append_value(uuid)?,
-                None => builder.append_null(),
-            },
+            FieldBuilder::Uuid(builder) => fixed(builder, found.and_then(Found::uuid))?,
         }
         Ok(())
     }
@@ -249,6 +295,7 @@ impl FieldBuilder {
         match self {
             FieldBuilder::Text(builder) => builder.bytes(),
             FieldBuilder::Name(builder) => builder.bytes(),
+            FieldBuilder::Bytes(builder) => builder.values_slice().len(),
             _ => 0,
         }
     }
@@ -260,6 +307,15 @@ impl FieldBuilder {
             FieldBuilder::UInt16(builder) => Arc::new(builder.finish()),
             FieldBuilder::UInt32(builder) => Arc::new(builder.finish()),
             FieldBuilder::UInt64(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Int8(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Int16(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Int32(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Int64(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Int128(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Float32(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Float64(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Bool(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Bytes(builder) => Arc::new(builder.finish()),
             FieldBuilder::Text(builder) => Arc::new(builder.finish(make)?),
             FieldBuilder::Name(builder) => builder.finish()?,
             FieldBuilder::Uuid(builder) => Arc::new(builder.finish()),
@@ -274,6 +330,8 @@ pub(crate) enum ColumnBuilder {
     /// With the number of its place in the plan's target.
     Field(usize, FieldBuilder),
     EventData(MapBuilder),
+    /// With the number of its key in the plan's target.
+    Entry(usize, EntryBuilder),
     /// The text of an event or of an element in it.
     Rendered(Rendering, TextBuilder),
     Error(TextBuilder),
@@ -290,6 +348,7 @@ impl ColumnBuilder {
             self,
             ColumnBuilder::Field(_, FieldBuilder::Text(_) | FieldBuilder::Name(_))
                 | ColumnBuilder::EventData(_)
+                | ColumnBuilder::Entry(..)
                 | ColumnBuilder::Rendered(..)
                 | ColumnBuilder::Error(_)
         )
@@ -300,6 +359,7 @@ impl ColumnBuilder {
         match self {
             ColumnBuilder::Field(_, builder) => builder.bytes(),
             ColumnBuilder::EventData(builder) => builder.bytes(),
+            ColumnBuilder::Entry(_, builder) => builder.bytes(),
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
             _ => 0,
@@ -312,6 +372,7 @@ impl ColumnBuilder {
             ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Field(_, builder) => builder.finish(make)?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
             ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::FileName => {

@@ -13,6 +13,7 @@ use evtx_format::instance::{Definition, Values};
 use evtx_format::names::name_units;
 use evtx_format::program::{Language, Program};
 use evtx_format::tree::Element;
+use evtx_format::value::guid_in_text_order;
 use evtx_format::walk::Template;
 use hashbrown::HashMap;
 
@@ -25,6 +26,8 @@ const MAX_BYTES: usize = 16 << 20;
 /// What a template compiles to, for the columns of a scan.
 #[derive(Debug)]
 pub(crate) struct Compiled {
+    /// The GUID of the template, in the order of its text.
+    pub(crate) guid: [u8; 16],
     pub(crate) plan: Plan,
     /// The whole element as XML.
     pub(crate) xml: Option<Program>,
@@ -35,7 +38,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    pub(crate) fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
+    pub(crate) fn new(target: &Target, keys: &Keys, definition: &Definition, tree: &Element<'_>, root: Root) -> Self {
         let plan = Plan::new(target, keys, tree, root);
         let user_data = if plan.may_have_user_data() {
             user_data(tree, root)
@@ -43,6 +46,7 @@ impl Compiled {
             None
         };
         Compiled {
+            guid: guid_in_text_order(definition.guid),
             plan,
             xml: target.xml.then(|| Program::new(Language::Xml, tree)),
             // What `UserData` holds is JSON too.

@@ -2,7 +2,7 @@
 //! forwarded events carry numbers, times and GUIDs as strings.
 
 use evtx_format::text::Form;
-use evtx_format::value::Value;
+use evtx_format::value::{Scalar, Value};
 
 /// What an array of one item holds, or else what the value's text says.
 // Apart from what most values take, and by reference: moving what was just put together stalls.
@@ -43,6 +43,73 @@ pub(crate) fn number_from_text(text: &str) -> Option<u64> {
     }
 }
 
+/// A number, negative ones too.
+pub(crate) fn integer(value: &Value<'_>) -> Option<i128> {
+    match value.to_i128() {
+        None if !value.is_null() => by_text(value, Value::to_i128, integer_from_text),
+        found => found,
+    }
+}
+
+/// A number from its decimal text, or its hexadecimal text after `0x`.
+pub(crate) fn integer_from_text(text: &str) -> Option<i128> {
+    match text.trim().strip_prefix('-') {
+        Some(digits) if digits.starts_with(|first: char| first.is_ascii_digit()) => {
+            digits.parse::<i128>().ok().map(|n| -n)
+        }
+        Some(_) => None,
+        None => number_from_text(text).map(i128::from),
+    }
+}
+
+/// A floating-point number.
+pub(crate) fn float(value: &Value<'_>) -> Option<f64> {
+    match value.to_f64() {
+        None if !value.is_null() => by_text(value, Value::to_f64, float_from_text),
+        found => found,
+    }
+}
+
+/// A floating-point number from its decimal text.
+pub(crate) fn float_from_text(text: &str) -> Option<f64> {
+    text.trim().parse().ok()
+}
+
+/// A truth value. Bit masks are none.
+pub(crate) fn bool(value: &Value<'_>) -> Option<bool> {
+    by_text(value, |_| None, bool_from_text)
+}
+
+/// A truth value from its text.
+pub(crate) fn bool_from_text(text: &str) -> Option<bool> {
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// The bytes of a binary value.
+pub(crate) fn bytes(value: &Value<'_>) -> Option<Vec<u8>> {
+    let binary = |value: Value<'_>| (value.scalar() == Some(Scalar::Binary)).then(|| value.bytes.to_vec());
+    match binary(*value) {
+        None if !value.is_null() => by_text(value, binary, bytes_from_text),
+        found => found,
+    }
+}
+
+/// Bytes from their hexadecimal digits.
+pub(crate) fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
+    let (pairs, odd) = text.as_bytes().as_chunks::<2>();
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
+    if odd.is_empty() {
+        pairs.iter().map(byte).collect()
+    } else {
+        None
+    }
+}
+
 /// An instant, in nanoseconds since 1970-01-01 UTC.
 #[inline(always)]
 pub(crate) fn nanos(value: &Value<'_>) -> Option<i64> {
@@ -75,7 +142,6 @@ pub(crate) fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evtx_format::value::Scalar;
 
     #[test]
     fn text_is_taken_for_what_it_says() {

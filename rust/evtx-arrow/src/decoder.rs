@@ -347,7 +347,9 @@ impl Decoder {
         let mut parts = RecordParts::new(scan, arena);
         reader.read_event(&mut self.templates, &mut parts, record.binxml());
         let has_system = parts.has_system(&self.templates);
-        let event_first = !carved && has_system;
+        // The first damage ends such a scan, also where it is in a record that is not asked for.
+        let fails = scan.options.on_error == OnError::Fail;
+        let event_first = !carved && has_system && !fails;
         if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(&parts)) {
             return Ok(());
         }
@@ -359,6 +361,9 @@ impl Decoder {
             walk.records.reject(record);
             walk.seen.remove(&(record.id, record.written));
             return Ok(());
+        }
+        if let Some(error) = parts.error.filter(|_| fails) {
+            return Err(DecodeError::Damaged(self.describe(&at_record(error, record))));
         }
         let undecided = match (carved, event_first) {
             (true, _) => Stage::Header,
@@ -470,6 +475,7 @@ impl Decoder {
                     },
                     None => builder.push_null(),
                 },
+                ColumnBuilder::Entry(key, builder) => builder.push(parts.entry(templates, *key).as_ref())?,
                 ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
                 ColumnBuilder::Error(builder) => builder.push_option(error),
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk_index),
@@ -528,6 +534,7 @@ impl Decoder {
                 ColumnBuilder::Field(_, FieldBuilder::Time(builder)) => builder.append_option(record.and_then(written)),
                 ColumnBuilder::Field(_, builder) => builder.push(None)?,
                 ColumnBuilder::EventData(builder) => builder.push_null(),
+                ColumnBuilder::Entry(_, builder) => builder.push(None)?,
                 ColumnBuilder::Rendered(_, builder) => builder.push_null(),
                 ColumnBuilder::Error(builder) => builder.push_option(error),
                 ColumnBuilder::FileName => {}

@@ -6,16 +6,19 @@
 
 use evtx_format::MAX_TEXT;
 
-use crate::options::{OnError, Options};
+use crate::options::OnError;
 use crate::plan::{Found, Target};
 use crate::record::{ChunkTemplates, RecordParts};
-use crate::schema::{self, ColumnSource, FieldType};
+use crate::schema::{self, Column, ColumnSource, EntryType, FieldType};
+use crate::table::{Events, Table};
 
 /// A constant that a column is compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Literal {
     /// Of a column of unsigned numbers, whatever their width.
     Number(u64),
+    /// Of a column of signed numbers, whatever their width.
+    Integer(i64),
     /// Nanoseconds since 1970-01-01 UTC.
     Instant(i64),
     /// The 16 bytes of a GUID, in the order of its text.
@@ -68,17 +71,18 @@ struct Term {
 }
 
 impl Term {
-    fn new(options: &Options, column: usize, key: Option<&str>) -> Option<Self> {
+    fn new(table: &Table, column: usize, key: Option<&str>) -> Option<Self> {
         // The first damage ends such a scan, also where it is in a record that is not asked for.
-        if options.on_error == OnError::Fail {
+        if table.options.on_error == OnError::Fail {
             return None;
         }
-        let source = schema::columns(options).nth(column)?.source;
+        let source = table.columns.get(column)?.source.clone();
         let key = key.map(Into::into);
-        let decided = match (source, &key) {
+        let decided = match (&source, &key) {
             (ColumnSource::EventData, Some(_)) => true,
+            (ColumnSource::Entry(_, EntryType { list, .. }), None) => !list,
             // It may stand beside the log.
-            (ColumnSource::Field(place, _), None) => place != schema::MESSAGE,
+            (ColumnSource::Field(place, _), None) => *place != schema::MESSAGE,
             (
                 ColumnSource::RecordId
                 | ColumnSource::FileName
@@ -98,49 +102,51 @@ impl Term {
             use Comparison::{Contains, Prefix, Suffix};
             matches!(comparison, Prefix | Suffix | Contains)
         };
-        match (self.source, literal) {
-            (ColumnSource::EventData | ColumnSource::FileName, Literal::Text(_)) => true,
-            (ColumnSource::Field(_, FieldType::Text | FieldType::Name), Literal::Text(_)) => true,
-            (ColumnSource::Field(_, FieldType::Time), Literal::Instant(_)) => !is_text(comparison),
-            (ColumnSource::Field(_, FieldType::Uuid), Literal::Uuid(_)) => !is_text(comparison),
-            (
-                ColumnSource::Field(_, FieldType::UInt8 | FieldType::UInt16 | FieldType::UInt32 | FieldType::UInt64)
-                | ColumnSource::RecordId
-                | ColumnSource::ChunkIndex
-                | ColumnSource::RecordOffset,
-                Literal::Number(_),
-            ) => !is_text(comparison),
-            (ColumnSource::Recovered, Literal::Bool(_)) => !is_text(comparison),
+        let field_type = match &self.source {
+            ColumnSource::Field(_, field_type) => *field_type,
+            ColumnSource::Entry(_, entry_type) => entry_type.item,
+            ColumnSource::EventData | ColumnSource::FileName => FieldType::Text,
+            ColumnSource::RecordId | ColumnSource::ChunkIndex | ColumnSource::RecordOffset => FieldType::UInt64,
+            ColumnSource::Recovered => FieldType::Bool,
+            _ => return false,
+        };
+        match (Read::of(field_type), literal) {
+            (Some(Read::Text), Literal::Text(_)) => true,
+            (Some(Read::Time), Literal::Instant(_))
+            | (Some(Read::Uuid), Literal::Uuid(_))
+            | (Some(Read::Number(_)), Literal::Number(_))
+            | (Some(Read::Integer(_)), Literal::Integer(_))
+            | (Some(Read::Bool), Literal::Bool(_)) => !is_text(comparison),
             _ => false,
         }
     }
 }
 
 impl Predicate {
-    /// The column with this index in the options' schema, or the entry of a map column, compared with a
+    /// The column with this index in the table's schema, or the entry of a map column, compared with a
     /// constant. `None` where that is not decided here.
     pub fn compare(
-        options: &Options,
+        table: &Table,
         column: usize,
         key: Option<&str>,
         comparison: Comparison,
         literal: Literal,
     ) -> Option<Self> {
-        let term = Term::new(options, column, key)?;
+        let term = Term::new(table, column, key)?;
         let taken = term.takes(comparison, &literal);
         taken.then_some(Predicate(Node::Compare(term, comparison, literal)))
     }
 
     /// The column, or an entry of it, is equal to one of the constants. `None` where that is not decided here.
-    pub fn is_in(options: &Options, column: usize, key: Option<&str>, literals: Vec<Literal>) -> Option<Self> {
-        let term = Term::new(options, column, key)?;
+    pub fn is_in(table: &Table, column: usize, key: Option<&str>, literals: Vec<Literal>) -> Option<Self> {
+        let term = Term::new(table, column, key)?;
         let taken = literals.iter().all(|literal| term.takes(Comparison::Equal, literal));
         taken.then_some(Predicate(Node::In(term, literals)))
     }
 
     /// The column, or an entry of it, is NULL. `None` where that is not decided here.
-    pub fn is_null(options: &Options, column: usize, key: Option<&str>) -> Option<Self> {
-        Term::new(options, column, key).map(|term| Predicate(Node::IsNull(term)))
+    pub fn is_null(table: &Table, column: usize, key: Option<&str>) -> Option<Self> {
+        Term::new(table, column, key).map(|term| Predicate(Node::IsNull(term)))
     }
 
     /// All of the predicates.
@@ -157,6 +163,24 @@ impl Predicate {
     #[allow(clippy::should_implement_trait)] // SQL's NOT
     pub fn not(self) -> Self {
         Predicate(Node::Not(Box::new(self.0)))
+    }
+
+    /// The records of some events, whatever becomes of errors.
+    pub(crate) fn of_events(events: &Events) -> Self {
+        let term = |name: &str| {
+            let column = schema::COLUMNS.into_iter().find(|column| column.name == name);
+            Term {
+                source: column.map_or(ColumnSource::Error, |Column { source, .. }| source),
+                key: None,
+            }
+        };
+        let ids = events.ids.iter().map(|&id| Literal::Number(id.into())).collect();
+        let mut nodes = vec![Node::In(term("event_id"), ids)];
+        if let Some(provider) = &events.provider {
+            let provider = Literal::Text(provider.clone());
+            nodes.push(Node::Compare(term("provider"), Comparison::Equal, provider));
+        }
+        Predicate(Node::And(nodes))
     }
 
     /// Whether the predicate needs no more than a file's path, and drops all of the file's rows.
@@ -232,6 +256,7 @@ impl<T> Node<T> {
 #[derive(Debug, Clone, Copy)]
 enum Value<'v> {
     Number(u64),
+    Integer(i64),
     Instant(i64),
     Uuid([u8; 16]),
     Text(&'v [u8]),
@@ -242,6 +267,7 @@ impl Value<'_> {
     fn compares(self, comparison: Comparison, literal: &Literal) -> bool {
         let order = match (self, literal) {
             (Value::Number(value), Literal::Number(literal)) => value.cmp(literal),
+            (Value::Integer(value), Literal::Integer(literal)) => value.cmp(literal),
             (Value::Instant(value), Literal::Instant(literal)) => value.cmp(literal),
             (Value::Uuid(value), Literal::Uuid(literal)) => value.cmp(literal),
             (Value::Bool(value), Literal::Bool(literal)) => value.cmp(literal),
@@ -289,13 +315,61 @@ enum Operand {
     ChunkIndex,
     RecordOffset,
     Recovered,
-    /// A place, by its number in the plan's target, and the greatest number that the column holds.
-    Number(usize, u64),
-    Time(usize),
-    Uuid(usize),
-    Text(usize),
+    /// A place, by its number in the plan's target.
+    Field(usize, Read),
     /// A key of `event_data`, by its number in the plan's target.
-    Entry(usize),
+    Entry(usize, Read),
+}
+
+/// What is read of a value to compare it, as its column holds it.
+#[derive(Debug, Clone, Copy)]
+enum Read {
+    /// With the greatest number that the column holds.
+    Number(u64),
+    /// With the greatest number that the column holds; the least is one less than its opposite.
+    Integer(i64),
+    Time,
+    Uuid,
+    Bool,
+    Text,
+}
+
+impl Read {
+    fn of(field_type: FieldType) -> Option<Self> {
+        Some(match field_type {
+            FieldType::Time => Read::Time,
+            FieldType::UInt8 => Read::Number(u8::MAX.into()),
+            FieldType::UInt16 => Read::Number(u16::MAX.into()),
+            FieldType::UInt32 => Read::Number(u32::MAX.into()),
+            FieldType::UInt64 => Read::Number(u64::MAX),
+            FieldType::Int8 => Read::Integer(i8::MAX.into()),
+            FieldType::Int16 => Read::Integer(i16::MAX.into()),
+            FieldType::Int32 => Read::Integer(i32::MAX.into()),
+            FieldType::Int64 => Read::Integer(i64::MAX),
+            FieldType::Bool => Read::Bool,
+            FieldType::Text | FieldType::Name => Read::Text,
+            FieldType::Uuid => Read::Uuid,
+            // DuckDB compares them otherwise, or not with constants that the core has.
+            FieldType::Int128 | FieldType::Float32 | FieldType::Float64 | FieldType::Bytes => return None,
+        })
+    }
+
+    /// The value of what was found, but for text.
+    fn value(self, found: &Found<'_, '_>) -> Option<Value<'static>> {
+        match self {
+            Read::Number(greatest) => found.number().filter(|number| *number <= greatest).map(Value::Number),
+            Read::Integer(greatest) => {
+                let number = found.integer().and_then(|number| i64::try_from(number).ok());
+                number
+                    .filter(|number| (-1 - greatest..=greatest).contains(number))
+                    .map(Value::Integer)
+            }
+            Read::Time => found.nanos().map(Value::Instant),
+            Read::Uuid => found.uuid().map(Value::Uuid),
+            Read::Bool => found.bool().map(Value::Bool),
+            Read::Text => None,
+        }
+    }
 }
 
 /// What is known of a row before it is built.
@@ -322,7 +396,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// The filter of predicates that all have to be true. Adds what they read to the plan's target.
-    pub(crate) fn new(predicates: &[Predicate], target: &mut Target) -> Self {
+    pub(crate) fn new(predicates: &[&Predicate], target: &mut Target) -> Self {
         let mut conjuncts = Vec::new();
         for Predicate(node) in predicates {
             let node = node.map(&mut |term| operand(term, target));
@@ -379,21 +453,18 @@ impl Row<'_, '_> {
             Operand::RecordOffset => self.record_offset.map(Value::Number),
             Operand::Recovered => self.recovered.map(Value::Bool),
             Operand::FileName => Some(Value::Text(self.filename.as_bytes())),
-            Operand::Number(place, greatest) => {
-                let number = field(place).and_then(|found| found.number());
-                number.filter(|number| *number <= greatest).map(Value::Number)
+            Operand::Field(_, Read::Time) if self.parts.is_none_or(|(parts, _)| parts.is_unread()) => {
+                self.written.map(Value::Instant)
             }
-            Operand::Time(place) => match self.parts {
-                Some((parts, _)) if !parts.is_unread() => field(place).and_then(|found| found.nanos()),
-                _ => self.written,
+            Operand::Field(place, Read::Text) => field(place).and_then(|found| text(&found, scratch, Found::push_text)),
+            Operand::Field(place, read) => field(place).and_then(|found| read.value(&found)),
+            Operand::Entry(key, read) => {
+                let found = self.parts.and_then(|(parts, templates)| parts.entry(templates, key));
+                match read {
+                    Read::Text => found.and_then(|found| text(&found, scratch, Found::push_entry)),
+                    _ => found.and_then(|found| read.value(&found)),
+                }
             }
-            .map(Value::Instant),
-            Operand::Uuid(place) => field(place).and_then(|found| found.uuid()).map(Value::Uuid),
-            Operand::Text(place) => field(place).and_then(|found| text(&found, scratch, Found::push_text)),
-            Operand::Entry(key) => self
-                .parts
-                .and_then(|(parts, templates)| parts.entry(templates, key))
-                .and_then(|found| text(&found, scratch, Found::push_entry)),
         };
         test(value)
     }
@@ -412,24 +483,18 @@ fn text<'s, 'p, 'v>(
 
 /// How a scan reads a term. What it reads is added to the plan's target.
 fn operand(term: &Term, target: &mut Target) -> Operand {
-    match term.source {
+    match &term.source {
         ColumnSource::RecordId => Operand::RecordId,
         ColumnSource::ChunkIndex => Operand::ChunkIndex,
         ColumnSource::RecordOffset => Operand::RecordOffset,
         ColumnSource::Recovered => Operand::Recovered,
         ColumnSource::Field(place, field_type) => {
-            let place = target.place(place);
-            match field_type {
-                FieldType::Time => Operand::Time(place),
-                FieldType::UInt8 => Operand::Number(place, u8::MAX.into()),
-                FieldType::UInt16 => Operand::Number(place, u16::MAX.into()),
-                FieldType::UInt32 => Operand::Number(place, u32::MAX.into()),
-                FieldType::UInt64 => Operand::Number(place, u64::MAX),
-                FieldType::Text | FieldType::Name => Operand::Text(place),
-                FieldType::Uuid => Operand::Uuid(place),
-            }
+            Operand::Field(target.place(*place), Read::of(*field_type).unwrap_or(Read::Text))
         }
-        ColumnSource::EventData => Operand::Entry(target.key(term.key.as_deref().unwrap_or_default())),
+        ColumnSource::Entry(key, entry_type) => {
+            Operand::Entry(target.key(key), Read::of(entry_type.item).unwrap_or(Read::Text))
+        }
+        ColumnSource::EventData => Operand::Entry(target.key(term.key.as_deref().unwrap_or_default()), Read::Text),
         // No predicate is made of the others.
         _ => Operand::FileName,
     }
@@ -437,14 +502,14 @@ fn operand(term: &Term, target: &mut Target) -> Operand {
 
 fn stage(node: &Node<Operand>, target: &Target) -> Stage {
     let stage = |operand: &Operand| match *operand {
-        Operand::Number(place, _) | Operand::Time(place) | Operand::Uuid(place) | Operand::Text(place) => {
+        Operand::Field(place, _) => {
             if target.places[place].in_system {
                 Stage::Event
             } else {
                 Stage::Record
             }
         }
-        Operand::Entry(_) => Stage::Record,
+        Operand::Entry(..) => Stage::Record,
         _ => Stage::Header,
     };
     [Stage::Record, Stage::Event]
@@ -459,10 +524,9 @@ fn cost(node: &Node<Operand>) -> usize {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
         Node::Not(node) => cost(node),
         Node::IsNull(operand) | Node::Compare(operand, ..) | Node::In(operand, _) => match operand {
-            Operand::Number(..) | Operand::Time(_) => 2,
-            Operand::Uuid(_) => 3,
-            Operand::Text(_) => 8,
-            Operand::Entry(_) => 16,
+            Operand::Field(_, Read::Text) => 8,
+            Operand::Field(..) => 2,
+            Operand::Entry(..) => 16,
             _ => 1,
         },
     }

@@ -61,6 +61,20 @@ impl Keys {
     }
 }
 
+impl Keys {
+    /// The name of a key.
+    pub(crate) fn name(&self, key: &Key) -> Arc<str> {
+        match key {
+            Key::Shared(number) => {
+                let known = self.known.read().ok();
+                let name = known.as_ref().and_then(|known| known.names.get(*number as usize));
+                name.cloned().unwrap_or_default()
+            }
+            Key::Own(name) => name.as_ref().into(),
+        }
+    }
+}
+
 /// The dictionary of a batch: the scan's names as far as the decoder has seen them, then the batch's own.
 #[derive(Debug)]
 pub(crate) struct Dictionary {

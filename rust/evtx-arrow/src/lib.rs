@@ -13,22 +13,31 @@
 
 mod builders;
 mod cache;
+mod catalog;
 mod convert;
 mod decoder;
 mod dictionary;
+mod entries;
 mod filter;
 mod keys;
 mod maps;
+mod metadata;
 mod options;
 mod plan;
 mod record;
 mod render;
+mod report;
 mod scan;
 mod schema;
+mod table;
 
 pub use builders::MakeStrings;
+pub use catalog::{Catalog, EventField, TooManyEvents};
 pub use decoder::{DecodeError, Decoder};
 pub use filter::{Comparison, Literal, Predicate};
+pub use metadata::{ChunkReport, FileReport};
 pub use options::{OnError, Options};
+pub use report::{EventReport, Report, ReportError, TypeName};
 pub use scan::Scan;
 pub use schema::schema;
+pub use table::{Events, Table};

@@ -7,7 +7,7 @@
 
 use evtx_format::instance::Values;
 use evtx_format::text::Form;
-use evtx_format::value::Value;
+use evtx_format::value::{Value, ValueType};
 use evtx_format::{MAX_TEXT, json};
 
 use crate::convert;
@@ -153,6 +153,8 @@ impl EventData {
 pub(crate) struct Entry {
     pub(crate) key: Key,
     pub(crate) source: Source,
+    /// The type that the template declares for its value.
+    pub(crate) declared: ValueType,
 }
 
 /// Where a text comes from.
@@ -186,6 +188,8 @@ pub(crate) struct Constant {
     pub(crate) number: Option<u64>,
     pub(crate) nanos: Option<i64>,
     pub(crate) uuid: Option<[u8; 16]>,
+    /// The items, if the text is the JSON array of some.
+    pub(crate) items: Box<[Constant]>,
 }
 
 /// What was found for a record.
@@ -324,6 +328,35 @@ impl Found<'_, '_> {
             Found::Constant(constant) => constant.number,
             Found::Value(value) => convert::number(value),
             Found::Pieces(..) => convert::number_from_text(&self.text()),
+        }
+    }
+
+    /// A number, negative ones too.
+    pub(crate) fn integer(&self) -> Option<i128> {
+        match self {
+            Found::Value(value) => convert::integer(value),
+            found => convert::integer_from_text(&found.text()),
+        }
+    }
+
+    pub(crate) fn float(&self) -> Option<f64> {
+        match self {
+            Found::Value(value) => convert::float(value),
+            found => convert::float_from_text(&found.text()),
+        }
+    }
+
+    pub(crate) fn bool(&self) -> Option<bool> {
+        match self {
+            Found::Value(value) => convert::bool(value),
+            found => convert::bool_from_text(&found.text()),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
+        match self {
+            Found::Value(value) => convert::bytes(value),
+            found => convert::bytes_from_text(&found.text()),
         }
     }
 

@@ -336,7 +336,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Ok(compiled);
         }
         let template = Reader::new(self.chunk, self.names, self.arena).template(&definition)?;
-        let compiled = Arc::new(Compiled::new(&scan.target, &scan.keys, template.root, root));
+        let compiled = Arc::new(Compiled::new(
+            &scan.target,
+            &scan.keys,
+            &definition,
+            template.root,
+            root,
+        ));
         scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
         Ok(compiled)
     }

@@ -6,6 +6,7 @@ use arrow_schema::SchemaRef;
 
 use crate::builders::{ColumnBuilder, FieldBuilder, TextBuilder};
 use crate::cache::PlanCache;
+use crate::entries::EntryBuilder;
 use crate::filter::{Filter, Predicate};
 use crate::keys::Keys;
 use crate::maps::MapBuilder;
@@ -13,6 +14,7 @@ use crate::options::{OnError, Options};
 use crate::plan::Target;
 use crate::render::Rendering;
 use crate::schema::{self, Column, ColumnSource};
+use crate::table::Table;
 
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
 use evtx_format::program::Language;
@@ -49,19 +51,20 @@ pub(crate) struct MessagePlaces {
 }
 
 impl Scan {
-    /// A scan for the columns with these indexes in [`schema`](crate::schema()) of the options, in this
-    /// order.
+    /// A scan for the columns with these indexes in the schema of a table, in this order.
     ///
     /// Records are checked in full if `error` is among the columns or errors are not just reported, so that
     /// what counts as damaged does not depend on the other columns. Indexes that name no column are left out.
-    pub fn new(options: Options, projection: &[usize]) -> Self {
-        Scan::filtered(options, projection, &[])
+    pub fn new(table: impl Into<Table>, projection: &[usize]) -> Self {
+        Scan::filtered(table, projection, &[])
     }
 
     /// As [`Scan::new`], but only of the rows for which all of the predicates are true.
-    pub fn filtered(options: Options, projection: &[usize], predicates: &[Predicate]) -> Self {
-        let all: Vec<Column> = schema::columns(&options).collect();
-        let columns: Vec<Column> = projection.iter().filter_map(|&index| all.get(index).copied()).collect();
+    pub fn filtered(table: impl Into<Table>, projection: &[usize], predicates: &[Predicate]) -> Self {
+        let table: Table = table.into();
+        let options = table.options;
+        let all = &table.columns;
+        let columns: Vec<Column> = projection.iter().filter_map(|&index| all.get(index).cloned()).collect();
         let has = |source| columns.iter().any(|column| column.source == source);
         let mut target = Target {
             event_data: has(ColumnSource::EventData),
@@ -71,8 +74,10 @@ impl Scan {
             ..Target::default()
         };
         for column in &columns {
-            if let ColumnSource::Field(place, _) = column.source {
-                target.places.push(place);
+            match &column.source {
+                ColumnSource::Field(place, _) => target.places.push(*place),
+                ColumnSource::Entry(key, _) => _ = target.key(key),
+                _ => {}
             }
         }
         // A message that stands beside the log is found by what the event says of itself.
@@ -86,7 +91,9 @@ impl Scan {
             }
         });
         let reports = has(ColumnSource::Error) || options.on_error != OnError::Report;
-        let filter = Filter::new(predicates, &mut target);
+        let of_events = table.events.as_deref().map(Predicate::of_events);
+        let predicates: Vec<_> = of_events.iter().chain(predicates).collect();
+        let filter = Filter::new(&predicates, &mut target);
         // There is no text of half an event, and what only looks like a record is none.
         let checks = reports || target.xml || target.json || options.recover;
         let beyond_system = target.places.iter().any(|place| !place.in_system);
@@ -101,7 +108,7 @@ impl Scan {
             only_trees: false,
             message,
             target,
-            schema: schema::schema_of(columns.iter().copied()),
+            schema: schema::schema_of(columns.iter()),
             columns,
         }
     }
@@ -132,10 +139,14 @@ impl Scan {
     /// Builders for a batch, one for each column.
     pub(crate) fn builders(&self) -> Vec<ColumnBuilder> {
         let mut places = 0..;
-        let builder = |column: &Column| match column.source {
+        let builder = |column: &Column| match &column.source {
             ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
             ColumnSource::Field(_, field_type) => {
-                ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(field_type))
+                ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(*field_type))
+            }
+            ColumnSource::Entry(key, entry_type) => {
+                let key = self.target.keys.iter().position(|known| **known == **key);
+                ColumnBuilder::Entry(key.unwrap_or_default(), EntryBuilder::new(*entry_type))
             }
             ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(&self.keys))),
             ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),

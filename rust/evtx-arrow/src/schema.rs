@@ -1,21 +1,23 @@
 //! The columns: their names, types and sources, in order. Nothing else in the project knows them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use crate::options::Options;
+use crate::table::Table;
 
 /// A column of the table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Column {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) source: ColumnSource,
 }
 
 /// Where a column's values come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ColumnSource {
     /// The record's header.
     RecordId,
@@ -23,6 +25,8 @@ pub(crate) enum ColumnSource {
     Field(Place, FieldType),
     /// The leaves of `EventData`, by name.
     EventData,
+    /// The leaf of `EventData` with a name. With `event_id`.
+    Entry(Arc<str>, EntryType),
     /// The `UserData` element, as JSON.
     UserData,
     /// What is damaged, and where.
@@ -63,7 +67,7 @@ impl Place {
 }
 
 /// What a field is read as. A value that does not fit is NULL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum FieldType {
     /// Nanoseconds since 1970-01-01 UTC.
     Time,
@@ -71,10 +75,29 @@ pub(crate) enum FieldType {
     UInt16,
     UInt32,
     UInt64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    /// What holds the numbers of both 64-bit types.
+    Int128,
+    Float32,
+    Float64,
+    Bool,
+    Bytes,
     Text,
     /// Text of which logs have few different ones.
     Name,
     Uuid,
+}
+
+/// What an entry of `event_data` is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct EntryType {
+    /// Its type, or that of its items.
+    pub(crate) item: FieldType,
+    /// Whether it is a list.
+    pub(crate) list: bool,
 }
 
 /// Where a forwarded event has its message.
@@ -95,14 +118,20 @@ const fn attribute(elements: &'static [&'static str], name: &'static str, field_
 }
 
 const fn column(name: &'static str, source: ColumnSource) -> Column {
-    Column { name, source }
+    Column {
+        name: Cow::Borrowed(name),
+        source,
+    }
 }
 
-use FieldType::{Name, Text, Time, UInt8, UInt16, UInt32, UInt64, Uuid};
+use FieldType::{
+    Bool, Bytes, Float32, Float64, Int8, Int16, Int32, Int64, Int128, Name, Text, Time, UInt8, UInt16, UInt32, UInt64,
+    Uuid,
+};
 
-/// Every column, in the order in which the table has them. DuckDB asks for the first one to count rows, so
+/// Every column, in the order in which a table of all events has them. DuckDB asks for the first one to count rows, so
 /// that has to be the cheapest.
-const COLUMNS: [Column; 30] = [
+pub(crate) const COLUMNS: [Column; 30] = [
     column("record_id", ColumnSource::RecordId),
     column(
         "time_created",
@@ -148,7 +177,7 @@ const COLUMNS: [Column; 30] = [
 /// The columns that a table with these options has, in order.
 pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
     let options = *options;
-    COLUMNS.into_iter().filter(move |column| match column.source {
+    COLUMNS.into_iter().filter(move |column| match &column.source {
         ColumnSource::Xml => options.xml,
         ColumnSource::Json => options.json,
         ColumnSource::ChunkIndex | ColumnSource::RecordOffset => options.location,
@@ -157,18 +186,18 @@ pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
     })
 }
 
-/// The schema of the table with these options.
+/// The schema of the table of all events with these options.
 pub fn schema(options: &Options) -> SchemaRef {
-    schema_of(columns(options))
+    Table::from(*options).schema()
 }
 
-pub(crate) fn schema_of(columns: impl Iterator<Item = Column>) -> SchemaRef {
-    Arc::new(Schema::new(columns.map(|column| column.field()).collect::<Fields>()))
+pub(crate) fn schema_of<'c>(columns: impl Iterator<Item = &'c Column>) -> SchemaRef {
+    Arc::new(Schema::new(columns.map(Column::field).collect::<Fields>()))
 }
 
 impl Column {
     fn field(&self) -> Field {
-        let (data_type, extension) = match self.source {
+        let (data_type, extension) = match &self.source {
             ColumnSource::RecordId | ColumnSource::RecordOffset => (DataType::UInt64, None),
             ColumnSource::ChunkIndex => (DataType::UInt32, None),
             ColumnSource::Recovered => (DataType::Boolean, None),
@@ -176,19 +205,64 @@ impl Column {
             ColumnSource::UserData | ColumnSource::Json => (DataType::Utf8View, Some("arrow.json")),
             ColumnSource::Error | ColumnSource::Xml => (DataType::Utf8View, None),
             ColumnSource::FileName => (name_type(), None),
-            ColumnSource::Field(_, field_type) => match field_type {
-                Time => (DataType::Timestamp(TimeUnit::Nanosecond, None), None),
-                UInt8 => (DataType::UInt8, None),
-                UInt16 => (DataType::UInt16, None),
-                UInt32 => (DataType::UInt32, None),
-                UInt64 => (DataType::UInt64, None),
-                Text => (DataType::Utf8View, None),
-                Name => (name_type(), None),
-                Uuid => (DataType::FixedSizeBinary(16), Some("arrow.uuid")),
-            },
+            ColumnSource::Entry(_, entry_type) => return entry_type.field(&self.name),
+            ColumnSource::Field(_, field_type) => return field_type.field(&self.name),
         };
         let metadata = extension.map(|name| ("ARROW:extension:name".to_owned(), name.to_owned()));
-        Field::new(self.name, data_type, true).with_metadata(HashMap::from_iter(metadata))
+        Field::new(&*self.name, data_type, true).with_metadata(HashMap::from_iter(metadata))
+    }
+}
+
+impl FieldType {
+    /// A field of the type. It can be NULL.
+    pub(crate) fn field(self, name: &str) -> Field {
+        let mut metadata = HashMap::new();
+        let mut extension = |name: &str| {
+            metadata.insert("ARROW:extension:name".to_owned(), name.to_owned());
+            DataType::FixedSizeBinary(16)
+        };
+        let data_type = match self {
+            Time => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            UInt8 => DataType::UInt8,
+            UInt16 => DataType::UInt16,
+            UInt32 => DataType::UInt32,
+            UInt64 => DataType::UInt64,
+            Int8 => DataType::Int8,
+            Int16 => DataType::Int16,
+            Int32 => DataType::Int32,
+            Int64 => DataType::Int64,
+            Float32 => DataType::Float32,
+            Float64 => DataType::Float64,
+            Bool => DataType::Boolean,
+            Bytes => DataType::Binary,
+            Text => DataType::Utf8View,
+            Name => name_type(),
+            Uuid => extension("arrow.uuid"),
+            // Arrow has no such type; this is how the reader of these batches calls its own.
+            Int128 => {
+                let data_type = extension("arrow.opaque");
+                let hugeint = r#"{"type_name":"hugeint","vendor_name":"DuckDB"}"#;
+                metadata.insert("ARROW:extension:metadata".to_owned(), hugeint.to_owned());
+                data_type
+            }
+        };
+        Field::new(name, data_type, true).with_metadata(metadata)
+    }
+}
+
+impl EntryType {
+    /// A field of the type. It can be NULL.
+    pub(crate) fn field(self, name: &str) -> Field {
+        if self.list {
+            Field::new(name, DataType::List(self.item_field()), true)
+        } else {
+            self.item.field(name)
+        }
+    }
+
+    /// The field of a list's items.
+    pub(crate) fn item_field(self) -> Arc<Field> {
+        Arc::new(self.item.field("item"))
     }
 }
 
@@ -220,10 +294,10 @@ mod tests {
 
     #[test]
     fn options_add_columns_at_the_end() {
-        let names = |options: &Options| -> Vec<_> { columns(options).map(|column| column.name).collect() };
+        let names = |options: &Options| -> Vec<_> { columns(options).map(|column| column.name.into_owned()).collect() };
         let default = names(&Options::default());
         assert_eq!(default.len(), 25);
-        assert_eq!((default[0], default[24]), ("record_id", "filename"));
+        assert_eq!((&*default[0], &*default[24]), ("record_id", "filename"));
         let located = names(&Options {
             location: true,
             ..Options::default()

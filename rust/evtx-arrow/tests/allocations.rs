@@ -68,7 +68,7 @@ fn a_record_costs_no_allocation() {
     let every: Vec<usize> = (0..schema(&options).fields().len()).collect();
     let named = |name| column(&options, name);
     let failed = Predicate::compare(
-        &options,
+        &options.into(),
         named("event_id"),
         None,
         Comparison::Equal,

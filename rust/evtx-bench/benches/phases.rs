@@ -125,7 +125,7 @@ fn phases(criterion: &mut Criterion) {
         ..Options::default()
     };
     let event = columns(&options, &["event_id"])[0];
-    let none = Predicate::compare(&options, event, None, Comparison::Equal, Literal::Number(1));
+    let none = Predicate::compare(&options.into(), event, None, Comparison::Equal, Literal::Number(1));
     let scans = [
         (
             "predicate",

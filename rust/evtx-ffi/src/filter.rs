@@ -3,9 +3,10 @@
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use evtx_arrow::{Comparison, Literal, Options, Predicate};
+use evtx_arrow::{Comparison, Literal, Predicate, Table};
 
-use crate::{EvtxOptions, bytes, entry, free, put, text};
+use crate::table::EvtxTable;
+use crate::{bytes, entry, free, put, text};
 
 /// What is asked of a value.
 #[repr(C)]
@@ -46,6 +47,8 @@ pub enum EvtxLogic {
 pub enum EvtxLiteralKind {
     /// `number` is an unsigned number.
     Number,
+    /// `number` is the bits of an i64.
+    Integer,
     /// `number` is the bits of an i64: nanoseconds since 1970-01-01 UTC.
     Instant,
     /// `bytes` are the 16 of a GUID, in the order of its text.
@@ -72,7 +75,7 @@ pub struct EvtxLiteral {
 
 /// The predicates of a query.
 pub struct EvtxFilter {
-    options: Options,
+    table: Table,
     /// Those that are being put together.
     stack: Vec<Predicate>,
     pub(crate) accepted: Vec<Predicate>,
@@ -83,6 +86,7 @@ pub struct EvtxFilter {
 unsafe fn literal(literal: &EvtxLiteral) -> Option<Literal> {
     Some(match literal.kind {
         EvtxLiteralKind::Number => Literal::Number(literal.number),
+        EvtxLiteralKind::Integer => Literal::Integer(literal.number.cast_signed()),
         EvtxLiteralKind::Instant => Literal::Instant(literal.number.cast_signed()),
         EvtxLiteralKind::Bool => Literal::Bool(literal.number != 0),
         // SAFETY: the caller's promise.
@@ -92,15 +96,16 @@ unsafe fn literal(literal: &EvtxLiteral) -> Option<Literal> {
     })
 }
 
-/// Predicates for scans with these options; none yet.
+/// Predicates for scans of a table; none yet.
 ///
 /// # Safety
-/// `out` can be written. The caller frees the filter.
+/// `table` is valid, `out` can be written. The caller frees the filter.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_new(options: EvtxOptions, out: *mut *mut EvtxFilter) -> *mut c_char {
+pub unsafe extern "C" fn evtx_filter_new(table: *const EvtxTable, out: *mut *mut EvtxFilter) -> *mut c_char {
     entry(|| {
         let filter = EvtxFilter {
-            options: options.into(),
+            // SAFETY: the caller's promise.
+            table: unsafe { &*table }.0.clone(),
             stack: Vec::new(),
             accepted: Vec::new(),
         };
@@ -150,10 +155,10 @@ pub unsafe extern "C" fn evtx_filter_test(
         };
         // SAFETY: the caller's promise.
         let mut constants = literals.iter().map(|constant| unsafe { literal(constant) });
-        let options = &filter.options;
+        let table = &filter.table;
         let comparison = match test {
-            EvtxTest::IsNull => return Predicate::is_null(options, column, key),
-            EvtxTest::In => return Predicate::is_in(options, column, key, constants.collect::<Option<_>>()?),
+            EvtxTest::IsNull => return Predicate::is_null(table, column, key),
+            EvtxTest::In => return Predicate::is_in(table, column, key, constants.collect::<Option<_>>()?),
             EvtxTest::Equal => Comparison::Equal,
             EvtxTest::NotEqual => Comparison::NotEqual,
             EvtxTest::Less => Comparison::Less,
@@ -164,7 +169,7 @@ pub unsafe extern "C" fn evtx_filter_test(
             EvtxTest::Suffix => Comparison::Suffix,
             EvtxTest::Contains => Comparison::Contains,
         };
-        Predicate::compare(options, column, key, comparison, constants.next()??)
+        Predicate::compare(table, column, key, comparison, constants.next()??)
     }));
     let Some(predicate) = predicate.ok().flatten() else {
         return false;

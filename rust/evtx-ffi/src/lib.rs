@@ -8,6 +8,8 @@
 
 mod file;
 mod filter;
+mod report;
+mod table;
 
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +20,7 @@ use arrow_array::{Array, StringViewArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Fields, Schema, SchemaRef};
-use evtx_arrow::{Decoder, OnError, Options, Scan, schema};
+use evtx_arrow::{Decoder, OnError, Options, Scan};
 
 pub use crate::file::{
     EvtxBlock, EvtxMessages, EvtxSurvey, evtx_messages_free, evtx_messages_new, evtx_messages_pattern,
@@ -28,6 +30,14 @@ pub use crate::file::{
 pub use crate::filter::{
     EvtxFilter, EvtxLiteral, EvtxLiteralKind, EvtxLogic, EvtxTest, evtx_filter_combine, evtx_filter_drops_file,
     evtx_filter_finish, evtx_filter_free, evtx_filter_new, evtx_filter_test,
+};
+
+pub use crate::report::{
+    EvtxReport, EvtxReportKind, evtx_report_end, evtx_report_flush, evtx_report_free, evtx_report_new,
+    evtx_report_push, evtx_report_schema, evtx_report_start,
+};
+pub use crate::table::{
+    EvtxEvents, EvtxTable, evtx_table_columns, evtx_table_free, evtx_table_new, evtx_table_of_events, evtx_table_schema,
 };
 
 /// What becomes of damage.
@@ -164,29 +174,15 @@ pub unsafe extern "C" fn evtx_on_error(name: *const c_char, name_len: usize, out
     })
 }
 
-/// The columns of the table with these options.
-///
-/// # Safety
-/// `out` can be written. The caller releases the schema.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_schema(options: EvtxOptions, out: *mut FFI_ArrowSchema) -> *mut c_char {
-    entry(|| {
-        let schema = export_schema(&schema(&options.into()))?;
-        // SAFETY: the caller's promise.
-        unsafe { put(out, schema) };
-        Ok(())
-    })
-}
-
-/// A scan of the columns with these indexes in the schema of the options, in this order, and of the rows that fulfil
+/// A scan of the columns with these indexes in the schema of the table, in this order, and of the rows that fulfil
 /// what `filter` has accepted, if that is not null.
 ///
 /// # Safety
-/// `columns` points to `column_count` indexes, `filter` is null or valid and made for the same options, `out` can be
-/// written. The caller frees the scan.
+/// `table` is valid, `columns` points to `column_count` indexes, `filter` is null or valid and made for the same table,
+/// `out` can be written. The caller frees the scan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_scan_new(
-    options: EvtxOptions,
+    table: *const EvtxTable,
     columns: *const usize,
     column_count: usize,
     filter: *const EvtxFilter,
@@ -200,7 +196,9 @@ pub unsafe extern "C" fn evtx_scan_new(
         };
         // SAFETY: the caller's promise.
         let predicates = unsafe { filter.as_ref() }.map_or(&[][..], |filter| &filter.accepted);
-        let scan = EvtxScan(Arc::new(Scan::filtered(options.into(), columns, predicates)));
+        // SAFETY: the caller's promise.
+        let table = unsafe { &*table }.0.clone();
+        let scan = EvtxScan(Arc::new(Scan::filtered(table, columns, predicates)));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(scan))) };
         Ok(())
@@ -465,8 +463,10 @@ mod tests {
             assert!(!evtx_survey_block(survey, 1, &mut block));
             evtx_survey_free(survey);
 
+            let mut table = std::ptr::null_mut();
+            assert_eq!(take(evtx_table_new(options, &mut table)), None);
             let mut filter = std::ptr::null_mut();
-            assert_eq!(take(evtx_filter_new(options, &mut filter)), None);
+            assert_eq!(take(evtx_filter_new(table, &mut filter)), None);
             let is_null = |column| {
                 evtx_filter_test(
                     filter,
@@ -484,13 +484,7 @@ mod tests {
             let mut scan = std::ptr::null_mut();
             let columns = [0_usize, 23];
             assert_eq!(
-                take(evtx_scan_new(
-                    options,
-                    columns.as_ptr(),
-                    columns.len(),
-                    filter,
-                    &mut scan
-                )),
+                take(evtx_scan_new(table, columns.as_ptr(), columns.len(), filter, &mut scan)),
                 None
             );
             let mut schema = FFI_ArrowSchema::empty();
@@ -500,6 +494,7 @@ mod tests {
             assert_eq!(take(evtx_decoder_new(scan, &mut decoder)), None);
             evtx_scan_free(scan);
             evtx_filter_free(filter);
+            evtx_table_free(table);
             assert_eq!(
                 take(evtx_decoder_start(decoder, c"x".as_ptr(), 1, std::ptr::null(), block)),
                 None
@@ -532,5 +527,38 @@ mod tests {
             error.as_deref(),
             Some("on_error must be one of 'report', 'skip', 'fail', not 'nonsense'")
         );
+    }
+
+    #[test]
+    fn reports_are_read_through_the_c_abi() {
+        let mut file = vec![0; 4096 + 65_536];
+        file[..8].copy_from_slice(b"ElfFile\0");
+        // SAFETY: every pointer is to a local of the right type, and each object is freed once.
+        unsafe {
+            for (kind, rows_then) in [
+                (EvtxReportKind::Events, 0),
+                (EvtxReportKind::Files, 1),
+                (EvtxReportKind::Chunks, 1),
+            ] {
+                let mut report = std::ptr::null_mut();
+                assert_eq!(take(evtx_report_new(kind, std::ptr::null(), &mut report)), None);
+                let mut schema = FFI_ArrowSchema::empty();
+                assert_eq!(take(evtx_report_schema(report, &mut schema)), None);
+                assert_eq!(
+                    take(evtx_report_start(report, c"x".as_ptr(), 1, file.len() as u64)),
+                    None
+                );
+                assert_eq!(take(evtx_report_push(report, file.as_ptr(), 4096)), None);
+                assert_eq!(take(evtx_report_push(report, file[4096..].as_ptr(), 65_536)), None);
+                assert_eq!(take(evtx_report_end(report, std::ptr::null(), 0)), None);
+                let (mut array, mut rows) = (FFI_ArrowArray::empty(), 7);
+                assert_eq!(take(evtx_report_flush(report, true, &mut array, &mut rows)), None);
+                assert_eq!(rows, rows_then, "{kind:?}");
+                assert_eq!(take(evtx_report_start(report, c"y".as_ptr(), 1, 0)), None);
+                let why = take(evtx_report_push(report, std::ptr::null(), 0)).expect("no log");
+                assert!(why.contains("the file is empty"), "{why}");
+                evtx_report_free(report);
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use memchr::memmem;
 use crate::bytes::{array_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::SECTOR;
+use crate::instance::DEFINITION_HEADER;
 
 /// Size of a chunk, in bytes.
 pub const CHUNK_SIZE: usize = 65_536;
@@ -29,6 +30,10 @@ const NO_CHECKSUMS: u32 = 4;
 /// What a chunk's header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkHeader {
+    /// Number of the first record, counted from the log's start.
+    pub first_record_number: u64,
+    /// Number of the last record.
+    pub last_record_number: u64,
     /// ID of the first record.
     pub first_record_id: u64,
     /// ID of the last record.
@@ -62,6 +67,8 @@ impl ChunkHeader {
         let u32_at = |at| u32_at(bytes, at).unwrap_or_default();
         let u64_at = |at| u64_at(bytes, at).unwrap_or_default();
         Ok(ChunkHeader {
+            first_record_number: u64_at(8),
+            last_record_number: u64_at(16),
             first_record_id: u64_at(24),
             last_record_id: u64_at(32),
             last_record: u32_at(44),
@@ -74,10 +81,17 @@ impl ChunkHeader {
 
     /// Whether the header's own checksum is kept and matches.
     pub fn is_sound(&self, chunk: &[u8]) -> bool {
-        let (Some(head), Some(tables)) = (chunk.get(..120), chunk.get(128..CHUNK_HEADER)) else {
-            return false;
-        };
-        self.flags & NO_CHECKSUMS == 0 && checksum(&[head, tables]) == self.header_checksum
+        self.flags & NO_CHECKSUMS == 0 && self.computed_header_checksum(chunk) == Some(self.header_checksum)
+    }
+
+    /// The checksum of the header; `None` where the chunk ends in it.
+    pub fn computed_header_checksum(&self, chunk: &[u8]) -> Option<u32> {
+        Some(checksum(&[chunk.get(..120)?, chunk.get(128..CHUNK_HEADER)?]))
+    }
+
+    /// The checksum of the records; `None` where the chunk ends in them.
+    pub fn computed_records_checksum(&self, chunk: &[u8]) -> Option<u32> {
+        Some(checksum(&[chunk.get(CHUNK_HEADER..self.free_space as usize)?]))
     }
 
     /// Checks the stored checksums of the header and of the records against the chunk's bytes.
@@ -95,14 +109,35 @@ impl ChunkHeader {
             let kind = ErrorKind::Checksum { what, stored, computed };
             Err(Error::new(offset, kind))
         };
-        if let (Some(head), Some(tables)) = (chunk.get(..120), chunk.get(128..CHUNK_HEADER)) {
-            check("chunk header", 124, self.header_checksum, checksum(&[head, tables]))?;
+        if let Some(computed) = self.computed_header_checksum(chunk) {
+            check("chunk header", 124, self.header_checksum, computed)?;
         }
-        match chunk.get(CHUNK_HEADER..self.free_space as usize) {
-            Some(records) => check("records", 52, self.records_checksum, checksum(&[records])),
+        match self.computed_records_checksum(chunk) {
+            Some(computed) => check("records", 52, self.records_checksum, computed),
             None => Ok(()),
         }
     }
+}
+
+/// Where the chunk header has its table of templates: 32 lists of definitions, each the chunk offset of its first, which
+/// begins with that of the next.
+const TEMPLATE_TABLE: Range<usize> = 384..CHUNK_HEADER;
+
+/// How many template definitions the lists of a chunk reach.
+pub fn template_count(chunk: &[u8]) -> usize {
+    // A list that runs in a circle ends when there are more than there is room for.
+    let mut room = CHUNK_SIZE / DEFINITION_HEADER;
+    let mut count = 0;
+    for list in TEMPLATE_TABLE.step_by(4) {
+        let mut next = u32_at(chunk, list);
+        while let Some(at) = next.filter(|&at| at > 0 && room > 0)
+            && (at as usize).saturating_add(DEFINITION_HEADER) <= chunk.len()
+        {
+            (count, room) = (count + 1, room - 1);
+            next = u32_at(chunk, at as usize);
+        }
+    }
+    count
 }
 
 /// The CRC32 of bytes that need not stand side by side.

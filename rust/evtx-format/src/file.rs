@@ -22,8 +22,9 @@ pub const SECTOR: usize = 512;
 const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
 
 const FILE_MAGIC: [u8; 8] = *b"ElfFile\0";
-/// Flags of the file header: the log is not closed; no checksums are kept.
+/// Flags of the file header: the log is not closed; it has reached its size; no checksums are kept.
 const DIRTY: u32 = 1;
+const FULL: u32 = 2;
 const NO_CHECKSUMS: u32 = 4;
 
 /// Bytes of a chunk that the survey looks at.
@@ -95,6 +96,16 @@ impl FileHeader {
             checksum: u32_at(124),
             computed_checksum: crc32fast::hash(&bytes[..120]),
         })
+    }
+
+    /// Whether the log was open when it was copied, so that the header is behind its chunks.
+    pub fn is_dirty(&self) -> bool {
+        self.flags & DIRTY != 0
+    }
+
+    /// Whether the log had reached its size.
+    pub fn is_full(&self) -> bool {
+        self.flags & FULL != 0
     }
 
     /// Whether the log was closed, and had not wrapped by then, so that its chunks stand in the order of their records. A

@@ -53,6 +53,21 @@ pub struct ValueType {
     pub array: bool,
 }
 
+impl std::fmt::Display for ValueType {
+    /// The name, as in MS-EVEN6 without its ending; `[]` behind that of an array.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = match self.scalar {
+            Scalar::Bool => "Boolean",
+            Scalar::Guid => "GUID",
+            Scalar::FileTime => "FILETIME",
+            Scalar::SystemTime => "SYSTEMTIME",
+            Scalar::Sid => "SID",
+            other => return write!(f, "{other:?}{}", if self.array { "[]" } else { "" }),
+        };
+        write!(f, "{name}{}", if self.array { "[]" } else { "" })
+    }
+}
+
 impl ValueType {
     /// The type that a byte names.
     #[inline]
@@ -450,6 +465,31 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The number of an integer or hexadecimal value, or of a bit mask in a boolean; `None` for any other value.
+    pub fn to_i128(self) -> Option<i128> {
+        use Scalar::*;
+        let bytes = self.bytes;
+        let signed: i64 = match self.scalar()? {
+            Int8 => i8::from_le_bytes(array_at(bytes, 0)?).into(),
+            Int16 => i16::from_le_bytes(array_at(bytes, 0)?).into(),
+            Int32 => i32::from_le_bytes(array_at(bytes, 0)?).into(),
+            Int64 => i64::from_le_bytes(array_at(bytes, 0)?),
+            _ => return self.to_u64().map(i128::from),
+        };
+        Some(signed.into())
+    }
+
+    /// The number of a floating-point or integer value; `None` for any other value.
+    pub fn to_f64(self) -> Option<f64> {
+        match self.scalar()? {
+            Scalar::Real32 => array_at(self.bytes, 0).map(|bytes| f32::from_le_bytes(bytes).into()),
+            Scalar::Real64 => array_at(self.bytes, 0).map(f64::from_le_bytes),
+            // The text of a boolean is no number.
+            Scalar::Bool => None,
+            _ => self.to_i128().map(|number| number as f64),
+        }
+    }
+
     /// The instant of a FILETIME or SYSTEMTIME in nanoseconds since 1970-01-01 UTC; `None` for any other value
     /// and where it does not fit.
     #[inline]
@@ -537,7 +577,7 @@ fn push_hex(out: &mut Vec<u8>, number: u64) {
 }
 
 /// A GUID is stored as u32, u16, u16 (little endian) and 8 bytes; its text has all of them big endian.
-fn guid_in_text_order(guid: [u8; 16]) -> [u8; 16] {
+pub fn guid_in_text_order(guid: [u8; 16]) -> [u8; 16] {
     const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     ORDER.map(|i| guid[i])
 }

@@ -3,7 +3,7 @@
 use evtx_format::json;
 use evtx_format::text::Form;
 use evtx_format::tree::{Element, Node, push_nodes};
-use evtx_format::value::Value;
+use evtx_format::value::{Scalar, Value, ValueType};
 use hashbrown::HashSet;
 
 use super::{Constant, Content, Entry, EventData, Guarded, Need, Piece, Plan, Root, Source, Target};
@@ -38,17 +38,23 @@ impl Plan {
 
 impl Source {
     fn constant(text: Vec<u8>, value: Option<Value<'_>>) -> Self {
+        Source {
+            guard: None,
+            attribute: false,
+            content: Content::Constant(Constant::new(text, value)),
+        }
+    }
+}
+
+impl Constant {
+    fn new(text: Vec<u8>, value: Option<Value<'_>>) -> Self {
         let text = String::from_utf8(text).unwrap_or_default();
-        let constant = Constant {
+        Constant {
             number: value.map_or_else(|| convert::number_from_text(&text), |value| convert::number(&value)),
             nanos: value.map_or_else(|| convert::nanos_from_text(&text), |value| convert::nanos(&value)),
             uuid: value.map_or_else(|| convert::uuid_from_text(&text), |value| convert::uuid(&value)),
             text: text.into(),
-        };
-        Source {
-            guard: None,
-            attribute: false,
-            content: Content::Constant(constant),
+            items: [].into(),
         }
     }
 }
@@ -223,12 +229,17 @@ impl Planner<'_> {
             // Only a record tells whether it is text or elements that stand there.
             return Err(Irregular);
         } else if element.content.iter().any(Node::is_text) {
-            leaves.push((element.name.to_owned(), self.source(element.content)));
+            leaves.push(Leaf {
+                name: element.name.to_owned(),
+                source: self.source(element.content),
+                declared: declared(element.content),
+            });
         }
         let mut names = Names::default();
         let mut guarded = false;
         let mut keyed: Box<[Option<usize>]> = self.target.keys.iter().map(|_| None).collect();
-        let entries = leaves.into_iter().enumerate().map(|(number, (name, source))| {
+        let entries = leaves.into_iter().enumerate().map(|(number, leaf)| {
+            let Leaf { name, source, declared } = leaf;
             let (key, depends) = names.key(name);
             if let Some(wanted) = self.target.keys.iter().position(|wanted| **wanted == *key) {
                 keyed[wanted] = Some(number);
@@ -242,6 +253,7 @@ impl Planner<'_> {
                 Ok(Entry {
                     key: self.keys.key(&key),
                     source,
+                    declared,
                 })
             }
         });
@@ -251,12 +263,7 @@ impl Planner<'_> {
     }
 
     /// The leaves below an element, with the names they carry; an empty one for `Data` without a name.
-    fn leaves(
-        &mut self,
-        element: &Element<'_>,
-        guard: Guard,
-        leaves: &mut Vec<(String, Source)>,
-    ) -> Result<(), Irregular> {
+    fn leaves(&mut self, element: &Element<'_>, guard: Guard, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
         self.need_content(element.content, Need::Single);
         for node in element.content {
             if let Node::Repeated(copies) = node
@@ -283,7 +290,11 @@ impl Planner<'_> {
                     _ => self.text(child, guard)?,
                 };
                 source.guard = guard;
-                leaves.push((name, source));
+                leaves.push(Leaf {
+                    name,
+                    source,
+                    declared: declared(child.content),
+                });
             }
         }
         Ok(())
@@ -360,23 +371,65 @@ fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     Ok(name)
 }
 
+/// An element of `EventData` without others in it.
+struct Leaf {
+    name: String,
+    source: Source,
+    declared: ValueType,
+}
+
+/// The type that a definition gives for a leaf's value, or that its value has.
+fn declared(content: &[Node<'_>]) -> ValueType {
+    match content {
+        [Node::Hole(hole)] => hole.declared,
+        [Node::Value(value)] => value.value_type,
+        _ => TEXT,
+    }
+}
+
+const TEXT: ValueType = ValueType {
+    scalar: Scalar::String,
+    array: false,
+};
+
 /// The one entry that the copies of a leaf make: the JSON array of their values. `None` where they are no
 /// leaves, or differ in name.
-fn array_leaf(copies: &[Element<'_>]) -> Option<(String, Source)> {
+fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     let name = leaf_name(copies.first()?).ok()?;
     let alike = |copy: &Element<'_>| copy.elements().next().is_none() && leaf_name(copy).as_ref() == Ok(&name);
     if !copies.iter().all(alike) {
         return None;
     }
+    let mut items = Vec::new();
     let mut text = vec![b'['];
     for (i, copy) in copies.iter().enumerate() {
+        let value = match copy.content {
+            [Node::Value(value)] => Some(*value),
+            _ => None,
+        };
+        items.push(Constant::new(plain(copy.content).into_bytes(), value));
         if i > 0 {
             text.push(b',');
         }
         json::push_text_value(&mut text, copy.content);
     }
     text.push(b']');
-    Some((name, Source::constant(text, None)))
+    let constant = Constant {
+        items: items.into(),
+        ..Constant::new(text, None)
+    };
+    Some(Leaf {
+        name,
+        source: Source {
+            guard: None,
+            attribute: false,
+            content: Content::Constant(constant),
+        },
+        declared: ValueType {
+            array: true,
+            ..declared(copies.first()?.content)
+        },
+    })
 }
 
 /// Gives the entries of a map their names: `param1`, `param2`, … to those without, `_1`, `_2`, … to names

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
@@ -129,6 +132,10 @@ pub(crate) fn column(options: &Options, name: &str) -> usize {
     schema(options).index_of(name).expect("a column")
 }
 
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The text of a cell; `None` for NULL. Times are nanoseconds, GUIDs hexadecimal digits.
 pub(crate) fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<String> {
     let array = batch
@@ -144,14 +151,28 @@ pub(crate) fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<Stri
         DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).to_string(),
         DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).to_string(),
         DataType::Timestamp(..) => array.as_primitive::<TimestampNanosecondType>().value(row).to_string(),
+        DataType::Int8 => array.as_primitive::<Int8Type>().value(row).to_string(),
+        DataType::Int16 => array.as_primitive::<Int16Type>().value(row).to_string(),
+        DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
+        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
+        DataType::Float32 => array.as_primitive::<Float32Type>().value(row).to_string(),
+        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).to_string(),
+        DataType::Binary => hexadecimal(array.as_binary::<i32>().value(row)),
+        DataType::List(_) => {
+            let items = array.as_list::<i32>().value(row);
+            let items = arrow_array::RecordBatch::try_from_iter([("item", items)]).expect("a column");
+            let shown = |row| {
+                let item = cell(&items, "item", row);
+                match items.column(0).data_type() {
+                    DataType::Utf8View => serde_json::to_string(&item).expect("JSON"),
+                    _ => item.unwrap_or_default(),
+                }
+            };
+            format!("[{}]", (0..items.num_rows()).map(shown).collect::<Vec<_>>().join(","))
+        }
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
         DataType::Utf8View => array.as_string_view().value(row).to_owned(),
-        DataType::FixedSizeBinary(_) => array
-            .as_fixed_size_binary()
-            .value(row)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
+        DataType::FixedSizeBinary(_) => hexadecimal(array.as_fixed_size_binary().value(row)),
         DataType::Dictionary(..) => {
             let names = array.as_dictionary::<Int32Type>();
             names

@@ -1,0 +1,366 @@
+//! What events a log holds, and what fields each has.
+//!
+//! The fields and their types are those of the template definitions. A definition does not say which event it is for, and
+//! several events can share one, so each record is asked which event it is of and which template its `EventData` refers to.
+//! No field is decoded.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{FixedSizeBinaryBuilder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use bumpalo::Bump;
+use evtx_format::chunk::{CHUNK_SIZE, Record, RecordWalk};
+use evtx_format::names::Names;
+use evtx_format::value::ValueType;
+use hashbrown::{HashMap, HashSet};
+
+use crate::filter::{Row, Stage};
+use crate::options::Options;
+use crate::plan::EventData;
+use crate::record::{ChunkTemplates, Part, RecordParts, RecordReader};
+use crate::scan::Scan;
+use crate::schema::{EntryType, FieldType};
+use crate::table::{Events, Table};
+
+mod types;
+
+/// Most different events that are told apart. Windows has some tens of thousands; more come from crafted files.
+const MAX_EVENTS: usize = 1 << 20;
+
+/// The places of a catalog's scan, by number.
+const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];
+const PROVIDER: usize = 0;
+const EVENT_ID: usize = 1;
+const VERSION: usize = 2;
+const CHANNEL: usize = 3;
+
+/// There are more different events than a catalog tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("more than {MAX_EVENTS} different events")]
+pub struct TooManyEvents;
+
+/// A field of events, as a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventField {
+    /// Its key in `event_data`.
+    pub(crate) name: Box<str>,
+    pub(crate) column_type: EntryType,
+}
+
+/// The fields of a template's `EventData`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Shape {
+    template: Option<[u8; 16]>,
+    fields: Box<[(Arc<str>, ValueType)]>,
+}
+
+/// Records of one event that have the same fields.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    provider: Option<Box<str>>,
+    id: Option<u32>,
+    version: Option<u8>,
+    channel: Option<Box<str>>,
+    /// The number of its shape.
+    shape: usize,
+}
+
+/// Collects the events of logs.
+pub struct Catalog {
+    scan: Scan,
+    /// Which events count, if not all.
+    events: Option<Events>,
+    templates: ChunkTemplates,
+    arenas: [Bump; 2],
+    scratch: Vec<u8>,
+    key: Vec<u8>,
+    shapes: Vec<Shape>,
+    numbers: HashMap<Shape, usize>,
+    /// By the number of the template in the chunk at hand: the number of its shape.
+    chunk_shapes: Vec<Option<usize>>,
+    /// By what makes an event another one: its place in `found`.
+    known: HashMap<Box<[u8]>, usize>,
+    /// The events, with their records.
+    found: Vec<(Event, u64)>,
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Catalog")
+            .field("found", &self.found)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Catalog {
+    /// An empty catalog of some events, or of all.
+    pub fn new(events: Option<Events>) -> Self {
+        let mut table = Table::from(Options::default());
+        table.events = events.clone().map(Arc::new);
+        let number = |name: &str| table.columns.iter().position(|column| column.name == name);
+        let projection: Vec<usize> = COLUMNS.iter().filter_map(|name| number(name)).collect();
+        Catalog {
+            scan: Scan::new(table, &projection),
+            events,
+            templates: ChunkTemplates::default(),
+            arenas: Default::default(),
+            scratch: Vec::new(),
+            key: Vec::new(),
+            shapes: Vec::new(),
+            numbers: HashMap::new(),
+            chunk_shapes: Vec::new(),
+            known: HashMap::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Adds the records of some chunks, which stand one behind the other. What is damaged is left out.
+    ///
+    /// # Errors
+    /// [`TooManyEvents`].
+    pub fn push(&mut self, chunks: &[u8]) -> Result<(), TooManyEvents> {
+        let mut arenas = std::mem::take(&mut self.arenas);
+        let [names, records] = &mut arenas;
+        let mut chunks = chunks.chunks(CHUNK_SIZE);
+        let pushed = chunks.try_for_each(|chunk| {
+            names.reset();
+            self.chunk(chunk, names, records)
+        });
+        self.arenas = arenas;
+        pushed
+    }
+
+    fn chunk(&mut self, chunk: &[u8], names: &Bump, arena: &mut Bump) -> Result<(), TooManyEvents> {
+        self.templates.clear();
+        self.chunk_shapes.clear();
+        let names = Names::new(chunk, names);
+        let (mut walk, _) = RecordWalk::new(chunk, false);
+        while let Some(item) = walk.next(chunk) {
+            if let Ok(found) = item {
+                self.record(chunk, &names, arena, &found.record)?;
+                arena.reset();
+            }
+        }
+        Ok(())
+    }
+
+    fn record<'c>(
+        &mut self,
+        chunk: &'c [u8],
+        names: &Names<'c>,
+        arena: &Bump,
+        record: &Record,
+    ) -> Result<(), TooManyEvents> {
+        let Catalog { scan, templates, .. } = self;
+        let reader = RecordReader::new(scan, chunk, names, arena);
+        let mut parts = RecordParts::new(scan, arena);
+        reader.read_event(templates, &mut parts, record.binxml());
+        let mut keeps = |parts: &RecordParts<'_>, templates: &ChunkTemplates| {
+            let row = Row {
+                record_id: None,
+                chunk_index: None,
+                record_offset: None,
+                recovered: None,
+                filename: "",
+                written: None,
+                parts: Some((parts, templates)),
+            };
+            scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
+        };
+        let has_system = parts.has_system(templates);
+        if has_system && !keeps(&parts, templates) {
+            return Ok(());
+        }
+        reader.read_children(templates, &mut parts);
+        if parts.is_unread() || !has_system && !keeps(&parts, templates) {
+            return Ok(());
+        }
+        let shape = match parts.event_data(templates) {
+            None => {
+                let none = Shape {
+                    template: None,
+                    fields: [].into(),
+                };
+                number(&mut self.shapes, &mut self.numbers, none)
+            }
+            Some((event_data, part)) => {
+                let known = part.template().and_then(|at| *self.chunk_shapes.get(at)?);
+                known.unwrap_or_else(|| {
+                    let shape = shape(scan, templates, event_data, part);
+                    let number = number(&mut self.shapes, &mut self.numbers, shape);
+                    if let Some(at) = part.template() {
+                        self.chunk_shapes.resize(self.chunk_shapes.len().max(at + 1), None);
+                        self.chunk_shapes[at] = Some(number);
+                    }
+                    number
+                })
+            }
+        };
+        let fields = parts.fields(templates);
+        let id = fields.get(EVENT_ID).and_then(|found| found.number());
+        let id = id.and_then(|id| u32::try_from(id).ok());
+        let version = fields.get(VERSION).and_then(|found| found.number());
+        let version = version.and_then(|version| u8::try_from(version).ok());
+        self.key.clear();
+        self.key.extend_from_slice(&shape.to_le_bytes());
+        self.key
+            .extend_from_slice(&id.map_or(u64::MAX, u64::from).to_le_bytes());
+        self.key
+            .extend_from_slice(&version.map_or(u16::MAX, u16::from).to_le_bytes());
+        for place in [PROVIDER, CHANNEL] {
+            // No byte of UTF-8 is 0xff.
+            match fields.get(place) {
+                Some(found) => found.push_text(&mut self.key),
+                None => self.key.push(0xfe),
+            }
+            self.key.push(0xff);
+        }
+        if let Some(&known) = self.known.get(&self.key[..]) {
+            self.found[known].1 += 1;
+            return Ok(());
+        }
+        if self.found.len() >= MAX_EVENTS {
+            return Err(TooManyEvents);
+        }
+        let text = |place| fields.get(place).map(|found| found.text().into_boxed_str());
+        let event = Event {
+            provider: text(PROVIDER),
+            id,
+            version,
+            channel: text(CHANNEL),
+            shape,
+        };
+        self.known.insert(self.key[..].into(), self.found.len());
+        self.found.push((event, 1));
+        Ok(())
+    }
+
+    /// The fields of the events, as columns: in the order of the first event's, and those that only a later one has behind
+    /// the field that they stand behind there.
+    pub fn fields(&self) -> Vec<EventField> {
+        let mut events: Vec<&Event> = self.found.iter().map(|(event, _)| event).collect();
+        let rank = |event: &Event| {
+            let ids = self.events.as_ref().map_or(&[][..], |events| &events.ids);
+            ids.iter().position(|id| Some(*id) == event.id)
+        };
+        events.sort_by(|a, b| (rank(a), a.version, a).cmp(&(rank(b), b.version, b)));
+        let mut fields: Vec<(Arc<str>, Option<EntryType>)> = Vec::new();
+        let mut known: HashSet<Arc<str>> = HashSet::new();
+        for event in events {
+            let mut next = 0;
+            for (name, value_type) in &self.shapes[event.shape].fields {
+                let found = types::column_type(*value_type);
+                if !known.insert(Arc::clone(name))
+                    && let Some(at) = fields.iter().position(|(known, _)| known == name)
+                {
+                    let known = &mut fields[at].1;
+                    *known = match (*known, found) {
+                        (Some(known), Some(found)) => Some(types::unite(known, found)),
+                        (known, found) => known.or(found),
+                    };
+                    next = at + 1;
+                } else {
+                    fields.insert(next, (Arc::clone(name), found));
+                    next += 1;
+                }
+            }
+        }
+        let field = |(name, column_type): (Arc<str>, Option<EntryType>)| EventField {
+            name: name.as_ref().into(),
+            column_type: column_type.unwrap_or(types::TEXT),
+        };
+        fields.into_iter().map(field).collect()
+    }
+
+    /// The schema of [`Catalog::batch`].
+    pub fn schema() -> SchemaRef {
+        let text = |name| Field::new(name, DataType::Utf8, true);
+        Arc::new(Schema::new(vec![
+            text("provider"),
+            Field::new("event_id", DataType::UInt32, true),
+            Field::new("version", DataType::UInt8, true),
+            text("channel"),
+            Field::new("field_position", DataType::UInt32, true),
+            text("field_name"),
+            text("binxml_type"),
+            text("column_type"),
+            FieldType::Uuid.field("template_guid"),
+            Field::new("records", DataType::UInt64, false),
+        ]))
+    }
+
+    /// A row per field of each event, by provider, ID, version and channel, and one for an event without fields.
+    /// `type_name` names the type of a column.
+    ///
+    /// # Errors
+    /// That of Arrow, if it cannot be made.
+    pub fn batch(&self, type_name: impl Fn(&Field) -> String) -> Result<RecordBatch, ArrowError> {
+        let mut providers = StringBuilder::new();
+        let mut ids = UInt32Builder::new();
+        let mut versions = UInt8Builder::new();
+        let mut channels = StringBuilder::new();
+        let mut positions = UInt32Builder::new();
+        let mut names = StringBuilder::new();
+        let mut binxml_types = StringBuilder::new();
+        let mut column_types = StringBuilder::new();
+        let mut templates = FixedSizeBinaryBuilder::new(16);
+        let mut records = UInt64Builder::new();
+        let mut found: Vec<_> = self.found.iter().collect();
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        for (event, count) in found {
+            let shape = &self.shapes[event.shape];
+            for position in 0..shape.fields.len().max(1) {
+                let field = shape.fields.get(position);
+                providers.append_option(event.provider.as_deref());
+                ids.append_option(event.id);
+                versions.append_option(event.version);
+                channels.append_option(event.channel.as_deref());
+                positions.append_option(field.map(|_| position as u32));
+                names.append_option(field.map(|(name, _)| name));
+                binxml_types.append_option(field.map(|(_, value_type)| value_type.to_string()));
+                column_types.append_option(field.map(|(name, value_type)| {
+                    let column_type = types::column_type(*value_type).unwrap_or(types::TEXT);
+                    type_name(&column_type.field(name))
+                }));
+                match &shape.template {
+                    Some(template) => templates.append_value(template)?,
+                    None => templates.append_null(),
+                }
+                records.append_value(*count);
+            }
+        }
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(providers.finish()),
+            Arc::new(ids.finish()),
+            Arc::new(versions.finish()),
+            Arc::new(channels.finish()),
+            Arc::new(positions.finish()),
+            Arc::new(names.finish()),
+            Arc::new(binxml_types.finish()),
+            Arc::new(column_types.finish()),
+            Arc::new(templates.finish()),
+            Arc::new(records.finish()),
+        ];
+        RecordBatch::try_new(Catalog::schema(), columns)
+    }
+}
+
+/// What a part says of the fields of `EventData`.
+fn shape(scan: &Scan, templates: &ChunkTemplates, event_data: &EventData, part: &Part<'_>) -> Shape {
+    let fields = event_data.entries.iter();
+    Shape {
+        template: part.template().and_then(|at| Some(templates.get(at).ok()?.guid)),
+        fields: fields
+            .map(|entry| (scan.keys.name(&entry.key), entry.declared))
+            .collect(),
+    }
+}
+
+/// The number of a shape, a new one if need be.
+fn number(shapes: &mut Vec<Shape>, numbers: &mut HashMap<Shape, usize>, shape: Shape) -> usize {
+    *numbers.entry(shape).or_insert_with_key(|shape| {
+        shapes.push(shape.clone());
+        shapes.len() - 1
+    })
+}

@@ -1,0 +1,94 @@
+//! Columns of single entries of `event_data`, typed.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, ListArray};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
+use arrow_schema::ArrowError;
+
+use crate::builders::{FieldBuilder, MakeStrings, take};
+use crate::plan::Found;
+use crate::schema::EntryType;
+
+/// A column of an entry's values, or of lists of its items.
+#[derive(Debug)]
+pub(crate) struct EntryBuilder {
+    entry_type: EntryType,
+    items: FieldBuilder,
+    /// Where each list ends in the items, from 0 on.
+    offsets: Vec<i32>,
+    nulls: NullBufferBuilder,
+    /// Items so far.
+    len: i32,
+}
+
+impl EntryBuilder {
+    pub(crate) fn new(entry_type: EntryType) -> Self {
+        EntryBuilder {
+            entry_type,
+            items: FieldBuilder::new(entry_type.item),
+            offsets: vec![0],
+            nulls: NullBufferBuilder::new(0),
+            len: 0,
+        }
+    }
+
+    /// Appends what was found. As a list, a single value is one of one item, and an empty one has none.
+    pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
+        if !self.entry_type.list {
+            return self.push_item(found);
+        }
+        match found {
+            None => {}
+            Some(Found::Value(value)) => {
+                let value = value.single();
+                if value.value_type.array {
+                    for item in value.items() {
+                        self.push_item(Some(&Found::Value(item)))?;
+                    }
+                } else if !value.is_empty() {
+                    self.push_item(Some(&Found::Value(value)))?;
+                }
+            }
+            Some(Found::Constant(constant)) if !constant.items.is_empty() => {
+                for item in &constant.items {
+                    self.push_item(Some(&Found::Constant(item)))?;
+                }
+            }
+            Some(Found::Constant(constant)) if constant.text.is_empty() => {}
+            Some(found) => self.push_item(Some(found))?,
+        }
+        self.offsets.push(self.len);
+        self.nulls.append(found.is_some());
+        Ok(())
+    }
+
+    fn push_item(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
+        self.len += 1;
+        match (&mut self.items, found) {
+            (FieldBuilder::Text(builder), Some(found)) => {
+                builder.push_found(found, |out| found.push_entry(out));
+                Ok(())
+            }
+            (items, found) => items.push(found),
+        }
+    }
+
+    /// About as many bytes as the batch has of the column beyond fixed ones for each row.
+    pub(crate) fn bytes(&self) -> usize {
+        let lists = if self.entry_type.list { 8 * self.len as usize } else { 0 };
+        lists + self.items.bytes()
+    }
+
+    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
+        self.len = 0;
+        let items = self.items.finish(make)?;
+        if !self.entry_type.list {
+            return Ok(items);
+        }
+        let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
+        self.offsets.push(0);
+        let lists = ListArray::try_new(self.entry_type.item_field(), offsets, items, self.nulls.finish())?;
+        Ok(Arc::new(lists))
+    }
+}

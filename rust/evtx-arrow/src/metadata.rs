@@ -1,0 +1,413 @@
+//! What the headers of files and chunks say, and what their bytes say to that.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, RecordBatch, StringArray, TimestampNanosecondArray, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{ArrowError, SchemaRef};
+use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, RecordWalk, is_unused, template_count};
+use evtx_format::file::{FILE_HEADER, FileHeader};
+use evtx_format::time::filetime_to_unix_nanos;
+
+use crate::report::{Report, ReportError};
+
+/// What a walk over the records of a chunk finds.
+#[derive(Debug, Default)]
+struct Found {
+    header: Option<ChunkHeader>,
+    records: u64,
+    /// Runs of record IDs that follow each other, first and last.
+    runs: Vec<(u64, u64)>,
+    /// When the first and the last record was written, in nanoseconds since 1970-01-01 UTC.
+    times: Option<(i64, i64)>,
+    /// What is damaged first.
+    error: Option<String>,
+}
+
+impl Found {
+    fn of(chunk: &[u8], index: u64) -> Self {
+        let (mut walk, damage) = RecordWalk::new(chunk, false);
+        let mut found = Found {
+            header: ChunkHeader::read(chunk).ok(),
+            ..Found::default()
+        };
+        let mut error = damage;
+        while let Some(item) = walk.next(chunk) {
+            match item {
+                Ok(item) => {
+                    found.records += 1;
+                    add(&mut found.runs, item.record.id);
+                    if let Some(time) = filetime_to_unix_nanos(item.record.written) {
+                        let (first, last) = found.times.unwrap_or((time, time));
+                        found.times = Some((first.min(time), last.max(time)));
+                    }
+                }
+                Err(damage) => _ = error.get_or_insert(damage),
+            }
+        }
+        let unsound = || found.header.and_then(|header| header.verify(chunk).err());
+        found.error = error.or_else(unsound).map(|error| {
+            let at = offset(index) + u64::from(error.offset);
+            format!("chunk {index}, offset {at:#x}: {error}")
+        });
+        found
+    }
+}
+
+/// Offset of a chunk in its file, in bytes.
+fn offset(index: u64) -> u64 {
+    FILE_HEADER as u64 + index * CHUNK_SIZE as u64
+}
+
+/// Adds an ID to runs of IDs.
+fn add(runs: &mut Vec<(u64, u64)>, id: u64) {
+    match runs.last_mut() {
+        Some((_, last)) if last.checked_add(1) == Some(id) => *last = id,
+        _ => runs.push((id, id)),
+    }
+}
+
+/// The least and the greatest ID, and how many between them are missing; `None` without any.
+fn span(runs: &mut [(u64, u64)]) -> Option<(u64, u64, u64)> {
+    runs.sort_unstable();
+    let &(least, mut greatest) = runs.first()?;
+    let mut missing = 0_u64;
+    for &(first, last) in &*runs {
+        missing = missing.saturating_add(first.saturating_sub(greatest).saturating_sub(1));
+        greatest = greatest.max(last);
+    }
+    Some((least, greatest, missing))
+}
+
+/// The file headers, one row per file.
+#[derive(Debug, Default)]
+pub struct FileReport {
+    rows: Vec<FileRow>,
+}
+
+#[derive(Debug, Default)]
+struct FileRow {
+    filename: String,
+    size: u64,
+    header: Option<FileHeader>,
+    chunks: u64,
+    unused: u64,
+    damaged: u64,
+    records: u64,
+    runs: Vec<(u64, u64)>,
+    times: Option<(i64, i64)>,
+    error: Option<String>,
+}
+
+impl FileRow {
+    fn chunk(&mut self, chunk: &[u8]) {
+        let index = self.chunks;
+        self.chunks += 1;
+        if is_unused(chunk) {
+            self.unused += 1;
+            return;
+        }
+        let found = Found::of(chunk, index);
+        self.records += found.records;
+        for (first, last) in found.runs {
+            match self.runs.last_mut() {
+                Some((_, end)) if end.checked_add(1) == Some(first) => *end = last,
+                _ => self.runs.push((first, last)),
+            }
+        }
+        self.times = match (self.times, found.times) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        if let Some(error) = found.error {
+            self.damaged += 1;
+            self.error.get_or_insert(error);
+        }
+    }
+}
+
+/// The chunks of a file's bytes.
+fn chunks(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes.chunks(CHUNK_SIZE)
+}
+
+impl Report for FileReport {
+    fn schema(&self) -> SchemaRef {
+        // An empty batch is always made.
+        FileReport::rows(&mut []).map_or_else(|_| Arc::new(arrow_schema::Schema::empty()), |batch| batch.schema())
+    }
+
+    fn start(&mut self, filename: &str, size: u64) {
+        self.rows.push(FileRow {
+            filename: filename.to_owned(),
+            size,
+            ..FileRow::default()
+        });
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+        let Some(row) = self.rows.last_mut() else { return Ok(()) };
+        if row.header.is_none() {
+            let header = FileHeader::read(bytes, row.size)?;
+            row.error = header.verify().err().map(|error| error.to_string());
+            row.header = Some(header);
+            return Ok(());
+        }
+        chunks(bytes).for_each(|chunk| row.chunk(chunk));
+        Ok(())
+    }
+
+    fn end(&mut self, failure: Option<&str>) {
+        if let (Some(row), Some(failure)) = (self.rows.last_mut(), failure) {
+            row.error = Some(failure.to_owned());
+        }
+    }
+
+    fn batch(&mut self, _last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+        let mut rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        FileReport::rows(&mut rows).map(Some)
+    }
+}
+
+impl FileReport {
+    fn rows(rows: &mut [FileRow]) -> Result<RecordBatch, ArrowError> {
+        let spans: Vec<_> = rows.iter_mut().map(|row| span(&mut row.runs)).collect();
+        let rows = &*rows;
+        let header = |field: fn(&FileHeader) -> u64| -> ArrayRef {
+            let values = rows.iter().map(|row| row.header.as_ref().map(field));
+            Arc::new(UInt64Array::from_iter(values))
+        };
+        let narrow = |field: fn(&FileHeader) -> u32| -> ArrayRef {
+            let values = rows.iter().map(|row| row.header.as_ref().map(field));
+            Arc::new(UInt32Array::from_iter(values))
+        };
+        let flag = |field: fn(&FileHeader) -> bool| -> ArrayRef {
+            let values = rows.iter().map(|row| row.header.as_ref().map(field));
+            Arc::new(BooleanArray::from_iter(values))
+        };
+        let count = |field: fn(&FileRow) -> u64| -> ArrayRef {
+            let values = rows.iter().map(|row| row.header.map(|_| field(row)));
+            Arc::new(UInt64Array::from_iter(values))
+        };
+        let id = |field: fn((u64, u64, u64)) -> u64| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter(spans.iter().map(|span| span.map(field))))
+        };
+        let time = |field: fn((i64, i64)) -> i64| -> ArrayRef {
+            let values = rows.iter().map(|row| row.times.map(field));
+            Arc::new(TimestampNanosecondArray::from_iter(values))
+        };
+        let versions = rows.iter().map(|row| {
+            row.header
+                .map(|header| format!("{}.{}", header.version.0, header.version.1))
+        });
+        let chunk_counts = rows.iter().map(|row| row.header.map(|header| header.chunk_count));
+        RecordBatch::try_from_iter_with_nullable([
+            ("filename", text(rows.iter().map(|row| Some(&*row.filename))), true),
+            (
+                "file_size",
+                Arc::new(UInt64Array::from_iter(rows.iter().map(|row| Some(row.size)))),
+                true,
+            ),
+            ("version", Arc::new(StringArray::from_iter(versions)), true),
+            ("flags", narrow(|header| header.flags), true),
+            ("is_dirty", flag(FileHeader::is_dirty), true),
+            ("is_full", flag(FileHeader::is_full), true),
+            ("first_chunk", header(|header| header.first_chunk), true),
+            ("last_chunk", header(|header| header.last_chunk), true),
+            ("next_record_id", header(|header| header.next_record_id), true),
+            ("header_chunks", Arc::new(UInt16Array::from_iter(chunk_counts)), true),
+            ("stored_checksum", narrow(|header| header.checksum), true),
+            ("computed_checksum", narrow(|header| header.computed_checksum), true),
+            ("chunks", count(|row| row.chunks), true),
+            ("unused_chunks", count(|row| row.unused), true),
+            ("damaged_chunks", count(|row| row.damaged), true),
+            ("records", count(|row| row.records), true),
+            ("first_record_id", id(|span| span.0), true),
+            ("last_record_id", id(|span| span.1), true),
+            ("missing_records", id(|span| span.2), true),
+            ("first_written", time(|times| times.0), true),
+            ("last_written", time(|times| times.1), true),
+            ("error", text(rows.iter().map(|row| row.error.as_deref())), true),
+        ])
+    }
+}
+
+fn text<'t>(values: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
+    Arc::new(StringArray::from_iter(values))
+}
+
+/// The chunk headers, one row per chunk slot, and one for each file that cannot be read.
+#[derive(Debug, Default)]
+pub struct ChunkReport {
+    filename: Arc<str>,
+    size: u64,
+    has_header: bool,
+    next: u64,
+    rows: Vec<ChunkRow>,
+}
+
+#[derive(Debug)]
+struct ChunkRow {
+    filename: Arc<str>,
+    /// Its number; none for a file that cannot be read.
+    index: Option<u64>,
+    is_used: Option<bool>,
+    found: Found,
+    checksums: (Option<u32>, Option<u32>),
+    templates: Option<u32>,
+    span: Option<(u64, u64, u64)>,
+}
+
+impl Report for ChunkReport {
+    fn schema(&self) -> SchemaRef {
+        // An empty batch is always made.
+        ChunkReport::rows(&[]).map_or_else(|_| Arc::new(arrow_schema::Schema::empty()), |batch| batch.schema())
+    }
+
+    fn start(&mut self, filename: &str, size: u64) {
+        self.filename = filename.into();
+        self.size = size;
+        self.has_header = false;
+        self.next = 0;
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+        if !self.has_header {
+            FileHeader::read(bytes, self.size)?;
+            self.has_header = true;
+            return Ok(());
+        }
+        for chunk in chunks(bytes) {
+            let index = self.next;
+            self.next += 1;
+            let is_used = !is_unused(chunk);
+            let mut found = if is_used {
+                Found::of(chunk, index)
+            } else {
+                Found::default()
+            };
+            let header = found.header;
+            self.rows.push(ChunkRow {
+                filename: Arc::clone(&self.filename),
+                index: Some(index),
+                is_used: Some(is_used),
+                checksums: (
+                    header.and_then(|header| header.computed_header_checksum(chunk)),
+                    header.and_then(|header| header.computed_records_checksum(chunk)),
+                ),
+                templates: header.map(|_| template_count(chunk) as u32),
+                span: span(&mut found.runs),
+                found,
+            });
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, failure: Option<&str>) {
+        if let Some(failure) = failure {
+            self.rows.push(ChunkRow {
+                filename: Arc::clone(&self.filename),
+                index: None,
+                is_used: None,
+                found: Found {
+                    error: Some(failure.to_owned()),
+                    ..Found::default()
+                },
+                checksums: (None, None),
+                templates: None,
+                span: None,
+            });
+        }
+    }
+
+    fn batch(&mut self, _last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        ChunkReport::rows(&rows).map(Some)
+    }
+}
+
+impl ChunkReport {
+    fn rows(rows: &[ChunkRow]) -> Result<RecordBatch, ArrowError> {
+        let wide = |field: fn(&ChunkHeader) -> u64| -> ArrayRef {
+            let values = rows.iter().map(|row| row.found.header.as_ref().map(field));
+            Arc::new(UInt64Array::from_iter(values))
+        };
+        let narrow = |field: fn(&ChunkHeader) -> u32| -> ArrayRef {
+            let values = rows.iter().map(|row| row.found.header.as_ref().map(field));
+            Arc::new(UInt32Array::from_iter(values))
+        };
+        let number = |field: fn(&ChunkRow) -> Option<u64>| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter(rows.iter().map(field)))
+        };
+        let small = |field: fn(&ChunkRow) -> Option<u32>| -> ArrayRef {
+            Arc::new(UInt32Array::from_iter(rows.iter().map(field)))
+        };
+        let time = |field: fn((i64, i64)) -> i64| -> ArrayRef {
+            let values = rows.iter().map(|row| row.found.times.map(field));
+            Arc::new(TimestampNanosecondArray::from_iter(values))
+        };
+        let used = |row: &ChunkRow, count: u64| row.is_used.map(|_| count);
+        let counts = rows.iter().map(|row| used(row, row.found.records));
+        RecordBatch::try_from_iter_with_nullable([
+            ("filename", text(rows.iter().map(|row| Some(&*row.filename))), true),
+            ("chunk_index", number(|row| row.index), true),
+            ("chunk_offset", number(|row| row.index.map(offset)), true),
+            (
+                "is_used",
+                Arc::new(BooleanArray::from_iter(rows.iter().map(|row| row.is_used))) as ArrayRef,
+                true,
+            ),
+            ("flags", narrow(|header| header.flags), true),
+            ("first_record_number", wide(|header| header.first_record_number), true),
+            ("last_record_number", wide(|header| header.last_record_number), true),
+            ("header_first_record_id", wide(|header| header.first_record_id), true),
+            ("header_last_record_id", wide(|header| header.last_record_id), true),
+            ("last_record_offset", narrow(|header| header.last_record), true),
+            ("free_space_offset", narrow(|header| header.free_space), true),
+            (
+                "free_bytes",
+                narrow(|header| (CHUNK_SIZE as u32).saturating_sub(header.free_space)),
+                true,
+            ),
+            ("stored_header_checksum", narrow(|header| header.header_checksum), true),
+            ("computed_header_checksum", small(|row| row.checksums.0), true),
+            (
+                "stored_records_checksum",
+                narrow(|header| header.records_checksum),
+                true,
+            ),
+            ("computed_records_checksum", small(|row| row.checksums.1), true),
+            ("templates", small(|row| row.templates), true),
+            ("records", Arc::new(UInt64Array::from_iter(counts)), true),
+            ("first_record_id", number(|row| row.span.map(|span| span.0)), true),
+            ("last_record_id", number(|row| row.span.map(|span| span.1)), true),
+            ("missing_records", number(|row| row.span.map(|span| span.2)), true),
+            ("first_written", time(|times| times.0), true),
+            ("last_written", time(|times| times.1), true),
+            ("error", text(rows.iter().map(|row| row.found.error.as_deref())), true),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_counted_whatever_the_order() {
+        let mut runs = Vec::new();
+        for id in [7, 8, 9, 1, 2, 5, 5, 8] {
+            add(&mut runs, id);
+        }
+        assert_eq!(span(&mut runs), Some((1, 9, 3)));
+        assert_eq!(span(&mut []), None);
+        assert_eq!(span(&mut [(0, u64::MAX), (u64::MAX, u64::MAX)]), Some((0, u64::MAX, 0)));
+    }
+}

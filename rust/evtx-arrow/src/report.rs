@@ -1,0 +1,102 @@
+//! What is told of whole files: their events, their headers, their chunks.
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Field, SchemaRef};
+use evtx_format::file::{FileHeader, NotEvtx};
+
+use crate::catalog::{Catalog, TooManyEvents};
+
+/// Names the type of a column, as the caller's language does.
+pub type TypeName = fn(&Field) -> String;
+
+/// Why a report leaves the rest of a file, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The file is no log.
+    #[error(transparent)]
+    NotEvtx(#[from] NotEvtx),
+    /// There is too much to tell.
+    #[error(transparent)]
+    TooManyEvents(#[from] TooManyEvents),
+}
+
+/// A table of what files are, rather than of what their records say.
+///
+/// For each file: [`start`](Self::start), [`push`](Self::push) of its bytes in order, first its header alone (4,096 bytes,
+/// or as many as there are) and then whole chunks, of which the last may be cut short, and [`end`](Self::end).
+pub trait Report: Send {
+    /// The schema of the batches.
+    fn schema(&self) -> SchemaRef;
+
+    /// Begins a file of `size` bytes.
+    fn start(&mut self, filename: &str, size: u64);
+
+    /// Takes the next bytes of the file.
+    ///
+    /// # Errors
+    /// [`ReportError::NotEvtx`] where they are no header. The file then ends.
+    fn push(&mut self, bytes: &[u8]) -> Result<(), ReportError>;
+
+    /// Ends the file. `failure` says why the rest of it was not read, if it was not.
+    fn end(&mut self, failure: Option<&str>);
+
+    /// The rows since the last batch; `None` if there are none. `last` says that no file follows.
+    ///
+    /// # Errors
+    /// That of Arrow, if the batch cannot be made.
+    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError>;
+}
+
+/// The events of files, as rows of their fields, once all files were read.
+#[derive(Debug)]
+pub struct EventReport {
+    /// What was found so far.
+    pub catalog: Catalog,
+    type_name: TypeName,
+    size: u64,
+    has_header: bool,
+    done: bool,
+}
+
+impl EventReport {
+    /// A report of a catalog.
+    pub fn new(catalog: Catalog, type_name: TypeName) -> Self {
+        EventReport {
+            catalog,
+            type_name,
+            size: 0,
+            has_header: false,
+            done: false,
+        }
+    }
+}
+
+impl Report for EventReport {
+    fn schema(&self) -> SchemaRef {
+        Catalog::schema()
+    }
+
+    fn start(&mut self, _filename: &str, size: u64) {
+        self.size = size;
+        self.has_header = false;
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+        if self.has_header {
+            return Ok(self.catalog.push(bytes)?);
+        }
+        FileHeader::read(bytes, self.size)?;
+        self.has_header = true;
+        Ok(())
+    }
+
+    // What cannot be read holds no events.
+    fn end(&mut self, _failure: Option<&str>) {}
+
+    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+        if !last || std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        self.catalog.batch(self.type_name).map(Some)
+    }
+}

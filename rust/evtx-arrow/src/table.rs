@@ -1,0 +1,131 @@
+//! The columns of a call, and the events that it is about.
+
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use hashbrown::HashSet;
+
+use crate::catalog::EventField;
+use crate::options::Options;
+use crate::schema::{self, COLUMNS, Column, ColumnSource};
+
+/// Which events a table has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Events {
+    /// Their IDs. None if there are none.
+    pub ids: Box<[u32]>,
+    /// The name of their provider, if that matters.
+    pub provider: Option<Box<str>>,
+}
+
+/// The columns of a call: those that its options ask for, and, if it is about certain events, one for each of their fields.
+#[derive(Debug, Clone)]
+pub struct Table {
+    pub(crate) options: Options,
+    pub(crate) columns: Arc<[Column]>,
+    pub(crate) events: Option<Arc<Events>>,
+}
+
+impl From<Options> for Table {
+    /// The table of all events.
+    fn from(options: Options) -> Self {
+        Table {
+            options,
+            columns: schema::columns(&options).collect(),
+            events: None,
+        }
+    }
+}
+
+impl Table {
+    /// The table of some events, with a column for each of `fields` in place of `event_data`, which becomes the last of
+    /// those that every table has.
+    ///
+    /// Names are compared as SQL does, regardless of case. A field that has the name of a column, also of one that only
+    /// an option adds, takes `data_` before its own.
+    pub fn of_events(options: Options, events: Events, fields: &[EventField]) -> Self {
+        let mut taken: HashSet<String> = COLUMNS.iter().map(|column| column.name.to_lowercase()).collect();
+        let fields = fields.iter().map(|field| Column {
+            name: free_name(&field.name, &mut taken).into(),
+            source: ColumnSource::Entry(field.name.as_ref().into(), field.column_type),
+        });
+        let (mut columns, mut event_data) = (Vec::new(), None);
+        let mut fields = Some(fields);
+        for column in schema::columns(&options) {
+            match column.source {
+                ColumnSource::EventData => {
+                    columns.extend(fields.take().into_iter().flatten());
+                    event_data = Some(column);
+                }
+                ColumnSource::FileName => {
+                    columns.push(column);
+                    columns.extend(event_data.take());
+                }
+                _ => columns.push(column),
+            }
+        }
+        Table {
+            options,
+            columns: columns.into(),
+            events: Some(events.into()),
+        }
+    }
+
+    /// The schema of the table.
+    pub fn schema(&self) -> SchemaRef {
+        schema::schema_of(self.columns.iter())
+    }
+}
+
+/// The name of a field's column, which no other has.
+fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
+    let is_column = COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(name));
+    let name = if is_column {
+        format!("data_{name}")
+    } else {
+        name.to_owned()
+    };
+    let mut free = name.clone();
+    let mut number = 0;
+    while !taken.insert(free.to_lowercase()) {
+        number += 1;
+        free = format!("{name}_{number}");
+    }
+    free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{EntryType, FieldType};
+
+    #[test]
+    fn fields_stand_in_place_of_event_data() {
+        let fields = ["Task", "user", "USER", "xml", "data_task"].map(|name| EventField {
+            name: name.into(),
+            column_type: EntryType {
+                item: FieldType::Text,
+                list: false,
+            },
+        });
+        let events = Events {
+            ids: [1].into(),
+            provider: None,
+        };
+        let table = Table::of_events(Options::default(), events, &fields);
+        let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
+        assert_eq!(
+            names[6..13],
+            [
+                "computer",
+                "data_Task",
+                "user",
+                "USER_1",
+                "data_xml",
+                "data_task_1",
+                "user_data"
+            ]
+        );
+        assert_eq!(names[names.len() - 2..], ["filename", "event_data"]);
+    }
+}

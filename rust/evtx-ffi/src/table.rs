@@ -1,0 +1,116 @@
+//! The columns of a call through the C ABI.
+
+use std::ffi::c_char;
+
+use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_arrow::{Events, Table};
+
+use crate::report::EvtxReport;
+use crate::{EvtxOptions, entry, export_schema, free, put, text};
+
+/// The columns of a call.
+pub struct EvtxTable(pub(crate) Table);
+
+/// Certain events.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxEvents {
+    /// Their IDs, `id_count` of them.
+    pub ids: *const u32,
+    /// How many there are.
+    pub id_count: usize,
+    /// The name of their provider, or null if it does not matter.
+    pub provider: *const c_char,
+    /// Bytes of that name.
+    pub provider_len: usize,
+}
+
+/// # Safety
+/// The pointers are valid for as long as their counts say.
+pub(crate) unsafe fn events(events: &EvtxEvents) -> Result<Events, String> {
+    let ids = match events.id_count {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        count => unsafe { std::slice::from_raw_parts(events.ids, count) },
+    };
+    let provider = match events.provider.is_null() {
+        true => None,
+        // SAFETY: the caller's promise.
+        false => Some(unsafe { text(events.provider, events.provider_len) }?),
+    };
+    Ok(Events {
+        ids: ids.into(),
+        provider: provider.map(Into::into),
+    })
+}
+
+/// The table of all events.
+///
+/// # Safety
+/// `out` can be written. The caller frees the table.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_table_new(options: EvtxOptions, out: *mut *mut EvtxTable) -> *mut c_char {
+    entry(|| {
+        let table = Box::new(EvtxTable(Table::from(evtx_arrow::Options::from(options))));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(table)) };
+        Ok(())
+    })
+}
+
+/// The table of some events, with a column for each of their fields that a report of these events has found.
+///
+/// # Safety
+/// `events` is valid, `report` is valid and one of events, `out` can be written. The caller frees the table.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_table_of_events(
+    options: EvtxOptions,
+    events: *const EvtxEvents,
+    report: *const EvtxReport,
+    out: *mut *mut EvtxTable,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (events, report) = unsafe { (self::events(&*events)?, &*report) };
+        let fields = report.catalog().ok_or("this report is not one of events")?.fields();
+        let table = Table::of_events(options.into(), events, &fields);
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(EvtxTable(table)))) };
+        Ok(())
+    })
+}
+
+/// Frees a table. Scans and filters keep what they need of it.
+///
+/// # Safety
+/// `table` is null or came from a function of this library, and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_table_free(table: *mut EvtxTable) {
+    // SAFETY: the caller's promise.
+    unsafe { free(table) }
+}
+
+/// How many columns a table has.
+///
+/// # Safety
+/// `table` is valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_table_columns(table: *const EvtxTable) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { &*table }.0.schema().fields().len() as u64
+}
+
+/// The columns of a table.
+///
+/// # Safety
+/// `table` is valid, `out` can be written. The caller releases the schema.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_table_schema(table: *const EvtxTable, out: *mut FFI_ArrowSchema) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let schema = export_schema(&unsafe { &*table }.0.schema())?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, schema) };
+        Ok(())
+    })
+}

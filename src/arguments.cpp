@@ -1,0 +1,131 @@
+#include "arguments.hpp"
+
+#include "duckdb_v2.h"
+#include "reports.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace evtx {
+
+namespace {
+
+using duckdb::cxx::Context;
+using duckdb::cxx::idx_t;
+using duckdb::cxx::LogicalTypeId;
+using duckdb::cxx::Value;
+
+std::string GetText(const Value &value) {
+	return std::string(value.Get<duckdb::cxx::varchar_t>().view());
+}
+
+std::uint32_t GetEventId(const Value &value, const std::string &function) {
+	try {
+		return value.Get<std::uint32_t>();
+	} catch (const duckdb::cxx::Exception &) {
+		throw duckdb::cxx::InvalidInputException(function + " takes a number or a list of them as event_id, not " +
+		                                         value.ToText());
+	}
+}
+
+//! An event ID, or a list of them.
+std::vector<std::uint32_t> GetEventIds(const Value &value, const std::string &function) {
+	const auto type = value.GetLogicalType().GetTypeId();
+	if (type != LogicalTypeId::LIST && type != LogicalTypeId::ARRAY && type != LogicalTypeId::STRUCT &&
+	    type != LogicalTypeId::TUPLE) {
+		return {GetEventId(value, function)};
+	}
+	std::vector<std::uint32_t> ids;
+	for (idx_t i = 0; i < value.GetChildCount(); i++) {
+		if (!value[i].IsNull()) {
+			ids.push_back(GetEventId(value[i], function));
+		}
+	}
+	return ids;
+}
+
+//! Reads the fields of events from some of the files, evenly spread.
+void ReadSample(Context &context, const std::vector<ScanPath> &paths, std::int64_t sample_size, Report &report) {
+	const auto count = paths.size();
+	const auto wanted = sample_size < 0 ? count : std::min<std::size_t>(count, sample_size);
+	const auto files = context.GetFileSystem();
+	ReportReader reader(report);
+	for (std::size_t i = 0; i < wanted; i++) {
+		// A file that cannot be read is the scan's to tell of.
+		auto path = paths[i * count / wanted];
+		path.named = false;
+		reader.Start(files, path);
+		while (reader.Next()) {
+		}
+	}
+}
+
+} // namespace
+
+bool Arguments::Set(std::string_view name, const Value &value, const std::string &function) {
+	if (EqualNames(name, "event_id")) {
+		if (!value.IsNull()) {
+			event_ids = GetEventIds(value, function);
+		}
+		return true;
+	}
+	if (EqualNames(name, "provider")) {
+		provider = value.IsNull() ? std::nullopt : std::optional<std::string>(GetText(value));
+		return true;
+	}
+	bool *flag = nullptr;
+	for (const auto &[known, place] : {std::pair<const char *, bool *> {"verify", &options.verify},
+	                                   {"recover", &options.recover},
+	                                   {"xml", &options.xml},
+	                                   {"json", &options.json},
+	                                   {"location", &options.location},
+	                                   {"hive_partitioning", &hive_partitioning}}) {
+		flag = EqualNames(name, known) ? place : flag;
+	}
+	const auto on_error = EqualNames(name, "on_error");
+	const auto is_messages = EqualNames(name, "messages");
+	const auto is_sample_size = EqualNames(name, "sample_size");
+	if (!flag && !on_error && !is_messages && !is_sample_size) {
+		return false;
+	}
+	if (value.IsNull()) {
+		throw duckdb::cxx::InvalidInputException(function + " cannot take NULL as " + std::string(name));
+	}
+	if (flag) {
+		*flag = value.Get<bool>();
+	} else if (on_error) {
+		options.on_error = ParseOnError(GetText(value));
+	} else if (is_messages) {
+		messages = GetText(value);
+	} else {
+		sample_size = value.Get<std::int64_t>();
+	}
+	return true;
+}
+
+ScanCall Arguments::MakeCall(Context &context, std::vector<ScanPath> paths, const std::string &function) const {
+	ScanCall call;
+	if (event_ids) {
+		const Events events {*event_ids, provider};
+		Report report(EvtxReportKind::EVENTS, &events);
+		ReadSample(context, paths, sample_size, report);
+		call.table = std::make_shared<Table>(options, events, report);
+	} else if (provider) {
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER,
+		                             function +
+		                                 " takes a provider with an event_id only; to have all of a provider's events, "
+		                                 "filter by the column");
+	} else {
+		call.table = std::make_shared<Table>(options);
+	}
+	if (hive_partitioning) {
+		call.hive = std::make_shared<HivePartitions>(context.GetFactory(), paths);
+	}
+	call.paths = std::move(paths);
+	call.options = options;
+	call.messages = messages;
+	return call;
+}
+
+} // namespace evtx

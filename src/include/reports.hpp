@@ -1,0 +1,41 @@
+#pragma once
+
+//! Reports on whole files: the table functions `evtx_schema`, `evtx_file_metadata` and `evtx_chunk_metadata`, and the
+//! fields of events.
+
+#include "core.hpp"
+#include "duckdb_cpp.hpp"
+#include "paths.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace evtx {
+
+//! Reads files into a report, piece by piece.
+class ReportReader {
+public:
+	explicit ReportReader(Report &report_p) : report(report_p) {}
+
+	//! Begins a file, or ends it if it cannot be read.
+	//! @throws duckdb::cxx::Exception if that is so and the caller named it.
+	void Start(const duckdb::cxx::FileSystem &files, const ScanPath &path);
+	//! Reads a piece of the file. Returns false if there was none left.
+	//! @throws duckdb::cxx::Exception as `Start`.
+	bool Next();
+
+private:
+	void Fail(const std::string &why);
+
+	Report &report;
+	const ScanPath *path = nullptr;
+	std::optional<duckdb::cxx::FileHandle> handle;
+	std::vector<std::uint8_t> bytes;
+	std::uint64_t offset = 0;
+	std::uint64_t size = 0;
+};
+
+void RegisterReports(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+
+} // namespace evtx

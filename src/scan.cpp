@@ -1,0 +1,168 @@
+#include "scan.hpp"
+
+#include "text.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace evtx {
+
+namespace {
+
+using duckdb::cxx::ArrowImporter;
+using duckdb::cxx::Context;
+using duckdb::cxx::DataChunk;
+using duckdb::cxx::FileSystem;
+using duckdb::cxx::idx_t;
+using duckdb::cxx::list_entry_t;
+using duckdb::cxx::LogicalTypeId;
+using duckdb::cxx::Vector;
+
+//! Most rows that DuckDB takes in a chunk.
+constexpr idx_t VECTOR_ROWS = 2048;
+
+//! Makes a vector of the output refer to an imported one.
+//! Maps are imported as the lists of entries that they are: importing a map, DuckDB looks for keys that come twice,
+//! which takes longer than all else in a scan. The core's maps have none.
+void HandOut(const Vector &imported, Vector output) {
+	if (output.GetLogicalType().GetTypeId() != LogicalTypeId::MAP) {
+		output.Reference(imported);
+		return;
+	}
+	const auto rows = imported.GetSize();
+	output.SetSize(rows);
+	const auto lists = imported.GetView();
+	std::copy_n(lists.Data<list_entry_t>(), rows, output.GetDataMutable<list_entry_t>());
+	if (lists.validity) {
+		std::copy_n(lists.validity, (rows + 63) / 64, output.GetValidityMutable().words);
+	}
+	output.GetChild(0).Reference(imported.GetChild(0));
+}
+
+//! Those of the columns that are the table's.
+std::vector<std::uintptr_t> TableColumns(const ScanCall &call, const std::vector<idx_t> &columns) {
+	const auto count = call.table->ColumnCount();
+	std::vector<std::uintptr_t> result;
+	std::copy_if(columns.begin(), columns.end(), std::back_inserter(result),
+	             [&](idx_t column) { return column < count; });
+	if (result.empty()) {
+		// Something has to say how many rows there are.
+		result.push_back(0);
+	}
+	return result;
+}
+
+} // namespace
+
+ScanColumns GetColumns(Context &context, const Table &table, const HivePartitions *hive) {
+	Schema arrow;
+	table.GetSchema(arrow);
+	const auto schema = ArrowImporter(context, arrow).GetSchema();
+	ScanColumns columns;
+	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
+		columns.names.emplace_back(schema.GetFieldName(i));
+		columns.types.push_back(schema.GetFieldType(i));
+	}
+	for (std::size_t i = 0; hive && i < hive->ColumnCount(); i++) {
+		auto name = hive->GetName(i);
+		while (std::any_of(columns.names.begin(), columns.names.end(),
+		                   [&](const std::string &known) { return EqualNames(known, name); })) {
+			name.insert(0, "hive_");
+		}
+		columns.names.push_back(std::move(name));
+		columns.types.push_back(context.GetFactory().CreateType(hive->GetType(i).GetTypeId()));
+	}
+	return columns;
+}
+
+SharedScan::SharedScan(const ScanCall &call, const std::vector<idx_t> &columns, const Filter &filter,
+                       std::vector<ScanPath> paths)
+    : hive(call.hive), scan(*call.table, TableColumns(call, columns), filter),
+      queue(std::move(paths), call.options,
+	        scan.ReadsMessages() ? std::optional<std::string>(call.messages) : std::nullopt) {
+	const auto count = call.table->ColumnCount();
+	for (const auto column : columns) {
+		hive_columns.push_back(column < count ? std::nullopt : std::optional<std::size_t>(column - count));
+	}
+}
+
+ThreadScan::ThreadScan(const SharedScan &shared) : decoder(shared.scan) {}
+
+//! Claims the thread's next work and reads it. Returns false at the end of the scan.
+bool ThreadScan::NextWork(const FileSystem &files, FileQueue &queue) {
+	work = queue.Claim(files, batch_index);
+	if (!work) {
+		return false;
+	}
+	batch_index = work->batch_index;
+	path = work->path;
+	if (work->damage) {
+		decoder.ReportFile(work->path->path, *work->damage);
+	}
+	if (work->file) {
+		block.resize(work->block.len);
+		work->file->handle.ReadAt(block.data(), work->block.len, work->block.offset);
+		decoded = 0;
+		started = false;
+	}
+	return true;
+}
+
+//! Decodes the next rows into the importer. Returns false at the end of the scan.
+bool ThreadScan::NextBatch(const FileSystem &files, FileQueue &queue) {
+	Array array;
+	while (true) {
+		if (!decoder.IsDone()) {
+			decoded += decoder.Decode(block.data() + decoded, block.size() - decoded);
+		}
+		if (decoder.Flush(array)) {
+			importer->Append(array, true, true);
+			return true;
+		}
+		if (!decoder.IsDone()) {
+			continue;
+		}
+		if (!started) {
+			// What is wrong with the file, if anything, was handed out.
+			decoder.Start(work->path->path, work->file->messages.get(), work->block);
+			started = true;
+			continue;
+		}
+		if (!NextWork(files, queue)) {
+			return false;
+		}
+	}
+}
+
+void ThreadScan::Next(Context &context, SharedScan &shared, const DataChunk &output) {
+	if (!importer) {
+		Schema schema;
+		shared.scan.GetSchema(schema);
+		importer = std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
+	}
+	const auto files = context.GetFileSystem();
+	while (true) {
+		auto next = importer->NextChunk();
+		if (!next) {
+			if (!NextBatch(files, shared.queue)) {
+				return;
+			}
+			continue;
+		}
+		const auto count = next.GetRowCount();
+		idx_t imported = 0;
+		for (idx_t i = 0; i < shared.hive_columns.size(); i++) {
+			if (const auto column = shared.hive_columns[i]) {
+				output.GetVector(i).MakeConstant(shared.hive->GetValue(path->number, *column), count);
+			} else {
+				HandOut(next.GetVector(imported++), output.GetVector(i));
+			}
+		}
+		output.GetVector(0).SetSize(count);
+		rows = std::move(next);
+		return;
+	}
+}
+
+} // namespace evtx

@@ -1,0 +1,100 @@
+"""Tables of certain events: predicates on fields, the way through Parquet, copies of plans."""
+
+import random
+
+import pytest
+from conftest import EXTENSION, SAMPLES, connect
+
+LOGS = f"read_evtx('{SAMPLES}/*.evtx', event_id := [1, 2, 3, 4624, 4625, 4688])"
+COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
+
+
+@pytest.fixture(name="fields", scope="module")
+def fixture_fields():
+    """The fields, with their types and values as literals."""
+    connection = connect()
+    connection.load_extension(EXTENSION)
+    system = {name for (name, *_) in connection.sql(f"DESCRIBE FROM '{SAMPLES}/*.evtx'").fetchall()}
+    fields = {}
+    for name, column_type, *_ in connection.sql(f"DESCRIBE FROM {LOGS}").fetchall():
+        if name not in system:
+            rows = connection.sql(f'SELECT DISTINCT "{name}"::VARCHAR FROM {LOGS} ORDER BY 1').fetchall()
+            fields[name] = (column_type, ["'" + value.replace("'", "''") + "'" for (value,) in rows if value is not None])
+    return fields
+
+
+def test_predicates_on_fields_give_the_rows_that_duckdb_gives(con, fields):
+    rng = random.Random(7)
+    decided = 0
+    for _ in range(250):
+        name, (column_type, values) = rng.choice([item for item in fields.items() if item[1][1]])
+        value = f"{rng.choice(values)}::{column_type}"
+        test = rng.choice([*COMPARISONS, "IN", "BETWEEN", "IS NULL", "IS NOT NULL"])
+        operand = {"IN": f"({value})", "BETWEEN": f"{value} AND {value}", "IS NULL": "", "IS NOT NULL": ""}.get(test, value)
+        query = f'SELECT filename, record_id FROM {LOGS} WHERE "{name}" {test} {operand}'
+        with_pushdown = con.sql(query).fetchall()
+        decided += "FILTER" not in con.sql(f"EXPLAIN {query}").fetchall()[0][1].upper()
+        con.execute("SET evtx_filter_pushdown = false")
+        assert with_pushdown == con.sql(query).fetchall(), query
+        con.execute("RESET evtx_filter_pushdown")
+    # Lists, floating-point numbers and bytes are DuckDB's.
+    assert 150 < decided < 250
+
+
+def test_every_column_survives_parquet(con, tmp_path):
+    path = tmp_path / "events.parquet"
+    con.execute(f"COPY (FROM {LOGS}) TO '{path}'")
+    difference = "SELECT count(*) FROM (({0}) EXCEPT ALL ({1}))"
+    log, parquet = f"SELECT * EXCLUDE (event_data, user_data) FROM {LOGS}", f"SELECT * EXCLUDE (event_data, user_data) FROM '{path}'"
+    assert con.execute(difference.format(log, parquet)).fetchone() == (0,)
+    assert con.execute(difference.format(parquet, log)).fetchone() == (0,)
+
+
+def test_two_scans_of_one_log_keep_their_predicates(con):
+    log = f"read_evtx('{SAMPLES}/DC01-Security.evtx', event_id := [4624, 4625])"
+    query = f"SELECT count(*) FROM {log} WHERE LogonType = 2 UNION ALL SELECT count(*) FROM {log} WHERE LogonType = 3"
+    assert con.execute(query).fetchall() == [(0,), (49,)]
+
+
+def test_all_events_are_read_in_folders_that_say_more(con, tmp_path):
+    for host, day, sample in [("DC01", 5, "DC01-Security"), ("DC01", 6, "DC01-System"), ("WS%2007", 5, "WS07-Security")]:
+        folder = tmp_path / f"host={host}" / f"day=2024-03-0{day}"
+        folder.mkdir(parents=True)
+        (folder / "log.evtx").write_bytes((SAMPLES / f"{sample}.evtx").read_bytes())
+    logs = f"read_evtx('{tmp_path}/**/*.evtx', hive_partitioning := true)"
+    rows = con.execute(f"SELECT host, day, count(*), typeof(host), typeof(day) FROM {logs} GROUP BY ALL ORDER BY ALL").fetchall()
+    assert [(host, str(day), *rest) for host, day, *rest in rows] == [
+        ("DC01", "2024-03-05", 55, "VARCHAR", "DATE"),
+        ("DC01", "2024-03-06", 10, "VARCHAR", "DATE"),
+        ("WS 07", "2024-03-05", 4, "VARCHAR", "DATE"),
+    ]
+    assert con.execute(f"SELECT DISTINCT host FROM {logs} ORDER BY 1").fetchall() == [("DC01",), ("WS 07",)]
+    assert con.execute(f"SELECT count(*) FROM {logs} WHERE host = 'WS 07' AND event_id > 0").fetchone() == (4,)
+    assert con.execute(f"SELECT count(*) FROM {logs} WHERE day IN (DATE '2024-03-06')").fetchone() == (10,)
+    assert con.execute(f"SELECT count(*) FROM {logs} WHERE host LIKE 'DC%'").fetchone() == (65,)
+    columns = [name for (name, *_) in con.execute(f"DESCRIBE FROM {logs}").fetchall()]
+    assert columns[-2:] == ["host", "day"]
+    assert con.execute(f"SELECT count(*) FROM '{tmp_path}/**/*.evtx'").fetchone() == (69,)
+
+
+def test_a_filter_on_a_folder_skips_files_without_opening_them(con, tmp_path):
+    for host in ["a", "b"]:
+        (tmp_path / f"host={host}").mkdir()
+    (tmp_path / "host=a" / "log.evtx").write_bytes((SAMPLES / "dirty.evtx").read_bytes())
+    (tmp_path / "host=b" / "log.evtx").write_text("no log")
+    logs = f"read_evtx('{tmp_path}/*/*.evtx', hive_partitioning := true)"
+    assert con.execute(f"SELECT count(error), count(*) FROM {logs}").fetchone() == (1, 81)
+    assert con.execute(f"SELECT count(error), count(*) FROM {logs} WHERE host = 'a'").fetchone() == (0, 80)
+    named = f"read_evtx(['{tmp_path}/host=a/log.evtx', '{tmp_path}/host=b/log.evtx'], hive_partitioning := true)"
+    # The second is an error once it is opened.
+    assert con.execute(f"SELECT count(*) FROM {named} WHERE host = 'a'").fetchone() == (80,)
+
+
+def test_folders_with_other_keys_and_keys_that_are_columns(con, tmp_path):
+    for folder in ["x=1", "computer=DC01"]:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "log.evtx").write_bytes((SAMPLES / "dirty.evtx").read_bytes())
+    with pytest.raises(Exception, match="have different keys"):
+        con.execute(f"FROM read_evtx('{tmp_path}/*/*.evtx', hive_partitioning := true)")
+    logs = f"read_evtx('{tmp_path}/computer=DC01/*.evtx', hive_partitioning := true)"
+    assert con.execute(f"SELECT DISTINCT computer, hive_computer FROM {logs}").fetchall() == [("DC01.northwind.example", "DC01")]
