@@ -1,4 +1,5 @@
 #include "filter_pushdown.hpp"
+#include "macros.hpp"
 #include "read_evtx.hpp"
 #include "reports.hpp"
 
@@ -11,4 +12,5 @@ DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::
 	evtx::RegisterReadEvtx(extension, context);
 	evtx::RegisterReplacementScan(extension, context);
 	evtx::RegisterReports(extension, context);
+	evtx::RegisterMacros(extension, context);
 }
