@@ -1,3 +1,4 @@
+#include "copy_from.hpp"
 #include "filter_pushdown.hpp"
 #include "macros.hpp"
 #include "read_evtx.hpp"
@@ -12,5 +13,6 @@ DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::
 	evtx::RegisterReadEvtx(extension, context);
 	evtx::RegisterReplacementScan(extension, context);
 	evtx::RegisterReports(extension, context);
+	evtx::RegisterCopyFrom(extension, context);
 	evtx::RegisterMacros(extension, context);
 }

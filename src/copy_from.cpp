@@ -1,0 +1,130 @@
+#include "copy_from.hpp"
+
+#include "arguments.hpp"
+#include "duckdb_v2.h"
+#include "scan.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+//! `COPY table FROM 'log.evtx' (FORMAT evtx)`: the columns of the table are those of read_evtx with their names.
+
+namespace evtx {
+
+namespace {
+
+using duckdb::cxx::CopyFunction;
+using duckdb::cxx::DataChunk;
+using duckdb::cxx::idx_t;
+using duckdb::cxx::LogicalType;
+
+constexpr const char *NAME = "COPY FROM (FORMAT evtx)";
+
+struct BoundCopy {
+	explicit BoundCopy(ScanCall scan_p) : scan(std::move(scan_p)), filter(*scan.table) {}
+
+	ScanCall scan;
+	//! Nothing is left out.
+	Filter filter;
+	//! The columns of the scan, and their types.
+	std::vector<idx_t> columns;
+	std::vector<LogicalType> types;
+	//! Whether any is cast to the table's type.
+	bool casts = false;
+};
+
+//! A copy is read by one thread.
+struct CopyState {
+	explicit CopyState(const BoundCopy &copy)
+	    : shared(copy.scan, copy.columns, copy.filter, copy.scan.paths), thread(shared) {}
+
+	SharedScan shared;
+	ThreadScan thread;
+	//! The rows as the scan has them, if they are cast.
+	std::optional<DataChunk> rows;
+};
+
+[[noreturn]] void Fail(const std::string &why) {
+	throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, std::string(NAME) + ": " + why);
+}
+
+void Bind(CopyFunction::CopyFromBindInput &input) {
+	Arguments arguments;
+	for (idx_t i = 0; i < input.GetOptionCount(); i++) {
+		const auto name = input.GetOptionName(i);
+		if (!arguments.Set(name, input.GetOptionValue(i), NAME)) {
+			Fail("there is no option " + name);
+		}
+	}
+	// A column of the table asks for what it is named after.
+	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
+		const auto name = input.GetColumnName(i);
+		arguments.options.xml |= EqualNames(name, "xml");
+		arguments.options.json |= EqualNames(name, "json");
+		arguments.options.location |= EqualNames(name, "chunk_index") || EqualNames(name, "record_offset");
+	}
+	auto &context = input.GetContext();
+	const auto path = context.GetFactory().CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
+	std::vector<ScanPath> paths;
+	ExpandPaths(context.GetFileSystem(), path, NAME, paths);
+	BoundCopy copy(arguments.MakeCall(context, std::move(paths), NAME));
+	const auto known = GetColumns(context, *copy.scan.table, copy.scan.hive.get());
+	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
+		const auto name = input.GetColumnName(i);
+		const auto found = std::find_if(known.names.begin(), known.names.end(),
+		                                [&](const std::string &column) { return EqualNames(column, name); });
+		if (found == known.names.end()) {
+			Fail("the table's column \"" + name + "\" is none of the log's");
+		}
+		const auto number = static_cast<std::size_t>(found - known.names.begin());
+		copy.columns.push_back(number);
+		copy.types.push_back(known.types[number].Copy());
+		copy.casts = copy.casts || known.types[number].ToText() != input.GetColumnType(i).ToText();
+	}
+	input.SetBindData<BoundCopy>(std::move(copy));
+}
+
+void InitGlobal(CopyFunction::CopyFromInitGlobalInput &input) {
+	input.SetGlobalState<CopyState>(input.GetBindData<BoundCopy>());
+}
+
+void Exec(CopyFunction::CopyFromExecInput &input) {
+	const auto &copy = input.GetBindData<BoundCopy>();
+	auto &state = input.GetGlobalState<CopyState>();
+	auto &context = input.GetContext();
+	const auto output = input.GetOutputChunk();
+	if (!copy.casts) {
+		state.thread.Next(context, state.shared, output);
+		return;
+	}
+	auto &factory = context.GetFactory();
+	state.rows = factory.CreateDataChunk(copy.types);
+	state.thread.Next(context, state.shared, *state.rows);
+	for (idx_t i = 0; i < copy.columns.size(); i++) {
+		auto target = output.GetVector(i);
+		state.rows->GetVector(i).Cast(factory, target);
+	}
+}
+
+void Progress(CopyFunction::CopyFromProgressInput &input) {
+	input.SetProgress(input.GetGlobalState<CopyState>().shared.Progress());
+}
+
+} // namespace
+
+void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
+	auto function = CopyFunction::Create(context.GetFactory());
+	function.SetName("evtx")
+	    .SetFileExtension("evtx")
+	    .SetCopyFromBindCallback(Bind)
+	    .SetCopyFromInitGlobalCallback(InitGlobal)
+	    .SetCopyFromExecCallback(Exec)
+	    .SetCopyFromProgressCallback(Progress);
+	extension.Register(function);
+}
+
+} // namespace evtx
