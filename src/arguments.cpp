@@ -5,6 +5,7 @@
 #include "text.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace evtx {
@@ -15,6 +16,9 @@ using duckdb::cxx::Context;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
+
+//! The header of a file, and the first piece behind it.
+constexpr int REMOTE_PIECES = 2;
 
 std::string GetText(const Value &value) {
 	return std::string(value.Get<duckdb::cxx::varchar_t>().view());
@@ -45,7 +49,8 @@ std::vector<std::uint32_t> GetEventIds(const Value &value, const std::string &fu
 	return ids;
 }
 
-//! Reads the fields of events from some of the files, evenly spread.
+//! Reads the fields of events from some of the files, evenly spread. Of a remote file, only the first part is read,
+//! which the scan mostly needs too: templates come back in every chunk that uses them.
 void ReadSample(Context &context, const std::vector<ScanPath> &paths, std::int64_t sample_size, Report &report) {
 	const auto count = paths.size();
 	const auto wanted = sample_size < 0 ? count : std::min<std::size_t>(count, sample_size);
@@ -56,7 +61,8 @@ void ReadSample(Context &context, const std::vector<ScanPath> &paths, std::int64
 		auto path = paths[i * count / wanted];
 		path.named = false;
 		reader.Start(files, path);
-		while (reader.Next()) {
+		const auto pieces = LogFile::IsRemote(files, path.path) ? REMOTE_PIECES : std::numeric_limits<int>::max();
+		for (int piece = 0; piece < pieces && reader.Next(); piece++) {
 		}
 	}
 }

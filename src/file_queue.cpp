@@ -15,13 +15,11 @@ using duckdb::cxx::FileSystem;
 constexpr std::uint64_t BLOCKS_PER_FILE = 1U << 20U;
 
 //! Reads what a survey wants of a file, to its end. Returns why the file is not a log, if it is none.
-std::optional<std::string> Run(Survey &survey, duckdb::cxx::FileHandle &handle) {
+std::optional<std::string> Run(Survey &survey, LogFile &log) {
 	std::vector<std::uint8_t> bytes;
 	while (auto range = survey.Wants()) {
 		bytes.resize(range->len);
-		if (range->len > 0) {
-			handle.ReadAt(bytes.data(), range->len, range->offset);
-		}
+		log.ReadAt(bytes, range->offset);
 		if (auto why_not = survey.Push(bytes)) {
 			return why_not;
 		}
@@ -127,9 +125,9 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 	work.path = &entry.path;
 	work.batch_index = index * BLOCKS_PER_FILE;
 	try {
-		auto handle = files.OpenFile(entry.path.path, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
-		Survey survey(handle.Size(), files.IsRemote(entry.path.path), options.recover);
-		if (auto why_not = Run(survey, handle)) {
+		LogFile log(files, entry.path.path);
+		Survey survey(log.Size(), log.IsRemote(), options.recover);
+		if (auto why_not = Run(survey, log)) {
 			if (entry.path.named) {
 				throw duckdb::cxx::InvalidInputException(entry.path.path + ": " + *why_not);
 			}
@@ -138,8 +136,8 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 			if (options.verify) {
 				work.damage = survey.Verify();
 			}
-			entry.file = std::make_shared<OpenFile>(std::move(handle), std::move(survey));
-			if (messages && !files.IsRemote(entry.path.path)) {
+			entry.file = std::make_shared<OpenFile>(std::move(log), std::move(survey));
+			if (messages && !entry.file->log.IsRemote()) {
 				entry.file->messages = FindMessages(files, entry.path.path, *messages);
 			}
 		}

@@ -13,7 +13,6 @@ namespace {
 using duckdb::cxx::ArrowImporter;
 using duckdb::cxx::Context;
 using duckdb::cxx::DataChunk;
-using duckdb::cxx::FileFlags;
 using duckdb::cxx::FileSystem;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
@@ -22,9 +21,8 @@ using duckdb::cxx::TableFunction;
 //! Most rows that DuckDB takes in a chunk.
 constexpr idx_t VECTOR_ROWS = 2048;
 
-//! The first piece of a file, and those behind it.
+//! The first piece of a file.
 constexpr std::uint64_t HEADER_SIZE = 4096;
-constexpr std::uint64_t PIECE_SIZE = 1U << 20U;
 
 //! A table function.
 struct Kind {
@@ -142,17 +140,16 @@ void Exec(TableFunction::ExecInput &input) {
 } // namespace
 
 void ReportReader::Fail(const std::string &why) {
-	handle.reset();
+	log.reset();
 	report.End(why);
 }
 
 void ReportReader::Start(const FileSystem &files, const ScanPath &path_p) {
 	path = &path_p;
 	offset = 0;
-	size = 0;
+	log.reset();
 	try {
-		handle = files.OpenFile(path->path, {FileFlags::READ});
-		size = handle->Size();
+		log.emplace(files, path->path);
 	} catch (const duckdb::cxx::Exception &error) {
 		if (path->named) {
 			throw;
@@ -161,23 +158,21 @@ void ReportReader::Start(const FileSystem &files, const ScanPath &path_p) {
 		Fail("cannot be read: " + (error.GetRawMessage().empty() ? error.what() : error.GetRawMessage()));
 		return;
 	}
-	report.Start(path->path, size);
+	report.Start(path->path, log->Size());
 }
 
 bool ReportReader::Next() {
-	if (!handle) {
+	if (!log) {
 		return false;
 	}
-	bytes.resize(std::min(offset == 0 ? HEADER_SIZE : PIECE_SIZE, size - offset));
+	bytes.resize(std::min(offset == 0 ? HEADER_SIZE : log->PieceSize(), log->Size() - offset));
 	if (offset > 0 && bytes.empty()) {
-		handle.reset();
+		log.reset();
 		report.End(std::nullopt);
 		return false;
 	}
 	try {
-		if (!bytes.empty()) {
-			handle->ReadAt(bytes.data(), bytes.size(), offset);
-		}
+		log->ReadAt(bytes, offset);
 	} catch (const duckdb::cxx::Exception &error) {
 		if (path->named) {
 			throw;

@@ -102,7 +102,7 @@ bool ThreadScan::NextWork(const FileSystem &files, FileQueue &queue) {
 	}
 	if (work->file) {
 		block.resize(work->block.len);
-		work->file->handle.ReadAt(block.data(), work->block.len, work->block.offset);
+		work->file->log.ReadAt(block, work->block.offset);
 		decoded = 0;
 		started = false;
 	}

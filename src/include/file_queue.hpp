@@ -4,6 +4,7 @@
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
+#include "log_file.hpp"
 #include "paths.hpp"
 
 #include <condition_variable>
@@ -18,11 +19,10 @@ namespace evtx {
 
 //! A file that is open, and how it is laid out.
 struct OpenFile {
-	OpenFile(duckdb::cxx::FileHandle handle_p, Survey survey_p)
-	    : handle(std::move(handle_p)), survey(std::move(survey_p)), block_count(survey.BlockCount()) {}
+	OpenFile(LogFile log_p, Survey survey_p)
+	    : log(std::move(log_p)), survey(std::move(survey_p)), block_count(survey.BlockCount()) {}
 
-	//! Opened for reads at offsets from many threads.
-	duckdb::cxx::FileHandle handle;
+	LogFile log;
 	Survey survey;
 	std::uint64_t block_count;
 	//! The messages that stand beside it, if they are asked for and there are any.

@@ -5,6 +5,7 @@
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
+#include "log_file.hpp"
 #include "paths.hpp"
 
 #include <cstdint>
@@ -30,10 +31,9 @@ private:
 
 	Report &report;
 	const ScanPath *path = nullptr;
-	std::optional<duckdb::cxx::FileHandle> handle;
+	std::optional<LogFile> log;
 	std::vector<std::uint8_t> bytes;
 	std::uint64_t offset = 0;
-	std::uint64_t size = 0;
 };
 
 void RegisterReports(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);

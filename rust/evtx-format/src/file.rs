@@ -15,6 +15,9 @@ pub const FILE_HEADER: usize = 4096;
 /// Chunks in a block: what one read brings and one thread works on (1 MiB).
 pub const BLOCK_CHUNKS: u64 = 16;
 
+/// Chunks in a block of a file where a read takes long (8 MiB).
+pub const REMOTE_BLOCK_CHUNKS: u64 = 128;
+
 /// In an image, chunks start at multiples of this, in bytes: a sector.
 pub const SECTOR: usize = 512;
 
@@ -150,6 +153,8 @@ pub struct Block {
 pub struct Layout {
     size: u64,
     oldest: u64,
+    /// Chunks in a block.
+    block_chunks: u64,
     /// Whether chunks can be anywhere: the file is no log.
     image: bool,
 }
@@ -157,11 +162,23 @@ pub struct Layout {
 impl Layout {
     /// A log of `size` bytes whose oldest records are in chunk slot `oldest`.
     pub fn new(size: u64, oldest: u64) -> Self {
-        let image = false;
-        let layout = Layout { size, oldest, image };
+        let layout = Layout {
+            size,
+            oldest,
+            block_chunks: BLOCK_CHUNKS,
+            image: false,
+        };
         Layout {
             oldest: oldest.min(layout.slots().saturating_sub(1)),
             ..layout
+        }
+    }
+
+    /// The layout in blocks of so many chunks, at least one. Those of an image stay as they are.
+    pub fn in_blocks_of(self, chunks: u64) -> Self {
+        Layout {
+            block_chunks: chunks.max(1),
+            ..self
         }
     }
 
@@ -170,6 +187,7 @@ impl Layout {
         Layout {
             size,
             oldest: 0,
+            block_chunks: BLOCK_CHUNKS,
             image: true,
         }
     }
@@ -184,7 +202,7 @@ impl Layout {
         if self.image {
             return self.size.div_ceil(IMAGE_BLOCK);
         }
-        (self.slots() - self.oldest).div_ceil(BLOCK_CHUNKS) + self.oldest.div_ceil(BLOCK_CHUNKS)
+        (self.slots() - self.oldest).div_ceil(self.block_chunks) + self.oldest.div_ceil(self.block_chunks)
     }
 
     /// The block with a number, in the order of the records: from the oldest chunk to the end of the file,
@@ -200,16 +218,16 @@ impl Layout {
                 image: left.min(IMAGE_BLOCK),
             });
         }
-        let tail = (self.slots() - self.oldest).div_ceil(BLOCK_CHUNKS);
+        let tail = (self.slots() - self.oldest).div_ceil(self.block_chunks);
         let (first, end) = match number.checked_sub(tail) {
-            None => (self.oldest + number * BLOCK_CHUNKS, self.slots()),
-            Some(number) => (number * BLOCK_CHUNKS, self.oldest),
+            None => (self.oldest + number * self.block_chunks, self.slots()),
+            Some(number) => (number * self.block_chunks, self.oldest),
         };
         if first >= end {
             return None;
         }
         let offset = slot_offset(first);
-        let stop = slot_offset((first + BLOCK_CHUNKS).min(end)).min(self.size);
+        let stop = slot_offset((first + self.block_chunks).min(end)).min(self.size);
         Some(Block {
             first_chunk: first,
             offset,
@@ -378,7 +396,13 @@ impl Survey {
     /// The layout, once nothing more is wanted.
     pub fn layout(&self) -> Option<Layout> {
         match self.state {
-            State::Done(oldest) => Some(Layout::new(self.size, oldest)),
+            State::Done(oldest) => {
+                let layout = Layout::new(self.size, oldest);
+                Some(match self.search {
+                    Search::Every => layout,
+                    Search::Bisect => layout.in_blocks_of(REMOTE_BLOCK_CHUNKS),
+                })
+            }
             State::Image => Some(Layout::image(self.size)),
             _ => None,
         }
@@ -476,13 +500,13 @@ mod tests {
         }
 
         #[test]
-        fn blocks_cover_every_slot_once_in_order(slots in 0..200u64, oldest in 0..200u64, tail in 0..CHUNK_SIZE as u64) {
+        fn blocks_cover_every_slot_once_in_order(slots in 0..200u64, oldest in 0..200u64, tail in 0..CHUNK_SIZE as u64, chunks in 1..40_u64) {
             let size = slot_offset(slots) + tail;
-            let layout = Layout::new(size, oldest);
+            let layout = Layout::new(size, oldest).in_blocks_of(chunks);
             let mut seen = Vec::new();
             for number in 0..layout.blocks() {
                 let block = layout.block(number).expect("a block");
-                prop_assert!(block.len > 0 && block.len <= BLOCK_CHUNKS * CHUNK_SIZE as u64);
+                prop_assert!(block.len > 0 && block.len <= chunks * CHUNK_SIZE as u64);
                 prop_assert!(block.offset + block.len <= size);
                 seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| block.first_chunk + i));
             }

@@ -1,0 +1,169 @@
+"""Files on other machines: read with few, large requests, and only where a query needs them."""
+
+import contextlib
+import http.server
+import re
+import threading
+from urllib.parse import unquote
+
+import fsspec
+import pytest
+from conftest import SAMPLES, write_log
+from fsspec.implementations.memory import MemoryFileSystem
+
+PIECE = 8 << 20
+HEADER, CHUNK = 4096, 65536
+# More than two pieces, and not a whole number of them.
+CHUNKS = 300
+SIZE = HEADER + CHUNKS * CHUNK
+
+
+class CountingFileSystem(MemoryFileSystem):
+    """Memory, and a list of what was read of it."""
+
+    cachable = False
+    reads = []
+
+    def _open(self, path, mode="rb", **options):
+        file = super()._open(path, mode, **options)
+        reads = self.reads
+
+        class Counted:
+            def __getattr__(self, name):
+                return getattr(file, name)
+
+            def read(self, size=-1):
+                at = file.tell()
+                data = file.read(size)
+                reads.append((path.rsplit("/", 1)[-1], at, len(data)))
+                return data
+
+        return Counted()
+
+
+@pytest.fixture(name="memory")
+def fixture_memory(con, tmp_path):
+    """What was read so far, by a connection that sees some logs in memory."""
+    memory = CountingFileSystem()
+    memory.pipe("/remote/big.evtx", write_log(tmp_path / "big.evtx", "DC01-Security.evtx", CHUNKS).read_bytes())
+    for name in ["DC01-Security", "wrapped", "dirty"]:
+        memory.pipe(f"/remote/{name}.evtx", (SAMPLES / f"{name}.evtx").read_bytes())
+    con.register_filesystem(memory)
+    memory.reads.clear()
+    yield memory.reads
+    memory.store.clear()
+
+
+def test_a_small_log_is_one_read(con, memory):
+    for name, count in [("DC01-Security", 55), ("wrapped", 160), ("dirty", 80)]:
+        memory.clear()
+        assert con.execute(f"SELECT count(*) FROM 'memory://remote/{name}.evtx'").fetchone() == (count,)
+        assert [size for _, _, size in memory] == [(SAMPLES / f"{name}.evtx").stat().st_size]
+
+
+def test_a_large_log_is_read_in_large_pieces_once(con, memory):
+    assert con.execute("SELECT count(*) FROM 'memory://remote/big.evtx'").fetchone() == (CHUNKS * 55,)
+    first = HEADER + PIECE
+    assert sorted(memory) == [
+        ("big.evtx", 0, first),
+        ("big.evtx", first, PIECE),
+        ("big.evtx", first + PIECE, SIZE - first - PIECE),
+    ]
+
+
+def test_only_the_pieces_that_a_query_needs_are_read(con, memory):
+    assert len(con.execute("FROM 'memory://remote/big.evtx' LIMIT 5").fetchall()) == 5
+    assert memory == [("big.evtx", 0, HEADER + PIECE)]
+    memory.clear()
+    query = "SELECT count(*) FROM read_evtx('memory://remote/*.evtx') WHERE filename = 'memory://remote/dirty.evtx'"
+    (count,) = con.execute(query).fetchone()
+    assert {name for name, *_ in memory} <= {"dirty.evtx"}
+    assert count in (0, 80)  # the file system may name its files otherwise
+    memory.clear()
+    assert con.execute("DESCRIBE FROM 'memory://remote/big.evtx'").fetchone()
+    assert memory == []
+
+
+def test_the_columns_of_an_event_take_the_first_piece(con, memory):
+    assert con.execute("DESCRIBE FROM read_evtx('memory://remote/big.evtx', event_id := 4625)").fetchone()
+    assert set(memory) == {("big.evtx", 0, HEADER + PIECE)}
+    query = "SELECT count(*) FROM read_evtx('memory://remote/big.evtx', event_id := 4625) WHERE LogonType = 3"
+    assert con.execute(query).fetchone() == (CHUNKS * 42,)
+
+
+def test_reports_read_a_remote_log_once(con, memory):
+    assert con.execute("SELECT records FROM evtx_file_metadata('memory://remote/big.evtx')").fetchone() == (CHUNKS * 55,)
+    assert (len(memory), sum(size for *_, size in memory)) == (3, SIZE)
+
+
+class Server(http.server.BaseHTTPRequestHandler):
+    """Serves one folder, in ranges, and keeps the ranges that it was asked for."""
+
+    protocol_version = "HTTP/1.1"
+    folder = None
+    ranges = []
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, body):
+        path = self.folder / unquote(self.path).lstrip("/")
+        if not path.is_file():
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        data = path.read_bytes()
+        size, status = len(data), 200
+        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if asked:
+            first, last = int(asked[1]), min(int(asked[2] or size - 1), size - 1)
+            data, status = data[first : last + 1], 206
+            self.ranges.append((path.name, len(data)))
+        self.send_response(status)
+        if asked:
+            self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if body:
+            # A client that asks for all of it only wants to know whether it is there.
+            with contextlib.suppress(ConnectionError):
+                self.wfile.write(data)
+
+    def do_HEAD(self):
+        self.answer(body=False)
+
+    def do_GET(self):
+        self.answer(body=True)
+
+
+@pytest.fixture(name="web")
+def fixture_web(con, tmp_path):
+    """The address of a server with some logs, and what it was asked for."""
+    write_log(tmp_path / "big.evtx", "DC01-Security.evtx", CHUNKS)
+    (tmp_path / "wrapped.evtx").write_bytes((SAMPLES / "wrapped.evtx").read_bytes())
+    handler = type("Handler", (Server,), {"folder": tmp_path, "ranges": []})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # Without read-ahead of its own, so that requests are those of the extension.
+    con.register_filesystem(fsspec.filesystem("http", cache_type="none", skip_instance_cache=True))
+    yield f"http://127.0.0.1:{server.server_address[1]}", handler.ranges
+    server.shutdown()
+
+
+def test_http_in_few_requests(con, web):
+    address, ranges = web
+    local = con.execute(f"SELECT * EXCLUDE (filename, error) FROM '{SAMPLES}/wrapped.evtx'").fetchall()
+    assert con.execute(f"SELECT * EXCLUDE (filename, error) FROM '{address}/wrapped.evtx'").fetchall() == local
+    whole = (SAMPLES / "wrapped.evtx").stat().st_size
+    assert ranges == [("wrapped.evtx", whole)]
+    ranges.clear()
+    assert con.execute(f"SELECT count(*) FROM '{address}/big.evtx'").fetchone() == (CHUNKS * 55,)
+    assert (len(ranges), sum(size for _, size in ranges)) == (3, SIZE)
+
+
+def test_http_reads_no_more_than_a_limit_needs(con, web):
+    address, ranges = web
+    assert len(con.execute(f"FROM '{address}/big.evtx' LIMIT 5").fetchall()) == 5
+    assert ranges == [("big.evtx", HEADER + PIECE)]
