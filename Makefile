@@ -8,7 +8,11 @@ export SQL
 
 BUILD := build
 VENV := $(BUILD)/venv
+ifeq ($(OS),Windows_NT)
+VENV_PYTHON := $(VENV)/Scripts/python.exe
+else
 VENV_PYTHON := $(VENV)/bin/python
+endif
 EXTENSION := $(BUILD)/release/extension/evtx/evtx.duckdb_extension
 CARGO := cargo
 CARGO_RUN := $(CARGO) --locked
@@ -24,7 +28,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale fuzz sanitize test test-rust test-sql test-python samples format lint clean distclean check-tools
+.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale fuzz sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -73,6 +77,11 @@ query: release $(VENV)/.test
 samples:
 	@$(CARGO_RUN) run --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples -- samples
 
+# What is written out of the code and the samples: the reference of columns, the tables of the cookbook.
+docs: release $(VENV)/.test
+	@EVTX_DOCS=write $(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-ffi reference
+	@EVTX_DOCS=write EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python/test_cookbook.py
+
 ## Test
 
 test: test-rust test-sql test-python
@@ -87,6 +96,11 @@ test-sql: release $(VENV)/.test
 
 test-python: release $(VENV)/.test
 	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python
+
+# What the distribution workflow of DuckDB's extensions calls. The build fetches and pins what it needs itself.
+.PHONY: configure_ci set_duckdb_version test_release
+configure_ci set_duckdb_version:
+test_release: test-sql test-python
 
 ## Harder tests
 

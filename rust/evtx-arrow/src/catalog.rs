@@ -28,6 +28,32 @@ mod types;
 /// Most different events that are told apart. Windows has some tens of thousands; more come from crafted files.
 const MAX_EVENTS: usize = 1 << 20;
 
+/// The columns of [`Catalog::batch`], each with what it holds.
+pub const EVENT_COLUMNS: [(&str, &str); 10] = [
+    ("provider", "Who raises the event."),
+    ("event_id", "What kind of event it is."),
+    ("version", "The version of the event."),
+    ("channel", "The log that it is written to."),
+    (
+        "field_position",
+        "The number of the field in `EventData`, from 0 on. NULL, as the next three, for an event without fields.",
+    ),
+    ("field_name", "The field's name, its key in `event_data`."),
+    ("binxml_type", "The type that the template declares, `[]` for an array."),
+    (
+        "column_type",
+        "The type of its column in `read_evtx(..., event_id := ...)`, were this its only template.",
+    ),
+    (
+        "template_guid",
+        "The template that `EventData` is an instance of. NULL where records spell it out.",
+    ),
+    (
+        "records",
+        "How many records there are of this provider, event, version, channel and template.",
+    ),
+];
+
 /// The places of a catalog's scan, by number.
 const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];
 const PROVIDER: usize = 0;

@@ -32,12 +32,13 @@ mod schema;
 mod table;
 
 pub use builders::MakeStrings;
+pub use catalog::EVENT_COLUMNS;
 pub use catalog::{Catalog, EventField, TooManyEvents};
 pub use decoder::{DecodeError, Decoder};
 pub use filter::{Comparison, Literal, Predicate};
-pub use metadata::{ChunkReport, FileReport};
+pub use metadata::{CHUNK_COLUMNS, ChunkReport, FILE_COLUMNS, FileReport};
 pub use options::{OnError, Options};
 pub use report::{EventReport, Report, ReportError, TypeName};
 pub use scan::Scan;
-pub use schema::schema;
+pub use schema::{ColumnReference, reference, schema};
 pub use table::{Events, Table};

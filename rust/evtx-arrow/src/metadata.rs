@@ -80,6 +80,47 @@ fn span(runs: &mut [(u64, u64)]) -> Option<(u64, u64, u64)> {
     Some((least, greatest, missing))
 }
 
+/// The columns of a [`FileReport`], each with what it holds.
+pub const FILE_COLUMNS: [(&str, &str); 22] = [
+    ("filename", "The path of the file."),
+    ("file_size", "Its size, in bytes."),
+    ("version", "The version of the format: 3.1, or 3.2 on newer Windows."),
+    ("flags", "The header's flags: 1 dirty, 2 full, 4 no checksums."),
+    (
+        "is_dirty",
+        "Whether the log was open when it was copied, so that its header is behind its chunks.",
+    ),
+    (
+        "is_full",
+        "Whether the log has reached its size, so that its newest records replace its oldest.",
+    ),
+    ("first_chunk", "The number of the oldest chunk, as the header has it."),
+    ("last_chunk", "The number of the newest chunk, as the header has it."),
+    (
+        "next_record_id",
+        "The ID that the next record gets, as the header has it.",
+    ),
+    ("header_chunks", "How many chunks there are, as the header has it."),
+    ("stored_checksum", "The header's CRC32, as stored."),
+    ("computed_checksum", "The header's CRC32, as its bytes give it."),
+    (
+        "chunks",
+        "How many chunks the file has room for, one that is cut short included.",
+    ),
+    ("unused_chunks", "How many of them are all zeros."),
+    (
+        "damaged_chunks",
+        "How many of them are damaged, or do not match their checksums.",
+    ),
+    ("records", "How many records there are."),
+    ("first_record_id", "The least ID of a record."),
+    ("last_record_id", "The greatest ID of a record."),
+    ("missing_records", "How many IDs between these two no record has."),
+    ("first_written", "When the first record was written, UTC."),
+    ("last_written", "When the last record was written, UTC."),
+    ("error", "NULL, or the first thing that is wrong with the file."),
+];
+
 /// The file headers, one row per file.
 #[derive(Debug, Default)]
 pub struct FileReport {
@@ -239,6 +280,58 @@ impl FileReport {
 fn text<'t>(values: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
     Arc::new(StringArray::from_iter(values))
 }
+
+/// The columns of a [`ChunkReport`], each with what it holds.
+pub const CHUNK_COLUMNS: [(&str, &str); 24] = [
+    ("filename", "The path of the file."),
+    (
+        "chunk_index",
+        "The number of the chunk in the file, from 0 on. NULL, as all but `error`, for a file that is no log.",
+    ),
+    ("chunk_offset", "Where it starts in the file, in bytes."),
+    (
+        "is_used",
+        "Whether it was ever used; one that was not is all zeros, and has no header.",
+    ),
+    ("flags", "The header's flags: 4 no checksums."),
+    (
+        "first_record_number",
+        "The number of its first record, counted over the log's life.",
+    ),
+    ("last_record_number", "The number of its last record."),
+    (
+        "header_first_record_id",
+        "The ID of its first record, as the header has it.",
+    ),
+    (
+        "header_last_record_id",
+        "The ID of its last record, as the header has it.",
+    ),
+    (
+        "last_record_offset",
+        "Where its last record starts in the chunk, in bytes.",
+    ),
+    (
+        "free_space_offset",
+        "Where its free space starts in the chunk, in bytes.",
+    ),
+    ("free_bytes", "How many bytes are free."),
+    ("stored_header_checksum", "The header's CRC32, as stored."),
+    ("computed_header_checksum", "The header's CRC32, as its bytes give it."),
+    ("stored_records_checksum", "The records' CRC32, as stored."),
+    (
+        "computed_records_checksum",
+        "The records' CRC32, as their bytes give it.",
+    ),
+    ("templates", "How many template definitions its table reaches."),
+    ("records", "How many records there are."),
+    ("first_record_id", "The least ID of a record."),
+    ("last_record_id", "The greatest ID of a record."),
+    ("missing_records", "How many IDs between these two no record has."),
+    ("first_written", "When its first record was written, UTC."),
+    ("last_written", "When its last record was written, UTC."),
+    ("error", "NULL, or the first thing that is wrong with it."),
+];
 
 /// The chunk headers, one row per chunk slot, and one for each file that cannot be read.
 #[derive(Debug, Default)]

@@ -13,6 +13,8 @@ use crate::table::Table;
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: Cow<'static, str>,
+    /// What it holds, in a sentence.
+    pub(crate) about: &'static str,
     pub(crate) source: ColumnSource,
 }
 
@@ -117,9 +119,10 @@ const fn attribute(elements: &'static [&'static str], name: &'static str, field_
     ColumnSource::Field(Place::new(elements, Some(name)), field_type)
 }
 
-const fn column(name: &'static str, source: ColumnSource) -> Column {
+const fn column(name: &'static str, about: &'static str, source: ColumnSource) -> Column {
     Column {
         name: Cow::Borrowed(name),
+        about,
         source,
     }
 }
@@ -132,46 +135,149 @@ use FieldType::{
 /// Every column, in the order in which a table of all events has them. DuckDB asks for the first one to count rows, so
 /// that has to be the cheapest.
 pub(crate) const COLUMNS: [Column; 30] = [
-    column("record_id", ColumnSource::RecordId),
+    column(
+        "record_id",
+        "The ID of the record in this log. Windows counts them up without gaps.",
+        ColumnSource::RecordId,
+    ),
     column(
         "time_created",
+        "When the event happened, UTC, to 100 ns. Of a record whose event cannot be read: when it was written.",
         attribute(&["System", "TimeCreated"], "SystemTime", Time),
     ),
-    column("event_id", text(&["System", "EventID"], UInt32)),
-    column("level", text(&["System", "Level"], UInt8)),
-    column("provider", ColumnSource::Field(PROVIDER, Name)),
-    column("channel", text(&["System", "Channel"], Name)),
-    column("computer", text(&["System", "Computer"], Name)),
-    column("event_data", ColumnSource::EventData),
-    column("user_data", ColumnSource::UserData),
-    column("message", ColumnSource::Field(MESSAGE, Text)),
-    column("task", text(&["System", "Task"], UInt16)),
-    column("opcode", text(&["System", "Opcode"], UInt8)),
-    column("keywords", text(&["System", "Keywords"], UInt64)),
-    column("version", text(&["System", "Version"], UInt8)),
-    column("qualifiers", attribute(&["System", "EventID"], "Qualifiers", UInt16)),
-    column("provider_guid", attribute(&["System", "Provider"], "Guid", Uuid)),
+    column(
+        "event_id",
+        "What kind of event it is, for its provider.",
+        text(&["System", "EventID"], UInt32),
+    ),
+    column(
+        "level",
+        "1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.",
+        text(&["System", "Level"], UInt8),
+    ),
+    column("provider", "Who raised the event.", ColumnSource::Field(PROVIDER, Name)),
+    column(
+        "channel",
+        "The log that it was written to.",
+        text(&["System", "Channel"], Name),
+    ),
+    column(
+        "computer",
+        "The machine that it happened on.",
+        text(&["System", "Computer"], Name),
+    ),
+    column(
+        "event_data",
+        "The values of `EventData` by name, as text. In a table of certain events this is the last column, and each field has one of its own here.",
+        ColumnSource::EventData,
+    ),
+    column(
+        "user_data",
+        "The `UserData` of the few events that have it, as JSON.",
+        ColumnSource::UserData,
+    ),
+    column(
+        "message",
+        "The rendered message, where the log brings it.",
+        ColumnSource::Field(MESSAGE, Text),
+    ),
+    column(
+        "task",
+        "The task that the event belongs to, a number of the provider's.",
+        text(&["System", "Task"], UInt16),
+    ),
+    column(
+        "opcode",
+        "The step of the task, a number of the provider's.",
+        text(&["System", "Opcode"], UInt8),
+    ),
+    column(
+        "keywords",
+        "A set of bits; `evtx_keyword_names` names those that are Windows' own.",
+        text(&["System", "Keywords"], UInt64),
+    ),
+    column(
+        "version",
+        "The version of the event, on which its fields depend.",
+        text(&["System", "Version"], UInt8),
+    ),
+    column(
+        "qualifiers",
+        "The upper half of a classic event's ID.",
+        attribute(&["System", "EventID"], "Qualifiers", UInt16),
+    ),
+    column(
+        "provider_guid",
+        "The provider's GUID.",
+        attribute(&["System", "Provider"], "Guid", Uuid),
+    ),
     column(
         "event_source_name",
+        "The name of a classic event's source.",
         attribute(&["System", "Provider"], "EventSourceName", Name),
     ),
-    column("process_id", attribute(&["System", "Execution"], "ProcessID", UInt32)),
-    column("thread_id", attribute(&["System", "Execution"], "ThreadID", UInt32)),
-    column("activity_id", attribute(&["System", "Correlation"], "ActivityID", Uuid)),
+    column(
+        "process_id",
+        "The process that wrote the event.",
+        attribute(&["System", "Execution"], "ProcessID", UInt32),
+    ),
+    column(
+        "thread_id",
+        "The thread that wrote the event.",
+        attribute(&["System", "Execution"], "ThreadID", UInt32),
+    ),
+    column(
+        "activity_id",
+        "What the event is a part of.",
+        attribute(&["System", "Correlation"], "ActivityID", Uuid),
+    ),
     column(
         "related_activity_id",
+        "What that is a part of.",
         attribute(&["System", "Correlation"], "RelatedActivityID", Uuid),
     ),
-    column("user_sid", attribute(&["System", "Security"], "UserID", Text)),
-    column("event_record_id", ColumnSource::Field(EVENT_RECORD_ID, UInt64)),
-    column("error", ColumnSource::Error),
-    column("filename", ColumnSource::FileName),
+    column(
+        "user_sid",
+        "Who the event was raised as.",
+        attribute(&["System", "Security"], "UserID", Text),
+    ),
+    column(
+        "event_record_id",
+        "The ID in the log of origin, which is another than `record_id` in forwarded events.",
+        ColumnSource::Field(EVENT_RECORD_ID, UInt64),
+    ),
+    column(
+        "error",
+        "NULL, or what is damaged: file, chunk and offset.",
+        ColumnSource::Error,
+    ),
+    column("filename", "The path of the log.", ColumnSource::FileName),
     // Then those that an option adds.
-    column("xml", ColumnSource::Xml),
-    column("json", ColumnSource::Json),
-    column("chunk_index", ColumnSource::ChunkIndex),
-    column("record_offset", ColumnSource::RecordOffset),
-    column("recovered", ColumnSource::Recovered),
+    column(
+        "xml",
+        "The whole event as XML, byte for byte what the `evtx` crate renders.",
+        ColumnSource::Xml,
+    ),
+    column(
+        "json",
+        "The whole event as JSON, byte for byte what the `evtx` crate renders.",
+        ColumnSource::Json,
+    ),
+    column(
+        "chunk_index",
+        "The number of the record's chunk in the file, from 0 on. NULL in an image.",
+        ColumnSource::ChunkIndex,
+    ),
+    column(
+        "record_offset",
+        "Where the record starts in the file, in bytes.",
+        ColumnSource::RecordOffset,
+    ),
+    column(
+        "recovered",
+        "Whether the chunk's bookkeeping no longer reaches the record.",
+        ColumnSource::Recovered,
+    ),
 ];
 
 /// The columns that a table with these options has, in order.
@@ -184,6 +290,45 @@ pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
         ColumnSource::Recovered => options.recover,
         _ => true,
     })
+}
+
+/// A column as its documentation has it.
+#[derive(Debug, Clone)]
+pub struct ColumnReference {
+    /// Its name and type.
+    pub field: Field,
+    /// Where in the event's XML its value stands, as a path below `Event`; empty for one that has no single place there.
+    pub place: String,
+    /// What it holds, in a sentence.
+    pub about: &'static str,
+    /// The option that adds it, if it is not always there.
+    pub option: Option<&'static str>,
+}
+
+/// Every column that a table of all events can have, in order.
+pub fn reference() -> Vec<ColumnReference> {
+    let place = |source: &ColumnSource| match source {
+        ColumnSource::Field(place, _) => {
+            let attribute = place.attribute.map(|name| format!("/@{name}")).unwrap_or_default();
+            format!("{}{attribute}", place.elements.join("/"))
+        }
+        ColumnSource::EventData => "EventData".to_owned(),
+        ColumnSource::UserData => "UserData".to_owned(),
+        _ => String::new(),
+    };
+    let columns = COLUMNS.into_iter().map(|column| ColumnReference {
+        field: column.field(),
+        place: place(&column.source),
+        about: column.about,
+        option: match &column.source {
+            ColumnSource::Xml => Some("xml"),
+            ColumnSource::Json => Some("json"),
+            ColumnSource::ChunkIndex | ColumnSource::RecordOffset => Some("location"),
+            ColumnSource::Recovered => Some("recover"),
+            _ => None,
+        },
+    });
+    columns.collect()
 }
 
 /// The schema of the table of all events with these options.

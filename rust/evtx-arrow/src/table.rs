@@ -47,6 +47,7 @@ impl Table {
         let mut taken: HashSet<String> = COLUMNS.iter().map(|column| column.name.to_lowercase()).collect();
         let fields = fields.iter().map(|field| Column {
             name: free_name(&field.name, &mut taken).into(),
+            about: "",
             source: ColumnSource::Entry(field.name.as_ref().into(), field.column_type),
         });
         let (mut columns, mut event_data) = (Vec::new(), None);

@@ -8,6 +8,8 @@
 
 mod file;
 mod filter;
+#[cfg(test)]
+mod reference;
 mod report;
 mod table;
 

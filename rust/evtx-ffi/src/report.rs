@@ -49,7 +49,7 @@ impl EvtxReport {
 }
 
 /// What DuckDB calls the type that a column has there.
-fn duckdb_type(field: &Field) -> String {
+pub(crate) fn duckdb_type(field: &Field) -> String {
     let name = match field.data_type() {
         DataType::List(item) => return format!("{}[]", duckdb_type(item)),
         DataType::Int8 => "TINYINT",
@@ -67,6 +67,8 @@ fn duckdb_type(field: &Field) -> String {
         DataType::Timestamp(..) => "TIMESTAMP_NS",
         DataType::FixedSizeBinary(_) if field.extension_type_name() == Some("arrow.uuid") => "UUID",
         DataType::FixedSizeBinary(_) => "HUGEINT",
+        DataType::Map(..) => "MAP(VARCHAR, VARCHAR)",
+        _ if field.extension_type_name() == Some("arrow.json") => "JSON",
         _ => "VARCHAR",
     };
     name.to_owned()
