@@ -451,6 +451,7 @@ impl Decoder {
             ..
         } = self;
         let fields = parts.fields(templates);
+        let mut entry_limit = None;
         for builder in builders {
             match builder {
                 ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
@@ -475,7 +476,10 @@ impl Decoder {
                     },
                     None => builder.push_null(),
                 },
-                ColumnBuilder::Entry(key, builder) => builder.push(parts.entry(templates, *key).as_ref())?,
+                ColumnBuilder::Entry(key, builder) => {
+                    let limit = *entry_limit.get_or_insert_with(|| parts.entry_limit(templates));
+                    builder.push(parts.entry(templates, *key, limit).as_ref())?;
+                }
                 ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
                 ColumnBuilder::Error(builder) => builder.push_option(error),
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk_index),

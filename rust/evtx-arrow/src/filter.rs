@@ -459,7 +459,9 @@ impl Row<'_, '_> {
             Operand::Field(place, Read::Text) => field(place).and_then(|found| text(&found, scratch, Found::push_text)),
             Operand::Field(place, read) => field(place).and_then(|found| read.value(&found)),
             Operand::Entry(key, read) => {
-                let found = self.parts.and_then(|(parts, templates)| parts.entry(templates, key));
+                let found = self
+                    .parts
+                    .and_then(|(parts, templates)| parts.entry(templates, key, parts.entry_limit(templates)));
                 match read {
                     Read::Text => found.and_then(|found| text(&found, scratch, Found::push_entry)),
                     _ => found.and_then(|found| read.value(&found)),

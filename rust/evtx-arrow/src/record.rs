@@ -402,19 +402,34 @@ impl<'r> RecordParts<'r> {
         }
     }
 
-    /// What the record has for a key of `event_data` that is looked for by name.
-    pub(crate) fn entry<'p>(&'p self, templates: &'p ChunkTemplates, key: usize) -> Option<Found<'p, 'r>> {
+    /// How many entries of `event_data` there are at most: a map ends where its text becomes too long.
+    pub(crate) fn entry_limit(&self, templates: &ChunkTemplates) -> usize {
+        match self.event_data(templates) {
+            Some((EventData { entries, .. }, part)) if may_exceed(entries) => {
+                let last = text_of(entries, part.values).position(|bytes| bytes > MAX_TEXT);
+                last.map_or(usize::MAX, |last| last + 1)
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    /// What the record has for a key of `event_data` that is looked for by name, if its entry is before the
+    /// [limit](Self::entry_limit).
+    pub(crate) fn entry<'p>(
+        &'p self,
+        templates: &'p ChunkTemplates,
+        key: usize,
+        limit: usize,
+    ) -> Option<Found<'p, 'r>> {
         let (plan, event_data, values) = self
             .with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
             .find_map(|(part, plan)| Some((plan, plan.event_data(part.values)?, part.values)))?;
         let number = (*plan.keyed.get(key)?)?;
-        let entries = &event_data.entries;
-        // A map ends where its text becomes too long.
-        if may_exceed(entries) && text_of(&entries[..number], values).any(|bytes| bytes > MAX_TEXT) {
+        if number >= limit {
             return None;
         }
-        entries[number].source.find(values)
+        event_data.entries[number].source.find(values)
     }
 
     /// The entries of `event_data`, and the part whose values fill them.

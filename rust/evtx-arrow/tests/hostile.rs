@@ -6,8 +6,10 @@ mod common;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use common::{corpus, every_column, read, samples};
-use evtx_arrow::{OnError, Options};
+use evtx_arrow::{Catalog, ChunkReport, Events, FileReport, OnError, Options, Report, Scan, Table};
 use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
 use peak_alloc::PeakAlloc;
 
@@ -111,9 +113,42 @@ fn survives(name: &str, file: &[u8]) {
         // A caller lets go of a batch before it asks for the next.
         let _ = common::read_with(file, name, options, &projection, drop);
     }
+    tell_of_events(file);
     let peak = MEMORY.peak_usage().saturating_sub(before);
     assert!(peak < MAX_MEMORY, "{name}: {peak} bytes");
     assert!(start.elapsed() < MAX_TIME, "{name}: {:?}", start.elapsed());
+}
+
+/// Reads a log's events by their fields, and the reports on it.
+fn tell_of_events(file: &[u8]) {
+    let chunks = &file[4096.min(file.len())..];
+    let mut all = Catalog::new(None);
+    let _ = all.push(chunks);
+    let batch = all.batch(|field| field.data_type().to_string()).expect("a batch");
+    let mut ids: Vec<u32> = batch.column(1).as_primitive::<UInt32Type>().iter().flatten().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let events = Events {
+        ids: ids.into(),
+        provider: None,
+    };
+    let table = Table::of_events(Options::default(), events, &all.fields());
+    let every: Vec<usize> = (0..table.schema().fields().len()).collect();
+    let _ = common::scan(file, "events", Scan::new(table, &every), drop);
+    for mut report in [
+        Box::new(FileReport::default()) as Box<dyn Report>,
+        Box::new(ChunkReport::default()),
+    ] {
+        report.start("x", file.len() as u64);
+        let header = report.push(&file[..4096.min(file.len())]);
+        let failure = header
+            .and_then(|()| report.push(chunks))
+            .err()
+            .map(|error| error.to_string());
+        report.end(failure.as_deref());
+        assert!(report.batch(true).expect("a batch").is_some());
+        assert!(report.batch(true).expect("no batch").is_none());
+    }
 }
 
 fn survive_damage(logs: &[PathBuf]) {

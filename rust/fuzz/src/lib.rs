@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use evtx_arrow::{Decoder, OnError, Options, Scan, schema};
+use evtx_arrow::{
+    Catalog, ChunkReport, Decoder, EventReport, Events, FileReport, OnError, Options, Report, Scan, Table, schema,
+};
 use evtx_format::file::{Search, Survey};
 
 /// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
@@ -23,6 +25,31 @@ pub fn read_every_way(file: &[u8]) {
     read(file, Scan::new(plain, &unchecked), Search::Bisect);
     let skip = Options { on_error: OnError::Skip, ..all };
     read(file, Scan::new(skip, &columns(&skip)).only_trees(), Search::Every);
+    report(file);
+}
+
+/// Tells of the file's events and headers, and reads the first of its events by their fields.
+fn report(file: &[u8]) {
+    let header = &file[..file.len().min(4096)];
+    let chunks = &file[header.len()..];
+    let mut events = EventReport::new(Catalog::new(None), |field| field.data_type().to_string());
+    for report in [
+        &mut events as &mut dyn Report,
+        &mut FileReport::default(),
+        &mut ChunkReport::default(),
+    ] {
+        report.start("fuzz", file.len() as u64);
+        let read = report.push(header).and_then(|()| report.push(chunks));
+        report.end(read.err().map(|error| error.to_string()).as_deref());
+        report.batch(true).expect("batches are sound");
+    }
+    let few = Events {
+        ids: (0..5000).collect(),
+        provider: None,
+    };
+    let table = Table::of_events(Options::default(), few, &events.catalog.fields());
+    let every: Vec<usize> = (0..table.schema().fields().len()).collect();
+    read(file, Scan::new(table, &every), Search::Every);
 }
 
 fn read(file: &[u8], scan: Scan, search: Search) {
