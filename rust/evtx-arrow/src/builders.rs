@@ -1,5 +1,6 @@
 //! Builders of the columns of a batch. Text goes from chunk bytes straight into a column's buffer.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
@@ -7,7 +8,7 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringArray, StringViewArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::value::Value;
@@ -63,6 +64,30 @@ fn view(text: &[u8], offset: usize) -> u128 {
 pub(crate) fn take<T>(values: &mut Vec<T>) -> Vec<T> {
     let room = Vec::with_capacity(values.len());
     std::mem::replace(values, room)
+}
+
+/// Ends a batch's column, and leaves room for as many values.
+fn finish_primitive<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>) -> ArrayRef {
+    let array = builder.finish();
+    *builder = PrimitiveBuilder::with_capacity(array.len());
+    Arc::new(array)
+}
+
+#[inline(always)]
+fn push_fixed(builder: &mut FixedSizeBinaryBuilder, bytes: Option<[u8; 16]>) -> Result<(), ArrowError> {
+    match bytes {
+        Some(bytes) => builder.append_value(bytes),
+        None => {
+            builder.append_null();
+            Ok(())
+        }
+    }
+}
+
+fn finish_fixed(builder: &mut FixedSizeBinaryBuilder) -> ArrayRef {
+    let array = builder.finish();
+    *builder = FixedSizeBinaryBuilder::with_capacity(array.len(), 16);
+    Arc::new(array)
 }
 
 /// A column of text. Short strings live in their views, long ones in one buffer.
@@ -164,15 +189,14 @@ impl TextBuilder {
         self.nulls.append_null();
     }
 
-    /// Appends a string of this batch once more, by its number; returns whether there is one.
-    #[inline(always)]
-    pub(crate) fn repeat(&mut self, number: usize) -> bool {
-        let view = self.views.get(number).copied();
-        if let Some(view) = view {
-            self.views.push(view);
-            self.nulls.append_non_null();
+    /// Appends strings of this batch once more, by their numbers. Strings that are not there are left out.
+    #[inline]
+    pub(crate) fn repeat(&mut self, numbers: Range<usize>) {
+        debug_assert!(numbers.end <= self.views.len());
+        if numbers.end <= self.views.len() {
+            self.nulls.append_n_non_nulls(numbers.len());
+            self.views.extend_from_within(numbers);
         }
-        view.is_some()
     }
 
     /// The number of strings in this batch so far.
@@ -241,6 +265,7 @@ impl FieldBuilder {
     // Inlined, so that what was found stays in registers on its way.
     #[inline(always)]
     pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
+        #[inline(always)]
         fn number<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Found<'_, '_>>)
         where
             T::Native: TryFrom<u64>,
@@ -248,6 +273,27 @@ impl FieldBuilder {
             let number = found.and_then(Found::number);
             builder.append_option(number.and_then(|number| number.try_into().ok()));
         }
+        match self {
+            FieldBuilder::Time(builder) => builder.append_option(found.and_then(Found::nanos)),
+            FieldBuilder::UInt8(builder) => number(builder, found),
+            FieldBuilder::UInt16(builder) => number(builder, found),
+            FieldBuilder::UInt32(builder) => number(builder, found),
+            FieldBuilder::UInt64(builder) => number(builder, found),
+            FieldBuilder::Text(builder) => match found {
+                Some(found) => _ = builder.push_found(found, |out| found.push_text(out)),
+                None => builder.push_null(),
+            },
+            FieldBuilder::Name(builder) => builder.push(found),
+            FieldBuilder::Uuid(builder) => push_fixed(builder, found.and_then(Found::uuid))?,
+            other => other.push_field(found)?,
+        }
+        Ok(())
+    }
+
+    /// As [`push`](Self::push), for the types that only fields of events have. Apart, as code that is not run slows that down which
+    /// is.
+    #[cold]
+    fn push_field(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
         fn integer<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Found<'_, '_>>)
         where
             T::Native: TryFrom<i128>,
@@ -255,38 +301,21 @@ impl FieldBuilder {
             let number = found.and_then(Found::integer);
             builder.append_option(number.and_then(|number| number.try_into().ok()));
         }
-        fn fixed(builder: &mut FixedSizeBinaryBuilder, bytes: Option<[u8; 16]>) -> Result<(), ArrowError> {
-            match bytes {
-                Some(bytes) => builder.append_value(bytes),
-                None => {
-                    builder.append_null();
-                    Ok(())
-                }
-            }
-        }
         match self {
-            FieldBuilder::Time(builder) => builder.append_option(found.and_then(Found::nanos)),
-            FieldBuilder::UInt8(builder) => number(builder, found),
-            FieldBuilder::UInt16(builder) => number(builder, found),
-            FieldBuilder::UInt32(builder) => number(builder, found),
-            FieldBuilder::UInt64(builder) => number(builder, found),
             FieldBuilder::Int8(builder) => integer(builder, found),
             FieldBuilder::Int16(builder) => integer(builder, found),
             FieldBuilder::Int32(builder) => integer(builder, found),
             FieldBuilder::Int64(builder) => integer(builder, found),
-            FieldBuilder::Int128(builder) => fixed(builder, found.and_then(Found::integer).map(i128::to_le_bytes))?,
+            FieldBuilder::Int128(builder) => {
+                push_fixed(builder, found.and_then(Found::integer).map(i128::to_le_bytes))?;
+            }
             FieldBuilder::Float32(builder) => {
-                builder.append_option(found.and_then(Found::float).map(|float| float as f32))
+                builder.append_option(found.and_then(Found::float).map(|float| float as f32));
             }
             FieldBuilder::Float64(builder) => builder.append_option(found.and_then(Found::float)),
             FieldBuilder::Bool(builder) => builder.append_option(found.and_then(Found::bool)),
             FieldBuilder::Bytes(builder) => builder.append_option(found.and_then(Found::bytes)),
-            FieldBuilder::Text(builder) => match found {
-                Some(found) => _ = builder.push_found(found, |out| found.push_text(out)),
-                None => builder.push_null(),
-            },
-            FieldBuilder::Name(builder) => builder.push(found),
-            FieldBuilder::Uuid(builder) => fixed(builder, found.and_then(Found::uuid))?,
+            _ => {}
         }
         Ok(())
     }
@@ -302,23 +331,23 @@ impl FieldBuilder {
 
     pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
-            FieldBuilder::Time(builder) => Arc::new(builder.finish()),
-            FieldBuilder::UInt8(builder) => Arc::new(builder.finish()),
-            FieldBuilder::UInt16(builder) => Arc::new(builder.finish()),
-            FieldBuilder::UInt32(builder) => Arc::new(builder.finish()),
-            FieldBuilder::UInt64(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Int8(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Int16(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Int32(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Int64(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Int128(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Float32(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Float64(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Time(builder) => finish_primitive(builder),
+            FieldBuilder::UInt8(builder) => finish_primitive(builder),
+            FieldBuilder::UInt16(builder) => finish_primitive(builder),
+            FieldBuilder::UInt32(builder) => finish_primitive(builder),
+            FieldBuilder::UInt64(builder) => finish_primitive(builder),
+            FieldBuilder::Int8(builder) => finish_primitive(builder),
+            FieldBuilder::Int16(builder) => finish_primitive(builder),
+            FieldBuilder::Int32(builder) => finish_primitive(builder),
+            FieldBuilder::Int64(builder) => finish_primitive(builder),
+            FieldBuilder::Int128(builder) => finish_fixed(builder),
+            FieldBuilder::Float32(builder) => finish_primitive(builder),
+            FieldBuilder::Float64(builder) => finish_primitive(builder),
             FieldBuilder::Bool(builder) => Arc::new(builder.finish()),
             FieldBuilder::Bytes(builder) => Arc::new(builder.finish()),
             FieldBuilder::Text(builder) => Arc::new(builder.finish(make)?),
             FieldBuilder::Name(builder) => builder.finish()?,
-            FieldBuilder::Uuid(builder) => Arc::new(builder.finish()),
+            FieldBuilder::Uuid(builder) => finish_fixed(builder),
         })
     }
 }
@@ -369,7 +398,7 @@ impl ColumnBuilder {
     /// Ends the batch of `rows` rows, all of one file.
     pub(crate) fn finish(&mut self, rows: usize, filename: &str, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
-            ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::RecordId(builder) => finish_primitive(builder),
             ColumnBuilder::Field(_, builder) => builder.finish(make)?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
@@ -379,8 +408,8 @@ impl ColumnBuilder {
                 let names = Arc::new(StringArray::from_iter_values([filename]));
                 Arc::new(DictionaryArray::try_new(Int32Array::from(vec![0; rows]), names)?)
             }
-            ColumnBuilder::ChunkIndex(builder) => Arc::new(builder.finish()),
-            ColumnBuilder::RecordOffset(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::ChunkIndex(builder) => finish_primitive(builder),
+            ColumnBuilder::RecordOffset(builder) => finish_primitive(builder),
             ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
         })
     }

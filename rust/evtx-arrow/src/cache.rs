@@ -39,7 +39,7 @@ pub(crate) struct Compiled {
 
 impl Compiled {
     pub(crate) fn new(target: &Target, keys: &Keys, definition: &Definition, tree: &Element<'_>, root: Root) -> Self {
-        let plan = Plan::new(target, keys, tree, root);
+        let plan = Plan::of_template(target, keys, tree, root);
         let user_data = if plan.may_have_user_data() {
             user_data(tree, root)
         } else {

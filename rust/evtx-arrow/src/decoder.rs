@@ -190,6 +190,7 @@ impl Decoder {
         )?))
     }
 
+    #[inline]
     fn is_full(&self) -> bool {
         let text = || {
             self.texts
@@ -451,8 +452,7 @@ impl Decoder {
             ..
         } = self;
         let fields = parts.fields(templates);
-        let mut entry_limit = None;
-        for builder in builders {
+        for builder in &mut *builders {
             match builder {
                 ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
                 ColumnBuilder::Field(place, builder) => {
@@ -476,16 +476,15 @@ impl Decoder {
                     },
                     None => builder.push_null(),
                 },
-                ColumnBuilder::Entry(key, builder) => {
-                    let limit = *entry_limit.get_or_insert_with(|| parts.entry_limit(templates));
-                    builder.push(parts.entry(templates, *key, limit).as_ref())?;
-                }
-                ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
+                ColumnBuilder::Entry(..) | ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
                 ColumnBuilder::Error(builder) => builder.push_option(error),
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk_index),
                 ColumnBuilder::Recovered(builder) => builder.append_value(*recovered),
                 ColumnBuilder::RecordOffset(builder) => builder.append_value(block.offset + u64::from(record.offset)),
             }
+        }
+        if !self.scan.target.keys.is_empty() {
+            push_fields(builders, parts, templates)?;
         }
         self.rows += 1;
         Ok(())
@@ -589,6 +588,23 @@ impl Decoder {
             OnError::Fail => Err(DecodeError::Damaged(text)),
         }
     }
+}
+
+/// Appends the fields of events that have columns of their own. Apart from the other columns, which take longer with this among
+/// them.
+#[inline(never)]
+fn push_fields(
+    builders: &mut [ColumnBuilder],
+    parts: &RecordParts<'_>,
+    templates: &ChunkTemplates,
+) -> Result<(), DecodeError> {
+    let limit = parts.entry_limit(templates);
+    for builder in builders {
+        if let ColumnBuilder::Entry(key, builder) = builder {
+            builder.push(parts.entry(templates, *key, limit).as_ref())?;
+        }
+    }
+    Ok(())
 }
 
 /// Appends the message that stands beside the log, or NULL.

@@ -34,6 +34,7 @@ impl EntryBuilder {
     }
 
     /// Appends what was found. As a list, a single value is one of one item, and an empty one has none.
+    #[inline(never)]
     pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
         if !self.entry_type.list {
             return self.push_item(found);

@@ -6,7 +6,8 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::MAX_TEXT;
-use evtx_format::instance::{Slot, Values};
+use evtx_format::instance::{Slots, Values};
+use evtx_format::value::Value;
 
 use crate::builders::{MakeStrings, TextBuilder, take};
 use crate::keys::{Dictionary, Keys};
@@ -32,8 +33,8 @@ struct LastRun {
     epoch: u64,
     /// The number of its first string.
     first: usize,
-    /// Where its values stand in the chunk, by entry.
-    slots: Vec<Slot>,
+    descriptors: Vec<[u8; 4]>,
+    offsets: Vec<u32>,
 }
 
 impl MapBuilder {
@@ -69,30 +70,69 @@ impl MapBuilder {
     }
 
     /// Appends the map of a record: entries that are all there. `template` is the number of its template.
-    #[inline]
     pub(crate) fn push_run(&mut self, run: &Run, values: Values<'_>, template: usize) {
         self.keys.push_run(&run.keys);
+        match run.consecutive(values) {
+            Some(slots) => self.push_slots(slots, values, template),
+            None => {
+                for &hole in &run.holes {
+                    self.push_hole(values, hole);
+                }
+            }
+        }
+        self.end_map();
+    }
+
+    /// Appends the values of slots that follow each other. Those that are the same in the template's last record are copied from
+    /// there, as far as they stand side by side in one go.
+    fn push_slots(&mut self, slots: Slots<'_>, values: Values<'_>, template: usize) {
         if self.last.len() <= template {
             self.last.resize_with(template + 1, LastRun::default);
         }
-        let last = &mut self.last[template];
+        let mut last = std::mem::take(&mut self.last[template]);
         if last.epoch != self.epoch {
             last.epoch = self.epoch;
-            last.slots.clear();
-            last.slots.resize(run.holes.len(), Slot::EMPTY);
-            last.first = usize::MAX;
+            last.descriptors.clear();
+            last.offsets.clear();
         }
         let first = std::mem::replace(&mut last.first, self.values.len());
-        for (i, (&hole, last)) in run.holes.iter().zip(&mut last.slots).enumerate() {
-            let slot = values.slot(usize::from(hole)).unwrap_or(Slot::EMPTY);
-            let last = std::mem::replace(last, slot);
-            if values.are_equal(slot, last) && self.values.repeat(first.saturating_add(i)) {
-                continue;
+        let mut at = 0;
+        while at < slots.len() {
+            let alike = slots.descriptors[at..]
+                .iter()
+                .zip(last.descriptors.get(at..).unwrap_or_default())
+                .take_while(|(new, old)| new == old)
+                .count();
+            let mut same = alike;
+            if alike > 0 {
+                let start = slots.offsets[at] as usize;
+                let len = slots.end(at + alike - 1) - start;
+                let agree = values.agreement(start, last.offsets[at] as usize, len);
+                if agree < len {
+                    same = (0..alike)
+                        .position(|i| slots.end(at + i) > start + agree)
+                        .unwrap_or(alike);
+                }
+                self.values.repeat(first + at..first + at + same);
+                at += same;
             }
-            let value = values.value(slot);
-            self.values.push_value(value, |out| Found::Value(value).push_entry(out));
+            if same == alike && at == slots.len() {
+                break;
+            }
+            self.push_hole(values, slots.first + at as u16);
+            at += 1;
         }
-        self.end_map();
+        last.descriptors.clear();
+        last.descriptors.extend_from_slice(slots.descriptors);
+        last.offsets.clear();
+        last.offsets.extend_from_slice(slots.offsets);
+        self.last[template] = last;
+    }
+
+    #[inline(always)]
+    fn push_hole(&mut self, values: Values<'_>, hole: u16) {
+        let value = values.get(hole).unwrap_or(Value::null());
+        self.values.push_value(value, |out| Found::Value(value).push_entry(out));
     }
 
     /// Ends the map of a record.

@@ -5,7 +5,7 @@
 //! whose holes are filled, and the plan of that tree has constants only. So there is one set of rules, and
 //! one place that appends.
 
-use evtx_format::instance::Values;
+use evtx_format::instance::{Slots, Values};
 use evtx_format::text::Form;
 use evtx_format::value::{Value, ValueType};
 use evtx_format::{MAX_TEXT, json};
@@ -119,10 +119,20 @@ pub(crate) struct Run {
     /// The numbers of their keys.
     pub(crate) keys: Box<[i32]>,
     pub(crate) holes: Box<[u16]>,
+    /// The first hole, if the others follow it in order.
+    first_of_consecutive: Option<u16>,
 }
 
 /// Entries whose text together cannot be longer than the limit: a value has 64 KiB, and no text takes six bytes for one.
 pub(crate) const FEW_ENTRIES: usize = MAX_TEXT / (6 * 65_536);
+
+impl Run {
+    /// The slots of the values, if they follow each other.
+    #[inline]
+    pub(crate) fn consecutive<'r>(&self, values: Values<'r>) -> Option<Slots<'r>> {
+        values.slots(self.first_of_consecutive?, self.holes.len())
+    }
+}
 
 impl EventData {
     fn new(entries: Box<[Entry]>) -> Self {
@@ -143,6 +153,10 @@ impl EventData {
         let run = run.map(|run| Run {
             keys: run.iter().map(|(key, _)| *key).collect(),
             holes: run.iter().map(|(_, hole)| *hole).collect(),
+            first_of_consecutive: run
+                .first()
+                .map(|(_, first)| *first)
+                .filter(|first| run.iter().zip(*first..).all(|((_, hole), expected)| *hole == expected)),
         });
         EventData { entries, run }
     }
@@ -185,11 +199,18 @@ pub(crate) enum Piece {
 #[derive(Debug)]
 pub(crate) struct Constant {
     pub(crate) text: Box<str>,
+    /// What the text is read as, if columns read it for every record.
+    pub(crate) parsed: Option<Parsed>,
+    /// The items, if the text is the JSON array of some.
+    pub(crate) items: Box<[Constant]>,
+}
+
+/// What a text is read as.
+#[derive(Debug)]
+pub(crate) struct Parsed {
     pub(crate) number: Option<u64>,
     pub(crate) nanos: Option<i64>,
     pub(crate) uuid: Option<[u8; 16]>,
-    /// The items, if the text is the JSON array of some.
-    pub(crate) items: Box<[Constant]>,
 }
 
 /// What was found for a record.
@@ -325,7 +346,10 @@ impl Found<'_, '_> {
     #[inline(always)]
     pub(crate) fn number(&self) -> Option<u64> {
         match self {
-            Found::Constant(constant) => constant.number,
+            Found::Constant(Constant {
+                parsed: Some(parsed), ..
+            }) => parsed.number,
+            Found::Constant(constant) => convert::number_from_text(&constant.text),
             Found::Value(value) => convert::number(value),
             Found::Pieces(..) => convert::number_from_text(&self.text()),
         }
@@ -363,7 +387,10 @@ impl Found<'_, '_> {
     #[inline(always)]
     pub(crate) fn nanos(&self) -> Option<i64> {
         match self {
-            Found::Constant(constant) => constant.nanos,
+            Found::Constant(Constant {
+                parsed: Some(parsed), ..
+            }) => parsed.nanos,
+            Found::Constant(constant) => convert::nanos_from_text(&constant.text),
             Found::Value(value) => convert::nanos(value),
             Found::Pieces(..) => convert::nanos_from_text(&self.text()),
         }
@@ -372,7 +399,10 @@ impl Found<'_, '_> {
     #[inline(always)]
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
         match self {
-            Found::Constant(constant) => constant.uuid,
+            Found::Constant(Constant {
+                parsed: Some(parsed), ..
+            }) => parsed.uuid,
+            Found::Constant(constant) => convert::uuid_from_text(&constant.text),
             Found::Value(value) => convert::uuid(value),
             Found::Pieces(..) => convert::uuid_from_text(&self.text()),
         }

@@ -298,7 +298,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     fn tree(&self, record: &mut RecordParts<'r>, tree: &'r Element<'r>, root: Root) {
-        let plan = Plan::new(&self.scan.target, &self.scan.keys, tree, root);
+        let plan = Plan::of_record(&self.scan.target, &self.scan.keys, tree, root);
         record.parts.push(Part {
             plan: PlanAt::Own(record.own_plans.len()),
             values: Values::none(),
@@ -403,6 +403,7 @@ impl<'r> RecordParts<'r> {
     }
 
     /// How many entries of `event_data` there are at most: a map ends where its text becomes too long.
+    #[inline(never)]
     pub(crate) fn entry_limit(&self, templates: &ChunkTemplates) -> usize {
         match self.event_data(templates) {
             Some((EventData { entries, .. }, part)) if may_exceed(entries) => {
@@ -415,6 +416,7 @@ impl<'r> RecordParts<'r> {
 
     /// What the record has for a key of `event_data` that is looked for by name, if its entry is before the
     /// [limit](Self::entry_limit).
+    #[inline(never)]
     pub(crate) fn entry<'p>(
         &'p self,
         templates: &'p ChunkTemplates,

@@ -293,6 +293,8 @@ impl RecordWalk {
     ///
     /// Past bytes that are no record the walk goes on at the next one that is beyond doubt: its sizes agree,
     /// it ends before the free space, and its ID is in the range that the chunk's header gives.
+    // A call for each record would cost a tenth of counting them.
+    #[inline(always)]
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
         loop {
             if !self.carve.is_empty()

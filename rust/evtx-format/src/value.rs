@@ -189,7 +189,7 @@ pub struct Value<'a> {
     pub bytes: &'a [u8],
 }
 
-pub(crate) const NULL: ValueType = ValueType {
+const NULL: ValueType = ValueType {
     scalar: Scalar::Null,
     array: false,
 };

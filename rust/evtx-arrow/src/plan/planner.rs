@@ -3,10 +3,10 @@
 use evtx_format::json;
 use evtx_format::text::Form;
 use evtx_format::tree::{Element, Node, push_nodes};
-use evtx_format::value::{Scalar, Value, ValueType};
+use evtx_format::value::{Scalar, ValueType};
 use hashbrown::HashSet;
 
-use super::{Constant, Content, Entry, EventData, Guarded, Need, Piece, Plan, Root, Source, Target};
+use super::{Constant, Content, Entry, EventData, Guarded, Need, Parsed, Piece, Plan, Root, Source, Target};
 use crate::convert;
 use crate::keys::Keys;
 
@@ -15,8 +15,17 @@ use crate::keys::Keys;
 struct Irregular;
 
 impl Plan {
-    /// The plan of a tree.
-    pub(crate) fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
+    /// The plan of a template's tree.
+    pub(crate) fn of_template(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
+        Plan::new(target, keys, tree, root, true)
+    }
+
+    /// The plan of a record's own tree.
+    pub(crate) fn of_record(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
+        Plan::new(target, keys, tree, root, false)
+    }
+
+    fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root, parses: bool) -> Self {
         let mut planner = Planner {
             target,
             keys,
@@ -25,6 +34,7 @@ impl Plan {
                 ..Plan::default()
             },
             needs: Vec::new(),
+            parses,
         };
         planner.attributes(tree);
         match root {
@@ -36,23 +46,26 @@ impl Plan {
     }
 }
 
-impl Source {
-    fn constant(text: Vec<u8>, value: Option<Value<'_>>) -> Self {
+impl From<Constant> for Source {
+    fn from(constant: Constant) -> Self {
         Source {
             guard: None,
             attribute: false,
-            content: Content::Constant(Constant::new(text, value)),
+            content: Content::Constant(constant),
         }
     }
 }
 
 impl Constant {
-    fn new(text: Vec<u8>, value: Option<Value<'_>>) -> Self {
+    /// The constant of a text. What it is read as is found out now where it is `parsed`, else whenever it is read.
+    fn new(text: Vec<u8>, parsed: bool) -> Self {
         let text = String::from_utf8(text).unwrap_or_default();
         Constant {
-            number: value.map_or_else(|| convert::number_from_text(&text), |value| convert::number(&value)),
-            nanos: value.map_or_else(|| convert::nanos_from_text(&text), |value| convert::nanos(&value)),
-            uuid: value.map_or_else(|| convert::uuid_from_text(&text), |value| convert::uuid(&value)),
+            parsed: parsed.then(|| Parsed {
+                number: convert::number_from_text(&text),
+                nanos: convert::nanos_from_text(&text),
+                uuid: convert::uuid_from_text(&text),
+            }),
             text: text.into(),
             items: [].into(),
         }
@@ -65,6 +78,8 @@ struct Planner<'t> {
     keys: &'t Keys,
     plan: Plan,
     needs: Vec<Need>,
+    /// Whether constants are parsed: they are read for many records.
+    parses: bool,
 }
 
 type Guard = Option<u16>;
@@ -177,7 +192,7 @@ impl Planner<'_> {
             }
             let mut text = Vec::new();
             element.push_text(&mut text, Form::Plain);
-            Source::constant(text, None)
+            Constant::new(text, self.parses).into()
         } else {
             self.need_content(element.content, Need::Single);
             self.source(element.content)
@@ -193,7 +208,7 @@ impl Planner<'_> {
             [Node::Value(value)] => {
                 let mut text = Vec::new();
                 value.push_text(&mut text, Form::Plain);
-                return Source::constant(text, Some(*value));
+                return Constant::new(text, self.parses).into();
             }
             _ if content.iter().any(|node| matches!(node, Node::Hole(_))) => {
                 let mut pieces = Vec::new();
@@ -209,7 +224,7 @@ impl Planner<'_> {
                 }
                 Content::Pieces(pieces.into())
             }
-            _ => return Source::constant(plain(content).into_bytes(), None),
+            _ => return Constant::new(plain(content).into_bytes(), self.parses).into(),
         };
         Source {
             guard: None,
@@ -403,11 +418,7 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     let mut items = Vec::new();
     let mut text = vec![b'['];
     for (i, copy) in copies.iter().enumerate() {
-        let value = match copy.content {
-            [Node::Value(value)] => Some(*value),
-            _ => None,
-        };
-        items.push(Constant::new(plain(copy.content).into_bytes(), value));
+        items.push(Constant::new(plain(copy.content).into_bytes(), false));
         if i > 0 {
             text.push(b',');
         }
@@ -416,15 +427,11 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     text.push(b']');
     let constant = Constant {
         items: items.into(),
-        ..Constant::new(text, None)
+        ..Constant::new(text, false)
     };
     Some(Leaf {
         name,
-        source: Source {
-            guard: None,
-            attribute: false,
-            content: Content::Constant(constant),
-        },
+        source: constant.into(),
         declared: ValueType {
             array: true,
             ..declared(copies.first()?.content)
