@@ -5,8 +5,6 @@
 //! name that comes back numbered `_1`, `_2`. In `EventData` and `UserData`, `Data` children that have names
 //! are members by those; if none has, they are one member `Data`.
 
-use std::hash::Hash;
-
 use hashbrown::HashMap;
 
 use crate::program::{AttributeOp, Compiler, Op, Takes, holes};
@@ -172,9 +170,8 @@ fn open_object(
         // Leaving one out could change what the others are.
         compiler.irregular |= named || positional.len() > 1;
     }
-    let mut counts = HashMap::new();
-    let mut guarded = HashMap::new();
-    let mut data_counts = HashMap::new();
+    let mut counts = Counts::default();
+    let mut data_counts = Counts::default();
     let mut positional_done = false;
     let mut at = 0;
     while at < children.len() {
@@ -185,11 +182,9 @@ fn open_object(
         let first = at;
         at += 1;
         if !is_data(child) {
-            let number = count(&mut counts, child.name);
-            let any_guarded = guarded.entry(child.name).or_insert(false);
-            *any_guarded |= child.dependency.is_some();
+            let (number, any_guarded) = counts.count(child.name.as_bytes(), child.dependency.is_some());
             // Nor could one that is left out keep the numbers of the others.
-            compiler.irregular |= number > 0 && *any_guarded;
+            compiler.irregular |= number > 0 && any_guarded;
             object.member(compiler, child.dependency, |object, compiler| {
                 object.key(compiler, child.name, number);
                 self::element(compiler, child, false);
@@ -199,7 +194,7 @@ fn open_object(
             while at < children.len() && is_data(children[at]) && names[at].as_ref() == Some(name) {
                 at += 1;
             }
-            object.escaped_key(compiler, name, count(&mut data_counts, name.as_slice()));
+            object.escaped_key(compiler, name, data_counts.count(name, false).0);
             data(compiler, &children[first..at]);
         } else if !named && !positional_done {
             positional_done = true;
@@ -291,11 +286,40 @@ fn end_key(out: &mut Vec<u8>, number: usize) {
     out.extend_from_slice(b"\":");
 }
 
-/// How often a name was there before.
-fn count<'n, N: Hash + Eq + ?Sized>(counts: &mut HashMap<&'n N, usize>, name: &'n N) -> usize {
-    let count = counts.entry(name).or_insert(0);
-    *count += 1;
-    *count - 1
+/// How often names were there. Most objects have a few.
+#[derive(Default)]
+struct Counts<'n> {
+    /// Each with how often it was there, and whether any was guarded.
+    names: Vec<(&'n [u8], usize, bool)>,
+    /// Where each name is, once there are many.
+    places: Option<HashMap<&'n [u8], usize>>,
+}
+
+impl<'n> Counts<'n> {
+    /// Most names that are looked through one by one.
+    const FEW: usize = 16;
+
+    /// Counts a name. Returns how often it was there before, and whether any of them is guarded.
+    fn count(&mut self, name: &'n [u8], guarded: bool) -> (usize, bool) {
+        let place = match &self.places {
+            Some(places) => places.get(name).copied(),
+            None => self.names.iter().position(|(known, ..)| *known == name),
+        };
+        if let Some((_, count, any_guarded)) = place.and_then(|place| self.names.get_mut(place)) {
+            *count += 1;
+            *any_guarded |= guarded;
+            return (*count - 1, *any_guarded);
+        }
+        if let Some(places) = &mut self.places {
+            places.insert(name, self.names.len());
+        }
+        self.names.push((name, 1, guarded));
+        if self.names.len() == Self::FEW {
+            let places = self.names.iter().enumerate();
+            self.places = Some(places.map(|(place, (name, ..))| (*name, place)).collect());
+        }
+        (0, guarded)
+    }
 }
 
 /// A `Data` element's name, escaped; `None` where it has none or it is empty.
@@ -526,5 +550,17 @@ mod tests {
             r##"{"Data":{"#text":["b","b"]},"Other":null}"##
         );
         assert_eq!(list(&[other, other]), r#"{"Other":null,"Other_1":null}"#);
+    }
+
+    #[test]
+    fn names_are_counted_whether_few_or_many() {
+        let names: Vec<String> = (0..60).map(|i| format!("name {}", i * i % 40)).collect();
+        let mut counts = Counts::default();
+        for (i, name) in names.iter().enumerate() {
+            let before = names[..i].iter().filter(|other| *other == name).count();
+            let guarded = |i: usize| i.is_multiple_of(7);
+            let any_guarded = (0..=i).any(|j| names[j] == *name && guarded(j));
+            assert_eq!(counts.count(name.as_bytes(), guarded(i)), (before, any_guarded), "{i}");
+        }
     }
 }
