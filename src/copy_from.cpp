@@ -40,7 +40,7 @@ struct BoundCopy {
 //! A copy is read by one thread.
 struct CopyState {
 	explicit CopyState(const BoundCopy &copy)
-	    : shared(copy.scan, copy.columns, copy.filter, copy.scan.paths), thread(shared) {}
+	    : shared(copy.scan, copy.columns, copy.filter, false, copy.scan.paths), thread(shared) {}
 
 	SharedScan shared;
 	ThreadScan thread;

@@ -108,13 +108,17 @@ void Filter::Finish(bool accept) {
 	evtx_filter_finish(handle.get(), accept);
 }
 
+void Filter::Clear() {
+	evtx_filter_clear(handle.get());
+}
+
 bool Filter::DropsFile(std::string_view filename) const {
 	return evtx_filter_drops_file(handle.get(), filename.data(), filename.size());
 }
 
-Scan::Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter) {
+Scan::Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter, bool yields) {
 	EvtxScan *scan = nullptr;
-	Check(evtx_scan_new(table.handle.get(), columns.data(), columns.size(), filter.handle.get(), &scan));
+	Check(evtx_scan_new(table.handle.get(), columns.data(), columns.size(), filter.handle.get(), yields, &scan));
 	handle.reset(scan);
 }
 

@@ -297,17 +297,21 @@ void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expressi
 } // namespace
 
 void PushFilters(TableFunction::FilterPushdownInput &input, const ScanCall &call, Filter &filter,
-                 std::vector<bool> &kept) {
+                 std::vector<bool> &kept, bool yields) {
 	if (!input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
 		return;
 	}
+	if (yields) {
+		// What was not accepted is offered again.
+		filter.Clear();
+	}
 	Translator translator(input, filter);
 	for (idx_t i = 0; i < input.GetFilterCount(); i++) {
-		const auto accepted = translator.Translate(input.GetFilter(i));
-		filter.Finish(accepted);
-		if (accepted) {
+		const auto decided = translator.Translate(input.GetFilter(i));
+		filter.Finish(decided);
+		if (decided && !yields) {
 			input.Accept(i);
-		} else {
+		} else if (!decided) {
 			SkipFolders(input, input.GetFilter(i), call, kept);
 		}
 	}

@@ -44,8 +44,11 @@ struct BoundCall {
 	explicit BoundCall(ScanCall scan_p) : scan(std::move(scan_p)), filter(*scan.table), kept(scan.paths.size(), true) {}
 
 	ScanCall scan;
-	//! The predicates that were accepted while the query was planned.
+	//! The predicates that were taken over while the query was planned.
 	Filter filter;
+	//! Whether the scan is long, so that DuckDB decides the predicates again and rows can come that they drop. Else a
+	//! scan that keeps no rows could not be interrupted: DuckDB looks for interrupts between the rows that it gets.
+	std::optional<bool> yields;
 	//! By number: whether a path's folders leave it among those that can have rows.
 	std::vector<bool> kept;
 	std::optional<PlanGuard> guard;
@@ -62,10 +65,30 @@ std::vector<ScanPath> KeptPaths(const BoundCall &call) {
 //! What the threads of a scan share.
 struct SharedState {
 	SharedState(const BoundCall &call, const std::vector<idx_t> &columns)
-	    : scan(call.scan, columns, call.filter, KeptPaths(call)) {}
+	    : scan(call.scan, columns, call.filter, call.yields.value_or(false), KeptPaths(call)) {}
 
 	SharedScan scan;
 };
+
+//! Whether a scan can take longer than a tenth of a second, by the size of its files, or by their number where looking
+//! at each would itself take long.
+bool IsLong(const duckdb::cxx::FileSystem &files, const std::vector<ScanPath> &paths) {
+	constexpr std::size_t MANY = 1000;
+	constexpr std::uint64_t LARGE = 256U << 20U;
+	std::uint64_t size = 0;
+	for (const auto &path : paths) {
+		if (paths.size() > MANY || LogFile::IsRemote(files, path.path)) {
+			return true;
+		}
+		try {
+			size += files.OpenFile(path.path, {duckdb::cxx::FileFlags::READ}).Size();
+		} catch (const duckdb::cxx::Exception &) {
+			// The scan tells of it.
+			continue;
+		}
+	}
+	return size > LARGE;
+}
 
 //! Where a constant text stands in memory. Longer ones than twelve bytes are shared by the values that hold them.
 const void *DataOf(const Value &text) {
@@ -120,9 +143,13 @@ void Bind(TableFunction::BindInput &input) {
 
 void PushdownFilters(TableFunction::FilterPushdownInput &input) {
 	auto &call = input.GetBindData<BoundCall>();
-	if (call.guard->MayAccept()) {
-		PushFilters(input, call.scan, call.filter, call.kept);
+	if (!call.guard->MayAccept()) {
+		return;
 	}
+	if (!call.yields) {
+		call.yields = IsLong(input.GetContext().GetFileSystem(), call.scan.paths);
+	}
+	PushFilters(input, call.scan, call.filter, call.kept, *call.yields);
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {

@@ -76,9 +76,9 @@ ScanColumns GetColumns(Context &context, const Table &table, const HivePartition
 	return columns;
 }
 
-SharedScan::SharedScan(const ScanCall &call, const std::vector<idx_t> &columns, const Filter &filter,
+SharedScan::SharedScan(const ScanCall &call, const std::vector<idx_t> &columns, const Filter &filter, bool yields,
                        std::vector<ScanPath> paths)
-    : hive(call.hive), scan(*call.table, TableColumns(call, columns), filter),
+    : hive(call.hive), scan(*call.table, TableColumns(call, columns), filter, yields),
       queue(std::move(paths), call.options,
 	        scan.ReadsMessages() ? std::optional<std::string>(call.messages) : std::nullopt) {
 	const auto count = call.table->ColumnCount();

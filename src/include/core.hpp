@@ -111,6 +111,9 @@ public:
 	//! Takes the predicates on the stack as such that all rows have to fulfil, or drops them.
 	void Finish(bool accept);
 
+	//! Drops all predicates.
+	void Clear();
+
 	//! Whether a file's path alone tells that none of its rows is kept.
 	bool DropsFile(std::string_view filename) const;
 
@@ -128,8 +131,8 @@ private:
 class Scan {
 public:
 	//! A scan of the columns with these indexes in the table's schema, in this order, and of the rows that the filter
-	//! keeps.
-	Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter);
+	//! keeps. One that yields gives another row now and then, if none was kept for long.
+	Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter, bool yields);
 
 	//! Fills in the schema of the batches, with maps as lists of their entries.
 	void GetSchema(Schema &schema) const;

@@ -44,8 +44,8 @@ ScanColumns GetColumns(duckdb::cxx::Context &context, const Table &table, const 
 //! What the threads of a scan share.
 class SharedScan {
 public:
-	//! A scan of the columns with these numbers, and of the files in `paths`.
-	SharedScan(const ScanCall &call, const std::vector<duckdb::cxx::idx_t> &columns, const Filter &filter,
+	//! A scan of the columns with these numbers, and of the files in `paths`, which may yield.
+	SharedScan(const ScanCall &call, const std::vector<duckdb::cxx::idx_t> &columns, const Filter &filter, bool yields,
 	           std::vector<ScanPath> paths);
 
 	double Progress() const {

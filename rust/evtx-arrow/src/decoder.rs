@@ -25,6 +25,9 @@ use crate::scan::{MessagePlaces, Scan};
 /// Most rows in a batch: a vector of DuckDB.
 const BATCH_ROWS: usize = 2048;
 
+/// Records that a scan which yields drops one after the other before it lets one through: some hundredths of a second.
+const YIELD_AFTER: usize = 100_000;
+
 /// Bytes of text at which a batch ends early.
 const BATCH_TEXT: usize = 8 << 20;
 
@@ -50,6 +53,8 @@ pub struct Decoder {
     /// Which of the builders hold text.
     texts: Vec<usize>,
     rows: usize,
+    /// Records that were dropped since the last row, if the scan yields.
+    dropped: usize,
     filename: Arc<str>,
     /// The messages that stand beside the file, if there are any and they are read.
     messages: Option<Arc<Messages>>,
@@ -108,6 +113,7 @@ impl Decoder {
             builders,
             scan,
             rows: 0,
+            dropped: 0,
             filename: "".into(),
             messages: None,
             block: Block {
@@ -188,6 +194,12 @@ impl Decoder {
             columns,
             &options,
         )?))
+    }
+
+    #[inline]
+    fn end_row(&mut self) {
+        self.rows += 1;
+        self.dropped = 0;
     }
 
     #[inline]
@@ -298,9 +310,14 @@ impl Decoder {
     }
 
     /// Whether the header of a chunk, if it is sound, says that no record in it is kept.
-    fn is_dropped(&self, chunk: &[u8]) -> bool {
+    fn is_dropped(&mut self, chunk: &[u8]) -> bool {
+        /// What passing a chunk costs, in records.
+        const COST: usize = 30;
+        if self.dropped >= YIELD_AFTER {
+            return false;
+        }
         let sound = || ChunkHeader::read(chunk).ok().filter(|header| header.is_sound(chunk));
-        !self.scan.options.recover
+        let is_dropped = !self.scan.options.recover
             && !self.scan.options.verify
             && self.scan.filter.looks_at_ids()
             && chunk.len() == CHUNK_SIZE
@@ -308,7 +325,11 @@ impl Decoder {
                 self.scan
                     .filter
                     .drops_ids(header.first_record_id, header.last_record_id)
-            })
+            });
+        if is_dropped && self.scan.yields {
+            self.dropped += COST;
+        }
+        is_dropped
     }
 
     fn open_chunk(&self, chunk: &[u8]) -> ChunkWalk {
@@ -411,7 +432,15 @@ impl Decoder {
             written: written(&found.record),
             parts: parts.map(|parts| (parts, &self.templates)),
         };
-        self.scan.filter.keeps(from, to, &row, &mut self.scratch)
+        let kept = self.scan.filter.keeps(from, to, &row, &mut self.scratch);
+        if kept || !self.scan.yields {
+            return kept;
+        }
+        if self.dropped >= YIELD_AFTER {
+            return self.scan.required.keeps(from, to, &row, &mut self.scratch);
+        }
+        self.dropped += 1;
+        false
     }
 
     /// Appends what the columns of rendered texts have of a record.
@@ -486,7 +515,7 @@ impl Decoder {
         if !self.scan.target.keys.is_empty() {
             push_fields(builders, parts, templates)?;
         }
-        self.rows += 1;
+        self.end_row();
         Ok(())
     }
 
@@ -507,7 +536,7 @@ impl Decoder {
                 _ => {}
             }
         }
-        self.rows += 1;
+        self.end_row();
     }
 
     /// A row of what is known where no record could be read.
@@ -546,7 +575,7 @@ impl Decoder {
                 ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
             }
         }
-        self.rows += 1;
+        self.end_row();
         Ok(())
     }
 

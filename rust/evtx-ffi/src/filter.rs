@@ -210,6 +210,18 @@ pub unsafe extern "C" fn evtx_filter_finish(filter: *mut EvtxFilter, accept: boo
     stack.clear();
 }
 
+/// Drops all predicates, the accepted ones too.
+///
+/// # Safety
+/// `filter` is valid and not in use elsewhere.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_filter_clear(filter: *mut EvtxFilter) {
+    // SAFETY: the caller's promise.
+    let EvtxFilter { stack, accepted, .. } = unsafe { &mut *filter };
+    stack.clear();
+    accepted.clear();
+}
+
 /// Whether a file's path alone tells that none of its rows is kept.
 ///
 /// # Safety

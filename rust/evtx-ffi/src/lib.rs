@@ -30,8 +30,8 @@ pub use crate::file::{
     evtx_survey_wants,
 };
 pub use crate::filter::{
-    EvtxFilter, EvtxLiteral, EvtxLiteralKind, EvtxLogic, EvtxTest, evtx_filter_combine, evtx_filter_drops_file,
-    evtx_filter_finish, evtx_filter_free, evtx_filter_new, evtx_filter_test,
+    EvtxFilter, EvtxLiteral, EvtxLiteralKind, EvtxLogic, EvtxTest, evtx_filter_clear, evtx_filter_combine,
+    evtx_filter_drops_file, evtx_filter_finish, evtx_filter_free, evtx_filter_new, evtx_filter_test,
 };
 
 pub use crate::report::{
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn evtx_on_error(name: *const c_char, name_len: usize, out
 }
 
 /// A scan of the columns with these indexes in the schema of the table, in this order, and of the rows that fulfil
-/// what `filter` has accepted, if that is not null.
+/// what `filter` has accepted, if that is not null. With `yields`, rows for which not all of it is true come now and then.
 ///
 /// # Safety
 /// `table` is valid, `columns` points to `column_count` indexes, `filter` is null or valid and made for the same table,
@@ -188,6 +188,7 @@ pub unsafe extern "C" fn evtx_scan_new(
     columns: *const usize,
     column_count: usize,
     filter: *const EvtxFilter,
+    yields: bool,
     out: *mut *mut EvtxScan,
 ) -> *mut c_char {
     entry(|| {
@@ -200,7 +201,8 @@ pub unsafe extern "C" fn evtx_scan_new(
         let predicates = unsafe { filter.as_ref() }.map_or(&[][..], |filter| &filter.accepted);
         // SAFETY: the caller's promise.
         let table = unsafe { &*table }.0.clone();
-        let scan = EvtxScan(Arc::new(Scan::filtered(table, columns, predicates)));
+        let scan = Scan::filtered(table, columns, predicates);
+        let scan = EvtxScan(Arc::new(if yields { scan.yielding() } else { scan }));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(scan))) };
         Ok(())
@@ -486,7 +488,14 @@ mod tests {
             let mut scan = std::ptr::null_mut();
             let columns = [0_usize, 23];
             assert_eq!(
-                take(evtx_scan_new(table, columns.as_ptr(), columns.len(), filter, &mut scan)),
+                take(evtx_scan_new(
+                    table,
+                    columns.as_ptr(),
+                    columns.len(),
+                    filter,
+                    false,
+                    &mut scan
+                )),
                 None
             );
             let mut schema = FFI_ArrowSchema::empty();
