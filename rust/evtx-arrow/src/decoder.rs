@@ -384,8 +384,8 @@ impl Decoder {
             walk.seen.remove(&(record.id, record.written));
             return Ok(());
         }
-        if let Some(error) = parts.error.filter(|_| fails) {
-            return Err(DecodeError::Damaged(self.describe(&at_record(error, record))));
+        if fails && let Some(error) = &parts.error {
+            return Err(self.damaged(*error, record));
         }
         let undecided = match (carved, event_first) {
             (true, _) => Stage::Header,
@@ -418,11 +418,14 @@ impl Decoder {
     }
 
     /// Whether the predicates of some stages are true for a record, read as far as they need.
-    #[inline]
+    #[inline(always)]
     fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, parts: Option<&RecordParts<'_>>) -> bool {
-        if self.scan.filter.is_empty() {
-            return true;
-        }
+        self.scan.filter.is_empty() || self.decides(from, to, found, parts)
+    }
+
+    // Apart, for the scans without predicates.
+    #[inline(never)]
+    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, parts: Option<&RecordParts<'_>>) -> bool {
         let row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.chunk_index(),
@@ -582,6 +585,11 @@ impl Decoder {
     /// The number of the chunk; in an image chunks have none.
     fn chunk_index(&self) -> Option<u32> {
         u32::try_from(self.block.first_chunk).ok().filter(|_| !self.is_image)
+    }
+
+    #[cold]
+    fn damaged(&self, error: Error, record: &Record) -> DecodeError {
+        DecodeError::Damaged(self.describe(&at_record(error, record)))
     }
 
     /// An error as a sentence that names file, chunk, and offset in the file.
