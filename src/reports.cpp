@@ -18,9 +18,6 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 
-//! Most rows that DuckDB takes in a chunk.
-constexpr idx_t VECTOR_ROWS = 2048;
-
 //! The first piece of a file.
 constexpr std::uint64_t HEADER_SIZE = 4096;
 

@@ -19,9 +19,6 @@ using duckdb::cxx::list_entry_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Vector;
 
-//! Most rows that DuckDB takes in a chunk.
-constexpr idx_t VECTOR_ROWS = 2048;
-
 //! Makes a vector of the output refer to an imported one.
 //! Maps are imported as the lists of entries that they are: importing a map, DuckDB looks for keys that come twice,
 //! which takes longer than all else in a scan. The core's maps have none.

@@ -6,6 +6,7 @@
 #include "duckdb/common/arrow/arrow.hpp"
 #include "evtx_ffi.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +31,9 @@ struct Released : T {
 
 using Schema = Released<ArrowSchema>;
 using Array = Released<ArrowArray>;
+
+//! Most rows of a batch in one vector of DuckDB.
+constexpr std::size_t VECTOR_ROWS = 2048;
 
 //! The choice for `on_error` that a name stands for.
 //! @throws duckdb::cxx::Exception that lists the choices.

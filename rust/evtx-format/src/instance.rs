@@ -10,7 +10,8 @@ use bumpalo::Bump;
 
 use crate::bytes::{Cursor, array_at, u32_at};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Scalar, Value, ValueType, passes_by_size};
+use crate::value::{Scalar, Value, ValueType};
+use crate::value_type::passes_by_size;
 
 /// Bytes of a definition before its body: next u32, GUID 16, size u32.
 pub const DEFINITION_HEADER: usize = 24;

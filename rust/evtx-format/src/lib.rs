@@ -39,6 +39,7 @@ pub mod text;
 pub mod time;
 pub mod tree;
 pub mod value;
+mod value_type;
 pub mod walk;
 mod xml;
 

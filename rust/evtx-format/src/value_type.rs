@@ -1,0 +1,176 @@
+//! The types of values: their numbers in the format (MS-EVEN6, section 2.2.12), their names, their sizes.
+
+/// The type of a single value. The numbers are those of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[allow(missing_docs)] // the names say it
+pub enum Scalar {
+    Null = 0,
+    /// UTF-16LE, ends at its first NUL or at its size.
+    String = 1,
+    /// Text in an unnamed 8-bit code page.
+    AnsiString = 2,
+    Int8 = 3,
+    UInt8 = 4,
+    Int16 = 5,
+    UInt16 = 6,
+    Int32 = 7,
+    UInt32 = 8,
+    Int64 = 9,
+    UInt64 = 10,
+    Real32 = 11,
+    Real64 = 12,
+    /// 4 bytes. Windows stores bit masks in some of them, which stay numbers.
+    Bool = 13,
+    Binary = 14,
+    Guid = 15,
+    /// A pointer-sized number of 4 or 8 bytes, shown in hexadecimal.
+    SizeT = 16,
+    /// 100 ns ticks since 1601-01-01 UTC, u64.
+    FileTime = 17,
+    /// Eight u16 fields.
+    SystemTime = 18,
+    Sid = 19,
+    HexInt32 = 20,
+    HexInt64 = 21,
+    EvtHandle = 32,
+    /// A BinXML stream.
+    BinXml = 33,
+    EvtXml = 35,
+}
+
+/// The type of a value: a scalar's, or that of an array of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ValueType {
+    /// The type, or that of the items.
+    pub scalar: Scalar,
+    /// Whether it is an array (0x80 in the type's byte).
+    pub array: bool,
+}
+
+impl std::fmt::Display for ValueType {
+    /// The name, as in MS-EVEN6 without its ending; `[]` behind that of an array.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = match self.scalar {
+            Scalar::Bool => "Boolean",
+            Scalar::Guid => "GUID",
+            Scalar::FileTime => "FILETIME",
+            Scalar::SystemTime => "SYSTEMTIME",
+            Scalar::Sid => "SID",
+            other => return write!(f, "{other:?}{}", if self.array { "[]" } else { "" }),
+        };
+        write!(f, "{name}{}", if self.array { "[]" } else { "" })
+    }
+}
+
+impl ValueType {
+    /// The type that a byte names.
+    #[inline]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        const TYPES: [Option<ValueType>; 256] = {
+            let mut types = [None; 256];
+            let mut byte = 0;
+            while byte < 256 {
+                types[byte] = ValueType::named_by(byte as u8);
+                byte += 1;
+            }
+            types
+        };
+        TYPES[usize::from(byte)]
+    }
+
+    pub(crate) const fn named_by(byte: u8) -> Option<Self> {
+        use Scalar::*;
+        let scalar = match byte & 0x7f {
+            0 if byte == 0 => Null,
+            1 => String,
+            2 => AnsiString,
+            3 => Int8,
+            4 => UInt8,
+            5 => Int16,
+            6 => UInt16,
+            7 => Int32,
+            8 => UInt32,
+            9 => Int64,
+            10 => UInt64,
+            11 => Real32,
+            12 => Real64,
+            13 => Bool,
+            14 => Binary,
+            15 => Guid,
+            16 => SizeT,
+            17 => FileTime,
+            18 => SystemTime,
+            19 => Sid,
+            20 => HexInt32,
+            21 => HexInt64,
+            32 if byte == 32 => EvtHandle,
+            33 if byte == 33 => BinXml,
+            35 if byte == 35 => EvtXml,
+            _ => return None,
+        };
+        Some(ValueType {
+            scalar,
+            array: byte & 0x80 != 0,
+        })
+    }
+
+    /// The byte that names the type.
+    pub fn to_byte(self) -> u8 {
+        self.scalar as u8 | if self.array { 0x80 } else { 0 }
+    }
+}
+
+/// Whether a value of a type, given as its byte, passes [`Value::check`] for its size alone. Others have to be looked at:
+/// SIDs, and those that do not pass.
+#[inline]
+pub(crate) fn passes_by_size(byte: u8, size: u16) -> bool {
+    /// The least size, and the bits that no size has.
+    #[derive(Clone, Copy)]
+    struct Sizes {
+        least: u16,
+        never: u16,
+    }
+    const NONE: Sizes = Sizes {
+        least: u16::MAX,
+        never: u16::MAX,
+    };
+    const SIZES: [Sizes; 256] = {
+        let mut sizes = [NONE; 256];
+        let mut byte = 0;
+        while byte < 128 {
+            sizes[byte] = match ValueType::named_by(byte as u8) {
+                Some(ValueType { scalar, array: false }) => match (scalar, scalar.fixed_size()) {
+                    (Scalar::EvtHandle | Scalar::EvtXml | Scalar::Sid | Scalar::SizeT, _) => NONE,
+                    (Scalar::String, _) => Sizes { least: 0, never: 1 },
+                    (_, Some(fixed)) => Sizes {
+                        least: fixed as u16,
+                        never: 0,
+                    },
+                    (_, None) => Sizes { least: 0, never: 0 },
+                },
+                _ => NONE,
+            };
+            byte += 1;
+        }
+        sizes
+    };
+    let sizes = SIZES[usize::from(byte)];
+    size >= sizes.least && size & sizes.never == 0
+}
+
+impl Scalar {
+    /// The size in bytes of the types that have one size.
+    #[inline]
+    pub const fn fixed_size(self) -> Option<usize> {
+        use Scalar::*;
+        match self {
+            Int8 | UInt8 => Some(1),
+            Int16 | UInt16 => Some(2),
+            Int32 | UInt32 | Real32 | Bool | HexInt32 => Some(4),
+            Int64 | UInt64 | Real64 | FileTime | HexInt64 => Some(8),
+            Guid | SystemTime => Some(16),
+            _ => None,
+        }
+    }
+}
