@@ -49,8 +49,13 @@ std::vector<std::uint32_t> GetEventIds(const Value &value, const std::string &fu
 	return ids;
 }
 
+//! Most bytes that are read for the fields of events, unless all files are asked for, and fewest of each file. A
+//! template comes back in every chunk that uses it, so evenly spread pieces of a file have nearly all that it has.
+constexpr std::uint64_t SAMPLE_BYTES = 512U << 20U;
+constexpr std::uint64_t LEAST_BYTES = 8U << 20U;
+
 //! Reads the fields of events from some of the files, evenly spread. Of a remote file, only the first part is read,
-//! which the scan mostly needs too: templates come back in every chunk that uses them.
+//! which the scan mostly needs too.
 void ReadSample(Context &context, const std::vector<ScanPath> &paths, std::int64_t sample_size, Report &report) {
 	const auto count = paths.size();
 	const auto wanted = sample_size < 0 ? count : std::min<std::size_t>(count, sample_size);
@@ -61,8 +66,13 @@ void ReadSample(Context &context, const std::vector<ScanPath> &paths, std::int64
 		auto path = paths[i * count / wanted];
 		path.named = false;
 		reader.Start(files, path);
+		const auto share = std::max<std::uint64_t>(LEAST_BYTES, SAMPLE_BYTES / wanted);
+		const auto stride = sample_size < 0 ? 1 : (reader.Size() + share - 1) / share;
 		const auto pieces = LogFile::IsRemote(files, path.path) ? REMOTE_PIECES : std::numeric_limits<int>::max();
 		for (int piece = 0; piece < pieces && reader.Next(); piece++) {
+			if (piece > 0 && stride > 1) {
+				reader.Skip(stride - 1);
+			}
 		}
 	}
 }

@@ -188,6 +188,12 @@ bool ReportReader::Next() {
 	return true;
 }
 
+void ReportReader::Skip(std::uint64_t pieces) {
+	if (log) {
+		offset = std::min(offset + pieces * log->PieceSize(), log->Size());
+	}
+}
+
 void RegisterReports(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();
 	for (const auto &kind : KINDS) {

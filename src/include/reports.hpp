@@ -25,6 +25,12 @@ public:
 	//! Reads a piece of the file. Returns false if there was none left.
 	//! @throws duckdb::cxx::Exception as `Start`.
 	bool Next();
+	//! Passes so many pieces. The report takes what is behind them as if it followed.
+	void Skip(std::uint64_t pieces);
+	//! The size of the file, in bytes; 0 if it cannot be read.
+	std::uint64_t Size() const {
+		return log ? log->Size() : 0;
+	}
 
 private:
 	void Fail(const std::string &why);
