@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::MAX_TEXT;
-use evtx_format::instance::{Slots, Values};
+use evtx_format::instance::{Slots, Values, size_of};
 use evtx_format::value::Value;
 
 use crate::builders::{MakeStrings, TextBuilder, take};
@@ -33,8 +33,10 @@ struct LastRun {
     epoch: u64,
     /// The number of its first string.
     first: usize,
-    descriptors: Vec<[u8; 4]>,
-    offsets: Vec<u32>,
+    /// Chunk offsets of its descriptors and values, and how many they are.
+    descriptors: u32,
+    values: u32,
+    count: usize,
 }
 
 impl MapBuilder {
@@ -76,7 +78,7 @@ impl MapBuilder {
             Some(slots) => self.push_slots(slots, values, template),
             None => {
                 for &hole in &run.holes {
-                    self.push_hole(values, hole);
+                    push_hole(&mut self.values, values, hole);
                 }
             }
         }
@@ -89,50 +91,46 @@ impl MapBuilder {
         if self.last.len() <= template {
             self.last.resize_with(template + 1, LastRun::default);
         }
-        let mut last = std::mem::take(&mut self.last[template]);
+        let (text, last) = (&mut self.values, &mut self.last[template]);
         if last.epoch != self.epoch {
-            last.epoch = self.epoch;
-            last.descriptors.clear();
-            last.offsets.clear();
+            last.count = 0;
         }
-        let first = std::mem::replace(&mut last.first, self.values.len());
-        let mut at = 0;
+        let old = values.descriptors(last.descriptors, last.count);
+        let (first, mut old_start) = (last.first, last.values as usize);
+        *last = LastRun {
+            epoch: self.epoch,
+            first: text.len(),
+            descriptors: slots.at,
+            values: slots.offsets.first().copied().unwrap_or_default(),
+            count: slots.len(),
+        };
+        // Descriptors are the same up to `alike`.
+        let (mut at, mut alike) = (0, 0);
         while at < slots.len() {
-            let alike = slots.descriptors[at..]
-                .iter()
-                .zip(last.descriptors.get(at..).unwrap_or_default())
-                .take_while(|(new, old)| new == old)
-                .count();
-            let mut same = alike;
-            if alike > 0 {
+            if at >= alike {
+                let pairs = slots.descriptors[at..].iter().zip(old.get(at..).unwrap_or_default());
+                alike = at + pairs.take_while(|(new, old)| new == old).count();
+            }
+            if at < alike {
                 let start = slots.offsets[at] as usize;
-                let len = slots.end(at + alike - 1) - start;
-                let agree = values.agreement(start, last.offsets[at] as usize, len);
+                let len = slots.end(alike - 1) - start;
+                let agree = values.agreement(start, old_start, len);
+                let mut same = alike;
                 if agree < len {
-                    same = (0..alike)
-                        .position(|i| slots.end(at + i) > start + agree)
-                        .unwrap_or(alike);
+                    // The next value starts where one ends.
+                    let ends = slots.offsets[at + 1..alike].iter();
+                    same = at + ends.take_while(|&&end| end as usize <= start + agree).count();
                 }
-                self.values.repeat(first + at..first + at + same);
-                at += same;
+                text.repeat(first + at..first + same);
+                at = same;
+                old_start += slots.offsets.get(at).map_or(0, |&next| next as usize - start);
             }
-            if same == alike && at == slots.len() {
-                break;
+            if at < slots.len() {
+                push_hole(text, values, slots.first + at as u16);
+                old_start += old.get(at).map_or(0, |&old| size_of(old));
+                at += 1;
             }
-            self.push_hole(values, slots.first + at as u16);
-            at += 1;
         }
-        last.descriptors.clear();
-        last.descriptors.extend_from_slice(slots.descriptors);
-        last.offsets.clear();
-        last.offsets.extend_from_slice(slots.offsets);
-        self.last[template] = last;
-    }
-
-    #[inline(always)]
-    fn push_hole(&mut self, values: Values<'_>, hole: u16) {
-        let value = values.get(hole).unwrap_or(Value::null());
-        self.values.push_value(value, |out| Found::Value(value).push_entry(out));
     }
 
     /// Ends the map of a record.
@@ -161,4 +159,11 @@ impl MapBuilder {
         self.offsets.push(0);
         MapArray::try_new(entries_field(), offsets, entries, self.nulls.finish(), false)
     }
+}
+
+/// Appends the value of a hole, as the text of an entry.
+#[inline(always)]
+fn push_hole(text: &mut TextBuilder, values: Values<'_>, hole: u16) {
+    let value = values.get(hole).unwrap_or(Value::null());
+    text.push_value(value, |out| Found::Value(value).push_entry(out));
 }

@@ -75,6 +75,8 @@ pub struct Slots<'a> {
     pub descriptors: &'a [[u8; 4]],
     /// Chunk offset of each value.
     pub offsets: &'a [u32],
+    /// Chunk offset of the descriptors.
+    pub at: u32,
 }
 
 impl Slots<'_> {
@@ -92,9 +94,14 @@ impl Slots<'_> {
     /// Chunk offset behind a value.
     #[inline]
     pub fn end(&self, number: usize) -> usize {
-        let [low, high, ..] = self.descriptors[number];
-        self.offsets[number] as usize + usize::from(u16::from_le_bytes([low, high]))
+        self.offsets[number] as usize + size_of(self.descriptors[number])
     }
+}
+
+/// The size of the value that a descriptor is of, in bytes.
+#[inline]
+pub fn size_of([low, high, ..]: [u8; 4]) -> usize {
+    usize::from(u16::from_le_bytes([low, high]))
 }
 
 impl Slot {
@@ -233,11 +240,22 @@ impl<'a> Values<'a> {
     #[inline]
     pub fn slots(self, first: u16, count: usize) -> Option<Slots<'a>> {
         let range = usize::from(first)..usize::from(first) + count;
+        // The values stand behind the descriptors.
+        let left = 4 * (self.0.descriptors.len() as u32).checked_sub(u32::from(first))?;
         Some(Slots {
             first,
+            at: self.0.offsets.first().map_or(0, |start| start.saturating_sub(left)),
             descriptors: self.0.descriptors.get(range.clone())?,
             offsets: self.0.offsets.get(range)?,
         })
+    }
+
+    /// The descriptors at a chunk offset, as far as they are in the chunk.
+    #[inline]
+    pub fn descriptors(self, at: u32, count: usize) -> &'a [[u8; 4]] {
+        let start = at as usize;
+        let bytes = self.0.chunk.get(start..start + 4 * count).unwrap_or_default();
+        bytes.as_chunks().0
     }
 
     /// How many bytes of the chunk from `a` on are the same as from `b` on, of at most `len`.
