@@ -19,6 +19,7 @@ use hashbrown::HashMap;
 
 use crate::keys::Keys;
 use crate::plan::{Plan, Root, Target};
+use crate::system::SystemHoles;
 
 /// Most bytes of definitions that a scan keeps. Real logs have some hundred KiB of them.
 const MAX_BYTES: usize = 16 << 20;
@@ -29,6 +30,8 @@ pub(crate) struct Compiled {
     /// The GUID of the template, in the order of its text.
     pub(crate) guid: [u8; 16],
     pub(crate) plan: Plan,
+    /// The holes that its `System` is read from, if the rows of that are shared.
+    pub(crate) system: Option<SystemHoles>,
     /// The whole element as XML.
     pub(crate) xml: Option<Program>,
     /// The value of the whole element as JSON.
@@ -47,6 +50,7 @@ impl Compiled {
         };
         Compiled {
             guid: guid_in_text_order(definition.guid),
+            system: SystemHoles::new(target, &plan).filter(|_| root == Root::Event),
             plan,
             xml: target.xml.then(|| Program::new(Language::Xml, tree)),
             // What `UserData` holds is JSON too.

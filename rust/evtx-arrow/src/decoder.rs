@@ -21,6 +21,7 @@ use crate::options::OnError;
 use crate::record::{ChunkTemplates, RecordParts, RecordReader};
 use crate::render::Renderer;
 use crate::scan::{MessagePlaces, Scan};
+use crate::system::SystemRows;
 
 /// Most rows in a batch: a vector of DuckDB.
 const BATCH_ROWS: usize = 2048;
@@ -49,7 +50,9 @@ pub enum DecodeError {
 /// [done](Self::is_done). A batch has rows of one block only.
 pub struct Decoder {
     scan: Arc<Scan>,
+    /// The columns that are not among those of `system`, in order.
     builders: Vec<ColumnBuilder>,
+    system: SystemRows,
     /// Which of the builders hold text.
     texts: Vec<usize>,
     rows: usize,
@@ -106,11 +109,13 @@ impl fmt::Debug for Decoder {
 impl Decoder {
     /// A decoder for a scan.
     pub fn new(scan: Arc<Scan>) -> Self {
-        let builders = scan.builders();
+        let mut builders = scan.builders();
+        let system = SystemRows::take(&scan.target, &mut builders);
         let is_text = |(_, builder): &(usize, &ColumnBuilder)| builder.is_text();
         Decoder {
             texts: builders.iter().enumerate().filter(is_text).map(|(i, _)| i).collect(),
             builders,
+            system,
             scan,
             rows: 0,
             dropped: 0,
@@ -187,7 +192,10 @@ impl Decoder {
             .builders
             .iter_mut()
             .map(|builder| builder.finish(rows, &self.filename, self.make_strings));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
+        for (number, array) in self.system.finish(self.make_strings)? {
+            columns.insert(number, array);
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(Some(RecordBatch::try_new_with_options(
             self.scan.schema(),
@@ -209,6 +217,7 @@ impl Decoder {
                 .iter()
                 .map(|&text| self.builders[text].bytes())
                 .sum::<usize>()
+                + self.system.text()
         };
         self.rows >= BATCH_ROWS || text() >= BATCH_TEXT
     }
@@ -479,11 +488,15 @@ impl Decoder {
         let message = self.scan.message.zip(self.messages.as_deref());
         let Decoder {
             builders,
+            system,
             templates,
             block,
             ..
         } = self;
         let fields = parts.fields(templates);
+        if !system.is_empty() {
+            system.push(parts.system(templates), &fields)?;
+        }
         for builder in &mut *builders {
             match builder {
                 ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
@@ -562,6 +575,9 @@ impl Decoder {
         let scan = Arc::clone(&self.scan);
         if !scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch) {
             return Ok(());
+        }
+        if !self.system.is_empty() {
+            self.system.push_new(None)?;
         }
         for builder in &mut self.builders {
             match builder {

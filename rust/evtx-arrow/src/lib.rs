@@ -29,6 +29,7 @@ mod render;
 mod report;
 mod scan;
 mod schema;
+mod system;
 mod table;
 
 pub use builders::MakeStrings;

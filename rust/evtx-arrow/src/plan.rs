@@ -13,6 +13,7 @@ use evtx_format::{MAX_TEXT, json};
 use crate::convert;
 use crate::keys::Key;
 use crate::schema::Place;
+use crate::system::MIN_COLUMNS;
 
 mod planner;
 
@@ -41,6 +42,11 @@ impl Target {
             self.places.push(place);
             self.places.len() - 1
         })
+    }
+
+    /// Whether so many columns of `System` are read that it pays to share their rows.
+    pub(crate) fn shares_system(&self) -> bool {
+        self.places.iter().filter(|place| place.repeats()).count() >= MIN_COLUMNS
     }
 
     /// The number of a key of `event_data`, which is added if it is not there.
@@ -278,6 +284,22 @@ impl Plan {
 }
 
 impl Source {
+    /// The holes whose values decide what it gives.
+    pub(crate) fn holes(&self) -> impl Iterator<Item = u16> {
+        let content = match &self.content {
+            Content::Constant(_) => Vec::new(),
+            Content::Hole(hole) => vec![*hole],
+            Content::Pieces(pieces) => pieces
+                .iter()
+                .filter_map(|piece| match piece {
+                    Piece::Text(_) => None,
+                    Piece::Hole(hole) => Some(*hole),
+                })
+                .collect(),
+        };
+        self.guard.into_iter().chain(content)
+    }
+
     /// What a record's values give; `None` where the element or attribute is not there.
     #[inline(always)]
     pub(crate) fn find<'p, 'r>(&'p self, values: Values<'r>) -> Option<Found<'p, 'r>> {

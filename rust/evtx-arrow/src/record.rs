@@ -19,6 +19,7 @@ use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result};
 use crate::cache::Compiled;
 use crate::plan::{Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
 use crate::scan::Scan;
+use crate::system::SystemHoles;
 
 /// The templates that a chunk has used so far, by where their definitions stand.
 #[derive(Debug)]
@@ -368,6 +369,14 @@ impl<'r> RecordParts<'r> {
     /// Whether the event's own instance has the `System` element.
     pub(crate) fn has_system(&self, templates: &ChunkTemplates) -> bool {
         self.with_plans(templates).next().is_some_and(|(_, plan)| plan.system)
+    }
+
+    /// The holes of the event's own template that its `System` is read from, and what fills them.
+    #[inline]
+    pub(crate) fn system<'p>(&self, templates: &'p ChunkTemplates) -> Option<(&'p SystemHoles, Values<'r>)> {
+        let event = self.event()?;
+        let compiled = templates.get(event.template()?).ok()?;
+        Some((compiled.system.as_ref()?, event.values))
     }
 
     /// The first part, which is the event.

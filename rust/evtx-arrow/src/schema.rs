@@ -66,6 +66,15 @@ impl Place {
             in_system,
         }
     }
+
+    /// Whether it is in `System` and has the same value in many records.
+    pub(crate) fn repeats(&self) -> bool {
+        let varies = matches!(
+            self.elements.last(),
+            Some(&("TimeCreated" | "EventRecordID" | "Execution" | "Correlation"))
+        );
+        self.in_system && !varies
+    }
 }
 
 /// What a field is read as. A value that does not fit is NULL.

@@ -258,6 +258,15 @@ impl<'a> Values<'a> {
         bytes.as_chunks().0
     }
 
+    /// The bytes of values that follow each other.
+    #[inline]
+    pub fn bytes(self, slots: &Slots<'a>) -> &'a [u8] {
+        match (slots.offsets.first(), slots.len().checked_sub(1)) {
+            (Some(&start), Some(last)) => self.0.chunk.get(start as usize..slots.end(last)).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
     /// How many bytes of the chunk from `a` on are the same as from `b` on, of at most `len`.
     #[inline]
     pub fn agreement(self, a: usize, b: usize, len: usize) -> usize {

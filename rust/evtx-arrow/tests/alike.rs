@@ -1,0 +1,95 @@
+//! Records that are alike but for a byte, a size or a type somewhere: what a row takes over from one before is what it would have
+//! been read as.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{cell, every_column, scan};
+use evtx_arrow::{Options, Scan};
+use evtx_writer::{Element, Event, Hole, LogWriter, Template, Value};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+/// Holes of a template: four of `System`, then those of `EventData`.
+const HOLES: usize = 10;
+
+/// Values of which many are the same, and others differ in one place.
+fn value() -> impl Strategy<Value = Value> {
+    let text = |text: &str| Just(Value::string(text));
+    prop_oneof![
+        text("AAAAAAAA-1-BBBBBBBB"),
+        text("AAAAAAAA-2-BBBBBBBB"),
+        text("1"),
+        text("2"),
+        text(""),
+        Just(Value::Null),
+        Just(Value::UInt32(1)),
+        Just(Value::UInt32(2)),
+        Just(Value::HexInt32(1)),
+        Just(Value::StringArray(vec!["1".to_owned(), "2".to_owned()])),
+    ]
+}
+
+fn template(id: u8) -> Arc<Template> {
+    let hole = |index: usize| Hole::new(index as u16, 1);
+    let leaf = |name: &str, index| Element::new(name).hole(hole(index));
+    let system = Element::new("System")
+        .child(Element::new("Provider").attribute_hole("Name", hole(0)))
+        .child(leaf("EventID", 1))
+        .child(leaf("Computer", 2))
+        .child(Element::new("Security").attribute_hole("UserID", hole(3)))
+        .child(Element::new("Channel").text(format!("Channel {id}")));
+    let data = (4..HOLES).map(|index| leaf("Data", index).attribute("Name", format!("Field {index}")));
+    let data = data.fold(Element::new("EventData"), Element::child);
+    Template::new([id; 16], Element::new("Event").child(system).child(data))
+}
+
+fn rows(file: &[u8], only_trees: bool) -> Vec<Vec<Option<String>>> {
+    let options = Options::default();
+    let mut new = Scan::new(options, &every_column(&options));
+    if only_trees {
+        new = new.only_trees();
+    }
+    let mut rows = Vec::new();
+    scan(file, "alike", new, |batch| {
+        let schema = batch.schema();
+        rows.extend((0..batch.num_rows()).map(|row| {
+            let fields = schema.fields().iter();
+            fields.map(|field| cell(&batch, field.name(), row)).collect::<Vec<_>>()
+        }));
+    })
+    .expect("a log");
+    rows
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 100,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn records_that_are_alike_read_as_each_would_alone(
+        start in vec(value(), HOLES),
+        changes in vec((0..2_usize, prop::option::of((0..HOLES, value())), any::<bool>()), 1..80),
+    ) {
+        let templates = [template(1), template(2)];
+        let mut log = LogWriter::new(1);
+        let mut values = start;
+        for (which, change, ends_chunk) in changes {
+            if let Some((hole, value)) = change {
+                values[hole] = value;
+            }
+            log.write(132_223_104_000_000_000, &Event::new(&templates[which], values.clone())).expect("it fits");
+            if ends_chunk && values[0] == Value::Null {
+                log.end_chunk();
+            }
+        }
+        let file = log.finish();
+        prop_assert_eq!(rows(&file, false), rows(&file, true));
+    }
+}
