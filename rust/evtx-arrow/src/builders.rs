@@ -1,6 +1,5 @@
 //! Builders of the columns of a batch. Text goes from chunk bytes straight into a column's buffer.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::{BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
@@ -187,16 +186,6 @@ impl TextBuilder {
     pub(crate) fn push_null(&mut self) {
         self.views.push(0);
         self.nulls.append_null();
-    }
-
-    /// Appends strings of this batch once more, by their numbers. Strings that are not there are left out.
-    #[inline]
-    pub(crate) fn repeat(&mut self, numbers: Range<usize>) {
-        debug_assert!(numbers.end <= self.views.len());
-        if numbers.end <= self.views.len() {
-            self.nulls.append_n_non_nulls(numbers.len());
-            self.views.extend_from_within(numbers);
-        }
     }
 
     /// The number of strings in this batch so far.

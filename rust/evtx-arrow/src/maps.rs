@@ -1,5 +1,6 @@
-//! The `event_data` column: a map per record, its keys a dictionary.
+//! The `event_data` column: a map per record, its keys a dictionary, and its values too.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StructArray};
@@ -18,7 +19,7 @@ use crate::schema::{entries_field, entry_fields};
 #[derive(Debug)]
 pub(crate) struct MapBuilder {
     keys: Dictionary,
-    values: TextBuilder,
+    values: MapValues,
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
     /// By the number of the template in its chunk.
@@ -27,11 +28,19 @@ pub(crate) struct MapBuilder {
     epoch: u64,
 }
 
+/// The values of the maps, of which many are the same.
+#[derive(Debug)]
+struct MapValues {
+    texts: TextBuilder,
+    /// By entry, the number of its text.
+    numbers: Vec<i32>,
+}
+
 /// The last map of a template's records, since most of its values come again in the next.
 #[derive(Debug, Default)]
 struct LastRun {
     epoch: u64,
-    /// The number of its first string.
+    /// The number of its first entry.
     first: usize,
     /// Chunk offsets of its descriptors and values, and how many they are.
     descriptors: u32,
@@ -43,7 +52,7 @@ impl MapBuilder {
     pub(crate) fn new(keys: Arc<Keys>) -> Self {
         MapBuilder {
             keys: Dictionary::new(keys),
-            values: TextBuilder::new(),
+            values: MapValues::new(),
             offsets: vec![0],
             nulls: NullBufferBuilder::new(0),
             last: Vec::new(),
@@ -65,20 +74,22 @@ impl MapBuilder {
             }
             if let Some(found) = entry.source.find(values) {
                 self.keys.push(&entry.key);
-                bytes += self.values.push_found(&found, |out| found.push_entry(out));
+                bytes += self.values.push_found(&found);
             }
         }
         self.end_map();
     }
 
     /// Appends the map of a record: entries that are all there. `template` is the number of its template.
+    // Apart from the loop over the columns, which takes longer with this in it.
+    #[inline(never)]
     pub(crate) fn push_run(&mut self, run: &Run, values: Values<'_>, template: usize) {
         self.keys.push_run(&run.keys);
         match run.consecutive(values) {
             Some(slots) => self.push_slots(slots, values, template),
             None => {
                 for &hole in &run.holes {
-                    push_hole(&mut self.values, values, hole);
+                    self.values.push_hole(values, hole);
                 }
             }
         }
@@ -91,7 +102,7 @@ impl MapBuilder {
         if self.last.len() <= template {
             self.last.resize_with(template + 1, LastRun::default);
         }
-        let (text, last) = (&mut self.values, &mut self.last[template]);
+        let last = &mut self.last[template];
         if last.epoch != self.epoch {
             last.count = 0;
         }
@@ -99,7 +110,7 @@ impl MapBuilder {
         let (first, mut old_start) = (last.first, last.values as usize);
         *last = LastRun {
             epoch: self.epoch,
-            first: text.len(),
+            first: self.values.numbers.len(),
             descriptors: slots.at,
             values: slots.offsets.first().copied().unwrap_or_default(),
             count: slots.len(),
@@ -121,12 +132,12 @@ impl MapBuilder {
                     let ends = slots.offsets[at + 1..alike].iter();
                     same = at + ends.take_while(|&&end| end as usize <= start + agree).count();
                 }
-                text.repeat(first + at..first + same);
+                self.values.repeat(first + at..first + same);
                 at = same;
                 old_start += slots.offsets.get(at).map_or(0, |&next| next as usize - start);
             }
             if at < slots.len() {
-                push_hole(text, values, slots.first + at as u16);
+                self.values.push_hole(values, slots.first + at as u16);
                 old_start += old.get(at).map_or(0, |&old| size_of(old));
                 at += 1;
             }
@@ -146,14 +157,14 @@ impl MapBuilder {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.values.bytes()
+        self.values.texts.bytes()
     }
 
     pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<MapArray, ArrowError> {
         self.epoch += 1;
         let (entries, names) = self.keys.finish();
         let keys = DictionaryArray::try_new(Int32Array::from(entries), names)?;
-        let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(self.values.finish(make)?)];
+        let columns: Vec<ArrayRef> = vec![Arc::new(keys), self.values.finish(make)?];
         let entries = StructArray::try_new(entry_fields(), columns, None)?;
         let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
         self.offsets.push(0);
@@ -161,9 +172,40 @@ impl MapBuilder {
     }
 }
 
-/// Appends the value of a hole, as the text of an entry.
-#[inline(always)]
-fn push_hole(text: &mut TextBuilder, values: Values<'_>, hole: u16) {
-    let value = values.get(hole).unwrap_or(Value::null());
-    text.push_value(value, |out| Found::Value(value).push_entry(out));
+impl MapValues {
+    fn new() -> Self {
+        MapValues {
+            texts: TextBuilder::new(),
+            numbers: Vec::new(),
+        }
+    }
+
+    /// Appends the text of an entry. Returns its length.
+    fn push_found(&mut self, found: &Found<'_, '_>) -> usize {
+        self.numbers.push(self.texts.len() as i32);
+        self.texts.push_found(found, |out| found.push_entry(out))
+    }
+
+    /// Appends the value of a hole, as the text of an entry.
+    #[inline(always)]
+    fn push_hole(&mut self, values: Values<'_>, hole: u16) {
+        let value = values.get(hole).unwrap_or(Value::null());
+        self.numbers.push(self.texts.len() as i32);
+        self.texts.push_value(value, |out| Found::Value(value).push_entry(out));
+    }
+
+    /// Appends what entries of this batch have, by their numbers, once more. Entries that are not there are left out.
+    #[inline]
+    fn repeat(&mut self, entries: Range<usize>) {
+        debug_assert!(entries.end <= self.numbers.len());
+        if entries.end <= self.numbers.len() {
+            self.numbers.extend_from_within(entries);
+        }
+    }
+
+    fn finish(&mut self, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
+        let numbers = Int32Array::from(take(&mut self.numbers));
+        let texts = self.texts.finish(make)?;
+        Ok(Arc::new(DictionaryArray::try_new(numbers, Arc::new(texts))?))
+    }
 }

@@ -425,11 +425,16 @@ pub(crate) fn name_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
+/// Strings of which many are the same, and which are not all known to be.
+fn text_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8View))
+}
+
 /// The entries of `event_data`.
 pub(crate) fn entry_fields() -> Fields {
     Fields::from(vec![
         Field::new("key", name_type(), false),
-        Field::new("value", DataType::Utf8View, true),
+        Field::new("value", text_type(), true),
     ])
 }
 
