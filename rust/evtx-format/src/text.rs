@@ -299,12 +299,32 @@ fn push_utf8(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
+/// How many bytes the form takes as they are, from the first on: blocks without branches, then one by one.
+fn bare_len(text: &[u8], form: Form) -> usize {
+    const BLOCK: usize = 16;
+    // With the form known, what compilers make of a block has no branches either.
+    #[inline(always)]
+    fn of_form(text: &[u8], form: Form) -> usize {
+        let (blocks, _) = text.as_chunks::<BLOCK>();
+        let all_bare = |block: &&[u8; BLOCK]| block.iter().fold(true, |bare, &byte| bare & is_bare(byte.into(), form));
+        let whole = BLOCK * blocks.iter().take_while(all_bare).count();
+        let rest = text[whole..].iter().take_while(|&&byte| is_bare(byte.into(), form));
+        whole + rest.count()
+    }
+    match form {
+        Form::Plain => of_form(text, Form::Plain),
+        Form::Json => of_form(text, Form::Json),
+        Form::XmlText => of_form(text, Form::XmlText),
+        Form::XmlAttribute => of_form(text, Form::XmlAttribute),
+        Form::Raw => of_form(text, Form::Raw),
+    }
+}
+
 /// Appends UTF-8 text.
 pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
     let mut rest = text;
     while !rest.is_empty() {
-        let escaped = rest.bytes().position(|byte| !is_bare(u16::from(byte), form));
-        let (bare, tail) = rest.split_at(escaped.unwrap_or(rest.len()));
+        let (bare, tail) = rest.split_at(bare_len(rest.as_bytes(), form));
         out.extend_from_slice(bare.as_bytes());
         let mut chars = tail.chars();
         if let Some(c) = chars.next() {
@@ -397,6 +417,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn utf8_is_what_its_characters_are(text in "[a-z<&\"'\\\\\n\u{1}\u{7f}é日😀]{0,80}|[a-z]{0,80}[<\\\\]?[a-z]{0,40}") {
+            for form in [Form::Plain, Form::Json, Form::XmlText, Form::XmlAttribute, Form::Raw] {
+                let (mut whole, mut single) = (Vec::new(), Vec::new());
+                push_str(&mut whole, &text, form);
+                text.chars().for_each(|c| push_char(&mut single, c, form));
+                prop_assert_eq!(&whole, &single);
+            }
+        }
+
         #[test]
         fn plain_text_is_the_same_as_decoding_unit_by_unit(text: Vec<u16>) {
             let end = text.iter().position(|&u| u == 0).unwrap_or(text.len());
