@@ -72,21 +72,47 @@ fn finish_primitive<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>) ->
     Arc::new(array)
 }
 
-#[inline(always)]
-fn push_fixed(builder: &mut FixedSizeBinaryBuilder, bytes: Option<[u8; 16]>) -> Result<(), ArrowError> {
-    match bytes {
-        Some(bytes) => builder.append_value(bytes),
-        None => {
-            builder.append_null();
-            Ok(())
-        }
-    }
+/// A column of 16 bytes a row.
+#[derive(Debug)]
+pub(crate) struct FixedBuilder {
+    rows: FixedSizeBinaryBuilder,
+    /// NULLs at the end that are not in `rows` yet. Most columns of GUIDs have little else, and to count is cheaper.
+    nulls: usize,
 }
 
-fn finish_fixed(builder: &mut FixedSizeBinaryBuilder) -> ArrayRef {
-    let array = builder.finish();
-    *builder = FixedSizeBinaryBuilder::with_capacity(array.len(), 16);
-    Arc::new(array)
+impl FixedBuilder {
+    const SIZE: usize = 16;
+
+    fn new() -> Self {
+        FixedBuilder {
+            rows: FixedSizeBinaryBuilder::new(Self::SIZE as i32),
+            nulls: 0,
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, bytes: Option<[u8; Self::SIZE]>) -> Result<(), ArrowError> {
+        let Some(bytes) = bytes else {
+            self.nulls += 1;
+            return Ok(());
+        };
+        self.end_nulls();
+        self.rows.append_value(bytes)
+    }
+
+    #[inline]
+    fn end_nulls(&mut self) {
+        if self.nulls > 0 {
+            self.rows.append_nulls(std::mem::take(&mut self.nulls));
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        self.end_nulls();
+        let array = self.rows.finish();
+        self.rows = FixedSizeBinaryBuilder::with_capacity(array.len(), Self::SIZE as i32);
+        Arc::new(array)
+    }
 }
 
 /// A column of text. Short strings live in their views, long ones in one buffer.
@@ -94,7 +120,9 @@ fn finish_fixed(builder: &mut FixedSizeBinaryBuilder) -> ArrayRef {
 pub(crate) struct TextBuilder {
     views: Vec<u128>,
     data: Vec<u8>,
-    nulls: NullBufferBuilder,
+    validity: NullBufferBuilder,
+    /// NULLs at the end that are not in `views` yet: some columns have little else, and to count is cheaper.
+    nulls: usize,
 }
 
 impl TextBuilder {
@@ -102,7 +130,8 @@ impl TextBuilder {
         TextBuilder {
             views: Vec::new(),
             data: Vec::new(),
-            nulls: NullBufferBuilder::new(0),
+            validity: NullBufferBuilder::new(0),
+            nulls: 0,
         }
     }
 
@@ -135,8 +164,7 @@ impl TextBuilder {
     #[inline(always)]
     pub(crate) fn push_value(&mut self, value: Value<'_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
         if let Some((bytes, len)) = value.short_text() {
-            self.views.push(len as u128 | bytes << 32);
-            self.nulls.append_non_null();
+            self.push_view(len as u128 | bytes << 32);
             return len;
         }
         self.push(push)
@@ -169,28 +197,47 @@ impl TextBuilder {
     #[inline]
     fn end_string(&mut self, start: usize) {
         let text = &self.data[start..];
-        self.views.push(view(text, start));
-        if text.len() <= INLINE {
+        let (view, len) = (view(text, start), text.len());
+        self.push_view(view);
+        if len <= INLINE {
             self.data.truncate(start);
         }
-        self.nulls.append_non_null();
+    }
+
+    #[inline(always)]
+    fn push_view(&mut self, view: u128) {
+        if self.nulls > 0 {
+            self.end_nulls();
+        }
+        self.views.push(view);
+        self.validity.append_non_null();
+    }
+
+    #[inline(never)]
+    fn end_nulls(&mut self) {
+        let nulls = std::mem::take(&mut self.nulls);
+        self.views.resize(self.views.len() + nulls, 0);
+        self.validity.append_n_nulls(nulls);
     }
 
     /// Takes the last string back. Its bytes stay, unused.
     pub(crate) fn pop(&mut self) {
-        self.views.pop();
-        self.nulls.truncate(self.views.len());
+        if self.nulls > 0 {
+            self.nulls -= 1;
+        } else {
+            self.views.pop();
+            self.validity.truncate(self.views.len());
+        }
     }
 
     #[inline]
     pub(crate) fn push_null(&mut self) {
-        self.views.push(0);
-        self.nulls.append_null();
+        self.nulls += 1;
     }
 
     /// The number of strings in this batch so far.
     pub(crate) fn len(&self) -> usize {
-        self.views.len()
+        self.views.len() + self.nulls
     }
 
     /// Bytes of text that the builder holds.
@@ -199,9 +246,10 @@ impl TextBuilder {
     }
 
     pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<StringViewArray, ArrowError> {
+        self.end_nulls();
         let data = Buffer::from(take(&mut self.data));
         let views = ScalarBuffer::from(take(&mut self.views));
-        make(views, vec![data], self.nulls.finish())
+        make(views, vec![data], self.validity.finish())
     }
 }
 
@@ -217,14 +265,14 @@ pub(crate) enum FieldBuilder {
     Int16(PrimitiveBuilder<Int16Type>),
     Int32(PrimitiveBuilder<Int32Type>),
     Int64(PrimitiveBuilder<Int64Type>),
-    Int128(FixedSizeBinaryBuilder),
+    Int128(FixedBuilder),
     Float32(PrimitiveBuilder<Float32Type>),
     Float64(PrimitiveBuilder<Float64Type>),
     Bool(BooleanBuilder),
     Bytes(BinaryBuilder),
     Text(TextBuilder),
     Name(DictionaryBuilder),
-    Uuid(FixedSizeBinaryBuilder),
+    Uuid(FixedBuilder),
 }
 
 impl FieldBuilder {
@@ -239,14 +287,14 @@ impl FieldBuilder {
             FieldType::Int16 => FieldBuilder::Int16(PrimitiveBuilder::new()),
             FieldType::Int32 => FieldBuilder::Int32(PrimitiveBuilder::new()),
             FieldType::Int64 => FieldBuilder::Int64(PrimitiveBuilder::new()),
-            FieldType::Int128 => FieldBuilder::Int128(FixedSizeBinaryBuilder::new(16)),
+            FieldType::Int128 => FieldBuilder::Int128(FixedBuilder::new()),
             FieldType::Float32 => FieldBuilder::Float32(PrimitiveBuilder::new()),
             FieldType::Float64 => FieldBuilder::Float64(PrimitiveBuilder::new()),
             FieldType::Bool => FieldBuilder::Bool(BooleanBuilder::new()),
             FieldType::Bytes => FieldBuilder::Bytes(BinaryBuilder::new()),
             FieldType::Text => FieldBuilder::Text(TextBuilder::new()),
             FieldType::Name => FieldBuilder::Name(DictionaryBuilder::new()),
-            FieldType::Uuid => FieldBuilder::Uuid(FixedSizeBinaryBuilder::new(16)),
+            FieldType::Uuid => FieldBuilder::Uuid(FixedBuilder::new()),
         }
     }
 
@@ -273,7 +321,7 @@ impl FieldBuilder {
                 None => builder.push_null(),
             },
             FieldBuilder::Name(builder) => builder.push(found),
-            FieldBuilder::Uuid(builder) => push_fixed(builder, found.and_then(Found::uuid))?,
+            FieldBuilder::Uuid(builder) => builder.push(found.and_then(Found::uuid))?,
             other => other.push_field(found)?,
         }
         Ok(())
@@ -296,7 +344,7 @@ impl FieldBuilder {
             FieldBuilder::Int32(builder) => integer(builder, found),
             FieldBuilder::Int64(builder) => integer(builder, found),
             FieldBuilder::Int128(builder) => {
-                push_fixed(builder, found.and_then(Found::integer).map(i128::to_le_bytes))?;
+                builder.push(found.and_then(Found::integer).map(i128::to_le_bytes))?;
             }
             FieldBuilder::Float32(builder) => {
                 builder.append_option(found.and_then(Found::float).map(|float| float as f32));
@@ -329,14 +377,14 @@ impl FieldBuilder {
             FieldBuilder::Int16(builder) => finish_primitive(builder),
             FieldBuilder::Int32(builder) => finish_primitive(builder),
             FieldBuilder::Int64(builder) => finish_primitive(builder),
-            FieldBuilder::Int128(builder) => finish_fixed(builder),
+            FieldBuilder::Int128(builder) => builder.finish(),
             FieldBuilder::Float32(builder) => finish_primitive(builder),
             FieldBuilder::Float64(builder) => finish_primitive(builder),
             FieldBuilder::Bool(builder) => Arc::new(builder.finish()),
             FieldBuilder::Bytes(builder) => Arc::new(builder.finish()),
             FieldBuilder::Text(builder) => Arc::new(builder.finish(make)?),
             FieldBuilder::Name(builder) => builder.finish()?,
-            FieldBuilder::Uuid(builder) => finish_fixed(builder),
+            FieldBuilder::Uuid(builder) => builder.finish(),
         })
     }
 }
