@@ -20,11 +20,28 @@ use crate::plan::Found;
 use crate::render::Rendering;
 use crate::schema::FieldType;
 
-/// Makes an array of strings of its views, the buffers that they point into, and which are not NULL.
-///
-/// [`StringViewArray::try_new`] is one, and looks through all of it once more. A caller that may use `unsafe` can do
-/// without: every string is UTF-8, and every view is that of a string of the buffers.
+/// Makes strings of their views, the buffers that they point into, and which are not NULL.
 pub type MakeStrings = fn(ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) -> Result<StringViewArray, ArrowError>;
+
+/// What makes the arrays of a batch out of what the builders wrote.
+///
+/// [`MakeArrays::CHECKED`] looks through all of it once more. A caller that may use `unsafe` can do without: every string is
+/// UTF-8, every view is that of a string of the buffers, and every number of a dictionary is that of one of its values.
+#[derive(Debug, Clone, Copy)]
+pub struct MakeArrays {
+    /// Makes strings.
+    pub strings: MakeStrings,
+    /// Makes a dictionary of its numbers and its values.
+    pub dictionary: fn(Int32Array, ArrayRef) -> Result<DictionaryArray<Int32Type>, ArrowError>,
+}
+
+impl MakeArrays {
+    /// With all checks.
+    pub const CHECKED: MakeArrays = MakeArrays {
+        strings: StringViewArray::try_new,
+        dictionary: DictionaryArray::try_new,
+    };
+}
 
 /// Longest string that lives in its view.
 const INLINE: usize = 12;
@@ -245,11 +262,11 @@ impl TextBuilder {
         self.data.len()
     }
 
-    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<StringViewArray, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
         self.end_nulls();
         let data = Buffer::from(take(&mut self.data));
         let views = ScalarBuffer::from(take(&mut self.views));
-        make(views, vec![data], self.validity.finish())
+        (make.strings)(views, vec![data], self.validity.finish())
     }
 }
 
@@ -366,7 +383,7 @@ impl FieldBuilder {
         }
     }
 
-    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             FieldBuilder::Time(builder) => finish_primitive(builder),
             FieldBuilder::UInt8(builder) => finish_primitive(builder),
@@ -433,7 +450,7 @@ impl ColumnBuilder {
     }
 
     /// Ends the batch of `rows` rows, all of one file.
-    pub(crate) fn finish(&mut self, rows: usize, filename: &str, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self, rows: usize, filename: &str, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             ColumnBuilder::RecordId(builder) => finish_primitive(builder),
             ColumnBuilder::Field(_, builder) => builder.finish(make)?,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions, StringViewArray};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use evtx_format::Error;
@@ -15,7 +15,7 @@ use evtx_format::time::filetime_to_unix_nanos;
 
 use hashbrown::HashSet;
 
-use crate::builders::{ColumnBuilder, FieldBuilder, MakeStrings, TextBuilder};
+use crate::builders::{ColumnBuilder, FieldBuilder, MakeArrays, TextBuilder};
 use crate::filter::{Row, Stage};
 use crate::options::OnError;
 use crate::record::{ChunkTemplates, RecordParts, RecordReader};
@@ -71,7 +71,7 @@ pub struct Decoder {
     arenas: Arenas,
     /// The text that a predicate looks at.
     scratch: Vec<u8>,
-    make_strings: MakeStrings,
+    make_arrays: MakeArrays,
 }
 
 /// Memory that is reset, not freed: per chunk, and per record.
@@ -132,14 +132,14 @@ impl Decoder {
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
             scratch: Vec::new(),
-            make_strings: StringViewArray::try_new,
+            make_arrays: MakeArrays::CHECKED,
         }
     }
 
-    /// The decoder, with another way to make arrays of strings.
-    pub fn with_strings(self, make: MakeStrings) -> Self {
+    /// The decoder, with another way to make arrays.
+    pub fn with_arrays(self, make: MakeArrays) -> Self {
         Decoder {
-            make_strings: make,
+            make_arrays: make,
             ..self
         }
     }
@@ -191,9 +191,9 @@ impl Decoder {
         let columns = self
             .builders
             .iter_mut()
-            .map(|builder| builder.finish(rows, &self.filename, self.make_strings));
+            .map(|builder| builder.finish(rows, &self.filename, self.make_arrays));
         let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
-        for (number, array) in self.system.finish(self.make_strings)? {
+        for (number, array) in self.system.finish(self.make_arrays)? {
             columns.insert(number, array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

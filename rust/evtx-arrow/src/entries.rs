@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, ListArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 
-use crate::builders::{FieldBuilder, MakeStrings, take};
+use crate::builders::{FieldBuilder, MakeArrays, take};
 use crate::plan::Found;
 use crate::schema::EntryType;
 
@@ -81,7 +81,7 @@ impl EntryBuilder {
         lists + self.items.bytes()
     }
 
-    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.len = 0;
         let items = self.items.finish(make)?;
         if !self.entry_type.list {

@@ -111,12 +111,10 @@ impl Dictionary {
         self.entries.push(number);
     }
 
-    /// Pushes shared keys, by their numbers.
+    /// Pushes shared keys, by their numbers, with the highest of them.
     #[inline]
-    pub(crate) fn push_run(&mut self, numbers: &[i32]) {
-        self.highest = numbers
-            .iter()
-            .fold(self.highest, |highest, number| highest.max(*number));
+    pub(crate) fn push_run(&mut self, numbers: &[i32], highest: i32) {
+        self.highest = self.highest.max(highest);
         self.entries.extend_from_slice(numbers);
     }
 

@@ -32,7 +32,7 @@ mod schema;
 mod system;
 mod table;
 
-pub use builders::MakeStrings;
+pub use builders::{MakeArrays, MakeStrings};
 pub use catalog::EVENT_COLUMNS;
 pub use catalog::{Catalog, EventField, TooManyEvents};
 pub use decoder::{DecodeError, Decoder};

@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, DictionaryArray, Int32Array, MapArray, StructArray};
+use arrow_array::{ArrayRef, Int32Array, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::MAX_TEXT;
 use evtx_format::instance::{Slots, Values, size_of};
 use evtx_format::value::Value;
 
-use crate::builders::{MakeStrings, TextBuilder, take};
+use crate::builders::{MakeArrays, TextBuilder, take};
 use crate::keys::{Dictionary, Keys};
 use crate::plan::{Entry, Found, Run};
 use crate::schema::{entries_field, entry_fields};
@@ -84,7 +84,7 @@ impl MapBuilder {
     // Apart from the loop over the columns, which takes longer with this in it.
     #[inline(never)]
     pub(crate) fn push_run(&mut self, run: &Run, values: Values<'_>, template: usize) {
-        self.keys.push_run(&run.keys);
+        self.keys.push_run(&run.keys, run.highest_key);
         match run.consecutive(values) {
             Some(slots) => self.push_slots(slots, values, template),
             None => {
@@ -160,10 +160,10 @@ impl MapBuilder {
         self.values.texts.bytes()
     }
 
-    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<MapArray, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<MapArray, ArrowError> {
         self.epoch += 1;
         let (entries, names) = self.keys.finish();
-        let keys = DictionaryArray::try_new(Int32Array::from(entries), names)?;
+        let keys = (make.dictionary)(Int32Array::from(entries), names)?;
         let columns: Vec<ArrayRef> = vec![Arc::new(keys), self.values.finish(make)?];
         let entries = StructArray::try_new(entry_fields(), columns, None)?;
         let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
@@ -203,9 +203,9 @@ impl MapValues {
         }
     }
 
-    fn finish(&mut self, make: MakeStrings) -> Result<ArrayRef, ArrowError> {
+    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let numbers = Int32Array::from(take(&mut self.numbers));
         let texts = self.texts.finish(make)?;
-        Ok(Arc::new(DictionaryArray::try_new(numbers, Arc::new(texts))?))
+        Ok(Arc::new((make.dictionary)(numbers, Arc::new(texts))?))
     }
 }

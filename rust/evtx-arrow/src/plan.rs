@@ -122,8 +122,9 @@ pub(crate) struct EventData {
 /// Entries that every record has, each the value of a hole: what most templates have.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The numbers of their keys.
+    /// The numbers of their keys, and the highest of them.
     pub(crate) keys: Box<[i32]>,
+    pub(crate) highest_key: i32,
     pub(crate) holes: Box<[u16]>,
     /// The first hole, if the others follow it in order.
     first_of_consecutive: Option<u16>,
@@ -158,6 +159,7 @@ impl EventData {
             .filter(|run| run.len() <= FEW_ENTRIES);
         let run = run.map(|run| Run {
             keys: run.iter().map(|(key, _)| *key).collect(),
+            highest_key: run.iter().map(|(key, _)| *key).max().unwrap_or(-1),
             holes: run.iter().map(|(_, hole)| *hole).collect(),
             first_of_consecutive: run
                 .first()

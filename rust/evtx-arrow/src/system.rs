@@ -10,7 +10,7 @@ use arrow_schema::ArrowError;
 use arrow_select::take::take;
 use evtx_format::instance::{Slots, Values};
 
-use crate::builders::{self, ColumnBuilder, FieldBuilder, MakeStrings};
+use crate::builders::{self, ColumnBuilder, FieldBuilder, MakeArrays};
 use crate::plan::{Plan, Target};
 use crate::record::Fields;
 
@@ -202,7 +202,7 @@ impl SystemRows {
     }
 
     /// Ends the batch: each column with its number, in order.
-    pub(crate) fn finish(&mut self, make: MakeStrings) -> Result<Vec<(usize, ArrayRef)>, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<Vec<(usize, ArrayRef)>, ArrowError> {
         let rows = UInt32Array::from(builders::take(&mut self.rows));
         self.len = 0;
         self.seen.fill(Seen::default());

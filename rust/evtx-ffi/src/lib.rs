@@ -18,11 +18,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::ffi::FFI_ArrowArray;
-use arrow_array::{Array, StringViewArray, StructArray};
-use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow_array::{Array, DictionaryArray, StringViewArray, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{ArrowError, DataType, Fields, Schema, SchemaRef};
-use evtx_arrow::{Decoder, OnError, Options, Scan};
+use arrow_schema::{DataType, Fields, Schema, SchemaRef};
+use evtx_arrow::{Decoder, MakeArrays, OnError, Options, Scan};
 
 pub use crate::file::{
     EvtxBlock, EvtxMessages, EvtxSurvey, evtx_messages_free, evtx_messages_new, evtx_messages_pattern,
@@ -253,15 +252,13 @@ pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan) -> bool
     unsafe { &*scan }.0.reads_messages()
 }
 
-/// An array of the strings that a decoder wrote, without another look at each.
-fn trusted_strings(
-    views: ScalarBuffer<u128>,
-    buffers: Vec<Buffer>,
-    nulls: Option<NullBuffer>,
-) -> Result<StringViewArray, ArrowError> {
-    // SAFETY: by the contract of `MakeStrings`. The tests of `evtx-arrow` read the same logs with all of it checked.
-    Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
-}
+/// Makes the arrays of a decoder without another look at each value.
+const TRUSTED: MakeArrays = MakeArrays {
+    // SAFETY: by the contract of `MakeArrays`. The tests of `evtx-arrow` read the same logs with all of it checked.
+    strings: |views, buffers, nulls| Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) }),
+    // SAFETY: likewise.
+    dictionary: |numbers, values| Ok(unsafe { DictionaryArray::new_unchecked(numbers, values) }),
+};
 
 /// A decoder for a scan.
 ///
@@ -272,7 +269,7 @@ pub unsafe extern "C" fn evtx_decoder_new(scan: *const EvtxScan, out: *mut *mut 
     entry(|| {
         // SAFETY: the caller's promise.
         let scan = unsafe { &*scan };
-        let decoder = EvtxDecoder(Decoder::new(Arc::clone(&scan.0)).with_strings(trusted_strings));
+        let decoder = EvtxDecoder(Decoder::new(Arc::clone(&scan.0)).with_arrays(TRUSTED));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(decoder))) };
         Ok(())
