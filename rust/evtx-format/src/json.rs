@@ -145,8 +145,41 @@ fn open_object(
         object.key(compiler, "#text", 0);
         push_content(&mut compiler.literals, element.content, true);
     }
+    if container {
+        push_container(compiler, &mut object, element);
+    } else {
+        let mut counts = Counts::default();
+        for child in element.elements() {
+            push_child(compiler, &mut object, child, &mut counts);
+        }
+    }
+    for &hole in members {
+        compiler.take(hole, Takes::STREAMS);
+        let names = element.elements().map(|child| child.name.into()).collect();
+        compiler.op(Op::Members { hole, names });
+    }
+    // Members of several streams would have to know each other's names, and text among elements is text of the object.
+    compiler.irregular |= members.len() > 1;
+}
+
+/// Writes the member of a child that is named as the child is.
+fn push_child<'n>(compiler: &mut Compiler, object: &mut Object, child: &'n Element<'_>, counts: &mut Counts<'n>) {
+    if compiler.is_full() {
+        return;
+    }
+    let (number, any_guarded) = counts.count(child.name.as_bytes(), child.dependency.is_some());
+    // One that is left out could not keep the numbers of the others.
+    compiler.irregular |= number > 0 && any_guarded;
+    object.member(compiler, child.dependency, |object, compiler| {
+        object.key(compiler, child.name, number);
+        element(compiler, child, false);
+    });
+}
+
+/// Writes the members of an element whose `Data` children are such by the names they carry.
+fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Element<'_>) {
     let children: Vec<&Element<'_>> = element.elements().collect();
-    let is_data = |child: &Element<'_>| container && child.name == "Data";
+    let is_data = |child: &Element<'_>| child.name == "Data";
     let names: Vec<Option<Vec<u8>>> = children
         .iter()
         .map(|child| {
@@ -182,13 +215,7 @@ fn open_object(
         let first = at;
         at += 1;
         if !is_data(child) {
-            let (number, any_guarded) = counts.count(child.name.as_bytes(), child.dependency.is_some());
-            // Nor could one that is left out keep the numbers of the others.
-            compiler.irregular |= number > 0 && any_guarded;
-            object.member(compiler, child.dependency, |object, compiler| {
-                object.key(compiler, child.name, number);
-                self::element(compiler, child, false);
-            });
+            push_child(compiler, object, child, &mut counts);
         } else if let Some(name) = &names[first] {
             // Those of one name in a row are an array: what an array value made.
             while at < children.len() && is_data(children[at]) && names[at].as_ref() == Some(name) {
@@ -206,13 +233,6 @@ fn open_object(
             });
         }
     }
-    for &hole in members {
-        compiler.take(hole, Takes::STREAMS);
-        let names = children.iter().map(|child| child.name.into()).collect();
-        compiler.op(Op::Members { hole, names });
-    }
-    // Members of several streams would have to know each other's names, and text among elements is text of the object.
-    compiler.irregular |= members.len() > 1;
 }
 
 /// An object that is being written.
@@ -281,7 +301,8 @@ fn push_escaped_key(out: &mut Vec<u8>, name: &[u8], number: usize) {
 
 fn end_key(out: &mut Vec<u8>, number: usize) {
     if number > 0 {
-        out.extend_from_slice(format!("_{number}").as_bytes());
+        out.push(b'_');
+        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     }
     out.extend_from_slice(b"\":");
 }
@@ -289,36 +310,40 @@ fn end_key(out: &mut Vec<u8>, number: usize) {
 /// How often names were there. Most objects have a few.
 #[derive(Default)]
 struct Counts<'n> {
-    /// Each with how often it was there, and whether any was guarded.
-    names: Vec<(&'n [u8], usize, bool)>,
-    /// Where each name is, once there are many.
-    places: Option<HashMap<&'n [u8], usize>>,
+    few: [Count<'n>; FEW_NAMES],
+    /// How many there are of them.
+    len: usize,
+    /// The names, once there are more.
+    many: HashMap<&'n [u8], Count<'n>>,
+}
+
+/// Most names that are looked through one by one.
+const FEW_NAMES: usize = 8;
+
+/// How often a name was there, and whether any of them was guarded.
+#[derive(Default, Clone, Copy)]
+struct Count<'n> {
+    name: &'n [u8],
+    count: usize,
+    any_guarded: bool,
 }
 
 impl<'n> Counts<'n> {
-    /// Most names that are looked through one by one.
-    const FEW: usize = 16;
-
     /// Counts a name. Returns how often it was there before, and whether any of them is guarded.
     fn count(&mut self, name: &'n [u8], guarded: bool) -> (usize, bool) {
-        let place = match &self.places {
-            Some(places) => places.get(name).copied(),
-            None => self.names.iter().position(|(known, ..)| *known == name),
+        let few = &mut self.few[..self.len];
+        let known = match few.iter().position(|known| known.name == name) {
+            Some(place) => &mut few[place],
+            None if self.len < FEW_NAMES => {
+                self.len += 1;
+                &mut self.few[self.len - 1]
+            }
+            None => self.many.entry(name).or_default(),
         };
-        if let Some((_, count, any_guarded)) = place.and_then(|place| self.names.get_mut(place)) {
-            *count += 1;
-            *any_guarded |= guarded;
-            return (*count - 1, *any_guarded);
-        }
-        if let Some(places) = &mut self.places {
-            places.insert(name, self.names.len());
-        }
-        self.names.push((name, 1, guarded));
-        if self.names.len() == Self::FEW {
-            let places = self.names.iter().enumerate();
-            self.places = Some(places.map(|(place, (name, ..))| (*name, place)).collect());
-        }
-        (0, guarded)
+        known.name = name;
+        known.count += 1;
+        known.any_guarded |= guarded;
+        (known.count - 1, known.any_guarded)
     }
 }
 

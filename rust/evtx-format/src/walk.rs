@@ -204,7 +204,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             holes,
             depth,
             open,
-            stack: Vec::new(),
+            stack: BumpVec::new_in(self.arena),
             start: None,
             roots: BumpVec::new_in(self.arena),
         };
@@ -314,7 +314,7 @@ struct Growing<'r, 'a, 'c> {
     depth: usize,
     /// Elements open around the stream.
     open: usize,
-    stack: Vec<OpenElement<'a>>,
+    stack: BumpVec<'a, OpenElement<'a>>,
     /// The element whose start tag is open.
     start: Option<OpenElement<'a>>,
     roots: BumpVec<'a, Node<'a>>,
