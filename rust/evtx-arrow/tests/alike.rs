@@ -5,8 +5,8 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{cell, every_column, scan};
-use evtx_arrow::{Options, Scan};
+use common::cells;
+use evtx_arrow::Options;
 use evtx_writer::{Element, Event, Hole, LogWriter, Template, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -46,24 +46,6 @@ fn template(id: u8) -> Arc<Template> {
     Template::new([id; 16], Element::new("Event").child(system).child(data))
 }
 
-fn rows(file: &[u8], only_trees: bool) -> Vec<Vec<Option<String>>> {
-    let options = Options::default();
-    let mut new = Scan::new(options, &every_column(&options));
-    if only_trees {
-        new = new.only_trees();
-    }
-    let mut rows = Vec::new();
-    scan(file, "alike", new, |batch| {
-        let schema = batch.schema();
-        rows.extend((0..batch.num_rows()).map(|row| {
-            let fields = schema.fields().iter();
-            fields.map(|field| cell(&batch, field.name(), row)).collect::<Vec<_>>()
-        }));
-    })
-    .expect("a log");
-    rows
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 100,
@@ -90,6 +72,7 @@ proptest! {
             }
         }
         let file = log.finish();
-        prop_assert_eq!(rows(&file, false), rows(&file, true));
+        let rows = |only_trees| cells(&file, "alike", Options::default(), only_trees);
+        prop_assert_eq!(rows(false), rows(true));
     }
 }

@@ -3,9 +3,9 @@
 
 mod common;
 
+use common::cells;
 use common::oracle::Comparison;
-use common::{cell, every_column, scan};
-use evtx_arrow::{Options, Scan};
+use evtx_arrow::Options;
 use evtx_writer::{Content, Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -221,23 +221,7 @@ fn rows(file: &[u8], only_trees: bool) -> Vec<Vec<Option<String>>> {
         json: true,
         ..Options::default()
     };
-    let mut new = Scan::new(options, &every_column(&options));
-    if only_trees {
-        new = new.only_trees();
-    }
-    let mut rows = Vec::new();
-    scan(file, "random", new, |batch| {
-        let schema = batch.schema();
-        rows.extend((0..batch.num_rows()).map(|row| {
-            schema
-                .fields()
-                .iter()
-                .map(|field| cell(&batch, field.name(), row))
-                .collect::<Vec<_>>()
-        }));
-    })
-    .expect("a log");
-    rows
+    cells(file, "random", options, only_trees)
 }
 
 proptest! {

@@ -5,7 +5,7 @@ mod common;
 
 use std::path::PathBuf;
 
-use common::{cell, corpus, every_column, samples, scan};
+use common::{cell, cells, corpus, samples, scan};
 use evtx_arrow::{Options, Scan, schema};
 
 fn rows(file: &[u8], name: &str, only_trees: bool) -> Vec<Vec<Option<String>>> {
@@ -15,20 +15,7 @@ fn rows(file: &[u8], name: &str, only_trees: bool) -> Vec<Vec<Option<String>>> {
         json: true,
         ..Options::default()
     };
-    let schema = schema(&options);
-    let mut new = Scan::new(options, &every_column(&options));
-    if only_trees {
-        new = new.only_trees();
-    }
-    let mut rows = Vec::new();
-    scan(file, name, new, |batch| {
-        rows.extend((0..batch.num_rows()).map(|row| {
-            let cells = schema.fields().iter().map(|field| cell(&batch, field.name(), row));
-            cells.collect::<Vec<_>>()
-        }));
-    })
-    .expect("a log");
-    rows
+    cells(file, name, options, only_trees)
 }
 
 fn compare(logs: &[PathBuf]) {

@@ -190,6 +190,24 @@ pub(crate) fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<Stri
     })
 }
 
+/// Every cell of every column of a log as text, row by row, read through the plans of templates or through a tree of each record.
+pub(crate) fn cells(file: &[u8], name: &str, options: Options, only_trees: bool) -> Vec<Vec<Option<String>>> {
+    let mut new = Scan::new(options, &every_column(&options));
+    if only_trees {
+        new = new.only_trees();
+    }
+    let mut rows = Vec::new();
+    scan(file, name, new, |batch| {
+        let schema = batch.schema();
+        rows.extend((0..batch.num_rows()).map(|row| {
+            let fields = schema.fields().iter();
+            fields.map(|field| cell(&batch, field.name(), row)).collect::<Vec<_>>()
+        }));
+    })
+    .expect("a log");
+    rows
+}
+
 /// The entries of `event_data`; `None` for NULL.
 pub(crate) fn entries(batch: &RecordBatch, row: usize) -> Option<Vec<(String, Option<String>)>> {
     let maps = batch.column_by_name("event_data")?.as_map();
