@@ -164,7 +164,7 @@ impl EventData {
             first_of_consecutive: run
                 .first()
                 .map(|(_, first)| *first)
-                .filter(|first| run.iter().zip(*first..).all(|((_, hole), expected)| *hole == expected)),
+                .filter(|_| run.windows(2).all(|pair| pair[0].1.checked_add(1) == Some(pair[1].1))),
         });
         EventData { entries, run }
     }

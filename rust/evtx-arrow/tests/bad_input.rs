@@ -350,6 +350,15 @@ fn arrays_of_every_type_are_lists() {
 }
 
 #[test]
+fn the_highest_hole_that_there_is_has_no_value() {
+    let data =
+        Element::new("EventData").child(Element::new("Data").attribute("Name", "V").hole(Hole::new(u16::MAX, 1)));
+    let row = first_row(&log(&event(data, vec![Value::string("x")])));
+    assert_eq!(row.error, None);
+    assert_eq!(row.event_id.as_deref(), Some("1"));
+}
+
+#[test]
 fn text_past_the_limit_is_null_and_says_so() {
     let leaf = || Element::new("Data").hole(Hole::new(0, 1));
     let data = (0..300).fold(Element::new("EventData"), |data, _| data.child(leaf()));
