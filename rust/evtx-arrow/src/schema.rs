@@ -47,6 +47,26 @@ pub(crate) enum ColumnSource {
     Recovered,
 }
 
+/// An option that adds a column.
+struct ColumnOption {
+    name: &'static str,
+    is_set: fn(&Options) -> bool,
+}
+
+impl ColumnSource {
+    /// The option that adds the column, if it is not always there.
+    fn option(&self) -> Option<ColumnOption> {
+        let option = |name, is_set| Some(ColumnOption { name, is_set });
+        match self {
+            ColumnSource::Xml => option("xml", |options| options.xml),
+            ColumnSource::Json => option("json", |options| options.json),
+            ColumnSource::ChunkIndex | ColumnSource::RecordOffset => option("location", |options| options.location),
+            ColumnSource::Recovered => option("recover", |options| options.recover),
+            _ => None,
+        }
+    }
+}
+
 /// A place in the event's XML: element names below `Event`, and an attribute of the last or its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -292,13 +312,9 @@ pub(crate) const COLUMNS: [Column; 30] = [
 /// The columns that a table with these options has, in order.
 pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
     let options = *options;
-    COLUMNS.into_iter().filter(move |column| match &column.source {
-        ColumnSource::Xml => options.xml,
-        ColumnSource::Json => options.json,
-        ColumnSource::ChunkIndex | ColumnSource::RecordOffset => options.location,
-        ColumnSource::Recovered => options.recover,
-        _ => true,
-    })
+    COLUMNS
+        .into_iter()
+        .filter(move |column| column.source.option().is_none_or(|option| (option.is_set)(&options)))
 }
 
 /// A column as its documentation has it.
@@ -329,13 +345,7 @@ pub fn reference() -> Vec<ColumnReference> {
         field: column.field(),
         place: place(&column.source),
         about: column.about,
-        option: match &column.source {
-            ColumnSource::Xml => Some("xml"),
-            ColumnSource::Json => Some("json"),
-            ColumnSource::ChunkIndex | ColumnSource::RecordOffset => Some("location"),
-            ColumnSource::Recovered => Some("recover"),
-            _ => None,
-        },
+        option: column.source.option().map(|option| option.name),
     });
     columns.collect()
 }
