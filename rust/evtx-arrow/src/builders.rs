@@ -26,7 +26,7 @@ pub type MakeStrings = fn(ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) -
 /// What makes the arrays of a batch out of what the builders wrote.
 ///
 /// [`MakeArrays::CHECKED`] looks through all of it once more. A caller that may use `unsafe` can do without: every string is
-/// UTF-8, every view is that of a string of the buffers, and every number of a dictionary is that of one of its values.
+/// UTF-8, every view is that of a string of the buffers, and every number of a dictionary that is not NULL is that of one of its values.
 #[derive(Debug, Clone, Copy)]
 pub struct MakeArrays {
     /// Makes strings.
@@ -400,7 +400,7 @@ impl FieldBuilder {
             FieldBuilder::Bool(builder) => Arc::new(builder.finish()),
             FieldBuilder::Bytes(builder) => Arc::new(builder.finish()),
             FieldBuilder::Text(builder) => Arc::new(builder.finish(make)?),
-            FieldBuilder::Name(builder) => builder.finish()?,
+            FieldBuilder::Name(builder) => builder.finish(make)?,
             FieldBuilder::Uuid(builder) => builder.finish(),
         })
     }
@@ -460,7 +460,7 @@ impl ColumnBuilder {
             ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::FileName => {
                 let names = Arc::new(StringArray::from_iter_values([filename]));
-                Arc::new(DictionaryArray::try_new(Int32Array::from(vec![0; rows]), names)?)
+                Arc::new((make.dictionary)(Int32Array::from(vec![0; rows]), names)?)
             }
             ColumnBuilder::ChunkIndex(builder) => finish_primitive(builder),
             ColumnBuilder::RecordOffset(builder) => finish_primitive(builder),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
+use arrow_array::{Array, ArrayRef, Int32Array, StringArray};
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::ArrowError;
 use evtx_format::MAX_TEXT;
@@ -10,7 +10,7 @@ use evtx_format::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
-use crate::builders::take;
+use crate::builders::{MakeArrays, take};
 use crate::plan::{Constant, Found};
 
 /// Most strings, and most bytes of them, that a dictionary keeps from batch to batch.
@@ -112,12 +112,12 @@ impl DictionaryBuilder {
         self.bytes
     }
 
-    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         if self.array.len() != self.names.len() {
             self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
         }
         let rows = Int32Array::new(take(&mut self.rows).into(), self.nulls.finish());
-        let array = DictionaryArray::try_new(rows, Arc::clone(&self.array) as ArrayRef)?;
+        let array = (make.dictionary)(rows, Arc::clone(&self.array) as ArrayRef)?;
         if self.names.len() > MAX_NAMES || self.bytes > MAX_BYTES {
             *self = DictionaryBuilder::new();
         }

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, Int32Array, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::MAX_TEXT;
-use evtx_format::instance::{Slots, Values, size_of};
+use evtx_format::instance::{Slots, Values, value_size};
 use evtx_format::value::Value;
 
 use crate::builders::{MakeArrays, TextBuilder, take};
@@ -138,7 +138,7 @@ impl MapBuilder {
             }
             if at < slots.len() {
                 self.values.push_hole(values, slots.first + at as u16);
-                old_start += old.get(at).map_or(0, |&old| size_of(old));
+                old_start += old.get(at).map_or(0, |&old| value_size(old));
                 at += 1;
             }
         }

@@ -94,13 +94,13 @@ impl Slots<'_> {
     /// Chunk offset behind a value.
     #[inline]
     pub fn end(&self, number: usize) -> usize {
-        self.offsets[number] as usize + size_of(self.descriptors[number])
+        self.offsets[number] as usize + value_size(self.descriptors[number])
     }
 }
 
 /// The size of the value that a descriptor is of, in bytes.
 #[inline]
-pub fn size_of([low, high, ..]: [u8; 4]) -> usize {
+pub fn value_size([low, high, ..]: [u8; 4]) -> usize {
     usize::from(u16::from_le_bytes([low, high]))
 }
 
@@ -170,9 +170,9 @@ impl<'a> Values<'a> {
         let start = cursor.pos();
         let (mut end, mut compound, mut kinds) = (start, 0_u64, 0);
         let offsets = arena.alloc_slice_fill_with(descriptors.len(), |i| {
-            let [low, high, byte, _] = descriptors[i];
+            let [.., byte, _] = descriptors[i];
             let offset = end as u32;
-            end += usize::from(u16::from_le_bytes([low, high]));
+            end += value_size(descriptors[i]);
             let kind = KINDS[usize::from(byte)];
             compound |= u64::from(kind & COMPOUND) << (i & 63);
             kinds |= kind;
