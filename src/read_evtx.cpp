@@ -75,9 +75,12 @@ struct SharedState {
 bool IsLong(const duckdb::cxx::FileSystem &files, const std::vector<ScanPath> &paths) {
 	constexpr std::size_t MANY = 1000;
 	constexpr std::uint64_t LARGE = 256U << 20U;
+	if (paths.size() > MANY) {
+		return true;
+	}
 	std::uint64_t size = 0;
 	for (const auto &path : paths) {
-		if (paths.size() > MANY || LogFile::IsRemote(files, path.path)) {
+		if (LogFile::IsRemote(files, path.path)) {
 			return true;
 		}
 		try {
@@ -86,8 +89,11 @@ bool IsLong(const duckdb::cxx::FileSystem &files, const std::vector<ScanPath> &p
 			// The scan tells of it.
 			continue;
 		}
+		if (size > LARGE) {
+			return true;
+		}
 	}
-	return size > LARGE;
+	return false;
 }
 
 //! Where a constant text stands in memory. Longer ones than twelve bytes are shared by the values that hold them.
