@@ -10,13 +10,16 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::ArrowError;
+use evtx_format::time::filetime_to_unix_nanos;
 use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
+use crate::convert;
 use crate::dictionary::DictionaryBuilder;
 use crate::entries::EntryBuilder;
 use crate::maps::MapBuilder;
 use crate::plan::Found;
+use crate::record::{Fields, NotDirect};
 use crate::render::Rendering;
 use crate::schema::FieldType;
 
@@ -87,6 +90,56 @@ fn finish_primitive<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>) ->
     let array = builder.finish();
     *builder = PrimitiveBuilder::with_capacity(array.len());
     Arc::new(array)
+}
+
+/// Records that are read before a column takes their values.
+const GROUP: usize = 32;
+
+/// Appends what is read of each record, as far as may be in one go.
+#[inline(always)]
+fn append<'p, 'r: 'p, T: ArrowPrimitiveType>(
+    builder: &mut PrimitiveBuilder<T>,
+    records: &[Fields<'p, 'r>],
+    read: impl Fn(usize, &Fields<'p, 'r>) -> Option<T::Native>,
+) {
+    for (group, records) in records.chunks(GROUP).enumerate() {
+        let mut values = [T::default_value(); GROUP];
+        let mut valid = [false; GROUP];
+        let mut count = 0;
+        for (i, fields) in records.iter().enumerate() {
+            let value = read(GROUP * group + i, fields);
+            valid[i] = value.is_some();
+            values[i] = value.unwrap_or_default();
+            count += usize::from(value.is_some());
+        }
+        let len = records.len();
+        if count == len {
+            builder.append_slice(&values[..len]);
+        } else if count == 0 {
+            builder.append_nulls(len);
+        } else {
+            builder.append_values(&values[..len], &valid[..len]);
+        }
+    }
+}
+
+/// Appends the number that each record has at a place.
+#[inline(always)]
+fn append_numbers<T: ArrowPrimitiveType>(
+    builder: &mut PrimitiveBuilder<T>,
+    records: &[Fields<'_, '_>],
+    place: usize,
+    in_system: bool,
+) where
+    T::Native: TryFrom<u64>,
+{
+    append(builder, records, |_, fields| {
+        let number = match fields.direct(place, in_system) {
+            Ok(value) => value.as_ref().and_then(convert::number),
+            Err(NotDirect) => fields.get_at(place, in_system).as_ref().and_then(Found::number),
+        };
+        number?.try_into().ok()
+    });
 }
 
 /// A column of 16 bytes a row.
@@ -174,6 +227,15 @@ impl TextBuilder {
         match found {
             Found::Value(value) => self.push_value(*value, push),
             _ => self.push(push),
+        }
+    }
+
+    /// Appends the text of what was found, or NULL for nothing.
+    #[inline(always)]
+    pub(crate) fn push_text(&mut self, found: Option<&Found<'_, '_>>) {
+        match found {
+            Some(found) => _ = self.push_found(found, |out| found.push_text(out)),
+            None => self.push_null(),
         }
     }
 
@@ -315,11 +377,8 @@ impl FieldBuilder {
         }
     }
 
-    /// Appends what was found; NULL for nothing, and for what the column cannot hold.
-    // Inlined, so that what was found stays in registers on its way.
-    #[inline(always)]
+    /// Appends what was found of a record; NULL for nothing, and for what the column cannot hold.
     pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
-        #[inline(always)]
         fn number<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Found<'_, '_>>)
         where
             T::Native: TryFrom<u64>,
@@ -333,13 +392,60 @@ impl FieldBuilder {
             FieldBuilder::UInt16(builder) => number(builder, found),
             FieldBuilder::UInt32(builder) => number(builder, found),
             FieldBuilder::UInt64(builder) => number(builder, found),
-            FieldBuilder::Text(builder) => match found {
-                Some(found) => _ = builder.push_found(found, |out| found.push_text(out)),
-                None => builder.push_null(),
-            },
+            FieldBuilder::Text(builder) => builder.push_text(found),
             FieldBuilder::Name(builder) => builder.push(found),
             FieldBuilder::Uuid(builder) => builder.push(found.and_then(Found::uuid))?,
             other => other.push_field(found)?,
+        }
+        Ok(())
+    }
+
+    /// Appends what each of some records has at a place, as [`push`](Self::push) does. `written` is a FILETIME that stands in for
+    /// the time of a record, by its number, if there is one.
+    pub(crate) fn extend(
+        &mut self,
+        records: &[Fields<'_, '_>],
+        place: usize,
+        in_system: bool,
+        written: impl Fn(usize) -> Option<u64>,
+    ) -> Result<(), ArrowError> {
+        match self {
+            FieldBuilder::Time(builder) => {
+                append(builder, records, |row, fields| match fields.direct(place, in_system) {
+                    Ok(value) => value.as_ref().and_then(convert::nanos),
+                    Err(NotDirect) => match fields.get_at(place, in_system) {
+                        None => written(row).and_then(filetime_to_unix_nanos),
+                        found => found.as_ref().and_then(Found::nanos),
+                    },
+                })
+            }
+            FieldBuilder::UInt8(builder) => append_numbers(builder, records, place, in_system),
+            FieldBuilder::UInt16(builder) => append_numbers(builder, records, place, in_system),
+            FieldBuilder::UInt32(builder) => append_numbers(builder, records, place, in_system),
+            FieldBuilder::UInt64(builder) => append_numbers(builder, records, place, in_system),
+            FieldBuilder::Text(builder) => {
+                records
+                    .iter()
+                    .for_each(|fields| builder.push_text(fields.get_at(place, in_system).as_ref()));
+            }
+            FieldBuilder::Name(builder) => {
+                records
+                    .iter()
+                    .for_each(|fields| builder.push(fields.get_at(place, in_system).as_ref()));
+            }
+            FieldBuilder::Uuid(builder) => {
+                for fields in records {
+                    builder.push(match fields.direct(place, in_system) {
+                        Ok(value) => value.as_ref().and_then(convert::uuid),
+                        Err(NotDirect) => fields.get_at(place, in_system).as_ref().and_then(Found::uuid),
+                    })?;
+                }
+            }
+            other => {
+                for fields in records {
+                    other.push_field(fields.get_at(place, in_system).as_ref())?;
+                }
+            }
         }
         Ok(())
     }

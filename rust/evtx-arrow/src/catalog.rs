@@ -18,7 +18,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::filter::{Row, Stage};
 use crate::options::Options;
 use crate::plan::EventData;
-use crate::record::{ChunkTemplates, Part, RecordParts, RecordReader};
+use crate::record::{ChunkTemplates, Part, RecordReader, Records};
 use crate::scan::Scan;
 use crate::schema::{EntryType, FieldType};
 use crate::table::{Events, Table};
@@ -180,9 +180,9 @@ impl Catalog {
     ) -> Result<(), TooManyEvents> {
         let Catalog { scan, templates, .. } = self;
         let reader = RecordReader::new(scan, chunk, names, arena);
-        let mut parts = RecordParts::new(scan, arena);
-        reader.read_event(templates, &mut parts, record.binxml());
-        let mut keeps = |parts: &RecordParts<'_>, templates: &ChunkTemplates| {
+        let mut records = Records::new(scan, 1, arena);
+        reader.read_event(templates, &mut records, record.binxml());
+        let mut keeps = |records: &Records<'_>, templates: &ChunkTemplates| {
             let row = Row {
                 record_id: None,
                 chunk_index: None,
@@ -190,18 +190,19 @@ impl Catalog {
                 recovered: None,
                 filename: "",
                 written: None,
-                parts: Some((parts, templates)),
+                parts: Some((records.at_hand(), templates)),
             };
             scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
         };
-        let has_system = parts.has_system(templates);
-        if has_system && !keeps(&parts, templates) {
+        let has_system = records.at_hand().has_system(templates);
+        if has_system && !keeps(&records, templates) {
             return Ok(());
         }
-        reader.read_children(templates, &mut parts);
-        if parts.is_unread() || !has_system && !keeps(&parts, templates) {
+        reader.read_children(templates, &mut records);
+        if records.at_hand().is_unread() || !has_system && !keeps(&records, templates) {
             return Ok(());
         }
+        let parts = records.at_hand();
         let shape = match parts.event_data(templates) {
             None => {
                 let none = Shape {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, FoundRecord, Record, RecordWalk, find_chunk, is_unused};
 use evtx_format::file::{Block, SECTOR};
@@ -18,7 +19,7 @@ use hashbrown::HashSet;
 use crate::builders::{ColumnBuilder, FieldBuilder, MakeArrays, TextBuilder};
 use crate::filter::{Row, Stage};
 use crate::options::OnError;
-use crate::record::{ChunkTemplates, RecordParts, RecordReader};
+use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordParts, RecordReader, Records};
 use crate::render::Renderer;
 use crate::scan::{MessagePlaces, Scan};
 use crate::system::SystemRows;
@@ -28,6 +29,9 @@ const BATCH_ROWS: usize = 2048;
 
 /// Records that a scan which yields drops one after the other before it lets one through: some hundredths of a second.
 const YIELD_AFTER: usize = 100_000;
+
+/// Most records that are read before their rows are appended, a column at a time. They fit the first-level cache.
+const GROUP: usize = 32;
 
 /// Bytes of text at which a batch ends early.
 const BATCH_TEXT: usize = 8 << 20;
@@ -74,11 +78,11 @@ pub struct Decoder {
     make_arrays: MakeArrays,
 }
 
-/// Memory that is reset, not freed: per chunk, and per record.
+/// Memory that is reset, not freed: per chunk, and per group of records.
 #[derive(Default)]
 struct Arenas {
     chunk: Bump,
-    record: Bump,
+    records: Bump,
 }
 
 struct ChunkWalk {
@@ -90,10 +94,10 @@ struct ChunkWalk {
 }
 
 impl ChunkWalk {
-    /// Whether the chunk's header cannot be trusted, so that its records are no more than what looks like
-    /// some, but all there is.
-    fn is_headless(&self) -> bool {
-        !self.records.has_header()
+    /// Whether what was found only looks like a record until it is read. Where the chunk's header cannot be trusted, such are
+    /// all there is.
+    fn carves(&self, found: &FoundRecord) -> bool {
+        found.recovered && self.records.has_header()
     }
 }
 
@@ -301,12 +305,12 @@ impl Decoder {
         };
         let names = Names::new(chunk, &arenas.chunk);
         let scan = Arc::clone(&self.scan);
-        while let Some(item) = walk.records.next(chunk) {
-            match item {
-                Ok(found) => self.record(&scan, chunk, &names, &arenas.record, &found, &mut walk)?,
-                Err(error) => self.report_damage(&error, Record::header(chunk, error.offset as usize).ok())?,
+        loop {
+            arenas.records.reset();
+            let reader = RecordReader::new(&scan, chunk, &names, &arenas.records);
+            if self.records(&reader, &mut walk)? {
+                break;
             }
-            arenas.record.reset();
             if self.is_full() {
                 self.walk = Some(walk);
                 return Ok(false);
@@ -351,49 +355,89 @@ impl Decoder {
         ChunkWalk { records, damage, seen }
     }
 
-    fn record<'r, 'c: 'r>(
+    /// Decodes a group of records, and appends the rows of those that are kept. Returns whether there are no more.
+    fn records<'r, 'c: 'r>(
         &mut self,
-        scan: &'r Scan,
-        chunk: &'r [u8],
-        names: &'r Names<'c>,
-        arena: &'r Bump,
-        found: &FoundRecord,
+        reader: &RecordReader<'r, 'c>,
         walk: &mut ChunkWalk,
-    ) -> Result<(), DecodeError> {
+    ) -> Result<bool, DecodeError> {
+        let scan = reader.scan;
+        let mut left = BATCH_ROWS - self.rows;
+        if scan.reads_binxml {
+            left = left.min(GROUP);
+        }
+        let mut group = Records::new(scan, left.min(GROUP), reader.arena);
+        let mut is_end = false;
+        while left > 0 {
+            left -= 1;
+            match walk.records.next(reader.chunk) {
+                Some(Ok(found)) if !self.keeps_frame(scan, &found, walk) => {}
+                Some(Ok(found)) if !scan.reads_binxml => self.push_frame(&found),
+                Some(Ok(found)) => {
+                    if self.record(reader, &mut group, &found, walk)? {
+                        group.keep(&found);
+                        self.dropped = 0;
+                    }
+                    if group.are_large() {
+                        break;
+                    }
+                }
+                Some(Err(error)) => {
+                    self.push_rows(&group, reader.arena)?;
+                    group.clear();
+                    self.report_damage(&error, Record::header(reader.chunk, error.offset as usize).ok())?;
+                }
+                None => {
+                    is_end = true;
+                    break;
+                }
+            }
+        }
+        self.push_rows(&group, reader.arena)?;
+        Ok(is_end)
+    }
+
+    /// Whether a record can be kept, as far as its frame tells.
+    #[inline(always)]
+    fn keeps_frame(&mut self, scan: &Scan, found: &FoundRecord, walk: &mut ChunkWalk) -> bool {
         let FoundRecord { record, recovered } = found;
         let is_new = !scan.options.recover || walk.seen.insert((record.id, record.written));
         if *recovered && !is_new {
-            return Ok(());
+            return false;
         }
         // What only looks like a record is found out by reading it, whether or not it is asked for.
-        let carved = *recovered && !walk.is_headless();
-        if !carved && !self.keeps(Stage::Header, Stage::Header, found, None) {
-            return Ok(());
-        }
-        if !scan.reads_binxml {
-            self.push_frame(found);
-            return Ok(());
-        }
-        let reader = RecordReader::new(scan, chunk, names, arena);
-        let mut parts = RecordParts::new(scan, arena);
-        reader.read_event(&mut self.templates, &mut parts, record.binxml());
-        let has_system = parts.has_system(&self.templates);
+        walk.carves(found) || self.keeps(Stage::Header, Stage::Header, found, None)
+    }
+
+    /// Reads a record into a group. Returns whether it is kept.
+    fn record<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        group: &mut Records<'r>,
+        found: &FoundRecord,
+        walk: &mut ChunkWalk,
+    ) -> Result<bool, DecodeError> {
+        let scan = reader.scan;
+        let record = &found.record;
+        let carved = walk.carves(found);
+        reader.read_event(&mut self.templates, group, record.binxml());
+        let has_system = group.at_hand().has_system(&self.templates);
         // The first damage ends such a scan, also where it is in a record that is not asked for.
         let fails = scan.options.on_error == OnError::Fail;
         let event_first = !carved && has_system && !fails;
-        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(&parts)) {
-            return Ok(());
+        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(group)) {
+            return Ok(false);
         }
         if !has_system || scan.checks || scan.reads_children {
-            reader.read_children(&mut self.templates, &mut parts);
+            reader.read_children(&mut self.templates, group);
         }
-        if carved && parts.error.is_some() {
+        if carved && group.error.is_some() {
             // Bytes that only looked like a record.
             walk.records.reject(record);
             walk.seen.remove(&(record.id, record.written));
-            return Ok(());
+            return Ok(false);
         }
-        if fails && let Some(error) = &parts.error {
+        if fails && let Some(error) = &group.error {
             return Err(self.damaged(*error, record));
         }
         let undecided = match (carved, event_first) {
@@ -401,40 +445,43 @@ impl Decoder {
             (false, false) => Stage::Event,
             (false, true) => Stage::Record,
         };
-        if !self.keeps(undecided, Stage::Record, found, Some(&parts)) {
-            return Ok(());
+        if !self.keeps(undecided, Stage::Record, found, Some(group)) {
+            return Ok(false);
         }
-        let mut error = parts
-            .error
-            .filter(|_| scan.checks)
-            .map(|error| self.describe(&at_record(error, record)));
         let on_error = scan.options.on_error;
+        let mut error = group.error.filter(|_| scan.checks);
         if error.is_some() && on_error == OnError::Skip {
-            return Ok(());
+            return Ok(false);
         }
         // The texts first: what is wrong with them can still leave the row out.
-        if let Err(too_long) = self.push_texts(&reader, &parts) {
+        if scan.renders
+            && let Err(too_long) = self.push_texts(reader, group.at_hand())
+        {
             if on_error == OnError::Skip {
                 self.pop_texts();
-                return Ok(());
+                return Ok(false);
             }
-            error.get_or_insert(self.describe(&at_record(too_long, record)));
+            error.get_or_insert(too_long);
         }
-        match error {
-            Some(text) if on_error == OnError::Fail => Err(DecodeError::Damaged(text)),
-            error => self.push_row(&parts, found, error.as_deref()),
+        if let Some(error) = error {
+            let text = self.describe(&at_record(error, record));
+            if on_error == OnError::Fail {
+                return Err(DecodeError::Damaged(text));
+            }
+            group.report(text);
         }
+        Ok(true)
     }
 
     /// Whether the predicates of some stages are true for a record, read as far as they need.
     #[inline(always)]
-    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, parts: Option<&RecordParts<'_>>) -> bool {
-        self.scan.filter.is_empty() || self.decides(from, to, found, parts)
+    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<&Records<'_>>) -> bool {
+        self.scan.filter.is_empty() || self.decides(from, to, found, group)
     }
 
     // Apart, for the scans without predicates.
     #[inline(never)]
-    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, parts: Option<&RecordParts<'_>>) -> bool {
+    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<&Records<'_>>) -> bool {
         let row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.chunk_index(),
@@ -442,7 +489,7 @@ impl Decoder {
             recovered: Some(found.recovered),
             filename: &self.filename,
             written: written(&found.record),
-            parts: parts.map(|parts| (parts, &self.templates)),
+            parts: group.map(|group| (group.at_hand(), &self.templates)),
         };
         let kept = self.scan.filter.keeps(from, to, &row, &mut self.scratch);
         if kept || !self.scan.yields {
@@ -456,7 +503,11 @@ impl Decoder {
     }
 
     /// Appends what the columns of rendered texts have of a record.
-    fn push_texts<'r, 'c: 'r>(&mut self, reader: &RecordReader<'r, 'c>, parts: &RecordParts<'r>) -> Result<(), Error> {
+    fn push_texts<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        parts: RecordParts<'_, 'r>,
+    ) -> Result<(), Error> {
         let mut outcome = Ok(());
         for builder in &mut self.builders {
             if let ColumnBuilder::Rendered(rendering, builder) = builder {
@@ -476,14 +527,12 @@ impl Decoder {
         }
     }
 
-    /// Appends what the other columns have of a record.
-    fn push_row(
-        &mut self,
-        parts: &RecordParts<'_>,
-        found: &FoundRecord,
-        error: Option<&str>,
-    ) -> Result<(), DecodeError> {
-        let FoundRecord { record, recovered } = found;
+    /// Appends what the other columns have of a group of records.
+    fn push_rows(&mut self, group: &Records<'_>, arena: &Bump) -> Result<(), DecodeError> {
+        let kept = group.kept();
+        if kept.is_empty() {
+            return Ok(());
+        }
         let chunk_index = self.chunk_index();
         let message = self.scan.message.zip(self.messages.as_deref());
         let Decoder {
@@ -491,47 +540,74 @@ impl Decoder {
             system,
             templates,
             block,
+            scan,
             ..
         } = self;
-        let fields = parts.fields(templates);
+        let templates = &*templates;
+        let rows = kept.iter().map(|record| group.parts(record).fields(templates));
+        let rows = BumpVec::from_iter_in(rows, arena);
         if !system.is_empty() {
-            system.push(parts.system(templates), &fields)?;
+            for fields in &rows {
+                system.push(fields.record.system(templates), fields)?;
+            }
         }
         for builder in &mut *builders {
             match builder {
-                ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
+                ColumnBuilder::RecordId(builder) => {
+                    kept.iter().for_each(|record| builder.append_value(record.id));
+                }
                 ColumnBuilder::Field(place, builder) => {
-                    let found = fields.get(*place);
+                    let message = message.filter(|(places, _)| places.message == *place);
                     match builder {
-                        FieldBuilder::Time(builder) if parts.is_unread() => {
-                            builder.append_option(written(record));
+                        FieldBuilder::Text(builder) if message.is_some() => {
+                            for (fields, record) in rows.iter().zip(kept) {
+                                match fields.get(*place) {
+                                    None => push_message(builder, message, fields, record.id),
+                                    found => builder.push_text(found.as_ref()),
+                                }
+                            }
                         }
-                        FieldBuilder::Text(builder)
-                            if found.is_none() && message.is_some_and(|(places, _)| places.message == *place) =>
-                        {
-                            push_message(builder, message, parts, templates, record);
+                        builder => {
+                            let in_system = scan.target.places[*place].in_system;
+                            builder.extend(&rows, *place, in_system, |row| {
+                                rows[row].record.is_unread().then_some(kept[row].written)
+                            })?;
                         }
-                        _ => builder.push(found.as_ref())?,
                     }
                 }
-                ColumnBuilder::EventData(builder) => match parts.event_data(templates) {
-                    Some((event_data, part)) => match (&event_data.run, part.template()) {
-                        (Some(run), Some(template)) => builder.push_run(run, part.values, template),
-                        _ => builder.push_entries(&event_data.entries, part.values),
-                    },
-                    None => builder.push_null(),
-                },
+                ColumnBuilder::EventData(builder) => {
+                    for fields in &rows {
+                        match fields.record.event_data(templates) {
+                            Some((event_data, part)) => match (&event_data.run, part.template()) {
+                                (Some(run), Some(template)) => builder.push_run(run, part.values, template),
+                                _ => builder.push_entries(&event_data.entries, part.values),
+                            },
+                            None => builder.push_null(),
+                        }
+                    }
+                }
                 ColumnBuilder::Entry(..) | ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
-                ColumnBuilder::Error(builder) => builder.push_option(error),
-                ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk_index),
-                ColumnBuilder::Recovered(builder) => builder.append_value(*recovered),
-                ColumnBuilder::RecordOffset(builder) => builder.append_value(block.offset + u64::from(record.offset)),
+                ColumnBuilder::Error(builder) => {
+                    (0..kept.len()).for_each(|row| builder.push_option(group.reported(row)));
+                }
+                ColumnBuilder::ChunkIndex(builder) => {
+                    kept.iter().for_each(|_| builder.append_option(chunk_index));
+                }
+                ColumnBuilder::Recovered(builder) => {
+                    kept.iter().for_each(|record| builder.append_value(record.recovered));
+                }
+                ColumnBuilder::RecordOffset(builder) => {
+                    let offset = |record: &KeptRecord| block.offset + u64::from(record.offset);
+                    kept.iter().for_each(|record| builder.append_value(offset(record)));
+                }
             }
         }
-        if !self.scan.target.keys.is_empty() {
-            push_fields(builders, parts, templates)?;
+        if !scan.target.keys.is_empty() {
+            for fields in &rows {
+                push_fields(builders, fields.record, templates)?;
+            }
         }
-        self.end_row();
+        self.rows += kept.len();
         Ok(())
     }
 
@@ -648,7 +724,7 @@ impl Decoder {
 #[inline(never)]
 fn push_fields(
     builders: &mut [ColumnBuilder],
-    parts: &RecordParts<'_>,
+    parts: RecordParts<'_, '_>,
     templates: &ChunkTemplates,
 ) -> Result<(), DecodeError> {
     let limit = parts.entry_limit(templates);
@@ -665,22 +741,19 @@ fn push_fields(
 fn push_message(
     builder: &mut TextBuilder,
     message: Option<(MessagePlaces, &Messages)>,
-    parts: &RecordParts<'_>,
-    templates: &ChunkTemplates,
-    record: &Record,
+    fields: &Fields<'_, '_>,
+    record_id: u64,
 ) {
     let pushed = builder.try_push(|out| {
         let Some((places, messages)) = message else {
             return Ok(false);
         };
-        let event_record = parts
-            .field(templates, places.event_record)
-            .and_then(|found| found.number());
-        let provider = parts.field(templates, places.provider).map(|found| found.text());
+        let event_record = fields.get(places.event_record).and_then(|found| found.number());
+        let provider = fields.get(places.provider).map(|found| found.text());
         let (Some(event_record), Some(provider)) = (event_record, provider) else {
             return Ok(false);
         };
-        Ok(messages.push(&provider, record.id, event_record, out))
+        Ok(messages.push(&provider, record_id, event_record, out))
     });
     debug_assert_eq!(pushed, Ok(()));
 }

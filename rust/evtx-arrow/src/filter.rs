@@ -382,7 +382,7 @@ pub(crate) struct Row<'x, 'r> {
     /// Stands in for the event's time where nothing of the event can be read, as in the column.
     pub(crate) written: Option<i64>,
     /// The record, as far as it was read.
-    pub(crate) parts: Option<(&'x RecordParts<'r>, &'x ChunkTemplates)>,
+    pub(crate) parts: Option<(RecordParts<'x, 'r>, &'x ChunkTemplates)>,
 }
 
 /// The predicates of a scan.

@@ -74,6 +74,8 @@ pub(crate) enum Root {
 pub(crate) struct Plan {
     /// By place, in the order of [`Target::places`].
     pub(crate) fields: Box<[Option<Source>]>,
+    /// The same, for numbers, times and GUIDs that are the value of a hole and no more.
+    pub(crate) direct: Box<[Direct]>,
     /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
     event_data: Option<Guarded<EventData>>,
     /// The number of the entry that has each of [`Target::keys`].
@@ -85,6 +87,8 @@ pub(crate) struct Plan {
     /// Whether the columns depend on a record's values in a way that no plan tells. Such a plan covers no
     /// record; what it has of the fields is for records whose tree cannot be read.
     irregular: bool,
+    /// Whether a text can have a value of the record so often that it takes much more memory than the record.
+    pub(crate) repeats_values: bool,
     /// The holes that stand for children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
     /// What the columns need of each hole's value.
@@ -179,6 +183,32 @@ pub(crate) struct Entry {
     pub(crate) declared: ValueType,
 }
 
+/// Where a number, a time or a GUID comes from, if that is simple. NULL stands for none and for what cannot be read as one, so
+/// it does not matter whether the element or the attribute is there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Direct {
+    /// It is not there.
+    Absent,
+    /// The value of a hole.
+    Hole(u16),
+    /// To be looked up in [`Plan::fields`].
+    Other,
+}
+
+impl From<Option<&Source>> for Direct {
+    fn from(source: Option<&Source>) -> Self {
+        match source {
+            None => Direct::Absent,
+            Some(Source {
+                guard,
+                content: Content::Hole(hole),
+                ..
+            }) if guard.is_none_or(|guard| guard == *hole) => Direct::Hole(*hole),
+            Some(_) => Direct::Other,
+        }
+    }
+}
+
 /// Where a text comes from.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -222,6 +252,7 @@ pub(crate) struct Parsed {
 }
 
 /// What was found for a record.
+#[derive(Clone, Copy)]
 pub(crate) enum Found<'p, 'r> {
     Constant(&'p Constant),
     Value(Value<'r>),
@@ -277,6 +308,15 @@ impl Plan {
     /// Whether the tree has a `UserData` element and it is asked for.
     pub(crate) fn may_have_user_data(&self) -> bool {
         self.user_data.is_some()
+    }
+
+    /// Whether a column has so many values of a record that they can be longer together than a few times the record.
+    fn texts_hold_many_values(&self) -> bool {
+        let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
+        let is_long = |source: &Source| source.holes().count() > FEW_ENTRIES;
+        entries.len() > FEW_ENTRIES
+            || entries.iter().any(|entry| is_long(&entry.source))
+            || self.fields.iter().flatten().any(is_long)
     }
 
     /// Whether a hole stands for a child of `Event`.

@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
-use evtx_format::chunk::CHUNK_SIZE;
+use evtx_format::chunk::{CHUNK_SIZE, FoundRecord};
 use evtx_format::instance::{Definition, Instance, Values};
 use evtx_format::names::Names;
 use evtx_format::tree::Element;
+use evtx_format::value::Value;
 use evtx_format::walk::{Part as StreamPart, Reader};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result};
 
 use crate::cache::Compiled;
-use crate::plan::{Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
+use crate::plan::{Direct, Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
 use crate::scan::Scan;
 use crate::system::SystemHoles;
 
@@ -73,13 +74,40 @@ fn index(definition: u32, root: Root) -> usize {
     2 * definition as usize + usize::from(root == Root::Child)
 }
 
-/// The parts of a record.
-pub(crate) struct RecordParts<'r> {
+/// Records that were read, and wait for their rows to be appended, a column at a time.
+pub(crate) struct Records<'r> {
     scan: &'r Scan,
     parts: BumpVec<'r, Part<'r>>,
     own_plans: Vec<Plan>,
-    /// What is damaged. Parts that come before it are there.
+    kept: BumpVec<'r, KeptRecord>,
+    /// Where the parts of the record at hand start.
+    start: usize,
+    /// What is damaged of the record at hand. Parts that come before it are there.
     pub(crate) error: Option<Error>,
+    are_large: bool,
+    /// What is wrong with records that are kept, by their number among those.
+    reports: Vec<(usize, String)>,
+}
+
+/// A record that is kept.
+pub(crate) struct KeptRecord {
+    pub(crate) id: u64,
+    /// As in [`Record`](evtx_format::chunk::Record).
+    pub(crate) written: u64,
+    pub(crate) offset: u32,
+    start: u32,
+    end: u32,
+    pub(crate) recovered: bool,
+    is_damaged: bool,
+}
+
+/// The parts of a record.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordParts<'p, 'r> {
+    records: &'p Records<'r>,
+    parts: &'p [Part<'r>],
+    /// Whether some of the record is damaged. Parts that come before it are there.
+    pub(crate) is_damaged: bool,
 }
 
 pub(crate) struct Part<'r> {
@@ -124,14 +152,14 @@ pub(crate) enum PartContent<'r> {
 /// Reads the records of a chunk.
 pub(crate) struct RecordReader<'r, 'c> {
     pub(crate) scan: &'r Scan,
-    chunk: &'r [u8],
+    pub(crate) chunk: &'r [u8],
     names: &'r Names<'c>,
-    arena: &'r Bump,
+    pub(crate) arena: &'r Bump,
     pub(crate) reader: Reader<'r, 'c>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
-    /// A reader for one record, whose parts live in `arena`.
+    /// A reader for records whose parts live in `arena`.
     #[inline(always)]
     pub(crate) fn new(scan: &'r Scan, chunk: &'r [u8], names: &'r Names<'c>, arena: &'r Bump) -> Self {
         RecordReader {
@@ -144,25 +172,23 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// Reads the event whose BinXML is at a range of the chunk, without what its holes hold.
-    pub(crate) fn read_event(
-        &self,
-        templates: &mut ChunkTemplates,
-        record: &mut RecordParts<'r>,
-        binxml: Range<usize>,
-    ) {
+    pub(crate) fn read_event(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>, binxml: Range<usize>) {
+        self.reader.begin();
+        record.begin();
         record.error = self.stream(templates, record, binxml, Root::Event, 0).err();
     }
 
     /// Reads what the event's holes hold, as far as the scan asks for it.
-    pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordParts<'r>) {
+    pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>) {
         if record.error.is_some() {
             return;
         }
-        if let Some(PartContent::Instance(instance, _)) = record.event().map(|event| event.content) {
+        let event = record.at_hand().event();
+        if let Some(PartContent::Instance(instance, _)) = event.map(|event| event.content) {
             let at = self.template(templates, instance.definition, Root::Event);
             record.error = self.children(templates, record, at, instance.values, 0).err();
         }
-        if record.error.is_none() && self.scan.checks && record.text_exceeds(templates) {
+        if record.error.is_none() && self.scan.checks && record.at_hand().text_exceeds(templates) {
             record.error = Some(Error::new(0, ErrorKind::Text));
         }
     }
@@ -170,7 +196,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     fn stream(
         &self,
         templates: &mut ChunkTemplates,
-        record: &mut RecordParts<'r>,
+        record: &mut Records<'r>,
         stream: Range<usize>,
         root: Root,
         depth: usize,
@@ -195,13 +221,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     fn instance(
         &self,
         templates: &mut ChunkTemplates,
-        record: &mut RecordParts<'r>,
+        record: &mut Records<'r>,
         instance: Instance<'r>,
         root: Root,
         depth: usize,
     ) -> Result<()> {
         let at = self.template(templates, instance.definition, root);
         let compiled = templates.get(at)?;
+        record.are_large |= compiled.plan.repeats_values;
         let values = instance.values;
         let part = |content| Part {
             plan: PlanAt::Template(at),
@@ -234,7 +261,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     fn children(
         &self,
         templates: &mut ChunkTemplates,
-        record: &mut RecordParts<'r>,
+        record: &mut Records<'r>,
         at: usize,
         values: Values<'r>,
         depth: usize,
@@ -298,7 +325,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    fn tree(&self, record: &mut RecordParts<'r>, tree: &'r Element<'r>, root: Root) {
+    fn tree(&self, record: &mut Records<'r>, tree: &'r Element<'r>, root: Root) {
         let plan = Plan::of_record(&self.scan.target, &self.scan.keys, tree, root);
         record.parts.push(Part {
             plan: PlanAt::Own(record.own_plans.len()),
@@ -306,6 +333,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             content: PartContent::Tree(tree, root),
         });
         record.own_plans.push(plan);
+        record.are_large = true;
     }
 
     /// The place among the chunk's templates of the one that is defined at an offset.
@@ -349,60 +377,139 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 }
 
-impl<'r> RecordParts<'r> {
-    /// A record of which nothing was read so far.
-    #[inline(always)]
-    pub(crate) fn new(scan: &'r Scan, arena: &'r Bump) -> Self {
-        RecordParts {
+impl<'r> Records<'r> {
+    /// Room for `count` records, none of which was read so far.
+    pub(crate) fn new(scan: &'r Scan, count: usize, arena: &'r Bump) -> Self {
+        Records {
             scan,
-            parts: BumpVec::with_capacity_in(4, arena),
+            parts: BumpVec::with_capacity_in(2 * count, arena),
             own_plans: Vec::new(),
+            kept: BumpVec::with_capacity_in(count, arena),
+            start: 0,
             error: None,
+            are_large: false,
+            reports: Vec::new(),
         }
     }
 
+    /// Begins a record. What was read of the last one is dropped if it was not kept.
+    #[inline]
+    fn begin(&mut self) {
+        self.parts.truncate(self.start);
+        self.error = None;
+    }
+
+    /// The record at hand, as far as it was read.
+    #[inline]
+    pub(crate) fn at_hand(&self) -> RecordParts<'_, 'r> {
+        RecordParts {
+            records: self,
+            parts: &self.parts[self.start..],
+            is_damaged: self.error.is_some(),
+        }
+    }
+
+    /// Keeps the record at hand.
+    #[inline]
+    pub(crate) fn keep(&mut self, found: &FoundRecord) {
+        let end = self.parts.len();
+        self.kept.push(KeptRecord {
+            id: found.record.id,
+            written: found.record.written,
+            offset: found.record.offset,
+            start: self.start as u32,
+            end: end as u32,
+            recovered: found.recovered,
+            is_damaged: self.error.is_some(),
+        });
+        self.start = end;
+    }
+
+    /// Says what is wrong with the record at hand, which will be kept.
+    #[cold]
+    pub(crate) fn report(&mut self, error: String) {
+        self.reports.push((self.kept.len(), error));
+    }
+
+    /// What is wrong with a record, by its number among those that are kept.
+    #[inline]
+    pub(crate) fn reported(&self, row: usize) -> Option<&str> {
+        let report = self.reports.iter().find(|(of, _)| *of == row)?;
+        Some(&report.1)
+    }
+
+    /// The records that are kept.
+    pub(crate) fn kept(&self) -> &[KeptRecord] {
+        &self.kept
+    }
+
+    /// The parts of a record that is kept.
+    #[inline]
+    pub(crate) fn parts(&self, record: &KeptRecord) -> RecordParts<'_, 'r> {
+        RecordParts {
+            records: self,
+            parts: &self.parts[record.start as usize..record.end as usize],
+            is_damaged: record.is_damaged,
+        }
+    }
+
+    /// Forgets the records that are kept.
+    pub(crate) fn clear(&mut self) {
+        self.kept.clear();
+        self.parts.clear();
+        self.own_plans.clear();
+        self.reports.clear();
+        self.start = 0;
+    }
+
+    /// Whether a record was read that can take much more memory than its own bytes: trees do, and texts that have some of
+    /// them more than once.
+    pub(crate) fn are_large(&self) -> bool {
+        self.are_large
+    }
+}
+
+impl<'p, 'r> RecordParts<'p, 'r> {
     /// Whether nothing of the record could be read, as it is damaged.
-    pub(crate) fn is_unread(&self) -> bool {
-        self.parts.is_empty() && self.error.is_some()
+    #[inline]
+    pub(crate) fn is_unread(self) -> bool {
+        self.parts.is_empty() && self.is_damaged
     }
 
     /// Whether the event's own instance has the `System` element.
-    pub(crate) fn has_system(&self, templates: &ChunkTemplates) -> bool {
+    pub(crate) fn has_system(self, templates: &ChunkTemplates) -> bool {
         self.with_plans(templates).next().is_some_and(|(_, plan)| plan.system)
     }
 
     /// The holes of the event's own template that its `System` is read from, and what fills them.
     #[inline]
-    pub(crate) fn system<'p>(&self, templates: &'p ChunkTemplates) -> Option<(&'p SystemHoles, Values<'r>)> {
+    pub(crate) fn system(self, templates: &'p ChunkTemplates) -> Option<(&'p SystemHoles, Values<'r>)> {
         let event = self.event()?;
         let compiled = templates.get(event.template()?).ok()?;
         Some((compiled.system.as_ref()?, event.values))
     }
 
     /// The first part, which is the event.
-    pub(crate) fn event(&self) -> Option<&Part<'r>> {
+    pub(crate) fn event(self) -> Option<&'p Part<'r>> {
         self.parts.first()
     }
 
     /// The parts with their plans.
-    pub(crate) fn with_plans<'p>(
-        &'p self,
-        templates: &'p ChunkTemplates,
-    ) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
+    pub(crate) fn with_plans(self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
         self.parts.iter().filter_map(move |part| match part.plan {
-            PlanAt::Own(at) => Some((part, &self.own_plans[at])),
+            PlanAt::Own(at) => Some((part, &self.records.own_plans[at])),
             PlanAt::Template(at) => Some((part, &templates.compiled[at].as_ref().ok()?.plan)),
         })
     }
 
     /// What the record has at a place.
-    pub(crate) fn field<'p>(&'p self, templates: &'p ChunkTemplates, place: usize) -> Option<Found<'p, 'r>> {
+    pub(crate) fn field(self, templates: &'p ChunkTemplates, place: usize) -> Option<Found<'p, 'r>> {
         self.fields(templates).get(place)
     }
 
     /// What the record has at each place.
     #[inline]
-    pub(crate) fn fields<'p>(&'p self, templates: &'p ChunkTemplates) -> Fields<'p, 'r> {
+    pub(crate) fn fields(self, templates: &'p ChunkTemplates) -> Fields<'p, 'r> {
         let event = self.with_plans(templates).next();
         Fields {
             record: self,
@@ -413,7 +520,7 @@ impl<'r> RecordParts<'r> {
 
     /// How many entries of `event_data` there are at most: a map ends where its text becomes too long.
     #[inline(never)]
-    pub(crate) fn entry_limit(&self, templates: &ChunkTemplates) -> usize {
+    pub(crate) fn entry_limit(self, templates: &ChunkTemplates) -> usize {
         match self.event_data(templates) {
             Some((EventData { entries, .. }, part)) if may_exceed(entries) => {
                 let last = text_of(entries, part.values).position(|bytes| bytes > MAX_TEXT);
@@ -426,12 +533,7 @@ impl<'r> RecordParts<'r> {
     /// What the record has for a key of `event_data` that is looked for by name, if its entry is before the
     /// [limit](Self::entry_limit).
     #[inline(never)]
-    pub(crate) fn entry<'p>(
-        &'p self,
-        templates: &'p ChunkTemplates,
-        key: usize,
-        limit: usize,
-    ) -> Option<Found<'p, 'r>> {
+    pub(crate) fn entry(self, templates: &'p ChunkTemplates, key: usize, limit: usize) -> Option<Found<'p, 'r>> {
         let (plan, event_data, values) = self
             .with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
@@ -445,14 +547,14 @@ impl<'r> RecordParts<'r> {
 
     /// The entries of `event_data`, and the part whose values fill them.
     #[inline]
-    pub(crate) fn event_data<'p>(&'p self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
+    pub(crate) fn event_data(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
         self.with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
             .find_map(|(part, plan)| Some((plan.event_data(part.values)?, part)))
     }
 
     /// Whether the text of `event_data` is longer than the limit.
-    fn text_exceeds(&self, templates: &ChunkTemplates) -> bool {
+    fn text_exceeds(self, templates: &ChunkTemplates) -> bool {
         let Some((EventData { entries, .. }, part)) = self.event_data(templates) else {
             return false;
         };
@@ -460,9 +562,12 @@ impl<'r> RecordParts<'r> {
     }
 }
 
+/// The value at a place has to be looked up in another way.
+pub(crate) struct NotDirect;
+
 /// The fields of a record.
 pub(crate) struct Fields<'p, 'r> {
-    record: &'p RecordParts<'r>,
+    pub(crate) record: RecordParts<'p, 'r>,
     templates: &'p ChunkTemplates,
     /// The event's own instance, if that has the `System` element.
     system: Option<(&'p Plan, Values<'r>)>,
@@ -470,11 +575,29 @@ pub(crate) struct Fields<'p, 'r> {
 
 impl<'p, 'r> Fields<'p, 'r> {
     /// What the record has at a place.
-    #[inline(always)]
     pub(crate) fn get(&self, place: usize) -> Option<Found<'p, 'r>> {
+        self.get_at(place, self.record.records.scan.target.places[place].in_system)
+    }
+
+    /// The value at a place in the `System` element: `None` where there is none, an error where that is not so simple.
+    #[inline(always)]
+    pub(crate) fn direct(&self, place: usize, in_system: bool) -> std::result::Result<Option<Value<'r>>, NotDirect> {
+        match self.system {
+            Some((plan, values)) if in_system => match plan.direct[place] {
+                Direct::Absent => Ok(None),
+                Direct::Hole(hole) => Ok(values.get(hole)),
+                Direct::Other => Err(NotDirect),
+            },
+            _ => Err(NotDirect),
+        }
+    }
+
+    /// What the record has at a place, of which it is known whether it is in the `System` element.
+    #[inline(always)]
+    pub(crate) fn get_at(&self, place: usize, in_system: bool) -> Option<Found<'p, 'r>> {
         // What an event's holes hold is no part of its System, whether or not it is read.
         if let Some((plan, values)) = self.system
-            && self.record.scan.target.places[place].in_system
+            && in_system
         {
             return plan.fields[place].as_ref()?.find(values);
         }

@@ -49,17 +49,20 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     ///
     /// # Errors
     /// Where the text is too long, or what it takes is damaged.
-    pub(crate) fn push(&mut self, record: &RecordParts<'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn push(
+        &mut self,
+        record: RecordParts<'_, 'r>,
+        rendering: Rendering,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
         match rendering {
-            Rendering::Event(language) if record.error.is_none() => {
-                self.push_event(record, language, out).map(|()| true)
-            }
+            Rendering::Event(language) if !record.is_damaged => self.push_event(record, language, out).map(|()| true),
             Rendering::Event(_) => Ok(false),
             Rendering::UserData => self.push_user_data(record, out),
         }
     }
 
-    fn push_event(&mut self, record: &RecordParts<'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
+    fn push_event(&mut self, record: RecordParts<'_, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
         const EMPTY: Element<'_> = Element {
             name: "Event",
             attributes: &[],
@@ -89,7 +92,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    fn push_user_data(&mut self, record: &RecordParts<'r>, out: &mut Vec<u8>) -> Result<bool> {
+    fn push_user_data(&mut self, record: RecordParts<'_, 'r>, out: &mut Vec<u8>) -> Result<bool> {
         let mut parts = record
             .with_plans(self.templates)
             .filter(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());

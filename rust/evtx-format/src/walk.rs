@@ -59,8 +59,7 @@ enum Holes<'a> {
     Forbidden,
 }
 
-/// Reads BinXML of one chunk into trees in one arena. What it builds counts against [`MAX_NODES`], so make
-/// one per record.
+/// Reads BinXML of one chunk into trees in one arena. What it builds of a record counts against [`MAX_NODES`].
 pub struct Reader<'a, 'c> {
     chunk: &'a [u8],
     names: &'a Names<'c>,
@@ -84,6 +83,12 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             name_refs: RefCell::default(),
             embeds_binxml: Cell::new(false),
         }
+    }
+
+    /// Begins a record: what was built so far no longer counts.
+    #[inline]
+    pub fn begin(&self) {
+        self.nodes_left.set(MAX_NODES);
     }
 
     /// The parts at the top of the stream in a range of the chunk.

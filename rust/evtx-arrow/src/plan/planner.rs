@@ -42,6 +42,9 @@ impl Plan {
             Root::Child => planner.child_of_event(tree, None),
         }
         planner.plan.needs = planner.needs.into();
+        let fields = planner.plan.fields.iter();
+        planner.plan.direct = fields.map(|source| source.as_ref().into()).collect();
+        planner.plan.repeats_values = planner.plan.texts_hold_many_values();
         planner.plan
     }
 }
