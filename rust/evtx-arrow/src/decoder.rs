@@ -20,7 +20,7 @@ use crate::builders::{ColumnBuilder, FieldBuilder, MakeArrays, TextBuilder};
 use crate::filter::{Row, Stage};
 use crate::options::OnError;
 use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordParts, RecordReader, Records};
-use crate::render::Renderer;
+use crate::render::{Renderer, Rendering};
 use crate::scan::{MessagePlaces, Scan};
 use crate::system::SystemRows;
 
@@ -59,6 +59,8 @@ pub struct Decoder {
     system: SystemRows,
     /// Which of the builders hold text.
     texts: Vec<usize>,
+    /// Which of them hold rendered texts.
+    rendered: Vec<usize>,
     rows: usize,
     /// Records that were dropped since the last row, if the scan yields.
     dropped: usize,
@@ -115,9 +117,13 @@ impl Decoder {
     pub fn new(scan: Arc<Scan>) -> Self {
         let mut builders = scan.builders();
         let system = SystemRows::take(&scan.target, &mut builders);
-        let is_text = |(_, builder): &(usize, &ColumnBuilder)| builder.is_text();
+        let numbers = |has: fn(&ColumnBuilder) -> bool| {
+            let found = builders.iter().enumerate().filter(|(_, builder)| has(builder));
+            found.map(|(i, _)| i).collect()
+        };
         Decoder {
-            texts: builders.iter().enumerate().filter(is_text).map(|(i, _)| i).collect(),
+            texts: numbers(ColumnBuilder::is_text),
+            rendered: numbers(|builder| matches!(builder, ColumnBuilder::Rendered(..))),
             builders,
             system,
             scan,
@@ -454,8 +460,8 @@ impl Decoder {
             return Ok(false);
         }
         // The texts first: what is wrong with them can still leave the row out.
-        if scan.renders
-            && let Err(too_long) = self.push_texts(reader, group.at_hand())
+        if !self.rendered.is_empty()
+            && let Err(too_long) = self.push_texts(reader, group)
         {
             if on_error == OnError::Skip {
                 self.pop_texts();
@@ -502,18 +508,20 @@ impl Decoder {
         false
     }
 
-    /// Appends what the columns of rendered texts have of a record.
-    fn push_texts<'r, 'c: 'r>(
-        &mut self,
-        reader: &RecordReader<'r, 'c>,
-        parts: RecordParts<'_, 'r>,
-    ) -> Result<(), Error> {
+    /// Appends what the columns of rendered texts have of the record at hand.
+    fn push_texts<'r, 'c: 'r>(&mut self, reader: &RecordReader<'r, 'c>, group: &Records<'r>) -> Result<(), Error> {
         let mut outcome = Ok(());
-        for builder in &mut self.builders {
-            if let ColumnBuilder::Rendered(rendering, builder) = builder {
+        for &number in &self.rendered {
+            if let ColumnBuilder::Rendered(rendering, builder) = &mut self.builders[number] {
+                if *rendering == Rendering::UserData && !group.may_have_user_data {
+                    builder.push_null();
+                    continue;
+                }
                 let mut renderer = Renderer::new(reader, &self.templates);
-                let pushed = builder.try_push(|out| renderer.push(parts, *rendering, out));
-                outcome = outcome.and(pushed);
+                let pushed = builder.try_push(|out| renderer.push(group.at_hand(), *rendering, out));
+                if pushed.is_err() {
+                    outcome = outcome.and(pushed);
+                }
             }
         }
         outcome

@@ -5,7 +5,7 @@
 //! whose holes are filled, and the plan of that tree has constants only. So there is one set of rules, and
 //! one place that appends.
 
-use evtx_format::instance::{Slots, Values};
+use evtx_format::instance::{HoleSet, Slots, Values};
 use evtx_format::text::Form;
 use evtx_format::value::{Value, ValueType};
 use evtx_format::{MAX_TEXT, json};
@@ -91,8 +91,12 @@ pub(crate) struct Plan {
     pub(crate) repeats_values: bool,
     /// The holes that stand for children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
+    /// The same, as a set.
+    pub(crate) child_holes: HoleSet,
     /// What the columns need of each hole's value.
     needs: Box<[Need]>,
+    /// The holes that columns read.
+    read_holes: HoleSet,
 }
 
 /// What an element gives that a record can leave out.
@@ -276,14 +280,17 @@ impl Plan {
     /// Whether the plan tells what the tree of these values has.
     #[inline]
     pub(crate) fn covers(&self, values: Values<'_>) -> bool {
-        !self.irregular
-            && values.compound_slots().all(|(hole, slot)| match self.needs.get(hole) {
-                Some(need) if *need >= Need::Leaf => self.takes(*need, values.value(slot)),
-                _ => true,
-            })
+        !self.irregular && (!values.may_be_compound(self.read_holes) || self.covers_compound(values))
     }
 
     #[cold]
+    fn covers_compound(&self, values: Values<'_>) -> bool {
+        values.compound_slots().all(|(hole, slot)| match self.needs.get(hole) {
+            Some(need) if *need >= Need::Leaf => self.takes(*need, values.value(slot)),
+            _ => true,
+        })
+    }
+
     fn takes(&self, need: Need, value: Value<'_>) -> bool {
         if value.value_type.array {
             need == Need::Leaf || !value.repeats()

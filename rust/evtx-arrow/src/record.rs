@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::chunk::{CHUNK_SIZE, FoundRecord};
-use evtx_format::instance::{Definition, Instance, Values};
+use evtx_format::instance::{Definition, HoleSet, Instance, Values};
 use evtx_format::names::Names;
 use evtx_format::tree::Element;
 use evtx_format::value::Value;
@@ -85,6 +85,10 @@ pub(crate) struct Records<'r> {
     /// What is damaged of the record at hand. Parts that come before it are there.
     pub(crate) error: Option<Error>,
     are_large: bool,
+    /// Whether the record at hand may have a text that is longer than the limit.
+    has_long_texts: bool,
+    /// Whether it may have a `UserData` element that is asked for.
+    pub(crate) may_have_user_data: bool,
     /// What is wrong with records that are kept, by their number among those.
     reports: Vec<(usize, String)>,
 }
@@ -175,7 +179,10 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     pub(crate) fn read_event(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>, binxml: Range<usize>) {
         self.reader.begin();
         record.begin();
-        record.error = self.stream(templates, record, binxml, Root::Event, 0).err();
+        // To write an error that is none would cost as much as to write one.
+        if let Err(error) = self.stream(templates, record, binxml, Root::Event, 0) {
+            record.error = Some(error);
+        }
     }
 
     /// Reads what the event's holes hold, as far as the scan asks for it.
@@ -186,9 +193,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let event = record.at_hand().event();
         if let Some(PartContent::Instance(instance, _)) = event.map(|event| event.content) {
             let at = self.template(templates, instance.definition, Root::Event);
-            record.error = self.children(templates, record, at, instance.values, 0).err();
+            if let Err(error) = self.children(templates, record, at, instance.values, 0) {
+                record.error = Some(error);
+            }
         }
-        if record.error.is_none() && self.scan.checks && record.at_hand().text_exceeds(templates) {
+        if record.has_long_texts
+            && record.error.is_none()
+            && self.scan.checks
+            && record.at_hand().text_exceeds(templates)
+        {
             record.error = Some(Error::new(0, ErrorKind::Text));
         }
     }
@@ -204,13 +217,18 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if depth > MAX_NESTING {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
+        // A record is one event.
+        if let Some((instance, is_all)) = self.reader.leading_instance(stream.clone())
+            && (is_all || root == Root::Event)
+        {
+            return self.instance(templates, record, instance, root, depth);
+        }
         let mut parts = self.reader.parts(stream);
         while let Some(part) = self.reader.next_part(&mut parts) {
             match part? {
                 StreamPart::Instance(instance) => self.instance(templates, record, instance, root, depth)?,
                 StreamPart::Element(element) => self.tree(record, element, root),
             }
-            // A record is one event.
             if root == Root::Event {
                 break;
             }
@@ -228,7 +246,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         let at = self.template(templates, instance.definition, root);
         let compiled = templates.get(at)?;
-        record.are_large |= compiled.plan.repeats_values;
+        record.note(&compiled.plan);
         let values = instance.values;
         let part = |content| Part {
             plan: PlanAt::Template(at),
@@ -244,7 +262,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 }
             }
             return if self.scan.checks {
-                self.check(templates, values, |_, _| false, depth)
+                self.check(templates, values, None, depth)
             } else {
                 Ok(())
             };
@@ -266,39 +284,44 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         values: Values<'r>,
         depth: usize,
     ) -> Result<()> {
+        let plan = &templates.get(at)?.plan;
+        let (children, reads) = (plan.children.len(), self.scan.reads_children || !plan.system);
         if self.scan.checks {
-            let is_child = |templates: &ChunkTemplates, hole| templates.get(at).is_ok_and(|it| it.plan.is_child(hole));
-            self.check(templates, values, is_child, depth)?;
+            self.check(templates, values, Some(at), depth)?;
         }
         // A scan that only checks does not look for columns in them.
-        if !self.scan.reads_children && templates.get(at)?.plan.system {
+        if !reads {
             return Ok(());
         }
-        let mut child = 0;
-        while let Some(&hole) = templates.get(at)?.plan.children.get(child) {
-            child += 1;
-            let Some(slot) = values.slot(usize::from(hole)) else {
-                continue;
-            };
-            if let Some(stream) = slot.stream() {
+        for child in 0..children {
+            let hole = templates.get(at)?.plan.children[child];
+            if let Some(stream) = values.stream(hole) {
                 self.stream(templates, record, stream, Root::Child, depth + 1)?;
             }
         }
         Ok(())
     }
 
-    /// Checks the values of an instance, and the streams that they hold but for those that are `read` anyway.
+    /// Checks the values of an instance, and the streams that they hold but for those that are read anyway, as the children of
+    /// a template.
     fn check(
         &self,
         templates: &mut ChunkTemplates,
         values: Values<'r>,
-        read: impl Fn(&ChunkTemplates, usize) -> bool,
+        read: Option<usize>,
         depth: usize,
     ) -> Result<()> {
         values.check()?;
-        for (hole, slot) in values.compound_slots() {
-            if let Some(stream) = slot.stream().filter(|_| !read(templates, hole)) {
-                self.check_stream(templates, stream, depth + 1)?;
+        let of_read = match read {
+            Some(at) => templates.get(at)?.plan.child_holes,
+            None => HoleSet::default(),
+        };
+        if values.may_be_compound_beyond(of_read) {
+            for (hole, slot) in values.compound_slots() {
+                let is_read = read.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_child(hole)));
+                if let Some(stream) = slot.stream().filter(|_| !is_read) {
+                    self.check_stream(templates, stream, depth + 1)?;
+                }
             }
         }
         Ok(())
@@ -320,7 +343,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 Reader::new(self.chunk, self.names, self.arena).fragment(stream)?;
                 return Ok(());
             }
-            self.check(templates, instance.values, |_, _| false, depth)?;
+            self.check(templates, instance.values, None, depth)?;
         }
         Ok(())
     }
@@ -332,6 +355,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             values: Values::none(),
             content: PartContent::Tree(tree, root),
         });
+        record.note(&plan);
         record.own_plans.push(plan);
         record.are_large = true;
     }
@@ -388,6 +412,8 @@ impl<'r> Records<'r> {
             start: 0,
             error: None,
             are_large: false,
+            has_long_texts: false,
+            may_have_user_data: false,
             reports: Vec::new(),
         }
     }
@@ -397,6 +423,16 @@ impl<'r> Records<'r> {
     fn begin(&mut self) {
         self.parts.truncate(self.start);
         self.error = None;
+        self.has_long_texts = false;
+        self.may_have_user_data = false;
+    }
+
+    /// Takes notice of what a part of the record at hand may have.
+    #[inline]
+    fn note(&mut self, plan: &Plan) {
+        self.are_large |= plan.repeats_values;
+        self.has_long_texts |= plan.repeats_values;
+        self.may_have_user_data |= plan.may_have_user_data();
     }
 
     /// The record at hand, as far as it was read.

@@ -32,8 +32,6 @@ pub struct Scan {
     pub(crate) reads_children: bool,
     /// Whether each record is checked in full, and not only what the columns ask for.
     pub(crate) checks: bool,
-    /// Whether columns of rendered texts are read.
-    pub(crate) renders: bool,
     /// Whether every instance is read as a tree of its own, as if no plan of a template covered it.
     pub(crate) only_trees: bool,
     /// Where the parts of a message are read, if messages are.
@@ -114,7 +112,6 @@ impl Scan {
             required,
             yields: false,
             checks,
-            renders: target.user_data || target.xml || target.json,
             only_trees: false,
             message,
             target,

@@ -48,6 +48,12 @@ impl<'a> Cursor<'a> {
         self.pos
     }
 
+    /// Where what is being read ends.
+    #[inline]
+    pub(crate) fn end(&self) -> usize {
+        self.data.len()
+    }
+
     /// Goes back over the byte that was read last.
     #[inline]
     pub(crate) fn step_back(&mut self) {

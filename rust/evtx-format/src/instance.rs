@@ -11,7 +11,7 @@ use bumpalo::Bump;
 use crate::bytes::{Cursor, array_at, u32_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Scalar, Value, ValueType};
-use crate::value_type::passes_by_size;
+use crate::value_type::{Sizes, usual_sizes};
 
 /// Bytes of a definition before its body: next u32, GUID 16, size u32.
 pub const DEFINITION_HEADER: usize = 24;
@@ -114,9 +114,10 @@ impl Slot {
     }
 }
 
-/// What [`KINDS`] says of a type: it is an array or a stream; it is none.
+/// What [`KINDS`] says of a type: its values hold arrays or streams; they have to be looked at one by one; it is none.
 const COMPOUND: u8 = 1;
-const UNKNOWN: u8 = 2;
+const SPECIAL: u8 = 2;
+const UNKNOWN: u8 = 4;
 
 /// What the reader of a value table has to know of each type.
 const KINDS: [u8; 256] = {
@@ -125,12 +126,30 @@ const KINDS: [u8; 256] = {
     while byte < 256 {
         if let Some(value_type) = ValueType::named_by(byte as u8) {
             let compound = value_type.array || matches!(value_type.scalar, Scalar::BinXml);
-            kinds[byte] = if compound { COMPOUND } else { 0 };
+            let special = usual_sizes(value_type).is_none();
+            kinds[byte] = (COMPOUND * compound as u8) | (SPECIAL * special as u8);
         }
         byte += 1;
     }
     kinds
 };
+
+/// Some holes: two bits for each, of which holes share theirs that are a multiple of 32 apart.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HoleSet(u64);
+
+impl HoleSet {
+    /// How many holes have bits of their own.
+    const OWN: usize = 32;
+    /// The bits for compound and for special values.
+    const COMPOUND: HoleSet = HoleSet(u64::MAX / 3 * COMPOUND as u64);
+    const SPECIAL: HoleSet = HoleSet(u64::MAX / 3 * SPECIAL as u64);
+
+    /// Adds a hole.
+    pub fn insert(&mut self, hole: usize) {
+        self.0 |= 3 << (2 * (hole % Self::OWN));
+    }
+}
 
 /// The value table of an instance: where each value stands, none of them decoded.
 #[derive(Debug, Clone, Copy)]
@@ -143,8 +162,8 @@ struct Table<'a> {
     descriptors: &'a [[u8; 4]],
     /// Chunk offset of each value.
     offsets: &'a [u32],
-    /// Which of the first 64 values hold arrays or streams.
-    compound: u64,
+    /// What the types of the values are, by [`KINDS`].
+    kinds: HoleSet,
 }
 
 impl<'a> Values<'a> {
@@ -154,49 +173,69 @@ impl<'a> Values<'a> {
             chunk: &[],
             descriptors: &[],
             offsets: &[],
-            compound: 0,
+            kinds: HoleSet(0),
         })
     }
 
     /// Reads the table whose count the cursor stands before, and moves behind its values.
     #[inline]
     fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
-        let count = cursor.u32("a value table")? as usize;
-        let at = cursor.pos();
+        let mut behind = *cursor;
+        let count = behind.u32("a value table")?;
+        match Values::table(chunk, behind.pos(), behind.end(), count, arena) {
+            Some((values, end)) => {
+                behind.skip(end - behind.pos(), "values")?;
+                *cursor = behind;
+                Ok(values)
+            }
+            None => Err(Values::fault(behind, count)),
+        }
+    }
+
+    /// The table of `count` values whose descriptors stand at `at`, and where its values end; `None` where that is not before
+    /// `until`, or a type is none.
+    // What is returned fits registers, and its callers are small.
+    #[inline(never)]
+    fn table(chunk: &'a [u8], at: usize, until: usize, count: u32, arena: &'a Bump) -> Option<(Self, usize)> {
         // The descriptors must be there before anything is reserved for them.
-        let (descriptors, _) = cursor
-            .take(count.saturating_mul(4), "the value descriptors")?
-            .as_chunks::<4>();
-        let start = cursor.pos();
-        let (mut end, mut compound, mut kinds) = (start, 0_u64, 0);
+        let descriptors = chunk.get(at..until)?.as_chunks::<4>().0.get(..count as usize)?;
+        let (mut end, mut kinds, mut all) = (at + 4 * descriptors.len(), 0_u64, 0);
         let offsets = arena.alloc_slice_fill_with(descriptors.len(), |i| {
             let [.., byte, _] = descriptors[i];
             let offset = end as u32;
             end += value_size(descriptors[i]);
-            let kind = KINDS[usize::from(byte)];
-            compound |= u64::from(kind & COMPOUND) << (i & 63);
-            kinds |= kind;
+            let kind = u64::from(KINDS[usize::from(byte)]);
+            kinds = (kinds | kind).rotate_right(2);
+            all |= kind;
             offset
         });
-        if kinds & UNKNOWN != 0 {
-            let odd = descriptors.iter().position(|d| ValueType::from_byte(d[2]).is_none());
-            let odd = odd.unwrap_or_default();
-            return Err(Error::new(at + 4 * odd + 2, ErrorKind::ValueType(descriptors[odd][2])));
+        if all & u64::from(UNKNOWN) != 0 || end > until {
+            return None;
         }
-        let before = *cursor;
-        cursor.skip(end - start, "values").map_err(|error| match error.kind {
-            ErrorKind::Truncated { have, .. } => before.error(ErrorKind::ValueTable {
-                claimed: end - start,
-                room: have,
-            }),
-            _ => error,
-        })?;
-        Ok(Values(arena.alloc(Table {
+        let table = Table {
             chunk,
             descriptors,
             offsets,
-            compound,
-        })))
+            kinds: HoleSet(kinds.rotate_left(count.wrapping_mul(2))),
+        };
+        Some((Values(arena.alloc(table)), end))
+    }
+
+    /// What is wrong with a table of `count` values whose descriptors the cursor stands before.
+    #[cold]
+    fn fault(mut cursor: Cursor<'_>, count: u32) -> Error {
+        let at = cursor.pos();
+        let descriptors = match cursor.take((count as usize).saturating_mul(4), "the value descriptors") {
+            Ok(descriptors) => descriptors.as_chunks::<4>().0,
+            Err(error) => return error,
+        };
+        if let Some(odd) = descriptors.iter().position(|d| ValueType::from_byte(d[2]).is_none()) {
+            return Error::new(at + 4 * odd + 2, ErrorKind::ValueType(descriptors[odd][2]));
+        }
+        cursor.error(ErrorKind::ValueTable {
+            claimed: descriptors.iter().map(|&descriptor| value_size(descriptor)).sum(),
+            room: cursor.end().saturating_sub(cursor.pos()),
+        })
     }
 
     /// A slot; `None` where the table has none.
@@ -210,14 +249,45 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// The slots that hold arrays or streams, with their numbers.
+    /// Whether any of some holes may hold an array or a stream: if not, none does.
     #[inline]
-    pub fn compound_slots(self) -> CompoundSlots<'a> {
-        CompoundSlots {
-            values: self,
-            left: self.0.compound,
-            base: 0,
-        }
+    pub fn may_be_compound(self, holes: HoleSet) -> bool {
+        self.0.kinds.0 & HoleSet::COMPOUND.0 & holes.0 != 0
+    }
+
+    /// Whether any hole but those may hold an array or a stream: if not, none does.
+    #[inline]
+    pub fn may_be_compound_beyond(self, holes: HoleSet) -> bool {
+        self.may_be_compound(HoleSet(!holes.0))
+            || self.0.descriptors.len() > HoleSet::OWN && self.0.kinds.0 & HoleSet::COMPOUND.0 != 0
+    }
+
+    /// The slots that hold arrays or streams, with their numbers.
+    pub fn compound_slots(self) -> impl Iterator<Item = (usize, Slot)> {
+        self.numbers(HoleSet::COMPOUND)
+            .filter_map(move |number| Some((number, self.slot(number)?)))
+            .filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
+    }
+
+    /// The numbers of the values of a kind, and some others of tables with more than 32.
+    #[inline(always)]
+    fn numbers(self, kind: HoleSet) -> impl Iterator<Item = usize> {
+        let all = self.0.kinds.0 & kind.0;
+        let len = if all == 0 { 0 } else { self.0.descriptors.len() };
+        (0..len).step_by(HoleSet::OWN).flat_map(move |base| {
+            let mut left = all;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(base + bit / 2)
+            })
+        })
+    }
+
+    /// Where the stream that a hole holds is in the chunk; `None` where it holds none.
+    #[inline]
+    pub fn stream(self, hole: u16) -> Option<Range<usize>> {
+        self.slot(usize::from(hole))?.stream()
     }
 
     /// The value of a hole; `None` where the table has none for it, which counts as empty.
@@ -273,16 +343,25 @@ impl<'a> Values<'a> {
         const BLOCK: usize = 16;
         let slice = |at: usize| self.0.chunk.get(at..at + len).unwrap_or_default();
         let (a, b) = (slice(a), slice(b));
-        let (a_blocks, a_rest) = a.as_chunks::<BLOCK>();
-        let (b_blocks, b_rest) = b.as_chunks::<BLOCK>();
-        for (i, (a, b)) in a_blocks.iter().zip(b_blocks).enumerate() {
+        let blocks = a.as_chunks::<BLOCK>().0.iter().zip(b.as_chunks::<BLOCK>().0);
+        for (i, (a, b)) in blocks.enumerate() {
             let differ = u128::from_le_bytes(*a) ^ u128::from_le_bytes(*b);
             if differ != 0 {
                 return i * BLOCK + differ.trailing_zeros() as usize / 8;
             }
         }
-        let rest = a_rest.iter().zip(b_rest).take_while(|(a, b)| a == b);
-        a.len().min(b.len()) / BLOCK * BLOCK + rest.count()
+        // What is behind the last whole block is looked at with some that is known to be the same.
+        match (a.last_chunk::<BLOCK>(), b.last_chunk::<BLOCK>()) {
+            (Some(last_of_a), Some(last_of_b)) if a.len() == b.len() => {
+                let differ = u128::from_le_bytes(*last_of_a) ^ u128::from_le_bytes(*last_of_b);
+                a.len() - BLOCK + differ.trailing_zeros() as usize / 8
+            }
+            _ => {
+                let same = a.len().min(b.len()) / BLOCK * BLOCK;
+                let rest = a.iter().zip(b).skip(same);
+                same + rest.take_while(|(a, b)| a == b).count()
+            }
+        }
     }
 
     /// Checks every value against its type.
@@ -290,48 +369,25 @@ impl<'a> Values<'a> {
     /// # Errors
     /// That of the first value that does not pass [`Value::check`].
     pub fn check(self) -> Result<()> {
-        for (number, &[low, high, byte, _]) in self.0.descriptors.iter().enumerate() {
-            if !passes_by_size(byte, u16::from_le_bytes([low, high]))
-                && let Some(slot) = self.slot(number)
-            {
+        let mut unusual = 0;
+        for &[low, high, byte, _] in self.0.descriptors {
+            unusual |= Sizes::OF_TYPES[usize::from(byte)].differ(u16::from_le_bytes([low, high]));
+        }
+        if unusual != 0 {
+            return self.check_all();
+        }
+        for number in self.numbers(HoleSet::SPECIAL) {
+            if let Some(slot) = self.slot(number) {
                 self.value(slot).check(slot.offset as usize)?;
             }
         }
         Ok(())
     }
-}
 
-/// Iterates over the slots that hold arrays or streams.
-#[derive(Debug)]
-pub struct CompoundSlots<'a> {
-    values: Values<'a>,
-    /// Which of the 64 slots from `base` on may be such.
-    left: u64,
-    base: usize,
-}
-
-impl Iterator for CompoundSlots<'_> {
-    type Item = (usize, Slot);
-
-    #[inline]
-    fn next(&mut self) -> Option<(usize, Slot)> {
-        loop {
-            while self.left != 0 {
-                let number = self.base + self.left.trailing_zeros() as usize;
-                self.left &= self.left - 1;
-                if let Some(slot) = self.values.slot(number)
-                    && (slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
-                {
-                    return Some((number, slot));
-                }
-            }
-            // A bit of a larger table stands for a slot in each 64.
-            self.base += 64;
-            if self.base >= self.values.0.offsets.len() {
-                return None;
-            }
-            self.left = self.values.0.compound;
-        }
+    #[cold]
+    fn check_all(self) -> Result<()> {
+        let mut slots = (0..self.0.descriptors.len()).filter_map(|number| self.slot(number));
+        slots.try_for_each(|slot| self.value(slot).check(slot.offset as usize))
     }
 }
 
@@ -357,13 +413,94 @@ impl<'a> Instance<'a> {
         let values = Values::read(chunk, cursor, arena)?;
         Ok(Instance { definition, values })
     }
+
+    /// The instance that a stream begins with, behind a fragment header, and where it ends: what nearly all streams are. `None`
+    /// for any other, and where its definition stands inline or it is damaged.
+    #[inline(always)]
+    pub(crate) fn leading(chunk: &'a [u8], stream: Range<usize>, arena: &'a Bump) -> Option<(Self, usize)> {
+        const HEAD: usize = 18;
+        let head = chunk.get(stream.clone())?.first_chunk::<HEAD>()?;
+        if head[0] != 0x0f || head[4] != 0x0c {
+            return None;
+        }
+        let definition = u32_at(head, 10)?;
+        if definition as usize == stream.start + HEAD - 4 {
+            return None;
+        }
+        let count = u32_at(head, 14)?;
+        let (values, end) = Values::table(chunk, stream.start + HEAD, stream.end, count, arena)?;
+        Some((Instance { definition, values }, end))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Types, half of them such as most values have.
+    const TYPES: &[u8] = &[
+        0, 1, 1, 4, 6, 8, 8, 10, 15, 17, 20, 21, 2, 13, 14, 16, 19, 33, 0x81, 0x88, 0x93,
+    ];
+
+    /// A stream of an instance whose definition is elsewhere, and of values of the types, most of their usual size.
+    fn stream(types: &[(u8, u8, u16)]) -> Vec<u8> {
+        let mut stream = vec![0x0f, 1, 1, 0, 0x0c, 1, 7, 0, 0, 0, 0, 0, 0, 0];
+        stream.extend((types.len() as u32).to_le_bytes());
+        let sizes = types.iter().map(|&(byte, odd, size)| {
+            let fixed = ValueType::from_byte(byte).and_then(|value_type| value_type.scalar.fixed_size());
+            fixed.filter(|_| odd > 0).map_or(size, |fixed| fixed as u16)
+        });
+        let sizes: Vec<u16> = sizes.collect();
+        for (&(byte, ..), size) in types.iter().zip(&sizes) {
+            stream.extend(size.to_le_bytes());
+            stream.extend([byte, 0]);
+        }
+        // The bytes of a SID with a part.
+        let sid = [1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
+        for &size in &sizes {
+            stream.extend(sid.iter().cycle().take(size.into()));
+        }
+        stream
+    }
+
     proptest::proptest! {
+        #[test]
+        fn what_tables_say_of_their_types_is_what_their_slots_say(
+            types in proptest::collection::vec((proptest::sample::select(TYPES), 0_u8..20, 0_u16..16), 0..80),
+        ) {
+            let stream = stream(&types);
+            let arena = Bump::new();
+            let (instance, end) = Instance::leading(&stream, 0..stream.len(), &arena).expect("an instance");
+            let values = instance.values;
+            proptest::prop_assert_eq!(end, stream.len());
+            let mut cursor = Cursor::new(&stream, 5, stream.len());
+            let read = Instance::read(&stream, &mut cursor, &arena).expect("an instance");
+            proptest::prop_assert_eq!((read.definition, cursor.pos()), (instance.definition, end));
+            let slots: Vec<Slot> = (0..types.len()).filter_map(|number| values.slot(number)).collect();
+            proptest::prop_assert_eq!(slots.len(), types.len());
+            proptest::prop_assert!((0..types.len()).all(|number| values.slot(number) == read.values.slot(number)));
+            proptest::prop_assert_eq!(values.check(), values.check_all());
+            let is_compound = |slot: &Slot| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
+            let compound: Vec<usize> = (0..slots.len()).filter(|&number| is_compound(&slots[number])).collect();
+            proptest::prop_assert_eq!(values.compound_slots().map(|(number, _)| number).collect::<Vec<_>>(), compound.clone());
+            proptest::prop_assert_eq!(values.may_be_compound_beyond(HoleSet::default()), !compound.is_empty());
+            for number in 0..slots.len() {
+                let mut holes = HoleSet::default();
+                holes.insert(number);
+                proptest::prop_assert!(values.may_be_compound(holes) || !compound.contains(&number));
+                proptest::prop_assert!(values.may_be_compound_beyond(holes) || compound.iter().all(|&other| other == number));
+                if slots.len() <= HoleSet::OWN {
+                    proptest::prop_assert_eq!(values.may_be_compound(holes), compound.contains(&number));
+                }
+            }
+            // What is no type, or runs past the end, is for the reader that says so.
+            for until in 0..stream.len() {
+                let cut = Instance::leading(&stream, 0..until, &arena).is_some();
+                let read = Instance::read(&stream, &mut Cursor::new(&stream, 5, until), &arena);
+                proptest::prop_assert_eq!(cut, read.is_ok() && until >= 18);
+            }
+        }
+
         #[test]
         fn bytes_agree_as_far_as_they_are_the_same(chunk in proptest::collection::vec(0_u8..2, 0..200), a in 0_usize..80, b in 0_usize..80, len in 0_usize..80) {
             let values = Values(&Table { chunk: &chunk, ..*Values::none().0 });

@@ -448,7 +448,7 @@ fn push_sid(out: &mut Vec<u8>, sid: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value_type::passes_by_size;
+    use crate::value_type::{Sizes, usual_sizes};
 
     proptest::proptest! {
         #[test]
@@ -489,9 +489,11 @@ mod tests {
                     bytes: &bytes[..size],
                 });
                 let passes = value.is_some_and(|value| value.check(0).is_ok());
-                let by_size = passes_by_size(byte, size as u16);
-                let looked_at = byte & 0x80 != 0 || [Scalar::Sid as u8, Scalar::SizeT as u8].contains(&byte);
-                assert!(by_size == (passes && !looked_at), "type {byte:#x}, size {size}");
+                let is_usual = Sizes::OF_TYPES[usize::from(byte)].differ(size as u16) == 0;
+                let looked_at = value_type.is_none_or(|value_type| usual_sizes(value_type).is_none());
+                assert!(passes || looked_at || !is_usual, "type {byte:#x}, size {size}");
+                let fixed = value_type.and_then(|value_type| value_type.scalar.fixed_size());
+                assert!(is_usual || fixed != Some(size), "type {byte:#x}, size {size}");
             }
         }
     }

@@ -121,42 +121,52 @@ impl ValueType {
     }
 }
 
-/// Whether a value of a type, given as its byte, passes [`Value::check`] for its size alone. Others have to be looked at:
-/// SIDs, and those that do not pass.
-#[inline]
-pub(crate) fn passes_by_size(byte: u8, size: u16) -> bool {
-    /// The least size, and the bits that no size has.
-    #[derive(Clone, Copy)]
-    struct Sizes {
-        least: u16,
-        never: u16,
-    }
-    const NONE: Sizes = Sizes {
-        least: u16::MAX,
-        never: u16::MAX,
-    };
-    const SIZES: [Sizes; 256] = {
-        let mut sizes = [NONE; 256];
+/// The sizes with which a value of a type passes [`Value::check`](crate::value::Value::check) without being looked at, or most of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    size: u16,
+    /// The bits of the size that count.
+    mask: u16,
+}
+
+impl Sizes {
+    const ANY: Sizes = Sizes { size: 0, mask: 0 };
+
+    /// By the byte that names the type. For those of which every value is looked at, any size is fine.
+    pub(crate) const OF_TYPES: [Sizes; 256] = {
+        let mut sizes = [Sizes::ANY; 256];
         let mut byte = 0;
-        while byte < 128 {
-            sizes[byte] = match ValueType::named_by(byte as u8) {
-                Some(ValueType { scalar, array: false }) => match (scalar, scalar.fixed_size()) {
-                    (Scalar::EvtHandle | Scalar::EvtXml | Scalar::Sid | Scalar::SizeT, _) => NONE,
-                    (Scalar::String, _) => Sizes { least: 0, never: 1 },
-                    (_, Some(fixed)) => Sizes {
-                        least: fixed as u16,
-                        never: 0,
-                    },
-                    (_, None) => Sizes { least: 0, never: 0 },
-                },
-                _ => NONE,
-            };
+        while byte < 256 {
+            if let Some(value_type) = ValueType::named_by(byte as u8)
+                && let Some(usual) = usual_sizes(value_type)
+            {
+                sizes[byte] = usual;
+            }
             byte += 1;
         }
         sizes
     };
-    let sizes = SIZES[usize::from(byte)];
-    size >= sizes.least && size & sizes.never == 0
+
+    /// Not 0 if a size is none of them.
+    #[inline]
+    pub(crate) fn differ(self, size: u16) -> u16 {
+        (size ^ self.size) & self.mask
+    }
+}
+
+/// The usual sizes of a type; `None` if every value of it has to be looked at.
+pub(crate) const fn usual_sizes(value_type: ValueType) -> Option<Sizes> {
+    use Scalar::*;
+    match (value_type.scalar, value_type.scalar.fixed_size()) {
+        _ if value_type.array => None,
+        (EvtHandle | EvtXml | Sid | SizeT, _) => None,
+        (String, _) => Some(Sizes { size: 0, mask: 1 }),
+        (_, Some(fixed)) => Some(Sizes {
+            size: fixed as u16,
+            mask: u16::MAX,
+        }),
+        (_, None) => Some(Sizes::ANY),
+    }
 }
 
 impl Scalar {

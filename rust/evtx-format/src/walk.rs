@@ -91,6 +91,16 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.nodes_left.set(MAX_NODES);
     }
 
+    /// The template instance that a stream in a range of the chunk begins with, and whether there is nothing behind it. `None` where
+    /// it begins otherwise, or is damaged: its [parts](Self::parts) tell.
+    #[inline(always)]
+    pub fn leading_instance(&self, stream: Range<usize>) -> Option<(Instance<'a>, bool)> {
+        let until = stream.end;
+        let (instance, end) = Instance::leading(self.chunk, stream, self.arena)?;
+        let is_all = end >= until || self.chunk[end] == 0;
+        Some((instance, is_all))
+    }
+
     /// The parts at the top of the stream in a range of the chunk.
     pub fn parts(&self, stream: Range<usize>) -> Parts<'a> {
         Parts {

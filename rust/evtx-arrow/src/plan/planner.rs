@@ -41,6 +41,13 @@ impl Plan {
             Root::Event => planner.event(tree),
             Root::Child => planner.child_of_event(tree, None),
         }
+        for (hole, need) in planner.needs.iter().enumerate() {
+            match need {
+                Need::Nothing => {}
+                Need::Child => planner.plan.child_holes.insert(hole),
+                Need::Leaf | Need::Single => planner.plan.read_holes.insert(hole),
+            }
+        }
         planner.plan.needs = planner.needs.into();
         let fields = planner.plan.fields.iter();
         planner.plan.direct = fields.map(|source| source.as_ref().into()).collect();
