@@ -10,16 +10,16 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::ArrowError;
+use evtx_format::instance::Values;
 use evtx_format::time::filetime_to_unix_nanos;
-use evtx_format::value::Value;
+use evtx_format::value::{Scalar, Value};
 use evtx_format::{Error, MAX_TEXT};
 
-use crate::convert;
 use crate::dictionary::DictionaryBuilder;
 use crate::entries::EntryBuilder;
 use crate::maps::MapBuilder;
 use crate::plan::Found;
-use crate::record::{Fields, NotDirect};
+use crate::record::Fields;
 use crate::render::Rendering;
 use crate::schema::FieldType;
 
@@ -125,21 +125,48 @@ fn append<'p, 'r: 'p, T: ArrowPrimitiveType>(
 
 /// Appends the number that each record has at a place.
 #[inline(always)]
-fn append_numbers<T: ArrowPrimitiveType>(
-    builder: &mut PrimitiveBuilder<T>,
-    records: &[Fields<'_, '_>],
-    place: usize,
-    in_system: bool,
-) where
+fn append_numbers<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, records: &[Fields<'_, '_>], at: At)
+where
     T::Native: TryFrom<u64>,
 {
     append(builder, records, |_, fields| {
-        let number = match fields.direct(place, in_system) {
-            Ok(value) => value.as_ref().and_then(convert::number),
-            Err(NotDirect) => fields.get_at(place, in_system).as_ref().and_then(Found::number),
-        };
-        number?.try_into().ok()
+        let number = at.hole(fields).and_then(|(hole, values)| values.unsigned(hole));
+        number.or_else(|| at.number(fields))?.try_into().ok()
     });
+}
+
+/// A place that a column reads. What is no more than the usual value of a hole is read where the column is filled, all else here.
+#[derive(Clone, Copy)]
+struct At {
+    place: usize,
+    in_system: bool,
+}
+
+impl At {
+    #[inline(always)]
+    fn hole<'r>(self, fields: &Fields<'_, 'r>) -> Option<(u16, Values<'r>)> {
+        if self.in_system { fields.hole(self.place) } else { None }
+    }
+
+    #[inline(always)]
+    fn found<'p, 'r>(self, fields: &Fields<'p, 'r>) -> Option<Found<'p, 'r>> {
+        fields.get_at(self.place, self.in_system)
+    }
+
+    #[inline(never)]
+    fn number(self, fields: &Fields<'_, '_>) -> Option<u64> {
+        self.found(fields).as_ref().and_then(Found::number)
+    }
+
+    #[inline(never)]
+    fn nanos(self, fields: &Fields<'_, '_>) -> Option<i64> {
+        self.found(fields).as_ref().and_then(Found::nanos)
+    }
+
+    #[inline(never)]
+    fn uuid(self, fields: &Fields<'_, '_>) -> Option<[u8; 16]> {
+        self.found(fields).as_ref().and_then(Found::uuid)
+    }
 }
 
 /// A column of 16 bytes a row.
@@ -400,8 +427,8 @@ impl FieldBuilder {
         Ok(())
     }
 
-    /// Appends what each of some records has at a place, as [`push`](Self::push) does. `written` is a FILETIME that stands in for
-    /// the time of a record, by its number, if there is one.
+    /// Appends what each of some records has at a place, as [`push`](Self::push) does. `written` is the FILETIME
+    /// that stands in for the time of a record, by its number, if nothing of that can be read.
     pub(crate) fn extend(
         &mut self,
         records: &[Fields<'_, '_>],
@@ -409,41 +436,41 @@ impl FieldBuilder {
         in_system: bool,
         written: impl Fn(usize) -> Option<u64>,
     ) -> Result<(), ArrowError> {
+        let at = At { place, in_system };
         match self {
-            FieldBuilder::Time(builder) => {
-                append(builder, records, |row, fields| match fields.direct(place, in_system) {
-                    Ok(value) => value.as_ref().and_then(convert::nanos),
-                    Err(NotDirect) => match fields.get_at(place, in_system) {
-                        None => written(row).and_then(filetime_to_unix_nanos),
-                        found => found.as_ref().and_then(Found::nanos),
+            FieldBuilder::Time(builder) => append(builder, records, |row, fields| {
+                let hole = at.hole(fields);
+                match hole.and_then(|(hole, values)| values.fixed(hole, Scalar::FileTime)) {
+                    Some(ticks) => filetime_to_unix_nanos(u64::from_le_bytes(ticks)),
+                    None => match written(row) {
+                        None => at.nanos(fields),
+                        Some(ticks) => filetime_to_unix_nanos(ticks),
                     },
-                })
-            }
-            FieldBuilder::UInt8(builder) => append_numbers(builder, records, place, in_system),
-            FieldBuilder::UInt16(builder) => append_numbers(builder, records, place, in_system),
-            FieldBuilder::UInt32(builder) => append_numbers(builder, records, place, in_system),
-            FieldBuilder::UInt64(builder) => append_numbers(builder, records, place, in_system),
+                }
+            }),
+            FieldBuilder::UInt8(builder) => append_numbers(builder, records, at),
+            FieldBuilder::UInt16(builder) => append_numbers(builder, records, at),
+            FieldBuilder::UInt32(builder) => append_numbers(builder, records, at),
+            FieldBuilder::UInt64(builder) => append_numbers(builder, records, at),
             FieldBuilder::Text(builder) => {
                 records
                     .iter()
-                    .for_each(|fields| builder.push_text(fields.get_at(place, in_system).as_ref()));
+                    .for_each(|fields| builder.push_text(at.found(fields).as_ref()));
             }
-            FieldBuilder::Name(builder) => {
-                records
-                    .iter()
-                    .for_each(|fields| builder.push(fields.get_at(place, in_system).as_ref()));
-            }
+            FieldBuilder::Name(builder) => records
+                .iter()
+                .for_each(|fields| builder.push(at.found(fields).as_ref())),
             FieldBuilder::Uuid(builder) => {
                 for fields in records {
-                    builder.push(match fields.direct(place, in_system) {
-                        Ok(value) => value.as_ref().and_then(convert::uuid),
-                        Err(NotDirect) => fields.get_at(place, in_system).as_ref().and_then(Found::uuid),
+                    builder.push(match at.hole(fields) {
+                        Some((hole, values)) if values.is_null(hole) => None,
+                        _ => at.uuid(fields),
                     })?;
                 }
             }
             other => {
                 for fields in records {
-                    other.push_field(fields.get_at(place, in_system).as_ref())?;
+                    other.push_field(at.found(fields).as_ref())?;
                 }
             }
         }

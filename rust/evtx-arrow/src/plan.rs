@@ -74,8 +74,8 @@ pub(crate) enum Root {
 pub(crate) struct Plan {
     /// By place, in the order of [`Target::places`].
     pub(crate) fields: Box<[Option<Source>]>,
-    /// The same, for numbers, times and GUIDs that are the value of a hole and no more.
-    pub(crate) direct: Box<[Direct]>,
+    /// The hole of which a number, a time or a GUID at each place is the value, if it is no more than that.
+    pub(crate) direct: Box<[Option<u16>]>,
     /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
     event_data: Option<Guarded<EventData>>,
     /// The number of the entry that has each of [`Target::keys`].
@@ -185,32 +185,6 @@ pub(crate) struct Entry {
     pub(crate) source: Source,
     /// The type that the template declares for its value.
     pub(crate) declared: ValueType,
-}
-
-/// Where a number, a time or a GUID comes from, if that is simple. NULL stands for none and for what cannot be read as one, so
-/// it does not matter whether the element or the attribute is there.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Direct {
-    /// It is not there.
-    Absent,
-    /// The value of a hole.
-    Hole(u16),
-    /// To be looked up in [`Plan::fields`].
-    Other,
-}
-
-impl From<Option<&Source>> for Direct {
-    fn from(source: Option<&Source>) -> Self {
-        match source {
-            None => Direct::Absent,
-            Some(Source {
-                guard,
-                content: Content::Hole(hole),
-                ..
-            }) if guard.is_none_or(|guard| guard == *hole) => Direct::Hole(*hole),
-            Some(_) => Direct::Other,
-        }
-    }
 }
 
 /// Where a text comes from.
@@ -347,6 +321,16 @@ impl Source {
                 .collect(),
         };
         self.guard.into_iter().chain(content)
+    }
+
+    /// The hole that a number, a time or a GUID is the value of. NULL stands for none and for what cannot be read as one, so it does
+    /// not matter whether the element or the attribute is there.
+    fn direct(&self) -> Option<u16> {
+        match (self.guard, &self.content) {
+            (None, Content::Hole(hole)) => Some(*hole),
+            (Some(guard), Content::Hole(hole)) if guard == *hole => Some(*hole),
+            _ => None,
+        }
     }
 
     /// What a record's values give; `None` where the element or attribute is not there.

@@ -13,12 +13,11 @@ use evtx_format::chunk::{CHUNK_SIZE, FoundRecord};
 use evtx_format::instance::{Definition, HoleSet, Instance, Values};
 use evtx_format::names::Names;
 use evtx_format::tree::Element;
-use evtx_format::value::Value;
 use evtx_format::walk::{Part as StreamPart, Reader};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result};
 
 use crate::cache::Compiled;
-use crate::plan::{Direct, Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
+use crate::plan::{Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
 use crate::scan::Scan;
 use crate::system::SystemHoles;
 
@@ -236,6 +235,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
+    // Inlined with what it calls, as they are few instructions for most records.
+    #[inline(always)]
     fn instance(
         &self,
         templates: &mut ChunkTemplates,
@@ -276,6 +277,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// Reads what the holes of an instance hold that a plan covers.
+    #[inline(always)]
     fn children(
         &self,
         templates: &mut ChunkTemplates,
@@ -304,6 +306,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// Checks the values of an instance, and the streams that they hold but for those that are read anyway, as the children of
     /// a template.
+    #[inline(always)]
     fn check(
         &self,
         templates: &mut ChunkTemplates,
@@ -329,6 +332,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// Checks a stream that no column is read from. Its templates are compiled for those who render it: what their
     /// programs cover is sound, the rest is read.
+    #[inline(never)]
     fn check_stream(&self, templates: &mut ChunkTemplates, stream: Range<usize>, depth: usize) -> Result<()> {
         if depth > MAX_NESTING {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
@@ -348,6 +352,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
+    #[inline(never)]
     fn tree(&self, record: &mut Records<'r>, tree: &'r Element<'r>, root: Root) {
         let plan = Plan::of_record(&self.scan.target, &self.scan.keys, tree, root);
         record.parts.push(Part {
@@ -598,9 +603,6 @@ impl<'p, 'r> RecordParts<'p, 'r> {
     }
 }
 
-/// The value at a place has to be looked up in another way.
-pub(crate) struct NotDirect;
-
 /// The fields of a record.
 pub(crate) struct Fields<'p, 'r> {
     pub(crate) record: RecordParts<'p, 'r>,
@@ -615,17 +617,11 @@ impl<'p, 'r> Fields<'p, 'r> {
         self.get_at(place, self.record.records.scan.target.places[place].in_system)
     }
 
-    /// The value at a place in the `System` element: `None` where there is none, an error where that is not so simple.
+    /// The hole of which a number, a time or a GUID in the `System` element is the value, and what fills it, if that is so simple.
     #[inline(always)]
-    pub(crate) fn direct(&self, place: usize, in_system: bool) -> std::result::Result<Option<Value<'r>>, NotDirect> {
-        match self.system {
-            Some((plan, values)) if in_system => match plan.direct[place] {
-                Direct::Absent => Ok(None),
-                Direct::Hole(hole) => Ok(values.get(hole)),
-                Direct::Other => Err(NotDirect),
-            },
-            _ => Err(NotDirect),
-        }
+    pub(crate) fn hole(&self, place: usize) -> Option<(u16, Values<'r>)> {
+        let (plan, values) = self.system?;
+        Some((plan.direct[place]?, values))
     }
 
     /// What the record has at a place, of which it is known whether it is in the `System` element.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;
 use arrow_select::take::take;
-use evtx_format::instance::{Slots, Values};
+use evtx_format::instance::Values;
 
 use crate::builders::{self, ColumnBuilder, FieldBuilder, MakeArrays};
 use crate::plan::{Plan, Target};
@@ -54,12 +54,41 @@ impl SystemHoles {
         })
     }
 
-    /// The values of the runs, none if the table of values is too short for one.
-    fn values<'v>(&self, values: Values<'v>) -> impl Iterator<Item = Option<(Slots<'v>, &'v [u8])>> {
+    /// The descriptors and the bytes of the runs' values.
+    #[inline(always)]
+    fn values<'v>(&self, values: Values<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
         self.runs.iter().map(move |&(first, count)| {
-            let slots = values.slots(first, count)?;
-            Some((slots, values.bytes(&slots)))
+            let (descriptors, bytes) = values.run(first, count)?;
+            Some((descriptors.as_flattened(), bytes))
         })
+    }
+
+    /// A hash of where values differ first, and how many bytes they have with their descriptors. `None` where the table of values
+    /// is too short for a run: what it has of that would not be looked at.
+    // Apart from what looks at the values again, so that neither runs out of registers.
+    #[inline(never)]
+    fn hash(&self, values: Values<'_>) -> Option<(u64, usize)> {
+        let (mut hash, mut len) = (self.template, 0);
+        for run in self.values(values) {
+            let (descriptors, bytes) = run?;
+            len += descriptors.len() + bytes.len();
+            hash = mix(hash, bytes);
+        }
+        Some((hash, len))
+    }
+
+    /// Whether the values and their descriptors are those that stand side by side in `known`.
+    #[inline(never)]
+    fn are(&self, values: Values<'_>, mut known: &[u8]) -> bool {
+        let mut is_next = |part: &[u8]| {
+            let Some((next, rest)) = known.split_at_checked(part.len()) else {
+                return false;
+            };
+            known = rest;
+            same(part, next)
+        };
+        let mut runs = self.values(values).flatten();
+        runs.all(|(descriptors, bytes)| is_next(descriptors) && is_next(bytes))
     }
 }
 
@@ -91,8 +120,9 @@ struct SystemColumn {
 struct Seen {
     /// The template, or 0.
     template: u64,
-    /// Where its bytes start.
+    /// Where its bytes start, and how many they are.
     start: usize,
+    len: usize,
     row: u32,
 }
 
@@ -157,39 +187,24 @@ impl SystemRows {
     /// The row of a record with the same values. If there is none, the next row is theirs.
     #[inline]
     fn find(&mut self, holes: &SystemHoles, values: Values<'_>) -> Option<u32> {
-        let mut hash = holes.template;
-        for run in holes.values(values) {
-            let (_, bytes) = run?;
-            hash = mix(hash, bytes);
-        }
+        let (hash, len) = holes.hash(values)?;
         let seen = self.seen.get_mut((hash >> 32) as usize % SEEN)?;
-        if seen.template == holes.template {
-            let mut known = self.bytes.get(seen.start..)?;
-            let same = holes.values(values).flatten().all(|(slots, bytes)| {
-                let mut is_next = |part: &[u8]| {
-                    let next = known.split_at_checked(part.len());
-                    known = next.map_or(&[], |(_, rest)| rest);
-                    next.is_some_and(|(next, _)| next == part)
-                };
-                is_next(slots.descriptors.as_flattened()) && is_next(bytes)
-            });
-            if same {
-                return Some(seen.row);
-            }
+        if seen.template == holes.template
+            && seen.len == len
+            && let Some(known) = self.bytes.get(seen.start..seen.start + len)
+            && holes.are(values, known)
+        {
+            return Some(seen.row);
         }
-        let len: usize = holes
-            .values(values)
-            .flatten()
-            .map(|(slots, bytes)| 4 * slots.len() + bytes.len())
-            .sum();
         if len <= MAX_BYTES {
             *seen = Seen {
                 template: holes.template,
                 start: self.bytes.len(),
+                len,
                 row: self.len,
             };
-            for (slots, bytes) in holes.values(values).flatten() {
-                self.bytes.extend_from_slice(slots.descriptors.as_flattened());
+            for (descriptors, bytes) in holes.values(values).flatten() {
+                self.bytes.extend_from_slice(descriptors);
                 self.bytes.extend_from_slice(bytes);
             }
         }
@@ -219,6 +234,22 @@ impl SystemRows {
             Ok((column.number, array))
         });
         columns.collect()
+    }
+}
+
+/// Whether parts of the same length are the same. Most are short, so that a call would take longer.
+#[inline(always)]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    #[inline(always)]
+    fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
+        a.first_chunk::<N>() == b.first_chunk::<N>() && a.last_chunk::<N>() == b.last_chunk::<N>()
+    }
+    match a.len() {
+        33.. => a == b,
+        16.. => ends::<16>(a, b),
+        8.. => ends::<8>(a, b),
+        4.. => ends::<4>(a, b),
+        _ => a.iter().zip(b).all(|(a, b)| a == b),
     }
 }
 

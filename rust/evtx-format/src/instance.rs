@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use bumpalo::Bump;
 
-use crate::bytes::{Cursor, array_at, u32_at};
+use crate::bytes::{Cursor, array_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::{Scalar, Value, ValueType};
 use crate::value_type::{Sizes, usual_sizes};
@@ -102,6 +102,12 @@ impl Slots<'_> {
 #[inline]
 pub fn value_size([low, high, ..]: [u8; 4]) -> usize {
     usize::from(u16::from_le_bytes([low, high]))
+}
+
+/// Not 0 if the size in a descriptor is none of the usual ones of its type.
+#[inline(always)]
+fn unusual_size([low, high, byte, _]: [u8; 4]) -> u16 {
+    Sizes::OF_TYPES[usize::from(byte)].differ(u16::from_le_bytes([low, high]))
 }
 
 impl Slot {
@@ -296,6 +302,46 @@ impl<'a> Values<'a> {
         self.slot(usize::from(hole)).map(|slot| self.value(slot))
     }
 
+    /// The bytes of a hole's value, if that is a single one of a type and size. [`get`](Self::get) tells of all others.
+    #[inline(always)]
+    pub fn fixed<const N: usize>(self, hole: u16, scalar: Scalar) -> Option<[u8; N]> {
+        let number = usize::from(hole);
+        let &[low, high, byte, _] = self.0.descriptors.get(number)?;
+        if [low, high, byte] != [N as u8, 0, scalar as u8] {
+            return None;
+        }
+        array_at(self.0.chunk, *self.0.offsets.get(number)? as usize)
+    }
+
+    /// The number in a hole, if that is a single one of an unsigned type, and its size the usual. [`get`](Self::get) tells of all others.
+    #[inline(always)]
+    pub fn unsigned(self, hole: u16) -> Option<u64> {
+        /// By type.
+        const SIZES: [u8; 256] = {
+            let mut sizes = [u8::MAX; 256];
+            sizes[Scalar::UInt8 as usize] = 1;
+            sizes[Scalar::UInt16 as usize] = 2;
+            sizes[Scalar::UInt32 as usize] = 4;
+            sizes[Scalar::UInt64 as usize] = 8;
+            sizes
+        };
+        let number = usize::from(hole);
+        let &[size, high, byte, _] = self.0.descriptors.get(number)?;
+        if [size, high] != [SIZES[usize::from(byte)], 0] {
+            return None;
+        }
+        // Seven bytes behind it may not be its own.
+        let bytes = u64_at(self.0.chunk, *self.0.offsets.get(number)? as usize)?;
+        Some(bytes & u64::MAX >> (64 - 8 * u32::from(size)))
+    }
+
+    /// Whether a hole's value is a NULL.
+    #[inline(always)]
+    pub fn is_null(self, hole: u16) -> bool {
+        let descriptor = self.0.descriptors.get(usize::from(hole));
+        descriptor.is_some_and(|descriptor| descriptor[2] == Scalar::Null as u8)
+    }
+
     /// The value in a slot of this table.
     #[inline]
     pub fn value(self, slot: Slot) -> Value<'a> {
@@ -328,13 +374,19 @@ impl<'a> Values<'a> {
         bytes.as_chunks().0
     }
 
-    /// The bytes of values that follow each other.
+    /// The descriptors of `count` values from `first` on, and the bytes of the values; `None` where the table does not have as many.
     #[inline]
-    pub fn bytes(self, slots: &Slots<'a>) -> &'a [u8] {
-        match (slots.offsets.first(), slots.len().checked_sub(1)) {
-            (Some(&start), Some(last)) => self.0.chunk.get(start as usize..slots.end(last)).unwrap_or_default(),
-            _ => &[],
-        }
+    pub fn run(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
+        let range = usize::from(first)..usize::from(first) + count;
+        let descriptors = self.0.descriptors.get(range.clone())?;
+        let offsets = self.0.offsets.get(range)?;
+        let bytes = match (offsets, offsets.last(), descriptors.last()) {
+            (&[start, ..], Some(&last), Some(&descriptor)) => {
+                self.0.chunk.get(start as usize..last as usize + value_size(descriptor))
+            }
+            _ => None,
+        };
+        Some((descriptors, bytes.unwrap_or_default()))
     }
 
     /// How many bytes of the chunk from `a` on are the same as from `b` on, of at most `len`.
@@ -369,11 +421,8 @@ impl<'a> Values<'a> {
     /// # Errors
     /// That of the first value that does not pass [`Value::check`].
     pub fn check(self) -> Result<()> {
-        let mut unusual = 0;
-        for &[low, high, byte, _] in self.0.descriptors {
-            unusual |= Sizes::OF_TYPES[usize::from(byte)].differ(u16::from_le_bytes([low, high]));
-        }
-        if unusual != 0 {
+        let sizes = self.0.descriptors.iter().map(|&descriptor| unusual_size(descriptor));
+        if sizes.fold(0, std::ops::BitOr::bitor) != 0 {
             return self.check_all();
         }
         for number in self.numbers(HoleSet::SPECIAL) {

@@ -50,7 +50,7 @@ impl Plan {
         }
         planner.plan.needs = planner.needs.into();
         let fields = planner.plan.fields.iter();
-        planner.plan.direct = fields.map(|source| source.as_ref().into()).collect();
+        planner.plan.direct = fields.map(|source| source.as_ref()?.direct()).collect();
         planner.plan.repeats_values = planner.plan.texts_hold_many_values();
         planner.plan
     }
