@@ -220,7 +220,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             depth,
             open,
             stack: BumpVec::new_in(self.arena),
-            start: None,
+            len: 0,
+            in_start: false,
             roots: BumpVec::new_in(self.arena),
         };
         while !cursor.at_end() {
@@ -329,9 +330,13 @@ struct Growing<'r, 'a, 'c> {
     depth: usize,
     /// Elements open around the stream.
     open: usize,
+    /// The elements that are open, and behind them some that were, whose places are used again: to move what was just written
+    /// stalls.
     stack: BumpVec<'a, OpenElement<'a>>,
-    /// The element whose start tag is open.
-    start: Option<OpenElement<'a>>,
+    /// How many are open.
+    len: usize,
+    /// Whether the start tag of the last of them is open.
+    in_start: bool,
     roots: BumpVec<'a, Node<'a>>,
 }
 
@@ -353,112 +358,135 @@ type Fault = std::result::Result<Error, ErrorKind>;
 
 impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
     fn is_closed(&self) -> bool {
-        self.start.is_none() && self.stack.is_empty() && !self.roots.is_empty()
+        self.len == 0 && !self.roots.is_empty()
     }
 
     fn open_start(&mut self, name: &'a str, dependency: u16) -> std::result::Result<(), ErrorKind> {
-        if self.start.is_some() {
+        if self.in_start {
             return Err(ErrorKind::Structure("an element starts inside of a start tag"));
         }
         self.reader.count_node()?;
         let arena = self.reader.arena;
         let dependency = (dependency != NO_DEPENDENCY).then_some(dependency);
         // A root is not left out: it has nothing to be left out of.
-        let left_out = match (self.stack.last(), self.holes, dependency) {
+        let left_out = match (self.last(), self.holes, dependency) {
             (None, ..) => false,
             (Some(parent), ..) if parent.left_out => true,
             (Some(_), Holes::Filled(values), Some(hole)) => values.get(hole).is_some_and(Value::is_null),
             _ => false,
         };
-        self.start = Some(OpenElement {
-            name,
-            dependency,
-            attributes: BumpVec::new_in(arena),
-            attribute: None,
-            content: BumpVec::new_in(arena),
-            repeats: false,
-            left_out,
-        });
+        if self.len == self.stack.len() {
+            self.stack.push(OpenElement::new(arena));
+        }
+        let element = &mut self.stack[self.len];
+        element.name = name;
+        element.dependency = dependency;
+        element.repeats = false;
+        element.left_out = left_out;
+        self.len += 1;
+        self.in_start = true;
         Ok(())
+    }
+
+    /// The innermost element that is open.
+    #[inline]
+    fn last(&self) -> Option<&OpenElement<'a>> {
+        self.stack[..self.len].last()
+    }
+
+    #[inline]
+    fn last_mut(&mut self) -> Option<&mut OpenElement<'a>> {
+        self.stack[..self.len].last_mut()
     }
 
     fn attribute(&mut self, name: &'a str) -> std::result::Result<(), ErrorKind> {
         self.reader.count_node()?;
         let arena = self.reader.arena;
         let start = self
-            .start
-            .as_mut()
+            .start()
             .ok_or(ErrorKind::Structure("an attribute stands outside of a start tag"))?;
         start.end_attribute();
         start.attribute = Some((name, BumpVec::new_in(arena)));
         Ok(())
     }
 
+    /// The element whose start tag is open.
+    #[inline]
+    fn start(&mut self) -> Option<&mut OpenElement<'a>> {
+        if self.in_start { self.last_mut() } else { None }
+    }
+
     fn close_start(&mut self) -> std::result::Result<(), ErrorKind> {
-        let mut element = self
-            .start
-            .take()
+        let around = self.open + self.len.saturating_sub(1);
+        let element = self
+            .start()
             .ok_or(ErrorKind::Structure("a start tag closes that was not open"))?;
-        if self.open + self.stack.len() >= MAX_OPEN_ELEMENTS {
+        if around >= MAX_OPEN_ELEMENTS {
             return Err(ErrorKind::OpenElements);
         }
         element.end_attribute();
-        self.stack.push(element);
+        self.in_start = false;
         Ok(())
     }
 
     fn close_empty(&mut self) -> std::result::Result<(), ErrorKind> {
-        let mut element = self
-            .start
-            .take()
+        let element = self
+            .start()
             .ok_or(ErrorKind::Structure("a start tag closes that was not open"))?;
         element.end_attribute();
-        self.attach(element, true)
+        self.in_start = false;
+        self.attach(true)
     }
 
     fn end_element(&mut self) -> std::result::Result<(), ErrorKind> {
-        let element = self
-            .stack
-            .pop()
-            .ok_or(ErrorKind::Structure("an element ends that was not open"))?;
-        self.attach(element, false)
+        if self.len == 0 || self.in_start {
+            return Err(ErrorKind::Structure("an element ends that was not open"));
+        }
+        self.attach(false)
     }
 
-    fn attach(&mut self, open: OpenElement<'a>, self_closing: bool) -> std::result::Result<(), ErrorKind> {
-        if open.left_out {
+    /// Closes the last element, and puts it where it belongs.
+    fn attach(&mut self, self_closing: bool) -> std::result::Result<(), ErrorKind> {
+        let arena = self.reader.arena;
+        let Some(open) = self.stack[..self.len].last_mut() else {
+            return Ok(());
+        };
+        let (name, dependency) = (open.name, open.dependency.filter(|_| matches!(self.holes, Holes::Open)));
+        let attributes: &[_] = std::mem::replace(&mut open.attributes, BumpVec::new_in(arena)).into_bump_slice();
+        let content: &[_] = std::mem::replace(&mut open.content, BumpVec::new_in(arena)).into_bump_slice();
+        let (left_out, repeats) = (open.left_out, open.repeats);
+        self.len -= 1;
+        if left_out {
             return Ok(());
         }
-        let repeats = open.repeats;
-        let element = Element {
-            name: open.name,
-            attributes: open.attributes.into_bump_slice(),
-            content: open.content.into_bump_slice(),
-            dependency: match self.holes {
-                Holes::Open => open.dependency,
-                _ => None,
-            },
+        let element = || Element {
+            name,
+            attributes,
+            content,
+            dependency,
             self_closing,
         };
-        let arena = self.reader.arena;
-        let Some(parent) = self.stack.last_mut() else {
+        let Some(parent) = self.stack[..self.len].last_mut() else {
             // Nor is a root repeated.
-            self.roots.push(Node::Element(arena.alloc(element)));
+            self.roots.push(Node::Element(arena.alloc_with(element)));
             return Ok(());
         };
         if repeats {
             let mut copies = BumpVec::new_in(arena);
-            self.reader.repeat(element, &mut copies)?;
+            self.reader.repeat(element(), &mut copies)?;
             parent.content.push(Node::Repeated(copies.into_bump_slice()));
         } else {
-            parent.content.push(Node::Element(arena.alloc(element)));
+            parent.content.push(Node::Element(arena.alloc_with(element)));
         }
         Ok(())
     }
 
+    // Inlined, so that a node is written where it stays: to move what was just written stalls.
+    #[inline(always)]
     fn content(&mut self, node: Node<'a>) -> std::result::Result<(), ErrorKind> {
         self.reader.count_node()?;
         let repeats = matches!(node, Node::Value(value) if value.repeats());
-        if let Some(start) = &mut self.start {
+        if let Some(start) = self.start() {
             if matches!(node, Node::Element(_) | Node::Repeated(_)) {
                 return Err(ErrorKind::ElementInAttribute);
             }
@@ -468,7 +496,7 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
             }
             return Ok(());
         }
-        match (self.stack.last_mut(), node) {
+        match (self.last_mut(), node) {
             (Some(parent), _) => {
                 parent.repeats |= repeats;
                 parent.content.push(node);
@@ -504,10 +532,10 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
 
     /// Puts the elements of a BinXML value in its place.
     fn binxml(&mut self, stream: Range<usize>) -> std::result::Result<(), Fault> {
-        if self.start.is_some() {
+        if self.in_start {
             return Err(Err(ErrorKind::ElementInAttribute));
         }
-        let open = self.open + self.stack.len();
+        let open = self.open + self.len;
         for &root in self.reader.nested(stream, self.depth + 1, open).map_err(Ok)? {
             self.content(root).map_err(Err)?;
         }
@@ -518,20 +546,17 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
         if !matches!(self.holes, Holes::Forbidden) {
             return Err(Err(ErrorKind::InstanceInDefinition));
         }
-        if self.start.is_some() {
+        if self.in_start {
             return Err(Err(ErrorKind::ElementInAttribute));
         }
-        let open = self.open + self.stack.len();
+        let open = self.open + self.len;
         let root = self.reader.fill(instance, self.depth, open).map_err(Ok)?;
         self.content(Node::Element(root)).map_err(Err)
     }
 
     /// Whether what is being read is left out.
     fn is_left_out(&self) -> bool {
-        self.start
-            .as_ref()
-            .or(self.stack.last())
-            .is_some_and(|element| element.left_out)
+        self.last().is_some_and(|element| element.left_out)
     }
 
     fn hole(&mut self, hole: Hole) -> std::result::Result<(), Fault> {
@@ -555,14 +580,28 @@ impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
     }
 
     fn finish(self) -> std::result::Result<&'a [Node<'a>], ErrorKind> {
-        if self.start.is_some() || !self.stack.is_empty() {
+        if self.len > 0 {
             return Err(ErrorKind::Structure("an element is not closed"));
         }
         Ok(self.roots.into_bump_slice())
     }
 }
 
-impl OpenElement<'_> {
+impl<'a> OpenElement<'a> {
+    /// A place for elements.
+    #[cold]
+    fn new(arena: &'a Bump) -> Self {
+        OpenElement {
+            name: "",
+            dependency: None,
+            attributes: BumpVec::new_in(arena),
+            attribute: None,
+            content: BumpVec::new_in(arena),
+            repeats: false,
+            left_out: false,
+        }
+    }
+
     fn end_attribute(&mut self) {
         if let Some((name, value)) = self.attribute.take()
             && !value.is_empty()
