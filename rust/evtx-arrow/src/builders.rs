@@ -427,6 +427,15 @@ impl FieldBuilder {
         Ok(())
     }
 
+    /// Appends NULLs.
+    pub(crate) fn push_nulls(&mut self, count: usize) -> Result<(), ArrowError> {
+        match self {
+            FieldBuilder::Text(builder) => builder.nulls += count,
+            other => (0..count).try_for_each(|_| other.push(None))?,
+        }
+        Ok(())
+    }
+
     /// Appends what each of some records has at a place, as [`push`](Self::push) does. `written` is the FILETIME
     /// that stands in for the time of a record, by its number, if nothing of that can be read.
     pub(crate) fn extend(

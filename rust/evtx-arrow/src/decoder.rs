@@ -575,6 +575,9 @@ impl Decoder {
                                 }
                             }
                         }
+                        builder if !group.beyond_system && !scan.target.places[*place].in_system => {
+                            builder.push_nulls(kept.len())?;
+                        }
                         builder => {
                             let in_system = scan.target.places[*place].in_system;
                             builder.extend(&rows, *place, in_system, |row| {

@@ -76,6 +76,8 @@ pub(crate) struct Plan {
     pub(crate) fields: Box<[Option<Source>]>,
     /// The hole of which a number, a time or a GUID at each place is the value, if it is no more than that.
     pub(crate) direct: Box<[Option<u16>]>,
+    /// Whether the tree has any place outside of `System`.
+    pub(crate) beyond_system: bool,
     /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
     event_data: Option<Guarded<EventData>>,
     /// The number of the entry that has each of [`Target::keys`].

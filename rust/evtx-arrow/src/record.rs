@@ -84,6 +84,8 @@ pub(crate) struct Records<'r> {
     /// What is damaged of the record at hand. Parts that come before it are there.
     pub(crate) error: Option<Error>,
     are_large: bool,
+    /// Whether any record may have a field outside of `System` that is asked for.
+    pub(crate) beyond_system: bool,
     /// Whether the record at hand may have a text that is longer than the limit.
     has_long_texts: bool,
     /// Whether it may have a `UserData` element that is asked for.
@@ -417,6 +419,7 @@ impl<'r> Records<'r> {
             start: 0,
             error: None,
             are_large: false,
+            beyond_system: false,
             has_long_texts: false,
             may_have_user_data: false,
             reports: Vec::new(),
@@ -436,6 +439,7 @@ impl<'r> Records<'r> {
     #[inline]
     fn note(&mut self, plan: &Plan) {
         self.are_large |= plan.repeats_values;
+        self.beyond_system |= plan.beyond_system;
         self.has_long_texts |= plan.repeats_values;
         self.may_have_user_data |= plan.may_have_user_data();
     }

@@ -51,6 +51,8 @@ impl Plan {
         planner.plan.needs = planner.needs.into();
         let fields = planner.plan.fields.iter();
         planner.plan.direct = fields.map(|source| source.as_ref()?.direct()).collect();
+        let mut places = target.places.iter().zip(&planner.plan.fields);
+        planner.plan.beyond_system = places.any(|(place, source)| !place.in_system && source.is_some());
         planner.plan.repeats_values = planner.plan.texts_hold_many_values();
         planner.plan
     }
