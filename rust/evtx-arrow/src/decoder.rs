@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
-use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, FoundRecord, Record, RecordWalk, find_chunk, is_unused};
 use evtx_format::file::{Block, SECTOR};
@@ -16,25 +15,19 @@ use evtx_format::time::filetime_to_unix_nanos;
 
 use hashbrown::HashSet;
 
-use crate::builders::{ColumnBuilder, FieldBuilder, MakeArrays, TextBuilder};
+use crate::batch::{BareRow, BatchBuilder, Location};
+use crate::builders::MakeArrays;
 use crate::filter::{Row, Stage};
 use crate::options::OnError;
-use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordParts, RecordReader, Records};
-use crate::render::{Renderer, Rendering};
-use crate::scan::{MessagePlaces, Scan};
-use crate::system::SystemRows;
-
-/// Most rows in a batch: a vector of DuckDB.
-const BATCH_ROWS: usize = 2048;
+use crate::record::{ChunkTemplates, RecordReader};
+use crate::records::Records;
+use crate::scan::Scan;
 
 /// Records that a scan which yields drops one after the other before it lets one through: some hundredths of a second.
 const YIELD_AFTER: usize = 100_000;
 
 /// Most records that are read before their rows are appended, a column at a time. They fit the first-level cache.
 const GROUP: usize = 32;
-
-/// Bytes of text at which a batch ends early.
-const BATCH_TEXT: usize = 8 << 20;
 
 /// Why a scan ends early.
 #[derive(Debug, thiserror::Error)]
@@ -54,14 +47,7 @@ pub enum DecodeError {
 /// [done](Self::is_done). A batch has rows of one block only.
 pub struct Decoder {
     scan: Arc<Scan>,
-    /// The columns that are not among those of `system`, in order.
-    builders: Vec<ColumnBuilder>,
-    system: SystemRows,
-    /// Which of the builders hold text.
-    texts: Vec<usize>,
-    /// Which of them hold rendered texts.
-    rendered: Vec<usize>,
-    rows: usize,
+    batch: BatchBuilder,
     /// Records that were dropped since the last row, if the scan yields.
     dropped: usize,
     filename: Arc<str>,
@@ -77,7 +63,6 @@ pub struct Decoder {
     arenas: Arenas,
     /// The text that a predicate looks at.
     scratch: Vec<u8>,
-    make_arrays: MakeArrays,
 }
 
 /// Memory that is reset, not freed: per chunk, and per group of records.
@@ -107,7 +92,7 @@ impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
             .field("block", &self.block)
-            .field("rows", &self.rows)
+            .field("rows", &self.batch.len())
             .finish_non_exhaustive()
     }
 }
@@ -115,19 +100,9 @@ impl fmt::Debug for Decoder {
 impl Decoder {
     /// A decoder for a scan.
     pub fn new(scan: Arc<Scan>) -> Self {
-        let mut builders = scan.builders();
-        let system = SystemRows::take(&scan.target, &mut builders);
-        let numbers = |has: fn(&ColumnBuilder) -> bool| {
-            let found = builders.iter().enumerate().filter(|(_, builder)| has(builder));
-            found.map(|(i, _)| i).collect()
-        };
         Decoder {
-            texts: numbers(ColumnBuilder::is_text),
-            rendered: numbers(|builder| matches!(builder, ColumnBuilder::Rendered(..))),
-            builders,
-            system,
+            batch: BatchBuilder::new(Arc::clone(&scan)),
             scan,
-            rows: 0,
             dropped: 0,
             filename: "".into(),
             messages: None,
@@ -142,16 +117,13 @@ impl Decoder {
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
             scratch: Vec::new(),
-            make_arrays: MakeArrays::CHECKED,
         }
     }
 
     /// The decoder, with another way to make arrays.
-    pub fn with_arrays(self, make: MakeArrays) -> Self {
-        Decoder {
-            make_arrays: make,
-            ..self
-        }
+    pub fn with_arrays(mut self, make: MakeArrays) -> Self {
+        self.batch.make_arrays = make;
+        self
     }
 
     /// Begins a block of a file, with the messages that stand beside it. What was left of the last block is dropped.
@@ -194,47 +166,12 @@ impl Decoder {
     /// # Errors
     /// [`DecodeError::Arrow`] if it cannot be made.
     pub fn flush(&mut self) -> Result<Option<RecordBatch>, DecodeError> {
-        let rows = std::mem::take(&mut self.rows);
-        if rows == 0 {
-            return Ok(None);
-        }
-        let columns = self
-            .builders
-            .iter_mut()
-            .map(|builder| builder.finish(rows, &self.filename, self.make_arrays));
-        let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
-        for (number, array) in self.system.finish(self.make_arrays)? {
-            columns.insert(number, array);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(Some(RecordBatch::try_new_with_options(
-            self.scan.schema(),
-            columns,
-            &options,
-        )?))
-    }
-
-    #[inline]
-    fn end_row(&mut self) {
-        self.rows += 1;
-        self.dropped = 0;
-    }
-
-    #[inline]
-    fn is_full(&self) -> bool {
-        let text = || {
-            self.texts
-                .iter()
-                .map(|&text| self.builders[text].bytes())
-                .sum::<usize>()
-                + self.system.text()
-        };
-        self.rows >= BATCH_ROWS || text() >= BATCH_TEXT
+        Ok(self.batch.finish(&self.filename)?)
     }
 
     fn decode_block(&mut self, bytes: &[u8], arenas: &mut Arenas) -> Result<usize, DecodeError> {
         let mut consumed = 0;
-        while !self.is_done() && !self.is_full() {
+        while !self.is_done() && !self.batch.is_full() {
             let left = bytes.get(consumed..).unwrap_or_default();
             let left = &left[..left.len().min(self.block.len as usize)];
             if left.is_empty() {
@@ -301,11 +238,7 @@ impl Decoder {
             None if self.is_dropped(chunk) => return Ok(true),
             None => {
                 self.templates.clear();
-                for builder in &mut self.builders {
-                    if let ColumnBuilder::EventData(builder) = builder {
-                        builder.start_chunk();
-                    }
-                }
+                self.batch.start_chunk();
                 self.open_chunk(chunk)
             }
         };
@@ -317,7 +250,7 @@ impl Decoder {
             if self.records(&reader, &mut walk)? {
                 break;
             }
-            if self.is_full() {
+            if self.batch.is_full() {
                 self.walk = Some(walk);
                 return Ok(false);
             }
@@ -368,7 +301,7 @@ impl Decoder {
         walk: &mut ChunkWalk,
     ) -> Result<bool, DecodeError> {
         let scan = reader.scan;
-        let mut left = BATCH_ROWS - self.rows;
+        let mut left = self.batch.room();
         if scan.reads_binxml {
             left = left.min(GROUP);
         }
@@ -378,13 +311,17 @@ impl Decoder {
             left -= 1;
             match walk.records.next(reader.chunk) {
                 Some(Ok(found)) if !self.keeps_frame(scan, &found, walk) => {}
-                Some(Ok(found)) if !scan.reads_binxml => self.push_frame(&found),
+                Some(Ok(found)) if !scan.reads_binxml => {
+                    self.batch.push_frame(&found, self.location());
+                    self.dropped = 0;
+                }
                 Some(Ok(found)) => {
                     if self.record(reader, &mut group, &found, walk)? {
                         group.keep(&found);
                         self.dropped = 0;
                     }
-                    if group.are_large() {
+                    // What takes much more memory than its record does not wait for others.
+                    if reader.builds_trees() || group.repeat_values() || self.batch.has_long_texts() {
                         break;
                     }
                 }
@@ -460,11 +397,9 @@ impl Decoder {
             return Ok(false);
         }
         // The texts first: what is wrong with them can still leave the row out.
-        if !self.rendered.is_empty()
-            && let Err(too_long) = self.push_texts(reader, group)
-        {
+        if let Err(too_long) = self.batch.push_texts(reader, &self.templates, group) {
             if on_error == OnError::Skip {
-                self.pop_texts();
+                self.batch.pop_texts();
                 return Ok(false);
             }
             error.get_or_insert(too_long);
@@ -508,181 +443,38 @@ impl Decoder {
         false
     }
 
-    /// Appends what the columns of rendered texts have of the record at hand.
-    fn push_texts<'r, 'c: 'r>(&mut self, reader: &RecordReader<'r, 'c>, group: &Records<'r>) -> Result<(), Error> {
-        let mut outcome = Ok(());
-        for &number in &self.rendered {
-            if let ColumnBuilder::Rendered(rendering, builder) = &mut self.builders[number] {
-                if *rendering == Rendering::UserData && !group.may_have_user_data {
-                    builder.push_null();
-                    continue;
-                }
-                let mut renderer = Renderer::new(reader, &self.templates);
-                let pushed = builder.try_push(|out| renderer.push(group.at_hand(), *rendering, out));
-                if pushed.is_err() {
-                    outcome = outcome.and(pushed);
-                }
-            }
-        }
-        outcome
-    }
-
-    fn pop_texts(&mut self) {
-        for builder in &mut self.builders {
-            if let ColumnBuilder::Rendered(_, builder) = builder {
-                builder.pop();
-            }
-        }
-    }
-
-    /// Appends what the other columns have of a group of records.
+    /// Appends the rows of a group of records.
     fn push_rows(&mut self, group: &Records<'_>, arena: &Bump) -> Result<(), DecodeError> {
-        let kept = group.kept();
-        if kept.is_empty() {
-            return Ok(());
-        }
-        let chunk_index = self.chunk_index();
-        let message = self.scan.message.zip(self.messages.as_deref());
-        let Decoder {
-            builders,
-            system,
-            templates,
-            block,
-            scan,
-            ..
-        } = self;
-        let templates = &*templates;
-        let rows = kept.iter().map(|record| group.parts(record).fields(templates));
-        let rows = BumpVec::from_iter_in(rows, arena);
-        if !system.is_empty() {
-            for fields in &rows {
-                system.push(fields.record.system(templates), fields)?;
-            }
-        }
-        for builder in &mut *builders {
-            match builder {
-                ColumnBuilder::RecordId(builder) => {
-                    kept.iter().for_each(|record| builder.append_value(record.id));
-                }
-                ColumnBuilder::Field(place, builder) => {
-                    let message = message.filter(|(places, _)| places.message == *place);
-                    match builder {
-                        FieldBuilder::Text(builder) if message.is_some() => {
-                            for (fields, record) in rows.iter().zip(kept) {
-                                match fields.get(*place) {
-                                    None => push_message(builder, message, fields, record.id),
-                                    found => builder.push_text(found.as_ref()),
-                                }
-                            }
-                        }
-                        builder if !group.beyond_system && !scan.target.places[*place].in_system => {
-                            builder.push_nulls(kept.len())?;
-                        }
-                        builder => {
-                            let in_system = scan.target.places[*place].in_system;
-                            builder.extend(&rows, *place, in_system, |row| {
-                                rows[row].record.is_unread().then_some(kept[row].written)
-                            })?;
-                        }
-                    }
-                }
-                ColumnBuilder::EventData(builder) => {
-                    for fields in &rows {
-                        match fields.record.event_data(templates) {
-                            Some((event_data, part)) => match (&event_data.run, part.template()) {
-                                (Some(run), Some(template)) => builder.push_run(run, part.values, template),
-                                _ => builder.push_entries(&event_data.entries, part.values),
-                            },
-                            None => builder.push_null(),
-                        }
-                    }
-                }
-                ColumnBuilder::Entry(..) | ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
-                ColumnBuilder::Error(builder) => {
-                    (0..kept.len()).for_each(|row| builder.push_option(group.reported(row)));
-                }
-                ColumnBuilder::ChunkIndex(builder) => {
-                    kept.iter().for_each(|_| builder.append_option(chunk_index));
-                }
-                ColumnBuilder::Recovered(builder) => {
-                    kept.iter().for_each(|record| builder.append_value(record.recovered));
-                }
-                ColumnBuilder::RecordOffset(builder) => {
-                    let offset = |record: &KeptRecord| block.offset + u64::from(record.offset);
-                    kept.iter().for_each(|record| builder.append_value(offset(record)));
-                }
-            }
-        }
-        if !scan.target.keys.is_empty() {
-            for fields in &rows {
-                push_fields(builders, fields.record, templates)?;
-            }
-        }
-        self.rows += kept.len();
-        Ok(())
-    }
-
-    /// A row of what the frame of a record tells, which is all that is asked for.
-    #[inline]
-    fn push_frame(&mut self, found: &FoundRecord) {
-        let chunk_index = self.chunk_index();
-        let record = &found.record;
-        for builder in &mut self.builders {
-            match builder {
-                ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
-                ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk_index),
-                ColumnBuilder::RecordOffset(builder) => {
-                    builder.append_value(self.block.offset + u64::from(record.offset));
-                }
-                ColumnBuilder::Recovered(builder) => builder.append_value(found.recovered),
-                // The file's name is the same for the batch, and the others are read from BinXML.
-                _ => {}
-            }
-        }
-        self.end_row();
+        let (at, messages) = (self.location(), self.messages.as_deref());
+        Ok(self.batch.push_rows(group, &self.templates, at, messages, arena)?)
     }
 
     /// A row of what is known where no record could be read.
-    fn push_bare(
-        &mut self,
-        record: Option<&Record>,
-        chunk: Option<u32>,
-        offset: Option<u64>,
-        error: Option<&str>,
-    ) -> Result<(), DecodeError> {
-        let row = Row {
-            record_id: record.map(|record| record.id),
-            chunk_index: chunk,
-            record_offset: offset,
-            recovered: record.map(|_| false),
+    fn push_bare(&mut self, row: &BareRow<'_>) -> Result<(), DecodeError> {
+        let known = Row {
+            record_id: row.record.map(|record| record.id),
+            chunk_index: row.chunk,
+            record_offset: row.offset,
+            recovered: row.record.map(|_| false),
             filename: &self.filename,
-            written: record.and_then(written),
+            written: row.record.as_ref().and_then(written),
             parts: None,
         };
-        let scan = Arc::clone(&self.scan);
-        if !scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch) {
-            return Ok(());
+        let filter = &self.scan.filter;
+        if filter.keeps(Stage::Header, Stage::Record, &known, &mut self.scratch) {
+            self.batch.push_bare(row)?;
+            self.dropped = 0;
         }
-        if !self.system.is_empty() {
-            self.system.push_new(None)?;
-        }
-        for builder in &mut self.builders {
-            match builder {
-                ColumnBuilder::RecordId(builder) => builder.append_option(record.map(|record| record.id)),
-                ColumnBuilder::Field(_, FieldBuilder::Time(builder)) => builder.append_option(record.and_then(written)),
-                ColumnBuilder::Field(_, builder) => builder.push(None)?,
-                ColumnBuilder::EventData(builder) => builder.push_null(),
-                ColumnBuilder::Entry(_, builder) => builder.push(None)?,
-                ColumnBuilder::Rendered(_, builder) => builder.push_null(),
-                ColumnBuilder::Error(builder) => builder.push_option(error),
-                ColumnBuilder::FileName => {}
-                ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
-                ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),
-                ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
-            }
-        }
-        self.end_row();
         Ok(())
+    }
+
+    /// Where the chunk at hand stands.
+    #[inline]
+    fn location(&self) -> Location {
+        Location {
+            chunk_index: self.chunk_index(),
+            offset: self.block.offset,
+        }
     }
 
     /// The number of the chunk; in an image chunks have none.
@@ -723,50 +515,16 @@ impl Decoder {
         offset: Option<u64>,
     ) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
-            OnError::Report => self.push_bare(record.as_ref(), chunk, offset, Some(&text)),
+            OnError::Report => self.push_bare(&BareRow {
+                record,
+                chunk,
+                offset,
+                error: &text,
+            }),
             OnError::Skip => Ok(()),
             OnError::Fail => Err(DecodeError::Damaged(text)),
         }
     }
-}
-
-/// Appends the fields of events that have columns of their own. Apart from the other columns, which take longer with this among
-/// them.
-#[inline(never)]
-fn push_fields(
-    builders: &mut [ColumnBuilder],
-    parts: RecordParts<'_, '_>,
-    templates: &ChunkTemplates,
-) -> Result<(), DecodeError> {
-    let limit = parts.entry_limit(templates);
-    for builder in builders {
-        if let ColumnBuilder::Entry(key, builder) = builder {
-            builder.push(parts.entry(templates, *key, limit).as_ref())?;
-        }
-    }
-    Ok(())
-}
-
-/// Appends the message that stands beside the log, or NULL.
-#[cold]
-fn push_message(
-    builder: &mut TextBuilder,
-    message: Option<(MessagePlaces, &Messages)>,
-    fields: &Fields<'_, '_>,
-    record_id: u64,
-) {
-    let pushed = builder.try_push(|out| {
-        let Some((places, messages)) = message else {
-            return Ok(false);
-        };
-        let event_record = fields.get(places.event_record).and_then(|found| found.number());
-        let provider = fields.get(places.provider).map(|found| found.text());
-        let (Some(event_record), Some(provider)) = (event_record, provider) else {
-            return Ok(false);
-        };
-        Ok(messages.push(&provider, record_id, event_record, out))
-    });
-    debug_assert_eq!(pushed, Ok(()));
 }
 
 /// An error with its place; a text that is too long has none of its own but its record's.
@@ -777,6 +535,6 @@ fn at_record(error: Error, record: &Record) -> Error {
 
 /// When a record was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its
 /// BinXML cannot be read.
-fn written(record: &Record) -> Option<i64> {
+pub(crate) fn written(record: &Record) -> Option<i64> {
     filetime_to_unix_nanos(record.written)
 }

@@ -11,6 +11,7 @@
 //! - [`Decoder`] turns blocks of a file into batches, one per thread. It is a push decoder, in the style of
 //!   `arrow-csv` and `arrow-json`: the caller does the I/O.
 
+mod batch;
 mod builders;
 mod cache;
 mod catalog;
@@ -25,6 +26,7 @@ mod metadata;
 mod options;
 mod plan;
 mod record;
+mod records;
 mod render;
 mod report;
 mod scan;

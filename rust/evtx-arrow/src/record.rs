@@ -4,20 +4,21 @@
 //! spells out, and for instances that no plan of their template covers. The first part is the event; the
 //! others are the streams that its holes hold (usually one: `EventData`).
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bumpalo::Bump;
-use bumpalo::collections::Vec as BumpVec;
-use evtx_format::chunk::{CHUNK_SIZE, FoundRecord};
+use evtx_format::chunk::CHUNK_SIZE;
 use evtx_format::instance::{Definition, HoleSet, Instance, Values};
 use evtx_format::names::Names;
 use evtx_format::tree::Element;
-use evtx_format::walk::{Part as StreamPart, Reader};
+use evtx_format::walk::{Part as StreamPart, Parts, Reader};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result};
 
 use crate::cache::Compiled;
 use crate::plan::{Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
+use crate::records::Records;
 use crate::scan::Scan;
 use crate::system::SystemHoles;
 
@@ -73,44 +74,11 @@ fn index(definition: u32, root: Root) -> usize {
     2 * definition as usize + usize::from(root == Root::Child)
 }
 
-/// Records that were read, and wait for their rows to be appended, a column at a time.
-pub(crate) struct Records<'r> {
-    scan: &'r Scan,
-    parts: BumpVec<'r, Part<'r>>,
-    own_plans: Vec<Plan>,
-    kept: BumpVec<'r, KeptRecord>,
-    /// Where the parts of the record at hand start.
-    start: usize,
-    /// What is damaged of the record at hand. Parts that come before it are there.
-    pub(crate) error: Option<Error>,
-    are_large: bool,
-    /// Whether any record may have a field outside of `System` that is asked for.
-    pub(crate) beyond_system: bool,
-    /// Whether the record at hand may have a text that is longer than the limit.
-    has_long_texts: bool,
-    /// Whether it may have a `UserData` element that is asked for.
-    pub(crate) may_have_user_data: bool,
-    /// What is wrong with records that are kept, by their number among those.
-    reports: Vec<(usize, String)>,
-}
-
-/// A record that is kept.
-pub(crate) struct KeptRecord {
-    pub(crate) id: u64,
-    /// As in [`Record`](evtx_format::chunk::Record).
-    pub(crate) written: u64,
-    pub(crate) offset: u32,
-    start: u32,
-    end: u32,
-    pub(crate) recovered: bool,
-    is_damaged: bool,
-}
-
 /// The parts of a record.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordParts<'p, 'r> {
-    records: &'p Records<'r>,
-    parts: &'p [Part<'r>],
+    pub(crate) records: &'p Records<'r>,
+    pub(crate) parts: &'p [Part<'r>],
     /// Whether some of the record is damaged. Parts that come before it are there.
     pub(crate) is_damaged: bool,
 }
@@ -161,6 +129,8 @@ pub(crate) struct RecordReader<'r, 'c> {
     names: &'r Names<'c>,
     pub(crate) arena: &'r Bump,
     pub(crate) reader: Reader<'r, 'c>,
+    /// Whether a tree was built in the arena, also one of which only an error is left.
+    builds_trees: Cell<bool>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -173,7 +143,32 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             names,
             arena,
             reader: Reader::new(chunk, names, arena),
+            builds_trees: Cell::new(false),
         }
+    }
+
+    /// Whether records were read that may have left much in the arena.
+    pub(crate) fn builds_trees(&self) -> bool {
+        self.builds_trees.get()
+    }
+
+    /// The tree of an instance.
+    ///
+    /// # Errors
+    /// Those of the walk.
+    pub(crate) fn tree_of(&self, instance: &Instance<'r>) -> Result<&'r Element<'r>> {
+        self.builds_trees.set(true);
+        self.reader.instance(instance)
+    }
+
+    /// The next part of a stream; `None` at its end.
+    #[inline]
+    pub(crate) fn next_part(&self, parts: &mut Parts<'r>) -> Option<Result<StreamPart<'r>>> {
+        let part = self.reader.next_part(parts);
+        if !matches!(part, None | Some(Ok(StreamPart::Instance(_)))) {
+            self.builds_trees.set(true);
+        }
+        part
     }
 
     /// Reads the event whose BinXML is at a range of the chunk, without what its holes hold.
@@ -225,7 +220,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return self.instance(templates, record, instance, root, depth);
         }
         let mut parts = self.reader.parts(stream);
-        while let Some(part) = self.reader.next_part(&mut parts) {
+        while let Some(part) = self.next_part(&mut parts) {
             match part? {
                 StreamPart::Instance(instance) => self.instance(templates, record, instance, root, depth)?,
                 StreamPart::Element(element) => self.tree(record, element, root),
@@ -257,10 +252,10 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             content,
         };
         if !compiled.plan.covers(values) || self.scan.only_trees {
-            match self.reader.instance(&instance) {
+            match self.tree_of(&instance) {
                 Ok(tree) => self.tree(record, tree, root),
                 Err(error) => {
-                    record.parts.push(part(PartContent::Damaged));
+                    record.push(part(PartContent::Damaged));
                     return Err(error);
                 }
             }
@@ -270,7 +265,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 Ok(())
             };
         }
-        record.parts.push(part(PartContent::Instance(instance, root)));
+        record.push(part(PartContent::Instance(instance, root)));
         // The event's own children wait until it is known that the record is kept.
         if root == Root::Event {
             return Ok(());
@@ -340,12 +335,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
         let mut parts = self.reader.parts(stream.clone());
-        while let Some(part) = self.reader.next_part(&mut parts) {
+        while let Some(part) = self.next_part(&mut parts) {
             let StreamPart::Instance(instance) = part? else {
                 continue;
             };
             let at = self.template(templates, instance.definition, Root::Child);
             if !templates.get(at)?.covers_text(instance.values) || self.scan.only_trees {
+                self.builds_trees.set(true);
                 Reader::new(self.chunk, self.names, self.arena).fragment(stream)?;
                 return Ok(());
             }
@@ -357,14 +353,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     #[inline(never)]
     fn tree(&self, record: &mut Records<'r>, tree: &'r Element<'r>, root: Root) {
         let plan = Plan::of_record(&self.scan.target, &self.scan.keys, tree, root);
-        record.parts.push(Part {
-            plan: PlanAt::Own(record.own_plans.len()),
+        let part = Part {
+            plan: PlanAt::Own(record.next_own_plan()),
             values: Values::none(),
             content: PartContent::Tree(tree, root),
-        });
-        record.note(&plan);
-        record.own_plans.push(plan);
-        record.are_large = true;
+        };
+        record.push_tree(part, plan);
     }
 
     /// The place among the chunk's templates of the one that is defined at an offset.
@@ -408,112 +402,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 }
 
-impl<'r> Records<'r> {
-    /// Room for `count` records, none of which was read so far.
-    pub(crate) fn new(scan: &'r Scan, count: usize, arena: &'r Bump) -> Self {
-        Records {
-            scan,
-            parts: BumpVec::with_capacity_in(2 * count, arena),
-            own_plans: Vec::new(),
-            kept: BumpVec::with_capacity_in(count, arena),
-            start: 0,
-            error: None,
-            are_large: false,
-            beyond_system: false,
-            has_long_texts: false,
-            may_have_user_data: false,
-            reports: Vec::new(),
-        }
-    }
-
-    /// Begins a record. What was read of the last one is dropped if it was not kept.
-    #[inline]
-    fn begin(&mut self) {
-        self.parts.truncate(self.start);
-        self.error = None;
-        self.has_long_texts = false;
-        self.may_have_user_data = false;
-    }
-
-    /// Takes notice of what a part of the record at hand may have.
-    #[inline]
-    fn note(&mut self, plan: &Plan) {
-        self.are_large |= plan.repeats_values;
-        self.beyond_system |= plan.beyond_system;
-        self.has_long_texts |= plan.repeats_values;
-        self.may_have_user_data |= plan.may_have_user_data();
-    }
-
-    /// The record at hand, as far as it was read.
-    #[inline]
-    pub(crate) fn at_hand(&self) -> RecordParts<'_, 'r> {
-        RecordParts {
-            records: self,
-            parts: &self.parts[self.start..],
-            is_damaged: self.error.is_some(),
-        }
-    }
-
-    /// Keeps the record at hand.
-    #[inline]
-    pub(crate) fn keep(&mut self, found: &FoundRecord) {
-        let end = self.parts.len();
-        self.kept.push(KeptRecord {
-            id: found.record.id,
-            written: found.record.written,
-            offset: found.record.offset,
-            start: self.start as u32,
-            end: end as u32,
-            recovered: found.recovered,
-            is_damaged: self.error.is_some(),
-        });
-        self.start = end;
-    }
-
-    /// Says what is wrong with the record at hand, which will be kept.
-    #[cold]
-    pub(crate) fn report(&mut self, error: String) {
-        self.reports.push((self.kept.len(), error));
-    }
-
-    /// What is wrong with a record, by its number among those that are kept.
-    #[inline]
-    pub(crate) fn reported(&self, row: usize) -> Option<&str> {
-        let report = self.reports.iter().find(|(of, _)| *of == row)?;
-        Some(&report.1)
-    }
-
-    /// The records that are kept.
-    pub(crate) fn kept(&self) -> &[KeptRecord] {
-        &self.kept
-    }
-
-    /// The parts of a record that is kept.
-    #[inline]
-    pub(crate) fn parts(&self, record: &KeptRecord) -> RecordParts<'_, 'r> {
-        RecordParts {
-            records: self,
-            parts: &self.parts[record.start as usize..record.end as usize],
-            is_damaged: record.is_damaged,
-        }
-    }
-
-    /// Forgets the records that are kept.
-    pub(crate) fn clear(&mut self) {
-        self.kept.clear();
-        self.parts.clear();
-        self.own_plans.clear();
-        self.reports.clear();
-        self.start = 0;
-    }
-
-    /// Whether a record was read that can take much more memory than its own bytes: trees do, and texts that have some of
-    /// them more than once.
-    pub(crate) fn are_large(&self) -> bool {
-        self.are_large
-    }
-}
-
 impl<'p, 'r> RecordParts<'p, 'r> {
     /// Whether nothing of the record could be read, as it is damaged.
     #[inline]
@@ -542,7 +430,7 @@ impl<'p, 'r> RecordParts<'p, 'r> {
     /// The parts with their plans.
     pub(crate) fn with_plans(self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
         self.parts.iter().filter_map(move |part| match part.plan {
-            PlanAt::Own(at) => Some((part, &self.records.own_plans[at])),
+            PlanAt::Own(at) => Some((part, self.records.own_plan(at))),
             PlanAt::Template(at) => Some((part, &templates.compiled[at].as_ref().ok()?.plan)),
         })
     }

@@ -113,7 +113,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 };
                 if !covered {
                     out.truncate(start);
-                    push_value(user_data(self.reader.reader.instance(&instance)?, root), out)?;
+                    push_value(user_data(self.reader.tree_of(&instance)?, root), out)?;
                 }
             }
         }
@@ -146,9 +146,9 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                         return Ok(());
                     }
                     out.truncate(start);
-                    return push_tree(language, self.reader.reader.instance(&instance)?, out);
+                    return push_tree(language, self.reader.tree_of(&instance)?, out);
                 }
-                self.reader.reader.instance(&instance)?
+                self.reader.tree_of(&instance)?
             }
         };
         name(tree.name, out);
@@ -167,9 +167,8 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
         self.depth += 1;
-        let reader = &self.reader.reader;
-        let mut parts = reader.parts(stream);
-        while let Some(part) = reader.next_part(&mut parts) {
+        let mut parts = self.reader.reader.parts(stream);
+        while let Some(part) = self.reader.next_part(&mut parts) {
             let source = match part? {
                 StreamPart::Instance(instance) => Source::Instance(instance, Root::Child),
                 StreamPart::Element(element) => Source::Tree(element),

@@ -176,9 +176,13 @@ fn bombs() {
         ("one text in many holes", shared_text()),
         ("arrays of arrays", crossed_arrays()),
         ("deep elements", deep_elements()),
+        ("a short text in many holes", shared_short_text()),
     ] {
         let mut log = LogWriter::new(1);
-        log.write_stream(0, &stream).expect("a bomb that fits a chunk");
+        // As many as come in a row, of those of which a chunk has room for some.
+        for _ in 0..16 {
+            log.write_stream(0, &stream).expect("a bomb that fits a chunk");
+        }
         let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
         log.write_stream(0, &Stream::new(vec![Part::Element(sound)]))
             .expect("a record that fits");
@@ -227,6 +231,14 @@ fn shared_text() -> Stream {
         element.child(Element::new("D").hole(Hole::new(0, 1)))
     });
     event_of(data, vec![Value::string("日本".repeat(6000))])
+}
+
+fn shared_short_text() -> Stream {
+    let text = (0..6000).fold(Element::new("D"), |element, _| element.hole(Hole::new(0, 1)));
+    event_of(
+        Element::new("EventData").child(text),
+        vec![Value::string("日本".repeat(50))],
+    )
 }
 
 fn crossed_arrays() -> Stream {

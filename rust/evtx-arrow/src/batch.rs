@@ -1,0 +1,347 @@
+//! A batch in the making: the builders of its columns, and the rows that go into them.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::ArrowError;
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+use evtx_format::Error;
+use evtx_format::chunk::{FoundRecord, Record};
+use evtx_format::mta::Messages;
+
+use crate::builders::{ColumnBuilder, FieldBuilder, MakeArrays, TextBuilder};
+use crate::decoder::written;
+use crate::record::{ChunkTemplates, Fields, RecordParts, RecordReader};
+use crate::records::{KeptRecord, Records};
+use crate::render::{Renderer, Rendering};
+use crate::scan::{MessagePlaces, Scan};
+use crate::system::SystemRows;
+
+/// Most rows in a batch: a vector of DuckDB.
+const BATCH_ROWS: usize = 2048;
+
+/// Bytes of text at which a batch ends early.
+const BATCH_TEXT: usize = 8 << 20;
+
+/// Where a chunk stands in its file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Location {
+    /// Its number, if it has one.
+    pub(crate) chunk_index: Option<u32>,
+    /// File offset in bytes.
+    pub(crate) offset: u64,
+}
+
+/// What is known where no record could be read.
+pub(crate) struct BareRow<'x> {
+    pub(crate) record: Option<Record>,
+    pub(crate) chunk: Option<u32>,
+    /// File offset in bytes.
+    pub(crate) offset: Option<u64>,
+    pub(crate) error: &'x str,
+}
+
+/// A batch in the making.
+#[derive(Debug)]
+pub(crate) struct BatchBuilder {
+    scan: Arc<Scan>,
+    /// The columns that are not among those of `system`, in order.
+    builders: Vec<ColumnBuilder>,
+    system: SystemRows,
+    /// Which of the builders hold text.
+    texts: Vec<usize>,
+    /// Which of them hold rendered texts.
+    rendered: Vec<usize>,
+    rows: usize,
+    pub(crate) make_arrays: MakeArrays,
+}
+
+impl BatchBuilder {
+    pub(crate) fn new(scan: Arc<Scan>) -> Self {
+        let mut builders = scan.builders();
+        let system = SystemRows::take(&scan.target, &mut builders);
+        let numbers = |has: fn(&ColumnBuilder) -> bool| {
+            let found = builders.iter().enumerate().filter(|(_, builder)| has(builder));
+            found.map(|(i, _)| i).collect()
+        };
+        BatchBuilder {
+            texts: numbers(ColumnBuilder::is_text),
+            rendered: numbers(|builder| matches!(builder, ColumnBuilder::Rendered(..))),
+            builders,
+            system,
+            scan,
+            rows: 0,
+            make_arrays: MakeArrays::CHECKED,
+        }
+    }
+
+    /// Rows so far.
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// How many more rows there is room for.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        BATCH_ROWS.saturating_sub(self.rows)
+    }
+
+    /// Whether the batch has to end.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        let texts = self.texts.iter().map(|&text| self.builders[text].bytes());
+        self.room() == 0 || texts.sum::<usize>() + self.system.text() >= BATCH_TEXT
+    }
+
+    /// Whether the rendered texts alone are so long.
+    #[inline]
+    pub(crate) fn has_long_texts(&self) -> bool {
+        let mut rendered = self.rendered.iter();
+        rendered.any(|&text| self.builders[text].bytes() >= BATCH_TEXT)
+    }
+
+    /// Begins a chunk, whose templates have numbers of their own.
+    pub(crate) fn start_chunk(&mut self) {
+        for builder in &mut self.builders {
+            if let ColumnBuilder::EventData(builder) = builder {
+                builder.start_chunk();
+            }
+        }
+    }
+
+    /// Ends the batch, whose rows are all of one file; `None` where there are none.
+    pub(crate) fn finish(&mut self, filename: &str) -> Result<Option<RecordBatch>, ArrowError> {
+        let rows = std::mem::take(&mut self.rows);
+        if rows == 0 {
+            return Ok(None);
+        }
+        let columns = self
+            .builders
+            .iter_mut()
+            .map(|builder| builder.finish(rows, filename, self.make_arrays));
+        let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
+        for (number, array) in self.system.finish(self.make_arrays)? {
+            columns.insert(number, array);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(Some(RecordBatch::try_new_with_options(
+            self.scan.schema(),
+            columns,
+            &options,
+        )?))
+    }
+
+    /// Appends what the columns of rendered texts have of the record at hand.
+    ///
+    /// # Errors
+    /// The first text that cannot be written, which is NULL then.
+    #[inline]
+    pub(crate) fn push_texts<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        templates: &ChunkTemplates,
+        group: &Records<'r>,
+    ) -> Result<(), Error> {
+        let mut outcome = Ok(());
+        for &number in &self.rendered {
+            if let ColumnBuilder::Rendered(rendering, builder) = &mut self.builders[number] {
+                if *rendering == Rendering::UserData && !group.may_have_user_data {
+                    builder.push_null();
+                    continue;
+                }
+                let mut renderer = Renderer::new(reader, templates);
+                let pushed = builder.try_push(|out| renderer.push(group.at_hand(), *rendering, out));
+                if pushed.is_err() {
+                    outcome = outcome.and(pushed);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Takes back what was appended of the record at hand.
+    pub(crate) fn pop_texts(&mut self) {
+        for builder in &mut self.builders {
+            if let ColumnBuilder::Rendered(_, builder) = builder {
+                builder.pop();
+            }
+        }
+    }
+
+    /// Appends what the other columns have of a group of records, a column at a time. `messages` stand beside the log.
+    pub(crate) fn push_rows(
+        &mut self,
+        group: &Records<'_>,
+        templates: &ChunkTemplates,
+        at: Location,
+        messages: Option<&Messages>,
+        arena: &Bump,
+    ) -> Result<(), ArrowError> {
+        let kept = group.kept();
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let BatchBuilder {
+            scan, builders, system, ..
+        } = self;
+        let message = scan.message.zip(messages);
+        let rows = kept.iter().map(|record| group.parts(record).fields(templates));
+        let rows = BumpVec::from_iter_in(rows, arena);
+        if !system.is_empty() {
+            for fields in &rows {
+                system.push(fields.record.system(templates), fields)?;
+            }
+        }
+        for builder in &mut *builders {
+            match builder {
+                ColumnBuilder::RecordId(builder) => {
+                    kept.iter().for_each(|record| builder.append_value(record.id));
+                }
+                ColumnBuilder::Field(place, builder) => {
+                    let message = message.filter(|(places, _)| places.message == *place);
+                    match builder {
+                        FieldBuilder::Text(builder) if message.is_some() => {
+                            for (fields, record) in rows.iter().zip(kept) {
+                                match fields.get(*place) {
+                                    None => push_message(builder, message, fields, record.id),
+                                    found => builder.push_text(found.as_ref()),
+                                }
+                            }
+                        }
+                        builder if !group.beyond_system && !scan.target.places[*place].in_system => {
+                            builder.push_nulls(kept.len())?;
+                        }
+                        builder => {
+                            let in_system = scan.target.places[*place].in_system;
+                            builder.extend(&rows, *place, in_system, |row| {
+                                rows[row].record.is_unread().then_some(kept[row].written)
+                            })?;
+                        }
+                    }
+                }
+                ColumnBuilder::EventData(builder) => {
+                    for fields in &rows {
+                        match fields.record.event_data(templates) {
+                            Some((event_data, part)) => match (&event_data.run, part.template()) {
+                                (Some(run), Some(template)) => builder.push_run(run, part.values, template),
+                                _ => builder.push_entries(&event_data.entries, part.values),
+                            },
+                            None => builder.push_null(),
+                        }
+                    }
+                }
+                ColumnBuilder::Entry(..) | ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
+                ColumnBuilder::Error(builder) => {
+                    (0..kept.len()).for_each(|row| builder.push_option(group.reported(row)));
+                }
+                ColumnBuilder::ChunkIndex(builder) => {
+                    kept.iter().for_each(|_| builder.append_option(at.chunk_index));
+                }
+                ColumnBuilder::Recovered(builder) => {
+                    kept.iter().for_each(|record| builder.append_value(record.recovered));
+                }
+                ColumnBuilder::RecordOffset(builder) => {
+                    let offset = |record: &KeptRecord| at.offset + u64::from(record.offset);
+                    kept.iter().for_each(|record| builder.append_value(offset(record)));
+                }
+            }
+        }
+        if !scan.target.keys.is_empty() {
+            for fields in &rows {
+                push_fields(builders, fields.record, templates)?;
+            }
+        }
+        self.rows += kept.len();
+        Ok(())
+    }
+
+    /// Appends a row of what the frame of a record tells, which is all that is asked for.
+    #[inline]
+    pub(crate) fn push_frame(&mut self, found: &FoundRecord, at: Location) {
+        let record = &found.record;
+        for builder in &mut self.builders {
+            match builder {
+                ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
+                ColumnBuilder::ChunkIndex(builder) => builder.append_option(at.chunk_index),
+                ColumnBuilder::RecordOffset(builder) => {
+                    builder.append_value(at.offset + u64::from(record.offset));
+                }
+                ColumnBuilder::Recovered(builder) => builder.append_value(found.recovered),
+                // The file's name is the same for the batch, and the others are read from BinXML.
+                _ => {}
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// Appends a row of what is known where no record could be read.
+    pub(crate) fn push_bare(&mut self, row: &BareRow<'_>) -> Result<(), ArrowError> {
+        let BareRow {
+            record,
+            chunk,
+            offset,
+            error,
+        } = *row;
+        let written = record.as_ref().and_then(written);
+        if !self.system.is_empty() {
+            self.system.push_new(None)?;
+        }
+        for builder in &mut self.builders {
+            match builder {
+                ColumnBuilder::RecordId(builder) => builder.append_option(record.map(|record| record.id)),
+                ColumnBuilder::Field(_, FieldBuilder::Time(builder)) => builder.append_option(written),
+                ColumnBuilder::Field(_, builder) => builder.push(None)?,
+                ColumnBuilder::EventData(builder) => builder.push_null(),
+                ColumnBuilder::Entry(_, builder) => builder.push(None)?,
+                ColumnBuilder::Rendered(_, builder) => builder.push_null(),
+                ColumnBuilder::Error(builder) => builder.push_option(Some(error)),
+                ColumnBuilder::FileName => {}
+                ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
+                ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),
+                ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+}
+
+/// Appends the fields of events that have columns of their own. Apart from the other columns, which take longer with this among
+/// them.
+#[inline(never)]
+fn push_fields(
+    builders: &mut [ColumnBuilder],
+    parts: RecordParts<'_, '_>,
+    templates: &ChunkTemplates,
+) -> Result<(), ArrowError> {
+    let limit = parts.entry_limit(templates);
+    for builder in builders {
+        if let ColumnBuilder::Entry(key, builder) = builder {
+            builder.push(parts.entry(templates, *key, limit).as_ref())?;
+        }
+    }
+    Ok(())
+}
+
+/// Appends the message that stands beside the log, or NULL.
+#[cold]
+fn push_message(
+    builder: &mut TextBuilder,
+    message: Option<(MessagePlaces, &Messages)>,
+    fields: &Fields<'_, '_>,
+    record_id: u64,
+) {
+    let pushed = builder.try_push(|out| {
+        let Some((places, messages)) = message else {
+            return Ok(false);
+        };
+        let event_record = fields.get(places.event_record).and_then(|found| found.number());
+        let provider = fields.get(places.provider).map(|found| found.text());
+        let (Some(event_record), Some(provider)) = (event_record, provider) else {
+            return Ok(false);
+        };
+        Ok(messages.push(&provider, record_id, event_record, out))
+    });
+    debug_assert_eq!(pushed, Ok(()));
+}
