@@ -20,6 +20,7 @@ use crate::entries::EntryBuilder;
 use crate::maps::MapBuilder;
 use crate::plan::Found;
 use crate::record::Fields;
+use crate::records::GROUP;
 use crate::render::Rendering;
 use crate::schema::FieldType;
 
@@ -91,9 +92,6 @@ fn finish_primitive<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>) ->
     *builder = PrimitiveBuilder::with_capacity(array.len());
     Arc::new(array)
 }
-
-/// Records that are read before a column takes their values.
-const GROUP: usize = 32;
 
 /// Appends what is read of each record, as far as may be in one go.
 #[inline(always)]

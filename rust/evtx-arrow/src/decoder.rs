@@ -20,14 +20,11 @@ use crate::builders::MakeArrays;
 use crate::filter::{Row, Stage};
 use crate::options::OnError;
 use crate::record::{ChunkTemplates, RecordReader};
-use crate::records::Records;
+use crate::records::{GROUP, Records};
 use crate::scan::Scan;
 
 /// Records that a scan which yields drops one after the other before it lets one through: some hundredths of a second.
 const YIELD_AFTER: usize = 100_000;
-
-/// Most records that are read before their rows are appended, a column at a time. They fit the first-level cache.
-const GROUP: usize = 32;
 
 /// Why a scan ends early.
 #[derive(Debug, thiserror::Error)]

@@ -9,6 +9,9 @@ use crate::plan::Plan;
 use crate::record::{Part, RecordParts};
 use crate::scan::Scan;
 
+/// Most records of a group. They fit the first-level cache.
+pub(crate) const GROUP: usize = 32;
+
 /// Records that were read, and wait for their rows to be appended, a column at a time.
 pub(crate) struct Records<'r> {
     pub(crate) scan: &'r Scan,
