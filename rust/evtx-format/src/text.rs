@@ -46,11 +46,20 @@ fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u
     bare.then_some(bytes)
 }
 
+/// The units of UTF-16LE text, but for a NUL at its end, which ends it in any case: the strings of some providers have one.
+#[inline(always)]
+fn units_of(text: &[u8]) -> &[[u8; 2]] {
+    match text.as_chunks::<2>().0 {
+        [units @ .., [0, 0]] => units,
+        units => units,
+    }
+}
+
 /// Up to twelve characters of printable ASCII as the bytes of a number, the first character's the lowest, and how many
 /// there are; `None` for other UTF-16LE text. They go from register to register, which is what most values take.
 #[inline(always)]
 pub(crate) fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
-    let (units, _) = text.as_chunks::<2>();
+    let units = units_of(text);
     let four = |units: &[[u8; 2]; 4]| narrow(units, Form::Plain).map(|bytes| u128::from(u32::from_le_bytes(bytes)));
     let len = units.len();
     let bytes = match len {
@@ -121,7 +130,7 @@ pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
 /// As [`push_utf16`], with a form that is known where it is called.
 #[inline(always)]
 fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
-    let (text, _) = text.as_chunks::<2>();
+    let text = units_of(text);
     out.reserve(text.len() + 16);
     let mut rest = text;
     while let Some((units, tail)) = rest.split_first_chunk::<16>() {
