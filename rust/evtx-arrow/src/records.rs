@@ -27,7 +27,7 @@ pub(crate) struct Records<'r> {
     /// Whether any record may have a field outside of `System` that is asked for.
     pub(crate) beyond_system: bool,
     /// Whether the record at hand may have a text that is longer than the limit.
-    pub(crate) has_long_texts: bool,
+    pub(crate) may_have_long_texts: bool,
     /// Whether it may have a `UserData` element that is asked for.
     pub(crate) may_have_user_data: bool,
     /// What is wrong with records that are kept, by their number among those.
@@ -59,7 +59,7 @@ impl<'r> Records<'r> {
             error: None,
             repeat_values: false,
             beyond_system: false,
-            has_long_texts: false,
+            may_have_long_texts: false,
             may_have_user_data: false,
             reports: Vec::new(),
         }
@@ -70,7 +70,7 @@ impl<'r> Records<'r> {
     pub(crate) fn begin(&mut self) {
         self.parts.truncate(self.start);
         self.error = None;
-        self.has_long_texts = false;
+        self.may_have_long_texts = false;
         self.may_have_user_data = false;
     }
 
@@ -79,7 +79,7 @@ impl<'r> Records<'r> {
     pub(crate) fn note(&mut self, plan: &Plan) {
         self.repeat_values |= plan.repeats_values;
         self.beyond_system |= plan.beyond_system;
-        self.has_long_texts |= plan.repeats_values;
+        self.may_have_long_texts |= plan.repeats_values;
         self.may_have_user_data |= plan.may_have_user_data();
     }
 
