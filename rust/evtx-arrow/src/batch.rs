@@ -200,8 +200,8 @@ impl BatchBuilder {
                 }
                 ColumnBuilder::Field(place, builder) => {
                     let message = message.filter(|(places, _)| places.message == *place);
-                    match builder {
-                        FieldBuilder::Text(builder) if message.is_some() => {
+                    match (builder, message) {
+                        (FieldBuilder::Text(builder), Some(message)) => {
                             for (fields, record) in rows.iter().zip(kept) {
                                 match fields.get(*place) {
                                     None => push_message(builder, message, fields, record.id),
@@ -209,10 +209,10 @@ impl BatchBuilder {
                                 }
                             }
                         }
-                        builder if !group.beyond_system && !scan.target.places[*place].in_system => {
+                        (builder, _) if !group.beyond_system && !scan.target.places[*place].in_system => {
                             builder.push_nulls(kept.len())?;
                         }
-                        builder => {
+                        (builder, _) => {
                             let in_system = scan.target.places[*place].in_system;
                             builder.extend(&rows, *place, in_system, |row| {
                                 rows[row].record.is_unread().then_some(kept[row].written)
@@ -328,14 +328,11 @@ fn push_fields(
 #[cold]
 fn push_message(
     builder: &mut TextBuilder,
-    message: Option<(MessagePlaces, &Messages)>,
+    (places, messages): (MessagePlaces, &Messages),
     fields: &Fields<'_, '_>,
     record_id: u64,
 ) {
     let pushed = builder.try_push(|out| {
-        let Some((places, messages)) = message else {
-            return Ok(false);
-        };
         let event_record = fields.get(places.event_record).and_then(|found| found.number());
         let provider = fields.get(places.provider).map(|found| found.text());
         let (Some(event_record), Some(provider)) = (event_record, provider) else {

@@ -318,7 +318,7 @@ impl Decoder {
                         self.dropped = 0;
                     }
                     // What takes much more memory than its record does not wait for others.
-                    if reader.builds_trees() || group.repeat_values() || self.batch.has_long_texts() {
+                    if reader.builds_trees() || group.repeat_values || self.batch.has_long_texts() {
                         break;
                     }
                 }

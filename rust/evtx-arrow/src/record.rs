@@ -193,7 +193,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 record.error = Some(error);
             }
         }
-        if record.may_have_long_texts
+        if record.repeat_values
             && record.error.is_none()
             && self.scan.checks
             && record.at_hand().text_exceeds(templates)

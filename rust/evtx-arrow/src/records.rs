@@ -22,13 +22,11 @@ pub(crate) struct Records<'r> {
     start: usize,
     /// What is damaged of the record at hand. Parts that come before it are there.
     pub(crate) error: Option<Error>,
-    /// Whether any record has texts with many values.
-    repeat_values: bool,
+    /// Whether any record may have texts with many values, which may be longer than the limit.
+    pub(crate) repeat_values: bool,
     /// Whether any record may have a field outside of `System` that is asked for.
     pub(crate) beyond_system: bool,
-    /// Whether the record at hand may have a text that is longer than the limit.
-    pub(crate) may_have_long_texts: bool,
-    /// Whether it may have a `UserData` element that is asked for.
+    /// Whether the record at hand may have a `UserData` element that is asked for.
     pub(crate) may_have_user_data: bool,
     /// What is wrong with records that are kept, by their number among those.
     reports: Vec<(usize, String)>,
@@ -59,7 +57,6 @@ impl<'r> Records<'r> {
             error: None,
             repeat_values: false,
             beyond_system: false,
-            may_have_long_texts: false,
             may_have_user_data: false,
             reports: Vec::new(),
         }
@@ -70,7 +67,6 @@ impl<'r> Records<'r> {
     pub(crate) fn begin(&mut self) {
         self.parts.truncate(self.start);
         self.error = None;
-        self.may_have_long_texts = false;
         self.may_have_user_data = false;
     }
 
@@ -79,7 +75,6 @@ impl<'r> Records<'r> {
     pub(crate) fn note(&mut self, plan: &Plan) {
         self.repeat_values |= plan.repeats_values;
         self.beyond_system |= plan.beyond_system;
-        self.may_have_long_texts |= plan.repeats_values;
         self.may_have_user_data |= plan.may_have_user_data();
     }
 
@@ -167,10 +162,5 @@ impl<'r> Records<'r> {
         self.own_plans.clear();
         self.reports.clear();
         self.start = 0;
-    }
-
-    /// Whether a record was read of which texts can have values so often that they take much more memory than it.
-    pub(crate) fn repeat_values(&self) -> bool {
-        self.repeat_values
     }
 }

@@ -377,16 +377,12 @@ impl<'a> Values<'a> {
     /// The descriptors of `count` values from `first` on, and the bytes of the values; `None` where the table does not have as many.
     #[inline]
     pub fn run(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
-        let range = usize::from(first)..usize::from(first) + count;
-        let descriptors = self.0.descriptors.get(range.clone())?;
-        let offsets = self.0.offsets.get(range)?;
-        let bytes = match (offsets, offsets.last(), descriptors.last()) {
-            (&[start, ..], Some(&last), Some(&descriptor)) => {
-                self.0.chunk.get(start as usize..last as usize + value_size(descriptor))
-            }
+        let slots = self.slots(first, count)?;
+        let bytes = match (slots.offsets.first(), slots.len().checked_sub(1)) {
+            (Some(&start), Some(last)) => self.0.chunk.get(start as usize..slots.end(last)),
             _ => None,
         };
-        Some((descriptors, bytes.unwrap_or_default()))
+        Some((slots.descriptors, bytes.unwrap_or_default()))
     }
 
     /// How many bytes of the chunk from `a` on are the same as from `b` on, of at most `len`.
