@@ -31,6 +31,7 @@ mod render;
 mod report;
 mod scan;
 mod schema;
+mod spelled;
 mod system;
 mod table;
 

@@ -4,7 +4,7 @@
 //! spells out, and for instances that no plan of their template covers. The first part is the event; the
 //! others are the streams that its holes hold (usually one: `EventData`).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use crate::cache::Compiled;
 use crate::plan::{Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
 use crate::records::Records;
 use crate::scan::Scan;
+use crate::spelled::Spelled;
 use crate::system::SystemHoles;
 
 /// The templates that a chunk has used so far, by where their definitions stand.
@@ -131,6 +132,8 @@ pub(crate) struct RecordReader<'r, 'c> {
     pub(crate) reader: Reader<'r, 'c>,
     /// Whether a tree was built in the arena, also one of which only an error is left.
     builds_trees: Cell<bool>,
+    /// What was written of the record at hand when it was checked.
+    pub(crate) spelled: RefCell<Spelled<'r>>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -144,6 +147,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             arena,
             reader: Reader::new(chunk, names, arena),
             builds_trees: Cell::new(false),
+            spelled: RefCell::default(),
         }
     }
 
@@ -174,6 +178,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// Reads the event whose BinXML is at a range of the chunk, without what its holes hold.
     pub(crate) fn read_event(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>, binxml: Range<usize>) {
         self.reader.begin();
+        self.spelled.borrow_mut().begin();
         record.begin();
         // To write an error that is none would cost as much as to write one.
         if let Err(error) = self.stream(templates, record, binxml, Root::Event, 0) {
@@ -335,9 +340,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
         let mut parts = self.reader.parts(stream.clone());
-        while let Some(part) = self.next_part(&mut parts) {
-            let StreamPart::Instance(instance) = part? else {
+        loop {
+            if self.pass_element(&mut parts) {
                 continue;
+            }
+            let instance = match self.next_part(&mut parts).transpose()? {
+                Some(StreamPart::Instance(instance)) => instance,
+                Some(StreamPart::Element(_)) => continue,
+                None => return Ok(()),
             };
             let at = self.template(templates, instance.definition, Root::Child);
             if !templates.get(at)?.covers_text(instance.values) || self.scan.only_trees {
@@ -347,7 +357,18 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             }
             self.check(templates, instance.values, None, depth)?;
         }
-        Ok(())
+    }
+
+    /// Passes the element that comes next in a stream, if it is sound and that can be told without its tree.
+    fn pass_element(&self, parts: &mut Parts<'r>) -> bool {
+        let target = &self.scan.target;
+        if self.scan.only_trees {
+            false
+        } else if target.user_data || target.json {
+            self.spelled.borrow_mut().pass(&self.reader, parts)
+        } else {
+            self.reader.pass_element(parts)
+        }
     }
 
     #[inline(never)]

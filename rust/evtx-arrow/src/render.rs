@@ -167,11 +167,27 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
         self.depth += 1;
-        let mut parts = self.reader.reader.parts(stream);
-        while let Some(part) = self.reader.next_part(&mut parts) {
-            let source = match part? {
-                StreamPart::Instance(instance) => Source::Instance(instance, Root::Child),
-                StreamPart::Element(element) => Source::Tree(element),
+        let reader = self.reader;
+        let mut parts = reader.reader.parts(stream);
+        loop {
+            if language == Language::Json
+                && !reader.scan.only_trees
+                && let Some(next) = reader.reader.next_name(&parts)
+            {
+                name(next, out);
+                if reader.spelled.borrow().push(&reader.reader, &mut parts, out) {
+                    continue;
+                }
+                // Its key is there.
+                if let Some(StreamPart::Element(element)) = reader.next_part(&mut parts).transpose()? {
+                    push_tree(language, element, out)?;
+                }
+                continue;
+            }
+            let source = match reader.next_part(&mut parts).transpose()? {
+                Some(StreamPart::Instance(instance)) => Source::Instance(instance, Root::Child),
+                Some(StreamPart::Element(element)) => Source::Tree(element),
+                None => break,
             };
             self.push_source(language, source, out, &mut name)?;
         }

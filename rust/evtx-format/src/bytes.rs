@@ -65,6 +65,12 @@ impl<'a> Cursor<'a> {
         self.pos >= self.data.len()
     }
 
+    /// The next byte, which is not passed.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.data.get(self.pos).copied()
+    }
+
     /// The next `len` bytes.
     #[inline]
     pub(crate) fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8]> {

@@ -7,6 +7,10 @@
 
 use hashbrown::HashMap;
 
+mod direct;
+
+pub(crate) use direct::Direct;
+
 use crate::program::{AttributeOp, Compiler, Op, Takes, holes};
 use crate::text::{self, Form};
 use crate::tree::{Element, Node, push_nodes};

@@ -16,7 +16,7 @@
 //! | [`names`] | element and attribute names |
 //! | [`instance`] | template instances, their value tables, and definition headers |
 //! | [`tree`] | trees of elements |
-//! | [`walk`] | the one walk over BinXML: a stream to a tree, its holes left open or filled |
+//! | [`walk`] | the one walk over BinXML: a stream to a tree, its holes left open or filled, or to JSON |
 //! | [`value`] | typed values, and their text as Windows shows it |
 //! | [`mta`] | the messages beside a log that was saved with them |
 //! | [`program`] | the text of whole elements, compiled once per template |

@@ -5,13 +5,13 @@
 //! header's string table points to the chains, but is not needed to read names, so damage there costs
 //! nothing.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use bumpalo::Bump;
-use hashbrown::HashMap;
 
 use crate::bytes::u16_at;
 use crate::error::{Error, ErrorKind, Result};
+use crate::json;
 use crate::text::{self, Form};
 
 /// Bytes before a name's units: next u32, hash u16, length u16.
@@ -38,34 +38,101 @@ pub fn name_units(chunk: &[u8], offset: u32) -> Result<&[u8]> {
     })
 }
 
+/// A name of a chunk.
+#[derive(Debug)]
+pub struct Name<'c> {
+    /// Its text.
+    pub text: &'c str,
+    /// The key of a JSON member that has the name, `"name":`, and how long it is; 0 if it has no room.
+    key: [u8; SHORT_KEY],
+    key_len: usize,
+    /// Its chunk offset.
+    offset: u32,
+    /// The name that was met before it, of those that share a place in [`Names::known`].
+    before: Option<&'c Name<'c>>,
+}
+
+/// Room for the keys of most names. All of it is copied, as to copy a number of bytes that is known takes two instructions.
+const SHORT_KEY: usize = 32;
+
+impl Name<'_> {
+    /// Appends the key of a JSON member that has the name, numbered if `number` is not 0.
+    #[inline]
+    pub(crate) fn push_key(&self, out: &mut Vec<u8>, number: usize) {
+        if number > 0 || self.key_len == 0 {
+            json::push_key(out, self.text, number);
+            return;
+        }
+        let end = out.len() + self.key_len;
+        out.extend_from_slice(&self.key);
+        out.truncate(end);
+    }
+}
+
+/// Places for names, of which most chunks have fewer.
+const PLACES: usize = 256;
+
 /// The names of a chunk, decoded at their first use and kept in the chunk's arena.
 pub struct Names<'c> {
     chunk: &'c [u8],
     arena: &'c Bump,
-    known: RefCell<HashMap<u32, &'c str>>,
+    /// By some bits of their offset, the name that was met last.
+    known: [Cell<Option<&'c Name<'c>>>; PLACES],
+    /// What is being decoded.
+    scratch: RefCell<Vec<u8>>,
 }
 
 impl<'c> Names<'c> {
     /// The names of `chunk`, to be kept in `arena`.
     pub fn new(chunk: &'c [u8], arena: &'c Bump) -> Self {
-        let known = RefCell::default();
-        Names { chunk, arena, known }
+        Names {
+            chunk,
+            arena,
+            known: [const { Cell::new(None) }; PLACES],
+            scratch: RefCell::default(),
+        }
     }
 
     /// The name at a chunk offset.
     ///
     /// # Errors
     /// Where it runs past the chunk.
-    pub fn get(&self, offset: u32) -> Result<&'c str> {
-        if let Some(name) = self.known.borrow().get(&offset) {
-            return Ok(name);
+    #[inline]
+    pub fn get(&self, offset: u32) -> Result<&'c Name<'c>> {
+        let place = &self.known[offset as usize / 4 % PLACES];
+        let mut next = place.get();
+        while let Some(name) = next {
+            if name.offset == offset {
+                return Ok(name);
+            }
+            next = name.before;
         }
-        let mut name = Vec::new();
-        text::push_utf16(&mut name, name_units(self.chunk, offset)?, Form::Raw);
-        let name = String::from_utf8(name).unwrap_or_default();
-        let name = &*self.arena.alloc_str(&name);
-        self.known.borrow_mut().insert(offset, name);
+        let name = self.decode(offset, place.get())?;
+        place.set(Some(name));
         Ok(name)
+    }
+
+    #[inline(never)]
+    fn decode(&self, offset: u32, before: Option<&'c Name<'c>>) -> Result<&'c Name<'c>> {
+        let units = name_units(self.chunk, offset)?;
+        let mut scratch = self.scratch.borrow_mut();
+        scratch.clear();
+        text::push_utf16(&mut scratch, units, Form::Raw);
+        let text = &*self.arena.alloc_str(std::str::from_utf8(&scratch).unwrap_or_default());
+        scratch.clear();
+        json::push_key(&mut scratch, text, 0);
+        let (mut key, mut key_len) = ([0; SHORT_KEY], 0);
+        if let Some(room) = key.get_mut(..scratch.len()) {
+            room.copy_from_slice(&scratch);
+            key_len = scratch.len();
+        }
+        Ok(self.arena.alloc(Name {
+            text,
+            key,
+            key_len,
+            offset,
+            before,
+        }))
     }
 }
 
@@ -79,8 +146,9 @@ mod tests {
         chunk.extend_from_slice(&[0, 0, 0, 0, 0xba, 0x0c, 2, 0, b'I', 0, b'd', 0, 0, 0]);
         let arena = Bump::new();
         let names = Names::new(&chunk, &arena);
-        assert_eq!(names.get(16), Ok("Id"));
-        assert_eq!(names.get(16), Ok("Id"));
+        for _ in 0..2 {
+            assert_eq!(names.get(16).map(|name| name.text), Ok("Id"));
+        }
         for beyond in [20, 29, 30, u32::MAX] {
             let error = names.get(beyond).unwrap_err();
             assert!(matches!(error.kind, ErrorKind::Truncated { what: "a name", .. }));

@@ -4,6 +4,9 @@
 //! instance, filling them from its value table. So what a compiled template says of a record and what the
 //! record's own tree says cannot drift.
 //!
+//! The walk sees to the structure, and gives what it finds to a [`Sink`]: one grows a tree, one writes JSON at once,
+//! one takes nothing, to check.
+//!
 //! Filling follows Windows (MS-EVEN6, sections 2.2.12 and 3.1.4.7.5):
 //! - an optional hole whose value is empty leaves nothing; an attribute without content is not there;
 //! - an element that depends on a NULL value is left out, but for a template's root;
@@ -14,15 +17,19 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use bumpalo::Bump;
-use bumpalo::collections::Vec as BumpVec;
 
 use crate::bytes::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::instance::{Definition, Instance, Values};
-use crate::names::{NAME_HEADER, Names};
-use crate::tree::{Attribute, Element, Hole, Node};
+use crate::json::Direct;
+use crate::names::{NAME_HEADER, Name, Names};
+use crate::tree::{Element, Hole, Node};
 use crate::value::{Scalar, Value, ValueType};
 use crate::{MAX_NESTING, MAX_NODES, MAX_OPEN_ELEMENTS};
+
+mod growing;
+
+use growing::Growing;
 
 /// The dependency ID of an element without a dependency.
 const NO_DEPENDENCY: u16 = 0xffff;
@@ -48,6 +55,20 @@ pub enum Part<'a> {
     Element(&'a Element<'a>),
 }
 
+/// What a walk is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// A template definition, whose elements can depend on holes.
+    Definition,
+    /// A stream of a record.
+    Stream,
+    /// The element that comes next in such a stream.
+    Element,
+}
+
+/// Why content has no place.
+const OUTSIDE: &str = "content stands outside of an element";
+
 /// How the walk meets a hole.
 #[derive(Clone, Copy)]
 enum Holes<'a> {
@@ -58,6 +79,67 @@ enum Holes<'a> {
     /// None can be met: a record's own stream.
     Forbidden,
 }
+
+/// What a sink says: the kind of an error at the token, if it cannot take it.
+pub(crate) type Outcome = std::result::Result<(), ErrorKind>;
+
+/// An error elsewhere, or the kind of one at the token.
+type Fault = std::result::Result<Error, ErrorKind>;
+
+/// Takes what the walk finds in a stream, in order. The walk has seen to it that it can stand there. If nothing else is said, plain
+/// elements are taken to see whether they are sound, and what has to be looked into further is not taken.
+pub(crate) trait Sink<'a> {
+    /// An element, whose start tag is open from here on. In a definition it can depend on a hole.
+    fn start(&mut self, _name: &'a Name<'a>, _dependency: Option<u16>) -> Outcome {
+        Ok(())
+    }
+
+    /// An attribute.
+    fn attribute(&mut self, _name: &'a Name<'a>) -> Outcome {
+        Ok(())
+    }
+
+    /// A piece of what stands in a start tag: of the attribute's value, if there is one.
+    fn attribute_content(&mut self, _node: Node<'a>) -> Outcome {
+        Ok(())
+    }
+
+    /// The end of the start tag.
+    fn end_start(&mut self) {}
+
+    /// A piece of the innermost element's content.
+    fn content(&mut self, _node: Node<'a>) -> Outcome {
+        Ok(())
+    }
+
+    /// The end of the innermost element.
+    fn end(&mut self, _self_closing: bool) -> Outcome {
+        Ok(())
+    }
+
+    /// A BinXML value in content, at a range of the chunk. Says whether it has any element.
+    fn stream(&mut self, _stream: Range<usize>) -> std::result::Result<bool, Fault> {
+        Err(Err(NOT_PLAIN))
+    }
+
+    /// A template instance in content.
+    fn instance(&mut self, _instance: &Instance<'a>) -> std::result::Result<(), Fault> {
+        Err(Err(NOT_PLAIN))
+    }
+
+    /// A hole. Only a definition has any.
+    fn hole(&mut self, _hole: Hole, _in_start: bool) -> std::result::Result<(), Fault> {
+        Err(Err(NOT_PLAIN))
+    }
+}
+
+/// Takes what is sound.
+struct Check;
+
+impl Sink<'_> for Check {}
+
+/// Why a sink does not take what only a tree tells.
+pub(crate) const NOT_PLAIN: ErrorKind = ErrorKind::Structure("an element is not plain");
 
 /// Reads BinXML of one chunk into trees in one arena. What it builds of a record counts against [`MAX_NODES`].
 pub struct Reader<'a, 'c> {
@@ -133,8 +215,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 }
                 _ => {
                     cursor.step_back();
-                    let roots = self.walk(cursor, Holes::Forbidden, 0, 0, true)?;
-                    let Some(&Node::Element(element)) = roots.first() else {
+                    let mut tree = Growing::new(self, Holes::Forbidden, 0, 0);
+                    self.walk(cursor, &mut tree, Extent::Element, 0)?;
+                    let Some(&Node::Element(element)) = tree.into_roots().first() else {
                         break;
                     };
                     return Ok(Some(Part::Element(element)));
@@ -143,6 +226,53 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
         *cursor = Cursor::new(self.chunk, 0, 0);
         Ok(None)
+    }
+
+    /// The name of the element that comes next in a stream; `None` where something else does, or where it cannot be read.
+    pub fn next_name(&self, parts: &Parts<'a>) -> Option<&'a str> {
+        let mut cursor = parts.cursor;
+        self.at_element(&mut cursor).then(|| {
+            cursor.skip(1 + 4, "an element start").ok()?;
+            self.name(&mut cursor).ok().map(|name| name.text)
+        })?
+    }
+
+    /// Passes the element that comes next in a stream, if it is sound as far as can be told without its tree.
+    pub fn pass_element(&self, parts: &mut Parts<'a>) -> bool {
+        self.pass(parts, &mut Check)
+    }
+
+    /// Appends the JSON value of the element that comes next in a stream, if it is sound and can be written without its tree. If not,
+    /// it is still the next.
+    pub fn push_json(&self, parts: &mut Parts<'a>, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        let passed = self.pass(parts, &mut Direct::new(out, self.arena));
+        if !passed {
+            out.truncate(start);
+        }
+        passed
+    }
+
+    /// Gives the element that comes next in a stream to a sink, if it takes it.
+    fn pass(&self, parts: &mut Parts<'a>, sink: &mut impl Sink<'a>) -> bool {
+        let (mut cursor, nodes_left) = (parts.cursor, self.nodes_left.get());
+        let passed = self.at_element(&mut cursor) && self.walk(&mut cursor, sink, Extent::Element, 0).is_ok();
+        if passed {
+            parts.cursor = cursor;
+        } else {
+            self.nodes_left.set(nodes_left);
+        }
+        passed
+    }
+
+    /// Whether an element comes next, behind the headers of fragments.
+    fn at_element(&self, cursor: &mut Cursor<'a>) -> bool {
+        loop {
+            match cursor.peek() {
+                Some(0x0f) if cursor.skip(4, "a fragment header").is_ok() => {}
+                token => return matches!(token, Some(0x01 | 0x41)),
+            }
+        }
     }
 
     /// A definition's tree, its holes open.
@@ -182,7 +312,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     ) -> Result<&'a Element<'a>> {
         let start = definition.body as usize;
         let mut cursor = Cursor::new(self.chunk, start, start + definition.size as usize);
-        match self.walk(&mut cursor, holes, depth, open, false)? {
+        let mut tree = Growing::new(self, holes, depth, open);
+        self.walk(&mut cursor, &mut tree, Extent::Definition, open)?;
+        match tree.into_roots() {
             &[Node::Element(root)] => Ok(root),
             roots => Err(Error::new(start, ErrorKind::DefinitionRoots(roots.len()))),
         }
@@ -201,67 +333,100 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
         let mut cursor = Cursor::new(self.chunk, stream.start, stream.end);
-        self.walk(&mut cursor, Holes::Forbidden, depth, open, false)
+        let mut tree = Growing::new(self, Holes::Forbidden, depth, open);
+        self.walk(&mut cursor, &mut tree, Extent::Stream, open)?;
+        Ok(tree.into_roots())
     }
 
-    /// Walks a stream to its end, or past its first element, and returns its top elements. `depth` streams
-    /// and `open` elements surround it.
-    fn walk(
-        &self,
-        cursor: &mut Cursor<'a>,
-        holes: Holes<'a>,
-        depth: usize,
-        open: usize,
-        one: bool,
-    ) -> Result<&'a [Node<'a>]> {
-        let mut tree = Growing {
-            reader: self,
-            holes,
-            depth,
-            open,
-            stack: BumpVec::new_in(self.arena),
-            len: 0,
-            in_start: false,
-            roots: BumpVec::new_in(self.arena),
-        };
+    /// Walks as far as there is something, and gives what is there to a sink. `around` elements surround it.
+    fn walk<S: Sink<'a>>(&self, cursor: &mut Cursor<'a>, sink: &mut S, extent: Extent, around: usize) -> Result<()> {
+        // Elements that are open in this stream, and whether the start tag of the last of them is.
+        let (mut open, mut in_start) = (0, false);
+        let mut has_root = false;
         while !cursor.at_end() {
             let at = cursor.pos();
             let token = cursor.u8("a token")?;
             let fault = |kind| Error::new(at, kind);
+            let structure = |text| Err(fault(ErrorKind::Structure(text)));
             match token {
                 0x00 => break,
                 0x01 | 0x41 => {
-                    let dependency = match holes {
-                        Holes::Forbidden => NO_DEPENDENCY,
-                        _ => cursor.u16("an element start")?,
+                    let dependency = match extent == Extent::Definition {
+                        true => Some(cursor.u16("an element start")?).filter(|&hole| hole != NO_DEPENDENCY),
+                        false => None,
                     };
                     cursor.skip(4, "an element start")?;
                     let name = self.name(cursor)?;
                     if token & 0x40 != 0 {
                         cursor.skip(4, "an attribute list")?;
                     }
-                    tree.open_start(name, dependency).map_err(fault)?;
+                    if in_start {
+                        return structure("an element starts inside of a start tag");
+                    }
+                    self.count_node()
+                        .and_then(|()| sink.start(name, dependency))
+                        .map_err(fault)?;
+                    open += 1;
+                    in_start = true;
                 }
-                0x02 => tree.close_start().map_err(fault)?,
-                0x03 => tree.close_empty().map_err(fault)?,
-                0x04 => tree.end_element().map_err(fault)?,
-                0x05 | 0x45 => tree.value(cursor).map_err(|error| error.unwrap_or_else(fault))?,
+                0x02 | 0x03 => {
+                    if !in_start {
+                        return structure("a start tag closes that was not open");
+                    }
+                    in_start = false;
+                    sink.end_start();
+                    if token == 0x03 {
+                        open -= 1;
+                        has_root |= open == 0;
+                        sink.end(true).map_err(fault)?;
+                    } else if around + open > MAX_OPEN_ELEMENTS {
+                        return Err(fault(ErrorKind::OpenElements));
+                    }
+                }
+                0x04 => {
+                    if open == 0 || in_start {
+                        return structure("an element ends that was not open");
+                    }
+                    open -= 1;
+                    has_root |= open == 0;
+                    sink.end(false).map_err(fault)?;
+                }
+                0x05 | 0x45 => {
+                    let (value_type, size) = inline_value(cursor).map_err(|error| error.unwrap_or_else(fault))?;
+                    let start = cursor.pos();
+                    let bytes = cursor.take(size, "a value")?;
+                    if value_type.scalar != Scalar::BinXml {
+                        let node = Node::Value(Value { value_type, bytes });
+                        self.put(sink, node, open, in_start).map_err(fault)?;
+                        continue;
+                    }
+                    self.embeds_binxml.set(true);
+                    if in_start {
+                        return Err(fault(ErrorKind::ElementInAttribute));
+                    }
+                    let any = sink.stream(start..start + size);
+                    let any = any.map_err(|error| error.unwrap_or_else(fault))?;
+                    has_root |= any && open == 0;
+                }
                 0x06 | 0x46 => {
                     let name = self.name(cursor)?;
-                    tree.attribute(name).map_err(fault)?;
+                    if !in_start {
+                        return structure("an attribute stands outside of a start tag");
+                    }
+                    self.count_node().and_then(|()| sink.attribute(name)).map_err(fault)?;
                 }
                 0x07 | 0x47 => {
                     let units = cursor.u16("a CDATA section")?;
                     let text = cursor.take(2 * usize::from(units), "a CDATA section")?;
-                    tree.content(Node::CData(text)).map_err(fault)?;
+                    self.put(sink, Node::CData(text), open, in_start).map_err(fault)?;
                 }
                 0x08 | 0x48 => {
                     let number = cursor.u16("a character reference")?;
-                    tree.content(Node::CharRef(number)).map_err(fault)?;
+                    self.put(sink, Node::CharRef(number), open, in_start).map_err(fault)?;
                 }
                 0x09 | 0x49 => {
-                    let name = self.name(cursor)?;
-                    tree.content(Node::EntityRef(name)).map_err(fault)?;
+                    let name = self.name(cursor)?.text;
+                    self.put(sink, Node::EntityRef(name), open, in_start).map_err(fault)?;
                 }
                 // Processing instructions have no place in an event's text.
                 0x0a => self.name(cursor).map(drop)?,
@@ -271,7 +436,14 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 }
                 0x0c => {
                     let instance = Instance::read(self.chunk, cursor, self.arena)?;
-                    tree.instance(&instance).map_err(|error| error.unwrap_or_else(fault))?;
+                    if extent == Extent::Definition {
+                        return Err(fault(ErrorKind::InstanceInDefinition));
+                    }
+                    if in_start {
+                        return Err(fault(ErrorKind::ElementInAttribute));
+                    }
+                    sink.instance(&instance).map_err(|error| error.unwrap_or_else(fault))?;
+                    has_root |= open == 0;
                 }
                 0x0d | 0x0e => {
                     let index = cursor.u16("a substitution")?;
@@ -283,20 +455,40 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                         declared,
                         optional,
                     };
-                    tree.hole(hole).map_err(|error| error.unwrap_or_else(fault))?;
+                    sink.hole(hole, in_start).map_err(|error| error.unwrap_or_else(fault))?;
                 }
                 0x0f => cursor.skip(3, "a fragment header")?,
                 _ => return Err(fault(ErrorKind::Token(token))),
             }
-            if one && tree.is_closed() {
+            if extent == Extent::Element && has_root {
                 break;
             }
         }
-        tree.finish().map_err(|kind| Error::new(cursor.pos(), kind))
+        if open > 0 {
+            return Err(Error::new(
+                cursor.pos(),
+                ErrorKind::Structure("an element is not closed"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Gives a piece of content to a sink. Inlined, so that a node goes there in registers: to read what was just written in parts
+    /// stalls.
+    #[inline(always)]
+    fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, in_start: bool) -> Outcome {
+        if open == 0 {
+            return Err(ErrorKind::Structure(OUTSIDE));
+        }
+        self.count_node()?;
+        match in_start {
+            true => sink.attribute_content(node),
+            false => sink.content(node),
+        }
     }
 
     /// Reads a reference to a name, and passes the name where it stands inline, at its first use.
-    fn name(&self, cursor: &mut Cursor<'a>) -> Result<&'a str> {
+    fn name(&self, cursor: &mut Cursor<'a>) -> Result<&'a Name<'a>> {
         let at = cursor.pos();
         let offset = cursor.u32("a name reference")?;
         if let Some(name_refs) = self.name_refs.borrow_mut().as_mut() {
@@ -311,7 +503,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.names.get(offset)
     }
 
-    fn count_node(&self) -> std::result::Result<(), ErrorKind> {
+    #[inline]
+    fn count_node(&self) -> Outcome {
         let left = self.nodes_left.get().checked_sub(1).ok_or(ErrorKind::Nodes)?;
         self.nodes_left.set(left);
         Ok(())
@@ -319,348 +512,32 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
 }
 
 /// A place in a stream, between its top parts. Made by [`Reader::parts`].
+#[derive(Clone, Copy)]
 pub struct Parts<'a> {
     cursor: Cursor<'a>,
 }
 
-/// A tree that the walk is building.
-struct Growing<'r, 'a, 'c> {
-    reader: &'r Reader<'a, 'c>,
-    holes: Holes<'a>,
-    depth: usize,
-    /// Elements open around the stream.
-    open: usize,
-    /// The elements that are open, and behind them some that were, whose places are used again: to move what was just written
-    /// stalls.
-    stack: BumpVec<'a, OpenElement<'a>>,
-    /// How many are open.
-    len: usize,
-    /// Whether the start tag of the last of them is open.
-    in_start: bool,
-    roots: BumpVec<'a, Node<'a>>,
+/// The type of a value that stands in the stream itself, and its size in bytes. The value comes next.
+#[inline(always)]
+fn inline_value(cursor: &mut Cursor<'_>) -> std::result::Result<(ValueType, usize), Fault> {
+    const WHAT: &str = "a value";
+    let at = cursor.pos();
+    let byte = cursor.u8(WHAT).map_err(Ok)?;
+    let value_type = ValueType::from_byte(byte).ok_or(Err(ErrorKind::ValueType(byte)))?;
+    let size = match (value_type.array, value_type.scalar, value_type.scalar.fixed_size()) {
+        (false, _, Some(size)) => size,
+        (false, Scalar::Null, _) => 0,
+        (false, Scalar::String, _) => 2 * usize::from(cursor.u16(WHAT).map_err(Ok)?),
+        (false, Scalar::BinXml, _) => usize::from(cursor.u16(WHAT).map_err(Ok)?),
+        // Only a value table gives the other types a size.
+        _ => return Err(Ok(Error::new(at, ErrorKind::UnsupportedValue(byte)))),
+    };
+    Ok((value_type, size))
 }
 
-struct OpenElement<'a> {
-    name: &'a str,
-    dependency: Option<u16>,
-    attributes: BumpVec<'a, Attribute<'a>>,
-    /// The attribute whose value is being read.
-    attribute: Option<(&'a str, BumpVec<'a, Node<'a>>)>,
-    content: BumpVec<'a, Node<'a>>,
-    /// Whether its content or an attribute holds an array that repeats it.
-    repeats: bool,
-    /// Whether it, or an element around it, depends on a value that is NULL. Nothing in it is looked at.
-    left_out: bool,
-}
-
-/// The kind of an error at the token, or an error elsewhere.
-type Fault = std::result::Result<Error, ErrorKind>;
-
-impl<'a, 'c: 'a> Growing<'_, 'a, 'c> {
-    fn is_closed(&self) -> bool {
-        self.len == 0 && !self.roots.is_empty()
-    }
-
-    fn open_start(&mut self, name: &'a str, dependency: u16) -> std::result::Result<(), ErrorKind> {
-        if self.in_start {
-            return Err(ErrorKind::Structure("an element starts inside of a start tag"));
-        }
-        self.reader.count_node()?;
-        let arena = self.reader.arena;
-        let dependency = (dependency != NO_DEPENDENCY).then_some(dependency);
-        // A root is not left out: it has nothing to be left out of.
-        let left_out = match (self.last(), self.holes, dependency) {
-            (None, ..) => false,
-            (Some(parent), ..) if parent.left_out => true,
-            (Some(_), Holes::Filled(values), Some(hole)) => values.get(hole).is_some_and(Value::is_null),
-            _ => false,
-        };
-        if self.len == self.stack.len() {
-            self.stack.push(OpenElement::new(arena));
-        }
-        let element = &mut self.stack[self.len];
-        element.name = name;
-        element.dependency = dependency;
-        element.repeats = false;
-        element.left_out = left_out;
-        self.len += 1;
-        self.in_start = true;
-        Ok(())
-    }
-
-    /// The innermost element that is open.
-    #[inline]
-    fn last(&self) -> Option<&OpenElement<'a>> {
-        self.stack[..self.len].last()
-    }
-
-    #[inline]
-    fn last_mut(&mut self) -> Option<&mut OpenElement<'a>> {
-        self.stack[..self.len].last_mut()
-    }
-
-    fn attribute(&mut self, name: &'a str) -> std::result::Result<(), ErrorKind> {
-        self.reader.count_node()?;
-        let arena = self.reader.arena;
-        let start = self
-            .start()
-            .ok_or(ErrorKind::Structure("an attribute stands outside of a start tag"))?;
-        start.end_attribute();
-        start.attribute = Some((name, BumpVec::new_in(arena)));
-        Ok(())
-    }
-
-    /// The element whose start tag is open.
-    #[inline]
-    fn start(&mut self) -> Option<&mut OpenElement<'a>> {
-        if self.in_start { self.last_mut() } else { None }
-    }
-
-    fn close_start(&mut self) -> std::result::Result<(), ErrorKind> {
-        let around = self.open + self.len.saturating_sub(1);
-        let element = self
-            .start()
-            .ok_or(ErrorKind::Structure("a start tag closes that was not open"))?;
-        if around >= MAX_OPEN_ELEMENTS {
-            return Err(ErrorKind::OpenElements);
-        }
-        element.end_attribute();
-        self.in_start = false;
-        Ok(())
-    }
-
-    fn close_empty(&mut self) -> std::result::Result<(), ErrorKind> {
-        let element = self
-            .start()
-            .ok_or(ErrorKind::Structure("a start tag closes that was not open"))?;
-        element.end_attribute();
-        self.in_start = false;
-        self.attach(true)
-    }
-
-    fn end_element(&mut self) -> std::result::Result<(), ErrorKind> {
-        if self.len == 0 || self.in_start {
-            return Err(ErrorKind::Structure("an element ends that was not open"));
-        }
-        self.attach(false)
-    }
-
-    /// Closes the last element, and puts it where it belongs.
-    fn attach(&mut self, self_closing: bool) -> std::result::Result<(), ErrorKind> {
-        let arena = self.reader.arena;
-        let Some(open) = self.stack[..self.len].last_mut() else {
-            return Ok(());
-        };
-        let (name, dependency) = (open.name, open.dependency.filter(|_| matches!(self.holes, Holes::Open)));
-        let attributes: &[_] = std::mem::replace(&mut open.attributes, BumpVec::new_in(arena)).into_bump_slice();
-        let content: &[_] = std::mem::replace(&mut open.content, BumpVec::new_in(arena)).into_bump_slice();
-        let (left_out, repeats) = (open.left_out, open.repeats);
-        self.len -= 1;
-        if left_out {
-            return Ok(());
-        }
-        let element = || Element {
-            name,
-            attributes,
-            content,
-            dependency,
-            self_closing,
-        };
-        let Some(parent) = self.stack[..self.len].last_mut() else {
-            // Nor is a root repeated.
-            self.roots.push(Node::Element(arena.alloc_with(element)));
-            return Ok(());
-        };
-        if repeats {
-            let mut copies = BumpVec::new_in(arena);
-            self.reader.repeat(element(), &mut copies)?;
-            parent.content.push(Node::Repeated(copies.into_bump_slice()));
-        } else {
-            parent.content.push(Node::Element(arena.alloc_with(element)));
-        }
-        Ok(())
-    }
-
-    // Inlined, so that a node is written where it stays: to move what was just written stalls.
-    #[inline(always)]
-    fn content(&mut self, node: Node<'a>) -> std::result::Result<(), ErrorKind> {
-        self.reader.count_node()?;
-        let repeats = matches!(node, Node::Value(value) if value.repeats());
-        if let Some(start) = self.start() {
-            if matches!(node, Node::Element(_) | Node::Repeated(_)) {
-                return Err(ErrorKind::ElementInAttribute);
-            }
-            if let Some((_, value)) = &mut start.attribute {
-                start.repeats |= repeats;
-                value.push(node);
-            }
-            return Ok(());
-        }
-        match (self.last_mut(), node) {
-            (Some(parent), _) => {
-                parent.repeats |= repeats;
-                parent.content.push(node);
-            }
-            (None, Node::Element(_)) => self.roots.push(node),
-            (None, _) => return Err(ErrorKind::Structure("content stands outside of an element")),
-        }
-        Ok(())
-    }
-
-    /// Reads a value that stands in the stream itself.
-    fn value(&mut self, cursor: &mut Cursor<'a>) -> std::result::Result<(), Fault> {
-        const WHAT: &str = "a value";
-        let at = cursor.pos();
-        let byte = cursor.u8(WHAT).map_err(Ok)?;
-        let value_type = ValueType::from_byte(byte).ok_or(Err(ErrorKind::ValueType(byte)))?;
-        let size = match (value_type.array, value_type.scalar, value_type.scalar.fixed_size()) {
-            (false, _, Some(size)) => size,
-            (false, Scalar::Null, _) => 0,
-            (false, Scalar::String, _) => 2 * usize::from(cursor.u16(WHAT).map_err(Ok)?),
-            (false, Scalar::BinXml, _) => usize::from(cursor.u16(WHAT).map_err(Ok)?),
-            // Only a value table gives the other types a size.
-            _ => return Err(Ok(Error::new(at, ErrorKind::UnsupportedValue(byte)))),
-        };
-        let start = cursor.pos();
-        let bytes = cursor.take(size, WHAT).map_err(Ok)?;
-        if value_type.scalar == Scalar::BinXml {
-            self.reader.embeds_binxml.set(true);
-            return self.binxml(start..start + size);
-        }
-        self.content(Node::Value(Value { value_type, bytes })).map_err(Err)
-    }
-
-    /// Puts the elements of a BinXML value in its place.
-    fn binxml(&mut self, stream: Range<usize>) -> std::result::Result<(), Fault> {
-        if self.in_start {
-            return Err(Err(ErrorKind::ElementInAttribute));
-        }
-        let open = self.open + self.len;
-        for &root in self.reader.nested(stream, self.depth + 1, open).map_err(Ok)? {
-            self.content(root).map_err(Err)?;
-        }
-        Ok(())
-    }
-
-    fn instance(&mut self, instance: &Instance<'a>) -> std::result::Result<(), Fault> {
-        if !matches!(self.holes, Holes::Forbidden) {
-            return Err(Err(ErrorKind::InstanceInDefinition));
-        }
-        if self.in_start {
-            return Err(Err(ErrorKind::ElementInAttribute));
-        }
-        let open = self.open + self.len;
-        let root = self.reader.fill(instance, self.depth, open).map_err(Ok)?;
-        self.content(Node::Element(root)).map_err(Err)
-    }
-
-    /// Whether what is being read is left out.
-    fn is_left_out(&self) -> bool {
-        self.last().is_some_and(|element| element.left_out)
-    }
-
-    fn hole(&mut self, hole: Hole) -> std::result::Result<(), Fault> {
-        let values = match self.holes {
-            Holes::Open => return self.content(Node::Hole(hole)).map_err(Err),
-            Holes::Forbidden => return Err(Err(ErrorKind::SubstitutionOutsideTemplate)),
-            Holes::Filled(values) => values,
-        };
-        let slot = values.slot(usize::from(hole.index));
-        let Some(slot) = slot.filter(|_| !self.is_left_out()) else {
-            return Ok(());
-        };
-        if let Some(stream) = slot.stream() {
-            return self.binxml(stream);
-        }
-        let value = values.value(slot);
-        if hole.optional && value.is_empty() {
-            return Ok(());
-        }
-        self.content(Node::Value(value)).map_err(Err)
-    }
-
-    fn finish(self) -> std::result::Result<&'a [Node<'a>], ErrorKind> {
-        if self.len > 0 {
-            return Err(ErrorKind::Structure("an element is not closed"));
-        }
-        Ok(self.roots.into_bump_slice())
-    }
-}
-
-impl<'a> OpenElement<'a> {
-    /// A place for elements.
-    #[cold]
-    fn new(arena: &'a Bump) -> Self {
-        OpenElement {
-            name: "",
-            dependency: None,
-            attributes: BumpVec::new_in(arena),
-            attribute: None,
-            content: BumpVec::new_in(arena),
-            repeats: false,
-            left_out: false,
-        }
-    }
-
-    fn end_attribute(&mut self) {
-        if let Some((name, value)) = self.attribute.take()
-            && !value.is_empty()
-        {
-            let content = value.into_bump_slice();
-            self.attributes.push(Attribute { name, content });
-        }
-    }
-}
-
-impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// Appends the copies of an element that its arrays make: one for each item of the first, those in turn
-    /// for the next. Content is looked through before attributes.
-    fn repeat(
-        &self,
-        element: Element<'a>,
-        copies: &mut BumpVec<'a, Element<'a>>,
-    ) -> std::result::Result<(), ErrorKind> {
-        let array = |nodes: &'a [Node<'a>]| {
-            nodes.iter().enumerate().find_map(|(i, node)| match node {
-                Node::Value(value) if value.repeats() => Some((i, *value)),
-                _ => None,
-            })
-        };
-        if let Some((at, value)) = array(element.content) {
-            for item in value.items() {
-                let content = self.replace(element.content, at, item)?;
-                self.repeat(Element { content, ..element }, copies)?;
-            }
-            return Ok(());
-        }
-        let mut attributes = element.attributes.iter().enumerate();
-        let Some((which, (at, value))) = attributes.find_map(|(i, a)| array(a.content).map(|found| (i, found))) else {
-            self.count_node()?;
-            copies.push(element);
-            return Ok(());
-        };
-        for item in value.items() {
-            let mut attributes = BumpVec::from_iter_in(element.attributes.iter().copied(), self.arena);
-            attributes[which].content = self.replace(attributes[which].content, at, item)?;
-            attributes.retain(|attribute| !attribute.content.is_empty());
-            let attributes = attributes.into_bump_slice();
-            self.repeat(Element { attributes, ..element }, copies)?;
-        }
-        Ok(())
-    }
-
-    /// Content with one piece replaced by an array's item, or without it where the item is an empty string.
-    fn replace(
-        &self,
-        content: &'a [Node<'a>],
-        at: usize,
-        item: Value<'a>,
-    ) -> std::result::Result<&'a [Node<'a>], ErrorKind> {
-        let nodes = content.iter().enumerate().filter_map(|(i, node)| match i == at {
-            true => (!item.is_empty()).then_some(Node::Value(item)),
-            false => Some(*node),
-        });
-        content.iter().try_for_each(|_| self.count_node())?;
-        Ok(BumpVec::from_iter_in(nodes, self.arena).into_bump_slice())
+impl PartialEq for Parts<'_> {
+    /// Places in streams of one chunk are the same if they stand there at the same offset.
+    fn eq(&self, other: &Self) -> bool {
+        self.cursor.pos() == other.cursor.pos() && self.cursor.end() == other.cursor.end()
     }
 }

@@ -1,0 +1,61 @@
+//! The JSON of elements that the record at hand spells out: to check one and to write it is the same walk, so what was
+//! written for the check is kept for the column.
+
+use std::ops::Range;
+
+use evtx_format::walk::{Parts, Reader};
+
+/// Most elements that are kept. Real records have one.
+const MAX_ELEMENTS: usize = 8;
+
+/// Most bytes of text that are kept.
+const MAX_KEPT: usize = 1 << 20;
+
+/// Elements that were written.
+#[derive(Default)]
+pub(crate) struct Spelled<'r> {
+    text: Vec<u8>,
+    elements: Vec<Written<'r>>,
+}
+
+/// An element that was written: where it comes next, where it was passed, and its text.
+struct Written<'r> {
+    before: Parts<'r>,
+    after: Parts<'r>,
+    text: Range<usize>,
+}
+
+impl<'r> Spelled<'r> {
+    /// Begins a record.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.elements.clear();
+        self.text.clear();
+    }
+
+    /// Passes the element that comes next in a stream, if it can be written, and keeps what was.
+    pub(crate) fn pass(&mut self, reader: &Reader<'r, '_>, parts: &mut Parts<'r>) -> bool {
+        let (before, start) = (*parts, self.text.len());
+        if !reader.push_json(parts, &mut self.text) {
+            return false;
+        }
+        let text = start..self.text.len();
+        if text.end > MAX_KEPT || self.elements.len() == MAX_ELEMENTS {
+            self.text.truncate(start);
+        } else {
+            let after = *parts;
+            self.elements.push(Written { before, after, text });
+        }
+        true
+    }
+
+    /// Appends the JSON value of the element that comes next in a stream, if it can be written.
+    pub(crate) fn push(&self, reader: &Reader<'r, '_>, parts: &mut Parts<'r>, out: &mut Vec<u8>) -> bool {
+        let Some(written) = self.elements.iter().find(|written| written.before == *parts) else {
+            return reader.push_json(parts, out);
+        };
+        out.extend_from_slice(&self.text[written.text.clone()]);
+        *parts = written.after;
+        true
+    }
+}

@@ -1,0 +1,219 @@
+//! The JSON of an element, written while the walk passes it.
+//!
+//! Most elements that records spell out are plain: attributes, and a text or children, but not both. Whatever is
+//! not so plain is not taken, and its tree tells; the two give the same bytes.
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+
+use super::is_container;
+use crate::MAX_TEXT;
+use crate::error::ErrorKind;
+use crate::names::Name;
+use crate::text::Form;
+use crate::tree::Node;
+use crate::walk::{NOT_PLAIN, Outcome, Sink};
+
+/// Most different names that the children of an element have, as they are looked through one by one.
+const MAX_NAMES: usize = 32;
+
+/// Writes the JSON value of an element.
+pub(crate) struct Direct<'o, 'a> {
+    out: &'o mut Vec<u8>,
+    /// The text may be no longer.
+    limit: usize,
+    /// The elements that are open.
+    open: BumpVec<'a, Open>,
+    /// The names of their children so far, and how often each was there.
+    names: BumpVec<'a, (&'a str, usize)>,
+    /// The attribute that is open.
+    attribute: Option<&'a Name<'a>>,
+    /// What there is of the text that is being written: an attribute's value, or an element's content.
+    text: Text,
+}
+
+/// An element that is open.
+struct Open {
+    /// Where the names of its children start.
+    names: usize,
+    /// Whether `Data` children have rules of their own.
+    container: bool,
+    written: Written,
+}
+
+/// What was written of an element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Nothing,
+    /// Some attributes, whose object is open until the start tag ends.
+    Attributes,
+    /// Text alone, which is the value.
+    Text,
+    /// Text after attributes, as a member.
+    TextMember,
+    /// Some children.
+    Children,
+}
+
+/// What was written of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Text {
+    Nothing,
+    /// A value that is not quoted.
+    Bare,
+    /// A string, its end left open.
+    Quoted,
+}
+
+impl<'o, 'a> Direct<'o, 'a> {
+    /// Appends to `out`, with what has to be remembered in `arena`.
+    pub(crate) fn new(out: &'o mut Vec<u8>, arena: &'a Bump) -> Self {
+        Direct {
+            limit: out.len() + MAX_TEXT,
+            out,
+            open: BumpVec::with_capacity_in(8, arena),
+            names: BumpVec::with_capacity_in(32, arena),
+            attribute: None,
+            text: Text::Nothing,
+        }
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        self.out.extend_from_slice(text);
+    }
+
+    /// The innermost element, which there is as long as the walk calls for it.
+    fn innermost(&mut self) -> Result<&mut Open, ErrorKind> {
+        self.open.last_mut().ok_or(NOT_PLAIN)
+    }
+
+    /// Counts a child of the innermost element. Returns how many of its name were there before.
+    fn count(&mut self, name: &'a str, from: usize) -> Result<usize, ErrorKind> {
+        let names = &mut self.names[from..];
+        if let Some((_, count)) = names.iter_mut().find(|(known, _)| *known == name) {
+            *count += 1;
+            return Ok(*count - 1);
+        }
+        if names.len() == MAX_NAMES {
+            return Err(NOT_PLAIN);
+        }
+        self.names.push((name, 1));
+        Ok(0)
+    }
+
+    /// Writes a piece of text, of which `before` tells how it is begun if it is the first.
+    #[inline(always)]
+    fn piece(&mut self, node: Node<'a>, before: impl FnOnce(&mut Self)) -> Outcome {
+        let literal = matches!(node, Node::Value(value) if value.is_json_literal());
+        match self.text {
+            // Whether an empty piece counts depends on those after it.
+            Text::Nothing if !node.is_text() => return Err(NOT_PLAIN),
+            Text::Nothing => {
+                before(self);
+                self.text = if literal { Text::Bare } else { Text::Quoted };
+                if !literal {
+                    self.out.push(b'"');
+                }
+            }
+            Text::Bare => return Err(NOT_PLAIN),
+            Text::Quoted => {}
+        }
+        node.push_text(self.out, Form::Json);
+        if self.out.len() > self.limit {
+            return Err(NOT_PLAIN);
+        }
+        Ok(())
+    }
+
+    fn end_text(&mut self) {
+        if self.text == Text::Quoted {
+            self.out.push(b'"');
+        }
+        self.text = Text::Nothing;
+    }
+}
+
+impl<'a> Sink<'a> for Direct<'_, 'a> {
+    fn start(&mut self, name: &'a Name<'a>, _: Option<u16>) -> Outcome {
+        if let Some(parent) = self.open.last_mut() {
+            let before: &[u8] = match parent.written {
+                Written::Nothing => b"{",
+                Written::Attributes | Written::Children => b",",
+                Written::Text | Written::TextMember => return Err(NOT_PLAIN),
+            };
+            if parent.container && name.text == "Data" || self.out.len() > self.limit {
+                return Err(NOT_PLAIN);
+            }
+            parent.written = Written::Children;
+            let names = parent.names;
+            let number = self.count(name.text, names)?;
+            self.push(before);
+            name.push_key(self.out, number);
+        }
+        self.open.push(Open {
+            names: self.names.len(),
+            container: is_container(name.text),
+            written: Written::Nothing,
+        });
+        Ok(())
+    }
+
+    fn attribute(&mut self, name: &'a Name<'a>) -> Outcome {
+        self.end_text();
+        self.attribute = Some(name);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
+        let Some(name) = self.attribute else { return Ok(()) };
+        let element = self.innermost()?;
+        let first = element.written == Written::Nothing;
+        element.written = Written::Attributes;
+        self.piece(node, |direct| {
+            direct.push(if first { b"{\"#attributes\":{" } else { b"," });
+            name.push_key(direct.out, 0);
+        })
+    }
+
+    fn end_start(&mut self) {
+        self.end_text();
+        self.attribute = None;
+        if self
+            .open
+            .last()
+            .is_some_and(|element| element.written == Written::Attributes)
+        {
+            self.out.push(b'}');
+        }
+    }
+
+    #[inline(always)]
+    fn content(&mut self, node: Node<'a>) -> Outcome {
+        let element = self.innermost()?;
+        match element.written {
+            Written::Nothing => {
+                element.written = Written::Text;
+                self.piece(node, |_| {})
+            }
+            Written::Attributes => {
+                element.written = Written::TextMember;
+                self.piece(node, |direct| direct.push(b",\"#text\":"))
+            }
+            Written::Text | Written::TextMember => self.piece(node, |_| {}),
+            Written::Children => Err(NOT_PLAIN),
+        }
+    }
+
+    fn end(&mut self, _: bool) -> Outcome {
+        self.end_text();
+        let Some(element) = self.open.pop() else { return Ok(()) };
+        self.names.truncate(element.names);
+        match element.written {
+            Written::Nothing => self.push(b"null"),
+            Written::Text => {}
+            Written::Attributes | Written::TextMember | Written::Children => self.out.push(b'}'),
+        }
+        Ok(())
+    }
+}

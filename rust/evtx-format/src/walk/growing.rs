@@ -1,0 +1,301 @@
+//! The tree of a stream, as the walk finds its elements.
+
+use std::ops::Range;
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+
+use super::{Fault, Holes, OUTSIDE, Outcome, Reader, Sink};
+use crate::error::ErrorKind;
+use crate::instance::Instance;
+use crate::names::Name;
+use crate::tree::{Attribute, Element, Hole, Node};
+use crate::value::Value;
+
+/// A tree that the walk is building.
+pub(super) struct Growing<'r, 'a, 'c> {
+    reader: &'r Reader<'a, 'c>,
+    holes: Holes<'a>,
+    /// Streams around this one.
+    depth: usize,
+    /// Elements open around the stream.
+    around: usize,
+    /// The elements that are open, and behind them some that were, whose places are used again: to move what was just written
+    /// stalls.
+    stack: BumpVec<'a, OpenElement<'a>>,
+    /// How many are open.
+    len: usize,
+    roots: BumpVec<'a, Node<'a>>,
+}
+
+struct OpenElement<'a> {
+    name: &'a str,
+    dependency: Option<u16>,
+    attributes: BumpVec<'a, Attribute<'a>>,
+    /// The attribute whose value is being read.
+    attribute: Option<(&'a str, BumpVec<'a, Node<'a>>)>,
+    content: BumpVec<'a, Node<'a>>,
+    /// Whether its content or an attribute holds an array that repeats it.
+    repeats: bool,
+    /// Whether it, or an element around it, depends on a value that is NULL. Nothing in it is looked at.
+    left_out: bool,
+}
+
+impl<'r, 'a, 'c: 'a> Growing<'r, 'a, 'c> {
+    /// No tree so far. `depth` streams and `around` elements surround it.
+    pub(super) fn new(reader: &'r Reader<'a, 'c>, holes: Holes<'a>, depth: usize, around: usize) -> Self {
+        Growing {
+            reader,
+            holes,
+            depth,
+            around,
+            stack: BumpVec::new_in(reader.arena),
+            len: 0,
+            roots: BumpVec::new_in(reader.arena),
+        }
+    }
+
+    /// The top elements.
+    pub(super) fn into_roots(self) -> &'a [Node<'a>] {
+        self.roots.into_bump_slice()
+    }
+
+    /// The innermost element that is open.
+    #[inline]
+    fn last(&self) -> Option<&OpenElement<'a>> {
+        self.stack[..self.len].last()
+    }
+
+    #[inline]
+    fn last_mut(&mut self) -> Option<&mut OpenElement<'a>> {
+        self.stack[..self.len].last_mut()
+    }
+
+    /// Elements open around what a stream or an instance at the current place holds.
+    fn open(&self) -> usize {
+        self.around + self.len
+    }
+
+    /// Puts an element of a stream or an instance in its place.
+    fn embed(&mut self, root: Node<'a>) -> Outcome {
+        self.reader.count_node()?;
+        match self.last_mut() {
+            Some(parent) => parent.content.push(root),
+            None => self.roots.push(root),
+        }
+        Ok(())
+    }
+}
+
+impl<'a, 'c: 'a> Sink<'a> for Growing<'_, 'a, 'c> {
+    fn start(&mut self, name: &'a Name<'a>, dependency: Option<u16>) -> Outcome {
+        // A root is not left out: it has nothing to be left out of.
+        let left_out = match (self.last(), self.holes, dependency) {
+            (None, ..) => false,
+            (Some(parent), ..) if parent.left_out => true,
+            (Some(_), Holes::Filled(values), Some(hole)) => values.get(hole).is_some_and(Value::is_null),
+            _ => false,
+        };
+        if self.len == self.stack.len() {
+            self.stack.push(OpenElement::new(self.reader.arena));
+        }
+        let element = &mut self.stack[self.len];
+        element.name = name.text;
+        element.dependency = dependency;
+        element.repeats = false;
+        element.left_out = left_out;
+        self.len += 1;
+        Ok(())
+    }
+
+    fn attribute(&mut self, name: &'a Name<'a>) -> Outcome {
+        let arena = self.reader.arena;
+        if let Some(element) = self.last_mut() {
+            element.end_attribute();
+            element.attribute = Some((name.text, BumpVec::new_in(arena)));
+        }
+        Ok(())
+    }
+
+    // Inlined, so that a node is written where it stays: to move what was just written stalls.
+    #[inline(always)]
+    fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
+        if let Some(element) = self.last_mut()
+            && let Some((_, value)) = &mut element.attribute
+        {
+            element.repeats |= repeats(&node);
+            value.push(node);
+        }
+        Ok(())
+    }
+
+    fn end_start(&mut self) {
+        if let Some(element) = self.last_mut() {
+            element.end_attribute();
+        }
+    }
+
+    #[inline(always)]
+    fn content(&mut self, node: Node<'a>) -> Outcome {
+        if let Some(parent) = self.last_mut() {
+            parent.repeats |= repeats(&node);
+            parent.content.push(node);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, self_closing: bool) -> Outcome {
+        let arena = self.reader.arena;
+        let Some(open) = self.stack[..self.len].last_mut() else {
+            return Ok(());
+        };
+        let (name, dependency) = (open.name, open.dependency.filter(|_| matches!(self.holes, Holes::Open)));
+        let attributes: &[_] = std::mem::replace(&mut open.attributes, BumpVec::new_in(arena)).into_bump_slice();
+        let content: &[_] = std::mem::replace(&mut open.content, BumpVec::new_in(arena)).into_bump_slice();
+        let (left_out, repeats) = (open.left_out, open.repeats);
+        self.len -= 1;
+        if left_out {
+            return Ok(());
+        }
+        let element = || Element {
+            name,
+            attributes,
+            content,
+            dependency,
+            self_closing,
+        };
+        let Some(parent) = self.stack[..self.len].last_mut() else {
+            // Nor is a root repeated.
+            self.roots.push(Node::Element(arena.alloc_with(element)));
+            return Ok(());
+        };
+        if repeats {
+            let mut copies = BumpVec::new_in(arena);
+            self.reader.repeat(element(), &mut copies)?;
+            parent.content.push(Node::Repeated(copies.into_bump_slice()));
+        } else {
+            parent.content.push(Node::Element(arena.alloc_with(element)));
+        }
+        Ok(())
+    }
+
+    fn stream(&mut self, stream: Range<usize>) -> Result<bool, Fault> {
+        let roots = self.reader.nested(stream, self.depth + 1, self.open()).map_err(Ok)?;
+        for &root in roots {
+            self.embed(root).map_err(Err)?;
+        }
+        Ok(!roots.is_empty())
+    }
+
+    fn instance(&mut self, instance: &Instance<'a>) -> Result<(), Fault> {
+        let root = self.reader.fill(instance, self.depth, self.open()).map_err(Ok)?;
+        self.embed(Node::Element(root)).map_err(Err)
+    }
+
+    fn hole(&mut self, hole: Hole, in_start: bool) -> Result<(), Fault> {
+        let node = match self.holes {
+            Holes::Forbidden => return Err(Err(ErrorKind::SubstitutionOutsideTemplate)),
+            _ if self.len == 0 => return Err(Err(ErrorKind::Structure(OUTSIDE))),
+            Holes::Open => Node::Hole(hole),
+            Holes::Filled(values) => {
+                let slot = values.slot(usize::from(hole.index));
+                let left_out = self.last().is_some_and(|element| element.left_out);
+                let Some(slot) = slot.filter(|_| !left_out) else {
+                    return Ok(());
+                };
+                if let Some(stream) = slot.stream() {
+                    if in_start {
+                        return Err(Err(ErrorKind::ElementInAttribute));
+                    }
+                    return self.stream(stream).map(drop);
+                }
+                let value = values.value(slot);
+                if hole.optional && value.is_empty() {
+                    return Ok(());
+                }
+                Node::Value(value)
+            }
+        };
+        self.reader.count_node().map_err(Err)?;
+        let taken = match in_start {
+            true => self.attribute_content(node),
+            false => self.content(node),
+        };
+        taken.map_err(Err)
+    }
+}
+
+/// Whether a node repeats the element that holds it.
+#[inline]
+fn repeats(node: &Node<'_>) -> bool {
+    matches!(node, Node::Value(value) if value.repeats())
+}
+
+impl<'a> OpenElement<'a> {
+    /// A place for elements.
+    #[cold]
+    fn new(arena: &'a Bump) -> Self {
+        OpenElement {
+            name: "",
+            dependency: None,
+            attributes: BumpVec::new_in(arena),
+            attribute: None,
+            content: BumpVec::new_in(arena),
+            repeats: false,
+            left_out: false,
+        }
+    }
+
+    fn end_attribute(&mut self) {
+        if let Some((name, value)) = self.attribute.take()
+            && !value.is_empty()
+        {
+            let content = value.into_bump_slice();
+            self.attributes.push(Attribute { name, content });
+        }
+    }
+}
+
+impl<'a, 'c: 'a> Reader<'a, 'c> {
+    /// Appends the copies of an element that its arrays make: one for each item of the first, those in turn
+    /// for the next. Content is looked through before attributes.
+    fn repeat(&self, element: Element<'a>, copies: &mut BumpVec<'a, Element<'a>>) -> Outcome {
+        let array = |nodes: &'a [Node<'a>]| {
+            nodes.iter().enumerate().find_map(|(i, node)| match node {
+                Node::Value(value) if value.repeats() => Some((i, *value)),
+                _ => None,
+            })
+        };
+        if let Some((at, value)) = array(element.content) {
+            for item in value.items() {
+                let content = self.replace(element.content, at, item)?;
+                self.repeat(Element { content, ..element }, copies)?;
+            }
+            return Ok(());
+        }
+        let mut attributes = element.attributes.iter().enumerate();
+        let Some((which, (at, value))) = attributes.find_map(|(i, a)| array(a.content).map(|found| (i, found))) else {
+            self.count_node()?;
+            copies.push(element);
+            return Ok(());
+        };
+        for item in value.items() {
+            let mut attributes = BumpVec::from_iter_in(element.attributes.iter().copied(), self.arena);
+            attributes[which].content = self.replace(attributes[which].content, at, item)?;
+            attributes.retain(|attribute| !attribute.content.is_empty());
+            let attributes = attributes.into_bump_slice();
+            self.repeat(Element { attributes, ..element }, copies)?;
+        }
+        Ok(())
+    }
+
+    /// Content with one piece replaced by an array's item, or without it where the item is an empty string.
+    fn replace(&self, content: &'a [Node<'a>], at: usize, item: Value<'a>) -> Result<&'a [Node<'a>], ErrorKind> {
+        let nodes = content.iter().enumerate().filter_map(|(i, node)| match i == at {
+            true => (!item.is_empty()).then_some(Node::Value(item)),
+            false => Some(*node),
+        });
+        content.iter().try_for_each(|_| self.count_node())?;
+        Ok(BumpVec::from_iter_in(nodes, self.arena).into_bump_slice())
+    }
+}
