@@ -14,7 +14,7 @@ import threading
 import time
 
 import duckdb
-from logs import CHUNK, HEADER, write_log
+from logs import CHUNK, HEADER, read_in, write_log
 from run import Worker
 
 QUERIES = {
@@ -63,6 +63,8 @@ def main(extension, logs, report, gib="10"):
             write_log(folder / f"{number:04}.evtx", chunks[number * 6 % len(chunks) :] + chunks[: number * 6 % len(chunks)])
         large = folder / "large.evtx"
         write_log(large, chunks, mib=64 * files * 2 // 5)
+        for log in folder.glob("*.evtx"):
+            read_in(log)
         sets = [[f"{folder}/{number:04}.evtx" for number in range(part)] for part in (files // 8, files // 4, files // 2, files)]
         print(f"{'files':>5} {'size':>8} {'query':6} {'thr':>3} {'time':>8} {'GB/s':>6} {'peak':>9}")
         for paths in [*sets, [str(large)]]:
