@@ -43,29 +43,39 @@ pub fn name_units(chunk: &[u8], offset: u32) -> Result<&[u8]> {
 pub struct Name<'c> {
     /// Its text.
     pub text: &'c str,
-    /// The key of a JSON member that has the name, `"name":`, and how long it is; 0 if it has no room.
-    key: [u8; SHORT_KEY],
-    key_len: usize,
+    /// The start of a JSON member that has the name, `,"name":"`, and how long it is; 0 if it has no room.
+    member: [u8; SHORT_MEMBER],
+    member_len: usize,
     /// Its chunk offset.
     offset: u32,
     /// The name that was met before it, of those that share a place in [`Names::known`].
     before: Option<&'c Name<'c>>,
 }
 
-/// Room for the keys of most names. All of it is copied, as to copy a number of bytes that is known takes two instructions.
-const SHORT_KEY: usize = 32;
+/// Room for the starts of most members. All of it is copied, as to copy a number of bytes that is known takes few instructions.
+const SHORT_MEMBER: usize = 64;
 
 impl Name<'_> {
-    /// Appends the key of a JSON member that has the name, numbered if `number` is not 0.
+    /// Appends the start of a JSON member that has the name, numbered if `number` is not 0: behind a brace or a comma, and with the
+    /// quote of its value if that has one.
     #[inline]
-    pub(crate) fn push_key(&self, out: &mut Vec<u8>, number: usize) {
-        if number > 0 || self.key_len == 0 {
-            json::push_key(out, self.text, number);
-            return;
+    pub(crate) fn push_member(&self, out: &mut Vec<u8>, lead: u8, number: usize, quoted: bool) {
+        if number > 0 || self.member_len == 0 {
+            return self.push_long_member(out, lead, number, quoted);
         }
-        let end = out.len() + self.key_len;
-        out.extend_from_slice(&self.key);
-        out.truncate(end);
+        let start = out.len();
+        out.extend_from_slice(&self.member);
+        out[start] = lead;
+        out.truncate(start + self.member_len - usize::from(!quoted));
+    }
+
+    #[cold]
+    fn push_long_member(&self, out: &mut Vec<u8>, lead: u8, number: usize, quoted: bool) {
+        out.push(lead);
+        json::push_key(out, self.text, number);
+        if quoted {
+            out.push(b'"');
+        }
     }
 }
 
@@ -120,16 +130,18 @@ impl<'c> Names<'c> {
         text::push_utf16(&mut scratch, units, Form::Raw);
         let text = &*self.arena.alloc_str(std::str::from_utf8(&scratch).unwrap_or_default());
         scratch.clear();
+        scratch.push(b',');
         json::push_key(&mut scratch, text, 0);
-        let (mut key, mut key_len) = ([0; SHORT_KEY], 0);
-        if let Some(room) = key.get_mut(..scratch.len()) {
+        scratch.push(b'"');
+        let (mut member, mut member_len) = ([0; SHORT_MEMBER], 0);
+        if let Some(room) = member.get_mut(..scratch.len()) {
             room.copy_from_slice(&scratch);
-            key_len = scratch.len();
+            member_len = scratch.len();
         }
         Ok(self.arena.alloc(Name {
             text,
-            key,
-            key_len,
+            member,
+            member_len,
             offset,
             before,
         }))

@@ -89,6 +89,9 @@ type Fault = std::result::Result<Error, ErrorKind>;
 /// Takes what the walk finds in a stream, in order. The walk has seen to it that it can stand there. If nothing else is said, plain
 /// elements are taken to see whether they are sound, and what has to be looked into further is not taken.
 pub(crate) trait Sink<'a> {
+    /// The chunk offset of a reference to a name, before what it is the name of.
+    fn name_ref(&mut self, _at: usize) {}
+
     /// An element, whose start tag is open from here on. In a definition it can depend on a hole.
     fn start(&mut self, _name: &'a Name<'a>, _dependency: Option<u16>) -> Outcome {
         Ok(())
@@ -147,8 +150,8 @@ pub struct Reader<'a, 'c> {
     names: &'a Names<'c>,
     arena: &'a Bump,
     nodes_left: Cell<usize>,
-    /// Where the names are referred to, if that is asked for.
-    name_refs: RefCell<Option<Vec<u32>>>,
+    /// Where the definition that is read refers to names.
+    name_refs: RefCell<Vec<u32>>,
     embeds_binxml: Cell<bool>,
 }
 
@@ -233,7 +236,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         let mut cursor = parts.cursor;
         self.at_element(&mut cursor).then(|| {
             cursor.skip(1 + 4, "an element start").ok()?;
-            self.name(&mut cursor).ok().map(|name| name.text)
+            self.name(&mut cursor, &mut Check).ok().map(|name| name.text)
         })?
     }
 
@@ -280,11 +283,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// # Errors
     /// Where the definition is damaged, or has not exactly one root element.
     pub fn template(&self, definition: &Definition) -> Result<Template<'a>> {
-        self.name_refs.replace(Some(Vec::new()));
+        self.name_refs.borrow_mut().clear();
         let root = self.definition_root(definition, Holes::Open, 0, 0)?;
         Ok(Template {
             root,
-            name_refs: self.name_refs.take().unwrap_or_default(),
+            name_refs: self.name_refs.take(),
             self_contained: !self.embeds_binxml.get(),
         })
     }
@@ -356,7 +359,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                         false => None,
                     };
                     cursor.skip(4, "an element start")?;
-                    let name = self.name(cursor)?;
+                    let name = self.name(cursor, sink)?;
                     if token & 0x40 != 0 {
                         cursor.skip(4, "an attribute list")?;
                     }
@@ -409,7 +412,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     has_root |= any && open == 0;
                 }
                 0x06 | 0x46 => {
-                    let name = self.name(cursor)?;
+                    let name = self.name(cursor, sink)?;
                     if !in_start {
                         return structure("an attribute stands outside of a start tag");
                     }
@@ -425,11 +428,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     self.put(sink, Node::CharRef(number), open, in_start).map_err(fault)?;
                 }
                 0x09 | 0x49 => {
-                    let name = self.name(cursor)?.text;
+                    let name = self.name(cursor, sink)?.text;
                     self.put(sink, Node::EntityRef(name), open, in_start).map_err(fault)?;
                 }
                 // Processing instructions have no place in an event's text.
-                0x0a => self.name(cursor).map(drop)?,
+                0x0a => self.name(cursor, sink).map(drop)?,
                 0x0b => {
                     let units = cursor.u16("a processing instruction")?;
                     cursor.skip(2 * usize::from(units), "a processing instruction")?;
@@ -488,14 +491,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 
     /// Reads a reference to a name, and passes the name where it stands inline, at its first use.
-    fn name(&self, cursor: &mut Cursor<'a>) -> Result<&'a Name<'a>> {
-        let at = cursor.pos();
+    #[inline]
+    fn name<S: Sink<'a>>(&self, cursor: &mut Cursor<'a>, sink: &mut S) -> Result<&'a Name<'a>> {
+        sink.name_ref(cursor.pos());
         let offset = cursor.u32("a name reference")?;
-        if let Some(name_refs) = self.name_refs.borrow_mut().as_mut() {
-            name_refs.push(at as u32);
-        }
-        let inline = offset as usize == cursor.pos();
-        if inline {
+        if offset as usize == cursor.pos() {
             cursor.skip(NAME_HEADER - 2, "a name")?;
             let units = cursor.u16("a name")?;
             cursor.skip(2 * usize::from(units) + 2, "a name")?;

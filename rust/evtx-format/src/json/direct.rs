@@ -10,8 +10,9 @@ use super::is_container;
 use crate::MAX_TEXT;
 use crate::error::ErrorKind;
 use crate::names::Name;
-use crate::text::Form;
+use crate::text::{self, Form};
 use crate::tree::Node;
+use crate::value::Scalar;
 use crate::walk::{NOT_PLAIN, Outcome, Sink};
 
 /// Most different names that the children of an element have, as they are looked through one by one.
@@ -101,24 +102,30 @@ impl<'o, 'a> Direct<'o, 'a> {
         Ok(0)
     }
 
-    /// Writes a piece of text, of which `before` tells how it is begun if it is the first.
+    /// Writes a piece of text. If it is the first, `begin` writes what comes before it, and is told whether a quote does.
     #[inline(always)]
-    fn piece(&mut self, node: Node<'a>, before: impl FnOnce(&mut Self)) -> Outcome {
-        let literal = matches!(node, Node::Value(value) if value.is_json_literal());
+    fn piece(&mut self, node: Node<'a>, begin: impl FnOnce(&mut Self, bool)) -> Outcome {
+        let string = match node {
+            Node::Value(value) if value.scalar() == Some(Scalar::String) => Some(value.bytes),
+            _ => None,
+        };
         match self.text {
-            // Whether an empty piece counts depends on those after it.
-            Text::Nothing if !node.is_text() => return Err(NOT_PLAIN),
             Text::Nothing => {
-                before(self);
-                self.text = if literal { Text::Bare } else { Text::Quoted };
-                if !literal {
-                    self.out.push(b'"');
+                // Whether an empty piece counts depends on those after it.
+                if string.map_or_else(|| !node.is_text(), text::utf16_is_empty) {
+                    return Err(NOT_PLAIN);
                 }
+                let literal = matches!(node, Node::Value(value) if value.is_json_literal());
+                begin(self, !literal);
+                self.text = if literal { Text::Bare } else { Text::Quoted };
             }
             Text::Bare => return Err(NOT_PLAIN),
             Text::Quoted => {}
         }
-        node.push_text(self.out, Form::Json);
+        match string {
+            Some(units) => text::push_utf16(self.out, units, Form::Json),
+            None => node.push_text(self.out, Form::Json),
+        }
         if self.out.len() > self.limit {
             return Err(NOT_PLAIN);
         }
@@ -136,9 +143,9 @@ impl<'o, 'a> Direct<'o, 'a> {
 impl<'a> Sink<'a> for Direct<'_, 'a> {
     fn start(&mut self, name: &'a Name<'a>, _: Option<u16>) -> Outcome {
         if let Some(parent) = self.open.last_mut() {
-            let before: &[u8] = match parent.written {
-                Written::Nothing => b"{",
-                Written::Attributes | Written::Children => b",",
+            let lead = match parent.written {
+                Written::Nothing => b'{',
+                Written::Attributes | Written::Children => b',',
                 Written::Text | Written::TextMember => return Err(NOT_PLAIN),
             };
             if parent.container && name.text == "Data" || self.out.len() > self.limit {
@@ -147,8 +154,7 @@ impl<'a> Sink<'a> for Direct<'_, 'a> {
             parent.written = Written::Children;
             let names = parent.names;
             let number = self.count(name.text, names)?;
-            self.push(before);
-            name.push_key(self.out, number);
+            name.push_member(self.out, lead, number, false);
         }
         self.open.push(Open {
             names: self.names.len(),
@@ -170,9 +176,12 @@ impl<'a> Sink<'a> for Direct<'_, 'a> {
         let element = self.innermost()?;
         let first = element.written == Written::Nothing;
         element.written = Written::Attributes;
-        self.piece(node, |direct| {
-            direct.push(if first { b"{\"#attributes\":{" } else { b"," });
-            name.push_key(direct.out, 0);
+        self.piece(node, |direct, quoted| {
+            let lead = if first { b'{' } else { b',' };
+            if first {
+                direct.push(b"{\"#attributes\":");
+            }
+            name.push_member(direct.out, lead, 0, quoted);
         })
     }
 
@@ -191,18 +200,21 @@ impl<'a> Sink<'a> for Direct<'_, 'a> {
     #[inline(always)]
     fn content(&mut self, node: Node<'a>) -> Outcome {
         let element = self.innermost()?;
-        match element.written {
+        let begin: &[u8] = match element.written {
             Written::Nothing => {
                 element.written = Written::Text;
-                self.piece(node, |_| {})
+                b"\""
             }
             Written::Attributes => {
                 element.written = Written::TextMember;
-                self.piece(node, |direct| direct.push(b",\"#text\":"))
+                b",\"#text\":\""
             }
-            Written::Text | Written::TextMember => self.piece(node, |_| {}),
-            Written::Children => Err(NOT_PLAIN),
-        }
+            Written::Text | Written::TextMember => b"",
+            Written::Children => return Err(NOT_PLAIN),
+        };
+        self.piece(node, |direct, quoted| {
+            direct.push(&begin[..begin.len() - usize::from(!quoted)])
+        })
     }
 
     fn end(&mut self, _: bool) -> Outcome {

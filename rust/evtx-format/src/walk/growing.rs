@@ -88,6 +88,12 @@ impl<'r, 'a, 'c: 'a> Growing<'r, 'a, 'c> {
 }
 
 impl<'a, 'c: 'a> Sink<'a> for Growing<'_, 'a, 'c> {
+    fn name_ref(&mut self, at: usize) {
+        if matches!(self.holes, Holes::Open) {
+            self.reader.name_refs.borrow_mut().push(at as u32);
+        }
+    }
+
     fn start(&mut self, name: &'a Name<'a>, dependency: Option<u16>) -> Outcome {
         // A root is not left out: it has nothing to be left out of.
         let left_out = match (self.last(), self.holes, dependency) {
