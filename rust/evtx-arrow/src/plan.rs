@@ -311,18 +311,16 @@ impl Plan {
 impl Source {
     /// The holes whose values decide what it gives.
     pub(crate) fn holes(&self) -> impl Iterator<Item = u16> {
-        let content = match &self.content {
-            Content::Constant(_) => Vec::new(),
-            Content::Hole(hole) => vec![*hole],
-            Content::Pieces(pieces) => pieces
-                .iter()
-                .filter_map(|piece| match piece {
-                    Piece::Text(_) => None,
-                    Piece::Hole(hole) => Some(*hole),
-                })
-                .collect(),
+        let (hole, pieces) = match &self.content {
+            Content::Constant(_) => (None, &[][..]),
+            Content::Hole(hole) => (Some(*hole), &[][..]),
+            Content::Pieces(pieces) => (None, &pieces[..]),
         };
-        self.guard.into_iter().chain(content)
+        let pieces = pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Hole(hole) => Some(*hole),
+        });
+        self.guard.into_iter().chain(hole).chain(pieces)
     }
 
     /// The hole that a number, a time or a GUID is the value of. NULL stands for none and for what cannot be read as one, so it does

@@ -11,6 +11,9 @@ const MAX_ELEMENTS: usize = 8;
 /// Most bytes of text that are kept.
 const MAX_KEPT: usize = 1 << 20;
 
+/// Bytes of text that there is room for at first.
+const ROOM: usize = 16 << 10;
+
 /// Elements that were written.
 #[derive(Default)]
 pub(crate) struct Spelled<'r> {
@@ -36,6 +39,9 @@ impl<'r> Spelled<'r> {
     /// Passes the element that comes next in a stream, if it can be written, and keeps what was.
     pub(crate) fn pass(&mut self, reader: &Reader<'r, '_>, parts: &mut Parts<'r>) -> bool {
         let (before, start) = (*parts, self.text.len());
+        if self.text.capacity() == 0 {
+            self.text.reserve(ROOM);
+        }
         if !reader.push_json(parts, &mut self.text) {
             return false;
         }

@@ -5,7 +5,7 @@
 //! header's string table points to the chains, but is not needed to read names, so damage there costs
 //! nothing.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 use bumpalo::Bump;
 
@@ -88,8 +88,6 @@ pub struct Names<'c> {
     arena: &'c Bump,
     /// By some bits of their offset, the name that was met last.
     known: [Cell<Option<&'c Name<'c>>>; PLACES],
-    /// What is being decoded.
-    scratch: RefCell<Vec<u8>>,
 }
 
 impl<'c> Names<'c> {
@@ -99,7 +97,6 @@ impl<'c> Names<'c> {
             chunk,
             arena,
             known: [const { Cell::new(None) }; PLACES],
-            scratch: RefCell::default(),
         }
     }
 
@@ -125,20 +122,17 @@ impl<'c> Names<'c> {
     #[inline(never)]
     fn decode(&self, offset: u32, before: Option<&'c Name<'c>>) -> Result<&'c Name<'c>> {
         let units = name_units(self.chunk, offset)?;
-        let mut scratch = self.scratch.borrow_mut();
-        scratch.clear();
-        text::push_utf16(&mut scratch, units, Form::Raw);
-        let text = &*self.arena.alloc_str(std::str::from_utf8(&scratch).unwrap_or_default());
-        scratch.clear();
-        scratch.push(b',');
-        json::push_key(&mut scratch, text, 0);
-        scratch.push(b'"');
-        let (mut member, mut member_len) = ([0; SHORT_MEMBER], 0);
-        if let Some(room) = member.get_mut(..scratch.len()) {
-            room.copy_from_slice(&scratch);
-            member_len = scratch.len();
-        }
-        Ok(self.arena.alloc(Name {
+        let mut member = [0; SHORT_MEMBER];
+        let (text, member_len) = match short_member(units, &mut member) {
+            Some(text) => (text, text.len() + 5),
+            None => {
+                let mut text = Vec::new();
+                text::push_utf16(&mut text, units, Form::Raw);
+                (&*String::from_utf8(text).unwrap_or_default(), 0)
+            }
+        };
+        let text = self.arena.alloc_str(text);
+        Ok(self.arena.alloc_with(|| Name {
             text,
             member,
             member_len,
@@ -146,6 +140,23 @@ impl<'c> Names<'c> {
             before,
         }))
     }
+}
+
+/// Writes the start of a JSON member if it has room and nothing in the name is escaped. Returns the name.
+#[inline]
+fn short_member<'m>(units: &[u8], member: &'m mut [u8; SHORT_MEMBER]) -> Option<&'m str> {
+    let units = units.as_chunks::<2>().0;
+    let end = 2 + units.len();
+    member[..2].copy_from_slice(b",\"");
+    member.get_mut(end..end + 3)?.copy_from_slice(b"\":\"");
+    let mut is_bare = true;
+    for (byte, unit) in member[2..end].iter_mut().zip(units) {
+        let unit = u16::from_le_bytes(*unit);
+        *byte = unit as u8;
+        is_bare &= text::is_bare(unit, Form::Json);
+    }
+    let text = std::str::from_utf8(&member[2..end]).ok()?;
+    is_bare.then_some(text)
 }
 
 #[cfg(test)]

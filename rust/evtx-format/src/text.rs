@@ -19,7 +19,7 @@ pub enum Form {
 
 /// Whether a form takes a unit as it is, as the byte that it then is in UTF-8: ASCII text that is not escaped.
 #[inline(always)]
-fn is_bare(unit: u16, form: Form) -> bool {
+pub(crate) fn is_bare(unit: u16, form: Form) -> bool {
     let is = |byte: u8| unit == u16::from(byte);
     let escaped = match form {
         Form::Plain | Form::Raw => false,
