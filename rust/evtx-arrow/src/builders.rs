@@ -203,10 +203,14 @@ impl FixedBuilder {
     }
 
     fn finish(&mut self) -> ArrayRef {
-        self.end_nulls();
-        let array = self.rows.finish();
+        let array = self.finish_cloned();
         self.rows = FixedSizeBinaryBuilder::with_capacity(array.len(), Self::SIZE as i32);
-        Arc::new(array)
+        array
+    }
+
+    fn finish_cloned(&mut self) -> ArrayRef {
+        self.end_nulls();
+        Arc::new(self.rows.finish_cloned())
     }
 }
 
@@ -354,6 +358,13 @@ impl TextBuilder {
         let data = Buffer::from(take(&mut self.data));
         let views = ScalarBuffer::from(take(&mut self.views));
         (make.strings)(views, vec![data], self.validity.finish())
+    }
+
+    fn finish_cloned(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
+        self.end_nulls();
+        let data = Buffer::from(self.data.clone());
+        let views = ScalarBuffer::from(self.views.clone());
+        (make.strings)(views, vec![data], self.validity.finish_cloned())
     }
 }
 
@@ -542,6 +553,29 @@ impl FieldBuilder {
             FieldBuilder::Text(builder) => Arc::new(builder.finish(make)?),
             FieldBuilder::Name(builder) => builder.finish(make)?,
             FieldBuilder::Uuid(builder) => builder.finish(),
+        })
+    }
+
+    /// What is in the builder so far, which stays there.
+    pub(crate) fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            FieldBuilder::Time(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::UInt8(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::UInt16(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::UInt32(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::UInt64(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Int8(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Int16(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Int32(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Int64(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Int128(builder) => builder.finish_cloned(),
+            FieldBuilder::Float32(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Float64(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Bool(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Bytes(builder) => Arc::new(builder.finish_cloned()),
+            FieldBuilder::Text(builder) => Arc::new(builder.finish_cloned(make)?),
+            FieldBuilder::Name(builder) => builder.finish_cloned(make)?,
+            FieldBuilder::Uuid(builder) => builder.finish_cloned(),
         })
     }
 }

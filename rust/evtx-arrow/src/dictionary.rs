@@ -113,14 +113,25 @@ impl DictionaryBuilder {
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        if self.array.len() != self.names.len() {
-            self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
-        }
         let rows = Int32Array::new(take(&mut self.rows).into(), self.nulls.finish());
-        let array = (make.dictionary)(rows, Arc::clone(&self.array) as ArrayRef)?;
+        let array = self.array_of(rows, make)?;
         if self.names.len() > MAX_NAMES || self.bytes > MAX_BYTES {
             *self = DictionaryBuilder::new();
         }
+        Ok(array)
+    }
+
+    /// What is in the builder so far, which stays there.
+    pub(crate) fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        let rows = Int32Array::new(self.rows.clone().into(), self.nulls.finish_cloned());
+        self.array_of(rows, make)
+    }
+
+    fn array_of(&mut self, rows: Int32Array, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        if self.array.len() != self.names.len() {
+            self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
+        }
+        let array = (make.dictionary)(rows, Arc::clone(&self.array) as ArrayRef)?;
         Ok(Arc::new(array))
     }
 }

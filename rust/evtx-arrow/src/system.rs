@@ -1,11 +1,11 @@
 //! The columns of `System` that tell what kind of event a record is: level, task, provider, channel, computer and the like.
 //!
-//! A batch has few different rows of them. So it keeps each once, with the number that each record has of them, and a record
+//! A log has few different rows of them. So each is kept once, with the number that each record has of them, and a record
 //! whose values have the same bytes as those of one before takes over that one's row: none of its columns is looked at.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_array::{ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;
 use arrow_select::take::take;
 use evtx_format::instance::Values;
@@ -17,8 +17,12 @@ use crate::record::Fields;
 /// Fewest columns that are kept so. To look for the row costs as much as to read some columns.
 pub(crate) const MIN_COLUMNS: usize = 4;
 
-/// Rows that are remembered in a batch, by a hash: a power of two.
-const SEEN: usize = 512;
+/// Rows that are remembered, by a hash: a power of two.
+const SEEN: usize = 4096;
+
+/// Most rows that are kept from batch to batch, and most bytes of what they were read from and of their text.
+const MAX_ROWS: u32 = 1024;
+const MAX_KEPT: usize = 1 << 20;
 
 /// Most bytes of a row's values that are remembered.
 const MAX_BYTES: usize = 4096;
@@ -92,12 +96,13 @@ impl SystemHoles {
     }
 }
 
-/// The columns, and the rows of a batch in them.
+/// The columns, and the rows of a batch in them. What the columns have is kept from batch to batch.
 #[derive(Debug)]
 pub(crate) struct SystemRows {
     columns: Vec<SystemColumn>,
-    /// How many rows the columns have.
+    /// How many rows the columns have, and how many they had when the last batch ended.
     len: u32,
+    len_before: u32,
     /// By row of the batch, the number of its row in the columns.
     rows: Vec<u32>,
     seen: Box<[Seen]>,
@@ -113,6 +118,8 @@ struct SystemColumn {
     number: usize,
     place: usize,
     builder: FieldBuilder,
+    /// Its rows when the last batch ended.
+    array: Option<ArrayRef>,
 }
 
 /// A row of the columns that a record was read into.
@@ -135,7 +142,12 @@ impl SystemRows {
             for (number, builder) in all {
                 match builder {
                     ColumnBuilder::Field(place, builder) if target.places[place].repeats() => {
-                        columns.push(SystemColumn { number, place, builder });
+                        columns.push(SystemColumn {
+                            number,
+                            place,
+                            builder,
+                            array: None,
+                        });
                     }
                     other => builders.push(other),
                 }
@@ -145,6 +157,7 @@ impl SystemRows {
             seen: vec![Seen::default(); if columns.is_empty() { 0 } else { SEEN }].into(),
             columns,
             len: 0,
+            len_before: 0,
             rows: Vec::new(),
             bytes: Vec::new(),
             text: 0,
@@ -219,21 +232,37 @@ impl SystemRows {
     /// Ends the batch: each column with its number, in order.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<Vec<(usize, ArrayRef)>, ArrowError> {
         let rows = UInt32Array::from(builders::take(&mut self.rows));
+        let is_new = self.len != self.len_before;
+        let columns = self.columns.iter_mut().map(|column| {
+            let known = match column.array.take() {
+                Some(array) if !is_new => array,
+                _ => column.builder.finish_cloned(make)?,
+            };
+            let array = take(&known, &rows, None)?;
+            column.array = Some(known);
+            Ok((column.number, array))
+        });
+        let columns = columns.collect::<Result<_, ArrowError>>()?;
+        self.len_before = self.len;
+        if self.len > MAX_ROWS || self.bytes.len().max(self.text) > MAX_KEPT {
+            self.forget(make)?;
+        }
+        Ok(columns)
+    }
+
+    /// Forgets all rows.
+    #[cold]
+    fn forget(&mut self, make: MakeArrays) -> Result<(), ArrowError> {
+        for column in &mut self.columns {
+            column.builder.finish(make)?;
+            column.array = None;
+        }
         self.len = 0;
+        self.len_before = 0;
         self.seen.fill(Seen::default());
         self.bytes.clear();
         self.text = 0;
-        let columns = self.columns.iter_mut().map(|column| {
-            let distinct = column.builder.finish(make)?;
-            // As many rows as there are different ones are those.
-            let array = if distinct.len() == rows.len() {
-                distinct
-            } else {
-                take(&distinct, &rows, None)?
-            };
-            Ok((column.number, array))
-        });
-        columns.collect()
+        Ok(())
     }
 }
 

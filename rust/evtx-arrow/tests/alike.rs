@@ -86,3 +86,34 @@ proptest! {
         prop_assert_eq!(rows(false), rows(true));
     }
 }
+
+#[test]
+fn rows_of_system_are_kept_from_batch_to_batch() {
+    let templates = [template(1), template(2)];
+    let mut log = LogWriter::new(1);
+    // Few rows, then more than are kept, then some of these again; a few have long texts.
+    for i in 0..9000_usize {
+        let kind = match i / 3000 {
+            0 => i % 40,
+            1 => i % 1500,
+            _ => i * i % 300,
+        };
+        let name = |hole: usize| match kind % (7 + hole) {
+            0 => Value::Null,
+            1 => Value::string("a long name ".repeat(40) + &kind.to_string()),
+            _ => Value::string(format!("{hole} of {kind}")),
+        };
+        let values = (0..HOLES).map(|hole| if hole < 4 { name(hole) } else { Value::Null });
+        let event = Event::new(&templates[kind % 2], values.collect());
+        log.write(132_223_104_000_000_000, &event).expect("it fits");
+    }
+    let file = log.finish();
+    let (rows, trees) = (
+        cells(&file, "kept", Options::default(), false),
+        cells(&file, "kept", Options::default(), true),
+    );
+    assert_eq!(rows.len(), 9000);
+    for (row, (kept, tree)) in rows.iter().zip(&trees).enumerate() {
+        assert_eq!(kept, tree, "row {row}");
+    }
+}
