@@ -4,7 +4,7 @@
 //! instance, filling them from its value table. So what a compiled template says of a record and what the
 //! record's own tree says cannot drift.
 //!
-//! The walk sees to the structure, and gives what it finds to a [`Sink`]: one grows a tree, one writes JSON at once,
+//! The walk sees to the structure, and gives what it finds to a sink: one grows a tree, one writes JSON at once,
 //! one takes nothing, to check.
 //!
 //! Filling follows Windows (MS-EVEN6, sections 2.2.12 and 3.1.4.7.5):
