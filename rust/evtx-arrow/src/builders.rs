@@ -242,7 +242,7 @@ impl TextBuilder {
         write(&mut self.data);
         let len = self.data.len() - start;
         if len > MAX_TEXT {
-            self.data.truncate(start);
+            self.take_back(start);
             self.push_null();
         } else {
             self.end_string(start);
@@ -296,10 +296,19 @@ impl TextBuilder {
         if let Ok(true) = written {
             self.end_string(start);
         } else {
-            self.data.truncate(start);
+            self.take_back(start);
             self.push_null();
         }
         written.map(drop)
+    }
+
+    /// Takes back what was written from `start` on, and the room that only a text which is too long needs.
+    #[inline]
+    fn take_back(&mut self, start: usize) {
+        self.data.truncate(start);
+        if self.data.capacity() > start + MAX_TEXT {
+            self.data.shrink_to(start);
+        }
     }
 
     #[inline]

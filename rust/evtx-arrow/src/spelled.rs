@@ -42,17 +42,16 @@ impl<'r> Spelled<'r> {
         if self.text.capacity() == 0 {
             self.text.reserve(ROOM);
         }
-        if !reader.push_json(parts, &mut self.text) {
-            return false;
-        }
+        let is_passed = reader.push_json(parts, &mut self.text);
         let text = start..self.text.len();
-        if text.end > MAX_KEPT || self.elements.len() == MAX_ELEMENTS {
-            self.text.truncate(start);
-        } else {
+        if is_passed && text.end <= MAX_KEPT && self.elements.len() < MAX_ELEMENTS {
             let after = *parts;
             self.elements.push(Written { before, after, text });
+        } else {
+            self.text.truncate(start);
+            self.text.shrink_to(MAX_KEPT);
         }
-        true
+        is_passed
     }
 
     /// Appends the JSON value of the element that comes next in a stream, if it can be written.

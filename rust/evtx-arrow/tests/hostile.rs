@@ -177,6 +177,8 @@ fn bombs() {
         ("arrays of arrays", crossed_arrays()),
         ("deep elements", deep_elements()),
         ("a short text in many holes", shared_short_text()),
+        ("long names, short enough", long_names(400)),
+        ("long names", long_names(3_000)),
     ] {
         let mut log = LogWriter::new(1);
         // As many as come in a row, of those of which a chunk has room for some.
@@ -239,6 +241,15 @@ fn shared_short_text() -> Stream {
         Element::new("EventData").child(text),
         vec![Value::string("日本".repeat(50))],
     )
+}
+
+/// Elements that are spelled out, each of a few bytes that stand for 10,000 of text.
+fn long_names(count: usize) -> Stream {
+    let list = (0..count).fold(Element::new("List"), |list, _| {
+        list.child(Element::new("n".repeat(10_000)))
+    });
+    let data = Element::new("UserData").hole(Hole::new(0, 33));
+    event_of(data, vec![Value::BinXml(Stream::new(vec![Part::Element(list)]))])
 }
 
 fn crossed_arrays() -> Stream {
