@@ -242,7 +242,7 @@ impl TextBuilder {
         write(&mut self.data);
         let len = self.data.len() - start;
         if len > MAX_TEXT {
-            self.take_back(start);
+            self.drop_long(start);
             self.push_null();
         } else {
             self.end_string(start);
@@ -296,19 +296,22 @@ impl TextBuilder {
         if let Ok(true) = written {
             self.end_string(start);
         } else {
-            self.take_back(start);
+            self.data.truncate(start);
+            if self.data.capacity() > start + MAX_TEXT {
+                self.drop_long(start);
+            }
             self.push_null();
         }
         written.map(drop)
     }
 
     /// Takes back what was written from `start` on, and the room that only a text which is too long needs.
-    #[inline]
-    fn take_back(&mut self, start: usize) {
+    // Apart, so that values which are not do not pay for it.
+    #[cold]
+    #[inline(never)]
+    fn drop_long(&mut self, start: usize) {
         self.data.truncate(start);
-        if self.data.capacity() > start + MAX_TEXT {
-            self.data.shrink_to(start);
-        }
+        self.data.shrink_to(start);
     }
 
     #[inline]
