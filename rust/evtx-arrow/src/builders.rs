@@ -203,9 +203,10 @@ impl FixedBuilder {
     }
 
     fn finish(&mut self) -> ArrayRef {
-        let array = self.finish_cloned();
+        self.end_nulls();
+        let array = self.rows.finish();
         self.rows = FixedSizeBinaryBuilder::with_capacity(array.len(), Self::SIZE as i32);
-        array
+        Arc::new(array)
     }
 
     fn finish_cloned(&mut self) -> ArrayRef {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{ArrayRef, UInt32Array};
+use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;
 use arrow_select::take::take;
 use evtx_format::instance::Values;
@@ -100,9 +100,8 @@ impl SystemHoles {
 #[derive(Debug)]
 pub(crate) struct SystemRows {
     columns: Vec<SystemColumn>,
-    /// How many rows the columns have, and how many they had when the last batch ended.
+    /// How many rows the columns have.
     len: u32,
-    len_before: u32,
     /// By row of the batch, the number of its row in the columns.
     rows: Vec<u32>,
     seen: Box<[Seen]>,
@@ -157,7 +156,6 @@ impl SystemRows {
             seen: vec![Seen::default(); if columns.is_empty() { 0 } else { SEEN }].into(),
             columns,
             len: 0,
-            len_before: 0,
             rows: Vec::new(),
             bytes: Vec::new(),
             text: 0,
@@ -232,10 +230,10 @@ impl SystemRows {
     /// Ends the batch: each column with its number, in order.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<Vec<(usize, ArrayRef)>, ArrowError> {
         let rows = UInt32Array::from(builders::take(&mut self.rows));
-        let is_new = self.len != self.len_before;
+        let len = self.len as usize;
         let columns = self.columns.iter_mut().map(|column| {
             let known = match column.array.take() {
-                Some(array) if !is_new => array,
+                Some(array) if array.len() == len => array,
                 _ => column.builder.finish_cloned(make)?,
             };
             let array = take(&known, &rows, None)?;
@@ -243,7 +241,6 @@ impl SystemRows {
             Ok((column.number, array))
         });
         let columns = columns.collect::<Result<_, ArrowError>>()?;
-        self.len_before = self.len;
         if self.len > MAX_ROWS || self.bytes.len().max(self.text) > MAX_KEPT {
             self.forget(make)?;
         }
@@ -258,7 +255,6 @@ impl SystemRows {
             column.array = None;
         }
         self.len = 0;
-        self.len_before = 0;
         self.seen.fill(Seen::default());
         self.bytes.clear();
         self.text = 0;

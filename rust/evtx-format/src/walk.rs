@@ -98,9 +98,7 @@ pub(crate) trait Sink<'a> {
     }
 
     /// An attribute.
-    fn attribute(&mut self, _name: &'a Name<'a>) -> Outcome {
-        Ok(())
-    }
+    fn attribute(&mut self, _name: &'a Name<'a>) {}
 
     /// A piece of what stands in a start tag: of the attribute's value, if there is one.
     fn attribute_content(&mut self, _node: Node<'a>) -> Outcome {
@@ -416,7 +414,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     if !in_start {
                         return structure("an attribute stands outside of a start tag");
                     }
-                    self.count_node().and_then(|()| sink.attribute(name)).map_err(fault)?;
+                    self.count_node().map_err(fault)?;
+                    sink.attribute(name);
                 }
                 0x07 | 0x47 => {
                     let units = cursor.u16("a CDATA section")?;

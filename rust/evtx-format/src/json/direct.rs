@@ -164,10 +164,9 @@ impl<'a> Sink<'a> for Direct<'_, 'a> {
         Ok(())
     }
 
-    fn attribute(&mut self, name: &'a Name<'a>) -> Outcome {
+    fn attribute(&mut self, name: &'a Name<'a>) {
         self.end_text();
         self.attribute = Some(name);
-        Ok(())
     }
 
     #[inline(always)]

@@ -114,13 +114,12 @@ impl<'a, 'c: 'a> Sink<'a> for Growing<'_, 'a, 'c> {
         Ok(())
     }
 
-    fn attribute(&mut self, name: &'a Name<'a>) -> Outcome {
+    fn attribute(&mut self, name: &'a Name<'a>) {
         let arena = self.reader.arena;
         if let Some(element) = self.last_mut() {
             element.end_attribute();
             element.attribute = Some((name.text, BumpVec::new_in(arena)));
         }
-        Ok(())
     }
 
     // Inlined, so that a node is written where it stays: to move what was just written stalls.
