@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import shutil
-import statistics
 import struct
 import subprocess
 import sys
@@ -21,6 +20,9 @@ import zlib
 CHUNK = 65536
 HEADER = 4096
 MIB = 64
+
+# What files are read into: one memory, as the first touch of it takes time too.
+BLOCK = bytearray(1 << 20)
 
 SYSMON = "Microsoft-Windows-Sysmon".encode("utf-16-le")
 SECURITY = "Microsoft-Windows-Security-Auditing".encode("utf-16-le")
@@ -57,25 +59,24 @@ def write_log(path, chunks, mib=MIB):
             log.write(chunks[number % len(chunks)])
 
 
+def read(path):
+    """Reads a file front to back. Returns how long that took."""
+    start = time.perf_counter()
+    with open(path, "rb", buffering=0) as file:
+        while file.readinto(BLOCK):
+            pass
+    return time.perf_counter() - start
+
+
 def read_in(path):
     """Has the cache hold a log as it does after it was read from a disk, front to back. Where it was written bit by bit, it lies
-    there in small pieces, and it takes up to three times as long to read them. Returns how long reading took, once it lies there.
+    there in small pieces, and it takes up to three times as long to read them.
     """
-    block = bytearray(1 << 20)
-
-    def read():
-        start = time.perf_counter()
-        with open(path, "rb", buffering=0) as log:
-            while log.readinto(block):
-                pass
-        return time.perf_counter() - start
-
     if hasattr(os, "posix_fadvise"):
         with open(path, "rb+") as log:
             os.fsync(log.fileno())
             os.posix_fadvise(log.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    read()
-    return statistics.median(read() for _ in range(5))
+    read(path)
 
 
 def main(folder, writer):
