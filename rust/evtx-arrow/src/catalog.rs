@@ -10,8 +10,9 @@ use arrow_array::builder::{FixedSizeBinaryBuilder, StringBuilder, UInt8Builder, 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bumpalo::Bump;
-use evtx_format::chunk::{CHUNK_SIZE, Record, RecordWalk};
+use evtx_format::chunk::CHUNK_SIZE;
 use evtx_format::names::Names;
+use evtx_format::records::{Record, RecordWalk};
 use evtx_format::value::ValueType;
 use hashbrown::{HashMap, HashSet};
 

@@ -7,10 +7,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use evtx_format::Error;
-use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, FoundRecord, Record, RecordWalk, find_chunk, is_unused};
+use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, find_chunk, is_unused};
 use evtx_format::file::{Block, SECTOR};
 use evtx_format::mta::Messages;
 use evtx_format::names::Names;
+use evtx_format::records::{FoundRecord, Record, RecordWalk};
 use evtx_format::time::filetime_to_unix_nanos;
 
 use hashbrown::HashSet;

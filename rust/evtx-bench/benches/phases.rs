@@ -11,11 +11,12 @@ use bumpalo::Bump;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evtx_arrow::{Comparison, Decoder, Literal, Options, Predicate, Scan};
 use evtx_bench::columns;
-use evtx_format::chunk::{CHUNK_SIZE, Record, RecordWalk};
+use evtx_format::chunk::CHUNK_SIZE;
 use evtx_format::file::{BLOCK_CHUNKS, Block};
 use evtx_format::instance::Definition;
 use evtx_format::names::Names;
 use evtx_format::program::{Language, Program};
+use evtx_format::records::{Record, RecordWalk};
 use evtx_format::walk::{Part, Reader};
 
 const FILE_HEADER: usize = 4096;

@@ -12,7 +12,8 @@
 //! | module | what it reads |
 //! | --- | --- |
 //! | [`mod@file`] | the file header; where the chunks are and which is the oldest |
-//! | [`chunk`] | chunk headers and their checksums; the walk over a chunk's records |
+//! | [`chunk`] | chunk headers and their checksums |
+//! | [`records`] | records, and the walk over those of a chunk |
 //! | [`names`] | element and attribute names |
 //! | [`instance`] | template instances, their value tables, and definition headers |
 //! | [`tree`] | trees of elements |
@@ -35,6 +36,7 @@ pub mod json;
 pub mod mta;
 pub mod names;
 pub mod program;
+pub mod records;
 pub mod text;
 pub mod time;
 pub mod tree;

@@ -1,9 +1,9 @@
 //! The walk over BinXML, on streams that evtx-writer makes.
 
 use bumpalo::Bump;
-use evtx_format::chunk::RecordWalk;
 use evtx_format::instance::Definition;
 use evtx_format::names::Names;
+use evtx_format::records::RecordWalk;
 use evtx_format::text::Form;
 use evtx_format::tree::{Element, Node};
 use evtx_format::walk::{Part, Reader};
