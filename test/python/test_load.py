@@ -39,7 +39,7 @@ def test_a_database_on_disk_keeps_what_was_read(tmp_path):
         con.execute(f"CREATE VIEW live AS FROM read_evtx('{SAMPLES}/DC01-System.evtx')")
     with connect(database) as con:
         # The table needs no extension.
-        assert con.execute("SELECT count(*), count(event_data['ServiceName']) FROM logs").fetchone() == (408, 3)
+        assert con.execute("SELECT count(*), count(event_data['ServiceName']) FROM logs").fetchone() == (414, 3)
     with connect(database) as con:
         con.load_extension(EXTENSION)
         assert con.execute("SELECT count(*) FROM live").fetchone() == (10,)

@@ -138,4 +138,4 @@ def test_many_scans_at_once(con, threads):
         client.start()
     for client in clients:
         client.join()
-    assert counts == [(408, 396)] * 8
+    assert counts == [(414, 403)] * 8

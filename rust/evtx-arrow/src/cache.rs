@@ -8,13 +8,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 
-use evtx_format::Error;
-use evtx_format::instance::{Definition, Values};
+use evtx_format::instance::{Definition, Instance, Values};
 use evtx_format::names::name_units;
 use evtx_format::program::{Language, Program};
 use evtx_format::tree::Element;
 use evtx_format::value::guid_in_text_order;
 use evtx_format::walk::Template;
+use evtx_format::{Error, ErrorKind};
 use hashbrown::HashMap;
 
 use crate::keys::Keys;
@@ -29,6 +29,10 @@ const MAX_BYTES: usize = 16 << 20;
 pub(crate) struct Compiled {
     /// The GUID of the template, in the order of its text.
     pub(crate) guid: [u8; 16],
+    /// The ID that instances of the template have.
+    pub(crate) template_id: u32,
+    /// What is wrong with its names.
+    pub(crate) unsound_name: Option<Error>,
     pub(crate) plan: Plan,
     /// The holes that its `System` is read from, if the rows of that are shared.
     pub(crate) system: Option<SystemHoles>,
@@ -50,6 +54,8 @@ impl Compiled {
         };
         Compiled {
             guid: guid_in_text_order(definition.guid),
+            template_id: definition.template_id(),
+            unsound_name: None,
             system: SystemHoles::new(target, &plan).filter(|_| root == Root::Event),
             plan,
             xml: target.xml.then(|| Program::new(Language::Xml, tree)),
@@ -57,6 +63,25 @@ impl Compiled {
             json: (target.json || target.user_data && root == Root::Child).then(|| Program::new(Language::Json, tree)),
             user_data: user_data.map(|element| Program::new(Language::Json, element)),
         }
+    }
+
+    /// What is wrong with an instance of a template ID that refers to it: it was meant for another, or names were overwritten.
+    #[inline]
+    pub(crate) fn fault(&self, instance: &Instance<'_>) -> Option<Error> {
+        let is_own = instance.template_id == self.template_id && self.unsound_name.is_none();
+        if is_own { None } else { self.describe_fault(instance) }
+    }
+
+    #[cold]
+    fn describe_fault(&self, instance: &Instance<'_>) -> Option<Error> {
+        if instance.template_id == self.template_id {
+            return self.unsound_name;
+        }
+        let kind = ErrorKind::TemplateId {
+            named: instance.template_id,
+            found: self.template_id,
+        };
+        Some(Error::new(instance.definition as usize, kind))
     }
 
     /// Whether there are programs, and they all write what the tree of these values says, which is sound then.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
-use evtx_format::Error;
 use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, find_chunk, is_unused};
 use evtx_format::file::{Block, SECTOR};
 use evtx_format::mta::Messages;
 use evtx_format::names::Names;
 use evtx_format::records::{FoundRecord, Record, RecordWalk};
 use evtx_format::time::filetime_to_unix_nanos;
+use evtx_format::{Error, ErrorKind};
 
 use hashbrown::HashSet;
 
@@ -233,7 +233,6 @@ impl Decoder {
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
             None if is_unused(chunk) => return Ok(true),
-            None if self.is_dropped(chunk) => return Ok(true),
             None => {
                 self.templates.clear();
                 self.batch.start_chunk();
@@ -257,29 +256,6 @@ impl Decoder {
             self.report_damage(&error, None)?;
         }
         Ok(true)
-    }
-
-    /// Whether the header of a chunk, if it is sound, says that no record in it is kept.
-    fn is_dropped(&mut self, chunk: &[u8]) -> bool {
-        /// What passing a chunk costs, in records.
-        const COST: usize = 30;
-        if self.dropped >= YIELD_AFTER {
-            return false;
-        }
-        let sound = || ChunkHeader::read(chunk).ok().filter(|header| header.is_sound(chunk));
-        let is_dropped = !self.scan.options.recover
-            && !self.scan.options.verify
-            && self.scan.filter.looks_at_ids()
-            && chunk.len() == CHUNK_SIZE
-            && sound().is_some_and(|header| {
-                self.scan
-                    .filter
-                    .drops_ids(header.first_record_id, header.last_record_id)
-            });
-        if is_dropped && self.scan.yields {
-            self.dropped += COST;
-        }
-        is_dropped
     }
 
     fn open_chunk(&self, chunk: &[u8]) -> ChunkWalk {
@@ -326,7 +302,9 @@ impl Decoder {
                 Some(Err(error)) => {
                     self.push_rows(&group, reader.arena)?;
                     group.clear();
-                    self.report_damage(&error, Record::header(reader.chunk, error.offset as usize).ok())?;
+                    let has_header = matches!(error.kind, ErrorKind::RecordSize { .. });
+                    let record = has_header.then(|| Record::header(reader.chunk, error.offset as usize).ok());
+                    self.report_damage(&error, record.flatten())?;
                 }
                 None => {
                     is_end = true;
@@ -341,7 +319,7 @@ impl Decoder {
     /// Whether a record can be kept, as far as its frame tells.
     #[inline(always)]
     fn keeps_frame(&mut self, scan: &Scan, found: &FoundRecord, walk: &mut ChunkWalk) -> bool {
-        let FoundRecord { record, recovered } = found;
+        let FoundRecord { record, recovered, .. } = found;
         let is_new = !scan.options.recover || walk.seen.insert((record.id, record.written));
         if *recovered && !is_new {
             return false;
@@ -372,14 +350,24 @@ impl Decoder {
         if !has_system || scan.checks || scan.reads_children {
             reader.read_children(&mut self.templates, group);
         }
-        if carved && group.error.is_some() {
+        if group.error.is_none() && group.at_hand().parts.is_empty() {
+            group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
+        }
+        // A definition or a name that was overwritten makes nonsense of a record that was left behind, but the record is one.
+        let is_orphaned = carved && group.not_its_own.is_some();
+        if is_orphaned {
+            group.drop_parts();
+        }
+        if carved && group.error.is_some() && !is_orphaned {
             // Bytes that only looked like a record.
             walk.records.reject(record);
             walk.seen.remove(&(record.id, record.written));
             return Ok(false);
         }
-        if fails && let Some(error) = &group.error {
-            return Err(self.damaged(*error, record));
+        let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
+        let damage = frame_damage.or(group.error);
+        if fails && let Some(error) = damage {
+            return Err(self.damaged(error, record));
         }
         let undecided = match (carved, event_first) {
             (true, _) => Stage::Header,
@@ -390,7 +378,7 @@ impl Decoder {
             return Ok(false);
         }
         let on_error = scan.options.on_error;
-        let mut error = group.error.filter(|_| scan.checks);
+        let mut error = damage.filter(|_| scan.checks);
         if error.is_some() && on_error == OnError::Skip {
             return Ok(false);
         }

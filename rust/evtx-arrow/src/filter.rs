@@ -390,8 +390,6 @@ pub(crate) struct Row<'x, 'r> {
 pub(crate) struct Filter {
     /// By stage and cost.
     conjuncts: Vec<(Stage, Node<Operand>)>,
-    /// The least and the greatest record ID that a record can have, if only such are kept.
-    record_ids: Option<(u64, u64)>,
 }
 
 impl Filter {
@@ -402,12 +400,8 @@ impl Filter {
             let node = node.map(&mut |term| operand(term, target));
             conjuncts.push((stage(&node, target), node));
         }
-        let record_ids = predicates
-            .iter()
-            .filter_map(|predicate| record_ids(&predicate.0))
-            .reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)));
         conjuncts.sort_by_key(|(stage, node)| (*stage, cost(node)));
-        Filter { conjuncts, record_ids }
+        Filter { conjuncts }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -417,17 +411,6 @@ impl Filter {
     /// Whether any predicate reads more of a record than the event's own instance.
     pub(crate) fn reads_children(&self) -> bool {
         self.conjuncts.iter().any(|(stage, _)| *stage > Stage::Event)
-    }
-
-    /// Whether only some record IDs are kept.
-    pub(crate) fn looks_at_ids(&self) -> bool {
-        self.record_ids.is_some()
-    }
-
-    /// Whether no record with an ID from `first` to `last` can be kept.
-    pub(crate) fn drops_ids(&self, first: u64, last: u64) -> bool {
-        self.record_ids
-            .is_some_and(|(least, greatest)| last < least || first > greatest)
     }
 
     /// Whether the predicates of the stages from `from` to `to` are all true for a row.
@@ -531,35 +514,5 @@ fn cost(node: &Node<Operand>) -> usize {
             Operand::Entry(..) => 16,
             _ => 1,
         },
-    }
-}
-
-/// The range that a predicate leaves for `record_id`; `None` where it leaves all, or NULL.
-fn record_ids(node: &Node<Term>) -> Option<(u64, u64)> {
-    let of_record = |term: &Term| term.source == ColumnSource::RecordId;
-    match node {
-        Node::And(nodes) => nodes
-            .iter()
-            .filter_map(record_ids)
-            .reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))),
-        Node::Or(nodes) => nodes
-            .iter()
-            .map(record_ids)
-            .reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))))
-            .flatten(),
-        Node::Compare(term, comparison, Literal::Number(id)) if of_record(term) => match comparison {
-            Comparison::Equal => Some((*id, *id)),
-            Comparison::Less | Comparison::LessOrEqual => Some((0, *id)),
-            Comparison::Greater | Comparison::GreaterOrEqual => Some((*id, u64::MAX)),
-            _ => None,
-        },
-        Node::In(term, literals) if of_record(term) => {
-            let ids = literals.iter().map(|literal| match literal {
-                Literal::Number(id) => (*id, *id),
-                _ => (0, u64::MAX),
-            });
-            ids.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-        }
-        _ => None,
     }
 }

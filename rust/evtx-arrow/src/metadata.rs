@@ -10,6 +10,7 @@ use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
 use evtx_format::file::{FILE_HEADER, FileHeader};
 use evtx_format::records::RecordWalk;
 use evtx_format::time::filetime_to_unix_nanos;
+use evtx_format::{Error, ErrorKind};
 
 use crate::report::{Report, ReportError};
 
@@ -37,6 +38,9 @@ impl Found {
         while let Some(item) = walk.next(chunk) {
             match item {
                 Ok(item) => {
+                    if item.is_damaged {
+                        error = error.or(walk.damage());
+                    }
                     found.records += 1;
                     add(&mut found.runs, item.record.id);
                     if let Some(time) = filetime_to_unix_nanos(item.record.written) {
@@ -48,12 +52,20 @@ impl Found {
             }
         }
         let unsound = || found.header.and_then(|header| header.verify(chunk).err());
-        found.error = error.or_else(unsound).map(|error| {
+        let other_ids = || found.header.and_then(|header| other_ids(&header, &found.runs));
+        found.error = error.or_else(unsound).or_else(other_ids).map(|error| {
             let at = offset(index) + u64::from(error.offset);
             format!("chunk {index}, offset {at:#x}: {error}")
         });
         found
     }
+}
+
+/// That the IDs in a chunk's header are not those of its first and last record.
+fn other_ids(header: &ChunkHeader, runs: &[(u64, u64)]) -> Option<Error> {
+    let found = (runs.first()?.0, runs.last()?.1);
+    let stored = (header.first_record_id, header.last_record_id);
+    (stored != found).then(|| Error::new(24, ErrorKind::RecordIds { stored, found }))
 }
 
 /// Offset of a chunk in its file, in bytes.

@@ -90,7 +90,16 @@ pub(crate) struct Part<'r> {
     pub(crate) content: PartContent<'r>,
 }
 
-impl Part<'_> {
+impl<'r> Part<'r> {
+    /// The number of its template and its values, if it is an instance that a plan covers.
+    #[inline]
+    fn instance(&self) -> Option<(usize, Values<'r>)> {
+        match self.content {
+            PartContent::Instance(..) => Some((self.template()?, self.values)),
+            _ => None,
+        }
+    }
+
     /// The number of its template among those of the chunk, if it has its plan from one.
     #[inline]
     pub(crate) fn template(&self) -> Option<usize> {
@@ -118,7 +127,8 @@ enum PlanAt {
 #[derive(Clone, Copy)]
 pub(crate) enum PartContent<'r> {
     Instance(Instance<'r>, Root),
-    Tree(&'r Element<'r>, Root),
+    /// With what its holes were filled from, if it is that of an instance.
+    Tree(&'r Element<'r>, Root, Option<Values<'r>>),
     /// An instance whose tree cannot be read: only what its plan has of the fields counts.
     Damaged,
 }
@@ -181,29 +191,36 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.spelled.borrow_mut().begin();
         record.begin();
         // To write an error that is none would cost as much as to write one.
-        if let Err(error) = self.stream(templates, record, binxml, Root::Event, 0) {
+        if let Err(error) = self.stream(templates, record, binxml, Root::Event) {
             record.error = Some(error);
         }
     }
 
-    /// Reads what the event's holes hold, as far as the scan asks for it.
+    /// Reads what the event's holes hold, as far as the scan asks for it, and then checks all of the record, if the scan
+    /// does. So what is read does not depend on whether it is checked.
     pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>) {
-        if record.error.is_some() {
-            return;
-        }
-        let event = record.at_hand().event();
-        if let Some(PartContent::Instance(instance, _)) = event.map(|event| event.content) {
-            let at = self.template(templates, instance.definition, Root::Event);
-            if let Err(error) = self.children(templates, record, at, instance.values, 0) {
+        if record.error.is_none() {
+            if let Err(error) = self.children(templates, record) {
                 record.error = Some(error);
             }
+            if self.scan.checks
+                && let Err(error) = self.check_parts(templates, record)
+            {
+                record.error = Some(error);
+            }
+            if record.repeat_values
+                && record.error.is_none()
+                && self.scan.checks
+                && record.at_hand().text_exceeds(templates)
+            {
+                record.error = Some(Error::new(0, ErrorKind::Text));
+            }
         }
-        if record.repeat_values
-            && record.error.is_none()
-            && self.scan.checks
-            && record.at_hand().text_exceeds(templates)
-        {
-            record.error = Some(Error::new(0, ErrorKind::Text));
+        if self.scan.checks && record.not_its_own.is_none() {
+            record.not_its_own = self.reader.unsound_name();
+        }
+        if record.not_its_own.is_some() {
+            record.error = record.not_its_own;
         }
     }
 
@@ -213,22 +230,18 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         record: &mut Records<'r>,
         stream: Range<usize>,
         root: Root,
-        depth: usize,
     ) -> Result<()> {
-        if depth > MAX_NESTING {
-            return Err(Error::new(stream.start, ErrorKind::Nesting));
-        }
         // A record is one event.
         if let Some((instance, is_all)) = self.reader.leading_instance(stream.clone())
             && (is_all || root == Root::Event)
         {
-            return self.instance(templates, record, instance, root, depth);
+            return self.instance(templates, record, instance, root);
         }
         let mut parts = self.reader.parts(stream);
         while let Some(part) = self.next_part(&mut parts) {
             match part? {
-                StreamPart::Instance(instance) => self.instance(templates, record, instance, root, depth)?,
-                StreamPart::Element(element) => self.tree(record, element, root),
+                StreamPart::Instance(instance) => self.instance(templates, record, instance, root)?,
+                StreamPart::Element(element) => self.tree(record, element, root, None),
             }
             if root == Root::Event {
                 break;
@@ -245,10 +258,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         record: &mut Records<'r>,
         instance: Instance<'r>,
         root: Root,
-        depth: usize,
     ) -> Result<()> {
         let at = self.template(templates, instance.definition, root);
         let compiled = templates.get(at)?;
+        if self.scan.checks
+            && let Some(fault) = compiled.fault(&instance)
+        {
+            record.not_its_own = Some(fault);
+        }
         record.note(&compiled.plan);
         let values = instance.values;
         let part = |content| Part {
@@ -257,57 +274,61 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             content,
         };
         if !compiled.plan.covers(values) || self.scan.only_trees {
-            match self.tree_of(&instance) {
-                Ok(tree) => self.tree(record, tree, root),
+            return match self.tree_of(&instance) {
+                Ok(tree) => {
+                    self.tree(record, tree, root, Some(values));
+                    Ok(())
+                }
                 Err(error) => {
                     record.push(part(PartContent::Damaged));
-                    return Err(error);
+                    Err(error)
                 }
-            }
-            return if self.scan.checks {
-                self.check(templates, values, None, depth)
-            } else {
-                Ok(())
             };
         }
         record.push(part(PartContent::Instance(instance, root)));
-        // The event's own children wait until it is known that the record is kept.
-        if root == Root::Event {
-            return Ok(());
-        }
-        self.children(templates, record, at, values, depth)
+        Ok(())
     }
 
-    /// Reads what the holes of an instance hold that a plan covers.
+    /// Reads what the holes of the event's own instance hold.
     #[inline(always)]
-    fn children(
-        &self,
-        templates: &mut ChunkTemplates,
-        record: &mut Records<'r>,
-        at: usize,
-        values: Values<'r>,
-        depth: usize,
-    ) -> Result<()> {
+    fn children(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>) -> Result<()> {
+        let Some((at, values)) = record.at_hand().event().and_then(Part::instance) else {
+            return Ok(());
+        };
         let plan = &templates.get(at)?.plan;
-        let (children, reads) = (plan.children.len(), self.scan.reads_children || !plan.system);
-        if self.scan.checks {
-            self.check(templates, values, Some(at), depth)?;
-        }
         // A scan that only checks does not look for columns in them.
-        if !reads {
+        if plan.system && !self.scan.reads_children {
             return Ok(());
         }
-        for child in 0..children {
+        for child in 0..plan.children.len() {
             let hole = templates.get(at)?.plan.children[child];
             if let Some(stream) = values.stream(hole) {
-                self.stream(templates, record, stream, Root::Child, depth + 1)?;
+                self.stream(templates, record, stream, Root::Child)?;
             }
         }
         Ok(())
     }
 
-    /// Checks the values of an instance, and the streams that they hold but for those that are read anyway, as the children of
-    /// a template.
+    /// Checks the parts of a record.
+    #[inline(always)]
+    fn check_parts(&self, templates: &mut ChunkTemplates, record: &Records<'r>) -> Result<()> {
+        self.reader.begin_again();
+        for (depth, part) in record.at_hand().parts.iter().enumerate() {
+            let depth = depth.min(1);
+            match part.content {
+                PartContent::Instance(_, root) => {
+                    let read = part.template().filter(|_| root == Root::Event);
+                    self.check(templates, part.values, read, depth)?;
+                }
+                PartContent::Tree(_, _, Some(values)) => self.check(templates, values, None, depth)?,
+                PartContent::Tree(_, _, None) | PartContent::Damaged => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the values of an instance, and the streams that they hold but for those that are parts themselves, as the
+    /// children of the template `read`.
     #[inline(always)]
     fn check(
         &self,
@@ -350,10 +371,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 None => return Ok(()),
             };
             let at = self.template(templates, instance.definition, Root::Child);
+            if let Some(fault) = templates.get(at)?.fault(&instance) {
+                return Err(fault);
+            }
             if !templates.get(at)?.covers_text(instance.values) || self.scan.only_trees {
                 self.builds_trees.set(true);
-                Reader::new(self.chunk, self.names, self.arena).fragment(stream)?;
-                return Ok(());
+                let reader = Reader::new(self.chunk, self.names, self.arena);
+                reader.fragment(stream)?;
+                return reader.unsound_name().map_or(Ok(()), Err);
             }
             self.check(templates, instance.values, None, depth)?;
         }
@@ -372,12 +397,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     #[inline(never)]
-    fn tree(&self, record: &mut Records<'r>, tree: &'r Element<'r>, root: Root) {
+    fn tree(&self, record: &mut Records<'r>, tree: &'r Element<'r>, root: Root, filled: Option<Values<'r>>) {
         let plan = Plan::of_record(&self.scan.target, &self.scan.keys, tree, root);
         let part = Part {
             plan: PlanAt::Own(record.next_own_plan()),
             values: Values::none(),
-            content: PartContent::Tree(tree, root),
+            content: PartContent::Tree(tree, root, filled),
         };
         record.push_tree(part, plan);
     }
@@ -410,14 +435,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if let Some(compiled) = scan.plans.get(self.chunk, &definition, root) {
             return Ok(compiled);
         }
-        let template = Reader::new(self.chunk, self.names, self.arena).template(&definition)?;
-        let compiled = Arc::new(Compiled::new(
-            &scan.target,
-            &scan.keys,
-            &definition,
-            template.root,
-            root,
-        ));
+        let reader = Reader::new(self.chunk, self.names, self.arena);
+        let template = reader.template(&definition)?;
+        let compiled = Arc::new(Compiled {
+            unsound_name: reader.unsound_name(),
+            ..Compiled::new(&scan.target, &scan.keys, &definition, template.root, root)
+        });
         scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
         Ok(compiled)
     }

@@ -22,6 +22,8 @@ pub(crate) struct Records<'r> {
     start: usize,
     /// What is damaged of the record at hand. Parts that come before it are there.
     pub(crate) error: Option<Error>,
+    /// How the record at hand refers to a definition or a name that is not its own, if it does.
+    pub(crate) not_its_own: Option<Error>,
     /// Whether any record may have texts with many values, which may be longer than the limit.
     pub(crate) repeat_values: bool,
     /// Whether any record may have a field outside of `System` that is asked for.
@@ -55,6 +57,7 @@ impl<'r> Records<'r> {
             kept: BumpVec::with_capacity_in(count, arena),
             start: 0,
             error: None,
+            not_its_own: None,
             repeat_values: false,
             beyond_system: false,
             may_have_user_data: false,
@@ -67,7 +70,14 @@ impl<'r> Records<'r> {
     pub(crate) fn begin(&mut self) {
         self.parts.truncate(self.start);
         self.error = None;
+        self.not_its_own = None;
         self.may_have_user_data = false;
+    }
+
+    /// Drops what was read of the record at hand, as it is not the record's.
+    #[cold]
+    pub(crate) fn drop_parts(&mut self) {
+        self.parts.truncate(self.start);
     }
 
     /// Takes notice of what a part of the record at hand may have.

@@ -73,7 +73,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let content = record.event().map(|part| part.content);
         let root = match content {
             Some(PartContent::Instance(instance, _)) => Source::Instance(instance, Root::Event),
-            Some(PartContent::Tree(tree, _)) => Source::Tree(tree),
+            Some(PartContent::Tree(tree, ..)) => Source::Tree(tree),
             // A record without anything in it.
             Some(PartContent::Damaged) | None => Source::Tree(&EMPTY),
         };
@@ -103,7 +103,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let start = out.len();
         match content {
             PartContent::Damaged => return Ok(false),
-            PartContent::Tree(tree, root) => push_value(user_data(tree, root), out)?,
+            PartContent::Tree(tree, root, _) => push_value(user_data(tree, root), out)?,
             PartContent::Instance(instance, root) => {
                 let compiled = self.templates.find(instance.definition, root);
                 let program = self.covering(compiled.and_then(|compiled| compiled.user_data.as_ref()), &instance);

@@ -81,6 +81,31 @@ pub enum ErrorKind {
         /// From the record to the end of the chunk.
         room: usize,
     },
+    /// A record's size reaches past its end, or ends before it.
+    #[error("the record claims a size of {claimed} bytes, but ends after {actual}")]
+    RecordSpan {
+        /// As stored.
+        claimed: u32,
+        /// From the record to the next, or to the free space.
+        actual: u32,
+    },
+    /// The records end before the last one that the chunk's header knows.
+    #[error("the records end here, but the chunk header says that the last one has ID {id}")]
+    LastRecord {
+        /// As the header has it.
+        id: u64,
+    },
+    /// The chunk's header has other IDs than its records.
+    #[error("the chunk header says that its records have the IDs {} to {}, but they have {} to {}", .stored.0, .stored.1, .found.0, .found.1)]
+    RecordIds {
+        /// The IDs of the first and the last record, as the header has them.
+        stored: (u64, u64),
+        /// Those of the first and the last record that there are.
+        found: (u64, u64),
+    },
+    /// A record without anything in it.
+    #[error("the record holds no event")]
+    NoEvent,
     /// A byte that starts no BinXML token.
     #[error("{0:#04x} is no BinXML token")]
     Token(u8),
@@ -105,6 +130,19 @@ pub enum ErrorKind {
         claimed: usize,
         /// Bytes behind the descriptors.
         room: usize,
+    },
+    /// A name's hash does not match its units.
+    #[error("a name is not what its hash says")]
+    NameHash,
+    /// An instance refers to the definition of another template than the one that it names.
+    #[error(
+        "the record is an instance of template {named:08x}, but where its definition should be is that of {found:08x}"
+    )]
+    TemplateId {
+        /// The ID in the instance.
+        named: u32,
+        /// The ID of the template that is defined there.
+        found: u32,
     },
     /// A hole where there is no value table to fill it from.
     #[error("a substitution stands outside of a template")]

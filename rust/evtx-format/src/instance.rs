@@ -55,6 +55,14 @@ impl Definition {
     }
 }
 
+impl Definition {
+    /// The template ID that instances of the template have: the first four bytes of its GUID, little endian. So it is in
+    /// all logs that were looked at.
+    pub fn template_id(&self) -> u32 {
+        u32_at(&self.guid, 0).unwrap_or_default()
+    }
+}
+
 /// Where a value stands in its chunk, and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
@@ -439,6 +447,8 @@ impl<'a> Values<'a> {
 /// A template instance.
 #[derive(Debug, Clone, Copy)]
 pub struct Instance<'a> {
+    /// The first four bytes of the template's GUID, little endian.
+    pub template_id: u32,
     /// Chunk offset of the definition.
     pub definition: u32,
     /// What fills its holes.
@@ -449,14 +459,19 @@ impl<'a> Instance<'a> {
     /// Reads the instance whose 0x0c token the cursor has just passed, and moves behind its values.
     #[inline]
     pub(crate) fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
-        cursor.skip(5, "a template instance")?;
+        cursor.skip(1, "a template instance")?;
+        let template_id = cursor.u32("a template instance")?;
         let definition = cursor.u32("a template instance")?;
         if definition as usize == cursor.pos() {
             let inline = Definition::read(chunk, definition)?;
             cursor.skip(DEFINITION_HEADER + inline.size as usize, "a template definition")?;
         }
         let values = Values::read(chunk, cursor, arena)?;
-        Ok(Instance { definition, values })
+        Ok(Instance {
+            template_id,
+            definition,
+            values,
+        })
     }
 
     /// The instance that a stream begins with, behind a fragment header, and where it ends: what nearly all streams are. `None`
@@ -468,13 +483,18 @@ impl<'a> Instance<'a> {
         if head[0] != 0x0f || head[4] != 0x0c {
             return None;
         }
-        let definition = u32_at(head, 10)?;
+        let (template_id, definition) = (u32_at(head, 6)?, u32_at(head, 10)?);
         if definition as usize == stream.start + HEAD - 4 {
             return None;
         }
         let count = u32_at(head, 14)?;
         let (values, end) = Values::table(chunk, stream.start + HEAD, stream.end, count, arena)?;
-        Some((Instance { definition, values }, end))
+        let instance = Instance {
+            template_id,
+            definition,
+            values,
+        };
+        Some((instance, end))
     }
 }
 

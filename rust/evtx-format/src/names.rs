@@ -48,6 +48,8 @@ pub struct Name<'c> {
     member_len: usize,
     /// Its chunk offset.
     offset: u32,
+    /// Whether its hash is that of its units.
+    pub(crate) is_sound: bool,
     /// The name that was met before it, of those that share a place in [`Names::known`].
     before: Option<&'c Name<'c>>,
 }
@@ -137,9 +139,22 @@ impl<'c> Names<'c> {
             member,
             member_len,
             offset,
+            is_sound: stored_hash(self.chunk, offset) == Some(hash(units)),
             before,
         }))
     }
+}
+
+/// The hash that is stored with the name at a chunk offset.
+fn stored_hash(chunk: &[u8], offset: u32) -> Option<u16> {
+    u16_at(chunk, (offset as usize).checked_add(4)?)
+}
+
+/// The hash of a name: the lower half of a polynomial of its units. So it is in all logs that were looked at.
+fn hash(units: &[u8]) -> u16 {
+    let units = units.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
+    let hash = units.fold(0_u32, |hash, unit| hash.wrapping_mul(65_599).wrapping_add(unit.into()));
+    hash as u16
 }
 
 /// Writes the start of a JSON member if it has room and nothing in the name is escaped. Returns the name.

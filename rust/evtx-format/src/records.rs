@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use bumpalo::Bump;
 use memchr::memmem;
 
 use crate::bytes::{u32_at, u64_at};
 use crate::chunk::{CHUNK_HEADER, CHUNK_SIZE, ChunkHeader};
 use crate::error::{Error, ErrorKind, Result};
+use crate::names::Names;
+use crate::walk::Reader;
 
 /// Bytes of a record before its BinXML: magic 4, size u32, ID u64, time written u64.
 pub const RECORD_HEADER: usize = 24;
@@ -47,12 +50,26 @@ impl Record {
         if magic != RECORD_MAGIC {
             return Err(Error::new(at, ErrorKind::RecordMagic(magic)));
         }
-        Ok(Record {
+        Ok(Record::behind_magic(header, at))
+    }
+
+    /// What a header says behind its magic.
+    #[inline(always)]
+    fn behind_magic(header: &[u8; RECORD_HEADER], at: usize) -> Self {
+        Record {
             offset: at as u32,
             size: u32_at(header, 4).unwrap_or_default(),
             id: u64_at(header, 8).unwrap_or_default(),
             written: u64_at(header, 16).unwrap_or_default(),
-        })
+        }
+    }
+
+    /// The record at a chunk offset, whatever its magic; `None` where its size cannot be right.
+    fn without_magic(chunk: &[u8], at: usize) -> Option<Self> {
+        let header = chunk.get(at..)?.first_chunk::<RECORD_HEADER>()?;
+        let record = Record::behind_magic(header, at);
+        let is_whole = record.size as usize >= RECORD_FRAME && record.end() <= chunk.len();
+        is_whole.then_some(record)
     }
 
     /// Reads the header of the record at a chunk offset, and checks its size.
@@ -84,6 +101,18 @@ impl Record {
     fn size_copy_matches(&self, chunk: &[u8]) -> bool {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }
+
+    /// Whether the copy of its size matches, and the record behind it has the next ID. All but a chunk's last record are so, in
+    /// logs as Windows writes them.
+    #[inline(always)]
+    fn is_followed(&self, chunk: &[u8]) -> bool {
+        let behind = chunk.get(self.end() - 4..).and_then(|rest| rest.first_chunk::<20>());
+        behind.is_some_and(|behind| {
+            u32_at(behind, 0) == Some(self.size)
+                && behind[4..8] == RECORD_MAGIC
+                && u64_at(behind, 12) == Some(self.id.wrapping_add(1))
+        })
+    }
 }
 
 /// A record that a walk has found.
@@ -93,22 +122,38 @@ pub struct FoundRecord {
     pub record: Record,
     /// Whether the chunk's own bookkeeping does not reach it.
     pub recovered: bool,
+    /// Whether its frame is damaged: [`RecordWalk::damage`] says how. Its end is then where the next record says.
+    pub is_damaged: bool,
 }
 
 /// A walk over a chunk's records, in the order of their places. It holds no bytes: each step is given the
 /// chunk, so that a walk can be left and taken up again.
+///
+/// Records' own frames decide, not the chunk's header. The header says where records end, but a record there that
+/// continues the IDs before it is one of them all the same.
 #[derive(Debug, Clone)]
 pub struct RecordWalk {
     next: Option<usize>,
-    /// Records end here: the free space, or the end of the chunk.
+    /// Records end here, if none goes on: the free space, or the end of the chunk.
     end: usize,
-    /// What the header says of where the last record is, if it can be trusted.
+    /// What the header says, if it can be read.
     header: Option<ChunkHeader>,
+    /// ID of the last record.
+    last: Option<u64>,
+    /// What is wrong with the frame of the last record.
+    damage: Option<Error>,
     /// Whether records are also looked for where the header does not lead.
     recover: bool,
-    /// Where they are still to be looked for before the walk goes on.
+    /// Records that start before this chunk offset are known to be sound in their frames, and to have no other in them.
+    sound_until: usize,
+    /// Where records are still to be looked for before the walk goes on.
     carve: Range<usize>,
+    /// Whether the end of the chunk needs no error of its own.
+    end_is_told: bool,
 }
+
+/// A record whose frame was looked at, and what is wrong with the frame.
+type Framed = (Record, Option<Error>);
 
 impl RecordWalk {
     /// A walk over the records of a chunk, and what is wrong with the chunk as a whole.
@@ -135,61 +180,115 @@ impl RecordWalk {
         };
         let header = header.ok();
         let free_space = header.map_or(CHUNK_SIZE, |header| header.free_space as usize);
-        let walk = RecordWalk {
+        let mut walk = RecordWalk {
             next: Some(CHUNK_HEADER),
             end: free_space.min(chunk.len()),
             header,
+            last: None,
+            damage: None,
             recover,
+            sound_until: 0,
             carve: 0..0,
+            end_is_told: damage.is_some(),
         };
+        if walk.header.is_some() && !recover {
+            walk.sound_until = walk.sound_run(chunk);
+        }
         (walk, damage)
+    }
+
+    /// Chunk offset of the end of a run of records, from the first on, each followed by the next. None of them has another
+    /// record in it: there are no more magics than records. In logs as Windows writes them the run ends with the last record
+    /// but one.
+    fn sound_run(&self, chunk: &[u8]) -> usize {
+        let (mut at, mut count) = (CHUNK_HEADER, 0);
+        while at < self.end
+            && let Ok(record) = Record::read(chunk, at)
+            && record.is_followed(chunk)
+        {
+            at = record.end();
+            count += 1;
+        }
+        let run = chunk.get(CHUNK_HEADER..at).unwrap_or_default();
+        if count_magics(run) > count { 0 } else { at }
     }
 
     /// The next record, or what stands where one should start; `None` at the end.
     ///
-    /// Past bytes that are no record the walk goes on at the next one that is beyond doubt: its sizes agree,
-    /// it ends before the free space, and its ID is in the range that the chunk's header gives.
+    /// A record ends where its size says, unless another record is inside of it. One whose size cannot be right ends
+    /// where the next record starts. Past bytes that are no record the walk goes on at the next one that is beyond
+    /// doubt: its sizes agree, and its ID follows or another record stands behind it.
     // A call for each record would cost a tenth of counting them.
     #[inline(always)]
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
+        if let Some(at) = self.next
+            && at < self.sound_until
+            && let Ok(record) = Record::read(chunk, at)
+        {
+            self.next = Some(record.end());
+            self.last = Some(record.id);
+            return Some(Ok(FoundRecord {
+                record,
+                recovered: false,
+                is_damaged: false,
+            }));
+        }
+        self.next_carefully(chunk)
+    }
+
+    #[inline(never)]
+    fn next_carefully(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
         loop {
             if !self.carve.is_empty()
                 && let Some(record) = self.carve(chunk)
             {
-                let recovered = true;
-                return Some(Ok(FoundRecord { record, recovered }));
+                return Some(Ok(FoundRecord {
+                    record,
+                    recovered: true,
+                    is_damaged: false,
+                }));
             }
-            let at = self.next?;
-            if at >= self.end {
+            let Some(at) = self.next else {
+                return self.unreached(chunk).map(Err);
+            };
+            if at >= self.end && !self.goes_on(chunk, at) {
                 self.skip(at, None, chunk);
                 continue;
             }
-            match Record::read(chunk, at) {
-                Ok(record) if self.header.is_some() || record.size_copy_matches(chunk) => {
+            match self.framed(chunk, at) {
+                Ok((record, damage)) => {
                     self.next = Some(record.end());
-                    if self.header.is_some_and(|header| header.last_record_id == record.id) {
-                        self.skip(record.end(), None, chunk);
+                    self.last = Some(record.id);
+                    self.damage = damage;
+                    if self.recover {
+                        self.carve = unused(chunk, &record);
                     }
-                    // Without a header, no bookkeeping reaches it.
-                    let recovered = self.recover && self.header.is_none();
-                    return Some(Ok(FoundRecord { record, recovered }));
+                    return Some(Ok(FoundRecord {
+                        record,
+                        // Without a header, no bookkeeping reaches it.
+                        recovered: self.recover && self.header.is_none(),
+                        is_damaged: damage.is_some(),
+                    }));
                 }
-                read => {
-                    let next = self.resume(chunk, at + 1);
+                Err(error) => {
+                    let next = self.resume(chunk, at + 1, self.last.map(|id| (id, at)));
                     self.skip(at, next, chunk);
-                    match read {
-                        // Behind the last record of a chunk that is damaged as a whole, anything may stand.
-                        Err(error) if next.is_some() || self.header.is_some() && !is_blank(error.kind) => {
-                            return Some(Err(error));
-                        }
-                        _ => {}
+                    // Behind the last record of a chunk that is damaged as a whole, anything may stand.
+                    if next.is_some() || self.header.is_some() && !is_blank(error.kind) {
+                        self.end_is_told |= next.is_none();
+                        return Some(Err(error));
                     }
                 }
             }
         }
     }
 
-    /// Whether the chunk's header can be trusted.
+    /// What is wrong with the frame of the record that was given last.
+    pub fn damage(&self) -> Option<Error> {
+        self.damage
+    }
+
+    /// Whether the chunk's header can be read.
     pub fn has_header(&self) -> bool {
         self.header.is_some()
     }
@@ -197,6 +296,114 @@ impl RecordWalk {
     /// Takes a recovered record back that turned out to be none, so that others in its place are found.
     pub fn reject(&mut self, record: &Record) {
         self.carve.start = record.offset as usize + 1;
+    }
+
+    /// Says once, at the end, if the last record that the header knows was not reached.
+    fn unreached(&mut self, chunk: &[u8]) -> Option<Error> {
+        let header = self.header?;
+        if std::mem::replace(&mut self.end_is_told, true) {
+            return None;
+        }
+        let is_reached = match self.last {
+            Some(last) => last >= header.last_record_id,
+            None => header.free_space as usize <= CHUNK_HEADER,
+        };
+        let end = self.end.min(chunk.len());
+        (!is_reached && header.first_record_id <= header.last_record_id).then(|| {
+            let kind = ErrorKind::LastRecord {
+                id: header.last_record_id,
+            };
+            Error::new(end, kind)
+        })
+    }
+
+    /// Whether records go on where the header says that they end: it is behind its records, or lies.
+    fn goes_on(&mut self, chunk: &[u8], at: usize) -> bool {
+        let goes_on = Record::read(chunk, at).is_ok_and(|record| {
+            let follows = match self.last {
+                Some(last) => last.checked_add(1) == Some(record.id),
+                None => at == CHUNK_HEADER,
+            };
+            follows && record.size_copy_matches(chunk)
+        });
+        if goes_on {
+            self.end = chunk.len();
+        }
+        goes_on
+    }
+
+    /// The record whose frame starts at an offset.
+    ///
+    /// # Errors
+    /// Why none does, or why it is not known where it ends.
+    fn framed(&self, chunk: &[u8], at: usize) -> Result<Framed> {
+        let mut record = match Record::header(chunk, at) {
+            Ok(record) => record,
+            Err(error) => {
+                // All but its magic may be sound.
+                let record = Record::without_magic(chunk, at).ok_or(error)?;
+                let is_record = record.size_copy_matches(chunk)
+                    && self.last.is_some_and(|last| last.checked_add(1) == Some(record.id));
+                return if is_record {
+                    Ok((record, Some(error)))
+                } else {
+                    Err(error)
+                };
+            }
+        };
+        // Whatever the ID is, it cannot be trusted more than that of the record before.
+        let before = match self.last {
+            Some(last) if last.checked_add(1) != Some(record.id) => (last, at),
+            _ => (record.id, at),
+        };
+        let room = chunk.len() - at;
+        let size = record.size;
+        if (size as usize) < RECORD_FRAME || size as usize > room {
+            let error = Error::new(at, ErrorKind::RecordSize { size, room });
+            let next = self.resume(chunk, at + RECORD_HEADER, Some(before));
+            let end = next.or_else(|| Some(self.end).filter(|&end| ends_with_its_size(chunk, at, end)));
+            let end = end.filter(|end| end - at >= RECORD_FRAME).ok_or(error)?;
+            record.size = (end - at) as u32;
+            return Ok((record, Some(error)));
+        }
+        let copy_matches = record.size_copy_matches(chunk);
+        if self.header.is_none() && !copy_matches {
+            return Err(Error::new(at, ErrorKind::RecordSize { size, room }));
+        }
+        let is_alone = copy_matches || Record::header(chunk, record.end()).is_ok();
+        let next = match self.inside(chunk, &record, before, copy_matches) {
+            None if is_alone => None,
+            None => {
+                // The size may be too small, or that of the last record too large.
+                let next = self.resume(chunk, record.end(), Some(before)).unwrap_or(self.end);
+                Some(next).filter(|&next| ends_with_its_size(chunk, at, next))
+            }
+            next => next,
+        };
+        let damage = next.map(|next| {
+            record.size = (next - at) as u32;
+            let kind = ErrorKind::RecordSpan {
+                claimed: size,
+                actual: record.size,
+            };
+            Error::new(at, kind)
+        });
+        Ok((record, damage))
+    }
+
+    /// Where another record starts inside of a record, if that is beyond doubt. What a value holds is none.
+    fn inside(&self, chunk: &[u8], record: &Record, before: (u64, usize), copy_matches: bool) -> Option<usize> {
+        let start = record.offset as usize;
+        let span = start + RECORD_HEADER..record.end();
+        let mut end_of_values = None;
+        find_any(chunk, span, |inner| {
+            // Where both end at one place, there is one copy for two sizes.
+            let has_copy = inner.size_copy_matches(chunk) || inner.end() == record.end();
+            // Read for the few records that have any.
+            let end = *end_of_values.get_or_insert_with(|| binxml_end(chunk, record));
+            let is_outside = end.map_or(!copy_matches, |end| inner.offset as usize >= end);
+            has_copy && is_outside && (follows(before, inner) || !copy_matches && self.leads_on(chunk, inner))
+        })
     }
 
     /// Goes on at `next`; what is between is looked through first.
@@ -209,45 +416,95 @@ impl RecordWalk {
 
     /// The next record in the span that is looked through.
     fn carve(&mut self, chunk: &[u8]) -> Option<Record> {
-        while let Some(found) = chunk
-            .get(self.carve.clone())
-            .and_then(|span| memmem::find(span, &RECORD_MAGIC))
-        {
-            let at = self.carve.start + found;
-            match Record::read(chunk, at) {
-                Ok(record) if record.size_copy_matches(chunk) && record.end() <= self.carve.end => {
-                    self.carve.start = record.end();
-                    return Some(record);
-                }
-                _ => self.carve.start = at + 1,
-            }
-        }
-        self.carve = 0..0;
-        None
+        let Range { start, end } = self.carve;
+        let found = find(chunk, start..end, |record| record.end() <= end);
+        let record = found.and_then(|at| Record::read(chunk, at).ok());
+        self.carve = match record {
+            Some(record) => record.end()..end,
+            None => 0..0,
+        };
+        record
     }
 
-    /// Chunk offset of the next record beyond doubt, from `from` on.
-    fn resume(&self, chunk: &[u8], mut from: usize) -> Option<usize> {
-        let until = match self.header {
-            Some(header) => self.end.min(header.last_record as usize + RECORD_MAGIC.len()),
-            None => self.end,
-        };
-        let live = chunk.get(..until)?;
-        while let Some(found) = memmem::find(live.get(from..)?, &RECORD_MAGIC) {
-            let at = from + found;
-            if let Ok(record) = Record::read(chunk, at)
-                && record.size_copy_matches(chunk)
-                && record.end() <= self.end
-                && self
-                    .header
-                    .is_none_or(|header| (header.first_record_id..=header.last_record_id).contains(&record.id))
-            {
-                return Some(at);
-            }
-            from = at + 1;
-        }
-        None
+    /// Chunk offset of the next record beyond doubt, from `from` on. `before` is the ID of the record before and where
+    /// that starts, if there is one.
+    fn resume(&self, chunk: &[u8], from: usize, before: Option<(u64, usize)>) -> Option<usize> {
+        find(chunk, from..self.end, |record| {
+            let Some(header) = self.header else { return true };
+            let follows = match before {
+                Some(before) => follows(before, record),
+                None => (header.first_record_id..=header.last_record_id).contains(&record.id),
+            };
+            follows || self.leads_on(chunk, record)
+        })
     }
+
+    /// Whether another record stands behind a record whose sizes agree, or the end.
+    fn leads_on(&self, chunk: &[u8], record: &Record) -> bool {
+        let end = record.end();
+        end >= self.end || Record::read(chunk, end).is_ok_and(|next| next.size_copy_matches(chunk))
+    }
+}
+
+/// Chunk offset of the first record that starts in a span and is accepted, of those whose two sizes agree.
+fn find(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) -> bool) -> Option<usize> {
+    find_any(chunk, span, |record| record.size_copy_matches(chunk) && accept(record))
+}
+
+/// As [`find`], whatever the copies of their sizes say.
+fn find_any(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) -> bool) -> Option<usize> {
+    let mut from = span.start;
+    let bytes = &chunk[..chunk.len().min(span.end + RECORD_MAGIC.len() - 1)];
+    while let Some(found) = memmem::find(bytes.get(from..)?, &RECORD_MAGIC) {
+        let at = from + found;
+        if let Ok(record) = Record::read(chunk, at)
+            && accept(&record)
+        {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// Whether what starts at one chunk offset and ends at another ends with its size.
+fn ends_with_its_size(chunk: &[u8], at: usize, end: usize) -> bool {
+    end >= at + RECORD_FRAME && u32_at(chunk, end - 4) == Some((end - at) as u32)
+}
+
+/// Whether a record can come after another, given that one's ID and chunk offset: its ID is higher, by no more than there is
+/// room for records between them.
+fn follows((id, at): (u64, usize), record: &Record) -> bool {
+    let room = (record.offset as usize).saturating_sub(at) / RECORD_FRAME;
+    let step = record.id.checked_sub(id);
+    step.is_some_and(|step| step > 0 && step <= room as u64 + 1)
+}
+
+/// What a record has behind its BinXML, if records may be found there.
+fn unused(chunk: &[u8], record: &Record) -> Range<usize> {
+    let bytes = chunk.get(record.binxml()).unwrap_or_default();
+    let may_be_there = memmem::find(bytes, &RECORD_MAGIC).is_some();
+    let end = if may_be_there { binxml_end(chunk, record) } else { None };
+    end.map_or(0..0, |end| end..record.binxml().end)
+}
+
+/// Chunk offset of where a record's BinXML ends; `None` where it is damaged.
+#[cold]
+fn binxml_end(chunk: &[u8], record: &Record) -> Option<usize> {
+    let arena = Bump::new();
+    let names = Names::new(chunk, &arena);
+    Reader::new(chunk, &names, &arena).stream_end(record.binxml())
+}
+
+/// How many times the magic of a record stands in some bytes, at multiples of four: Windows aligns records to eight.
+// Without branches, so that compilers make vector instructions of it.
+fn count_magics(bytes: &[u8]) -> usize {
+    let magics = bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|bytes| u32::from(*bytes == RECORD_MAGIC));
+    magics.sum::<u32>() as usize
 }
 
 /// Whether there is nothing where a record should start: zeros, or too few bytes for a header. Some chunks'
@@ -261,66 +518,191 @@ mod tests {
     use super::*;
     use crate::chunk::CHUNK_MAGIC;
 
-    /// A chunk of records with these IDs, each of 64 bytes.
+    const SIZE: usize = 64;
+
+    /// Where the record with a number starts in the chunks below.
+    fn place(number: usize) -> usize {
+        CHUNK_HEADER + SIZE * number
+    }
+
+    /// A chunk of records with these IDs, each of 64 bytes, with an instance that has no values.
     fn chunk_of(ids: &[u64]) -> Vec<u8> {
         let mut chunk = vec![0; CHUNK_SIZE];
         chunk[..8].copy_from_slice(&CHUNK_MAGIC);
         chunk[24..32].copy_from_slice(&ids[0].to_le_bytes());
         chunk[32..40].copy_from_slice(&ids[ids.len() - 1].to_le_bytes());
         for (i, id) in ids.iter().enumerate() {
-            let at = CHUNK_HEADER + 64 * i;
-            chunk[at..at + 4].copy_from_slice(&RECORD_MAGIC);
-            chunk[at + 4..at + 8].copy_from_slice(&64u32.to_le_bytes());
-            chunk[at + 8..at + 16].copy_from_slice(&id.to_le_bytes());
-            chunk[at + 60..at + 64].copy_from_slice(&64u32.to_le_bytes());
+            let record = &mut chunk[place(i)..place(i + 1)];
+            record[..4].copy_from_slice(&RECORD_MAGIC);
+            record[4..8].copy_from_slice(&(SIZE as u32).to_le_bytes());
+            record[8..16].copy_from_slice(&id.to_le_bytes());
+            record[RECORD_HEADER..RECORD_HEADER + 6].copy_from_slice(&[0x0f, 1, 1, 0, 0x0c, 1]);
+            record[SIZE - 4..].copy_from_slice(&(SIZE as u32).to_le_bytes());
         }
-        let end = CHUNK_HEADER + 64 * ids.len();
-        chunk[44..48].copy_from_slice(&((end - 64) as u32).to_le_bytes());
-        chunk[48..52].copy_from_slice(&(end as u32).to_le_bytes());
+        put(&mut chunk, 44, place(ids.len() - 1) as u32);
+        put(&mut chunk, 48, place(ids.len()) as u32);
         chunk
     }
 
-    fn walk(chunk: &[u8]) -> (Vec<std::result::Result<u64, ErrorKind>>, Option<ErrorKind>) {
-        let (mut walk, damage) = RecordWalk::new(chunk, false);
-        let mut items = Vec::new();
-        while let Some(item) = walk.next(chunk) {
-            items.push(item.map(|found| found.record.id).map_err(|error| error.kind));
+    fn put(chunk: &mut [u8], at: usize, number: u32) {
+        chunk[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+
+    type Item = std::result::Result<u64, ErrorKind>;
+
+    fn walk(chunk: &[u8]) -> (Vec<Item>, Option<ErrorKind>) {
+        let (walk, damage) = RecordWalk::new(chunk, false);
+        (items(walk, chunk), damage.map(|error| error.kind))
+    }
+
+    fn items(mut walk: RecordWalk, chunk: &[u8]) -> Vec<Item> {
+        let next = || {
+            Some(
+                walk.next(chunk)?
+                    .map(|found| found.record.id)
+                    .map_err(|error| error.kind),
+            )
+        };
+        std::iter::from_fn(next).collect()
+    }
+
+    /// What the walk finds, with the sizes and the damage of frames.
+    fn frames(chunk: &[u8]) -> Vec<(u64, u32, Option<ErrorKind>)> {
+        let (mut walk, _) = RecordWalk::new(chunk, false);
+        let mut frames = Vec::new();
+        while let Some(found) = walk.next(chunk) {
+            let found = found.expect("a record");
+            let damage = walk.damage().filter(|_| found.is_damaged).map(|error| error.kind);
+            frames.push((found.record.id, found.record.size, damage));
         }
-        (items, damage.map(|error| error.kind))
+        frames
     }
 
     #[test]
     fn a_sound_chunk_gives_its_records() {
         assert_eq!(walk(&chunk_of(&[7, 8, 9])), (vec![Ok(7), Ok(8), Ok(9)], None));
+        // Whatever the IDs are.
+        assert_eq!(
+            walk(&chunk_of(&[7, 0, 7, u64::MAX, 9])).0,
+            [7, 0, 7, u64::MAX, 9].map(Ok)
+        );
     }
 
     #[test]
-    fn the_walk_ends_at_the_last_id_whatever_follows() {
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[32] = 8;
-        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8)]);
+    fn the_header_hides_no_record() {
+        let ids = [Ok(7), Ok(8), Ok(9)];
+        for free_space in [place(0), place(1), place(2), place(3), CHUNK_SIZE] {
+            for last in [0, 7, 8, 9_u64] {
+                let mut chunk = chunk_of(&[7, 8, 9]);
+                chunk[32..40].copy_from_slice(&last.to_le_bytes());
+                put(&mut chunk, 48, free_space as u32);
+                assert_eq!(walk(&chunk).0, ids, "free space {free_space}, last ID {last}");
+            }
+        }
+        // What does not continue the IDs behind the free space was left there.
+        let mut chunk = chunk_of(&[7, 8, 5]);
+        put(&mut chunk, 48, place(2) as u32);
+        assert_eq!(walk(&chunk).0[..2], [Ok(7), Ok(8)]);
+        assert_eq!(walk(&chunk).0.len(), 2);
     }
 
     #[test]
     fn a_damaged_record_costs_only_itself() {
         let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[CHUNK_HEADER + 64] = b'x';
-        assert_eq!(walk(&chunk).0, [Ok(7), Err(ErrorKind::RecordMagic(*b"x*\0\0")), Ok(9)]);
+        // Its magic and its size.
+        put(&mut chunk, place(1), 0x78);
+        put(&mut chunk, place(1) + 4, 65);
+        let magic = ErrorKind::RecordMagic(*b"x\0\0\0");
+        assert_eq!(walk(&chunk).0, [Ok(7), Err(magic), Ok(9)]);
+        // The first, and the last.
         let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[CHUNK_HEADER + 64 + 7] = 1;
-        let error = ErrorKind::RecordSize {
-            size: 64 | 1 << 24,
-            room: CHUNK_SIZE - CHUNK_HEADER - 64,
-        };
-        assert_eq!(walk(&chunk).0, [Ok(7), Err(error), Ok(9)]);
+        put(&mut chunk, place(0), 0x78);
+        put(&mut chunk, place(2), 0x78);
+        assert_eq!(walk(&chunk).0, [Err(magic), Ok(8), Ok(9)]);
+        put(&mut chunk, place(2) + 8, 77);
+        assert_eq!(walk(&chunk).0, [Err(magic), Ok(8), Err(magic)]);
     }
 
     #[test]
-    fn zeros_before_the_free_space_are_its_start() {
+    fn a_damaged_frame_is_mended_where_the_next_record_says_how() {
+        let all = |damage: Option<ErrorKind>| [(7, 64, None), (8, 64, damage), (9, 64, None)];
         let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[48..52].copy_from_slice(&1000u32.to_le_bytes());
+        chunk[place(1)] = b'x';
+        assert_eq!(frames(&chunk), all(Some(ErrorKind::RecordMagic(*b"x*\0\0"))));
+        for claimed in [0, 27, 64 | 1 << 24, u32::MAX] {
+            let mut chunk = chunk_of(&[7, 8, 9]);
+            put(&mut chunk, place(1) + 4, claimed);
+            let room = CHUNK_SIZE - place(1);
+            assert_eq!(frames(&chunk), all(Some(ErrorKind::RecordSize { size: claimed, room })));
+        }
+        for claimed in [28, 40, 63, 65, 100, 128, 192, 4000] {
+            let mut chunk = chunk_of(&[7, 8, 9]);
+            put(&mut chunk, place(1) + 4, claimed);
+            let damage = ErrorKind::RecordSpan { claimed, actual: 64 };
+            assert_eq!(frames(&chunk), all(Some(damage)), "{claimed}");
+        }
+        // The last record has none behind it, but the free space.
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        put(&mut chunk, place(2) + 4, 1 << 24);
+        assert_eq!(frames(&chunk)[2].1, 64);
+    }
+
+    #[test]
+    fn a_record_inside_of_a_record_is_found() {
+        let mut chunk = chunk_of(&[7, 8, 9, 10]);
+        // The size of the second, and its copy, reach to the end of the third.
+        put(&mut chunk, place(1) + 4, 128);
+        put(&mut chunk, place(3) - 4, 128);
+        let damage = ErrorKind::RecordSpan {
+            claimed: 128,
+            actual: 64,
+        };
+        let all = [(7, 64, None), (8, 64, Some(damage)), (9, 64, None), (10, 64, None)];
+        assert_eq!(frames(&chunk), all);
+        let mut chunk = chunk_of(&[7, 8, 9, 10]);
+        put(&mut chunk, place(1) + 4, 192 + 8);
+        put(&mut chunk, place(4) + 4, 192 + 8);
+        put(&mut chunk, 48, place(4) as u32 + 8);
+        assert_eq!(walk(&chunk).0[..4], [Ok(7), Ok(8), Ok(9), Ok(10)]);
+        // The IDs behind it go on as if it were not there.
+        let mut chunk = chunk_of(&[7, 8, 9, 9, 10]);
+        put(&mut chunk, place(1) + 4, 128);
+        put(&mut chunk, place(3) - 4, 128);
+        let ids: Vec<_> = frames(&chunk).iter().map(|frame| frame.0).collect();
+        assert_eq!(ids, [7, 8, 9, 9, 10]);
+    }
+
+    #[test]
+    fn a_record_in_a_value_is_none() {
+        // The value of the second, of 64 bytes, is the third.
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        let binxml = place(1) + RECORD_HEADER;
+        put(&mut chunk, binxml + 14, 1);
+        put(&mut chunk, binxml + 18, (64 + 18) | (14 << 16));
+        put(&mut chunk, place(1) + 4, 128 + 4);
+        put(&mut chunk, place(3), 128 + 4);
+        put(&mut chunk, 48, place(3) as u32 + 4);
+        put(&mut chunk, 32, 8);
+        assert_eq!(frames(&chunk), [(7, 64, None), (8, 132, None)]);
+    }
+
+    #[test]
+    fn the_end_is_told_if_the_last_record_was_not_reached() {
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        put(&mut chunk, 48, 1000);
+        assert_eq!(
+            walk(&chunk).0,
+            [Ok(7), Ok(8), Ok(9)],
+            "zeros before the free space are its start"
+        );
         chunk[32] = 12;
-        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Ok(9)]);
+        assert_eq!(walk(&chunk).0[3], Err(ErrorKind::LastRecord { id: 12 }));
+        // Once, and not where the damage was told.
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[place(2)..place(3)].fill(0);
+        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Err(ErrorKind::LastRecord { id: 9 })]);
+        chunk[place(2)..place(3)].fill(1);
+        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Err(ErrorKind::RecordMagic([1; 4]))]);
     }
 
     #[test]
@@ -330,12 +712,12 @@ mod tests {
         chunk[0] = b'X';
         assert_eq!(walk(&chunk), (ids.clone(), Some(ErrorKind::ChunkMagic(*b"XlfChnk\0"))));
         let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[48..52].copy_from_slice(&u32::MAX.to_le_bytes());
+        put(&mut chunk, 48, u32::MAX);
         assert_eq!(walk(&chunk), (ids.clone(), Some(ErrorKind::FreeSpaceOffset(u32::MAX))));
-        let have = CHUNK_HEADER + 64 * 3;
+        let have = place(3);
         let chunk = chunk_of(&[7, 8, 9]);
         assert_eq!(walk(&chunk[..have]), (ids, Some(ErrorKind::ChunkCutShort { have })));
-        assert_eq!(walk(&chunk[..have - 1]).0[..2], [Ok(7), Ok(8)],);
+        assert_eq!(walk(&chunk[..have - 1]).0[..2], [Ok(7), Ok(8)]);
         assert_eq!(walk(&chunk[..5]), (vec![], Some(ErrorKind::ChunkCutShort { have: 5 })));
     }
 
@@ -348,25 +730,29 @@ mod tests {
                 .map(|found| (found.record.id, found.recovered))
                 .collect()
         };
-        // The header says that the second record is the last: the third is in the free space.
-        let mut chunk = chunk_of(&[7, 8, 9]);
+        // The header says that the second record is the last: another is in the free space.
+        let mut chunk = chunk_of(&[7, 8, 5]);
         chunk[32] = 8;
-        chunk[48..52].copy_from_slice(&(CHUNK_HEADER as u32 + 128).to_le_bytes());
-        assert_eq!(recovered(&chunk), [(7, false), (8, false), (9, true)]);
-        // An ID out of the chunk's range does not count as live past damage.
-        let mut chunk = chunk_of(&[7, 8, 900, 9]);
-        chunk[CHUNK_HEADER + 64] = b'x';
-        assert_eq!(recovered(&chunk), [(7, false), (900, true), (9, false)]);
+        put(&mut chunk, 48, place(2) as u32);
+        assert_eq!(recovered(&chunk), [(7, false), (8, false), (5, true)]);
+        // One whose ID cannot follow and that leads nowhere does not count as live past damage.
+        let mut chunk = chunk_of(&[7, 8, 900, 9, 10]);
+        put(&mut chunk, place(1), 0x78);
+        put(&mut chunk, place(1) + 4, 0);
+        put(&mut chunk, place(3), 0x78);
+        put(&mut chunk, place(3) + 4, 0);
+        assert_eq!(recovered(&chunk), [(7, false), (900, true), (10, false)]);
         let mut chunk = chunk_of(&[7, 8]);
         chunk[0] = b'x';
         assert_eq!(recovered(&chunk), [(7, true), (8, true)]);
         // A record that is taken back leaves room for what is in it.
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[48..52].copy_from_slice(&(CHUNK_HEADER as u32).to_le_bytes());
+        let mut chunk = chunk_of(&[7, 3, 4]);
+        put(&mut chunk, 48, place(1) as u32);
         let (mut walk, _) = RecordWalk::new(&chunk, true);
+        assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 7);
         let first = walk.next(&chunk).unwrap().unwrap();
-        assert_eq!((first.record.id, first.recovered), (7, true));
+        assert_eq!((first.record.id, first.recovered), (3, true));
         walk.reject(&first.record);
-        assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 8);
+        assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 4);
     }
 }

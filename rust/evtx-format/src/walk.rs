@@ -139,6 +139,19 @@ struct Check;
 
 impl Sink<'_> for Check {}
 
+/// Passes what is there, whatever the streams and instances in it hold.
+struct Pass;
+
+impl<'a> Sink<'a> for Pass {
+    fn stream(&mut self, _stream: Range<usize>) -> std::result::Result<bool, Fault> {
+        Ok(true)
+    }
+
+    fn instance(&mut self, _instance: &Instance<'a>) -> std::result::Result<(), Fault> {
+        Ok(())
+    }
+}
+
 /// Why a sink does not take what only a tree tells.
 pub(crate) const NOT_PLAIN: ErrorKind = ErrorKind::Structure("an element is not plain");
 
@@ -151,6 +164,8 @@ pub struct Reader<'a, 'c> {
     /// Where the definition that is read refers to names.
     name_refs: RefCell<Vec<u32>>,
     embeds_binxml: Cell<bool>,
+    /// Chunk offset of a name that was read and is not what its hash says.
+    unsound_name: Cell<Option<u32>>,
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
@@ -165,13 +180,28 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             nodes_left: Cell::new(MAX_NODES),
             name_refs: RefCell::default(),
             embeds_binxml: Cell::new(false),
+            unsound_name: Cell::new(None),
         }
     }
 
-    /// Begins a record: what was built so far no longer counts.
+    /// Begins a record: what was built and read so far no longer counts.
     #[inline]
     pub fn begin(&self) {
+        self.begin_again();
+        self.unsound_name.set(None);
+    }
+
+    /// Begins to read a record once more: what was built so far no longer counts.
+    #[inline]
+    pub fn begin_again(&self) {
         self.nodes_left.set(MAX_NODES);
+    }
+
+    /// The damage that a name which was read is not what its hash says: its bytes were damaged, or overwritten by others.
+    #[inline]
+    pub fn unsound_name(&self) -> Option<Error> {
+        let offset = self.unsound_name.get()?;
+        Some(Error::new(offset as usize, ErrorKind::NameHash))
     }
 
     /// The template instance that a stream in a range of the chunk begins with, and whether there is nothing behind it. `None` where
@@ -227,6 +257,23 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
         *cursor = Cursor::new(self.chunk, 0, 0);
         Ok(None)
+    }
+
+    /// Chunk offset of where a stream in a range of the chunk ends: that of its end token, or the range's end. `None` where it is
+    /// damaged before.
+    pub(crate) fn stream_end(&self, stream: Range<usize>) -> Option<usize> {
+        let mut cursor = Cursor::new(self.chunk, stream.start, stream.end);
+        loop {
+            match cursor.peek() {
+                None | Some(0x00) => return Some(cursor.pos()),
+                Some(0x0f) => cursor.skip(4, "a fragment header").ok()?,
+                Some(0x0c) => {
+                    cursor.skip(1, "a token").ok()?;
+                    Instance::read(self.chunk, &mut cursor, self.arena).ok()?;
+                }
+                Some(_) => self.walk(&mut cursor, &mut Pass, Extent::Element, 0).ok()?,
+            }
+        }
     }
 
     /// The name of the element that comes next in a stream; `None` where something else does, or where it cannot be read.
@@ -499,7 +546,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             let units = cursor.u16("a name")?;
             cursor.skip(2 * usize::from(units) + 2, "a name")?;
         }
-        self.names.get(offset)
+        let name = self.names.get(offset)?;
+        if !name.is_sound {
+            self.unsound_name.set(Some(offset));
+        }
+        Ok(name)
     }
 
     #[inline]

@@ -17,6 +17,8 @@ pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
         ("dirty.evtx", services(2, 40).finish_dirty(1)),
         // A chunk that was written anew: behind its four records are what is left of those before.
         ("overwritten.evtx", overwritten()),
+        // A record that is hidden in another one, as tools do that remove traces.
+        ("hidden-record.evtx", hidden_record()),
         ("damaged-chunk.evtx", damaged_chunk()),
         ("damaged-records.evtx", damaged_records()),
         ("damaged-cut-short.evtx", damaged_cut_short()),
@@ -26,8 +28,13 @@ pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
 
 /// A System log of `chunks` chunks with `per_chunk` service events each.
 fn services(chunks: u64, per_chunk: u64) -> evtx_writer::LogWriter {
-    let mut log = Machine::new(DC, 1);
-    for chunk in 0..chunks {
+    services_from(1, 0..chunks, per_chunk)
+}
+
+/// The chunks with these numbers of such a log, whose first record has an ID.
+fn services_from(first_id: u64, chunks: std::ops::Range<u64>, per_chunk: u64) -> evtx_writer::LogWriter {
+    let mut log = Machine::new(DC, first_id);
+    for chunk in chunks {
         for i in 0..per_chunk {
             let header = Header {
                 qualifiers: Some(16384),
@@ -62,21 +69,41 @@ fn record_offsets(file: &[u8], chunk: usize) -> Vec<usize> {
     offsets
 }
 
-/// The header says that the chunk ends after the fourth of its ten records. All checksums hold.
-fn overwritten() -> Vec<u8> {
-    let mut file = services(1, 10).finish();
+/// The third of six records claims the bytes of the fourth too, the others have IDs as if that were not there, and all checksums
+/// hold.
+fn hidden_record() -> Vec<u8> {
+    let mut file = services(1, 6).finish();
     let offsets = record_offsets(&file, 0);
+    let claimed = ((offsets[4] - offsets[2]) as u32).to_le_bytes();
+    for size in [offsets[2] + 4, offsets[4] - 4] {
+        file[size..size + 4].copy_from_slice(&claimed);
+    }
+    for (id, at) in [(4_u64, offsets[4]), (5, offsets[5])] {
+        file[at + 8..at + 16].copy_from_slice(&id.to_le_bytes());
+    }
     let chunk = &mut file[FILE_HEADER..];
-    let (last, free_space) = (offsets[3] - FILE_HEADER, offsets[4] - FILE_HEADER);
-    for last_number in [16, 32] {
-        chunk[last_number..last_number + 8].copy_from_slice(&4_u64.to_le_bytes());
+    for last in [16, 32] {
+        chunk[last..last + 8].copy_from_slice(&5_u64.to_le_bytes());
     }
+    update_checksums(chunk);
+    file
+}
+
+/// Makes a chunk's checksums those of its bytes.
+fn update_checksums(chunk: &mut [u8]) {
+    let free_space = u32::from_le_bytes([chunk[48], chunk[49], chunk[50], chunk[51]]) as usize;
     let records = crc32fast::hash(&chunk[RECORDS..free_space]);
-    for (at, number) in [(44, last as u32), (48, free_space as u32), (52, records)] {
-        chunk[at..at + 4].copy_from_slice(&number.to_le_bytes());
-    }
+    chunk[52..56].copy_from_slice(&records.to_le_bytes());
     let header = crc32fast::hash(&[&chunk[..120], &chunk[128..RECORDS]].concat());
     chunk[124..128].copy_from_slice(&header.to_le_bytes());
+}
+
+/// A chunk of four records, and behind them the last six of ten that were there before. All checksums hold.
+fn overwritten() -> Vec<u8> {
+    let before = services_from(1, 0..1, 10).finish();
+    let mut file = services_from(11, 1..2, 4).finish();
+    let free_space = record_offsets(&before, 0)[4];
+    file[free_space..].copy_from_slice(&before[free_space..]);
     file
 }
 
