@@ -56,12 +56,14 @@ constexpr std::uint64_t LEAST_BYTES = 8U << 20U;
 
 //! Reads the fields of events from some of the files, evenly spread. Of a remote file, only the first part is read,
 //! which the scan mostly needs too.
-void ReadSample(Context &context, const std::vector<ScanPath> &paths, std::int64_t sample_size, Report &report) {
+void ReadSample(Interrupt &interrupt, const std::vector<ScanPath> &paths, std::int64_t sample_size, Report &report) {
 	const auto count = paths.size();
 	const auto wanted = sample_size < 0 ? count : std::min<std::size_t>(count, sample_size);
-	const auto files = context.GetFileSystem();
+	const auto &files = interrupt.Files();
 	ReportReader reader(report);
 	for (std::size_t i = 0; i < wanted; i++) {
+		interrupt.Check();
+		interrupt.SetReading(paths[i * count / wanted].path);
 		// A file that cannot be read is the scan's to tell of.
 		auto path = paths[i * count / wanted];
 		path.named = false;
@@ -69,7 +71,7 @@ void ReadSample(Context &context, const std::vector<ScanPath> &paths, std::int64
 		const auto share = std::max<std::uint64_t>(LEAST_BYTES, SAMPLE_BYTES / wanted);
 		const auto stride = sample_size < 0 ? 1 : (reader.Size() + share - 1) / share;
 		const auto pieces = LogFile::IsRemote(files, path.path) ? REMOTE_PIECES : std::numeric_limits<int>::max();
-		for (int piece = 0; piece < pieces && reader.Next(); piece++) {
+		for (int piece = 0; piece < pieces && reader.Next(interrupt); piece++) {
 			if (piece > 0 && stride > 1) {
 				reader.Skip(stride - 1);
 			}
@@ -120,12 +122,14 @@ bool Arguments::Set(std::string_view name, const Value &value, const std::string
 	return true;
 }
 
-ScanCall Arguments::MakeCall(Context &context, std::vector<ScanPath> paths, const std::string &function) const {
+ScanCall Arguments::MakeCall(Context &context, const Value &files, const std::string &function) const {
+	Interrupt interrupt(context);
 	ScanCall call;
+	ExpandPaths(interrupt, files, function, call.paths);
 	if (event_ids) {
 		const Events events {*event_ids, provider};
 		Report report(EvtxReportKind::EVENTS, &events);
-		ReadSample(context, paths, sample_size, report);
+		ReadSample(interrupt, call.paths, sample_size, report);
 		call.table = std::make_shared<Table>(options, events, report);
 	} else if (provider) {
 		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER,
@@ -136,9 +140,8 @@ ScanCall Arguments::MakeCall(Context &context, std::vector<ScanPath> paths, cons
 		call.table = std::make_shared<Table>(options);
 	}
 	if (hive_partitioning) {
-		call.hive = std::make_shared<HivePartitions>(context.GetFactory(), paths);
+		call.hive = std::make_shared<HivePartitions>(context.GetFactory(), call.paths, interrupt);
 	}
-	call.paths = std::move(paths);
 	call.options = options;
 	call.messages = messages;
 	return call;

@@ -25,7 +25,7 @@ using duckdb::cxx::LogicalType;
 constexpr const char *NAME = "COPY FROM (FORMAT evtx)";
 
 struct BoundCopy {
-	explicit BoundCopy(ScanCall scan_p) : scan(std::move(scan_p)), filter(*scan.table) {}
+	explicit BoundCopy(ScanCall scan_p) : scan(std::move(scan_p)), filter(*scan.table, {}) {}
 
 	ScanCall scan;
 	//! Nothing is left out.
@@ -40,7 +40,7 @@ struct BoundCopy {
 //! A copy is read by one thread.
 struct CopyState {
 	explicit CopyState(const BoundCopy &copy)
-	    : shared(copy.scan, copy.columns, copy.filter, false, copy.scan.paths), thread(shared) {}
+	    : shared(copy.scan, copy.columns, copy.filter, copy.scan.paths), thread(shared) {}
 
 	SharedScan shared;
 	ThreadScan thread;
@@ -69,9 +69,7 @@ void Bind(CopyFunction::CopyFromBindInput &input) {
 	}
 	auto &context = input.GetContext();
 	const auto path = context.GetFactory().CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
-	std::vector<ScanPath> paths;
-	ExpandPaths(context.GetFileSystem(), path, NAME, paths);
-	BoundCopy copy(arguments.MakeCall(context, std::move(paths), NAME));
+	BoundCopy copy(arguments.MakeCall(context, path, NAME));
 	const auto known = GetColumns(context, *copy.scan.table, copy.scan.hive.get());
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		const auto name = input.GetColumnName(i);

@@ -53,8 +53,10 @@ void Report::Start(std::string_view filename, std::uint64_t size) {
 	Check(evtx_report_start(handle.get(), filename.data(), filename.size(), size));
 }
 
-std::optional<std::string> Report::Push(const std::vector<std::uint8_t> &bytes) {
-	return TakeError(evtx_report_push(handle.get(), bytes.data(), bytes.size()));
+std::optional<std::string> Report::Push(const std::vector<std::uint8_t> &bytes, Interrupt &interrupt) {
+	auto why_not = TakeError(evtx_report_push(handle.get(), bytes.data(), bytes.size(), interrupt.ForCore()));
+	interrupt.Check();
+	return why_not;
 }
 
 void Report::End(const std::optional<std::string> &failure) {
@@ -88,37 +90,23 @@ std::uint64_t Table::ColumnCount() const {
 	return evtx_table_columns(handle.get());
 }
 
-Filter::Filter(const Table &table) {
+Filter::Filter(const Table &table, const Hints &hints) {
 	EvtxFilter *filter = nullptr;
-	Check(evtx_filter_new(table.handle.get(), &filter));
+	const auto *const bytes = reinterpret_cast<const std::uint8_t *>(hints.bytes.data());
+	Check(evtx_filter_new(table.handle.get(), hints.nodes.data(), hints.nodes.size(), bytes, hints.bytes.size(),
+	                      &filter));
 	handle.reset(filter);
 }
 
-bool Filter::Test(std::uintptr_t column, const std::optional<std::string> &key, EvtxTest test,
-                  const std::vector<EvtxLiteral> &literals) {
-	return evtx_filter_test(handle.get(), column, key ? key->data() : nullptr, key ? key->size() : 0, test,
-	                        literals.data(), literals.size());
-}
-
-void Filter::Combine(EvtxLogic logic, std::uintptr_t count) {
-	evtx_filter_combine(handle.get(), logic, count);
-}
-
-void Filter::Finish(bool accept) {
-	evtx_filter_finish(handle.get(), accept);
-}
-
-void Filter::Clear() {
-	evtx_filter_clear(handle.get());
-}
-
 bool Filter::DropsFile(std::string_view filename) const {
-	return evtx_filter_drops_file(handle.get(), filename.data(), filename.size());
+	bool drops = false;
+	Check(evtx_filter_drops_file(handle.get(), filename.data(), filename.size(), &drops));
+	return drops;
 }
 
-Scan::Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter, bool yields) {
+Scan::Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter) {
 	EvtxScan *scan = nullptr;
-	Check(evtx_scan_new(table.handle.get(), columns.data(), columns.size(), filter.handle.get(), yields, &scan));
+	Check(evtx_scan_new(table.handle.get(), columns.data(), columns.size(), filter.handle.get(), &scan));
 	handle.reset(scan);
 }
 
@@ -195,9 +183,13 @@ void Decoder::Start(std::string_view filename, const Messages *messages, const E
 	Check(evtx_decoder_start(handle.get(), filename.data(), filename.size(), beside, block));
 }
 
-std::uintptr_t Decoder::Decode(const std::uint8_t *data, std::uintptr_t len) {
+std::uintptr_t Decoder::Decode(const std::uint8_t *data, std::uintptr_t len, Interrupt &interrupt) {
 	std::uintptr_t consumed = 0;
-	Check(evtx_decoder_decode(handle.get(), data, len, &consumed));
+	const auto error = TakeError(evtx_decoder_decode(handle.get(), data, len, interrupt.ForCore(), &consumed));
+	interrupt.Check();
+	if (error) {
+		throw duckdb::cxx::InvalidInputException(*error);
+	}
 	return consumed;
 }
 

@@ -1,6 +1,7 @@
 #include "file_queue.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace evtx {
@@ -14,10 +15,14 @@ using duckdb::cxx::FileSystem;
 //! limit, ten million of them.
 constexpr std::uint64_t BLOCKS_PER_FILE = 1U << 20U;
 
+//! How long a thread waits for others before it looks for an interrupt.
+constexpr std::chrono::milliseconds WAIT(20);
+
 //! Reads what a survey wants of a file, to its end. Returns why the file is not a log, if it is none.
-std::optional<std::string> Run(Survey &survey, LogFile &log) {
+std::optional<std::string> Run(Survey &survey, LogFile &log, Interrupt &interrupt) {
 	std::vector<std::uint8_t> bytes;
 	while (auto range = survey.Wants()) {
+		interrupt.Check();
 		bytes.resize(range->len);
 		log.ReadAt(bytes, range->offset);
 		if (auto why_not = survey.Push(bytes)) {
@@ -68,7 +73,7 @@ FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p, 
 	}
 }
 
-std::optional<Work> FileQueue::Claim(const FileSystem &files, std::uint64_t last) {
+std::optional<Work> FileQueue::Claim(Interrupt &interrupt, std::uint64_t last) {
 	std::unique_lock<std::mutex> guard(lock);
 	const auto last_file = last / BLOCKS_PER_FILE;
 	while (true) {
@@ -86,13 +91,16 @@ std::optional<Work> FileQueue::Claim(const FileSystem &files, std::uint64_t last
 			const auto index = unopened++;
 			entries[index].state = State::OPENING;
 			guard.unlock();
-			return Open(files, index);
+			return Open(interrupt, index);
 		}
 		if (!opening) {
 			return std::nullopt;
 		}
 		// The file that another thread is opening may have blocks for this one.
-		opened.wait(guard);
+		opened.wait_for(guard, WAIT);
+		guard.unlock();
+		interrupt.Check();
+		guard.lock();
 	}
 }
 
@@ -114,7 +122,8 @@ Work FileQueue::ClaimBlock(std::uint64_t index) {
 }
 
 //! Opens a file, outside of the lock, and hands out its first block or what is wrong with it.
-Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
+Work FileQueue::Open(Interrupt &interrupt, std::uint64_t index) {
+	const auto &files = interrupt.Files();
 	auto &entry = entries[index];
 	const auto finish = [&](State state) {
 		const std::scoped_lock guard(lock);
@@ -127,7 +136,7 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 	try {
 		LogFile log(files, entry.path.path);
 		Survey survey(log.Size(), log.IsRemote(), options.recover);
-		if (auto why_not = Run(survey, log)) {
+		if (auto why_not = Run(survey, log, interrupt)) {
 			if (entry.path.named) {
 				throw duckdb::cxx::InvalidInputException(entry.path.path + ": " + *why_not);
 			}
@@ -141,6 +150,9 @@ Work FileQueue::Open(const FileSystem &files, std::uint64_t index) {
 				entry.file->messages = FindMessages(files, entry.path.path, *messages);
 			}
 		}
+	} catch (const duckdb::cxx::InterruptException &) {
+		finish(State::DONE);
+		throw;
 	} catch (const duckdb::cxx::Exception &error) {
 		finish(State::DONE);
 		if (entry.path.named) {

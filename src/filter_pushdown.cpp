@@ -1,12 +1,13 @@
 #include "filter_pushdown.hpp"
 
-#include <algorithm>
-#include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
-//! Translates the predicates that DuckDB offers into the core's. What the core does not take is left to DuckDB.
+//! Hands the predicates that DuckDB offers to the core, which knows what they mean for a scan. None is ever accepted:
+//! DuckDB does not tell all that it means (whether the bounds of a BETWEEN are left out, say), so it decides them
+//! again.
 
 namespace evtx {
 
@@ -17,258 +18,158 @@ using duckdb::cxx::ExpressionType;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
+using duckdb::cxx::Value;
 
 constexpr const char *SETTING = "evtx_filter_pushdown";
 
-//! A constant of the query, and the bytes that its literal points to.
-struct Constant {
-	explicit Constant(EvtxLiteralKind kind, std::uint64_t number_p = 0) : literal {} {
-		literal.kind = kind;
-		literal.number = number_p;
-	}
+//! Most children of an expression that are looked at. DuckDB walks to each child from the first on, so that all of them
+//! take time in the square of their number: 20 ms for so many constants, 10 s for 50,000.
+constexpr idx_t MAX_CHILDREN = 2000;
 
-	EvtxLiteral Get() const {
-		auto result = literal;
-		result.bytes = bytes.data();
-		result.len = bytes.size();
-		return result;
+//! The functions that the core knows. LIKE becomes one of the first three where its pattern is a plain one.
+EvtxNodeKind GetFunction(const Expression &expression) {
+	// Not a function of the same name that a user has made.
+	const auto qualified = expression.GetFunctionQualifiedName();
+	if (qualified.GetPartCount() > 1 && qualified.GetPart(0) != "system") {
+		return EvtxNodeKind::UNKNOWN;
 	}
-
-	EvtxLiteral literal;
-	std::string bytes;
-};
-
-//! The constant of an expression; none where it is NULL or of a type that no column has.
-std::optional<Constant> GetConstant(const Expression &expression) {
-	if (expression.GetType() != ExpressionType::VALUE_CONSTANT) {
-		return std::nullopt;
+	const auto name = expression.GetFunctionName();
+	if (name == "prefix" || name == "starts_with" || name == "^@") {
+		return EvtxNodeKind::PREFIX;
 	}
-	const auto value = expression.GetConstantValue();
-	if (value.IsNull()) {
-		return std::nullopt;
+	if (name == "suffix" || name == "ends_with") {
+		return EvtxNodeKind::SUFFIX;
 	}
-	switch (value.GetLogicalType().GetTypeId()) {
-	case LogicalTypeId::UTINYINT:
-		return Constant(EvtxLiteralKind::NUMBER, value.Get<std::uint8_t>());
-	case LogicalTypeId::USMALLINT:
-		return Constant(EvtxLiteralKind::NUMBER, value.Get<std::uint16_t>());
-	case LogicalTypeId::UINTEGER:
-		return Constant(EvtxLiteralKind::NUMBER, value.Get<std::uint32_t>());
-	case LogicalTypeId::UBIGINT:
-		return Constant(EvtxLiteralKind::NUMBER, value.Get<std::uint64_t>());
-	case LogicalTypeId::TINYINT:
-	case LogicalTypeId::SMALLINT:
-	case LogicalTypeId::INTEGER:
-	case LogicalTypeId::BIGINT:
-		return Constant(EvtxLiteralKind::INTEGER, static_cast<std::uint64_t>(value.Get<std::int64_t>()));
-	case LogicalTypeId::BOOLEAN:
-		return Constant(EvtxLiteralKind::BOOL, value.Get<bool>() ? 1 : 0);
-	case LogicalTypeId::TIMESTAMP_NS:
-		return Constant(EvtxLiteralKind::INSTANT,
-		                static_cast<std::uint64_t>(value.Get<duckdb::cxx::timestamp_ns_t>().nanos));
-	case LogicalTypeId::UUID: {
-		Constant constant(EvtxLiteralKind::UUID);
-		const auto decoded = value.Get<duckdb::cxx::uuid_t>().Decode();
-		constant.bytes.assign(std::begin(decoded.bytes), std::end(decoded.bytes));
-		return constant;
+	if (name == "contains") {
+		return EvtxNodeKind::CONTAINS;
 	}
-	case LogicalTypeId::VARCHAR: {
-		Constant constant(EvtxLiteralKind::TEXT);
-		constant.bytes = std::string(value.Get<duckdb::cxx::varchar_t>().view());
-		return constant;
+	if (name == "map_extract_value") {
+		return EvtxNodeKind::MAP_VALUE;
 	}
-	default:
-		return std::nullopt;
-	}
+	return EvtxNodeKind::UNKNOWN;
 }
 
-//! What a test is about: a column, or the entry of a map.
-struct Operand {
-	std::uint64_t column = 0;
-	std::optional<std::string> key;
-};
-
-std::optional<EvtxTest> GetComparison(ExpressionType type) {
-	switch (type) {
+//! What an expression with children is to the core.
+EvtxNodeKind GetOperation(const Expression &expression) {
+	switch (expression.GetType()) {
+	case ExpressionType::CONJUNCTION_AND:
+		return EvtxNodeKind::AND;
+	case ExpressionType::CONJUNCTION_OR:
+		return EvtxNodeKind::OR;
+	case ExpressionType::OPERATOR_NOT:
+		return EvtxNodeKind::NOT;
+	case ExpressionType::OPERATOR_IS_NULL:
+		return EvtxNodeKind::IS_NULL;
+	case ExpressionType::OPERATOR_IS_NOT_NULL:
+		return EvtxNodeKind::IS_NOT_NULL;
 	case ExpressionType::COMPARE_EQUAL:
-		return EvtxTest::EQUAL;
+		return EvtxNodeKind::EQUAL;
 	case ExpressionType::COMPARE_NOTEQUAL:
-		return EvtxTest::NOT_EQUAL;
+		return EvtxNodeKind::NOT_EQUAL;
 	case ExpressionType::COMPARE_LESSTHAN:
-		return EvtxTest::LESS;
+		return EvtxNodeKind::LESS;
 	case ExpressionType::COMPARE_LESSTHANOREQUALTO:
-		return EvtxTest::LESS_OR_EQUAL;
+		return EvtxNodeKind::LESS_OR_EQUAL;
 	case ExpressionType::COMPARE_GREATERTHAN:
-		return EvtxTest::GREATER;
+		return EvtxNodeKind::GREATER;
 	case ExpressionType::COMPARE_GREATERTHANOREQUALTO:
-		return EvtxTest::GREATER_OR_EQUAL;
+		return EvtxNodeKind::GREATER_OR_EQUAL;
+	case ExpressionType::COMPARE_DISTINCT_FROM:
+		return EvtxNodeKind::DISTINCT_FROM;
+	case ExpressionType::COMPARE_NOT_DISTINCT_FROM:
+		return EvtxNodeKind::NOT_DISTINCT_FROM;
+	case ExpressionType::COMPARE_BETWEEN:
+		return EvtxNodeKind::BETWEEN;
+	case ExpressionType::COMPARE_IN:
+		return EvtxNodeKind::ONE_OF;
+	case ExpressionType::COMPARE_NOT_IN:
+		return EvtxNodeKind::NONE_OF;
+	case ExpressionType::BOUND_FUNCTION:
+		return GetFunction(expression);
 	default:
-		return std::nullopt;
+		return EvtxNodeKind::UNKNOWN;
 	}
 }
 
-//! The comparison with its sides exchanged.
-EvtxTest Exchanged(EvtxTest test) {
-	switch (test) {
-	case EvtxTest::LESS:
-		return EvtxTest::GREATER;
-	case EvtxTest::LESS_OR_EQUAL:
-		return EvtxTest::GREATER_OR_EQUAL;
-	case EvtxTest::GREATER:
-		return EvtxTest::LESS;
-	case EvtxTest::GREATER_OR_EQUAL:
-		return EvtxTest::LESS_OR_EQUAL;
-	default:
-		return test;
-	}
-}
-
-//! The tests of text that LIKE becomes where its pattern is a plain one.
-std::optional<EvtxTest> GetTextTest(const std::string &function) {
-	if (function == "prefix" || function == "starts_with" || function == "^@") {
-		return EvtxTest::PREFIX;
-	}
-	if (function == "suffix" || function == "ends_with") {
-		return EvtxTest::SUFFIX;
-	}
-	if (function == "contains") {
-		return EvtxTest::CONTAINS;
-	}
-	return std::nullopt;
-}
-
-//! Translates predicates, onto the filter's stack.
-class Translator {
+//! Writes predicates down as nodes.
+class Writer {
 public:
-	Translator(const TableFunction::FilterPushdownInput &input_p, Filter &filter_p)
-	    : input(input_p), filter(filter_p) {}
+	Writer(const TableFunction::FilterPushdownInput &input_p, Hints &hints_p) : input(input_p), hints(hints_p) {}
 
-	//! Returns false where any part of the predicate is not the core's. The stack then has parts of it.
-	bool Translate(const Expression &expression) {
+	void Write(const Expression &expression) {
 		const auto type = expression.GetType();
-		switch (type) {
-		case ExpressionType::CONJUNCTION_AND:
-			return Junction(expression, EvtxLogic::AND);
-		case ExpressionType::CONJUNCTION_OR:
-			return Junction(expression, EvtxLogic::OR);
-		case ExpressionType::OPERATOR_NOT:
-			return Translate(expression.GetChild(0)) && Combine(EvtxLogic::NOT, 1);
-		case ExpressionType::OPERATOR_IS_NULL:
-			return Test(expression.GetChild(0), EvtxTest::IS_NULL, {});
-		case ExpressionType::OPERATOR_IS_NOT_NULL:
-			return Test(expression.GetChild(0), EvtxTest::IS_NULL, {}) && Combine(EvtxLogic::NOT, 1);
-		case ExpressionType::COMPARE_IN:
-			return In(expression);
-		case ExpressionType::COMPARE_NOT_IN:
-			return In(expression) && Combine(EvtxLogic::NOT, 1);
-		case ExpressionType::COMPARE_BETWEEN:
-			return Compare(expression.GetChild(0), EvtxTest::GREATER_OR_EQUAL, expression.GetChild(1)) &&
-			       Compare(expression.GetChild(0), EvtxTest::LESS_OR_EQUAL, expression.GetChild(2)) &&
-			       Combine(EvtxLogic::AND, 2);
-		case ExpressionType::COMPARE_DISTINCT_FROM:
-			return Distinct(expression);
-		case ExpressionType::COMPARE_NOT_DISTINCT_FROM:
-			return Distinct(expression) && Combine(EvtxLogic::NOT, 1);
-		case ExpressionType::BOUND_COLUMN_REF: {
-			const Constant yes(EvtxLiteralKind::BOOL, 1);
-			return Test(expression, EvtxTest::EQUAL, {yes});
+		if (type == ExpressionType::VALUE_CONSTANT) {
+			WriteConstant(expression.GetConstantValue());
+			return;
 		}
-		case ExpressionType::BOUND_FUNCTION: {
-			const auto test = GetTextTest(expression.GetFunctionName());
-			return test && expression.GetChildCount() == 2 &&
-			       Compare(expression.GetChild(0), *test, expression.GetChild(1));
+		if (type == ExpressionType::BOUND_COLUMN_REF) {
+			WriteNode(EvtxNodeKind::COLUMN, input.GetColumnIndex(expression.GetColumnIndex()));
+			return;
 		}
-		default: {
-			const auto test = GetComparison(type);
-			return test && (Compare(expression.GetChild(0), *test, expression.GetChild(1)) ||
-			                Compare(expression.GetChild(1), Exchanged(*test), expression.GetChild(0)));
+		const auto kind = GetOperation(expression);
+		const auto count = expression.GetChildCount();
+		if (kind == EvtxNodeKind::UNKNOWN || count > MAX_CHILDREN) {
+			WriteNode(EvtxNodeKind::UNKNOWN);
+			return;
 		}
+		for (idx_t i = 0; i < count; i++) {
+			Write(expression.GetChild(i));
 		}
+		hints.nodes.push_back({static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(count), 0, 0, 0});
 	}
 
 private:
-	bool Combine(EvtxLogic logic, std::uint64_t count) {
-		filter.Combine(logic, count);
-		return true;
+	void WriteNode(EvtxNodeKind kind, std::uint64_t number = 0, std::string_view bytes = {}) {
+		hints.nodes.push_back({static_cast<std::uint32_t>(kind), 0, number, hints.bytes.size(), bytes.size()});
+		hints.bytes += bytes;
 	}
 
-	bool Junction(const Expression &expression, EvtxLogic logic) {
-		const auto count = expression.GetChildCount();
-		for (idx_t i = 0; i < count; i++) {
-			if (!Translate(expression.GetChild(i))) {
-				return false;
-			}
+	void WriteConstant(const Value &value) {
+		if (value.IsNull()) {
+			WriteNode(EvtxNodeKind::UNKNOWN);
+			return;
 		}
-		return Combine(logic, count);
-	}
-
-	//! `value IS DISTINCT FROM constant`: NULL is.
-	bool Distinct(const Expression &expression) {
-		return Test(expression.GetChild(0), EvtxTest::IS_NULL, {}) &&
-		       Compare(expression.GetChild(0), EvtxTest::NOT_EQUAL, expression.GetChild(1)) &&
-		       // Where the value is NULL, the first alone decides.
-		       Combine(EvtxLogic::OR, 2);
-	}
-
-	bool In(const Expression &expression) {
-		std::vector<Constant> constants;
-		for (idx_t i = 1; i < expression.GetChildCount(); i++) {
-			auto constant = GetConstant(expression.GetChild(i));
-			if (!constant) {
-				return false;
-			}
-			constants.push_back(std::move(*constant));
+		switch (value.GetLogicalType().GetTypeId()) {
+		case LogicalTypeId::UTINYINT:
+		case LogicalTypeId::USMALLINT:
+		case LogicalTypeId::UINTEGER:
+		case LogicalTypeId::UBIGINT:
+			WriteNode(EvtxNodeKind::NUMBER, value.Get<std::uint64_t>());
+			break;
+		case LogicalTypeId::TINYINT:
+		case LogicalTypeId::SMALLINT:
+		case LogicalTypeId::INTEGER:
+		case LogicalTypeId::BIGINT:
+			WriteNode(EvtxNodeKind::INTEGER, static_cast<std::uint64_t>(value.Get<std::int64_t>()));
+			break;
+		case LogicalTypeId::BOOLEAN:
+			WriteNode(EvtxNodeKind::BOOL, value.Get<bool>() ? 1 : 0);
+			break;
+		case LogicalTypeId::TIMESTAMP_NS:
+			WriteNode(EvtxNodeKind::INSTANT,
+			          static_cast<std::uint64_t>(value.Get<duckdb::cxx::timestamp_ns_t>().nanos));
+			break;
+		case LogicalTypeId::UUID: {
+			const auto decoded = value.Get<duckdb::cxx::uuid_t>().Decode();
+			WriteNode(EvtxNodeKind::UUID, 0, std::string(std::begin(decoded.bytes), std::end(decoded.bytes)));
+			break;
 		}
-		return Test(expression.GetChild(0), EvtxTest::IN, constants);
-	}
-
-	bool Compare(const Expression &value, EvtxTest test, const Expression &with) {
-		auto constant = GetConstant(with);
-		return constant && Test(value, test, {std::move(*constant)});
-	}
-
-	bool Test(const Expression &value, EvtxTest test, const std::vector<Constant> &constants) {
-		const auto operand = GetOperand(value);
-		if (!operand) {
-			return false;
+		case LogicalTypeId::VARCHAR:
+			WriteNode(EvtxNodeKind::TEXT, 0, value.Get<duckdb::cxx::varchar_t>().view());
+			break;
+		default:
+			// Of a type that no column has.
+			WriteNode(EvtxNodeKind::UNKNOWN);
 		}
-		std::vector<EvtxLiteral> literals;
-		literals.reserve(constants.size());
-		for (const auto &constant : constants) {
-			literals.push_back(constant.Get());
-		}
-		return filter.Test(operand->column, operand->key, test, literals);
-	}
-
-	std::optional<Operand> GetOperand(const Expression &expression) const {
-		Operand operand;
-		if (expression.GetType() == ExpressionType::BOUND_COLUMN_REF) {
-			operand.column = input.GetColumnIndex(expression.GetColumnIndex());
-			return operand;
-		}
-		// map['key']
-		if (expression.GetType() != ExpressionType::BOUND_FUNCTION ||
-		    expression.GetFunctionName() != "map_extract_value" || expression.GetChildCount() != 2 ||
-		    expression.GetChild(0).GetType() != ExpressionType::BOUND_COLUMN_REF) {
-			return std::nullopt;
-		}
-		auto key = GetConstant(expression.GetChild(1));
-		if (!key || key->literal.kind != EvtxLiteralKind::TEXT) {
-			return std::nullopt;
-		}
-		operand.column = input.GetColumnIndex(expression.GetChild(0).GetColumnIndex());
-		operand.key = std::move(key->bytes);
-		return operand;
 	}
 
 	const TableFunction::FilterPushdownInput &input;
-	Filter &filter;
+	Hints &hints;
 };
 
-//! Leaves out the paths whose folders do not have one of the constants that a column of theirs is compared with. DuckDB
-//! decides the predicate all the same.
+//! Leaves out the paths whose folders do not have one of the constants that a column of theirs is compared with.
 void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expression &expression, const ScanCall &call,
-                 std::vector<bool> &kept) {
+                 std::vector<bool> &kept, Interrupt &interrupt) {
 	const auto type = expression.GetType();
 	if (!call.hive || (type != ExpressionType::COMPARE_EQUAL && type != ExpressionType::COMPARE_IN) ||
 	    expression.GetChild(0).GetType() != ExpressionType::BOUND_COLUMN_REF) {
@@ -279,16 +180,23 @@ void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expressi
 	if (column < table_columns) {
 		return;
 	}
-	std::vector<std::string> constants;
-	for (idx_t i = 1; i < expression.GetChildCount(); i++) {
-		if (expression.GetChild(i).GetType() != ExpressionType::VALUE_CONSTANT) {
+	const auto count = expression.GetChildCount();
+	if (count > MAX_CHILDREN) {
+		return;
+	}
+	std::unordered_set<std::string> constants;
+	for (idx_t i = 1; i < count; i++) {
+		const auto constant = expression.GetChild(i);
+		if (constant.GetType() != ExpressionType::VALUE_CONSTANT) {
 			return;
 		}
-		constants.push_back(expression.GetChild(i).GetConstantValue().ToText());
+		constants.insert(constant.GetConstantValue().ToText());
 	}
+	kept.resize(call.paths.size(), true);
 	for (const auto &path : call.paths) {
+		interrupt.Check();
 		const auto value = call.hive->GetValue(path.number, column - table_columns).ToText();
-		if (std::find(constants.begin(), constants.end(), value) == constants.end()) {
+		if (constants.find(value) == constants.end()) {
 			kept[path.number] = false;
 		}
 	}
@@ -296,25 +204,19 @@ void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expressi
 
 } // namespace
 
-void PushFilters(TableFunction::FilterPushdownInput &input, const ScanCall &call, Filter &filter,
-                 std::vector<bool> &kept, bool yields) {
+Hints GetHints(TableFunction::FilterPushdownInput &input, const ScanCall &call) {
+	Hints hints;
 	if (!input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
-		return;
+		return hints;
 	}
-	if (yields) {
-		// What was not accepted is offered again.
-		filter.Clear();
-	}
-	Translator translator(input, filter);
+	Writer writer(input, hints);
+	Interrupt interrupt(input.GetContext());
 	for (idx_t i = 0; i < input.GetFilterCount(); i++) {
-		const auto decided = translator.Translate(input.GetFilter(i));
-		filter.Finish(decided);
-		if (decided && !yields) {
-			input.Accept(i);
-		} else if (!decided) {
-			SkipFolders(input, input.GetFilter(i), call, kept);
-		}
+		const auto filter = input.GetFilter(i);
+		writer.Write(filter);
+		SkipFolders(input, filter, call, hints.kept_paths, interrupt);
 	}
+	return hints;
 }
 
 void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
@@ -323,7 +225,7 @@ void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx
 	option.SetName(SETTING)
 	    .SetType(factory.CreateType(LogicalTypeId::BOOLEAN))
 	    .SetDefaultValue(factory.CreateValue(true))
-	    .SetDescription("Whether read_evtx decides predicates itself, before it builds the rows");
+	    .SetDescription("Whether read_evtx uses a query's predicates to read less; the rows are the same");
 	extension.Register(option);
 }
 

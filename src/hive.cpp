@@ -72,9 +72,10 @@ std::optional<Value> TryCast(Factory &factory, const std::string &text, const Lo
 
 //! The values of a column, if all of them are of a type.
 std::optional<std::vector<Value>> CastAll(Factory &factory, const std::vector<std::string> &texts,
-                                          const LogicalType &type) {
+                                          const LogicalType &type, Interrupt &interrupt) {
 	std::vector<Value> result;
 	for (const auto &text : texts) {
+		interrupt.Check();
 		auto value = text == NULL_PARTITION ? Value::CreateNull(factory, type) : TryCast(factory, text, type);
 		if (!value) {
 			return std::nullopt;
@@ -86,9 +87,10 @@ std::optional<std::vector<Value>> CastAll(Factory &factory, const std::vector<st
 
 } // namespace
 
-HivePartitions::HivePartitions(Factory &factory, const std::vector<ScanPath> &paths) {
+HivePartitions::HivePartitions(Factory &factory, const std::vector<ScanPath> &paths, Interrupt &interrupt) {
 	std::vector<std::vector<std::pair<std::string, std::string>>> parsed;
 	for (const auto &path : paths) {
+		interrupt.Check();
 		parsed.push_back(Parse(path.path));
 		if (Keys(parsed.back()) != Keys(parsed.front())) {
 			throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, "The folders of \"" + paths.front().path +
@@ -110,7 +112,7 @@ HivePartitions::HivePartitions(Factory &factory, const std::vector<ScanPath> &pa
 		for (const auto id :
 		     {LogicalTypeId::DATE, LogicalTypeId::TIMESTAMP, LogicalTypeId::BIGINT, LogicalTypeId::VARCHAR}) {
 			auto type = factory.CreateType(id);
-			auto cast = CastAll(factory, texts, type);
+			auto cast = CastAll(factory, texts, type, interrupt);
 			if (!cast) {
 				continue;
 			}

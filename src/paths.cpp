@@ -42,8 +42,8 @@ void ExpandPath(const FileSystem &files, const std::string &path, std::vector<Sc
 
 } // namespace
 
-void ExpandPaths(const FileSystem &files, const Value &value, const std::string &function,
-                 std::vector<ScanPath> &paths) {
+void ExpandPaths(Interrupt &interrupt, const Value &value, const std::string &function, std::vector<ScanPath> &paths) {
+	interrupt.Check();
 	const auto type = value.GetLogicalType().GetTypeId();
 	if (value.IsNull()) {
 		throw duckdb::cxx::InvalidInputException(function + " cannot take NULL as a path");
@@ -53,7 +53,7 @@ void ExpandPaths(const FileSystem &files, const Value &value, const std::string 
 			throw duckdb::cxx::InvalidInputException(function + " needs at least one path");
 		}
 		for (idx_t i = 0; i < value.GetChildCount(); i++) {
-			ExpandPaths(files, value[i], function, paths);
+			ExpandPaths(interrupt, value[i], function, paths);
 		}
 		return;
 	}
@@ -61,7 +61,7 @@ void ExpandPaths(const FileSystem &files, const Value &value, const std::string 
 		throw duckdb::cxx::InvalidInputException(function + " takes a path, a glob, or a list of them, not " +
 		                                         value.GetLogicalType().ToText());
 	}
-	ExpandPath(files, duckdb::cxx::GetFilePath(value), paths);
+	ExpandPath(interrupt.Files(), duckdb::cxx::GetFilePath(value), paths);
 }
 
 } // namespace evtx

@@ -71,13 +71,15 @@ struct ReportState {
 	bool done = false;
 
 	//! Reads the next piece of the files. Returns false at the end.
-	bool Read(const FileSystem &files, const std::vector<ScanPath> &paths) {
+	bool Read(Interrupt &interrupt, const std::vector<ScanPath> &paths) {
 		if (open) {
-			open = reader.Next();
+			interrupt.SetReading(paths[next - 1].path);
+			open = reader.Next(interrupt);
 			return true;
 		}
+		interrupt.Check();
 		if (next < paths.size()) {
-			reader.Start(files, paths[next++]);
+			reader.Start(interrupt.Files(), paths[next++]);
 			open = true;
 			return true;
 		}
@@ -89,7 +91,8 @@ void Bind(TableFunction::BindInput &input) {
 	const auto &kind = input.GetUserData<Kind>();
 	BoundReport call;
 	call.kind = kind.kind;
-	ExpandPaths(input.GetContext().GetFileSystem(), input.GetConstantArgument(0), kind.name, call.paths);
+	Interrupt interrupt(input.GetContext());
+	ExpandPaths(interrupt, input.GetConstantArgument(0), kind.name, call.paths);
 	Schema arrow;
 	Report(call.kind).GetSchema(arrow);
 	const auto schema = ArrowImporter(input.GetContext(), arrow).GetSchema();
@@ -111,7 +114,7 @@ void Exec(TableFunction::ExecInput &input) {
 		state.report.GetSchema(schema);
 		state.importer = std::make_unique<ArrowImporter>(input.GetContext(), schema, VECTOR_ROWS);
 	}
-	const auto files = input.GetContext().GetFileSystem();
+	Interrupt interrupt(input.GetContext());
 	while (true) {
 		auto rows = state.importer->NextChunk();
 		if (rows) {
@@ -123,7 +126,7 @@ void Exec(TableFunction::ExecInput &input) {
 			state.rows = std::move(rows);
 			return;
 		}
-		if (!state.Read(files, call.paths)) {
+		if (!state.Read(interrupt, call.paths)) {
 			return;
 		}
 		Array array;
@@ -158,7 +161,7 @@ void ReportReader::Start(const FileSystem &files, const ScanPath &path_p) {
 	report.Start(path->path, log->Size());
 }
 
-bool ReportReader::Next() {
+bool ReportReader::Next(Interrupt &interrupt) {
 	if (!log) {
 		return false;
 	}
@@ -178,7 +181,7 @@ bool ReportReader::Next() {
 		return false;
 	}
 	offset += bytes.size();
-	if (const auto why = report.Push(bytes)) {
+	if (const auto why = report.Push(bytes, interrupt)) {
 		if (path->named) {
 			throw duckdb::cxx::InvalidInputException(path->path + ": " + *why);
 		}

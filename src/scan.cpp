@@ -13,7 +13,6 @@ namespace {
 using duckdb::cxx::ArrowImporter;
 using duckdb::cxx::Context;
 using duckdb::cxx::DataChunk;
-using duckdb::cxx::FileSystem;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::list_entry_t;
 using duckdb::cxx::LogicalTypeId;
@@ -73,9 +72,9 @@ ScanColumns GetColumns(Context &context, const Table &table, const HivePartition
 	return columns;
 }
 
-SharedScan::SharedScan(const ScanCall &call, const std::vector<idx_t> &columns, const Filter &filter, bool yields,
+SharedScan::SharedScan(const ScanCall &call, const std::vector<idx_t> &columns, const Filter &filter,
                        std::vector<ScanPath> paths)
-    : hive(call.hive), scan(*call.table, TableColumns(call, columns), filter, yields),
+    : hive(call.hive), scan(*call.table, TableColumns(call, columns), filter),
       queue(std::move(paths), call.options,
 	        scan.ReadsMessages() ? std::optional<std::string>(call.messages) : std::nullopt) {
 	const auto count = call.table->ColumnCount();
@@ -87,13 +86,14 @@ SharedScan::SharedScan(const ScanCall &call, const std::vector<idx_t> &columns, 
 ThreadScan::ThreadScan(const SharedScan &shared) : decoder(shared.scan) {}
 
 //! Claims the thread's next work and reads it. Returns false at the end of the scan.
-bool ThreadScan::NextWork(const FileSystem &files, FileQueue &queue) {
-	work = queue.Claim(files, batch_index);
+bool ThreadScan::NextWork(Interrupt &interrupt, FileQueue &queue) {
+	work = queue.Claim(interrupt, batch_index);
 	if (!work) {
 		return false;
 	}
 	batch_index = work->batch_index;
 	path = work->path;
+	interrupt.SetReading(path->path);
 	if (work->damage) {
 		decoder.ReportFile(work->path->path, *work->damage);
 	}
@@ -107,11 +107,12 @@ bool ThreadScan::NextWork(const FileSystem &files, FileQueue &queue) {
 }
 
 //! Decodes the next rows into the importer. Returns false at the end of the scan.
-bool ThreadScan::NextBatch(const FileSystem &files, FileQueue &queue) {
+bool ThreadScan::NextBatch(Interrupt &interrupt, FileQueue &queue) {
 	Array array;
 	while (true) {
+		interrupt.Check();
 		if (!decoder.IsDone()) {
-			decoded += decoder.Decode(block.data() + decoded, block.size() - decoded);
+			decoded += decoder.Decode(block.data() + decoded, block.size() - decoded, interrupt);
 		}
 		if (decoder.Flush(array)) {
 			importer->Append(array, true, true);
@@ -126,7 +127,7 @@ bool ThreadScan::NextBatch(const FileSystem &files, FileQueue &queue) {
 			started = true;
 			continue;
 		}
-		if (!NextWork(files, queue)) {
+		if (!NextWork(interrupt, queue)) {
 			return false;
 		}
 	}
@@ -138,11 +139,14 @@ void ThreadScan::Next(Context &context, SharedScan &shared, const DataChunk &out
 		shared.scan.GetSchema(schema);
 		importer = std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
 	}
-	const auto files = context.GetFileSystem();
+	Interrupt interrupt(context);
+	if (path) {
+		interrupt.SetReading(path->path);
+	}
 	while (true) {
 		auto next = importer->NextChunk();
 		if (!next) {
-			if (!NextBatch(files, shared.queue)) {
+			if (!NextBatch(interrupt, shared.queue)) {
 				return;
 			}
 			continue;

@@ -31,8 +31,10 @@ struct Arguments {
 	//! @throws duckdb::cxx::Exception if it does not take the value. `function` is who asks.
 	bool Set(std::string_view name, const duckdb::cxx::Value &value, const std::string &function);
 
-	//! What a statement with these arguments reads. Reads some of the files if the columns depend on them.
-	ScanCall MakeCall(duckdb::cxx::Context &context, std::vector<ScanPath> paths, const std::string &function) const;
+	//! What a statement with these arguments reads of `files`. Reads some of them if the columns depend on them.
+	//! @throws duckdb::cxx::Exception as `ExpandPaths`.
+	ScanCall MakeCall(duckdb::cxx::Context &context, const duckdb::cxx::Value &files,
+	                  const std::string &function) const;
 };
 
 } // namespace evtx

@@ -5,6 +5,8 @@
 
 #include "duckdb/common/arrow/arrow.hpp"
 #include "evtx_ffi.h"
+#include "hints.hpp"
+#include "interrupt.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +59,8 @@ public:
 	void Start(std::string_view filename, std::uint64_t size);
 	//! Takes the next bytes of the file: its header alone, then whole chunks. Returns why the rest cannot be read, if
 	//! it cannot.
-	std::optional<std::string> Push(const std::vector<std::uint8_t> &bytes);
+	//! @throws duckdb::cxx::Exception if the query was interrupted.
+	std::optional<std::string> Push(const std::vector<std::uint8_t> &bytes, Interrupt &interrupt);
 	//! Ends the file. `failure` is why the rest of it was not read, if it was not.
 	void End(const std::optional<std::string> &failure);
 	//! Moves the rows since the last time into `array`. Returns whether there are any. `last` says that no file
@@ -98,27 +101,13 @@ private:
 	std::unique_ptr<EvtxTable, Free> handle;
 };
 
-//! The predicates of a query that the core decides. They are put together on a stack.
+//! What of a table's rows a query does not want, as far as the core decides it.
 class Filter {
 public:
-	//! For scans of a table; without any predicate.
-	explicit Filter(const Table &table);
+	//! By the predicates that hints have of a query.
+	Filter(const Table &table, const Hints &hints);
 
-	//! Puts a test of a column on the stack, or of a map column's entry with this key. Returns false where the core
-	//! does not decide it as SQL does.
-	bool Test(std::uintptr_t column, const std::optional<std::string> &key, EvtxTest test,
-	          const std::vector<EvtxLiteral> &literals);
-
-	//! Puts what combines the last `count` predicates of the stack in their place.
-	void Combine(EvtxLogic logic, std::uintptr_t count);
-
-	//! Takes the predicates on the stack as such that all rows have to fulfil, or drops them.
-	void Finish(bool accept);
-
-	//! Drops all predicates.
-	void Clear();
-
-	//! Whether a file's path alone tells that none of its rows is kept.
+	//! Whether a file's path alone tells that none of its rows is wanted.
 	bool DropsFile(std::string_view filename) const;
 
 private:
@@ -134,9 +123,9 @@ private:
 //! What the threads of a query share.
 class Scan {
 public:
-	//! A scan of the columns with these indexes in the table's schema, in this order, and of the rows that the filter
-	//! keeps. One that yields gives another row now and then, if none was kept for long.
-	Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter, bool yields);
+	//! A scan of the columns with these indexes in the table's schema, in this order, without the rows that the filter
+	//! drops.
+	Scan(const Table &table, const std::vector<std::uintptr_t> &columns, const Filter &filter);
 
 	//! Fills in the schema of the batches, with maps as lists of their entries.
 	void GetSchema(Schema &schema) const;
@@ -211,8 +200,8 @@ public:
 	void Start(std::string_view filename, const Messages *messages, const EvtxBlock &block);
 	//! Decodes until the batch is full or the block is done. Takes what is left of the block, returns how many bytes
 	//! were consumed.
-	//! @throws duckdb::cxx::Exception at damage, if the scan was told to fail at it.
-	std::uintptr_t Decode(const std::uint8_t *data, std::uintptr_t len);
+	//! @throws duckdb::cxx::Exception at damage, if the scan was told to fail at it, and if the query was interrupted.
+	std::uintptr_t Decode(const std::uint8_t *data, std::uintptr_t len, Interrupt &interrupt);
 	//! Moves the batch into `array`. Returns whether it has any rows.
 	bool Flush(Array &array);
 	//! Whether all of the block was decoded.

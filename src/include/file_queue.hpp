@@ -49,8 +49,8 @@ public:
 	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options, std::optional<std::string> messages);
 
 	//! The next work for a thread whose last had batch index `last`; none at the end. Batch indexes of a thread rise.
-	//! @throws duckdb::cxx::Exception if a file that the caller named cannot be read.
-	std::optional<Work> Claim(const duckdb::cxx::FileSystem &files, std::uint64_t last);
+	//! @throws duckdb::cxx::Exception if a file that the caller named cannot be read, or if the query was interrupted.
+	std::optional<Work> Claim(Interrupt &interrupt, std::uint64_t last);
 
 	//! The share of the scan that was handed out, 0 to 1: files by their number, each by its blocks.
 	double Progress() const;
@@ -74,7 +74,7 @@ private:
 	};
 
 	Work ClaimBlock(std::uint64_t index);
-	Work Open(const duckdb::cxx::FileSystem &files, std::uint64_t index);
+	Work Open(Interrupt &interrupt, std::uint64_t index);
 
 	const EvtxOptions options;
 	const std::optional<std::string> messages;

@@ -1,18 +1,13 @@
 #pragma once
 
-#include "core.hpp"
 #include "duckdb_cpp.hpp"
+#include "hints.hpp"
 #include "scan.hpp"
-
-#include <vector>
 
 namespace evtx {
 
-//! Hands the core those of a query's predicates that it decides as DuckDB does, and accepts them, unless the scan
-//! yields: then DuckDB decides them once more. Clears in `kept`, by number, the paths that the others leave without
-//! rows.
-void PushFilters(duckdb::cxx::TableFunction::FilterPushdownInput &input, const ScanCall &call, Filter &filter,
-                 std::vector<bool> &kept, bool yields);
+//! The predicates of a query as hints for a scan, unless the setting says that there shall be none.
+Hints GetHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const ScanCall &call);
 
 //! Registers the setting `evtx_filter_pushdown`, which turns that off.
 void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);

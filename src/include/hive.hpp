@@ -16,8 +16,8 @@ namespace evtx {
 class HivePartitions {
 public:
 	//! Reads the keys and values of the paths.
-	//! @throws duckdb::cxx::Exception if not all paths have the same keys.
-	HivePartitions(duckdb::cxx::Factory &factory, const std::vector<ScanPath> &paths);
+	//! @throws duckdb::cxx::Exception if not all paths have the same keys, or if the query was interrupted.
+	HivePartitions(duckdb::cxx::Factory &factory, const std::vector<ScanPath> &paths, Interrupt &interrupt);
 
 	std::size_t ColumnCount() const {
 		return names.size();

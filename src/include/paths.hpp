@@ -2,7 +2,7 @@
 
 //! The files that a call reads.
 
-#include "duckdb_cpp.hpp"
+#include "interrupt.hpp"
 
 #include <cstdint>
 #include <string>
@@ -20,8 +20,8 @@ struct ScanPath {
 };
 
 //! Appends the files that a path, a glob, a folder, or a list of them stands for. `function` is who asks.
-//! @throws duckdb::cxx::Exception if there are none, or if the value is no such thing.
-void ExpandPaths(const duckdb::cxx::FileSystem &files, const duckdb::cxx::Value &value, const std::string &function,
+//! @throws duckdb::cxx::Exception if there are none, if the value is no such thing, or if the query was interrupted.
+void ExpandPaths(Interrupt &interrupt, const duckdb::cxx::Value &value, const std::string &function,
                  std::vector<ScanPath> &paths);
 
 } // namespace evtx

@@ -23,8 +23,8 @@ public:
 	//! @throws duckdb::cxx::Exception if that is so and the caller named it.
 	void Start(const duckdb::cxx::FileSystem &files, const ScanPath &path);
 	//! Reads a piece of the file. Returns false if there was none left.
-	//! @throws duckdb::cxx::Exception as `Start`.
-	bool Next();
+	//! @throws duckdb::cxx::Exception as `Start`, and if the query was interrupted.
+	bool Next(Interrupt &interrupt);
 	//! Passes so many pieces. The report takes what is behind them as if it followed.
 	void Skip(std::uint64_t pieces);
 	//! The size of the file, in bytes; 0 if it cannot be read.

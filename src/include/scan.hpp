@@ -44,8 +44,8 @@ ScanColumns GetColumns(duckdb::cxx::Context &context, const Table &table, const 
 //! What the threads of a scan share.
 class SharedScan {
 public:
-	//! A scan of the columns with these numbers, and of the files in `paths`, which may yield.
-	SharedScan(const ScanCall &call, const std::vector<duckdb::cxx::idx_t> &columns, const Filter &filter, bool yields,
+	//! A scan of the columns with these numbers, and of the files in `paths`.
+	SharedScan(const ScanCall &call, const std::vector<duckdb::cxx::idx_t> &columns, const Filter &filter,
 	           std::vector<ScanPath> paths);
 
 	double Progress() const {
@@ -77,8 +77,8 @@ public:
 	}
 
 private:
-	bool NextBatch(const duckdb::cxx::FileSystem &files, FileQueue &queue);
-	bool NextWork(const duckdb::cxx::FileSystem &files, FileQueue &queue);
+	bool NextBatch(Interrupt &interrupt, FileQueue &queue);
+	bool NextWork(Interrupt &interrupt, FileQueue &queue);
 
 	Decoder decoder;
 	//! Made in the thread's first call, as it needs a context.

@@ -37,19 +37,30 @@ def test_results_do_not_depend_on_threads(con, big_log):
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT sum(length(event_data::VARCHAR)) FROM read_evtx($paths)",
-        # DuckDB looks for interrupts when it gets rows, of which there are none.
-        "SELECT count(*) FROM read_evtx($paths) WHERE event_data['IpAddress'] = 'nowhere'",
+        "SELECT sum(length(event_data::VARCHAR)) FROM read_evtx({logs})",
+        # Without rows, DuckDB does not look for interrupts itself.
+        "SELECT count(*) FROM read_evtx({logs}) WHERE event_data['IpAddress'] = 'nowhere'",
+        "SELECT count(*) FROM read_evtx({logs}, event_id := 9999, sample_size := 1)",
+        # Nor while a statement is planned.
+        "SELECT count(*) FROM read_evtx({logs}, event_id := 9999, sample_size := -1)",
+        "FROM evtx_schema({logs})",
+        "FROM evtx_file_metadata({logs})",
+        "COPY (FROM read_evtx({logs}, xml := true)) TO '{out}'",
     ],
 )
-def test_a_scan_can_be_interrupted(con, big_log, query):
-    paths = [str(big_log)] * 200
+@pytest.mark.parametrize("restricted", [False, True])
+def test_a_query_can_be_interrupted(con, big_log, tmp_path, query, restricted):
+    logs = "[" + ", ".join(f"'{big_log}'" for _ in range(400)) + "]"
+    query = query.format(logs=logs, out=tmp_path / "rows.parquet")
     con.execute("SET threads = 1")
+    if restricted:
+        con.execute(f"SET allowed_directories = ['{big_log.parent}', '{tmp_path}', '{SAMPLES}']")
+        con.execute("SET enable_external_access = false")
     failure = []
 
     def run():
         try:
-            con.execute(query, {"paths": paths}).fetchall()
+            con.execute(query).fetchall()
         except duckdb.Error as error:
             failure.append(error)
 
@@ -58,34 +69,15 @@ def test_a_scan_can_be_interrupted(con, big_log, query):
     time.sleep(0.3)
     assert thread.is_alive(), "the query is long enough to be interrupted"
     con.interrupt()
+    interrupted = time.monotonic()
     thread.join(timeout=10)
     assert not thread.is_alive()
     assert failure, "the query was interrupted, rather than done"
     assert isinstance(failure[0], duckdb.InterruptException)
+    # It takes some milliseconds. What else the machine does can make it more.
+    assert time.monotonic() - interrupted < 1
     # The connection goes on.
     assert con.execute(f"SELECT count(*) FROM '{SAMPLES}/dirty.evtx'").fetchone() == (80,)
-
-
-def test_a_long_scan_gives_no_rows_that_its_predicates_drop(con, big_log):
-    logs = "read_evtx([" + ", ".join(f"'{big_log}'" for _ in range(8)) + "])"
-    events = logs.replace("])", "], event_id := [4624, 4672])")
-    for condition, count in [
-        ("event_id = 64000", 0),
-        ("event_data['IpAddress'] = 'nowhere'", 0),
-        ("event_id = 4672", 8 * 768),
-        ("record_id < 0", 0),
-        ("record_id = 1", 0),
-        ("event_id = 4672 AND TargetUserName = 'nobody'", 0),
-    ]:
-        table = events if "TargetUserName" in condition else logs
-        query = f"SELECT count(*) FROM {table} WHERE {condition}"
-        assert con.execute(query).fetchone() == (count,), condition
-        # Its predicates are decided by both: there is a filter above it.
-        if condition == "event_id = 64000":
-            assert "Filter" in con.execute(f"EXPLAIN {query}").fetchall()[0][1]
-            assert "Filter" not in con.execute(f"EXPLAIN {query.replace(table, repr(str(big_log)))}").fetchall()[0][1]
-    # Other events are let through by no one.
-    assert con.execute(f"SELECT DISTINCT event_id FROM {events} WHERE keywords >= 0 ORDER BY 1").fetchall() == [(4624,), (4672,)]
 
 
 def test_progress_rises(con, big_log):

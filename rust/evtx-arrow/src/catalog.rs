@@ -10,6 +10,7 @@ use arrow_array::builder::{FixedSizeBinaryBuilder, StringBuilder, UInt8Builder, 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bumpalo::Bump;
+use evtx_format::Interrupt;
 use evtx_format::chunk::CHUNK_SIZE;
 use evtx_format::names::Names;
 use evtx_format::records::{Record, RecordWalk};
@@ -21,6 +22,7 @@ use crate::options::Options;
 use crate::plan::EventData;
 use crate::record::{ChunkTemplates, Part, RecordReader};
 use crate::records::Records;
+use crate::report::ReportError;
 use crate::scan::Scan;
 use crate::schema::{EntryType, FieldType};
 use crate::table::{Events, Table};
@@ -146,25 +148,32 @@ impl Catalog {
     /// Adds the records of some chunks, which stand one behind the other. What is damaged is left out.
     ///
     /// # Errors
-    /// [`TooManyEvents`].
-    pub fn push(&mut self, chunks: &[u8]) -> Result<(), TooManyEvents> {
+    /// [`ReportError::TooManyEvents`], [`ReportError::Interrupted`].
+    pub fn push(&mut self, chunks: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         let mut arenas = std::mem::take(&mut self.arenas);
         let [names, records] = &mut arenas;
         let mut chunks = chunks.chunks(CHUNK_SIZE);
         let pushed = chunks.try_for_each(|chunk| {
             names.reset();
-            self.chunk(chunk, names, records)
+            self.chunk(chunk, names, records, interrupt)
         });
         self.arenas = arenas;
         pushed
     }
 
-    fn chunk(&mut self, chunk: &[u8], names: &Bump, arena: &mut Bump) -> Result<(), TooManyEvents> {
+    fn chunk(
+        &mut self,
+        chunk: &[u8],
+        names: &Bump,
+        arena: &mut Bump,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ReportError> {
         self.templates.clear();
         self.chunk_shapes.clear();
         let names = Names::new(chunk, names);
         let (mut walk, _) = RecordWalk::new(chunk, false);
         while let Some(item) = walk.next(chunk) {
+            interrupt.check()?;
             if let Ok(found) = item {
                 self.record(chunk, &names, arena, &found.record)?;
                 arena.reset();

@@ -12,7 +12,7 @@ use evtx_format::mta::Messages;
 use evtx_format::names::Names;
 use evtx_format::records::{FoundRecord, Record, RecordWalk};
 use evtx_format::time::filetime_to_unix_nanos;
-use evtx_format::{Error, ErrorKind};
+use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use hashbrown::HashSet;
 
@@ -24,9 +24,6 @@ use crate::record::{ChunkTemplates, RecordReader};
 use crate::records::{GROUP, Records};
 use crate::scan::Scan;
 
-/// Records that a scan which yields drops one after the other before it lets one through: some hundredths of a second.
-const YIELD_AFTER: usize = 100_000;
-
 /// Why a scan ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -36,6 +33,9 @@ pub enum DecodeError {
     /// A batch could not be made.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
+    /// The caller wants no more.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 /// Decodes the blocks of files into batches, for one thread.
@@ -46,8 +46,6 @@ pub enum DecodeError {
 pub struct Decoder {
     scan: Arc<Scan>,
     batch: BatchBuilder,
-    /// Records that were dropped since the last row, if the scan yields.
-    dropped: usize,
     filename: Arc<str>,
     /// The messages that stand beside the file, if there are any and they are read.
     messages: Option<Arc<Messages>>,
@@ -101,7 +99,6 @@ impl Decoder {
         Decoder {
             batch: BatchBuilder::new(Arc::clone(&scan)),
             scan,
-            dropped: 0,
             filename: "".into(),
             messages: None,
             block: Block {
@@ -151,10 +148,11 @@ impl Decoder {
     /// `bytes` is what is left of the block, all of it.
     ///
     /// # Errors
-    /// [`DecodeError::Damaged`] if the scan fails on errors, at the first.
-    pub fn decode(&mut self, bytes: &[u8]) -> Result<usize, DecodeError> {
+    /// [`DecodeError::Damaged`] if the scan fails on errors, at the first; [`DecodeError::Interrupted`]. The block is not to be gone
+    /// on with then.
+    pub fn decode(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let mut arenas = std::mem::take(&mut self.arenas);
-        let result = self.decode_block(bytes, &mut arenas);
+        let result = self.decode_block(bytes, &mut arenas, interrupt);
         self.arenas = arenas;
         result
     }
@@ -167,9 +165,15 @@ impl Decoder {
         Ok(self.batch.finish(&self.filename)?)
     }
 
-    fn decode_block(&mut self, bytes: &[u8], arenas: &mut Arenas) -> Result<usize, DecodeError> {
+    fn decode_block(
+        &mut self,
+        bytes: &[u8],
+        arenas: &mut Arenas,
+        interrupt: Interrupt<'_>,
+    ) -> Result<usize, DecodeError> {
         let mut consumed = 0;
         while !self.is_done() && !self.batch.is_full() {
+            interrupt.check()?;
             let left = bytes.get(consumed..).unwrap_or_default();
             let left = &left[..left.len().min(self.block.len as usize)];
             if left.is_empty() {
@@ -192,7 +196,7 @@ impl Decoder {
                 len = SECTOR + next;
             }
             arenas.chunk.reset();
-            if !self.chunk(&left[..len], arenas)? {
+            if !self.chunk(&left[..len], arenas, interrupt)? {
                 break;
             }
             consumed += len;
@@ -229,7 +233,7 @@ impl Decoder {
     }
 
     /// Decodes a chunk from where it was left. Returns whether it is done.
-    fn chunk(&mut self, chunk: &[u8], arenas: &mut Arenas) -> Result<bool, DecodeError> {
+    fn chunk(&mut self, chunk: &[u8], arenas: &mut Arenas, interrupt: Interrupt<'_>) -> Result<bool, DecodeError> {
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
             None if is_unused(chunk) => return Ok(true),
@@ -242,6 +246,7 @@ impl Decoder {
         let names = Names::new(chunk, &arenas.chunk);
         let scan = Arc::clone(&self.scan);
         loop {
+            interrupt.check()?;
             arenas.records.reset();
             let reader = RecordReader::new(&scan, chunk, &names, &arenas.records);
             if self.records(&reader, &mut walk)? {
@@ -287,12 +292,10 @@ impl Decoder {
                 Some(Ok(found)) if !self.keeps_frame(scan, &found, walk) => {}
                 Some(Ok(found)) if !scan.reads_binxml => {
                     self.batch.push_frame(&found, self.location());
-                    self.dropped = 0;
                 }
                 Some(Ok(found)) => {
                     if self.record(reader, &mut group, &found, walk)? {
                         group.keep(&found);
-                        self.dropped = 0;
                     }
                     // What takes much more memory than its record does not wait for others.
                     if reader.builds_trees() || group.repeat_values || self.batch.has_long_texts() {
@@ -418,15 +421,7 @@ impl Decoder {
             written: written(&found.record),
             parts: group.map(|group| (group.at_hand(), &self.templates)),
         };
-        let kept = self.scan.filter.keeps(from, to, &row, &mut self.scratch);
-        if kept || !self.scan.yields {
-            return kept;
-        }
-        if self.dropped >= YIELD_AFTER {
-            return self.scan.required.keeps(from, to, &row, &mut self.scratch);
-        }
-        self.dropped += 1;
-        false
+        self.scan.filter.keeps(from, to, &row, &mut self.scratch)
     }
 
     /// Appends the rows of a group of records.
@@ -449,7 +444,6 @@ impl Decoder {
         let filter = &self.scan.filter;
         if filter.keeps(Stage::Header, Stage::Record, &known, &mut self.scratch) {
             self.batch.push_bare(row)?;
-            self.dropped = 0;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! what it needs: the file's path, a record's header, the values of the event's own instance, or all of the
 //! record. What needs least is decided first, and the first that is not true ends the record.
 
+mod expression;
 mod predicate;
 mod value;
 
@@ -13,6 +14,7 @@ use crate::plan::{Found, Target};
 use crate::record::{ChunkTemplates, RecordParts};
 use crate::schema::ColumnSource;
 
+pub use expression::Expression;
 pub use predicate::Predicate;
 use predicate::{Node, Term};
 pub use value::{Comparison, Literal};

@@ -39,7 +39,7 @@ pub use builders::{MakeArrays, MakeStrings};
 pub use catalog::EVENT_COLUMNS;
 pub use catalog::{Catalog, EventField, TooManyEvents};
 pub use decoder::{DecodeError, Decoder};
-pub use filter::{Comparison, Literal, Predicate};
+pub use filter::{Comparison, Expression, Literal, Predicate};
 pub use metadata::{CHUNK_COLUMNS, ChunkReport, FILE_COLUMNS, FileReport};
 pub use options::{OnError, Options};
 pub use report::{EventReport, Report, ReportError, TypeName};

@@ -10,7 +10,7 @@ use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
 use evtx_format::file::{FILE_HEADER, FileHeader};
 use evtx_format::records::RecordWalk;
 use evtx_format::time::filetime_to_unix_nanos;
-use evtx_format::{Error, ErrorKind};
+use evtx_format::{Error, ErrorKind, Interrupt};
 
 use crate::report::{Report, ReportError};
 
@@ -200,7 +200,7 @@ impl Report for FileReport {
         });
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         let Some(row) = self.rows.last_mut() else { return Ok(()) };
         if row.header.is_none() {
             let header = FileHeader::read(bytes, row.size)?;
@@ -208,7 +208,10 @@ impl Report for FileReport {
             row.header = Some(header);
             return Ok(());
         }
-        chunks(bytes).for_each(|chunk| row.chunk(chunk));
+        for chunk in chunks(bytes) {
+            interrupt.check()?;
+            row.chunk(chunk);
+        }
         Ok(())
     }
 
@@ -381,13 +384,14 @@ impl Report for ChunkReport {
         self.next = 0;
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         if !self.has_header {
             FileHeader::read(bytes, self.size)?;
             self.has_header = true;
             return Ok(());
         }
         for chunk in chunks(bytes) {
+            interrupt.check()?;
             let index = self.next;
             self.next += 1;
             let is_used = !is_unused(chunk);

@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
 use evtx_format::file::{FileHeader, NotEvtx};
+use evtx_format::{Interrupt, Interrupted};
 
 use crate::catalog::{Catalog, TooManyEvents};
 
@@ -18,6 +19,9 @@ pub enum ReportError {
     /// There is too much to tell.
     #[error(transparent)]
     TooManyEvents(#[from] TooManyEvents),
+    /// The caller wants no more.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 /// A table of what files are, rather than of what their records say.
@@ -34,8 +38,9 @@ pub trait Report: Send {
     /// Takes the next bytes of the file.
     ///
     /// # Errors
-    /// [`ReportError::NotEvtx`] where they are no header. The file then ends.
-    fn push(&mut self, bytes: &[u8]) -> Result<(), ReportError>;
+    /// [`ReportError::NotEvtx`] where they are no header, [`ReportError::TooManyEvents`]: the file then ends;
+    /// [`ReportError::Interrupted`].
+    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError>;
 
     /// Ends the file. `failure` says why the rest of it was not read, if it was not.
     fn end(&mut self, failure: Option<&str>);
@@ -81,9 +86,9 @@ impl Report for EventReport {
         self.has_header = false;
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         if self.has_header {
-            return Ok(self.catalog.push(bytes)?);
+            return self.catalog.push(bytes, interrupt);
         }
         FileHeader::read(bytes, self.size)?;
         self.has_header = true;

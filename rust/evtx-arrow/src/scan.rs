@@ -38,10 +38,6 @@ pub struct Scan {
     pub(crate) message: Option<MessagePlaces>,
     /// Which records are kept.
     pub(crate) filter: Filter,
-    /// Which records a caller's predicates are about.
-    pub(crate) required: Filter,
-    /// Whether others of these are let through now and then.
-    pub(crate) yields: bool,
     columns: Vec<Column>,
     schema: SchemaRef,
 }
@@ -96,7 +92,6 @@ impl Scan {
         });
         let reports = has(ColumnSource::Error) || options.on_error != OnError::Report;
         let of_events = table.events.as_deref().map(Predicate::of_events);
-        let required = Filter::new(&of_events.iter().collect::<Vec<_>>(), &mut target);
         let predicates: Vec<_> = of_events.iter().chain(predicates).collect();
         let filter = Filter::new(&predicates, &mut target);
         // There is no text of half an event, and what only looks like a record is none.
@@ -109,8 +104,6 @@ impl Scan {
             reads_binxml: checks || target.event_data || target.user_data || !target.places.is_empty(),
             reads_children: checks || target.event_data || target.user_data || beyond_system || filter.reads_children(),
             filter,
-            required,
-            yields: false,
             checks,
             only_trees: false,
             message,
@@ -118,12 +111,6 @@ impl Scan {
             schema: schema::schema_of(columns.iter()),
             columns,
         }
-    }
-
-    /// The scan, but one that lets a record through now and then for which not all predicates are true, if none was kept
-    /// for long. A caller that decides the predicates again so gets control back in time.
-    pub fn yielding(self) -> Self {
-        Scan { yields: true, ..self }
     }
 
     /// The scan, but one that takes the fallback for every record. What it reads is the same; tests compare the two.

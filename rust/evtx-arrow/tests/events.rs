@@ -10,7 +10,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_schema::DataType;
 use common::{cell, corpus, entries, every_column, read, samples, scan};
-use evtx_arrow::{Catalog, Comparison, Events, Literal, OnError, Options, Predicate, Scan, Table};
+use evtx_arrow::{Catalog, Comparison, Events, Expression, Literal, OnError, Options, Predicate, Scan, Table};
+use evtx_format::Interrupt;
 use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
 
 const FILE_HEADER: usize = 4096;
@@ -26,7 +27,9 @@ fn of(ids: &[u32]) -> Events {
 fn table(files: &[&[u8]], events: Events, options: Options) -> Table {
     let mut catalog = Catalog::new(Some(events.clone()));
     for file in files {
-        catalog.push(&file[FILE_HEADER.min(file.len())..]).expect("few events");
+        catalog
+            .push(&file[FILE_HEADER.min(file.len())..], Interrupt::NEVER)
+            .expect("few events");
     }
     Table::of_events(options, events, &catalog.fields())
 }
@@ -342,7 +345,8 @@ fn predicates_on_fields_are_decided_here() {
             .expect("a column")
     };
     let kept = |column: &str, comparison, literal| {
-        let predicate = Predicate::compare(&table, place(column), None, comparison, literal).expect("decided here");
+        let condition = Expression::compare(place(column), comparison, literal);
+        let predicate = Predicate::implied(&table, &condition).expect("decided here");
         let mut kept = Vec::new();
         let scan_of = Scan::filtered(table.clone(), &[place("n")], &[predicate]);
         scan(&file, "x.evtx", scan_of, |batch| kept.push(batch)).expect("a log");
@@ -351,8 +355,11 @@ fn predicates_on_fields_are_decided_here() {
     assert_eq!(kept("n", Comparison::Less, Literal::Integer(3)), ["-5"]);
     assert_eq!(kept("n", Comparison::GreaterOrEqual, Literal::Integer(3)), ["3", "9"]);
     assert_eq!(kept("text", Comparison::Prefix, Literal::Text("a".into())), ["-5", "9"]);
-    let unsigned = Predicate::compare(&table, place("n"), None, Comparison::Less, Literal::Number(3));
-    assert!(unsigned.is_none(), "a constant of another type is not for the core");
+    let unsigned = Expression::compare(place("n"), Comparison::Less, Literal::Number(3));
+    assert!(
+        Predicate::implied(&table, &unsigned).is_none(),
+        "a constant of another type is not for the core"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use common::{cell, column, read, samples};
-use evtx_arrow::{Options, Predicate, Scan, Table};
+use evtx_arrow::{Comparison, Expression, Literal, Options, Predicate, Scan, Table};
 
 const LOCATED: Options = Options {
     location: true,
@@ -66,8 +66,8 @@ fn no_header_hides_a_record_from_a_predicate() {
     chunk[24..40].copy_from_slice(&[1; 16]);
     update_checksum(chunk);
     let table = Table::from(PLAIN);
-    let literals = vec![evtx_arrow::Literal::Number(88_201)];
-    let is_first = Predicate::is_in(&table, 0, None, literals).expect("a predicate");
+    let first = Expression::compare(0, Comparison::Equal, Literal::Number(88_201));
+    let is_first = Predicate::implied(&table, &first).expect("a predicate");
     let mut count = 0;
     common::scan(&log, "log", Scan::filtered(table, &[0], &[is_first]), |batch| {
         count += batch.num_rows()

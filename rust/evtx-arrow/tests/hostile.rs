@@ -10,6 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use common::{corpus, every_column, read, samples};
 use evtx_arrow::{Catalog, ChunkReport, Events, FileReport, OnError, Options, Report, Scan, Table};
+use evtx_format::Interrupt;
 use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
 use peak_alloc::PeakAlloc;
 
@@ -123,7 +124,7 @@ fn survives(name: &str, file: &[u8]) {
 fn tell_of_events(file: &[u8]) {
     let chunks = &file[4096.min(file.len())..];
     let mut all = Catalog::new(None);
-    let _ = all.push(chunks);
+    let _ = all.push(chunks, Interrupt::NEVER);
     let batch = all.batch(|field| field.data_type().to_string()).expect("a batch");
     let mut ids: Vec<u32> = batch.column(1).as_primitive::<UInt32Type>().iter().flatten().collect();
     ids.sort_unstable();
@@ -140,9 +141,9 @@ fn tell_of_events(file: &[u8]) {
         Box::new(ChunkReport::default()),
     ] {
         report.start("x", file.len() as u64);
-        let header = report.push(&file[..4096.min(file.len())]);
+        let header = report.push(&file[..4096.min(file.len())], Interrupt::NEVER);
         let failure = header
-            .and_then(|()| report.push(chunks))
+            .and_then(|()| report.push(chunks, Interrupt::NEVER))
             .err()
             .map(|error| error.to_string());
         report.end(failure.as_deref());

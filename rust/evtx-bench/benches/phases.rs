@@ -9,8 +9,9 @@ use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, StructArray};
 use bumpalo::Bump;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use evtx_arrow::{Comparison, Decoder, Literal, Options, Predicate, Scan};
+use evtx_arrow::{Comparison, Decoder, Expression, Literal, Options, Predicate, Scan};
 use evtx_bench::columns;
+use evtx_format::Interrupt;
 use evtx_format::chunk::CHUNK_SIZE;
 use evtx_format::file::{BLOCK_CHUNKS, Block};
 use evtx_format::instance::Definition;
@@ -50,7 +51,7 @@ fn decode(decoder: &mut Decoder, bytes: &[u8], mut take: impl FnMut(arrow_array:
     decoder.start(&"log".into(), None, block);
     let mut left = bytes;
     loop {
-        let consumed = decoder.decode(left).expect("a log");
+        let consumed = decoder.decode(left, Interrupt::NEVER).expect("a log");
         left = &left[consumed..];
         match decoder.flush().expect("a batch") {
             Some(batch) => take(batch),
@@ -126,7 +127,8 @@ fn phases(criterion: &mut Criterion) {
         ..Options::default()
     };
     let event = columns(&options, &["event_id"])[0];
-    let none = Predicate::compare(&options.into(), event, None, Comparison::Equal, Literal::Number(1));
+    let none = Expression::compare(event, Comparison::Equal, Literal::Number(1));
+    let none = Predicate::implied(&options.into(), &none);
     let scans = [
         (
             "predicate",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
+use evtx_format::Interrupt;
 use evtx_format::file::{Layout, Search, Survey};
 
 /// How a log in memory is laid out.
@@ -44,7 +45,7 @@ pub fn read(file: &[u8], layout: &Layout, scan: &Arc<Scan>) -> Result<usize, Dec
         let mut bytes = &buffer[..];
         decoder.start(&name, None, block);
         loop {
-            let consumed = decoder.decode(bytes)?;
+            let consumed = decoder.decode(bytes, Interrupt::NEVER)?;
             bytes = &bytes[consumed..];
             let Some(batch) = decoder.flush()? else { break };
             rows += batch.num_rows();

@@ -1,116 +1,270 @@
-//! Predicates through the C ABI: put on a stack, combined there, and accepted.
+//! The conditions of a query through the C ABI.
 
 use std::ffi::c_char;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use evtx_arrow::{Comparison, Literal, Predicate, Table};
+use evtx_arrow::{Comparison, Expression, Literal, Predicate, Table};
 
 use crate::table::EvtxTable;
-use crate::{bytes, entry, free, put, text};
+use crate::{Code, bytes, entry, free, put, text};
 
-/// What is asked of a value.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)] // the names say it
-pub enum EvtxTest {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    /// The text starts with the constant.
-    Prefix,
-    /// The text ends with the constant.
-    Suffix,
-    /// The constant is in the text.
-    Contains,
-    /// The value is equal to one of the constants.
-    In,
-    /// There is no value. Takes no constant.
-    IsNull,
-}
-
-/// How predicates are combined.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)] // the names say it
-pub enum EvtxLogic {
-    And,
-    Or,
-    Not,
-}
-
-/// What a constant is.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub enum EvtxLiteralKind {
-    /// `number` is an unsigned number.
+/// What a node of a condition is. Its children are the nodes before it that no other has.
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvtxNodeKind {
+    /// Whatever the core does not know. Without children.
+    Unknown,
+    /// The column `number`. Without children.
+    Column,
+    /// The value of a map for a key: a column and a text.
+    MapValue,
+    /// The unsigned number `number`. Without children, as all constants.
     Number,
-    /// `number` is the bits of an i64.
+    /// A signed number: `number` is the bits of an i64.
     Integer,
-    /// `number` is the bits of an i64: nanoseconds since 1970-01-01 UTC.
+    /// A time: `number` is the bits of an i64, nanoseconds since 1970-01-01 UTC.
     Instant,
-    /// `bytes` are the 16 of a GUID, in the order of its text.
+    /// A GUID: its 16 bytes, in the order of its text.
     Uuid,
-    /// `bytes` are UTF-8 text.
+    /// A text: its UTF-8 bytes.
     Text,
-    /// `number` is 0 or 1.
+    /// A truth value: `number` is 0 or 1.
     Bool,
+    /// All of the children.
+    And,
+    /// Any of the children.
+    Or,
+    /// The opposite of the child.
+    Not,
+    /// The child is NULL.
+    IsNull,
+    /// The child is not NULL.
+    IsNotNull,
+    /// The first child equals the second.
+    Equal,
+    /// The two differ.
+    NotEqual,
+    /// The first is less.
+    Less,
+    /// The first is not greater.
+    LessOrEqual,
+    /// The first is greater.
+    Greater,
+    /// The first is not less.
+    GreaterOrEqual,
+    /// The first starts with the second.
+    Prefix,
+    /// The first ends with the second.
+    Suffix,
+    /// The second is in the first.
+    Contains,
+    /// The two differ, where NULL is a value like others.
+    DistinctFrom,
+    /// The opposite of that.
+    NotDistinctFrom,
+    /// The first lies from the second to the third; the bounds themselves may be left out.
+    Between,
+    /// The first equals one of the others.
+    OneOf,
+    /// The first equals none of the others.
+    NoneOf,
 }
 
-/// A constant.
+impl Code for EvtxNodeKind {
+    const ALL: &[Self] = {
+        use EvtxNodeKind::*;
+        &[
+            Unknown,
+            Column,
+            MapValue,
+            Number,
+            Integer,
+            Instant,
+            Uuid,
+            Text,
+            Bool,
+            And,
+            Or,
+            Not,
+            IsNull,
+            IsNotNull,
+            Equal,
+            NotEqual,
+            Less,
+            LessOrEqual,
+            Greater,
+            GreaterOrEqual,
+            Prefix,
+            Suffix,
+            Contains,
+            DistinctFrom,
+            NotDistinctFrom,
+            Between,
+            OneOf,
+            NoneOf,
+        ]
+    };
+    const WHAT: &str = "kind of node";
+}
+
+/// A node of a condition.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct EvtxLiteral {
-    /// Which of the others counts.
-    pub kind: EvtxLiteralKind,
+pub struct EvtxNode {
+    /// An `EvtxNodeKind`.
+    pub kind: u32,
+    /// How many children it has.
+    pub children: u32,
     /// A number.
     pub number: u64,
-    /// Bytes, `len` of them.
-    pub bytes: *const c_char,
+    /// Where its bytes start among those of the condition.
+    pub start: u64,
     /// How many bytes there are.
-    pub len: usize,
+    pub len: u64,
 }
 
-/// The predicates of a query.
+/// What a scan need not give of a table's rows, by the conditions of a query.
 pub struct EvtxFilter {
-    table: Table,
-    /// Those that are being put together.
-    stack: Vec<Predicate>,
-    pub(crate) accepted: Vec<Predicate>,
+    pub(crate) predicates: Vec<Predicate>,
 }
 
-/// # Safety
-/// The bytes are there if the kind has some.
-unsafe fn literal(literal: &EvtxLiteral) -> Option<Literal> {
-    Some(match literal.kind {
-        EvtxLiteralKind::Number => Literal::Number(literal.number),
-        EvtxLiteralKind::Integer => Literal::Integer(literal.number.cast_signed()),
-        EvtxLiteralKind::Instant => Literal::Instant(literal.number.cast_signed()),
-        EvtxLiteralKind::Bool => Literal::Bool(literal.number != 0),
-        // SAFETY: the caller's promise.
-        EvtxLiteralKind::Uuid => Literal::Uuid(unsafe { bytes(literal.bytes.cast(), literal.len) }.try_into().ok()?),
-        // SAFETY: the caller's promise.
-        EvtxLiteralKind::Text => Literal::Text(unsafe { text(literal.bytes, literal.len) }.ok()?.into()),
-    })
+/// Most levels of a condition. What lies deeper is unknown.
+const MAX_DEPTH: usize = 100;
+
+/// Builds conditions of nodes in postfix order.
+struct Builder<'b> {
+    bytes: &'b [u8],
+    /// What no node has as its child so far, each with its number of levels.
+    stack: Vec<(Expression, usize)>,
 }
 
-/// Predicates for scans of a table; none yet.
+impl Builder<'_> {
+    fn push(&mut self, node: &EvtxNode) -> Result<(), String> {
+        let kind = EvtxNodeKind::decode(node.kind)?;
+        let count = node.children as usize;
+        let first = self
+            .stack
+            .len()
+            .checked_sub(count)
+            .ok_or("a node has too few children")?;
+        let (children, depths): (Vec<_>, Vec<_>) = self.stack.split_off(first).into_iter().unzip();
+        let depth = 1 + depths.into_iter().max().unwrap_or_default();
+        let expression = match depth > MAX_DEPTH {
+            true => Expression::Unknown,
+            false => self.expression(kind, node, children)?,
+        };
+        let depth = if expression == Expression::Unknown { 1 } else { depth };
+        self.stack.push((expression, depth));
+        Ok(())
+    }
+
+    fn bytes(&self, node: &EvtxNode) -> Result<&[u8], String> {
+        let range = usize::try_from(node.start).ok().zip(usize::try_from(node.len).ok());
+        let range = range.and_then(|(start, len)| self.bytes.get(start..start.checked_add(len)?));
+        range.ok_or_else(|| "a node's bytes are not there".to_owned())
+    }
+
+    fn text(&self, node: &EvtxNode) -> Result<Box<str>, String> {
+        let text = std::str::from_utf8(self.bytes(node)?);
+        text.map(Into::into)
+            .map_err(|error| format!("text that is no UTF-8: {error}"))
+    }
+
+    /// The condition that a node is, given what its children are. One whose children are not what it takes is unknown.
+    fn expression(&self, kind: EvtxNodeKind, node: &EvtxNode, children: Vec<Expression>) -> Result<Expression, String> {
+        use EvtxNodeKind as Kind;
+        let constant = match kind {
+            Kind::Number => Literal::Number(node.number),
+            Kind::Integer => Literal::Integer(node.number.cast_signed()),
+            Kind::Instant => Literal::Instant(node.number.cast_signed()),
+            Kind::Bool => Literal::Bool(node.number != 0),
+            Kind::Text => Literal::Text(self.text(node)?),
+            Kind::Uuid => Literal::Uuid(self.bytes(node)?.try_into().map_err(|_| "a GUID has 16 bytes")?),
+            _ => return Ok(self.operation(kind, node, children).unwrap_or(Expression::Unknown)),
+        };
+        Ok(Expression::Constant(constant))
+    }
+
+    fn operation(&self, kind: EvtxNodeKind, node: &EvtxNode, children: Vec<Expression>) -> Option<Expression> {
+        use EvtxNodeKind as Kind;
+        let one = |children: Vec<Expression>| Some(Box::new(<[_; 1]>::try_from(children).ok()?.into_iter().next()?));
+        let two = |children: Vec<Expression>| Some(Box::new(<[_; 2]>::try_from(children).ok()?));
+        let not = |expression| Some(Expression::Not(Box::new(expression)));
+        let compare = |comparison, children| Some(Expression::Compare(comparison, two(children)?));
+        let is_in = |children: Vec<Expression>| {
+            let mut children = children.into_iter();
+            Some(Expression::In(Box::new(children.next()?), children.collect()))
+        };
+        match kind {
+            Kind::Column => Some(Expression::Column(usize::try_from(node.number).ok()?)),
+            Kind::MapValue => match <[_; 2]>::try_from(children).ok()? {
+                [Expression::Column(column), Expression::Constant(Literal::Text(key))] => {
+                    Some(Expression::Entry(column, key))
+                }
+                _ => None,
+            },
+            Kind::And => Some(Expression::And(children)),
+            Kind::Or => Some(Expression::Or(children)),
+            Kind::Not => Some(Expression::Not(one(children)?)),
+            Kind::IsNull => Some(Expression::IsNull(one(children)?)),
+            Kind::IsNotNull => not(Expression::IsNull(one(children)?)),
+            Kind::Equal => compare(Comparison::Equal, children),
+            Kind::NotEqual => compare(Comparison::NotEqual, children),
+            Kind::Less => compare(Comparison::Less, children),
+            Kind::LessOrEqual => compare(Comparison::LessOrEqual, children),
+            Kind::Greater => compare(Comparison::Greater, children),
+            Kind::GreaterOrEqual => compare(Comparison::GreaterOrEqual, children),
+            Kind::Prefix => compare(Comparison::Prefix, children),
+            Kind::Suffix => compare(Comparison::Suffix, children),
+            Kind::Contains => compare(Comparison::Contains, children),
+            Kind::DistinctFrom => Some(Expression::DistinctFrom(two(children)?)),
+            Kind::NotDistinctFrom => not(Expression::DistinctFrom(two(children)?)),
+            Kind::Between => Some(Expression::Between(Box::new(children.try_into().ok()?))),
+            Kind::OneOf => is_in(children),
+            Kind::NoneOf => not(is_in(children)?),
+            Kind::Unknown | Kind::Number | Kind::Integer | Kind::Instant | Kind::Uuid | Kind::Text | Kind::Bool => None,
+        }
+    }
+}
+
+/// What the rows of a table that a query wants have to fulfil, as far as a scan decides it.
+fn predicates(table: &Table, nodes: &[EvtxNode], bytes: &[u8]) -> Result<Vec<Predicate>, String> {
+    let mut builder = Builder {
+        bytes,
+        stack: Vec::new(),
+    };
+    nodes.iter().try_for_each(|node| builder.push(node))?;
+    let conditions = builder.stack.iter();
+    Ok(conditions
+        .filter_map(|(condition, _)| Predicate::implied(table, condition))
+        .collect())
+}
+
+/// What a scan of a table need not give, by conditions that all have to be true: `node_count` nodes in postfix order, whose texts are
+/// among `len` bytes.
 ///
 /// # Safety
-/// `table` is valid, `out` can be written. The caller frees the filter.
+/// `table` is valid, `nodes` points to `node_count` nodes and `bytes` to `len` bytes, `out` can be written. The caller frees
+/// the filter.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_new(table: *const EvtxTable, out: *mut *mut EvtxFilter) -> *mut c_char {
+pub unsafe extern "C" fn evtx_filter_new(
+    table: *const EvtxTable,
+    nodes: *const EvtxNode,
+    node_count: usize,
+    bytes: *const u8,
+    len: usize,
+    out: *mut *mut EvtxFilter,
+) -> *mut c_char {
     entry(|| {
-        let filter = EvtxFilter {
+        let nodes = match node_count {
+            0 => &[],
             // SAFETY: the caller's promise.
-            table: unsafe { &*table }.0.clone(),
-            stack: Vec::new(),
-            accepted: Vec::new(),
+            _ => unsafe { std::slice::from_raw_parts(nodes, node_count) },
         };
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(filter))) };
+        let (table, bytes) = unsafe { (&(*table).0, self::bytes(bytes, len)) };
+        let predicates = predicates(table, nodes, bytes)?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(EvtxFilter { predicates }))) };
         Ok(())
     })
 }
@@ -125,117 +279,95 @@ pub unsafe extern "C" fn evtx_filter_free(filter: *mut EvtxFilter) {
     unsafe { free(filter) }
 }
 
-/// Puts a test of a column on the stack, or of the entry of a map column that `key` names, if that is not null.
-/// Returns false where the core does not decide it as SQL does.
+/// Whether a file's path alone tells that none of its rows is wanted. False where there is no telling.
 ///
 /// # Safety
-/// `filter` is valid and not in use elsewhere, `key` is null or text, `literals` points to `literal_count` constants.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_test(
-    filter: *mut EvtxFilter,
-    column: usize,
-    key: *const c_char,
-    key_len: usize,
-    test: EvtxTest,
-    literals: *const EvtxLiteral,
-    literal_count: usize,
-) -> bool {
-    let predicate = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the caller's promise.
-        let filter = unsafe { &*filter };
-        let key = match key.is_null() {
-            true => None,
-            // SAFETY: the caller's promise.
-            false => Some(unsafe { text(key, key_len) }.ok()?),
-        };
-        let literals = match literal_count {
-            0 => &[],
-            // SAFETY: the caller's promise.
-            _ => unsafe { std::slice::from_raw_parts(literals, literal_count) },
-        };
-        // SAFETY: the caller's promise.
-        let mut constants = literals.iter().map(|constant| unsafe { literal(constant) });
-        let table = &filter.table;
-        let comparison = match test {
-            EvtxTest::IsNull => return Predicate::is_null(table, column, key),
-            EvtxTest::In => return Predicate::is_in(table, column, key, constants.collect::<Option<_>>()?),
-            EvtxTest::Equal => Comparison::Equal,
-            EvtxTest::NotEqual => Comparison::NotEqual,
-            EvtxTest::Less => Comparison::Less,
-            EvtxTest::LessOrEqual => Comparison::LessOrEqual,
-            EvtxTest::Greater => Comparison::Greater,
-            EvtxTest::GreaterOrEqual => Comparison::GreaterOrEqual,
-            EvtxTest::Prefix => Comparison::Prefix,
-            EvtxTest::Suffix => Comparison::Suffix,
-            EvtxTest::Contains => Comparison::Contains,
-        };
-        Predicate::compare(table, column, key, comparison, constants.next()??)
-    }));
-    let Some(predicate) = predicate.ok().flatten() else {
-        return false;
-    };
-    // SAFETY: the caller's promise.
-    unsafe { &mut *filter }.stack.push(predicate);
-    true
-}
-
-/// Puts what combines the last `count` predicates of the stack in their place; NOT combines one.
-///
-/// # Safety
-/// `filter` is valid and not in use elsewhere, and has as many predicates on its stack.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_combine(filter: *mut EvtxFilter, logic: EvtxLogic, count: usize) {
-    // SAFETY: the caller's promise.
-    let stack = &mut unsafe { &mut *filter }.stack;
-    let mut predicates = stack.split_off(stack.len().saturating_sub(count));
-    let combined = match logic {
-        EvtxLogic::And => Some(Predicate::all(predicates)),
-        EvtxLogic::Or => Some(Predicate::any(predicates)),
-        EvtxLogic::Not => predicates.pop().map(Predicate::not),
-    };
-    stack.extend(combined);
-}
-
-/// Takes the predicates on the stack as such that the rows of a scan have to fulfil, or, if not `accept`, drops them.
-///
-/// # Safety
-/// `filter` is valid and not in use elsewhere.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_finish(filter: *mut EvtxFilter, accept: bool) {
-    // SAFETY: the caller's promise.
-    let EvtxFilter { stack, accepted, .. } = unsafe { &mut *filter };
-    if accept {
-        accepted.append(stack);
-    }
-    stack.clear();
-}
-
-/// Drops all predicates, the accepted ones too.
-///
-/// # Safety
-/// `filter` is valid and not in use elsewhere.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_clear(filter: *mut EvtxFilter) {
-    // SAFETY: the caller's promise.
-    let EvtxFilter { stack, accepted, .. } = unsafe { &mut *filter };
-    stack.clear();
-    accepted.clear();
-}
-
-/// Whether a file's path alone tells that none of its rows is kept.
-///
-/// # Safety
-/// `filter` is valid, `filename` is text.
+/// `filter` is valid, `filename` is text, `out` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_filter_drops_file(
     filter: *const EvtxFilter,
     filename: *const c_char,
     filename_len: usize,
-) -> bool {
-    let drops = catch_unwind(AssertUnwindSafe(|| {
+    out: *mut bool,
+) -> *mut c_char {
+    entry(|| {
         // SAFETY: the caller's promise.
-        let (filter, filename) = unsafe { (&*filter, text(filename, filename_len)) };
-        filename.is_ok_and(|name| filter.accepted.iter().any(|predicate| predicate.drops_file(name)))
-    }));
-    drops.unwrap_or(false)
+        let (filter, filename) = unsafe { (&*filter, text(filename, filename_len)?) };
+        let drops = filter.predicates.iter().any(|predicate| predicate.drops_file(filename));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, drops) };
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use evtx_arrow::Options;
+
+    use super::*;
+
+    fn node(kind: EvtxNodeKind, children: u32, number: u64) -> EvtxNode {
+        EvtxNode {
+            kind: kind as u32,
+            children,
+            number,
+            start: 0,
+            len: 0,
+        }
+    }
+
+    /// How many predicates come of some nodes.
+    fn count(nodes: &[EvtxNode]) -> Result<usize, String> {
+        predicates(&Options::default().into(), nodes, b"").map(|predicates| predicates.len())
+    }
+
+    #[test]
+    fn nodes_become_predicates() {
+        use EvtxNodeKind::*;
+        let compared = [node(Column, 0, 0), node(Number, 0, 5), node(Less, 2, 0)];
+        assert_eq!(count(&compared), Ok(1));
+        assert_eq!(count(&[compared, compared].concat()), Ok(2));
+        let either = [&compared[..], &[node(Unknown, 0, 0), node(Or, 2, 0)]].concat();
+        assert_eq!(count(&either), Ok(0), "nothing is known of the other");
+        let between = [
+            node(Column, 0, 0),
+            node(Number, 0, 1),
+            node(Number, 0, 2),
+            node(Between, 3, 0),
+        ];
+        assert_eq!(count(&between), Ok(1));
+        assert_eq!(count(&[&between[..], &[node(Not, 1, 0)]].concat()), Ok(0));
+        assert_eq!(
+            count(&[node(Column, 0, 77), node(Number, 0, 1), node(Equal, 2, 0)]),
+            Ok(0)
+        );
+    }
+
+    #[test]
+    fn what_is_no_condition_is_an_error() {
+        use EvtxNodeKind::*;
+        assert!(count(&[node(And, 1, 0)]).is_err());
+        let unknown_kind = EvtxNode {
+            kind: 99,
+            ..node(And, 0, 0)
+        };
+        assert_eq!(count(&[unknown_kind]), Err("99 is no kind of node".to_owned()));
+        let text = EvtxNode {
+            start: u64::MAX,
+            len: 2,
+            ..node(Text, 0, 0)
+        };
+        assert!(count(&[text]).is_err());
+        assert!(count(&[node(Uuid, 0, 0)]).is_err());
+    }
+
+    #[test]
+    fn what_lies_too_deep_is_unknown() {
+        use EvtxNodeKind::*;
+        let mut nodes = vec![node(Column, 0, 0), node(Number, 0, 5), node(Less, 2, 0)];
+        nodes.extend([node(Not, 1, 0)].repeat(60));
+        assert_eq!(count(&nodes), Ok(1));
+        nodes.extend([node(Not, 1, 0)].repeat(100_000));
+        assert_eq!(count(&nodes), Ok(0));
+    }
 }

@@ -2,12 +2,13 @@
 //!
 //! One error channel: a function that can fail returns an error text, which the caller frees with
 //! [`evtx_error_free`], or null if it succeeded. Panics are caught in every entry and become such a text.
-//! Nothing here calls back into the caller.
+//! Nothing here calls back into the caller but what takes an [`EvtxInterrupt`].
 //!
 //! Pointers to text are UTF-8 with a length and are only read during the call.
 
 mod file;
 mod filter;
+mod interrupt;
 #[cfg(test)]
 mod reference;
 mod report;
@@ -29,10 +30,9 @@ pub use crate::file::{
     evtx_survey_wants,
 };
 pub use crate::filter::{
-    EvtxFilter, EvtxLiteral, EvtxLiteralKind, EvtxLogic, EvtxTest, evtx_filter_clear, evtx_filter_combine,
-    evtx_filter_drops_file, evtx_filter_finish, evtx_filter_free, evtx_filter_new, evtx_filter_test,
+    EvtxFilter, EvtxNode, EvtxNodeKind, evtx_filter_drops_file, evtx_filter_free, evtx_filter_new,
 };
-
+pub use crate::interrupt::EvtxInterrupt;
 pub use crate::report::{
     EvtxReport, EvtxReportKind, evtx_report_end, evtx_report_flush, evtx_report_free, evtx_report_new,
     evtx_report_push, evtx_report_schema, evtx_report_start,
@@ -95,6 +95,19 @@ pub struct EvtxScan(Arc<Scan>);
 pub struct EvtxDecoder(Decoder);
 
 type Outcome = Result<(), String>;
+
+/// An enum that crosses the boundary as a number. What comes back may be any.
+pub(crate) trait Code: Copy + 'static {
+    /// The variants, each at the place that its number is.
+    const ALL: &[Self];
+    /// What a number that is none of theirs should have been.
+    const WHAT: &str;
+
+    fn decode(code: u32) -> Result<Self, String> {
+        let known = Self::ALL.get(code as usize);
+        known.copied().ok_or_else(|| format!("{code} is no {}", Self::WHAT))
+    }
+}
 
 /// Runs an entry's body. Its error or panic becomes the error text; null for success.
 fn entry(body: impl FnOnce() -> Outcome) -> *mut c_char {
@@ -175,8 +188,8 @@ pub unsafe extern "C" fn evtx_on_error(name: *const c_char, name_len: usize, out
     })
 }
 
-/// A scan of the columns with these indexes in the schema of the table, in this order, and of the rows that fulfil
-/// what `filter` has accepted, if that is not null. With `yields`, rows for which not all of it is true come now and then.
+/// A scan of the columns with these indexes in the schema of the table, in this order, without the rows that `filter` drops,
+/// if that is not null.
 ///
 /// # Safety
 /// `table` is valid, `columns` points to `column_count` indexes, `filter` is null or valid and made for the same table,
@@ -187,7 +200,6 @@ pub unsafe extern "C" fn evtx_scan_new(
     columns: *const usize,
     column_count: usize,
     filter: *const EvtxFilter,
-    yields: bool,
     out: *mut *mut EvtxScan,
 ) -> *mut c_char {
     entry(|| {
@@ -197,11 +209,11 @@ pub unsafe extern "C" fn evtx_scan_new(
             _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
         };
         // SAFETY: the caller's promise.
-        let predicates = unsafe { filter.as_ref() }.map_or(&[][..], |filter| &filter.accepted);
+        let predicates = unsafe { filter.as_ref() }.map_or(&[][..], |filter| &filter.predicates);
         // SAFETY: the caller's promise.
         let table = unsafe { &*table }.0.clone();
         let scan = Scan::filtered(table, columns, predicates);
-        let scan = EvtxScan(Arc::new(if yields { scan.yielding() } else { scan }));
+        let scan = EvtxScan(Arc::new(scan));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(scan))) };
         Ok(())
@@ -309,21 +321,25 @@ pub unsafe extern "C" fn evtx_decoder_start(
 }
 
 /// Decodes until the batch is full or the block is done. `data` is what is left of the block; `consumed`
-/// receives how many of its bytes were.
+/// receives how many of its bytes were. After an error, another block may be started.
 ///
 /// # Safety
-/// `decoder` is valid and not in use elsewhere, `data` points to `len` bytes, `consumed` can be written.
+/// `decoder` is valid and not in use elsewhere, `data` points to `len` bytes, `interrupt` can be asked, `consumed` can be
+/// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_decoder_decode(
     decoder: *mut EvtxDecoder,
     data: *const u8,
     len: usize,
+    interrupt: EvtxInterrupt,
     consumed: *mut usize,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
         let (decoder, bytes) = unsafe { (&mut *decoder, bytes(data, len)) };
-        let count = decoder.0.decode(bytes).map_err(|error| error.to_string())?;
+        // SAFETY: the caller's promise.
+        let count = unsafe { interrupt.during(|interrupt| decoder.0.decode(bytes, interrupt)) };
+        let count = count.map_err(|error| error.to_string())?;
         // SAFETY: the caller's promise.
         unsafe { put(consumed, count) };
         Ok(())
@@ -406,6 +422,11 @@ unsafe fn free<T>(object: *mut T) {
 mod tests {
     use super::*;
 
+    const NEVER: EvtxInterrupt = EvtxInterrupt {
+        is_set: None,
+        state: std::ptr::null_mut(),
+    };
+
     fn take(error: *mut c_char) -> Option<String> {
         if error.is_null() {
             return None;
@@ -467,32 +488,33 @@ mod tests {
             let mut table = std::ptr::null_mut();
             assert_eq!(take(evtx_table_new(options, &mut table)), None);
             let mut filter = std::ptr::null_mut();
-            assert_eq!(take(evtx_filter_new(table, &mut filter)), None);
-            let is_null = |column| {
-                evtx_filter_test(
-                    filter,
-                    column,
-                    std::ptr::null(),
-                    0,
-                    EvtxTest::IsNull,
-                    std::ptr::null(),
-                    0,
-                )
+            let node = |kind: EvtxNodeKind, children| EvtxNode {
+                kind: kind as u32,
+                children,
+                number: 0,
+                start: 0,
+                len: 0,
             };
-            assert!(is_null(0) && !is_null(23), "record_id is decided here, error is not");
-            evtx_filter_finish(filter, true);
+            let nodes = [node(EvtxNodeKind::Column, 0), node(EvtxNodeKind::IsNull, 1)];
+            assert_eq!(
+                take(evtx_filter_new(
+                    table,
+                    nodes.as_ptr(),
+                    nodes.len(),
+                    std::ptr::null(),
+                    0,
+                    &mut filter
+                )),
+                None
+            );
+            let mut drops = true;
+            assert_eq!(take(evtx_filter_drops_file(filter, c"x".as_ptr(), 1, &mut drops)), None);
+            assert!(!drops, "a name tells nothing of record IDs");
 
             let mut scan = std::ptr::null_mut();
             let columns = [0_usize, 23];
             assert_eq!(
-                take(evtx_scan_new(
-                    table,
-                    columns.as_ptr(),
-                    columns.len(),
-                    filter,
-                    false,
-                    &mut scan
-                )),
+                take(evtx_scan_new(table, columns.as_ptr(), columns.len(), filter, &mut scan)),
                 None
             );
             let mut schema = FFI_ArrowSchema::empty();
@@ -513,6 +535,7 @@ mod tests {
                     decoder,
                     file[4096..].as_ptr(),
                     65_536,
+                    NEVER,
                     &mut consumed
                 )),
                 None
@@ -524,6 +547,18 @@ mod tests {
             assert_eq!((rows, array.len()), (1, 1));
             evtx_decoder_free(decoder);
         }
+    }
+
+    fn check_codes<T: Code + std::fmt::Debug>(number: fn(T) -> u32) {
+        for (place, code) in T::ALL.iter().enumerate() {
+            assert_eq!(number(*code), place as u32, "{code:?}");
+        }
+        assert!(T::decode(T::ALL.len() as u32).is_err());
+    }
+
+    #[test]
+    fn codes_are_the_numbers_of_their_variants() {
+        check_codes::<EvtxNodeKind>(|code| code as u32);
     }
 
     #[test]
@@ -556,14 +591,17 @@ mod tests {
                     take(evtx_report_start(report, c"x".as_ptr(), 1, file.len() as u64)),
                     None
                 );
-                assert_eq!(take(evtx_report_push(report, file.as_ptr(), 4096)), None);
-                assert_eq!(take(evtx_report_push(report, file[4096..].as_ptr(), 65_536)), None);
+                assert_eq!(take(evtx_report_push(report, file.as_ptr(), 4096, NEVER)), None);
+                assert_eq!(
+                    take(evtx_report_push(report, file[4096..].as_ptr(), 65_536, NEVER)),
+                    None
+                );
                 assert_eq!(take(evtx_report_end(report, std::ptr::null(), 0)), None);
                 let (mut array, mut rows) = (FFI_ArrowArray::empty(), 7);
                 assert_eq!(take(evtx_report_flush(report, true, &mut array, &mut rows)), None);
                 assert_eq!(rows, rows_then, "{kind:?}");
                 assert_eq!(take(evtx_report_start(report, c"y".as_ptr(), 1, 0)), None);
-                let why = take(evtx_report_push(report, std::ptr::null(), 0)).expect("no log");
+                let why = take(evtx_report_push(report, std::ptr::null(), 0, NEVER)).expect("no log");
                 assert!(why.contains("the file is empty"), "{why}");
                 evtx_report_free(report);
             }

@@ -8,6 +8,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field};
 use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report};
 
+use crate::interrupt::EvtxInterrupt;
 use crate::table::{EvtxEvents, events};
 use crate::{bytes, entry, export_schema, free, put, text};
 
@@ -146,13 +147,20 @@ pub unsafe extern "C" fn evtx_report_start(
 /// which the last may be cut short. An error says why the rest of the file cannot be read.
 ///
 /// # Safety
-/// `report` is valid and not in use elsewhere, `data` points to `len` bytes.
+/// `report` is valid and not in use elsewhere, `data` points to `len` bytes, `interrupt` can be asked.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_push(report: *mut EvtxReport, data: *const u8, len: usize) -> *mut c_char {
+pub unsafe extern "C" fn evtx_report_push(
+    report: *mut EvtxReport,
+    data: *const u8,
+    len: usize,
+    interrupt: EvtxInterrupt,
+) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
         let (report, bytes) = unsafe { (&mut *report, bytes(data, len)) };
-        report.report().push(bytes).map_err(|error| error.to_string())
+        // SAFETY: the caller's promise.
+        let pushed = unsafe { interrupt.during(|interrupt| report.report().push(bytes, interrupt)) };
+        pushed.map_err(|error| error.to_string())
     })
 }
 

@@ -32,6 +32,7 @@ pub mod chunk;
 mod error;
 pub mod file;
 pub mod instance;
+mod interrupt;
 pub mod json;
 pub mod mta;
 pub mod names;
@@ -46,6 +47,7 @@ pub mod walk;
 mod xml;
 
 pub use error::{Error, ErrorKind, Result};
+pub use interrupt::{Interrupt, Interrupted};
 
 /// Most BinXML streams nested in each other (values that hold BinXML, instances in them). Windows nests one
 /// or two; the cap bounds recursion on crafted input.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use evtx_arrow::{
     Catalog, ChunkReport, Decoder, EventReport, Events, FileReport, OnError, Options, Report, Scan, Table, schema,
 };
+use evtx_format::Interrupt;
 use evtx_format::file::{Search, Survey};
 
 /// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
@@ -23,7 +24,10 @@ pub fn read_every_way(file: &[u8]) {
     let plain = Options::default();
     let unchecked: Vec<usize> = columns(&plain).into_iter().filter(|&column| column != 23).collect();
     read(file, Scan::new(plain, &unchecked), Search::Bisect);
-    let skip = Options { on_error: OnError::Skip, ..all };
+    let skip = Options {
+        on_error: OnError::Skip,
+        ..all
+    };
     read(file, Scan::new(skip, &columns(&skip)).only_trees(), Search::Every);
     report(file);
 }
@@ -39,7 +43,9 @@ fn report(file: &[u8]) {
         &mut ChunkReport::default(),
     ] {
         report.start("fuzz", file.len() as u64);
-        let read = report.push(header).and_then(|()| report.push(chunks));
+        let read = report
+            .push(header, Interrupt::NEVER)
+            .and_then(|()| report.push(chunks, Interrupt::NEVER));
         report.end(read.err().map(|error| error.to_string()).as_deref());
         report.batch(true).expect("batches are sound");
     }
@@ -67,7 +73,9 @@ fn read(file: &[u8], scan: Scan, search: Search) {
         let mut bytes = &file[block.offset as usize..][..block.len as usize];
         decoder.start(&name, None, block);
         loop {
-            let Ok(consumed) = decoder.decode(bytes) else { return };
+            let Ok(consumed) = decoder.decode(bytes, Interrupt::NEVER) else {
+                return;
+            };
             bytes = &bytes[consumed..];
             if decoder.flush().expect("batches are sound").is_none() {
                 break;

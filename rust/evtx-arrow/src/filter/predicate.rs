@@ -1,12 +1,12 @@
 //! Predicates as a caller makes them, over the columns of a table.
 
-use super::value::{Comparison, Literal, Read, Value};
+use super::expression::Expression;
+use super::value::{Comparison, Constants, Literal, Read, Value};
 use crate::options::OnError;
 use crate::schema::{self, Column, ColumnSource, EntryType, FieldType};
 use crate::table::{Events, Table};
 
-/// A condition on a record. Made by [`Predicate::compare`] and its like, which refuse what this crate does not
-/// decide exactly as SQL does.
+/// A condition that a scan decides for a record before it builds a row of it.
 #[derive(Debug, Clone)]
 pub struct Predicate(pub(super) Node<Term>);
 
@@ -18,7 +18,7 @@ pub(super) enum Node<T> {
     Not(Box<Node<T>>),
     IsNull(T),
     Compare(T, Comparison, Literal),
-    In(T, Vec<Literal>),
+    In(T, Constants),
 }
 
 /// A column, or the entry of one that is a map.
@@ -29,13 +29,19 @@ pub(super) struct Term {
 }
 
 impl Term {
-    fn new(table: &Table, column: usize, key: Option<&str>) -> Option<Self> {
+    /// The term that a value is, if a scan of the table can decide what is asked of it.
+    fn new(table: &Table, value: &Expression) -> Option<Self> {
+        let (column, key) = match value {
+            Expression::Column(column) => (*column, None),
+            Expression::Entry(column, key) => (*column, Some(key)),
+            _ => return None,
+        };
         // The first damage ends such a scan, also where it is in a record that is not asked for.
         if table.options.on_error == OnError::Fail {
             return None;
         }
         let source = table.columns.get(column)?.source.clone();
-        let key = key.map(Into::into);
+        let key = key.cloned();
         let decided = match (&source, &key) {
             (ColumnSource::EventData, Some(_)) => true,
             (ColumnSource::Entry(_, EntryType { list, .. }), None) => !list,
@@ -56,10 +62,6 @@ impl Term {
 
     /// Whether the term's values can be compared with a constant.
     fn takes(&self, comparison: Comparison, literal: &Literal) -> bool {
-        let is_text = |comparison| {
-            use Comparison::{Contains, Prefix, Suffix};
-            matches!(comparison, Prefix | Suffix | Contains)
-        };
         let field_type = match &self.source {
             ColumnSource::Field(_, field_type) => *field_type,
             ColumnSource::Entry(_, entry_type) => entry_type.item,
@@ -74,53 +76,19 @@ impl Term {
             | (Some(Read::Uuid), Literal::Uuid(_))
             | (Some(Read::Number(_)), Literal::Number(_))
             | (Some(Read::Integer(_)), Literal::Integer(_))
-            | (Some(Read::Bool), Literal::Bool(_)) => !is_text(comparison),
+            | (Some(Read::Bool), Literal::Bool(_)) => !comparison.is_of_text(),
             _ => false,
         }
     }
 }
 
 impl Predicate {
-    /// The column with this index in the table's schema, or the entry of a map column, compared with a
-    /// constant. `None` where that is not decided here.
-    pub fn compare(
-        table: &Table,
-        column: usize,
-        key: Option<&str>,
-        comparison: Comparison,
-        literal: Literal,
-    ) -> Option<Self> {
-        let term = Term::new(table, column, key)?;
-        let taken = term.takes(comparison, &literal);
-        taken.then_some(Predicate(Node::Compare(term, comparison, literal)))
-    }
-
-    /// The column, or an entry of it, is equal to one of the constants. `None` where that is not decided here.
-    pub fn is_in(table: &Table, column: usize, key: Option<&str>, literals: Vec<Literal>) -> Option<Self> {
-        let term = Term::new(table, column, key)?;
-        let taken = literals.iter().all(|literal| term.takes(Comparison::Equal, literal));
-        taken.then_some(Predicate(Node::In(term, literals)))
-    }
-
-    /// The column, or an entry of it, is NULL. `None` where that is not decided here.
-    pub fn is_null(table: &Table, column: usize, key: Option<&str>) -> Option<Self> {
-        Term::new(table, column, key).map(|term| Predicate(Node::IsNull(term)))
-    }
-
-    /// All of the predicates.
-    pub fn all(predicates: Vec<Predicate>) -> Self {
-        Predicate(Node::And(predicates.into_iter().map(|predicate| predicate.0).collect()))
-    }
-
-    /// Any of the predicates.
-    pub fn any(predicates: Vec<Predicate>) -> Self {
-        Predicate(Node::Or(predicates.into_iter().map(|predicate| predicate.0).collect()))
-    }
-
-    /// The predicate's opposite; NULL where it is NULL.
-    #[allow(clippy::should_implement_trait)] // SQL's NOT
-    pub fn not(self) -> Self {
-        Predicate(Node::Not(Box::new(self.0)))
+    /// The strongest predicate that a scan of the table decides and that is true wherever the condition is. `None` where
+    /// that would be true everywhere.
+    ///
+    /// Whoever drops the records for which it is not true loses none for which the condition is.
+    pub fn implied(table: &Table, condition: &Expression) -> Option<Self> {
+        hint(table, condition, Polarity::Positive).map(Predicate)
     }
 
     /// The records of some events, whatever becomes of errors.
@@ -132,8 +100,8 @@ impl Predicate {
                 key: None,
             }
         };
-        let ids = events.ids.iter().map(|&id| Literal::Number(id.into())).collect();
-        let mut nodes = vec![Node::In(term("event_id"), ids)];
+        let ids = events.ids.iter().map(|&id| Literal::Number(id.into()));
+        let mut nodes = vec![Node::In(term("event_id"), Constants::new(ids.collect()))];
         if let Some(provider) = &events.provider {
             let provider = Literal::Text(provider.clone());
             nodes.push(Node::Compare(term("provider"), Comparison::Equal, provider));
@@ -152,6 +120,101 @@ impl Predicate {
             .decide(&mut |_, test| test(Some(Value::Text(filename.as_bytes()))));
         decided != Some(true)
     }
+}
+
+/// Whether a condition stands under an even number of NOTs or under an odd one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Polarity {
+    Positive,
+    Negative,
+}
+
+impl Polarity {
+    fn opposite(self) -> Self {
+        match self {
+            Polarity::Positive => Polarity::Negative,
+            Polarity::Negative => Polarity::Positive,
+        }
+    }
+}
+
+/// A node for a condition. `None` stands for the constant that keeps most records: true, or, under NOT, false.
+///
+/// AND, OR and NOT are monotone in the order false, NULL, true. So what takes the place of a part may only be greater than
+/// the part, or, under NOT, only be less.
+fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Node<Term>> {
+    use Polarity::{Negative, Positive};
+    // What such a constant makes of a junction that it stands in: it can be left out, or decides.
+    let without = |parts: &[Expression], junction: fn(Vec<Node<Term>>) -> Node<Term>| {
+        let mut nodes: Vec<_> = parts.iter().filter_map(|part| hint(table, part, polarity)).collect();
+        match nodes.len() {
+            0 => None,
+            1 => nodes.pop(),
+            _ => Some(junction(nodes)),
+        }
+    };
+    let with = |parts: &[Expression], junction: fn(Vec<Node<Term>>) -> Node<Term>| {
+        let nodes: Option<Vec<_>> = parts.iter().map(|part| hint(table, part, polarity)).collect();
+        nodes.map(junction)
+    };
+    match condition {
+        Expression::And(parts) if polarity == Positive => without(parts, Node::And),
+        Expression::And(parts) => with(parts, Node::And),
+        Expression::Or(parts) if polarity == Negative => without(parts, Node::Or),
+        Expression::Or(parts) => with(parts, Node::Or),
+        Expression::Not(part) => hint(table, part, polarity.opposite()).map(|node| Node::Not(Box::new(node))),
+        Expression::IsNull(of) => Term::new(table, of).map(Node::IsNull),
+        Expression::Compare(comparison, sides) => {
+            let [left, right] = &**sides;
+            compare(table, left, *comparison, right).or_else(|| compare(table, right, comparison.exchanged()?, left))
+        }
+        Expression::DistinctFrom(sides) => {
+            let [left, right] = &**sides;
+            let (column, constant) = match left {
+                Expression::Constant(_) => (right, left),
+                _ => (left, right),
+            };
+            let differs = compare(table, column, Comparison::NotEqual, constant)?;
+            // Where the column is NULL, the first alone decides.
+            Some(Node::Or(vec![Node::IsNull(Term::new(table, column)?), differs]))
+        }
+        // With its bounds it is true for more than without.
+        Expression::Between(parts) if polarity == Positive => {
+            let [value, lower, upper] = &**parts;
+            let nodes = [
+                compare(table, value, Comparison::GreaterOrEqual, lower),
+                compare(table, value, Comparison::LessOrEqual, upper),
+            ];
+            let nodes: Vec<_> = nodes.into_iter().flatten().collect();
+            (!nodes.is_empty()).then_some(Node::And(nodes))
+        }
+        Expression::In(value, constants) => {
+            let term = Term::new(table, value)?;
+            let literal = |constant: &Expression| match constant {
+                Expression::Constant(literal) if term.takes(Comparison::Equal, literal) => Some(literal.clone()),
+                _ => None,
+            };
+            let literals: Option<Vec<_>> = constants.iter().map(literal).collect();
+            literals.map(|literals| Node::In(term, Constants::new(literals)))
+        }
+        Expression::Column(_) => compare(
+            table,
+            condition,
+            Comparison::Equal,
+            &Expression::Constant(Literal::Bool(true)),
+        ),
+        Expression::Between(_) | Expression::Unknown | Expression::Constant(_) | Expression::Entry(..) => None,
+    }
+}
+
+/// A term compared with a constant, if that is what the two are.
+fn compare(table: &Table, value: &Expression, comparison: Comparison, with: &Expression) -> Option<Node<Term>> {
+    let Expression::Constant(literal) = with else {
+        return None;
+    };
+    let term = Term::new(table, value)?;
+    let taken = term.takes(comparison, literal);
+    taken.then(|| Node::Compare(term, comparison, literal.clone()))
 }
 
 impl<T> Node<T> {
@@ -199,13 +262,214 @@ impl<T> Node<T> {
             Node::Compare(term, comparison, literal) => with(term, &mut |value| {
                 value.map(|value| value.compares(*comparison, literal))
             }),
-            Node::In(term, literals) => with(term, &mut |value| {
-                value.map(|value| {
-                    literals
-                        .iter()
-                        .any(|literal| value.compares(Comparison::Equal, literal))
-                })
-            }),
+            Node::In(term, literals) => with(term, &mut |value| value.map(|value| literals.have(&value))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::options::Options;
+
+    const LOCATED: Options = Options {
+        on_error: OnError::Report,
+        verify: false,
+        xml: false,
+        json: false,
+        location: true,
+        recover: false,
+    };
+
+    /// Numbers of the columns that the conditions are about: `record_id` and `record_offset`, both numbers, and `filename`.
+    fn columns() -> [usize; 3] {
+        let table = Table::from(LOCATED);
+        let place = |name: &str| table.columns.iter().position(|column| column.name == name);
+        ["record_id", "record_offset", "filename"].map(|name| place(name).expect("a column"))
+    }
+
+    fn comparisons() -> impl Strategy<Value = Comparison> {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        prop::sample::select(vec![Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual])
+    }
+
+    fn number() -> impl Strategy<Value = Expression> {
+        (0..5_u64).prop_map(|number| Expression::Constant(Literal::Number(number)))
+    }
+
+    /// A side that is no constant, or one of a type that the column has not.
+    fn odd() -> impl Strategy<Value = Expression> {
+        let text = Expression::Constant(Literal::Text("1".into()));
+        prop::sample::select(vec![Expression::Unknown, text, Expression::Column(columns()[0])])
+    }
+
+    fn conditions() -> impl Strategy<Value = Expression> {
+        let side = || prop_oneof![8 => number(), 1 => odd()];
+        let column = || prop::sample::select(columns()[..2].to_vec()).prop_map(Expression::Column);
+        let leaf = prop_oneof![
+            (column(), comparisons(), side(), any::<bool>()).prop_map(|(column, comparison, side, first)| {
+                let sides = if first { [column, side] } else { [side, column] };
+                Expression::Compare(comparison, Box::new(sides))
+            }),
+            (column(), side()).prop_map(|(column, side)| Expression::DistinctFrom(Box::new([column, side]))),
+            (column(), side(), side()).prop_map(|(column, a, b)| Expression::Between(Box::new([column, a, b]))),
+            (column(), prop::collection::vec(side(), 1..4)).prop_map(|(of, list)| Expression::In(Box::new(of), list)),
+            column().prop_map(|column| Expression::IsNull(Box::new(column))),
+            Just(Expression::Unknown),
+        ];
+        leaf.prop_recursive(4, 24, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 1..4).prop_map(Expression::And),
+                prop::collection::vec(inner.clone(), 1..4).prop_map(Expression::Or),
+                inner.prop_map(|part| Expression::Not(Box::new(part))),
+            ]
+        })
+    }
+
+    /// What an engine makes of a condition: SQL's logic, written down plainly. `open` says what becomes of what the core cannot
+    /// know: NULL, false or true in turn, and whether the bounds of a range are its own.
+    struct Engine<'o> {
+        values: [Option<u64>; 2],
+        open: &'o mut dyn Iterator<Item = u8>,
+        /// Whether anything was asked that the core cannot know.
+        asked: bool,
+    }
+
+    impl Engine<'_> {
+        fn open(&mut self) -> u8 {
+            self.asked = true;
+            self.open.next().unwrap_or_default()
+        }
+
+        fn value(&mut self, side: &Expression) -> Option<u64> {
+            match side {
+                Expression::Column(column) => self.values[usize::from(*column == columns()[1])],
+                Expression::Constant(Literal::Number(number)) => Some(*number),
+                _ => Some(self.open().into()),
+            }
+        }
+
+        fn compare(&mut self, comparison: Comparison, [left, right]: &[Expression; 2]) -> Option<bool> {
+            if matches!((left, right), (Expression::Column(_), Expression::Column(_))) {
+                self.asked = true;
+            }
+            let (left, right) = (self.value(left), self.value(right));
+            let (left, right) = (left?, right?);
+            Some(match comparison {
+                Comparison::Equal => left == right,
+                Comparison::NotEqual => left != right,
+                Comparison::Less => left < right,
+                Comparison::LessOrEqual => left <= right,
+                Comparison::Greater => left > right,
+                _ => left >= right,
+            })
+        }
+
+        fn junction(&mut self, parts: &[Expression], absorbing: bool) -> Option<bool> {
+            // All of them, so that the same is asked whatever they are.
+            let truths: Vec<_> = parts.iter().map(|part| self.decide(part)).collect();
+            match truths {
+                truths if truths.contains(&Some(absorbing)) => Some(absorbing),
+                truths if truths.contains(&None) => None,
+                _ => Some(!absorbing),
+            }
+        }
+
+        fn decide(&mut self, condition: &Expression) -> Option<bool> {
+            match condition {
+                Expression::And(parts) => self.junction(parts, false),
+                Expression::Or(parts) => self.junction(parts, true),
+                Expression::Not(part) => self.decide(part).map(|truth| !truth),
+                Expression::IsNull(of) => Some(self.value(of).is_none()),
+                Expression::Compare(comparison, sides) => self.compare(*comparison, sides),
+                Expression::DistinctFrom(sides) => {
+                    let [left, right] = &**sides;
+                    self.asked |= matches!((left, right), (Expression::Column(_), Expression::Column(_)));
+                    Some(self.value(left) != self.value(right))
+                }
+                Expression::Between(parts) => {
+                    let [value, lower, upper] = &**parts;
+                    let own = self.open().is_multiple_of(2);
+                    let (from, to) = match own {
+                        true => (Comparison::GreaterOrEqual, Comparison::LessOrEqual),
+                        false => (Comparison::Greater, Comparison::Less),
+                    };
+                    let both = [(from, lower), (to, upper)];
+                    let both = both.map(|(how, bound)| {
+                        let sides = Box::new([value.clone(), bound.clone()]);
+                        Expression::Compare(how, sides)
+                    });
+                    self.junction(&both, false)
+                }
+                Expression::In(of, list) => {
+                    let any: Vec<_> = list
+                        .iter()
+                        .map(|one| Expression::Compare(Comparison::Equal, Box::new([(**of).clone(), one.clone()])))
+                        .collect();
+                    self.junction(&any, true)
+                }
+                _ => [None, Some(false), Some(true)][usize::from(self.open()) % 3],
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+        /// Whatever an engine means by what the core cannot know: where the condition is true, so is the hint. Where there is
+        /// nothing of that, they are the same.
+        #[test]
+        fn a_hint_is_true_wherever_its_condition_is(
+            condition in conditions(),
+            values in [prop::option::of(0..5_u64), prop::option::of(0..5_u64)],
+            open in prop::collection::vec(0..6_u8, 24),
+        ) {
+            let mut engine = Engine { values, open: &mut open.into_iter(), asked: false };
+            let is_true = engine.decide(&condition) == Some(true);
+            let hint = Predicate::implied(&Table::from(LOCATED), &condition);
+            let kept = hint.as_ref().is_none_or(|Predicate(node)| {
+                let decided = node.decide(&mut |term, test| {
+                    let value = values[usize::from(term.source == ColumnSource::RecordOffset)];
+                    test(value.map(Value::Number))
+                });
+                decided == Some(true)
+            });
+            prop_assert!(kept || !is_true, "{hint:?} drops what {condition:?} keeps");
+            if !engine.asked {
+                prop_assert_eq!(kept, is_true, "{:?} for {:?}", hint, condition);
+            }
+        }
+    }
+
+    #[test]
+    fn parts_that_are_not_decided_here_do_not_cost_the_others() {
+        let table = Table::from(LOCATED);
+        let implied = |condition| Predicate::implied(&table, &condition).is_some();
+        let known = || Expression::compare(columns()[0], Comparison::Equal, Literal::Number(1));
+        assert!(implied(Expression::And(vec![Expression::Unknown, known()])));
+        assert!(!implied(Expression::Or(vec![Expression::Unknown, known()])));
+        let not = |part| Expression::Not(Box::new(part));
+        assert!(implied(not(Expression::Or(vec![Expression::Unknown, known()]))));
+        assert!(!implied(not(Expression::And(vec![Expression::Unknown, known()]))));
+        let bounds = [1, 3].map(|number| Expression::Constant(Literal::Number(number)));
+        let [lower, upper] = bounds;
+        let between = Expression::Between(Box::new([Expression::Column(columns()[0]), lower, upper]));
+        assert!(implied(between.clone()));
+        assert!(!implied(not(between)), "an engine may mean bounds that are left out");
+    }
+
+    #[test]
+    fn a_file_is_dropped_by_its_name_alone() {
+        let table = Table::from(LOCATED);
+        let named = |literal: &str| {
+            let condition = Expression::compare(columns()[2], Comparison::Suffix, Literal::Text(literal.into()));
+            Predicate::implied(&table, &condition).expect("decided here")
+        };
+        assert!(named("b.evtx").drops_file("a.evtx"));
+        assert!(!named("a.evtx").drops_file("a.evtx"));
+        let other = Expression::compare(columns()[0], Comparison::Equal, Literal::Number(1));
+        let other = Predicate::implied(&table, &other).expect("decided here");
+        assert!(!other.drops_file("a.evtx"));
     }
 }

@@ -1,10 +1,13 @@
 //! The values that predicates compare: what a column holds, and constants.
 
+use std::cmp::Ordering;
+use std::sync::Arc;
+
 use crate::plan::Found;
 use crate::schema::FieldType;
 
 /// A constant that a column is compared with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Literal {
     /// Of a column of unsigned numbers, whatever their width.
     Number(u64),
@@ -49,36 +52,78 @@ pub(super) enum Value<'v> {
     Bool(bool),
 }
 
+impl Comparison {
+    /// What is left of the comparison when its sides are exchanged. `None` where the sides are not alike.
+    pub(super) fn exchanged(self) -> Option<Self> {
+        Some(match self {
+            Comparison::Equal | Comparison::NotEqual => self,
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            Comparison::Prefix | Comparison::Suffix | Comparison::Contains => return None,
+        })
+    }
+
+    /// Whether only texts are compared so.
+    pub(super) fn is_of_text(self) -> bool {
+        matches!(self, Comparison::Prefix | Comparison::Suffix | Comparison::Contains)
+    }
+}
+
 impl Value<'_> {
-    pub(super) fn compares(self, comparison: Comparison, literal: &Literal) -> bool {
-        let order = match (self, literal) {
+    pub(super) fn compares(&self, comparison: Comparison, literal: &Literal) -> bool {
+        let is = |ordered: fn(Ordering) -> bool| self.order(literal).is_some_and(ordered);
+        match comparison {
+            Comparison::Equal => is(Ordering::is_eq),
+            Comparison::NotEqual => is(Ordering::is_ne),
+            Comparison::Less => is(Ordering::is_lt),
+            Comparison::LessOrEqual => is(Ordering::is_le),
+            Comparison::Greater => is(Ordering::is_gt),
+            Comparison::GreaterOrEqual => is(Ordering::is_ge),
+            Comparison::Prefix => self.has_text(literal, |value, text| value.starts_with(text)),
+            Comparison::Suffix => self.has_text(literal, |value, text| value.ends_with(text)),
+            Comparison::Contains => self.has_text(literal, |value, text| memchr::memmem::find(value, text).is_some()),
+        }
+    }
+
+    /// `None` where the constant is of another type. No term takes such.
+    fn order(&self, literal: &Literal) -> Option<Ordering> {
+        Some(match (self, literal) {
             (Value::Number(value), Literal::Number(literal)) => value.cmp(literal),
-            (Value::Integer(value), Literal::Integer(literal)) => value.cmp(literal),
-            (Value::Instant(value), Literal::Instant(literal)) => value.cmp(literal),
+            (Value::Integer(value), Literal::Integer(literal)) | (Value::Instant(value), Literal::Instant(literal)) => {
+                value.cmp(literal)
+            }
             (Value::Uuid(value), Literal::Uuid(literal)) => value.cmp(literal),
             (Value::Bool(value), Literal::Bool(literal)) => value.cmp(literal),
-            (Value::Text(value), Literal::Text(literal)) => {
-                let literal = literal.as_bytes();
-                match comparison {
-                    Comparison::Equal => return value == literal,
-                    Comparison::Prefix => return value.starts_with(literal),
-                    Comparison::Suffix => return value.ends_with(literal),
-                    Comparison::Contains => return memchr::memmem::find(value, literal).is_some(),
-                    _ => value.cmp(literal),
-                }
-            }
-            // No term takes a constant of another type.
-            _ => return false,
-        };
-        match comparison {
-            Comparison::Equal => order.is_eq(),
-            Comparison::NotEqual => order.is_ne(),
-            Comparison::Less => order.is_lt(),
-            Comparison::LessOrEqual => order.is_le(),
-            Comparison::Greater => order.is_gt(),
-            Comparison::GreaterOrEqual => order.is_ge(),
-            Comparison::Prefix | Comparison::Suffix | Comparison::Contains => false,
+            (Value::Text(value), Literal::Text(literal)) => (*value).cmp(literal.as_bytes()),
+            _ => return None,
+        })
+    }
+
+    fn has_text(&self, literal: &Literal, has: impl Fn(&[u8], &[u8]) -> bool) -> bool {
+        match (self, literal) {
+            (Value::Text(value), Literal::Text(literal)) => has(value, literal.as_bytes()),
+            _ => false,
         }
+    }
+}
+
+/// Constants of one type, for a search by halves.
+#[derive(Debug, Clone)]
+pub(super) struct Constants(Arc<[Literal]>);
+
+impl Constants {
+    pub(super) fn new(mut literals: Vec<Literal>) -> Self {
+        literals.sort_unstable();
+        literals.dedup();
+        Constants(literals.into())
+    }
+
+    /// Whether a value equals one of them.
+    pub(super) fn have(&self, value: &Value<'_>) -> bool {
+        let order = |literal: &Literal| value.order(literal).map_or(Ordering::Greater, Ordering::reverse);
+        self.0.binary_search_by(order).is_ok()
     }
 }
 

@@ -14,6 +14,7 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
+use evtx_format::Interrupt;
 use evtx_format::file::{NotEvtx, Search, Survey};
 use evtx_format::mta::Messages;
 
@@ -110,7 +111,7 @@ pub(crate) fn scan_with_messages(
         let mut bytes = &file[block.offset as usize..][..block.len as usize];
         decoder.start(&name, messages.clone(), block);
         loop {
-            let consumed = decoder.decode(bytes).map_err(ReadError::Decode)?;
+            let consumed = decoder.decode(bytes, Interrupt::NEVER).map_err(ReadError::Decode)?;
             bytes = &bytes[consumed..];
             let Some(batch) = decoder.flush().map_err(ReadError::Decode)? else {
                 break;
