@@ -28,7 +28,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale fuzz sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
+.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale fuzz soak sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -123,6 +123,13 @@ fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
 	    $(abspath $(BUILD))/fuzz/corpus/$$target $(abspath $(BUILD))/fuzz/seeds/$$target -- \
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=140000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1) || exit 1; \
 	done
+
+# How long `make soak` runs, in seconds.
+SOAK_SECONDS ?= 60
+
+# Compares statements over read_evtx with the same over tables, over the logs that EVTX_CORPUS names if it does.
+soak: release $(VENV)/.test
+	@$(VENV_PYTHON) tools/soak.py $(EXTENSION) $(SOAK_SECONDS)
 
 # The tests that load the extension, with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are not ours to find.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g

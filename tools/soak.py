@@ -1,0 +1,57 @@
+"""Compares generated statements over read_evtx with the same over tables, for so many seconds, and prints what differs.
+
+usage: soak.py EXTENSION SECONDS [--seed N] [--logs FOLDER]
+
+The logs are those in and below FOLDER, or the folder that EVTX_CORPUS names, or samples/. A difference is printed as statements
+that run as they are, with as little in them as still differs. Ends with 1 if there was any. Each round has a seed of its own, the
+first N.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "test/python"))
+
+from statements import FAULT, Comparison, make_statements, partition  # noqa: E402
+
+# How many statements a round has, over how many calls, and how large a log may be, in bytes.
+STATEMENTS, CALLS, LOG_SIZE = 500, 40, 2 << 20
+
+
+def main(arguments):
+    folder = arguments.logs or os.environ.get("EVTX_CORPUS") or ROOT / "samples"
+    logs = sorted(path.resolve() for path in pathlib.Path(folder).rglob("*.evtx") if path.stat().st_size <= LOG_SIZE)
+    end = time.monotonic() + arguments.seconds
+    seed, found, statements = arguments.seed, collections.Counter(), 0
+    first = partition(pathlib.Path(tempfile.mkdtemp(prefix="evtx-soak-")), logs)
+    print(f"{len(logs)} logs in {folder}", flush=True)
+    while time.monotonic() < end:
+        comparison = Comparison(arguments.extension)
+        for statement in make_statements(arguments.extension, logs, seed, STATEMENTS, CALLS, first):
+            _, difference = comparison.run(statement)
+            statements += 1
+            if difference:
+                found[difference.kind] += 1
+                if difference.kind != FAULT:
+                    print(f"\n{comparison.shrink(difference).text()}\n", flush=True)
+            if time.monotonic() >= end:
+                break
+        differences = ", ".join(f"{count}: {kind}" for kind, count in found.items()) or "no difference"
+        print(f"seed {seed}: {statements} statements so far, {differences}", flush=True)
+        seed += 1
+    return 1 if set(found) - {FAULT} else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("extension")
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--logs")
+    sys.exit(main(parser.parse_args()))
