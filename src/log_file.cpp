@@ -1,6 +1,10 @@
 #include "log_file.hpp"
 
+#include "duckdb_v2.h"
+
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace evtx {
@@ -15,6 +19,31 @@ constexpr std::uint64_t LOCAL_PIECE = 1U << 20U;
 constexpr std::uint64_t REMOTE_PIECE = 8U << 20U;
 constexpr std::uint64_t FILE_HEADER = 4096;
 
+//! What an estimate takes for the size of a file that it does not ask for, for that of a record, and how many files it
+//! asks at most.
+constexpr std::uint64_t USUAL_SIZE = 20U << 20U;
+constexpr std::uint64_t USUAL_RECORD = 800;
+constexpr std::size_t MAX_ASKED = 64;
+
+//! Refuses what has no offsets. To open a pipe would wait for someone who writes to it.
+void CheckKind(const FileSystem &files, const std::string &path) {
+	std::error_code ignored;
+	const auto kind = std::filesystem::status(files.Expand(path), ignored).type();
+	if (kind == std::filesystem::file_type::fifo || kind == std::filesystem::file_type::socket ||
+	    kind == std::filesystem::file_type::character) {
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_IO_GENERAL,
+		                             "Cannot read \"" + path +
+		                                 "\": it is a pipe or a device, and logs are read at offsets");
+	}
+}
+
+duckdb::cxx::FileHandle Open(const FileSystem &files, const std::string &path, bool remote) {
+	if (!remote) {
+		CheckKind(files, path);
+	}
+	return files.OpenFile(path, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
+}
+
 } // namespace
 
 bool LogFile::IsRemote(const FileSystem &files, const std::string &path) {
@@ -22,13 +51,32 @@ bool LogFile::IsRemote(const FileSystem &files, const std::string &path) {
 }
 
 LogFile::LogFile(const FileSystem &files, const std::string &path)
-    : remote(IsRemote(files, path)), handle(files.OpenFile(path, {FileFlags::READ, FileFlags::PARALLEL_ACCESS})),
-      size(handle.Size()) {
+    : remote(IsRemote(files, path)), handle(Open(files, path, remote)), size(handle.Size()) {
 	if (remote && size > 0) {
 		std::vector<std::uint8_t> first(std::min(size, FILE_HEADER + REMOTE_PIECE));
 		handle.ReadAt(first.data(), first.size(), 0);
 		head = std::move(first);
 	}
+}
+
+std::uint64_t LogFile::EstimateRecords(Interrupt &interrupt, const std::vector<ScanPath> &paths) {
+	const auto asked = std::min(paths.size(), MAX_ASKED);
+	std::uint64_t size = 0;
+	for (std::size_t i = 0; i < asked; i++) {
+		interrupt.Check();
+		const auto &path = paths[i * paths.size() / asked].path;
+		if (IsRemote(interrupt.Files(), path)) {
+			size += USUAL_SIZE;
+			continue;
+		}
+		try {
+			size += Open(interrupt.Files(), path, false).Size();
+		} catch (const duckdb::cxx::Exception &) {
+			// The scan tells of it.
+			continue;
+		}
+	}
+	return asked == 0 ? 0 : size / asked * paths.size() / USUAL_RECORD;
 }
 
 std::uint64_t LogFile::PieceSize() const {

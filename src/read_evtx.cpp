@@ -72,6 +72,8 @@ void Bind(TableFunction::BindInput &input) {
 	for (std::size_t i = 0; i < columns.names.size(); i++) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);
 	}
+	Interrupt interrupt(input.GetContext());
+	input.SetCardinality(LogFile::EstimateRecords(interrupt, call.scan.paths), false);
 	input.SetBindData<BoundCall>(std::move(call));
 }
 

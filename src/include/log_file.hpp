@@ -3,6 +3,8 @@
 //! A file that is read at offsets, with few requests if each takes long.
 
 #include "duckdb_cpp.hpp"
+#include "interrupt.hpp"
+#include "paths.hpp"
 
 #include <cstdint>
 #include <string>
@@ -13,8 +15,12 @@ namespace evtx {
 class LogFile {
 public:
 	//! Opens a file. Of a remote one, reads the first part at once: often that is all of it.
-	//! @throws duckdb::cxx::Exception if it cannot be read.
+	//! @throws duckdb::cxx::Exception if it cannot be read, or not at offsets.
 	LogFile(const duckdb::cxx::FileSystem &files, const std::string &path);
+
+	//! About how many records some files have, by the sizes of some of them. Remote ones are not asked.
+	//! @throws duckdb::cxx::Exception if the query was interrupted.
+	static std::uint64_t EstimateRecords(Interrupt &interrupt, const std::vector<ScanPath> &paths);
 
 	//! Whether a path leads to another machine, or to a file system of the client's, so that a read takes long.
 	static bool IsRemote(const duckdb::cxx::FileSystem &files, const std::string &path);

@@ -34,6 +34,27 @@ def test_a_file_that_may_not_be_read(con, tmp_path):
     assert "cannot be read" in con.execute("SELECT error FROM read_evtx($1)", [str(tmp_path / "*.evtx")]).fetchone()[0]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there are no such files")
+def test_what_has_no_offsets_is_refused_at_once(con, tmp_path):
+    os.mkfifo(tmp_path / "pipe.evtx")
+    shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "log.evtx")
+    for path in [f"{tmp_path}/pipe.evtx", f"file://{tmp_path}/pipe.evtx", "/dev/zero"]:
+        for query in ["FROM read_evtx($1)", "FROM read_evtx($1, event_id := 1)", "FROM evtx_file_metadata($1)"]:
+            with pytest.raises(duckdb.IOException, match="is a pipe or a device"):
+                con.execute(query, [path]).fetchall()
+    assert con.execute("SELECT count(*) FROM read_evtx($1)", [str(tmp_path)]).fetchone() == (80,)
+
+
+def test_a_prepared_statement_reads_the_files_that_there_were(con, tmp_path):
+    shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "a.evtx")
+    glob = f"{tmp_path}/*.evtx"
+    con.execute(f"PREPARE fixed AS SELECT count(*) FROM read_evtx('{glob}')")
+    con.execute("PREPARE given AS SELECT count(*) FROM read_evtx($1)")
+    shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "b.evtx")
+    assert con.execute("EXECUTE fixed").fetchall() == [(80,)]
+    assert con.execute(f"EXECUTE given('{glob}')").fetchall() == [(160,)]
+
+
 def test_names_with_spaces_and_signs(con, tmp_path):
     for name in ["Windows PowerShell.evtx", "Microsoft-Windows-Sysmon%4Operational.evtx", "ünï [1].evtx", "it's.evtx"]:
         path = tmp_path / name

@@ -131,3 +131,11 @@ def test_many_scans_at_once(con, threads):
     for client in clients:
         client.join()
     assert counts == [(414, 403)] * 8
+
+
+def test_the_log_is_the_side_of_a_join_that_is_not_kept(con, big_log):
+    con.execute("CREATE TABLE few AS SELECT range::UBIGINT AS record_id FROM range(1000)")
+    for tables in [f"'{big_log}' JOIN few", f"few JOIN '{big_log}'", f"(FROM '{big_log}' WHERE event_id = 4625) JOIN few"]:
+        plan = con.execute(f"EXPLAIN (FORMAT json) SELECT count(*) FROM {tables} USING (record_id)").fetchall()[0][1]
+        # The side that is kept comes second.
+        assert 0 < plan.index("READ_EVTX") < plan.index("memory.main.few"), tables
