@@ -38,6 +38,12 @@ EvtxOnError ParseOnError(std::string_view name) {
 	return on_error;
 }
 
+std::uint64_t GetBatchIndex(std::uint64_t files, std::uint64_t file, std::uint64_t block) {
+	std::uint64_t index = 0;
+	Check(evtx_batch_index(files, file, block, &index));
+	return index;
+}
+
 Report::Report(EvtxReportKind kind, const Events *events) {
 	EvtxReport *report = nullptr;
 	const auto borrowed = events ? Borrow(*events) : EvtxEvents {};

@@ -11,10 +11,6 @@ namespace {
 using duckdb::cxx::FileFlags;
 using duckdb::cxx::FileSystem;
 
-//! Batch indexes of a file start at its number times this, which leaves room for files of 1 TiB and, below DuckDB's
-//! limit, ten million of them.
-constexpr std::uint64_t BLOCKS_PER_FILE = 1U << 20U;
-
 //! How long a thread waits for others before it looks for an interrupt.
 constexpr std::chrono::milliseconds WAIT(20);
 
@@ -73,9 +69,8 @@ FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p, 
 	}
 }
 
-std::optional<Work> FileQueue::Claim(Interrupt &interrupt, std::uint64_t last) {
+std::optional<Work> FileQueue::Claim(Interrupt &interrupt, std::uint64_t last_file) {
 	std::unique_lock<std::mutex> guard(lock);
-	const auto last_file = last / BLOCKS_PER_FILE;
 	while (true) {
 		while (first < unopened && entries[first].state == State::DONE) {
 			first++;
@@ -109,7 +104,8 @@ Work FileQueue::ClaimBlock(std::uint64_t index) {
 	auto &entry = entries[index];
 	Work work;
 	work.path = &entry.path;
-	work.batch_index = index * BLOCKS_PER_FILE + entry.next_block;
+	work.file_index = index;
+	work.batch_index = GetBatchIndex(entries.size(), index, entry.next_block);
 	work.file = entry.file;
 	work.block = entry.file->survey.GetBlock(entry.next_block);
 	entry.next_block++;
@@ -132,7 +128,8 @@ Work FileQueue::Open(Interrupt &interrupt, std::uint64_t index) {
 	};
 	Work work;
 	work.path = &entry.path;
-	work.batch_index = index * BLOCKS_PER_FILE;
+	work.file_index = index;
+	work.batch_index = GetBatchIndex(entries.size(), index, 0);
 	try {
 		LogFile log(files, entry.path.path);
 		Survey survey(log.Size(), log.IsRemote(), options.recover);

@@ -87,10 +87,11 @@ ThreadScan::ThreadScan(const SharedScan &shared) : decoder(shared.scan) {}
 
 //! Claims the thread's next work and reads it. Returns false at the end of the scan.
 bool ThreadScan::NextWork(Interrupt &interrupt, FileQueue &queue) {
-	work = queue.Claim(interrupt, batch_index);
+	work = queue.Claim(interrupt, file_index);
 	if (!work) {
 		return false;
 	}
+	file_index = work->file_index;
 	batch_index = work->batch_index;
 	path = work->path;
 	interrupt.SetReading(path->path);

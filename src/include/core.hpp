@@ -34,6 +34,10 @@ struct Released : T {
 using Schema = Released<ArrowSchema>;
 using Array = Released<ArrowArray>;
 
+//! The position of a block in the order of all rows, by its number in a file and the number of that among so many.
+//! @throws duckdb::cxx::Exception if there is no room for so large a file among so many.
+std::uint64_t GetBatchIndex(std::uint64_t files, std::uint64_t file, std::uint64_t block);
+
 //! Most rows of a batch in one vector of DuckDB.
 constexpr std::size_t VECTOR_ROWS = 2048;
 

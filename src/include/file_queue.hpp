@@ -32,6 +32,8 @@ struct OpenFile {
 //! What a thread works on next: a block of a file, or what is wrong with a file.
 struct Work {
 	const ScanPath *path = nullptr;
+	//! The number of the file among those of the scan.
+	std::uint64_t file_index = 0;
 	//! Position in the order of all rows: that of the file, then that of the block.
 	std::uint64_t batch_index = 0;
 	//! Set if the file cannot be read, or if its header is damaged.
@@ -48,9 +50,10 @@ public:
 	//! `messages` is where the messages of a log stand beside it, if they are asked for.
 	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options, std::optional<std::string> messages);
 
-	//! The next work for a thread whose last had batch index `last`; none at the end. Batch indexes of a thread rise.
+	//! The next work for a thread whose last was of the file with this number; none at the end. Batch indexes of a
+	//! thread rise.
 	//! @throws duckdb::cxx::Exception if a file that the caller named cannot be read, or if the query was interrupted.
-	std::optional<Work> Claim(Interrupt &interrupt, std::uint64_t last);
+	std::optional<Work> Claim(Interrupt &interrupt, std::uint64_t last_file);
 
 	//! The share of the scan that was handed out, 0 to 1: files by their number, each by its blocks.
 	double Progress() const;

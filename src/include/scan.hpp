@@ -93,6 +93,7 @@ private:
 	bool started = true;
 	//! Bytes of the block that were decoded.
 	std::uintptr_t decoded = 0;
+	std::uint64_t file_index = 0;
 	std::uint64_t batch_index = 0;
 };
 

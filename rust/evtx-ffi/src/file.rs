@@ -168,6 +168,34 @@ pub unsafe extern "C" fn evtx_survey_block(survey: *const EvtxSurvey, number: u6
     true
 }
 
+/// DuckDB numbers the batches of a pipeline below this.
+const BATCH_INDEXES: u64 = 10_000_000_000_000;
+
+/// The position of a block in the order of all rows, of so many files. Files share the numbers that DuckDB has evenly.
+fn batch_index(files: u64, file: u64, block: u64) -> Result<u64, String> {
+    let of_each = BATCH_INDEXES / files.max(1);
+    match block < of_each && file < files.max(1) {
+        true => Ok(file * of_each + block),
+        false => Err(format!(
+            "a file of more than {of_each} MiB is too large to be read among {files} files"
+        )),
+    }
+}
+
+/// The position of a block in the order of all rows: the block with this number in the file with this number, of so many files.
+///
+/// # Safety
+/// `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_batch_index(files: u64, file: u64, block: u64, out: *mut u64) -> *mut c_char {
+    entry(|| {
+        let index = batch_index(files, file, block)?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, index) };
+        Ok(())
+    })
+}
+
 /// Writes the glob of the files that may hold the messages of a log, with a NUL, if it fits in `capacity`
 /// bytes. `place` is that glob from the log's folder on, with `{log}` for the log's name. Returns its length; 0 for a
 /// path that names no file.
@@ -226,4 +254,25 @@ pub unsafe extern "C" fn evtx_messages_new(data: *const u8, len: usize, out: *mu
 pub unsafe extern "C" fn evtx_messages_free(messages: *mut EvtxMessages) {
     // SAFETY: the caller's promise.
     unsafe { free(messages) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_a_large_image_come_before_those_of_the_next_file() {
+        // 100 TiB, in blocks of 1 MiB.
+        let last = 100 << 20;
+        for files in [1, 2, 50_000] {
+            let end = batch_index(files, 0, last).expect("a number");
+            assert!(end < BATCH_INDEXES && end > batch_index(files, 0, last - 1).expect("a number"));
+            if files > 1 {
+                assert!(end < batch_index(files, 1, 0).expect("a number"));
+                assert!(batch_index(files, files - 1, last).expect("a number") < BATCH_INDEXES);
+            }
+        }
+        assert!(batch_index(10_000_000, 0, 1 << 20).is_err(), "no room among so many");
+        assert!(batch_index(2, 2, 0).is_err());
+    }
 }

@@ -25,9 +25,9 @@ use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use evtx_arrow::{Decoder, MakeArrays, OnError, Options, Scan};
 
 pub use crate::file::{
-    EvtxBlock, EvtxMessages, EvtxSurvey, evtx_messages_free, evtx_messages_new, evtx_messages_pattern,
-    evtx_survey_block, evtx_survey_blocks, evtx_survey_free, evtx_survey_new, evtx_survey_push, evtx_survey_verify,
-    evtx_survey_wants,
+    EvtxBlock, EvtxMessages, EvtxSurvey, evtx_batch_index, evtx_messages_free, evtx_messages_new,
+    evtx_messages_pattern, evtx_survey_block, evtx_survey_blocks, evtx_survey_free, evtx_survey_new, evtx_survey_push,
+    evtx_survey_verify, evtx_survey_wants,
 };
 pub use crate::filter::{
     EvtxFilter, EvtxNode, EvtxNodeKind, evtx_filter_drops_file, evtx_filter_free, evtx_filter_new,
