@@ -310,6 +310,8 @@ QUERIES = {name: (weight, forms(text)) for name, (weight, text) in QUERIES.items
 # DuckDB copies the plan of a CTE that is below a limit. So some queries get one, of those that match none of this.
 LIMIT = " ORDER BY ALL LIMIT 20"
 NO_LIMIT = r"PIVOT|ORDER BY ALL|LIMIT <k>|DISTINCT ON"
+# Predicates that DuckDB makes a join of, behind which rows have no order.
+JOINED = r"SELECT|= ANY|<many>"
 # What a source can be, and how often. {t} is the call and {a} the alias; {i} and {j} are aliases of its own.
 SOURCES = {
     "{t} AS {a}": 70,

@@ -18,7 +18,7 @@ import threading
 import uuid
 
 import duckdb
-from statement_templates import AGGREGATES, COMPARISONS, EQUALITIES, LIMIT, MACROS, MODES, NO_LIMIT, PLAIN
+from statement_templates import AGGREGATES, COMPARISONS, EQUALITIES, JOINED, LIMIT, MACROS, MODES, NO_LIMIT, PLAIN
 from statement_templates import QUERIES, SHAPES, SOURCES, WORDS
 
 # ---- Sources, their columns and their values
@@ -311,10 +311,13 @@ class Builder:
         self.calls, self.predicates, self.constants = [], [], []
         self.kinds = collections.Counter()
         self.counter = itertools.count(1)
+        # Whether the rows have the order of the log.
+        self.in_order = False
 
     def statement(self):
         kind = self.pick({kind: weight for kind, (weight, _) in QUERIES.items()})
         mode = self.pick({mode: weight for mode, (weight, _) in MODES.items()})
+        self.in_order = kind == "limit in the order of the log"
         template = self.rng.choice(QUERIES[kind][1])
         if len(set(re.findall(r"<(?:from|call|rows) (\w+)", template))) > 1:
             self.choice_of_calls = [call for call in self.choice_of_calls if call.size <= JOINED_ROWS]
@@ -521,7 +524,10 @@ class Builder:
             operands = [operand for operand in operands if row[operand.position] is not None]
         operand = self.weighted(operands)
         families = {operand.family, "small"} if operand.small else {operand.family}
-        shape = self.pick({name: weight for name, (of, weight, _) in SHAPES.items() if families & of})
+        shapes = {name: (of, weight, texts) for name, (of, weight, texts) in SHAPES.items() if families & of}
+        if self.in_order:
+            shapes = {name: shape for name, shape in shapes.items() if not re.search(JOINED, str(shape[2]))}
+        shape = self.pick({name: weight for name, (_, weight, _) in shapes.items()})
         self.kinds.update([f"predicate: {shape}", f"predicate on: {operand.type}"])
         same = {"x": operand.over(alias), "s": operand.over("s"), "same": self.source(self.call(alias))}
 
