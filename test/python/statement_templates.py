@@ -208,8 +208,8 @@ QUERIES = {
     ),
     "positional join": (
         1,
-        """SELECT <cols a b> FROM <call a> AS a POSITIONAL JOIN <call b> AS b WHERE <p a b>;
-        SELECT <cols a b> FROM (FROM <call a> AS a WHERE <p a>) AS a POSITIONAL JOIN (FROM <call b> AS b WHERE <p b>) AS b""",
+        # Not over filters: DuckDB 2.0.0 lets those hand large chunks on before small ones, whatever stands above.
+        "SELECT <cols a b> FROM <call a> AS a POSITIONAL JOIN <call b> AS b WHERE <p a b>",
     ),
     "set operation": (
         9,
