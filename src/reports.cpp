@@ -126,13 +126,12 @@ void Exec(TableFunction::ExecInput &input) {
 			state.rows = std::move(rows);
 			return;
 		}
-		if (!state.Read(interrupt, call.paths)) {
-			return;
-		}
+		// A report hands out a bounded number of rows at a time: all that are whole go out before more is read.
 		Array array;
-		// A file that is being read has no row yet.
-		if ((call.kind == EvtxReportKind::CHUNKS || !state.open) && state.report.Flush(state.done, array)) {
+		if (state.report.Flush(state.done, array)) {
 			state.importer->Append(array, true, true);
+		} else if (!state.Read(interrupt, call.paths)) {
+			return;
 		}
 	}
 }

@@ -21,8 +21,11 @@ use crate::system::SystemRows;
 /// Most rows in a batch: a vector of DuckDB.
 const BATCH_ROWS: usize = 2048;
 
-/// Bytes of text at which a batch ends early.
-const BATCH_TEXT: usize = 8 << 20;
+/// Bytes at which a batch ends early.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// Bytes of text that take some time to write.
+const LONG: usize = 1 << 20;
 
 /// Where a chunk stands in its file.
 #[derive(Debug, Clone, Copy)]
@@ -91,14 +94,14 @@ impl BatchBuilder {
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         let texts = self.texts.iter().map(|&text| self.builders[text].bytes());
-        self.room() == 0 || texts.sum::<usize>() + self.system.text() >= BATCH_TEXT
+        self.room() == 0 || texts.sum::<usize>() + self.system.text() >= BATCH_BYTES
     }
 
     /// Whether the rendered texts alone are so long.
     #[inline]
     pub(crate) fn has_long_texts(&self) -> bool {
         let mut rendered = self.rendered.iter();
-        rendered.any(|&text| self.builders[text].bytes() >= BATCH_TEXT)
+        rendered.any(|&text| self.builders[text].bytes() >= BATCH_BYTES)
     }
 
     /// Begins a chunk, whose templates have numbers of their own.
@@ -143,15 +146,23 @@ impl BatchBuilder {
         templates: &ChunkTemplates,
         group: &Records<'r>,
     ) -> Result<(), Error> {
-        let mut outcome = Ok(());
+        let (mut outcome, mut is_interrupted) = (Ok(()), false);
         for &number in &self.rendered {
             if let ColumnBuilder::Rendered(rendering, builder) = &mut self.builders[number] {
-                if *rendering == Rendering::UserData && !group.may_have_user_data {
+                if is_interrupted || *rendering == Rendering::UserData && !group.may_have_user_data {
                     builder.push_null();
                     continue;
                 }
                 let mut renderer = Renderer::new(reader, templates);
-                let pushed = builder.try_push(|out| renderer.push(group.at_hand(), *rendering, out));
+                let mut written = 0;
+                let pushed = builder.try_push(|out| {
+                    let start = out.len();
+                    let pushed = renderer.push(group.at_hand(), *rendering, out);
+                    written = out.len() - start;
+                    pushed
+                });
+                // Whoever was interrupted takes no row, and each text can take long.
+                is_interrupted = written > LONG && reader.interrupt.check().is_err();
                 if pushed.is_err() {
                     outcome = outcome.and(pushed);
                 }
@@ -315,10 +326,12 @@ fn push_fields(
     parts: RecordParts<'_, '_>,
     templates: &ChunkTemplates,
 ) -> Result<(), ArrowError> {
-    let limit = parts.entry_limit(templates);
+    let entries = parts.keyed_entries(templates);
+    let limit = entries.as_ref().map_or(0, |entries| entries.limit());
     for builder in builders {
         if let ColumnBuilder::Entry(key, builder) = builder {
-            builder.push(parts.entry(templates, *key, limit).as_ref())?;
+            let found = entries.as_ref().and_then(|entries| entries.get(*key, limit));
+            builder.push(found.as_ref())?;
         }
     }
     Ok(())
@@ -334,7 +347,7 @@ fn push_message(
 ) {
     let pushed = builder.try_push(|out| {
         let event_record = fields.get(places.event_record).and_then(|found| found.number());
-        let provider = fields.get(places.provider).map(|found| found.text());
+        let provider = fields.get(places.provider).and_then(|found| found.text());
         let (Some(event_record), Some(provider)) = (event_record, provider) else {
             return Ok(false);
         };

@@ -18,7 +18,7 @@ use evtx_format::{Error, MAX_TEXT};
 use crate::dictionary::DictionaryBuilder;
 use crate::entries::EntryBuilder;
 use crate::maps::MapBuilder;
-use crate::plan::Found;
+use crate::plan::{Found, MAX_FIELD};
 use crate::record::Fields;
 use crate::records::GROUP;
 use crate::render::Rendering;
@@ -235,14 +235,14 @@ impl TextBuilder {
         }
     }
 
-    /// Appends the string that `write` appends to the bytes it is given. One that is longer than [`MAX_TEXT`]
+    /// Appends the string that `write` appends to the bytes it is given. One that is longer than `limit`
     /// becomes NULL. Returns its length.
     #[inline]
-    pub(crate) fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+    pub(crate) fn push(&mut self, limit: usize, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let start = self.data.len();
         write(&mut self.data);
         let len = self.data.len() - start;
-        if len > MAX_TEXT {
+        if len > limit {
             self.drop_long(start);
             self.push_null();
         } else {
@@ -251,38 +251,39 @@ impl TextBuilder {
         len
     }
 
-    /// Appends a value's text, as `push` appends it to the bytes it is given. Returns its length.
+    /// Appends a value's text, as `push` appends it to the bytes it is given, or NULL if it is longer than `limit`. Returns its
+    /// length.
     #[inline]
-    pub(crate) fn push_found(&mut self, found: &Found<'_, '_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
+    pub(crate) fn push_found(&mut self, found: &Found<'_, '_>, limit: usize, push: impl FnOnce(&mut Vec<u8>)) -> usize {
         match found {
             Found::Value(value) => self.push_value(*value, push),
-            _ => self.push(push),
+            _ => self.push(limit, push),
         }
     }
 
-    /// Appends the text of what was found, or NULL for nothing.
+    /// Appends the text of what was found at a place, or NULL for nothing.
     #[inline(always)]
     pub(crate) fn push_text(&mut self, found: Option<&Found<'_, '_>>) {
         match found {
-            Some(found) => _ = self.push_found(found, |out| found.push_text(out)),
+            Some(found) => _ = self.push_found(found, MAX_FIELD, |out| found.push_text(out)),
             None => self.push_null(),
         }
     }
 
-    /// As [`push_found`](Self::push_found).
+    /// As [`push_found`](Self::push_found), for a value, which is no longer than any limit.
     #[inline(always)]
     pub(crate) fn push_value(&mut self, value: Value<'_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
         if let Some((bytes, len)) = value.short_text() {
             self.push_view(len as u128 | bytes << 32);
             return len;
         }
-        self.push(push)
+        self.push(MAX_TEXT, push)
     }
 
     /// Appends a string, or NULL for none.
     pub(crate) fn push_option(&mut self, text: Option<&str>) {
         match text {
-            Some(text) => _ = self.push(|out| out.extend_from_slice(text.as_bytes())),
+            Some(text) => _ = self.push(MAX_TEXT, |out| out.extend_from_slice(text.as_bytes())),
             None => self.push_null(),
         }
     }
@@ -361,9 +362,9 @@ impl TextBuilder {
         self.views.len() + self.nulls
     }
 
-    /// Bytes of text that the builder holds.
+    /// Bytes that the builder holds, NULLs at the end apart.
     pub(crate) fn bytes(&self) -> usize {
-        self.data.len()
+        self.data.len() + size_of_val(&*self.views)
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
@@ -624,7 +625,7 @@ impl ColumnBuilder {
         )
     }
 
-    /// Bytes of text that the builder holds.
+    /// Bytes that the builder holds beside fixed ones for each row.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             ColumnBuilder::Field(_, builder) => builder.bytes(),

@@ -14,14 +14,14 @@ use evtx_format::program::{Language, Program};
 use evtx_format::tree::Element;
 use evtx_format::value::guid_in_text_order;
 use evtx_format::walk::Template;
-use evtx_format::{Error, ErrorKind};
+use evtx_format::{Error, ErrorKind, MAX_NAMES};
 use hashbrown::HashMap;
 
 use crate::keys::Keys;
 use crate::plan::{Plan, Root, Target};
 use crate::system::SystemHoles;
 
-/// Most bytes of definitions that a scan keeps. Real logs have some hundred KiB of them.
+/// Most bytes that a scan keeps of templates and of what they compiled to. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
 
 /// What a template compiles to, for the columns of a scan.
@@ -90,6 +90,12 @@ impl Compiled {
         programs.peek().is_some() && programs.all(|program| program.covers(values))
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let programs = [&self.xml, &self.json, &self.user_data].into_iter().flatten();
+        size_of::<Self>() + self.plan.bytes() + programs.map(Program::bytes).sum::<usize>()
+    }
+
     pub(crate) fn program(&self, language: Language) -> Option<&Program> {
         match language {
             Language::Xml => self.xml.as_ref(),
@@ -116,6 +122,9 @@ pub(crate) struct PlanCache {
     bytes: AtomicUsize,
 }
 
+/// About how many bytes an entry of the map takes, with the room that is left for others.
+const ENTRY: usize = 2 * (size_of::<Identity>() + size_of::<Vec<Known>>()) + 4 * size_of::<Known>();
+
 #[derive(Debug)]
 struct Known {
     content: TemplateContent,
@@ -131,7 +140,7 @@ impl PlanCache {
         Some(Arc::clone(&found.compiled))
     }
 
-    /// Keeps what a definition compiled to for chunks that hold the same template, while there is room.
+    /// Keeps what a definition compiled to for chunks that hold the same template, while there is room. Returns whether it does.
     pub(crate) fn insert(
         &self,
         chunk: &[u8],
@@ -139,23 +148,25 @@ impl PlanCache {
         template: &Template<'_>,
         root: Root,
         compiled: &Arc<Compiled>,
-    ) {
+    ) -> bool {
         if !template.self_contained {
-            return;
+            return false;
         }
         let Ok(content) = TemplateContent::new(chunk, definition, template) else {
-            return;
+            return false;
         };
-        let bytes = content.body.len() + content.names.len();
+        let bytes = ENTRY + content.bytes() + compiled.bytes();
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            return;
+            return false;
         }
-        if let Ok(mut templates) = self.templates.write() {
-            let compiled = Arc::clone(compiled);
-            let known = Known { content, compiled };
-            templates.entry((definition.guid, root)).or_default().push(known);
-        }
+        let Ok(mut templates) = self.templates.write() else {
+            return false;
+        };
+        let compiled = Arc::clone(compiled);
+        let known = Known { content, compiled };
+        templates.entry((definition.guid, root)).or_default().push(known);
+        true
     }
 }
 
@@ -192,6 +203,9 @@ impl TemplateContent {
         for &at in &template.name_refs {
             let (offset, inline) = reference(chunk, at as usize);
             names.extend_from_slice(name_units(chunk, offset)?);
+            if names.len() > MAX_NAMES {
+                return Err(Error::new(at as usize, ErrorKind::Names));
+            }
             refs.push(NameRef {
                 at: (at - definition.body) as usize,
                 inline,
@@ -204,6 +218,10 @@ impl TemplateContent {
             refs: refs.into(),
             names: names.into(),
         })
+    }
+
+    fn bytes(&self) -> usize {
+        self.body.len() + self.names.len() + self.refs.len() * size_of::<NameRef>()
     }
 
     fn matches(&self, chunk: &[u8], definition: &Definition) -> bool {

@@ -4,6 +4,7 @@
 //! several events can share one, so each record is asked which event it is of and which template its `EventData` refers to.
 //! No field is decoded.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeBinaryBuilder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder};
@@ -15,7 +16,7 @@ use evtx_format::chunk::CHUNK_SIZE;
 use evtx_format::names::Names;
 use evtx_format::records::{Record, RecordWalk};
 use evtx_format::value::ValueType;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::filter::{Row, Stage};
 use crate::options::Options;
@@ -29,8 +30,17 @@ use crate::table::{Events, Table};
 
 mod types;
 
-/// Most different events that are told apart. Windows has some tens of thousands; more come from crafted files.
-const MAX_EVENTS: usize = 1 << 20;
+/// Most bytes that are kept of the events. The some tens of thousands that Windows has take a few MiB; more come from crafted files.
+const MAX_BYTES: usize = 32 << 20;
+
+/// About how many bytes an event takes beside its names.
+const EVENT: usize = 256;
+
+/// Most fields of events that become columns. The others are in `event_data` all the same.
+const MAX_FIELDS: usize = 4096;
+
+/// Most rows of a batch.
+const BATCH_ROWS: usize = 2048;
 
 /// The columns of [`Catalog::batch`], each with what it holds.
 pub const EVENT_COLUMNS: [(&str, &str); 10] = [
@@ -67,7 +77,7 @@ const CHANNEL: usize = 3;
 
 /// There are more different events than a catalog tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("more than {MAX_EVENTS} different events")]
+#[error("the different events take more than {} MiB", MAX_BYTES >> 20)]
 pub struct TooManyEvents;
 
 /// A field of events, as a column.
@@ -83,6 +93,30 @@ pub struct EventField {
 struct Shape {
     template: Option<[u8; 16]>,
     fields: Box<[(Arc<str>, ValueType)]>,
+}
+
+/// The shapes that were met, each once.
+#[derive(Default)]
+struct Shapes {
+    shapes: Vec<Shape>,
+    numbers: HashMap<Shape, usize>,
+    /// About how many bytes they take.
+    bytes: usize,
+}
+
+impl Shapes {
+    /// The number of a shape, a new one if need be.
+    fn number(&mut self, shape: Shape) -> usize {
+        *self.numbers.entry(shape).or_insert_with_key(|shape| {
+            let names = shape
+                .fields
+                .iter()
+                .map(|(name, _)| size_of::<(Arc<str>, ValueType)>() + name.len());
+            self.bytes += 2 * (size_of::<Shape>() + names.sum::<usize>());
+            self.shapes.push(shape.clone());
+            self.shapes.len() - 1
+        })
+    }
 }
 
 /// Records of one event that have the same fields.
@@ -105,14 +139,25 @@ pub struct Catalog {
     arenas: [Bump; 2],
     scratch: Vec<u8>,
     key: Vec<u8>,
-    shapes: Vec<Shape>,
-    numbers: HashMap<Shape, usize>,
+    shapes: Shapes,
     /// By the number of the template in the chunk at hand: the number of its shape.
     chunk_shapes: Vec<Option<usize>>,
     /// By what makes an event another one: its place in `found`.
     known: HashMap<Box<[u8]>, usize>,
     /// The events, with their records.
     found: Vec<(Event, u64)>,
+    /// About how many bytes are kept.
+    bytes: usize,
+}
+
+/// A place among the rows of a catalog.
+#[derive(Debug, Default)]
+pub struct CatalogPlace {
+    /// The events in the order of the rows, once there is one.
+    order: Option<Vec<usize>>,
+    /// How many of them are done, and how many fields of the next.
+    event: usize,
+    field: usize,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -137,11 +182,11 @@ impl Catalog {
             arenas: Default::default(),
             scratch: Vec::new(),
             key: Vec::new(),
-            shapes: Vec::new(),
-            numbers: HashMap::new(),
+            shapes: Shapes::default(),
             chunk_shapes: Vec::new(),
             known: HashMap::new(),
             found: Vec::new(),
+            bytes: 0,
         }
     }
 
@@ -175,7 +220,11 @@ impl Catalog {
         while let Some(item) = walk.next(chunk) {
             interrupt.check()?;
             if let Ok(found) = item {
-                self.record(chunk, &names, arena, &found.record)?;
+                if self.templates.are_many() {
+                    self.templates.clear();
+                    self.chunk_shapes.clear();
+                }
+                self.record(chunk, &names, arena, &found.record, interrupt)?;
                 arena.reset();
             }
         }
@@ -188,9 +237,10 @@ impl Catalog {
         names: &Names<'c>,
         arena: &Bump,
         record: &Record,
+        interrupt: Interrupt<'_>,
     ) -> Result<(), TooManyEvents> {
         let Catalog { scan, templates, .. } = self;
-        let reader = RecordReader::new(scan, chunk, names, arena);
+        let reader = RecordReader::new(scan, chunk, names, arena, interrupt);
         let mut records = Records::new(scan, 1, arena);
         reader.read_event(templates, &mut records, record.binxml());
         let mut keeps = |records: &Records<'_>, templates: &ChunkTemplates| {
@@ -202,6 +252,8 @@ impl Catalog {
                 filename: "",
                 written: None,
                 parts: Some((records.at_hand(), templates)),
+                entries: OnceCell::new(),
+                interrupt,
             };
             scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
         };
@@ -220,13 +272,13 @@ impl Catalog {
                     template: None,
                     fields: [].into(),
                 };
-                number(&mut self.shapes, &mut self.numbers, none)
+                self.shapes.number(none)
             }
             Some((event_data, part)) => {
                 let known = part.template().and_then(|at| *self.chunk_shapes.get(at)?);
                 known.unwrap_or_else(|| {
                     let shape = shape(scan, templates, event_data, part);
-                    let number = number(&mut self.shapes, &mut self.numbers, shape);
+                    let number = self.shapes.number(shape);
                     if let Some(at) = part.template() {
                         self.chunk_shapes.resize(self.chunk_shapes.len().max(at + 1), None);
                         self.chunk_shapes[at] = Some(number);
@@ -258,10 +310,11 @@ impl Catalog {
             self.found[known].1 += 1;
             return Ok(());
         }
-        if self.found.len() >= MAX_EVENTS {
+        self.bytes += EVENT + 2 * self.key.len();
+        if self.bytes + self.shapes.bytes > MAX_BYTES {
             return Err(TooManyEvents);
         }
-        let text = |place| fields.get(place).map(|found| found.text().into_boxed_str());
+        let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
         let event = Event {
             provider: text(PROVIDER),
             id,
@@ -275,40 +328,23 @@ impl Catalog {
     }
 
     /// The fields of the events, as columns: in the order of the first event's, and those that only a later one has behind
-    /// the field that they stand behind there.
+    /// the field that they stand behind there. There are at most 4,096.
     pub fn fields(&self) -> Vec<EventField> {
-        let mut events: Vec<&Event> = self.found.iter().map(|(event, _)| event).collect();
-        let rank = |event: &Event| {
-            let ids = self.events.as_ref().map_or(&[][..], |events| &events.ids);
-            ids.iter().position(|id| Some(*id) == event.id)
-        };
-        events.sort_by(|a, b| (rank(a), a.version, a).cmp(&(rank(b), b.version, b)));
-        let mut fields: Vec<(Arc<str>, Option<EntryType>)> = Vec::new();
-        let mut known: HashSet<Arc<str>> = HashSet::new();
-        for event in events {
-            let mut next = 0;
-            for (name, value_type) in &self.shapes[event.shape].fields {
-                let found = types::column_type(*value_type);
-                if !known.insert(Arc::clone(name))
-                    && let Some(at) = fields.iter().position(|(known, _)| known == name)
-                {
-                    let known = &mut fields[at].1;
-                    *known = match (*known, found) {
-                        (Some(known), Some(found)) => Some(types::unite(known, found)),
-                        (known, found) => known.or(found),
-                    };
-                    next = at + 1;
-                } else {
-                    fields.insert(next, (Arc::clone(name), found));
-                    next += 1;
-                }
+        let ids = self.events.as_ref().map_or(&[][..], |events| &events.ids);
+        let ranks: HashMap<u32, usize> = ids.iter().enumerate().rev().map(|(rank, id)| (*id, rank)).collect();
+        let rank = |event: &Event| event.id.and_then(|id| ranks.get(&id).copied());
+        let mut events: Vec<(Option<usize>, &Event)> =
+            self.found.iter().map(|(event, _)| (rank(event), event)).collect();
+        events.sort_by(|(rank_a, a), (rank_b, b)| (rank_a, a.version, a).cmp(&(rank_b, b.version, b)));
+        let mut columns = Columns::default();
+        let mut is_done = vec![false; self.shapes.shapes.len()];
+        for (_, event) in events {
+            // Others of its shape have nothing new.
+            if !std::mem::replace(&mut is_done[event.shape], true) {
+                columns.add(&self.shapes.shapes[event.shape]);
             }
         }
-        let field = |(name, column_type): (Arc<str>, Option<EntryType>)| EventField {
-            name: name.as_ref().into(),
-            column_type: column_type.unwrap_or(types::TEXT),
-        };
-        fields.into_iter().map(field).collect()
+        columns.in_order()
     }
 
     /// The schema of [`Catalog::batch`].
@@ -328,12 +364,16 @@ impl Catalog {
         ]))
     }
 
-    /// A row per field of each event, by provider, ID, version and channel, and one for an event without fields.
-    /// `type_name` names the type of a column.
+    /// The next rows behind a place, which moves behind them; `None` where there are no more. A row per field of each event, by
+    /// provider, ID, version and channel, and one for an event without fields. `type_name` names the type of a column.
     ///
     /// # Errors
     /// That of Arrow, if it cannot be made.
-    pub fn batch(&self, type_name: impl Fn(&Field) -> String) -> Result<RecordBatch, ArrowError> {
+    pub fn batch(
+        &self,
+        place: &mut CatalogPlace,
+        type_name: impl Fn(&Field) -> String,
+    ) -> Result<Option<RecordBatch>, ArrowError> {
         let mut providers = StringBuilder::new();
         let mut ids = UInt32Builder::new();
         let mut versions = UInt8Builder::new();
@@ -344,11 +384,19 @@ impl Catalog {
         let mut column_types = StringBuilder::new();
         let mut templates = FixedSizeBinaryBuilder::new(16);
         let mut records = UInt64Builder::new();
-        let mut found: Vec<_> = self.found.iter().collect();
-        found.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (event, count) in found {
-            let shape = &self.shapes[event.shape];
-            for position in 0..shape.fields.len().max(1) {
+        let order = place.order.get_or_insert_with(|| {
+            let mut order: Vec<usize> = (0..self.found.len()).collect();
+            order.sort_by(|a, b| self.found[*a].0.cmp(&self.found[*b].0));
+            order
+        });
+        let mut rows = 0;
+        while let Some(&at) = order.get(place.event).filter(|_| rows < BATCH_ROWS) {
+            let (event, count) = &self.found[at];
+            let shape = &self.shapes.shapes[event.shape];
+            let all = shape.fields.len().max(1);
+            let end = all.min(place.field + BATCH_ROWS - rows);
+            rows += end - place.field;
+            for position in std::mem::replace(&mut place.field, end)..end {
                 let field = shape.fields.get(position);
                 providers.append_option(event.provider.as_deref());
                 ids.append_option(event.id);
@@ -367,6 +415,13 @@ impl Catalog {
                 }
                 records.append_value(*count);
             }
+            if end == all {
+                place.event += 1;
+                place.field = 0;
+            }
+        }
+        if rows == 0 {
+            return Ok(None);
         }
         let columns: Vec<ArrayRef> = vec![
             Arc::new(providers.finish()),
@@ -380,7 +435,55 @@ impl Catalog {
             Arc::new(templates.finish()),
             Arc::new(records.finish()),
         ];
-        RecordBatch::try_new(Catalog::schema(), columns)
+        RecordBatch::try_new(Catalog::schema(), columns).map(Some)
+    }
+}
+
+/// The columns of fields. Each knows the next, so that one can be put between two.
+#[derive(Default)]
+struct Columns {
+    columns: Vec<(Arc<str>, Option<EntryType>, Option<usize>)>,
+    first: Option<usize>,
+    numbers: HashMap<Arc<str>, usize>,
+}
+
+impl Columns {
+    /// Adds the fields of a shape, each behind the one before it.
+    fn add(&mut self, shape: &Shape) {
+        let mut last = None;
+        for (name, value_type) in &shape.fields {
+            let found = types::column_type(*value_type);
+            if let Some(&known) = self.numbers.get(name) {
+                let column_type = &mut self.columns[known].1;
+                *column_type = match (*column_type, found) {
+                    (Some(known), Some(found)) => Some(types::unite(known, found)),
+                    (known, found) => known.or(found),
+                };
+                last = Some(known);
+            } else if self.columns.len() < MAX_FIELDS {
+                let number = self.columns.len();
+                let next = match last {
+                    Some(last) => self.columns[last].2.replace(number),
+                    None => self.first.replace(number),
+                };
+                self.columns.push((Arc::clone(name), found, next));
+                self.numbers.insert(Arc::clone(name), number);
+                last = Some(number);
+            }
+        }
+    }
+
+    fn in_order(&self) -> Vec<EventField> {
+        let next = |number: &usize| self.columns[*number].2;
+        let numbers = std::iter::successors(self.first, next);
+        let field = |number: usize| {
+            let (name, column_type, _) = &self.columns[number];
+            EventField {
+                name: name.as_ref().into(),
+                column_type: column_type.unwrap_or(types::TEXT),
+            }
+        };
+        numbers.map(field).collect()
     }
 }
 
@@ -390,15 +493,8 @@ fn shape(scan: &Scan, templates: &ChunkTemplates, event_data: &EventData, part: 
     Shape {
         template: part.template().and_then(|at| Some(templates.get(at).ok()?.guid)),
         fields: fields
+            .take(MAX_FIELDS)
             .map(|entry| (scan.keys.name(&entry.key), entry.declared))
             .collect(),
     }
-}
-
-/// The number of a shape, a new one if need be.
-fn number(shapes: &mut Vec<Shape>, numbers: &mut HashMap<Shape, usize>, shape: Shape) -> usize {
-    *numbers.entry(shape).or_insert_with_key(|shape| {
-        shapes.push(shape.clone());
-        shapes.len() - 1
-    })
 }

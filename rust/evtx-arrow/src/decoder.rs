@@ -1,5 +1,6 @@
 //! The push decoder: blocks of a file in, record batches out.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -247,8 +248,12 @@ impl Decoder {
         let scan = Arc::clone(&self.scan);
         loop {
             interrupt.check()?;
+            if self.templates.are_many() {
+                self.templates.clear();
+                self.batch.start_chunk();
+            }
             arenas.records.reset();
-            let reader = RecordReader::new(&scan, chunk, &names, &arenas.records);
+            let reader = RecordReader::new(&scan, chunk, &names, &arenas.records, interrupt);
             if self.records(&reader, &mut walk)? {
                 break;
             }
@@ -298,7 +303,8 @@ impl Decoder {
                         group.keep(&found);
                     }
                     // What takes much more memory than its record does not wait for others.
-                    if reader.builds_trees() || group.repeat_values || self.batch.has_long_texts() {
+                    let is_heavy = group.repeat_values || self.templates.are_many();
+                    if is_heavy || reader.takes_much() || self.batch.has_long_texts() {
                         break;
                     }
                 }
@@ -347,7 +353,7 @@ impl Decoder {
         // The first damage ends such a scan, also where it is in a record that is not asked for.
         let fails = scan.options.on_error == OnError::Fail;
         let event_first = !carved && has_system && !fails;
-        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(group)) {
+        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some((&*group, reader.interrupt))) {
             return Ok(false);
         }
         if !has_system || scan.checks || scan.reads_children {
@@ -377,7 +383,7 @@ impl Decoder {
             (false, false) => Stage::Event,
             (false, true) => Stage::Record,
         };
-        if !self.keeps(undecided, Stage::Record, found, Some(group)) {
+        if !self.keeps(undecided, Stage::Record, found, Some((&*group, reader.interrupt))) {
             return Ok(false);
         }
         let on_error = scan.options.on_error;
@@ -405,13 +411,27 @@ impl Decoder {
 
     /// Whether the predicates of some stages are true for a record, read as far as they need.
     #[inline(always)]
-    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<&Records<'_>>) -> bool {
+    fn keeps(
+        &mut self,
+        from: Stage,
+        to: Stage,
+        found: &FoundRecord,
+        group: Option<(&Records<'_>, Interrupt<'_>)>,
+    ) -> bool {
         self.scan.filter.is_empty() || self.decides(from, to, found, group)
     }
 
     // Apart, for the scans without predicates.
     #[inline(never)]
-    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<&Records<'_>>) -> bool {
+    fn decides(
+        &mut self,
+        from: Stage,
+        to: Stage,
+        found: &FoundRecord,
+        group: Option<(&Records<'_>, Interrupt<'_>)>,
+    ) -> bool {
+        let (group, interrupt) = group.unzip();
+        let interrupt = interrupt.unwrap_or_default();
         let row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.chunk_index(),
@@ -420,6 +440,8 @@ impl Decoder {
             filename: &self.filename,
             written: written(&found.record),
             parts: group.map(|group| (group.at_hand(), &self.templates)),
+            entries: OnceCell::new(),
+            interrupt,
         };
         self.scan.filter.keeps(from, to, &row, &mut self.scratch)
     }
@@ -440,6 +462,8 @@ impl Decoder {
             filename: &self.filename,
             written: row.record.as_ref().and_then(written),
             parts: None,
+            entries: OnceCell::new(),
+            interrupt: Interrupt::NEVER,
         };
         let filter = &self.scan.filter;
         if filter.keeps(Stage::Header, Stage::Record, &known, &mut self.scratch) {

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, StringArray};
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::ArrowError;
-use evtx_format::MAX_TEXT;
 use evtx_format::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
 use crate::builders::{MakeArrays, take};
-use crate::plan::{Constant, Found};
+use crate::plan::{Constant, Found, MAX_FIELD};
 
 /// Most strings, and most bytes of them, that a dictionary keeps from batch to batch.
 const MAX_NAMES: usize = 4096;
@@ -50,7 +49,7 @@ impl DictionaryBuilder {
         }
     }
 
-    /// Appends what was found; NULL for nothing, and for what is longer than [`MAX_TEXT`].
+    /// Appends what was found; NULL for nothing, and for what is longer than [`MAX_FIELD`].
     #[inline(always)]
     pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) {
         let number = match found {
@@ -96,7 +95,7 @@ impl DictionaryBuilder {
         push(&mut self.scratch);
         let name = std::str::from_utf8(&self.scratch)
             .ok()
-            .filter(|name| name.len() <= MAX_TEXT)?;
+            .filter(|name| name.len() <= MAX_FIELD)?;
         if let Some(&number) = self.numbers.get(name) {
             return Some(number);
         }

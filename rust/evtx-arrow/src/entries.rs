@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, ListArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
+use evtx_format::MAX_TEXT;
 
 use crate::builders::{FieldBuilder, MakeArrays, take};
 use crate::plan::Found;
@@ -68,7 +69,7 @@ impl EntryBuilder {
         self.len += 1;
         match (&mut self.items, found) {
             (FieldBuilder::Text(builder), Some(found)) => {
-                builder.push_found(found, |out| found.push_entry(out));
+                builder.push_found(found, MAX_TEXT, |out| found.push_entry(out));
                 Ok(())
             }
             (items, found) => items.push(found),
@@ -77,7 +78,11 @@ impl EntryBuilder {
 
     /// About as many bytes as the batch has of the column beyond fixed ones for each row.
     pub(crate) fn bytes(&self) -> usize {
-        let lists = if self.entry_type.list { 8 * self.len as usize } else { 0 };
+        let lists = if self.entry_type.list {
+            16 * self.len as usize
+        } else {
+            0
+        };
         lists + self.items.bytes()
     }
 

@@ -8,10 +8,12 @@ mod expression;
 mod predicate;
 mod value;
 
-use evtx_format::MAX_TEXT;
+use std::cell::OnceCell;
 
-use crate::plan::{Found, Target};
-use crate::record::{ChunkTemplates, RecordParts};
+use evtx_format::{Interrupt, MAX_TEXT};
+
+use crate::plan::{Found, MAX_FIELD, Target};
+use crate::record::{ChunkTemplates, KeyedEntries, RecordParts};
 use crate::schema::ColumnSource;
 
 pub use expression::Expression;
@@ -56,6 +58,10 @@ pub(crate) struct Row<'x, 'r> {
     pub(crate) written: Option<i64>,
     /// The record, as far as it was read.
     pub(crate) parts: Option<(RecordParts<'x, 'r>, &'x ChunkTemplates)>,
+    /// The entries of `event_data`, and how many there are, once they are looked at.
+    pub(crate) entries: OnceCell<Option<(KeyedEntries<'x, 'r>, usize)>>,
+    /// Texts can be so long that looking at some takes long.
+    pub(crate) interrupt: Interrupt<'x>,
 }
 
 /// The predicates of a scan.
@@ -95,7 +101,7 @@ impl Filter {
     }
 }
 
-impl Row<'_, '_> {
+impl<'x, 'r> Row<'x, 'r> {
     fn test(
         &self,
         operand: Operand,
@@ -112,32 +118,51 @@ impl Row<'_, '_> {
             Operand::Field(_, Read::Time) if self.parts.is_none_or(|(parts, _)| parts.is_unread()) => {
                 self.written.map(Value::Instant)
             }
-            Operand::Field(place, Read::Text) => field(place).and_then(|found| text(&found, scratch, Found::push_text)),
+            Operand::Field(place, Read::Text) => {
+                field(place).and_then(|found| self.text(&found, MAX_FIELD, scratch, Found::push_text))
+            }
             Operand::Field(place, read) => field(place).and_then(|found| read.value(&found)),
             Operand::Entry(key, read) => {
-                let found = self
-                    .parts
-                    .and_then(|(parts, templates)| parts.entry(templates, key, parts.entry_limit(templates)));
+                let found = self.entry(key);
                 match read {
-                    Read::Text => found.and_then(|found| text(&found, scratch, Found::push_entry)),
+                    Read::Text => found.and_then(|found| self.text(&found, MAX_TEXT, scratch, Found::push_entry)),
                     _ => found.and_then(|found| read.value(&found)),
                 }
             }
         };
         test(value)
     }
+
+    /// What the record has for a key of `event_data`.
+    fn entry(&self, key: usize) -> Option<Found<'x, 'r>> {
+        let entries = self.entries.get_or_init(|| {
+            let (parts, templates) = self.parts?;
+            let entries = parts.keyed_entries(templates)?;
+            Some((entries, entries.limit()))
+        });
+        let (entries, limit) = entries.as_ref()?;
+        entries.get(key, *limit)
+    }
+
+    /// A text as its column holds it, which is NULL if it is longer than `limit`.
+    fn text<'s>(
+        &self,
+        found: &Found<'x, 'r>,
+        limit: usize,
+        scratch: &'s mut Vec<u8>,
+        push: impl Fn(&Found<'x, 'r>, &mut Vec<u8>),
+    ) -> Option<Value<'s>> {
+        scratch.clear();
+        scratch.shrink_to(MAX_FIELD);
+        push(found, scratch);
+        // Whoever was interrupted wants no row.
+        let goes_on = scratch.len() <= LONG || self.interrupt.check().is_ok();
+        (goes_on && scratch.len() <= limit).then_some(Value::Text(scratch))
+    }
 }
 
-/// A text as its column holds it.
-fn text<'s, 'p, 'v>(
-    found: &Found<'p, 'v>,
-    scratch: &'s mut Vec<u8>,
-    push: impl Fn(&Found<'p, 'v>, &mut Vec<u8>),
-) -> Option<Value<'s>> {
-    scratch.clear();
-    push(found, scratch);
-    (scratch.len() <= MAX_TEXT).then_some(Value::Text(scratch))
-}
+/// Bytes of text that take some time to look at.
+const LONG: usize = 64 << 10;
 
 /// How a scan reads a term. What it reads is added to the plan's target.
 fn operand(term: &Term, target: &mut Target) -> Operand {

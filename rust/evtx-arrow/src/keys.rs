@@ -85,6 +85,8 @@ pub(crate) struct Dictionary {
     /// Keys of the batch: numbers of shared names, or of own ones as `-1 - number`.
     entries: Vec<i32>,
     highest: i32,
+    /// Bytes of the batch's own names.
+    own_bytes: usize,
 }
 
 impl Dictionary {
@@ -96,6 +98,7 @@ impl Dictionary {
             own_names: Vec::new(),
             entries: Vec::new(),
             highest: -1,
+            own_bytes: 0,
         }
     }
 
@@ -125,7 +128,14 @@ impl Dictionary {
         let number = -1 - self.own_names.len() as i32;
         self.own.insert(name.into(), number);
         self.own_names.push(name.into());
+        // Each twice, and once more in the batch.
+        self.own_bytes += 3 * (name.len() + size_of::<Box<str>>());
         number
+    }
+
+    /// Bytes that the batch takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.entries) + self.own_bytes
     }
 
     /// Entries pushed since the last batch.
@@ -157,8 +167,9 @@ impl Dictionary {
             .flatten()
             .chain(self.own_names.iter().map(|name| &**name));
         let names = Arc::new(StringArray::from_iter_values(names));
-        self.own.clear();
-        self.own_names.clear();
+        self.own = HashMap::new();
+        self.own_names = Vec::new();
+        self.own_bytes = 0;
         (entries, names)
     }
 }

@@ -23,6 +23,7 @@ mod filter;
 mod keys;
 mod maps;
 mod metadata;
+mod numbering;
 mod options;
 mod plan;
 mod record;
@@ -37,7 +38,7 @@ mod table;
 
 pub use builders::{MakeArrays, MakeStrings};
 pub use catalog::EVENT_COLUMNS;
-pub use catalog::{Catalog, EventField, TooManyEvents};
+pub use catalog::{Catalog, CatalogPlace, EventField, TooManyEvents};
 pub use decoder::{DecodeError, Decoder};
 pub use filter::{Comparison, Expression, Literal, Predicate};
 pub use metadata::{CHUNK_COLUMNS, ChunkReport, FILE_COLUMNS, FileReport};

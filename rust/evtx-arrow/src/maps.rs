@@ -157,7 +157,7 @@ impl MapBuilder {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.values.texts.bytes()
+        self.values.texts.bytes() + self.keys.bytes() + size_of_val(&*self.values.numbers)
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<MapArray, ArrowError> {
@@ -183,7 +183,7 @@ impl MapValues {
     /// Appends the text of an entry. Returns its length.
     fn push_found(&mut self, found: &Found<'_, '_>) -> usize {
         self.numbers.push(self.texts.len() as i32);
-        self.texts.push_found(found, |out| found.push_entry(out))
+        self.texts.push_found(found, MAX_TEXT, |out| found.push_entry(out))
     }
 
     /// Appends the value of a hole, as the text of an entry.

@@ -19,8 +19,9 @@ use crate::report::{Report, ReportError};
 struct Found {
     header: Option<ChunkHeader>,
     records: u64,
-    /// Runs of record IDs that follow each other, first and last.
-    runs: Vec<(u64, u64)>,
+    /// The IDs of the first and the last record.
+    ids: Option<(u64, u64)>,
+    runs: Runs,
     /// When the first and the last record was written, in nanoseconds since 1970-01-01 UTC.
     times: Option<(i64, i64)>,
     /// What is damaged first.
@@ -42,7 +43,9 @@ impl Found {
                         error = error.or(walk.damage());
                     }
                     found.records += 1;
-                    add(&mut found.runs, item.record.id);
+                    let id = item.record.id;
+                    found.ids = Some((found.ids.map_or(id, |(first, _)| first), id));
+                    found.runs.add(id, id);
                     if let Some(time) = filetime_to_unix_nanos(item.record.written) {
                         let (first, last) = found.times.unwrap_or((time, time));
                         found.times = Some((first.min(time), last.max(time)));
@@ -52,7 +55,7 @@ impl Found {
             }
         }
         let unsound = || found.header.and_then(|header| header.verify(chunk).err());
-        let other_ids = || found.header.and_then(|header| other_ids(&header, &found.runs));
+        let other_ids = || found.header.and_then(|header| other_ids(&header, found.ids?));
         found.error = error.or_else(unsound).or_else(other_ids).map(|error| {
             let at = offset(index) + u64::from(error.offset);
             format!("chunk {index}, offset {at:#x}: {error}")
@@ -62,8 +65,7 @@ impl Found {
 }
 
 /// That the IDs in a chunk's header are not those of its first and last record.
-fn other_ids(header: &ChunkHeader, runs: &[(u64, u64)]) -> Option<Error> {
-    let found = (runs.first()?.0, runs.last()?.1);
+fn other_ids(header: &ChunkHeader, found: (u64, u64)) -> Option<Error> {
     let stored = (header.first_record_id, header.last_record_id);
     (stored != found).then(|| Error::new(24, ErrorKind::RecordIds { stored, found }))
 }
@@ -73,24 +75,68 @@ fn offset(index: u64) -> u64 {
     FILE_HEADER as u64 + index * CHUNK_SIZE as u64
 }
 
-/// Adds an ID to runs of IDs.
-fn add(runs: &mut Vec<(u64, u64)>, id: u64) {
-    match runs.last_mut() {
-        Some((_, last)) if last.checked_add(1) == Some(id) => *last = id,
-        _ => runs.push((id, id)),
+/// Most runs of IDs that are kept: 8 MiB. Real logs have some hundred at most.
+const MAX_RUNS: usize = 1 << 19;
+
+/// Record IDs, as runs of such that follow each other.
+#[derive(Debug, Default)]
+struct Runs {
+    /// First and last of each.
+    runs: Vec<(u64, u64)>,
+    /// Whether there were too many to keep. Only the least and the greatest ID is known then.
+    overflows: bool,
+}
+
+impl Runs {
+    /// Adds a run.
+    fn add(&mut self, first: u64, last: u64) {
+        match self.runs.last_mut() {
+            Some((_, end)) if end.checked_add(1) == Some(first) => *end = last,
+            _ => self.runs.push((first, last)),
+        }
+        if self.runs.len() >= MAX_RUNS {
+            self.unite();
+        }
+    }
+
+    /// Makes one run of those that follow or overlap each other. If there are too many all the same, it makes one of all.
+    #[cold]
+    fn unite(&mut self) {
+        self.runs.sort_unstable();
+        self.runs.dedup_by(|(first, last), (_, end)| {
+            let follows = *first <= end.saturating_add(1);
+            *end = if follows { (*last).max(*end) } else { *end };
+            follows
+        });
+        if self.runs.len() > MAX_RUNS / 2 {
+            let greatest = self.runs.iter().map(|(_, last)| *last).max();
+            self.runs.truncate(1);
+            if let (Some((_, last)), Some(greatest)) = (self.runs.first_mut(), greatest) {
+                *last = greatest;
+            }
+            self.overflows = true;
+        }
+    }
+
+    /// The least and the greatest ID, and how many between them are missing, if that is known; `None` without any.
+    fn span(&mut self) -> Option<Span> {
+        self.unite();
+        let (&(least, _), &(_, greatest)) = (self.runs.first()?, self.runs.last()?);
+        let gaps = self.runs.windows(2).map(|pair| pair[1].0 - pair[0].1 - 1);
+        Some(Span {
+            least,
+            greatest,
+            missing: (!self.overflows).then(|| gaps.sum()),
+        })
     }
 }
 
-/// The least and the greatest ID, and how many between them are missing; `None` without any.
-fn span(runs: &mut [(u64, u64)]) -> Option<(u64, u64, u64)> {
-    runs.sort_unstable();
-    let &(least, mut greatest) = runs.first()?;
-    let mut missing = 0_u64;
-    for &(first, last) in &*runs {
-        missing = missing.saturating_add(first.saturating_sub(greatest).saturating_sub(1));
-        greatest = greatest.max(last);
-    }
-    Some((least, greatest, missing))
+/// What record IDs span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Span {
+    least: u64,
+    greatest: u64,
+    missing: Option<u64>,
 }
 
 /// The columns of a [`FileReport`], each with what it holds.
@@ -128,7 +174,10 @@ pub const FILE_COLUMNS: [(&str, &str); 22] = [
     ("records", "How many records there are."),
     ("first_record_id", "The least ID of a record."),
     ("last_record_id", "The greatest ID of a record."),
-    ("missing_records", "How many IDs between these two no record has."),
+    (
+        "missing_records",
+        "How many IDs between these two no record has. NULL if they are in more pieces than any real log's.",
+    ),
     ("first_written", "When the first record was written, UTC."),
     ("last_written", "When the last record was written, UTC."),
     ("error", "NULL, or the first thing that is wrong with the file."),
@@ -138,6 +187,8 @@ pub const FILE_COLUMNS: [(&str, &str); 22] = [
 #[derive(Debug, Default)]
 pub struct FileReport {
     rows: Vec<FileRow>,
+    /// Whether the last of them is of a file that has not ended.
+    is_open: bool,
 }
 
 #[derive(Debug, Default)]
@@ -149,7 +200,7 @@ struct FileRow {
     unused: u64,
     damaged: u64,
     records: u64,
-    runs: Vec<(u64, u64)>,
+    runs: Runs,
     times: Option<(i64, i64)>,
     error: Option<String>,
 }
@@ -164,11 +215,8 @@ impl FileRow {
         }
         let found = Found::of(chunk, index);
         self.records += found.records;
-        for (first, last) in found.runs {
-            match self.runs.last_mut() {
-                Some((_, end)) if end.checked_add(1) == Some(first) => *end = last,
-                _ => self.runs.push((first, last)),
-            }
+        for (first, last) in found.runs.runs {
+            self.runs.add(first, last);
         }
         self.times = match (self.times, found.times) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
@@ -193,6 +241,7 @@ impl Report for FileReport {
     }
 
     fn start(&mut self, filename: &str, size: u64) {
+        self.is_open = true;
         self.rows.push(FileRow {
             filename: filename.to_owned(),
             size,
@@ -216,23 +265,24 @@ impl Report for FileReport {
     }
 
     fn end(&mut self, failure: Option<&str>) {
+        self.is_open = false;
         if let (Some(row), Some(failure)) = (self.rows.last_mut(), failure) {
             row.error = Some(failure.to_owned());
         }
     }
 
     fn batch(&mut self, _last: bool) -> Result<Option<RecordBatch>, ArrowError> {
-        let mut rows = std::mem::take(&mut self.rows);
-        if rows.is_empty() {
+        if self.is_open || self.rows.is_empty() {
             return Ok(None);
         }
+        let mut rows = std::mem::take(&mut self.rows);
         FileReport::rows(&mut rows).map(Some)
     }
 }
 
 impl FileReport {
     fn rows(rows: &mut [FileRow]) -> Result<RecordBatch, ArrowError> {
-        let spans: Vec<_> = rows.iter_mut().map(|row| span(&mut row.runs)).collect();
+        let spans: Vec<_> = rows.iter_mut().map(|row| row.runs.span()).collect();
         let rows = &*rows;
         let header = |field: fn(&FileHeader) -> u64| -> ArrayRef {
             let values = rows.iter().map(|row| row.header.as_ref().map(field));
@@ -250,8 +300,8 @@ impl FileReport {
             let values = rows.iter().map(|row| row.header.map(|_| field(row)));
             Arc::new(UInt64Array::from_iter(values))
         };
-        let id = |field: fn((u64, u64, u64)) -> u64| -> ArrayRef {
-            Arc::new(UInt64Array::from_iter(spans.iter().map(|span| span.map(field))))
+        let id = |field: fn(Span) -> Option<u64>| -> ArrayRef {
+            Arc::new(UInt64Array::from_iter(spans.iter().map(|span| span.and_then(field))))
         };
         let time = |field: fn((i64, i64)) -> i64| -> ArrayRef {
             let values = rows.iter().map(|row| row.times.map(field));
@@ -283,9 +333,9 @@ impl FileReport {
             ("unused_chunks", count(|row| row.unused), true),
             ("damaged_chunks", count(|row| row.damaged), true),
             ("records", count(|row| row.records), true),
-            ("first_record_id", id(|span| span.0), true),
-            ("last_record_id", id(|span| span.1), true),
-            ("missing_records", id(|span| span.2), true),
+            ("first_record_id", id(|span| Some(span.least)), true),
+            ("last_record_id", id(|span| Some(span.greatest)), true),
+            ("missing_records", id(|span| span.missing), true),
             ("first_written", time(|times| times.0), true),
             ("last_written", time(|times| times.1), true),
             ("error", text(rows.iter().map(|row| row.error.as_deref())), true),
@@ -343,7 +393,10 @@ pub const CHUNK_COLUMNS: [(&str, &str); 24] = [
     ("records", "How many records there are."),
     ("first_record_id", "The least ID of a record."),
     ("last_record_id", "The greatest ID of a record."),
-    ("missing_records", "How many IDs between these two no record has."),
+    (
+        "missing_records",
+        "How many IDs between these two no record has. NULL if they are in more pieces than any real log's.",
+    ),
     ("first_written", "When its first record was written, UTC."),
     ("last_written", "When its last record was written, UTC."),
     ("error", "NULL, or the first thing that is wrong with it."),
@@ -368,7 +421,7 @@ struct ChunkRow {
     found: Found,
     checksums: (Option<u32>, Option<u32>),
     templates: Option<u32>,
-    span: Option<(u64, u64, u64)>,
+    span: Option<Span>,
 }
 
 impl Report for ChunkReport {
@@ -410,7 +463,7 @@ impl Report for ChunkReport {
                     header.and_then(|header| header.computed_records_checksum(chunk)),
                 ),
                 templates: header.map(|_| template_count(chunk) as u32),
-                span: span(&mut found.runs),
+                span: found.runs.span(),
                 found,
             });
         }
@@ -496,9 +549,13 @@ impl ChunkReport {
             ("computed_records_checksum", small(|row| row.checksums.1), true),
             ("templates", small(|row| row.templates), true),
             ("records", Arc::new(UInt64Array::from_iter(counts)), true),
-            ("first_record_id", number(|row| row.span.map(|span| span.0)), true),
-            ("last_record_id", number(|row| row.span.map(|span| span.1)), true),
-            ("missing_records", number(|row| row.span.map(|span| span.2)), true),
+            ("first_record_id", number(|row| row.span.map(|span| span.least)), true),
+            ("last_record_id", number(|row| row.span.map(|span| span.greatest)), true),
+            (
+                "missing_records",
+                number(|row| row.span.and_then(|span| span.missing)),
+                true,
+            ),
             ("first_written", time(|times| times.0), true),
             ("last_written", time(|times| times.1), true),
             ("error", text(rows.iter().map(|row| row.found.error.as_deref())), true),
@@ -512,12 +569,29 @@ mod tests {
 
     #[test]
     fn gaps_are_counted_whatever_the_order() {
-        let mut runs = Vec::new();
-        for id in [7, 8, 9, 1, 2, 5, 5, 8] {
-            add(&mut runs, id);
-        }
-        assert_eq!(span(&mut runs), Some((1, 9, 3)));
-        assert_eq!(span(&mut []), None);
-        assert_eq!(span(&mut [(0, u64::MAX), (u64::MAX, u64::MAX)]), Some((0, u64::MAX, 0)));
+        let span = |ids: &[(u64, u64)]| {
+            let mut runs = Runs::default();
+            ids.iter().for_each(|&(first, last)| runs.add(first, last));
+            runs.span().map(|span| (span.least, span.greatest, span.missing))
+        };
+        let each = |ids: &[u64]| span(&ids.iter().map(|&id| (id, id)).collect::<Vec<_>>());
+        assert_eq!(each(&[7, 8, 9, 1, 2, 5, 5, 8]), Some((1, 9, Some(3))));
+        assert_eq!(each(&[]), None);
+        assert_eq!(
+            span(&[(0, u64::MAX), (u64::MAX, u64::MAX)]),
+            Some((0, u64::MAX, Some(0)))
+        );
+    }
+
+    #[test]
+    fn ids_in_too_many_pieces_are_not_kept() {
+        let mut runs = Runs::default();
+        (0..4 * MAX_RUNS as u64).for_each(|id| runs.add(7 + 2 * id, 7 + 2 * id));
+        assert!(runs.runs.len() < MAX_RUNS);
+        let span = runs.span().expect("IDs");
+        assert_eq!(
+            (span.least, span.greatest, span.missing),
+            (7, 5 + 8 * MAX_RUNS as u64, None)
+        );
     }
 }

@@ -9,6 +9,7 @@ use evtx_format::instance::{HoleSet, Slots, Values};
 use evtx_format::text::Form;
 use evtx_format::value::{Value, ValueType};
 use evtx_format::{MAX_TEXT, json};
+use hashbrown::HashMap;
 
 use crate::convert;
 use crate::keys::Key;
@@ -24,8 +25,8 @@ pub(crate) struct Target {
     pub(crate) places: Vec<Place>,
     /// Whether `event_data` is read.
     pub(crate) event_data: bool,
-    /// The keys of `event_data` that are looked for by name.
-    pub(crate) keys: Vec<Box<str>>,
+    /// The numbers of the keys of `event_data` that are looked for by name.
+    pub(crate) keys: HashMap<String, usize>,
     /// Whether `user_data` is read.
     pub(crate) user_data: bool,
     /// Whether `xml` is read.
@@ -52,11 +53,13 @@ impl Target {
     /// The number of a key of `event_data`, which is added if it is not there.
     pub(crate) fn key(&mut self, key: &str) -> usize {
         self.event_data = true;
-        let known = self.keys.iter().position(|known| **known == *key);
-        known.unwrap_or_else(|| {
-            self.keys.push(key.into());
-            self.keys.len() - 1
-        })
+        let next = self.keys.len();
+        *self.keys.entry_ref(key).or_insert(next)
+    }
+
+    /// The number of a key, if it is looked for.
+    pub(crate) fn key_number(&self, key: &str) -> Option<usize> {
+        self.keys.get(key).copied()
     }
 }
 
@@ -89,6 +92,8 @@ pub(crate) struct Plan {
     /// Whether the columns depend on a record's values in a way that no plan tells. Such a plan covers no
     /// record; what it has of the fields is for records whose tree cannot be read.
     irregular: bool,
+    /// Whether `event_data` ends before its last entry, as its names or its constants are too long.
+    overflows: bool,
     /// Whether a text can have a value of the record so often that it takes much more memory than the record.
     pub(crate) repeats_values: bool,
     /// The holes that stand for children of `Event`, in order.
@@ -139,6 +144,9 @@ pub(crate) struct Run {
     /// The first hole, if the others follow it in order.
     first_of_consecutive: Option<u16>,
 }
+
+/// Most bytes of text in a field of `System` or another place. A value has 64 KiB, and a field of real logs is one.
+pub(crate) const MAX_FIELD: usize = 1 << 20;
 
 /// Entries whose text together cannot be longer than the limit: a value has 64 KiB, and no text takes six bytes for one.
 pub(crate) const FEW_ENTRIES: usize = MAX_TEXT / (6 * 65_536);
@@ -223,6 +231,12 @@ pub(crate) struct Constant {
     pub(crate) items: Box<[Constant]>,
 }
 
+impl Constant {
+    fn bytes(&self) -> usize {
+        self.text.len() + size_of_val(&*self.items) + self.items.iter().map(Constant::bytes).sum::<usize>()
+    }
+}
+
 /// What a text is read as.
 #[derive(Debug)]
 pub(crate) struct Parsed {
@@ -302,6 +316,29 @@ impl Plan {
             || self.fields.iter().flatten().any(is_long)
     }
 
+    /// About how many bytes it takes beside its own.
+    pub(crate) fn bytes(&self) -> usize {
+        let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
+        let of_entry = |entry: &Entry| {
+            // Runs have a key and a hole of each.
+            let own = size_of::<Entry>() + size_of::<(i32, u16)>();
+            own + entry.source.bytes() + if let Key::Own(name) = &entry.key { name.len() } else { 0 }
+        };
+        let fields = self.fields.iter().flatten().map(Source::bytes);
+        size_of_val(&*self.fields)
+            + size_of_val(&*self.direct)
+            + size_of_val(&*self.keyed)
+            + size_of_val(&*self.needs)
+            + size_of_val(&*self.children)
+            + fields.sum::<usize>()
+            + entries.iter().map(of_entry).sum::<usize>()
+    }
+
+    /// Whether `event_data` ends before its last entry.
+    pub(crate) fn overflows(&self) -> bool {
+        self.overflows
+    }
+
     /// Whether a hole stands for a child of `Event`.
     pub(crate) fn is_child(&self, hole: usize) -> bool {
         self.needs.get(hole) == Some(&Need::Child)
@@ -321,6 +358,20 @@ impl Source {
             Piece::Hole(hole) => Some(*hole),
         });
         self.guard.into_iter().chain(hole).chain(pieces)
+    }
+
+    fn bytes(&self) -> usize {
+        match &self.content {
+            Content::Constant(constant) => constant.bytes(),
+            Content::Hole(_) => 0,
+            Content::Pieces(pieces) => {
+                let of_piece = |piece: &Piece| match piece {
+                    Piece::Text(text) => text.len(),
+                    Piece::Hole(_) => 0,
+                };
+                size_of_val(&**pieces) + pieces.iter().map(of_piece).sum::<usize>()
+            }
+        }
     }
 
     /// The hole that a number, a time or a GUID is the value of. NULL stands for none and for what cannot be read as one, so it does
@@ -361,14 +412,18 @@ impl Source {
 
 // Inlined, so that what was found stays in registers on its way.
 impl Found<'_, '_> {
-    /// Appends the text.
+    /// Appends the text. One that is longer than [`MAX_TEXT`] can end anywhere behind it.
     #[inline]
     pub(crate) fn push_text(&self, out: &mut Vec<u8>) {
         match self {
             Found::Constant(constant) => out.extend_from_slice(constant.text.as_bytes()),
             Found::Value(value) => value.push_text(out, Form::Plain),
             Found::Pieces(pieces, values) => {
+                let limit = out.len() + MAX_TEXT;
                 for piece in *pieces {
+                    if out.len() > limit {
+                        break;
+                    }
                     match piece {
                         Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
                         Piece::Hole(hole) => {
@@ -391,11 +446,11 @@ impl Found<'_, '_> {
         }
     }
 
-    /// The text.
-    pub(crate) fn text(&self) -> String {
+    /// The text, if it is no longer than a number or a name can be.
+    pub(crate) fn text(&self) -> Option<String> {
         let mut text = Vec::new();
         self.push_text(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
+        (text.len() <= MAX_FIELD).then(|| String::from_utf8_lossy(&text).into_owned())
     }
 
     #[inline(always)]
@@ -406,7 +461,7 @@ impl Found<'_, '_> {
             }) => parsed.number,
             Found::Constant(constant) => convert::number_from_text(&constant.text),
             Found::Value(value) => convert::number(value),
-            Found::Pieces(..) => convert::number_from_text(&self.text()),
+            Found::Pieces(..) => convert::number_from_text(&self.text()?),
         }
     }
 
@@ -414,28 +469,28 @@ impl Found<'_, '_> {
     pub(crate) fn integer(&self) -> Option<i128> {
         match self {
             Found::Value(value) => convert::integer(value),
-            found => convert::integer_from_text(&found.text()),
+            found => convert::integer_from_text(&found.text()?),
         }
     }
 
     pub(crate) fn float(&self) -> Option<f64> {
         match self {
             Found::Value(value) => convert::float(value),
-            found => convert::float_from_text(&found.text()),
+            found => convert::float_from_text(&found.text()?),
         }
     }
 
     pub(crate) fn bool(&self) -> Option<bool> {
         match self {
             Found::Value(value) => convert::bool(value),
-            found => convert::bool_from_text(&found.text()),
+            found => convert::bool_from_text(&found.text()?),
         }
     }
 
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         match self {
             Found::Value(value) => convert::bytes(value),
-            found => convert::bytes_from_text(&found.text()),
+            found => convert::bytes_from_text(&found.text()?),
         }
     }
 
@@ -447,7 +502,7 @@ impl Found<'_, '_> {
             }) => parsed.nanos,
             Found::Constant(constant) => convert::nanos_from_text(&constant.text),
             Found::Value(value) => convert::nanos(value),
-            Found::Pieces(..) => convert::nanos_from_text(&self.text()),
+            Found::Pieces(..) => convert::nanos_from_text(&self.text()?),
         }
     }
 
@@ -459,7 +514,7 @@ impl Found<'_, '_> {
             }) => parsed.uuid,
             Found::Constant(constant) => convert::uuid_from_text(&constant.text),
             Found::Value(value) => convert::uuid(value),
-            Found::Pieces(..) => convert::uuid_from_text(&self.text()),
+            Found::Pieces(..) => convert::uuid_from_text(&self.text()?),
         }
     }
 }

@@ -14,7 +14,7 @@ use evtx_format::instance::{Definition, HoleSet, Instance, Values};
 use evtx_format::names::Names;
 use evtx_format::tree::Element;
 use evtx_format::walk::{Part as StreamPart, Parts, Reader};
-use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_TEXT, Result};
+use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, MAX_TEXT, Result};
 
 use crate::cache::Compiled;
 use crate::plan::{Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
@@ -31,7 +31,13 @@ pub(crate) struct ChunkTemplates {
     /// The entries of `index` that are set.
     used: Vec<usize>,
     compiled: Vec<Result<Arc<Compiled>>>,
+    /// About how many bytes those take that the scan does not keep.
+    bytes: usize,
 }
+
+/// Bytes of templates at which a chunk forgets those that it has used. Those of real chunks take some hundred KiB, but crafted
+/// definitions can overlap.
+const MAX_BYTES: usize = 16 << 20;
 
 impl Default for ChunkTemplates {
     fn default() -> Self {
@@ -39,6 +45,7 @@ impl Default for ChunkTemplates {
             index: vec![0; 2 * CHUNK_SIZE].into(),
             used: Vec::new(),
             compiled: Vec::new(),
+            bytes: 0,
         }
     }
 }
@@ -60,8 +67,15 @@ impl ChunkTemplates {
         self.get(usize::from(known).checked_sub(1)?).ok()
     }
 
-    /// Forgets them, for the next chunk.
+    /// Whether they take so much room that they should be forgotten, once no record is at hand that needs them.
+    #[inline]
+    pub(crate) fn are_many(&self) -> bool {
+        self.bytes > MAX_BYTES
+    }
+
+    /// Forgets them, for the next chunk, or for the next records of this.
     pub(crate) fn clear(&mut self) {
+        self.bytes = 0;
         for used in self.used.drain(..) {
             self.index[used] = 0;
         }
@@ -133,6 +147,9 @@ pub(crate) enum PartContent<'r> {
     Damaged,
 }
 
+/// Bytes that a group of records may leave in the arena before it ends. One of usual records leaves some ten thousand.
+const MUCH: usize = 1 << 20;
+
 /// Reads the records of a chunk.
 pub(crate) struct RecordReader<'r, 'c> {
     pub(crate) scan: &'r Scan,
@@ -140,6 +157,7 @@ pub(crate) struct RecordReader<'r, 'c> {
     names: &'r Names<'c>,
     pub(crate) arena: &'r Bump,
     pub(crate) reader: Reader<'r, 'c>,
+    pub(crate) interrupt: Interrupt<'r>,
     /// Whether a tree was built in the arena, also one of which only an error is left.
     builds_trees: Cell<bool>,
     /// What was written of the record at hand when it was checked.
@@ -149,21 +167,30 @@ pub(crate) struct RecordReader<'r, 'c> {
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// A reader for records whose parts live in `arena`.
     #[inline(always)]
-    pub(crate) fn new(scan: &'r Scan, chunk: &'r [u8], names: &'r Names<'c>, arena: &'r Bump) -> Self {
+    pub(crate) fn new(
+        scan: &'r Scan,
+        chunk: &'r [u8],
+        names: &'r Names<'c>,
+        arena: &'r Bump,
+        interrupt: Interrupt<'r>,
+    ) -> Self {
         RecordReader {
             scan,
             chunk,
             names,
             arena,
             reader: Reader::new(chunk, names, arena),
+            interrupt,
             builds_trees: Cell::new(false),
             spelled: RefCell::default(),
         }
     }
 
-    /// Whether records were read that may have left much in the arena.
-    pub(crate) fn builds_trees(&self) -> bool {
-        self.builds_trees.get()
+    /// Whether records were read that have left much in the arena, or may have.
+    #[inline]
+    pub(crate) fn takes_much(&self) -> bool {
+        let used = self.arena.allocated_bytes() - self.arena.chunk_capacity();
+        self.builds_trees.get() || used > MUCH
     }
 
     /// The tree of an instance.
@@ -419,7 +446,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     #[cold]
     fn new_template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root, entry: usize) -> usize {
         let at = templates.compiled.len();
-        templates.compiled.push(self.compile(definition, root));
+        let compiled = match templates.bytes > 2 * MAX_BYTES {
+            true => Err(Error::new(definition as usize, ErrorKind::Templates)),
+            false => self.compile(definition, root),
+        };
+        let compiled = compiled.map(|(compiled, is_kept)| {
+            templates.bytes += if is_kept { 0 } else { compiled.bytes() };
+            compiled
+        });
+        templates.compiled.push(compiled);
         // A definition takes more bytes than one, so a chunk has fewer than the index can tell apart.
         if let (Some(index), Ok(known)) = (templates.index.get_mut(entry), u16::try_from(at + 1)) {
             *index = known;
@@ -428,12 +463,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         at
     }
 
+    /// What a definition compiles to, and whether the scan keeps that.
     #[cold]
-    fn compile(&self, definition: u32, root: Root) -> Result<Arc<Compiled>> {
+    fn compile(&self, definition: u32, root: Root) -> Result<(Arc<Compiled>, bool)> {
         let definition = Definition::read(self.chunk, definition)?;
         let scan = self.scan;
         if let Some(compiled) = scan.plans.get(self.chunk, &definition, root) {
-            return Ok(compiled);
+            return Ok((compiled, true));
         }
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let template = reader.template(&definition)?;
@@ -441,8 +477,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             unsound_name: reader.unsound_name(),
             ..Compiled::new(&scan.target, &scan.keys, &definition, template.root, root)
         });
-        scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
-        Ok(compiled)
+        let is_kept = scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
+        Ok((compiled, is_kept))
     }
 }
 
@@ -495,31 +531,17 @@ impl<'p, 'r> RecordParts<'p, 'r> {
         }
     }
 
-    /// How many entries of `event_data` there are at most: a map ends where its text becomes too long.
+    /// The entries of `event_data`, to be looked for by their keys.
     #[inline(never)]
-    pub(crate) fn entry_limit(self, templates: &ChunkTemplates) -> usize {
-        match self.event_data(templates) {
-            Some((EventData { entries, .. }, part)) if may_exceed(entries) => {
-                let last = text_of(entries, part.values).position(|bytes| bytes > MAX_TEXT);
-                last.map_or(usize::MAX, |last| last + 1)
-            }
-            _ => usize::MAX,
-        }
-    }
-
-    /// What the record has for a key of `event_data` that is looked for by name, if its entry is before the
-    /// [limit](Self::entry_limit).
-    #[inline(never)]
-    pub(crate) fn entry(self, templates: &'p ChunkTemplates, key: usize, limit: usize) -> Option<Found<'p, 'r>> {
-        let (plan, event_data, values) = self
-            .with_plans(templates)
-            .filter(|(part, _)| !part.is_damaged())
-            .find_map(|(part, plan)| Some((plan, plan.event_data(part.values)?, part.values)))?;
-        let number = (*plan.keyed.get(key)?)?;
-        if number >= limit {
-            return None;
-        }
-        event_data.entries[number].source.find(values)
+    pub(crate) fn keyed_entries(self, templates: &'p ChunkTemplates) -> Option<KeyedEntries<'p, 'r>> {
+        let mut parts = self.with_plans(templates).filter(|(part, _)| !part.is_damaged());
+        parts.find_map(|(part, plan)| {
+            Some(KeyedEntries {
+                numbers: &plan.keyed,
+                entries: &plan.event_data(part.values)?.entries,
+                values: part.values,
+            })
+        })
     }
 
     /// The entries of `event_data`, and the part whose values fill them.
@@ -532,10 +554,40 @@ impl<'p, 'r> RecordParts<'p, 'r> {
 
     /// Whether the text of `event_data` is longer than the limit.
     fn text_exceeds(self, templates: &ChunkTemplates) -> bool {
+        if self.with_plans(templates).any(|(_, plan)| plan.overflows()) {
+            return true;
+        }
         let Some((EventData { entries, .. }, part)) = self.event_data(templates) else {
             return false;
         };
         may_exceed(entries) && text_of(entries, part.values).any(|bytes| bytes > MAX_TEXT)
+    }
+}
+
+/// The entries of a record's `event_data`, to be looked for by their keys.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyedEntries<'p, 'r> {
+    /// By the number of the key in the plan's target.
+    numbers: &'p [Option<usize>],
+    entries: &'p [Entry],
+    values: Values<'r>,
+}
+
+impl<'p, 'r> KeyedEntries<'p, 'r> {
+    /// How many entries there are at most: a map ends where its text becomes too long.
+    pub(crate) fn limit(&self) -> usize {
+        if !may_exceed(self.entries) {
+            return usize::MAX;
+        }
+        let last = text_of(self.entries, self.values).position(|bytes| bytes > MAX_TEXT);
+        last.map_or(usize::MAX, |last| last + 1)
+    }
+
+    /// What the record has for a key, if its entry is before the limit.
+    pub(crate) fn get(&self, key: usize, limit: usize) -> Option<Found<'p, 'r>> {
+        let number = (*self.numbers.get(key)?)?;
+        let entry = self.entries.get(number).filter(|_| number < limit)?;
+        entry.source.find(self.values)
     }
 }
 

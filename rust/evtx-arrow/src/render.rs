@@ -9,7 +9,7 @@ use evtx_format::instance::Instance;
 use evtx_format::program::{Language, Members, Program, Streams, push_tree};
 use evtx_format::tree::Element;
 use evtx_format::walk::Part as StreamPart;
-use evtx_format::{Error, ErrorKind, MAX_NESTING, Result};
+use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
 use crate::cache::user_data;
 use crate::plan::Root;
@@ -33,15 +33,21 @@ pub(crate) struct Renderer<'x, 'r, 'c> {
     pub(crate) templates: &'x ChunkTemplates,
     /// Streams around what is being rendered.
     depth: usize,
+    /// How long the text may become that it is appended to.
+    limit: usize,
+    /// How many more parts of streams are rendered: values are shared by the holes that name them, so there can be more of them than
+    /// the record has room for.
+    parts_left: usize,
 }
 
 impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     pub(crate) fn new(reader: &'x RecordReader<'r, 'c>, templates: &'x ChunkTemplates) -> Self {
-        let depth = 0;
         Renderer {
             reader,
             templates,
-            depth,
+            depth: 0,
+            limit: 0,
+            parts_left: 0,
         }
     }
 
@@ -55,6 +61,8 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         rendering: Rendering,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
+        self.limit = out.len() + MAX_TEXT;
+        self.parts_left = MAX_NODES;
         match rendering {
             Rendering::Event(language) if !record.is_damaged => self.push_event(record, language, out).map(|()| true),
             Rendering::Event(_) => Ok(false),
@@ -100,25 +108,33 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             return Ok(false);
         };
         drop(parts);
-        let start = out.len();
+        let (start, limit) = (out.len(), self.limit);
         match content {
             PartContent::Damaged => return Ok(false),
-            PartContent::Tree(tree, root, _) => push_value(user_data(tree, root), out)?,
+            PartContent::Tree(tree, root, _) => self.push_value(user_data(tree, root), out)?,
             PartContent::Instance(instance, root) => {
                 let compiled = self.templates.find(instance.definition, root);
                 let program = self.covering(compiled.and_then(|compiled| compiled.user_data.as_ref()), &instance);
                 let covered = match program {
-                    Some(program) => program.run(instance.values, self, out)?,
+                    Some(program) => program.run(instance.values, self, out, limit)?,
                     None => false,
                 };
                 if !covered {
                     out.truncate(start);
-                    push_value(user_data(self.reader.tree_of(&instance)?, root), out)?;
+                    self.push_value(user_data(self.reader.tree_of(&instance)?, root), out)?;
                 }
             }
         }
         // An element without anything in it has no JSON but this.
         Ok(&out[start..] != b"null" && out.len() > start)
+    }
+
+    /// Appends the JSON value of an element, if there is one.
+    fn push_value(&self, element: Option<&Element<'_>>, out: &mut Vec<u8>) -> Result<()> {
+        match element {
+            Some(element) => push_tree(Language::Json, element, out, self.limit),
+            None => Ok(()),
+        }
     }
 
     /// A program, if it covers an instance.
@@ -134,6 +150,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         out: &mut Vec<u8>,
         mut name: impl FnMut(&str, &mut Vec<u8>),
     ) -> Result<()> {
+        let limit = self.limit;
         let tree = match source {
             Source::Tree(tree) => tree,
             Source::Instance(instance, root) => {
@@ -142,17 +159,17 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 if let Some(program) = self.covering(program, &instance) {
                     name(program.root(), out);
                     let start = out.len();
-                    if program.run(instance.values, self, out)? {
+                    if program.run(instance.values, self, out, limit)? {
                         return Ok(());
                     }
                     out.truncate(start);
-                    return push_tree(language, self.reader.tree_of(&instance)?, out);
+                    return push_tree(language, self.reader.tree_of(&instance)?, out, limit);
                 }
                 self.reader.tree_of(&instance)?
             }
         };
         name(tree.name, out);
-        push_tree(language, tree, out)
+        push_tree(language, tree, out, limit)
     }
 
     /// Appends the elements of a stream.
@@ -170,17 +187,26 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let reader = self.reader;
         let mut parts = reader.reader.parts(stream);
         loop {
+            if out.len() > self.limit {
+                return Err(Error::new(0, ErrorKind::Text));
+            }
+            let left = self.parts_left.checked_sub(1);
+            self.parts_left = left.ok_or(Error::new(0, ErrorKind::Nodes))?;
             if language == Language::Json
                 && !reader.scan.only_trees
                 && let Some(next) = reader.reader.next_name(&parts)
             {
                 name(next, out);
-                if reader.spelled.borrow().push(&reader.reader, &mut parts, out) {
+                if reader
+                    .spelled
+                    .borrow()
+                    .push(&reader.reader, &mut parts, out, self.limit)
+                {
                     continue;
                 }
                 // Its key is there.
                 if let Some(StreamPart::Element(element)) = reader.next_part(&mut parts).transpose()? {
-                    push_tree(language, element, out)?;
+                    push_tree(language, element, out, self.limit)?;
                 }
                 continue;
             }
@@ -209,12 +235,5 @@ impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
 
     fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.push_stream(Language::Json, stream, out, |name, out| members.push_key(name, out))
-    }
-}
-
-fn push_value(element: Option<&Element<'_>>, out: &mut Vec<u8>) -> Result<()> {
-    match element {
-        Some(element) => push_tree(Language::Json, element, out),
-        None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use arrow_schema::{ArrowError, Field, SchemaRef};
 use evtx_format::file::{FileHeader, NotEvtx};
 use evtx_format::{Interrupt, Interrupted};
 
-use crate::catalog::{Catalog, TooManyEvents};
+use crate::catalog::{Catalog, CatalogPlace, TooManyEvents};
 
 /// Names the type of a column, as the caller's language does.
 pub type TypeName = fn(&Field) -> String;
@@ -45,7 +45,7 @@ pub trait Report: Send {
     /// Ends the file. `failure` says why the rest of it was not read, if it was not.
     fn end(&mut self, failure: Option<&str>);
 
-    /// The rows since the last batch; `None` if there are none. `last` says that no file follows.
+    /// The next rows that are whole, some thousand at most; `None` if there are none for now. `last` says that no file follows.
     ///
     /// # Errors
     /// That of Arrow, if the batch cannot be made.
@@ -60,7 +60,8 @@ pub struct EventReport {
     type_name: TypeName,
     size: u64,
     has_header: bool,
-    done: bool,
+    /// How far its rows were handed out.
+    place: CatalogPlace,
 }
 
 impl EventReport {
@@ -71,7 +72,7 @@ impl EventReport {
             type_name,
             size: 0,
             has_header: false,
-            done: false,
+            place: CatalogPlace::default(),
         }
     }
 }
@@ -99,9 +100,9 @@ impl Report for EventReport {
     fn end(&mut self, _failure: Option<&str>) {}
 
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
-        if !last || std::mem::replace(&mut self.done, true) {
+        if !last {
             return Ok(None);
         }
-        self.catalog.batch(self.type_name).map(Some)
+        self.catalog.batch(&mut self.place, self.type_name)
     }
 }

@@ -145,8 +145,8 @@ impl Scan {
                 ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(*field_type))
             }
             ColumnSource::Entry(key, entry_type) => {
-                let key = self.target.keys.iter().position(|known| **known == **key);
-                ColumnBuilder::Entry(key.unwrap_or_default(), EntryBuilder::new(*entry_type))
+                let key = self.target.key_number(key).unwrap_or_default();
+                ColumnBuilder::Entry(key, EntryBuilder::new(*entry_type))
             }
             ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(&self.keys))),
             ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),

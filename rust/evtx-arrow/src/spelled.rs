@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use evtx_format::MAX_TEXT;
 use evtx_format::walk::{Parts, Reader};
 
 /// Most elements that are kept. Real records have one.
@@ -42,7 +43,7 @@ impl<'r> Spelled<'r> {
         if self.text.capacity() == 0 {
             self.text.reserve(ROOM);
         }
-        let is_passed = reader.push_json(parts, &mut self.text);
+        let is_passed = reader.push_json(parts, &mut self.text, start + MAX_TEXT);
         let text = start..self.text.len();
         if is_passed && text.end <= MAX_KEPT && self.elements.len() < MAX_ELEMENTS {
             let after = *parts;
@@ -54,10 +55,11 @@ impl<'r> Spelled<'r> {
         is_passed
     }
 
-    /// Appends the JSON value of the element that comes next in a stream, if it can be written.
-    pub(crate) fn push(&self, reader: &Reader<'r, '_>, parts: &mut Parts<'r>, out: &mut Vec<u8>) -> bool {
+    /// Appends the JSON value of the element that comes next in a stream, if it can be written and `out` becomes no longer than
+    /// `limit`.
+    pub(crate) fn push(&self, reader: &Reader<'r, '_>, parts: &mut Parts<'r>, out: &mut Vec<u8>, limit: usize) -> bool {
         let Some(written) = self.elements.iter().find(|written| written.before == *parts) else {
-            return reader.push_json(parts, out);
+            return reader.push_json(parts, out, limit);
         };
         out.extend_from_slice(&self.text[written.text.clone()]);
         *parts = written.after;

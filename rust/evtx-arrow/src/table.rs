@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use hashbrown::HashSet;
 
 use crate::catalog::EventField;
+use crate::numbering::Numbering;
 use crate::options::Options;
 use crate::schema::{self, COLUMNS, Column, ColumnSource};
 
@@ -44,7 +44,10 @@ impl Table {
     /// Names are compared as SQL does, regardless of case. A field that has the name of a column, also of one that only
     /// an option adds, takes `data_` before its own.
     pub fn of_events(options: Options, events: Events, fields: &[EventField]) -> Self {
-        let mut taken: HashSet<String> = COLUMNS.iter().map(|column| column.name.to_lowercase()).collect();
+        let mut taken = Numbering::new(str::to_lowercase);
+        for column in COLUMNS {
+            taken.take((*column.name).to_owned());
+        }
         let fields = fields.iter().map(|field| Column {
             name: free_name(&field.name, &mut taken).into(),
             about: "",
@@ -79,20 +82,14 @@ impl Table {
 }
 
 /// The name of a field's column, which no other has.
-fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
+fn free_name(name: &str, taken: &mut Numbering) -> String {
     let is_column = COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(name));
     let name = if is_column {
         format!("data_{name}")
     } else {
         name.to_owned()
     };
-    let mut free = name.clone();
-    let mut number = 0;
-    while !taken.insert(free.to_lowercase()) {
-        number += 1;
-        free = format!("{name}_{number}");
-    }
-    free
+    taken.take(name).0
 }
 
 #[cfg(test)]

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use common::{corpus, every_column, read, samples};
-use evtx_arrow::{Catalog, ChunkReport, Events, FileReport, OnError, Options, Report, Scan, Table};
+use common::{corpus, every_column, samples};
+use evtx_arrow::{Catalog, CatalogPlace, ChunkReport, Events, FileReport, OnError, Options, Report, Scan, Table};
 use evtx_format::Interrupt;
-use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -125,8 +124,13 @@ fn tell_of_events(file: &[u8]) {
     let chunks = &file[4096.min(file.len())..];
     let mut all = Catalog::new(None);
     let _ = all.push(chunks, Interrupt::NEVER);
-    let batch = all.batch(|field| field.data_type().to_string()).expect("a batch");
-    let mut ids: Vec<u32> = batch.column(1).as_primitive::<UInt32Type>().iter().flatten().collect();
+    let (mut place, mut ids) = (CatalogPlace::default(), Vec::new());
+    while let Some(batch) = all
+        .batch(&mut place, |field| field.data_type().to_string())
+        .expect("a batch")
+    {
+        ids.extend(batch.column(1).as_primitive::<UInt32Type>().iter().flatten());
+    }
     ids.sort_unstable();
     ids.dedup();
     let events = Events {
@@ -164,113 +168,6 @@ fn survive_damage(logs: &[PathBuf]) {
 /// One test, as the memory is that of the process.
 #[test]
 fn hostile_logs_are_survived() {
-    bombs();
     survive_damage(&samples());
     survive_damage(&corpus());
-}
-
-/// Small records that would grow without limit.
-fn bombs() {
-    for (name, stream) in [
-        ("values in values", nested_values()),
-        ("one value in many holes", shared_value()),
-        ("one text in many holes", shared_text()),
-        ("arrays of arrays", crossed_arrays()),
-        ("deep elements", deep_elements()),
-        ("a short text in many holes", shared_short_text()),
-        ("long names, short enough", long_names(400)),
-        ("long names", long_names(3_000)),
-    ] {
-        let mut log = LogWriter::new(1);
-        // As many as come in a row, of those of which a chunk has room for some.
-        for _ in 0..16 {
-            log.write_stream(0, &stream).expect("a bomb that fits a chunk");
-        }
-        let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
-        log.write_stream(0, &Stream::new(vec![Part::Element(sound)]))
-            .expect("a record that fits");
-        let file = log.finish();
-        survives(name, &file);
-        // The next record still comes.
-        let options = Options::default();
-        let batches = read(&file, name, options, &every_column(&options)).expect("a log");
-        let rows: Vec<_> = batches
-            .iter()
-            .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)))
-            .collect();
-        let (batch, row) = rows.last().expect("rows");
-        assert_eq!(common::cell(batch, "event_id", *row).as_deref(), Some("7"), "{name}");
-    }
-}
-
-fn template(tag: u8, root: Element) -> std::sync::Arc<Template> {
-    Template::new([tag; 16], root)
-}
-
-/// Each value holds the next in two holes: two to the power of sixty elements.
-fn nested_values() -> Stream {
-    let twice = |name: &str| Element::new(name).hole(Hole::new(0, 33)).hole(Hole::new(0, 33));
-    let pair = template(1, twice("Data"));
-    let mut value = Value::string("leaf");
-    for _ in 0..60 {
-        value = Value::BinXml(Event::new(&pair, vec![value]).into());
-    }
-    let data = template(2, twice("EventData"));
-    let event = template(3, Element::new("Event").hole(Hole::new(0, 33)));
-    Event::new(&event, vec![Value::BinXml(Event::new(&data, vec![value]).into())]).into()
-}
-
-fn shared_value() -> Stream {
-    let leaves = (0..200).fold(Element::new("Data"), |element, _| {
-        element.child(Element::new("L").text("x"))
-    });
-    let value = Stream::new(vec![Part::Element(leaves)]);
-    let data = (0..2000).fold(Element::new("EventData"), |element, _| element.hole(Hole::new(0, 33)));
-    event_of(data, vec![Value::BinXml(value)])
-}
-
-fn shared_text() -> Stream {
-    let data = (0..2000).fold(Element::new("EventData"), |element, _| {
-        element.child(Element::new("D").hole(Hole::new(0, 1)))
-    });
-    event_of(data, vec![Value::string("日本".repeat(6000))])
-}
-
-fn shared_short_text() -> Stream {
-    let text = (0..6000).fold(Element::new("D"), |element, _| element.hole(Hole::new(0, 1)));
-    event_of(
-        Element::new("EventData").child(text),
-        vec![Value::string("日本".repeat(50))],
-    )
-}
-
-/// Elements that are spelled out, each of a few bytes that stand for 10,000 of text.
-fn long_names(count: usize) -> Stream {
-    let list = (0..count).fold(Element::new("List"), |list, _| {
-        list.child(Element::new("n".repeat(10_000)))
-    });
-    let data = Element::new("UserData").hole(Hole::new(0, 33));
-    event_of(data, vec![Value::BinXml(Stream::new(vec![Part::Element(list)]))])
-}
-
-fn crossed_arrays() -> Stream {
-    let items = || Value::StringArray(vec!["x".to_owned(); 1000]);
-    let holes = (0..4).fold(Element::new("Data"), |element, i| element.hole(Hole::new(i, 0x81)));
-    event_of(
-        Element::new("EventData").child(holes),
-        vec![items(), items(), items(), items()],
-    )
-}
-
-fn deep_elements() -> Stream {
-    let deep = (0..1500).fold(Element::new("X"), |inner, _| Element::new("X").child(inner));
-    Stream::new(vec![Part::Element(
-        Element::new("Event").child(Element::new("EventData").child(deep)),
-    )])
-}
-
-fn event_of(data: Element, values: Vec<Value>) -> Stream {
-    let event = template(4, Element::new("Event").hole(Hole::new(0, 33)));
-    let data = template(5, data);
-    Event::new(&event, vec![Value::BinXml(Event::new(&data, values).into())]).into()
 }

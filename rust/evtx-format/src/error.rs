@@ -168,6 +168,12 @@ pub enum ErrorKind {
     /// A record that grows past [`MAX_NODES`](crate::MAX_NODES).
     #[error("the record expands to more than {} nodes", crate::MAX_NODES)]
     Nodes,
+    /// Templates of one record that take more memory than those of any real log.
+    #[error("the record's templates take too much memory")]
+    Templates,
+    /// Names that take more than [`MAX_NAMES`](crate::MAX_NAMES).
+    #[error("the record's names take more than {} MiB", crate::MAX_NAMES >> 20)]
+    Names,
     /// A record whose text grows past [`MAX_TEXT`](crate::MAX_TEXT).
     #[error("the record's text exceeds {} MiB", crate::MAX_TEXT >> 20)]
     Text,

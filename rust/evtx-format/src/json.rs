@@ -11,6 +11,7 @@ mod direct;
 
 pub(crate) use direct::Direct;
 
+use crate::MAX_TEXT;
 use crate::program::{AttributeOp, Compiler, Op, Takes, holes};
 use crate::text::{self, Form};
 use crate::tree::{Element, Node, push_nodes};
@@ -67,7 +68,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             if has_attributes {
                 object(compiler, element, false, true, has_text, &[]);
             } else if has_text {
-                push_content(&mut compiler.literals, element.content, false);
+                push_text_of(compiler, element.content, false);
             } else {
                 compiler.literal("null");
             }
@@ -96,7 +97,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                     content => has_literal_text(content).then(|| {
                         AttributeOp::Literal(compiler.aside(|compiler| {
                             key(compiler);
-                            push_content(&mut compiler.literals, content, false);
+                            push_text_of(compiler, content, false);
                         }))
                     }),
                 }
@@ -143,11 +144,11 @@ fn open_object(
     let mut object = Object::open(compiler);
     if attributes {
         object.key(compiler, "#attributes", 0);
-        push_attributes(&mut compiler.literals, element);
+        push_attributes(compiler, element);
     }
     if text {
         object.key(compiler, "#text", 0);
-        push_content(&mut compiler.literals, element.content, true);
+        push_text_of(compiler, element.content, true);
     }
     if container {
         push_container(compiler, &mut object, element);
@@ -184,16 +185,19 @@ fn push_child<'n>(compiler: &mut Compiler, object: &mut Object, child: &'n Eleme
 fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Element<'_>) {
     let children: Vec<&Element<'_>> = element.elements().collect();
     let is_data = |child: &Element<'_>| child.name == "Data";
-    let names: Vec<Option<Vec<u8>>> = children
-        .iter()
-        .map(|child| {
-            if is_data(child) {
-                data_name(compiler, child)
-            } else {
-                None
-            }
-        })
-        .collect();
+    let (mut names, mut length) = (Vec::with_capacity(children.len()), 0);
+    for child in &children {
+        let name = if is_data(child) {
+            data_name(compiler, child)
+        } else {
+            None
+        };
+        length += name.as_ref().map_or(0, Vec::len);
+        if length > MAX_TEXT {
+            return compiler.fill();
+        }
+        names.push(name);
+    }
     let named = names.iter().any(Option::is_some);
     let positional: Vec<&Element<'_>> = children
         .iter()
@@ -360,7 +364,7 @@ fn data_name(compiler: &mut Compiler, element: &Element<'_>) -> Option<Vec<u8>> 
         return None;
     }
     let mut text = Vec::new();
-    push_nodes(&mut text, name, Form::Json);
+    push_nodes(&mut text, name, Form::Json, MAX_TEXT);
     Some(text)
 }
 
@@ -398,7 +402,7 @@ fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
                 compiler.irregular |= element.elements().all(|child| child.dependency.is_some());
                 object(compiler, element, false, false, has_text, &[]);
             }
-            (content, None) if has_text => push_content(&mut compiler.literals, content, false),
+            (content, None) if has_text => push_text_of(compiler, content, false),
             _ => compiler.literal("\"\""),
         }
     }
@@ -407,25 +411,33 @@ fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
     }
 }
 
-fn push_attributes(out: &mut Vec<u8>, element: &Element<'_>) {
-    out.push(b'{');
+fn push_attributes(compiler: &mut Compiler, element: &Element<'_>) {
+    compiler.literal("{");
     let attributes = element
         .attributes
         .iter()
         .filter(|attribute| attribute.content.iter().any(Node::is_text));
     for (i, attribute) in attributes.enumerate() {
-        if i > 0 {
-            out.push(b',');
+        if compiler.is_full() {
+            return;
         }
-        push_key(out, attribute.name, 0);
-        push_content(out, attribute.content, false);
+        if i > 0 {
+            compiler.literal(",");
+        }
+        push_key(&mut compiler.literals, attribute.name, 0);
+        push_text_of(compiler, attribute.content, false);
     }
-    out.push(b'}');
+    compiler.literal("}");
+}
+
+fn push_text_of(compiler: &mut Compiler, content: &[Node<'_>], mixed: bool) {
+    let limit = compiler.limit;
+    push_content(&mut compiler.literals, content, mixed, limit);
 }
 
 /// Text content: a bare literal where it is one value that JSON shows so, else a string. `mixed` content has
-/// elements, which are not looked at, and neither are values that are empty.
-fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool) {
+/// elements, which are not looked at, and neither are values that are empty. Stops once `out` is longer than `limit`.
+fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit: usize) {
     let mut pieces = content.iter().filter(|node| !mixed || node.is_text());
     if let (Some(Node::Value(value)), None) = (pieces.next(), pieces.next())
         && value.is_json_literal()
@@ -434,7 +446,7 @@ fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool) {
         return;
     }
     out.push(b'"');
-    push_nodes(out, content, Form::Json);
+    push_nodes(out, content, Form::Json, limit);
     out.push(b'"');
 }
 
@@ -464,9 +476,9 @@ fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
 }
 
 /// Appends the value of content without elements: a bare literal where it is one value that JSON shows so,
-/// else a string.
-pub fn push_text_value(out: &mut Vec<u8>, content: &[Node<'_>]) {
-    push_content(out, content, false);
+/// else a string. Stops once `out` is longer than `limit`.
+pub fn push_text_value(out: &mut Vec<u8>, content: &[Node<'_>], limit: usize) {
+    push_content(out, content, false, limit);
 }
 
 /// Appends the JSON array of the items of an array value.
@@ -498,7 +510,7 @@ mod tests {
 
     fn json(element: &Element<'_>) -> String {
         let mut out = Vec::new();
-        push_tree(Language::Json, element, &mut out).expect("a short text");
+        push_tree(Language::Json, element, &mut out, MAX_TEXT).expect("a short text");
         String::from_utf8(out).unwrap()
     }
 

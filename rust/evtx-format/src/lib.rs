@@ -63,3 +63,7 @@ pub const MAX_NODES: usize = 1 << 16;
 
 /// Most bytes of rendered text that one record may give in one column.
 pub const MAX_TEXT: usize = 16 << 20;
+
+/// Most bytes of text that names may take: those of a chunk together, and the keys of one map. A chunk has room for 64 KiB of them,
+/// but the bytes of one name can be part of another, and a name can be referred to many times.
+pub const MAX_NAMES: usize = 1 << 20;

@@ -9,6 +9,7 @@ use std::cell::Cell;
 
 use bumpalo::Bump;
 
+use crate::MAX_NAMES;
 use crate::bytes::u16_at;
 use crate::error::{Error, ErrorKind, Result};
 use crate::json;
@@ -84,10 +85,12 @@ impl Name<'_> {
 /// Places for names, of which most chunks have fewer.
 const PLACES: usize = 256;
 
-/// The names of a chunk, decoded at their first use and kept in the chunk's arena.
+/// The names of a chunk, decoded at their first use and kept in the chunk's arena, as long as there is room for them.
 pub struct Names<'c> {
     chunk: &'c [u8],
     arena: &'c Bump,
+    /// How many more bytes of text are kept.
+    left: Cell<usize>,
     /// By some bits of their offset, the name that was met last.
     known: [Cell<Option<&'c Name<'c>>>; PLACES],
 }
@@ -98,32 +101,57 @@ impl<'c> Names<'c> {
         Names {
             chunk,
             arena,
+            left: Cell::new(MAX_NAMES),
             known: [const { Cell::new(None) }; PLACES],
         }
     }
 
-    /// The name at a chunk offset.
+    /// The name at a chunk offset. If it is not kept, it is decoded into `arena`, and its bytes are taken from `left`.
     ///
     /// # Errors
-    /// Where it runs past the chunk.
+    /// [`ErrorKind::Truncated`] where it runs past the chunk, [`ErrorKind::Names`] where `left` does not have as many bytes.
     #[inline]
-    pub fn get(&self, offset: u32) -> Result<&'c Name<'c>> {
-        let place = &self.known[offset as usize / 4 % PLACES];
-        let mut next = place.get();
+    pub fn get<'a>(&self, offset: u32, arena: &'a Bump, left: &Cell<usize>) -> Result<&'a Name<'a>>
+    where
+        'c: 'a,
+    {
+        let mut next = self.known[offset as usize / 4 % PLACES].get();
         while let Some(name) = next {
             if name.offset == offset {
                 return Ok(name);
             }
             next = name.before;
         }
-        let name = self.decode(offset, place.get())?;
-        place.set(Some(name));
-        Ok(name)
+        self.decode(offset, arena, left)
     }
 
     #[inline(never)]
-    fn decode(&self, offset: u32, before: Option<&'c Name<'c>>) -> Result<&'c Name<'c>> {
+    fn decode<'a>(&self, offset: u32, arena: &'a Bump, left: &Cell<usize>) -> Result<&'a Name<'a>>
+    where
+        'c: 'a,
+    {
         let units = name_units(self.chunk, offset)?;
+        // No unit becomes more than three bytes of UTF-8.
+        let size = 3 * (units.len() / 2);
+        if let Some(room) = self.left.get().checked_sub(size) {
+            self.left.set(room);
+            let place = &self.known[offset as usize / 4 % PLACES];
+            let name = self.decode_into(offset, units, self.arena, place.get());
+            place.set(Some(name));
+            return Ok(name);
+        }
+        let room = left.get().checked_sub(size);
+        left.set(room.ok_or_else(|| Error::new(offset as usize, ErrorKind::Names))?);
+        Ok(self.decode_into(offset, units, arena, None))
+    }
+
+    fn decode_into<'a>(
+        &self,
+        offset: u32,
+        units: &[u8],
+        arena: &'a Bump,
+        before: Option<&'a Name<'a>>,
+    ) -> &'a Name<'a> {
         let mut member = [0; SHORT_MEMBER];
         let (text, member_len) = match short_member(units, &mut member) {
             Some(text) => (text, text.len() + 5),
@@ -133,15 +161,15 @@ impl<'c> Names<'c> {
                 (&*String::from_utf8(text).unwrap_or_default(), 0)
             }
         };
-        let text = self.arena.alloc_str(text);
-        Ok(self.arena.alloc_with(|| Name {
+        let text = arena.alloc_str(text);
+        arena.alloc_with(|| Name {
             text,
             member,
             member_len,
             offset,
             is_sound: stored_hash(self.chunk, offset) == Some(hash(units)),
             before,
-        }))
+        })
     }
 }
 
@@ -184,12 +212,31 @@ mod tests {
         chunk.extend_from_slice(&[0, 0, 0, 0, 0xba, 0x0c, 2, 0, b'I', 0, b'd', 0, 0, 0]);
         let arena = Bump::new();
         let names = Names::new(&chunk, &arena);
+        let none = Cell::new(0);
         for _ in 0..2 {
-            assert_eq!(names.get(16).map(|name| name.text), Ok("Id"));
+            assert_eq!(names.get(16, &arena, &none).map(|name| name.text), Ok("Id"));
         }
         for beyond in [20, 29, 30, u32::MAX] {
-            let error = names.get(beyond).unwrap_err();
+            let error = names.get(beyond, &arena, &none).unwrap_err();
             assert!(matches!(error.kind, ErrorKind::Truncated { what: "a name", .. }));
         }
+    }
+
+    #[test]
+    fn names_that_overlap_are_kept_as_long_as_there_is_room() {
+        // A name starts at each even offset, of 10,000 units: what looks like its header is text of the one before.
+        let chunk: Vec<u8> = 10_000_u16.to_le_bytes().repeat(16_000);
+        let (kept, own) = (Bump::new(), Bump::new());
+        let names = Names::new(&chunk, &kept);
+        let left = Cell::new(MAX_NAMES);
+        let read = |offset: u32| names.get(offset, &own, &left).map(|name| name.text.chars().count());
+        assert!((0..2000).step_by(2).filter(|&offset| read(offset).is_ok()).count() < 100);
+        assert_eq!(read(2000).map_err(|error| error.kind), Err(ErrorKind::Names));
+        assert!(kept.allocated_bytes() + own.allocated_bytes() < 8 * MAX_NAMES);
+        // The next record has as much of its own, and what is kept costs nothing.
+        left.set(0);
+        assert_eq!(read(0), Ok(10_000));
+        left.set(MAX_NAMES);
+        assert_eq!(read(2000), Ok(10_000));
     }
 }

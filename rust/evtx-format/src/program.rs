@@ -7,13 +7,15 @@
 
 use std::ops::Range;
 
+use hashbrown::HashMap;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::instance::Values;
 use crate::json;
 use crate::text::Form;
 use crate::tree::{Element, Node};
 use crate::value::Value;
-use crate::{MAX_TEXT, xml};
+use crate::xml;
 
 /// What a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -126,10 +128,10 @@ pub trait Streams {
 pub struct Members<'p> {
     /// Those that the object's program has written.
     before: &'p [Box<str>],
-    /// Where the first member after them has its name in the text. Most objects have no other.
+    /// Where the first member after them has its name in the text, escaped. Most objects have no other.
     first: Range<usize>,
-    /// The names of the members after it.
-    more: Vec<Box<str>>,
+    /// How often each name was there, as it is escaped, once there is a second member. Escaping keeps different names different.
+    counts: HashMap<Vec<u8>, usize>,
     /// Whether any of them is `Data`.
     has_data: bool,
 }
@@ -148,19 +150,35 @@ impl<'p> Members<'p> {
             out.push(b',');
         }
         self.has_data |= name == "Data";
-        let same = |names: &[Box<str>]| names.iter().filter(|&taken| **taken == *name).count();
         let start = out.len();
         if self.first.is_empty() {
-            let end = json::push_key(out, name, same(self.before));
+            let same = self.before.iter().filter(|&taken| **taken == *name).count();
+            let end = json::push_key(out, name, same);
             self.first = start..end;
             return;
         }
-        // Escaping keeps different names different.
+        if self.counts.is_empty() {
+            self.count_all(out);
+        }
         let end = json::push_key(out, name, 0);
-        let is_first = out[self.first.clone()] == out[start..end];
-        out.truncate(start);
-        json::push_key(out, name, same(self.before) + usize::from(is_first) + same(&self.more));
-        self.more.push(name.into());
+        let count = self.counts.entry_ref(&out[start..end]).or_default();
+        *count += 1;
+        if *count > 1 {
+            out.truncate(start);
+            json::push_key(out, name, *count - 1);
+        }
+    }
+
+    /// Counts the names of all members so far.
+    #[cold]
+    fn count_all(&mut self, out: &[u8]) {
+        let mut key = Vec::new();
+        for name in self.before {
+            key.clear();
+            let end = json::push_key(&mut key, name, 0);
+            *self.counts.entry_ref(&key[..end]).or_default() += 1;
+        }
+        *self.counts.entry_ref(&out[self.first.clone()]).or_default() += 1;
     }
 }
 
@@ -169,6 +187,12 @@ impl Program {
     pub fn new(language: Language, root: &Element<'_>) -> Self {
         let mut compiler = Compiler::default();
         compiler.root(language, root);
+        if compiler.is_full() {
+            compiler = Compiler {
+                irregular: true,
+                ..Compiler::default()
+            };
+        }
         compiler.flush();
         Program {
             root: root.name.into(),
@@ -177,6 +201,17 @@ impl Program {
             takes: compiler.takes.into(),
             irregular: compiler.irregular,
         }
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        let of_op = |op: &Op| match op {
+            Op::Element { attributes, .. } => size_of_val(&**attributes),
+            Op::Members { names, .. } => names.iter().map(|name| size_of::<Box<str>>() + name.len()).sum(),
+            _ => 0,
+        };
+        let ops = size_of_val(&*self.ops) + self.ops.iter().map(of_op).sum::<usize>();
+        self.root.len() + self.literals.len() + size_of_val(&*self.takes) + ops
     }
 
     /// The name of the root element.
@@ -201,10 +236,9 @@ impl Program {
     /// the program cannot tell, and [`push_tree`] has to; what was appended is then of no use.
     ///
     /// # Errors
-    /// [`ErrorKind::Text`] if it is longer than [`MAX_TEXT`], and those of `streams`. What was appended is
+    /// [`ErrorKind::Text`] if `out` becomes longer than `limit`, and those of `streams`. What was appended is
     /// then incomplete.
-    pub fn run(&self, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
-        let limit = out.len() + MAX_TEXT;
+    pub fn run(&self, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>, limit: usize) -> Result<bool> {
         let mut at = 0;
         while let Some(op) = self.ops.get(at) {
             at += 1;
@@ -216,7 +250,7 @@ impl Program {
                     }
                 }
                 _ => {
-                    if !self.step(op, values, streams, out)? {
+                    if !self.step(op, values, streams, out, limit)? {
                         return Ok(false);
                     }
                 }
@@ -229,7 +263,14 @@ impl Program {
     }
 
     #[inline]
-    fn step(&self, op: &Op, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
+    fn step(
+        &self,
+        op: &Op,
+        values: Values<'_>,
+        streams: &mut dyn Streams,
+        out: &mut Vec<u8>,
+        limit: usize,
+    ) -> Result<bool> {
         let literal = |literal: &Literal| &self.literals[literal.clone()];
         let value = |hole: u16| values.get(hole).unwrap_or(Value::null());
         match op {
@@ -251,6 +292,9 @@ impl Program {
                 let repeated = value(*hole);
                 if repeated.value_type.array && repeated.repeats() {
                     for item in repeated.items() {
+                        if out.len() > limit {
+                            break;
+                        }
                         out.extend_from_slice(literal(open));
                         item.push_text(out, Form::XmlText);
                         out.extend_from_slice(literal(close));
@@ -294,6 +338,9 @@ impl Program {
                 out.extend_from_slice(b"{\"#attributes\":{");
                 let empty = out.len();
                 for attribute in attributes {
+                    if out.len() > limit {
+                        break;
+                    }
                     let (key, hole) = match attribute {
                         AttributeOp::Literal(member) => (member, None),
                         AttributeOp::Hole { key, hole } => (key, Some(value(*hole))),
@@ -354,21 +401,25 @@ fn stream(values: Values<'_>, hole: u16) -> Option<Range<usize>> {
 /// Appends the text of a tree without holes.
 ///
 /// # Errors
-/// [`ErrorKind::Text`] if it is longer than [`MAX_TEXT`].
-pub fn push_tree(language: Language, root: &Element<'_>, out: &mut Vec<u8>) -> Result<()> {
-    let start = out.len();
+/// [`ErrorKind::Text`] if `out` becomes longer than `limit`.
+pub fn push_tree(language: Language, root: &Element<'_>, out: &mut Vec<u8>, limit: usize) -> Result<()> {
     let mut compiler = Compiler {
-        limit: start + MAX_TEXT,
+        limit,
         literals: std::mem::take(out),
         ..Compiler::default()
     };
     compiler.root(language, root);
+    let is_full = compiler.is_full();
     *out = compiler.literals;
-    if out.len() > start + MAX_TEXT {
+    if is_full {
         return Err(Error::new(0, ErrorKind::Text));
     }
     Ok(())
 }
+
+/// Most bytes of literals in a template's program. One of real logs has some thousand; a longer text is read from the tree of each
+/// record.
+const MAX_LITERALS: usize = 1 << 20;
 
 /// A program in the making.
 #[derive(Debug)]
@@ -380,7 +431,9 @@ pub(crate) struct Compiler {
     takes: Vec<Takes>,
     pub(crate) irregular: bool,
     /// Nothing more is written once the literals are longer.
-    limit: usize,
+    pub(crate) limit: usize,
+    /// Whether they would be.
+    overflows: bool,
 }
 
 impl Default for Compiler {
@@ -391,7 +444,8 @@ impl Default for Compiler {
             ops: Vec::new(),
             takes: Vec::new(),
             irregular: false,
-            limit: MAX_TEXT,
+            limit: MAX_LITERALS,
+            overflows: false,
         }
     }
 }
@@ -406,7 +460,12 @@ impl Compiler {
 
     /// Whether the text is too long already.
     pub(crate) fn is_full(&self) -> bool {
-        self.literals.len() > self.limit
+        self.overflows || self.literals.len() > self.limit
+    }
+
+    /// Says that the text would be too long.
+    pub(crate) fn fill(&mut self) {
+        self.overflows = true;
     }
 
     pub(crate) fn literal(&mut self, text: &str) {

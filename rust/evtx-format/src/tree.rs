@@ -71,10 +71,16 @@ impl<'a> Element<'a> {
         Some(attribute.content)
     }
 
-    /// Appends the text of the element and all it holds, as XPath's `string()` gives it.
-    pub fn push_text(&self, out: &mut Vec<u8>, form: Form) {
+    /// Appends the text of the element and all it holds, as XPath's `string()` gives it. Stops once `out` is longer than
+    /// `limit`.
+    ///
+    /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::MAX_OPEN_ELEMENTS) bounds.
+    pub fn push_text(&self, out: &mut Vec<u8>, form: Form, limit: usize) {
         for node in self.content {
-            node.elements().for_each(|child| child.push_text(out, form));
+            node.elements().for_each(|child| child.push_text(out, form, limit));
+            if out.len() > limit {
+                return;
+            }
             node.push_text(out, form);
         }
     }
@@ -130,7 +136,12 @@ pub fn push_reference(out: &mut Vec<u8>, name: &str) {
     out.push(b';');
 }
 
-/// Appends the text of pieces of content.
-pub fn push_nodes(out: &mut Vec<u8>, nodes: &[Node<'_>], form: Form) {
-    nodes.iter().for_each(|node| node.push_text(out, form));
+/// Appends the text of pieces of content. Stops once `out` is longer than `limit`.
+pub fn push_nodes(out: &mut Vec<u8>, nodes: &[Node<'_>], form: Form, limit: usize) {
+    for node in nodes {
+        if out.len() > limit {
+            return;
+        }
+        node.push_text(out, form);
+    }
 }

@@ -25,7 +25,7 @@ use crate::json::Direct;
 use crate::names::{NAME_HEADER, Name, Names};
 use crate::tree::{Element, Hole, Node};
 use crate::value::{Scalar, Value, ValueType};
-use crate::{MAX_NESTING, MAX_NODES, MAX_OPEN_ELEMENTS};
+use crate::{MAX_NAMES, MAX_NESTING, MAX_NODES, MAX_OPEN_ELEMENTS};
 
 mod growing;
 
@@ -161,6 +161,8 @@ pub struct Reader<'a, 'c> {
     names: &'a Names<'c>,
     arena: &'a Bump,
     nodes_left: Cell<usize>,
+    /// How many bytes more of names are read that the chunk does not keep.
+    names_left: Cell<usize>,
     /// Where the definition that is read refers to names.
     name_refs: RefCell<Vec<u32>>,
     embeds_binxml: Cell<bool>,
@@ -178,6 +180,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             names,
             arena,
             nodes_left: Cell::new(MAX_NODES),
+            names_left: Cell::new(MAX_NAMES),
             name_refs: RefCell::default(),
             embeds_binxml: Cell::new(false),
             unsound_name: Cell::new(None),
@@ -195,6 +198,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     #[inline]
     pub fn begin_again(&self) {
         self.nodes_left.set(MAX_NODES);
+        self.names_left.set(MAX_NAMES);
     }
 
     /// The damage that a name which was read is not what its hash says: its bytes were damaged, or overwritten by others.
@@ -290,11 +294,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.pass(parts, &mut Check)
     }
 
-    /// Appends the JSON value of the element that comes next in a stream, if it is sound and can be written without its tree. If not,
-    /// it is still the next.
-    pub fn push_json(&self, parts: &mut Parts<'a>, out: &mut Vec<u8>) -> bool {
+    /// Appends the JSON value of the element that comes next in a stream, if it is sound and can be written without its tree, and
+    /// `out` becomes no longer than `limit`. If not, it is still the next.
+    pub fn push_json(&self, parts: &mut Parts<'a>, out: &mut Vec<u8>, limit: usize) -> bool {
         let start = out.len();
-        let passed = self.pass(parts, &mut Direct::new(out, self.arena));
+        let passed = self.pass(parts, &mut Direct::new(out, limit, self.arena));
         if !passed {
             out.truncate(start);
         }
@@ -546,7 +550,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             let units = cursor.u16("a name")?;
             cursor.skip(2 * usize::from(units) + 2, "a name")?;
         }
-        let name = self.names.get(offset)?;
+        let name = self.names.get(offset, self.arena, &self.names_left)?;
         if !name.is_sound {
             self.unsound_name.set(Some(offset));
         }

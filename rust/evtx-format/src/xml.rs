@@ -31,6 +31,9 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     }
     start_tag(compiler, element);
     for node in element.content {
+        if compiler.is_full() {
+            return;
+        }
         match node {
             Node::Hole(hole) => {
                 // An array would repeat the element.
@@ -84,6 +87,9 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
     if attribute.content.iter().any(is_there) {
         open(compiler);
         for node in attribute.content {
+            if compiler.is_full() {
+                return;
+            }
             match node {
                 Node::Hole(hole) => compiler.op(Op::Text {
                     hole: hole.index,

@@ -1,6 +1,7 @@
 //! Elements that a record spells out: what can be told of them without a tree is what the tree tells.
 
 use bumpalo::Bump;
+use evtx_format::MAX_TEXT;
 use evtx_format::names::Names;
 use evtx_format::program::{Language, push_tree};
 use evtx_format::walk::{Part, Reader};
@@ -158,7 +159,7 @@ fn check(tokens: &[Token]) -> bool {
     let (mut passed, mut written, mut read) = (first, first, first);
     let is_sound = reader.pass_element(&mut passed);
     let mut out = b"before".to_vec();
-    let is_written = reader.push_json(&mut written, &mut out);
+    let is_written = reader.push_json(&mut written, &mut out, MAX_TEXT);
     let name = reader.next_name(&first);
     let part = reader.next_part(&mut read);
     if is_sound || is_written {
@@ -170,7 +171,7 @@ fn check(tokens: &[Token]) -> bool {
         assert!(passed == read);
         if is_written {
             let mut expected = b"before".to_vec();
-            push_tree(Language::Json, tree, &mut expected).expect("a short text");
+            push_tree(Language::Json, tree, &mut expected, MAX_TEXT).expect("a short text");
             assert_eq!(String::from_utf8(out), String::from_utf8(expected));
             assert!(written == read);
         }

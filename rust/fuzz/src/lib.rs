@@ -47,7 +47,7 @@ fn report(file: &[u8]) {
             .push(header, Interrupt::NEVER)
             .and_then(|()| report.push(chunks, Interrupt::NEVER));
         report.end(read.err().map(|error| error.to_string()).as_deref());
-        report.batch(true).expect("batches are sound");
+        while report.batch(true).expect("batches are sound").is_some() {}
     }
     let few = Events {
         ids: (0..5000).collect(),

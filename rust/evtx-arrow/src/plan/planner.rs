@@ -1,14 +1,14 @@
 //! Makes the plan of a tree.
 
-use evtx_format::json;
 use evtx_format::text::Form;
 use evtx_format::tree::{Element, Node, push_nodes};
 use evtx_format::value::{Scalar, ValueType};
-use hashbrown::HashSet;
+use evtx_format::{MAX_NAMES, MAX_TEXT, json};
 
-use super::{Constant, Content, Entry, EventData, Guarded, Need, Parsed, Piece, Plan, Root, Source, Target};
+use super::{Constant, Content, Entry, EventData, Guarded, MAX_FIELD, Need, Parsed, Piece, Plan, Root, Source, Target};
 use crate::convert;
 use crate::keys::Keys;
+use crate::numbering::Numbering;
 
 /// What no plan tells: see [`Plan::irregular`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,8 @@ impl Plan {
             },
             needs: Vec::new(),
             parses,
+            text: 0,
+            names: 0,
         };
         planner.attributes(tree);
         match root {
@@ -53,7 +55,9 @@ impl Plan {
         planner.plan.direct = fields.map(|source| source.as_ref()?.direct()).collect();
         let mut places = target.places.iter().zip(&planner.plan.fields);
         planner.plan.beyond_system = places.any(|(place, source)| !place.in_system && source.is_some());
-        planner.plan.repeats_values = planner.plan.texts_hold_many_values();
+        planner.plan.repeats_values = planner.plan.overflows || planner.plan.texts_hold_many_values();
+        // What a record leaves out takes no room in its own tree.
+        planner.plan.irregular |= planner.plan.overflows;
         planner.plan
     }
 }
@@ -92,21 +96,26 @@ struct Planner<'t> {
     needs: Vec<Need>,
     /// Whether constants are parsed: they are read for many records.
     parses: bool,
+    /// Bytes of the constants and the names of `event_data` so far.
+    text: usize,
+    names: usize,
 }
 
 type Guard = Option<u16>;
 
 impl Planner<'_> {
     fn event(&mut self, event: &Element<'_>) {
+        let mut children = Vec::new();
         for node in event.content {
             if let Node::Hole(hole) = node {
-                self.plan.children = self.plan.children.iter().copied().chain([hole.index]).collect();
+                children.push(hole.index);
                 self.need(hole.index, Need::Child);
             }
             for child in node.elements() {
                 self.child_of_event(child, None);
             }
         }
+        self.plan.children = children.into();
         // Columns look at the tree first and then at the streams of its holes, which is the order of the text
         // only if the holes come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
@@ -177,12 +186,12 @@ impl Planner<'_> {
             return Ok(found);
         }
         let Some(name) = attribute else {
-            return self.text(element, guard).map(Some);
+            return self.text(element, guard, MAX_FIELD).map(Some);
         };
         let Some(content) = element.attribute(name) else {
             return Ok(None);
         };
-        let mut source = self.source(content);
+        let mut source = self.source(content, MAX_FIELD);
         source.guard = guard;
         // One with literal text is always there.
         source.attribute = !content.iter().any(|node| match node {
@@ -196,25 +205,25 @@ impl Planner<'_> {
         Ok(Some(source))
     }
 
-    /// The text of an element.
-    fn text(&mut self, element: &Element<'_>, guard: Guard) -> Result<Source, Irregular> {
+    /// The text of an element. A constant that is longer than `limit` can end anywhere behind it.
+    fn text(&mut self, element: &Element<'_>, guard: Guard, limit: usize) -> Result<Source, Irregular> {
         let mut source = if element.elements().next().is_some() {
             if has_holes(element) {
                 return Err(Irregular);
             }
             let mut text = Vec::new();
-            element.push_text(&mut text, Form::Plain);
+            element.push_text(&mut text, Form::Plain, limit);
             Constant::new(text, self.parses).into()
         } else {
             self.need_content(element.content, Need::Single);
-            self.source(element.content)
+            self.source(element.content, limit)
         };
         source.guard = guard;
         Ok(source)
     }
 
-    /// The text of pieces of content without elements.
-    fn source(&mut self, content: &[Node<'_>]) -> Source {
+    /// The text of pieces of content without elements. A constant that is longer than `limit` can end anywhere behind it.
+    fn source(&mut self, content: &[Node<'_>], limit: usize) -> Source {
         let content = match content {
             [Node::Hole(hole)] => Content::Hole(hole.index),
             [Node::Value(value)] => {
@@ -229,14 +238,14 @@ impl Planner<'_> {
                         pieces.push(Piece::Hole(hole.index));
                         continue;
                     }
-                    let text = plain(run);
+                    let text = plain(run, limit);
                     if !text.is_empty() {
                         pieces.push(Piece::Text(text.into()));
                     }
                 }
                 Content::Pieces(pieces.into())
             }
-            _ => return Constant::new(plain(content).into_bytes(), self.parses).into(),
+            _ => return Constant::new(plain(content, limit).into_bytes(), self.parses).into(),
         };
         Source {
             guard: None,
@@ -258,17 +267,17 @@ impl Planner<'_> {
         } else if element.content.iter().any(Node::is_text) {
             leaves.push(Leaf {
                 name: element.name.to_owned(),
-                source: self.source(element.content),
+                source: self.source(element.content, MAX_TEXT),
                 declared: declared(element.content),
             });
         }
-        let mut names = Names::default();
+        let mut names = Names::new();
         let mut guarded = false;
-        let mut keyed: Box<[Option<usize>]> = self.target.keys.iter().map(|_| None).collect();
+        let mut keyed: Box<[Option<usize>]> = vec![None; self.target.keys.len()].into();
         let entries = leaves.into_iter().enumerate().map(|(number, leaf)| {
             let Leaf { name, source, declared } = leaf;
             let (key, depends) = names.key(name);
-            if let Some(wanted) = self.target.keys.iter().position(|wanted| **wanted == *key) {
+            if let Some(wanted) = self.target.key_number(&key) {
                 keyed[wanted] = Some(number);
             }
             // An entry that is left out would change the names of those after it.
@@ -289,14 +298,29 @@ impl Planner<'_> {
         entries
     }
 
+    /// Adds a leaf to the entries of a map. Returns false where the map ends in front of the next.
+    fn add(&mut self, leaf: Leaf, leaves: &mut Vec<Leaf>) -> bool {
+        self.names += leaf.name.len();
+        if let Content::Constant(constant) = &leaf.source.content {
+            self.text += constant.text.len();
+        }
+        leaves.push(leaf);
+        self.plan.overflows |= self.text > MAX_TEXT || self.names > MAX_NAMES;
+        !self.plan.overflows
+    }
+
     /// The leaves below an element, with the names they carry; an empty one for `Data` without a name.
+    ///
+    /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](evtx_format::MAX_OPEN_ELEMENTS) bounds.
     fn leaves(&mut self, element: &Element<'_>, guard: Guard, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
         self.need_content(element.content, Need::Single);
         for node in element.content {
             if let Node::Repeated(copies) = node
                 && let Some(leaf) = array_leaf(copies)
             {
-                leaves.push(leaf);
+                if !self.add(leaf, leaves) {
+                    return Ok(());
+                }
                 continue;
             }
             for child in node.elements() {
@@ -306,22 +330,24 @@ impl Planner<'_> {
                         return Err(Irregular);
                     }
                     self.leaves(child, guard, leaves)?;
+                    if self.plan.overflows {
+                        return Ok(());
+                    }
                     continue;
                 }
                 let name = leaf_name(child)?;
                 let mut source = match child.content {
                     [Node::Hole(hole)] => {
                         self.need(hole.index, Need::Leaf);
-                        self.source(child.content)
+                        self.source(child.content, MAX_TEXT)
                     }
-                    _ => self.text(child, guard)?,
+                    _ => self.text(child, guard, MAX_TEXT)?,
                 };
                 source.guard = guard;
-                leaves.push(Leaf {
-                    name,
-                    source,
-                    declared: declared(child.content),
-                });
+                let declared = declared(child.content);
+                if !self.add(Leaf { name, source, declared }, leaves) {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -367,9 +393,10 @@ fn has_certain_child(element: &Element<'_>) -> bool {
     element.elements().any(|child| child.dependency.is_none())
 }
 
-fn plain(content: &[Node<'_>]) -> String {
+/// The text of content, as far as it is no longer than `limit`, and the piece behind.
+fn plain(content: &[Node<'_>], limit: usize) -> String {
     let mut text = Vec::new();
-    push_nodes(&mut text, content, Form::Plain);
+    push_nodes(&mut text, content, Form::Plain, limit);
     String::from_utf8(text).unwrap_or_default()
 }
 
@@ -391,7 +418,7 @@ fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     if content.iter().any(|node| matches!(node, Node::Hole(_))) {
         return Err(Irregular);
     }
-    let name = plain(content);
+    let name = plain(content, MAX_NAMES);
     if name.is_empty() && leaf.name != "Data" {
         return Ok(leaf.name.to_owned());
     }
@@ -422,19 +449,29 @@ const TEXT: ValueType = ValueType {
 /// The one entry that the copies of a leaf make: the JSON array of their values. `None` where they are no
 /// leaves, or differ in name.
 fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
-    let name = leaf_name(copies.first()?).ok()?;
-    let alike = |copy: &Element<'_>| copy.elements().next().is_none() && leaf_name(copy).as_ref() == Ok(&name);
+    let first = copies.first()?;
+    let name = leaf_name(first).ok()?;
+    // Copies that an array in the content has made share their attributes.
+    let is_named_alike = |copy: &Element<'_>| {
+        std::ptr::eq(copy.attributes, first.attributes) && std::ptr::eq(copy.name, first.name)
+            || leaf_name(copy).as_ref() == Ok(&name)
+    };
+    let alike = |copy: &Element<'_>| copy.elements().next().is_none() && is_named_alike(copy);
     if !copies.iter().all(alike) {
         return None;
     }
     let mut items = Vec::new();
     let mut text = vec![b'['];
     for (i, copy) in copies.iter().enumerate() {
-        items.push(Constant::new(plain(copy.content).into_bytes(), false));
+        if text.len() > MAX_TEXT {
+            // The text is NULL then, and so are the items that are left.
+            break;
+        }
+        items.push(Constant::new(plain(copy.content, MAX_TEXT).into_bytes(), false));
         if i > 0 {
             text.push(b',');
         }
-        json::push_text_value(&mut text, copy.content);
+        json::push_text_value(&mut text, copy.content, MAX_TEXT);
     }
     text.push(b']');
     let constant = Constant {
@@ -446,36 +483,37 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
         source: constant.into(),
         declared: ValueType {
             array: true,
-            ..declared(copies.first()?.content)
+            ..declared(first.content)
         },
     })
 }
 
 /// Gives the entries of a map their names: `param1`, `param2`, … to those without, `_1`, `_2`, … to names
 /// that come back.
-#[derive(Default)]
 struct Names {
     unnamed: usize,
-    taken: HashSet<String>,
+    numbering: Numbering,
 }
 
 impl Names {
+    fn new() -> Self {
+        Names {
+            unnamed: 0,
+            numbering: Numbering::new(str::to_owned),
+        }
+    }
+
     /// The key for a name, and whether it depends on the entries before.
     fn key(&mut self, name: String) -> (String, bool) {
-        let unnamed = name.is_empty();
-        let name = if unnamed {
-            self.unnamed += 1;
+        let is_unnamed = name.is_empty();
+        self.unnamed += usize::from(is_unnamed);
+        let name = if is_unnamed {
             format!("param{}", self.unnamed)
         } else {
             name
         };
-        let mut key = name.clone();
-        let mut number = 0;
-        while !self.taken.insert(key.clone()) {
-            number += 1;
-            key = format!("{name}_{number}");
-        }
-        (key, unnamed || number > 0)
+        let (key, is_numbered) = self.numbering.take(name);
+        (key, is_unnamed || is_numbered)
     }
 }
 
@@ -485,7 +523,7 @@ mod tests {
 
     #[test]
     fn names_that_come_back_are_numbered() {
-        let mut names = Names::default();
+        let mut names = Names::new();
         let keys: Vec<_> = ["a", "", "a", "b", "a", "", "a_1", "param2"]
             .into_iter()
             .map(|name| names.key(name.to_owned()).0)

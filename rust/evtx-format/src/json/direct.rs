@@ -7,7 +7,6 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
 use super::is_container;
-use crate::MAX_TEXT;
 use crate::error::ErrorKind;
 use crate::names::Name;
 use crate::text::{self, Form};
@@ -67,10 +66,10 @@ enum Text {
 }
 
 impl<'o, 'a> Direct<'o, 'a> {
-    /// Appends to `out`, with what has to be remembered in `arena`.
-    pub(crate) fn new(out: &'o mut Vec<u8>, arena: &'a Bump) -> Self {
+    /// Appends to `out`, which may become no longer than `limit`, with what has to be remembered in `arena`.
+    pub(crate) fn new(out: &'o mut Vec<u8>, limit: usize, arena: &'a Bump) -> Self {
         Direct {
-            limit: out.len() + MAX_TEXT,
+            limit,
             out,
             open: BumpVec::with_capacity_in(8, arena),
             names: BumpVec::with_capacity_in(32, arena),

@@ -1,0 +1,469 @@
+//! What a crafted log may cost: the time between two looks for an interrupt, and memory. Each of these logs is small, and would
+//! take minutes or gigabytes if its work were not bounded.
+
+mod common;
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use common::{column, every_column, logs, read};
+use evtx_arrow::{
+    Catalog, CatalogPlace, ChunkReport, Comparison, DecodeError, Decoder, Events, Expression, FileReport, Literal,
+    Options, Predicate, Report, Scan, Table,
+};
+use evtx_format::Interrupt;
+use evtx_format::file::{Search, Survey};
+use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// What a thread may take beside the file and the largest batch.
+const MAX_MEMORY: usize = 64 << 20;
+/// The longest time without a look for an interrupt. It is a tenth of this in a release build on an idle machine.
+const MAX_GAP: Duration = Duration::from_secs(1);
+/// After so long, work is interrupted.
+const MAX_TIME: Duration = Duration::from_millis(300);
+
+/// What was too much.
+static FAILURES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// What some work costs.
+struct Cost {
+    start: Instant,
+    last_look: Cell<Instant>,
+    gap: Cell<Duration>,
+    largest_batch: Cell<usize>,
+}
+
+impl Cost {
+    /// A look for an interrupt.
+    fn is_late(&self) -> bool {
+        let now = Instant::now();
+        self.gap.set(self.gap.get().max(now - self.last_look.replace(now)));
+        now - self.start > MAX_TIME
+    }
+
+    fn take(&self, batch: &RecordBatch) {
+        self.largest_batch
+            .set(self.largest_batch.get().max(batch.get_array_memory_size()));
+        // The engine looks for one, too.
+        self.is_late();
+    }
+}
+
+/// Does some work, and checks what it costs.
+fn measure(what: &str, work: impl FnOnce(&Cost, Interrupt<'_>)) {
+    let now = Instant::now();
+    let cost = Cost {
+        start: now,
+        last_look: Cell::new(now),
+        gap: Cell::default(),
+        largest_batch: Cell::default(),
+    };
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    work(&cost, Interrupt::new(&|| cost.is_late()));
+    cost.is_late();
+    let peak = MEMORY.peak_usage().saturating_sub(before);
+    let (gap, all) = (cost.gap.get(), cost.start.elapsed());
+    if std::env::var_os("EVTX_BOUNDS").is_some() {
+        println!(
+            "{what}: {gap:.1?} of {all:.1?}, {} KiB, batch {} KiB",
+            peak >> 10,
+            cost.largest_batch.get() >> 10
+        );
+    }
+    let mut failures = FAILURES.lock().expect("a lock");
+    if gap > MAX_GAP {
+        failures.push(format!("{what}: {gap:?} without a look for an interrupt"));
+    }
+    let largest = cost.largest_batch.get();
+    if peak > MAX_MEMORY + largest {
+        failures.push(format!("{what}: {peak} bytes, {largest} of them for a batch"));
+    }
+}
+
+/// Reads a log with a scan.
+fn scan(file: &[u8], new: Scan, cost: &Cost, interrupt: Interrupt<'_>) {
+    let mut survey = Survey::new(file.len() as u64, Search::Every, new.recovers());
+    while let Some(range) = survey.wants() {
+        if survey.push(&file[range.start as usize..range.end as usize]).is_err() {
+            return;
+        }
+    }
+    let layout = survey.layout().expect("the survey is done");
+    let mut decoder = Decoder::new(Arc::new(new));
+    for number in 0..layout.blocks() {
+        let block = layout.block(number).expect("a block");
+        let mut bytes = &file[block.offset as usize..][..block.len as usize];
+        decoder.start(&"x".into(), None, block);
+        loop {
+            match decoder.decode(bytes, interrupt) {
+                Ok(consumed) => bytes = &bytes[consumed..],
+                Err(DecodeError::Interrupted(_)) => return,
+                Err(error) => panic!("{error}"),
+            }
+            match decoder.flush().expect("a batch") {
+                Some(batch) => cost.take(&batch),
+                None => break,
+            }
+        }
+    }
+}
+
+/// Reads a log in every way, and checks what each costs.
+fn costs(name: &str, file: &[u8]) {
+    let all = Options {
+        verify: true,
+        location: true,
+        xml: true,
+        json: true,
+        recover: true,
+        ..Options::default()
+    };
+    let texts = Options {
+        xml: true,
+        json: true,
+        ..Options::default()
+    };
+    let plain = Options::default();
+    let mut projections = vec![
+        (all, every_column(&all)),
+        (plain, every_column(&plain)),
+        (plain, vec![0]),
+    ];
+    for name in [
+        "event_id",
+        "computer",
+        "event_data",
+        "user_data",
+        "xml",
+        "json",
+        "error",
+    ] {
+        projections.push((texts, vec![column(&texts, name)]));
+    }
+    for (options, projection) in projections {
+        let what = format!("{name}, {} columns from {:?}", projection.len(), projection.first());
+        measure(&what, |cost, interrupt| {
+            scan(file, Scan::new(options, &projection), cost, interrupt)
+        });
+    }
+    let texts = |column: usize| {
+        let terms = (0..50).map(|number| {
+            let sides = [
+                Expression::Entry(column, format!("D_{number}").into()),
+                Expression::Constant(Literal::Text("nothing".into())),
+            ];
+            Expression::Compare(Comparison::Contains, Box::new(sides))
+        });
+        Expression::Or(terms.collect())
+    };
+    let condition = texts(column(&plain, "event_data"));
+    let predicate = Predicate::implied(&plain.into(), &condition).expect("decided here");
+    measure(&format!("{name}, a predicate"), |cost, interrupt| {
+        scan(file, Scan::filtered(plain, &[0], &[predicate]), cost, interrupt);
+    });
+    events(name, file);
+}
+
+/// Reads a log's events by their fields, and the reports on it.
+fn events(name: &str, file: &[u8]) {
+    let (header, chunks) = file.split_at(4096);
+    let mut catalog = Catalog::new(None);
+    measure(&format!("{name}, catalog"), |_, interrupt| {
+        _ = catalog.push(chunks, interrupt)
+    });
+    let mut fields = Vec::new();
+    measure(&format!("{name}, fields"), |_, _| fields = catalog.fields());
+    measure(&format!("{name}, rows of the catalog"), |cost, _| {
+        let mut place = CatalogPlace::default();
+        let type_name = |field: &arrow_schema::Field| field.data_type().to_string();
+        while let Some(batch) = catalog.batch(&mut place, type_name).expect("a batch") {
+            cost.take(&batch);
+        }
+    });
+    drop(catalog);
+    let events = Events {
+        ids: (0..=u32::from(u16::MAX)).collect(),
+        provider: None,
+    };
+    let mut table = None;
+    measure(&format!("{name}, table"), |_, _| {
+        table = Some(Table::of_events(Options::default(), events, &fields));
+    });
+    let table = table.expect("a table");
+    let every: Vec<usize> = (0..table.schema().fields().len()).collect();
+    measure(
+        &format!("{name}, {} columns of events", every.len()),
+        |cost, interrupt| {
+            scan(file, Scan::new(table, &every), cost, interrupt);
+        },
+    );
+    for mut report in [
+        Box::new(FileReport::default()) as Box<dyn Report>,
+        Box::new(ChunkReport::default()),
+    ] {
+        measure(&format!("{name}, report"), |cost, interrupt| {
+            report.start("x", file.len() as u64);
+            let pushed = report.push(header, interrupt);
+            let pushed = pushed.and_then(|()| {
+                chunks
+                    .chunks(1 << 20)
+                    .try_for_each(|piece| report.push(piece, interrupt))
+            });
+            report.end(pushed.err().map(|error| error.to_string()).as_deref());
+            while let Some(batch) = report.batch(true).expect("a batch") {
+                cost.take(&batch);
+            }
+        });
+    }
+}
+
+/// One test, as the memory is that of the process.
+#[test]
+fn the_work_for_crafted_logs_is_bounded() {
+    let only = std::env::var("EVTX_BOUNDS").unwrap_or_default();
+    for (name, stream) in bombs() {
+        if !name.contains(&only) {
+            continue;
+        }
+        let mut log = LogWriter::new(1);
+        // As many as come in a row, of those of which a chunk has room for some.
+        for _ in 0..8 {
+            log.write_stream(0, &stream)
+                .unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        }
+        let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
+        log.write_stream(0, &Stream::new(vec![Part::Element(sound)]))
+            .expect("a record that fits");
+        let file = log.finish();
+        costs(name, &file);
+        // The next record still comes.
+        let options = Options::default();
+        let batches = read(&file, name, options, &every_column(&options)).expect("a log");
+        let rows: Vec<_> = batches
+            .iter()
+            .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)))
+            .collect();
+        let (batch, row) = rows.last().expect("rows");
+        assert_eq!(common::cell(batch, "event_id", *row).as_deref(), Some("7"), "{name}");
+    }
+    if "many templates".contains(&only) {
+        costs("many templates", &many_templates());
+    }
+    let folder = std::env::var_os("EVTX_HOSTILE");
+    for path in folder.map(|folder| logs(Path::new(&folder))).unwrap_or_default() {
+        let name = path.display().to_string();
+        if name.contains(&only) {
+            costs(&name, &std::fs::read(&path).expect("the log"));
+        }
+    }
+    let failures = FAILURES.lock().expect("a lock");
+    assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// Small records that would grow without limit, or to just below it.
+fn bombs() -> Vec<(&'static str, Stream)> {
+    vec![
+        ("values in values", nested_values(60)),
+        ("values in values, few enough", nested_values(14)),
+        ("one value in many holes", shared_value()),
+        ("one text in many holes", shared_text()),
+        ("arrays of arrays", crossed_arrays(4, 1000)),
+        ("arrays of arrays, few enough", crossed_arrays(2, 250)),
+        ("arrays beside a long text", arrays_beside_text()),
+        ("deep elements", deep_elements(1500)),
+        ("deep elements, not too deep", deep_elements(500)),
+        ("a short text in many holes", shared_short_text()),
+        ("a long text in a field", long_field()),
+        ("a long text in elements of arrays", long_text_in_tree()),
+        ("long names, short enough", long_names(400)),
+        ("long names", long_names(3_000)),
+        ("long names of entries", long_entries(2_000)),
+        ("many equal names", equal_names(5_000)),
+        ("many equal names in holes", equal_holes(3_000)),
+        ("many different names", different_names(700)),
+        ("many children of the event", many_children()),
+        ("many members", many_members()),
+    ]
+}
+
+fn template(tag: u8, root: Element) -> std::sync::Arc<Template> {
+    Template::new([tag; 16], root)
+}
+
+/// Each value holds the next in two holes: two to the power of `depth` elements.
+fn nested_values(depth: usize) -> Stream {
+    let twice = |name: &str| Element::new(name).hole(Hole::new(0, 33)).hole(Hole::new(0, 33));
+    let pair = template(1, twice("Data"));
+    let mut value = Value::string("leaf");
+    for _ in 0..depth {
+        value = Value::BinXml(Event::new(&pair, vec![value]).into());
+    }
+    let data = template(2, twice("EventData"));
+    let event = template(3, Element::new("Event").hole(Hole::new(0, 33)));
+    Event::new(&event, vec![Value::BinXml(Event::new(&data, vec![value]).into())]).into()
+}
+
+fn shared_value() -> Stream {
+    let leaves = (0..200).fold(Element::new("Data"), |element, _| {
+        element.child(Element::new("L").text("x"))
+    });
+    let value = Stream::new(vec![Part::Element(leaves)]);
+    let data = (0..2000).fold(Element::new("EventData"), |element, _| element.hole(Hole::new(0, 33)));
+    event_of(data, vec![Value::BinXml(value)])
+}
+
+fn shared_text() -> Stream {
+    let data = (0..2000).fold(Element::new("EventData"), |element, _| {
+        element.child(Element::new("D").hole(Hole::new(0, 1)))
+    });
+    event_of(data, vec![Value::string("日本".repeat(6000))])
+}
+
+fn shared_short_text() -> Stream {
+    let text = (0..6000).fold(Element::new("D"), |element, _| element.hole(Hole::new(0, 1)));
+    event_of(
+        Element::new("EventData").child(text),
+        vec![Value::string("日本".repeat(50))],
+    )
+}
+
+/// Elements that are spelled out, each of a few bytes that stand for 10,000 of text.
+fn long_names(count: usize) -> Stream {
+    let list = (0..count).fold(Element::new("List"), |list, _| {
+        list.child(Element::new("n".repeat(10_000)))
+    });
+    let data = Element::new("UserData").hole(Hole::new(0, 33));
+    event_of(data, vec![Value::BinXml(Stream::new(vec![Part::Element(list)]))])
+}
+
+fn array(count: usize) -> Value {
+    Value::StringArray(vec!["x".to_owned(); count])
+}
+
+fn crossed_arrays(arrays: u16, count: usize) -> Stream {
+    let holes = (0..arrays).fold(Element::new("Data"), |element, i| element.hole(Hole::new(i, 0x81)));
+    event_of(
+        Element::new("EventData").child(holes),
+        (0..arrays).map(|_| array(count)).collect(),
+    )
+}
+
+/// Copies of an element that each have all of a text.
+fn arrays_beside_text() -> Stream {
+    let holes = [(0, 0x81), (1, 0x81), (2, 1)];
+    let data = holes
+        .iter()
+        .fold(Element::new("Data"), |element, &(index, value_type)| {
+            element.hole(Hole::new(index, value_type))
+        });
+    event_of(
+        Element::new("EventData").child(data),
+        vec![array(250), array(200), Value::string("日本".repeat(8000))],
+    )
+}
+
+/// A field of `System` in pieces, each of them all of a text.
+fn long_field() -> Stream {
+    let id = (0..3000).fold(Element::new("EventID"), |element, _| element.hole(Hole::new(0, 1)));
+    let computer = (0..3000).fold(Element::new("Computer"), |element, _| element.hole(Hole::new(0, 1)));
+    let system = Element::new("System").child(id).child(computer);
+    let event = template(4, Element::new("Event").child(system));
+    Event::new(&event, vec![Value::string("7".repeat(20_000))]).into()
+}
+
+/// Text that only the tree of a record has, as an array is beside it.
+fn long_text_in_tree() -> Stream {
+    let text = (0..3000).fold(Element::new("Data"), |element, _| element.hole(Hole::new(0, 1)));
+    let level = (0..3000).fold(Element::new("Level"), |element, _| element.hole(Hole::new(0, 1)));
+    let data = Element::new("EventData")
+        .child(text)
+        .child(Element::new("Data").hole(Hole::new(1, 0x81)).hole(Hole::new(0, 1)));
+    let event = template(
+        4,
+        Element::new("Event")
+            .child(Element::new("System").child(level))
+            .child(data),
+    );
+    Event::new(&event, vec![Value::string("x".repeat(15_000)), array(3)]).into()
+}
+
+fn deep_elements(depth: usize) -> Stream {
+    let deep = (0..depth).fold(Element::new("X"), |inner, _| Element::new("X").child(inner));
+    Stream::new(vec![Part::Element(
+        Element::new("Event").child(Element::new("EventData").child(deep)),
+    )])
+}
+
+/// Entries that are spelled out, each with a long name.
+fn long_entries(count: usize) -> Stream {
+    let data = (0..count).fold(Element::new("EventData"), |data, _| {
+        data.child(Element::new("n".repeat(10_000)).text("x"))
+    });
+    Stream::new(vec![Part::Element(Element::new("Event").child(data))])
+}
+
+fn equal_names(count: usize) -> Stream {
+    let data = (0..count).fold(Element::new("EventData"), |data, _| data.child(Element::new("D")));
+    Stream::new(vec![Part::Element(Element::new("Event").child(data))])
+}
+
+fn equal_holes(count: u16) -> Stream {
+    let data = (0..count).fold(Element::new("EventData"), |data, index| {
+        data.child(Element::new("D").hole(Hole::new(index % 50, 1)))
+    });
+    event_of(data, (0..50).map(|_| Value::string("x")).collect())
+}
+
+fn different_names(count: usize) -> Stream {
+    let data = (0..count).fold(Element::new("EventData"), |data, number| {
+        data.child(Element::new(format!("D_{number}")).text("x"))
+    });
+    Stream::new(vec![Part::Element(Element::new("Event").child(data))])
+}
+
+/// A stream that stands in many places of the event, so that it is many of its parts.
+fn many_children() -> Stream {
+    let event = (0..4000).fold(Element::new("Event"), |event, _| event.hole(Hole::new(0, 33)));
+    let child = template(6, Element::new("Data").hole(Hole::new(0, 1)));
+    let value = Event::new(&child, vec![Value::string("x")]);
+    Event::new(&template(7, event), vec![Value::BinXml(value.into())]).into()
+}
+
+/// Elements of a stream that are members of one object of JSON.
+fn many_members() -> Stream {
+    let mut parts: Vec<Part> = (0..300)
+        .map(|number| Part::Element(Element::new(format!("M{number}")).text("x")))
+        .collect();
+    parts.extend((0..1200).map(|_| Part::Element(Element::new("M").text("x"))));
+    let data = (0..300).fold(Element::new("UserData"), |data, number| {
+        data.child(Element::new(format!("B{number}")))
+    });
+    event_of(data.hole(Hole::new(0, 33)), vec![Value::BinXml(Stream::new(parts))])
+}
+
+fn event_of(data: Element, values: Vec<Value>) -> Stream {
+    let event = template(4, Element::new("Event").hole(Hole::new(0, 33)));
+    let data = template(5, data);
+    Event::new(&event, vec![Value::BinXml(Event::new(&data, values).into())]).into()
+}
+
+/// A log of many small templates, each used once.
+fn many_templates() -> Vec<u8> {
+    let mut log = LogWriter::new(1);
+    for number in 0..60_000_u32 {
+        let mut guid = [0; 16];
+        guid[..4].copy_from_slice(&number.to_le_bytes());
+        let template = Template::new(guid, Element::new("Event").hole(Hole::new(0, 1)));
+        log.write(0, &Event::new(&template, vec![Value::string("x")]))
+            .expect("a record that fits");
+    }
+    log.finish()
+}
