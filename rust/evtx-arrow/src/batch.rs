@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
-use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::mta::Messages;
@@ -183,11 +182,11 @@ impl BatchBuilder {
     /// Appends what the other columns have of a group of records, a column at a time. `messages` stand beside the log.
     pub(crate) fn push_rows(
         &mut self,
-        group: &Records<'_>,
+        reader: &RecordReader<'_, '_>,
         templates: &ChunkTemplates,
+        group: &Records<'_>,
         at: Location,
         messages: Option<&Messages>,
-        arena: &Bump,
     ) -> Result<(), ArrowError> {
         let kept = group.kept();
         if kept.is_empty() {
@@ -198,7 +197,7 @@ impl BatchBuilder {
         } = self;
         let message = scan.message.zip(messages);
         let rows = kept.iter().map(|record| group.parts(record).fields(templates));
-        let rows = BumpVec::from_iter_in(rows, arena);
+        let rows = BumpVec::from_iter_in(rows, reader.arena);
         if !system.is_empty() {
             for fields in &rows {
                 system.push(fields.record.system(templates), fields)?;
@@ -236,7 +235,7 @@ impl BatchBuilder {
                         match fields.record.event_data(templates) {
                             Some((event_data, part)) => match (&event_data.run, part.template()) {
                                 (Some(run), Some(template)) => builder.push_run(run, part.values, template),
-                                _ => builder.push_entries(&event_data.entries, part.values),
+                                _ => builder.push_entries(&event_data.entries, part.values, reader.interrupt),
                             },
                             None => builder.push_null(),
                         }

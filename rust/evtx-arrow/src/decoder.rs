@@ -309,7 +309,7 @@ impl Decoder {
                     }
                 }
                 Some(Err(error)) => {
-                    self.push_rows(&group, reader.arena)?;
+                    self.push_rows(&group, reader)?;
                     group.clear();
                     let has_header = matches!(error.kind, ErrorKind::RecordSize { .. });
                     let record = has_header.then(|| Record::header(reader.chunk, error.offset as usize).ok());
@@ -321,7 +321,7 @@ impl Decoder {
                 }
             }
         }
-        self.push_rows(&group, reader.arena)?;
+        self.push_rows(&group, reader)?;
         Ok(is_end)
     }
 
@@ -447,9 +447,9 @@ impl Decoder {
     }
 
     /// Appends the rows of a group of records.
-    fn push_rows(&mut self, group: &Records<'_>, arena: &Bump) -> Result<(), DecodeError> {
+    fn push_rows(&mut self, group: &Records<'_>, reader: &RecordReader<'_, '_>) -> Result<(), DecodeError> {
         let (at, messages) = (self.location(), self.messages.as_deref());
-        Ok(self.batch.push_rows(group, &self.templates, at, messages, arena)?)
+        Ok(self.batch.push_rows(reader, &self.templates, group, at, messages)?)
     }
 
     /// A row of what is known where no record could be read.

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
-use evtx_format::MAX_TEXT;
 use evtx_format::instance::{Slots, Values, value_size};
 use evtx_format::value::Value;
+use evtx_format::{Interrupt, MAX_TEXT};
 
 use crate::builders::{MakeArrays, TextBuilder, take};
 use crate::keys::{Dictionary, Keys};
 use crate::plan::{Entry, Found, Run};
 use crate::schema::{entries_field, entry_fields};
+
+/// Bytes of text between two looks for an interrupt.
+const LONG: usize = 1 << 20;
 
 /// A column of maps.
 #[derive(Debug)]
@@ -66,11 +69,15 @@ impl MapBuilder {
     }
 
     /// Appends the map of a record, which ends where its text becomes longer than [`MAX_TEXT`].
-    pub(crate) fn push_entries(&mut self, entries: &[Entry], values: Values<'_>) {
-        let mut bytes = 0;
+    pub(crate) fn push_entries(&mut self, entries: &[Entry], values: Values<'_>, interrupt: Interrupt<'_>) {
+        let (mut bytes, mut next_look) = (0, LONG);
         for entry in entries {
-            if bytes > MAX_TEXT {
-                break;
+            if bytes > next_look {
+                // Whoever was interrupted takes no row.
+                if bytes > MAX_TEXT || interrupt.check().is_err() {
+                    break;
+                }
+                next_look = MAX_TEXT.min(bytes + LONG);
             }
             if let Some(found) = entry.source.find(values) {
                 self.keys.push(&entry.key);

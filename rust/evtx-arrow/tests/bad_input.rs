@@ -134,11 +134,11 @@ fn recursion_by_nested_instances_ends() {
         })
     };
     let data = || Element::new("EventData").child(Element::new("Data").hole(Hole::new(0, 33)));
-    let row = first_row(&log(&event(data(), vec![nested(40)])));
+    let row = first_row(&log(&event(data(), vec![nested(10)])));
     assert_eq!((row.error.as_deref(), row.value("N")), (None, "x"));
-    assert_eq!(row.xml.expect("a text").matches("<N>").count(), 40);
+    assert_eq!(row.xml.expect("a text").matches("<N>").count(), 10);
     let row = first_row(&log(&event(data(), vec![nested(80)])));
-    row.assert_error("BinXML is nested more than 64 levels deep");
+    row.assert_error("BinXML is nested more than 16 levels deep");
     // What stands before it is there.
     assert_eq!(row.event_id.as_deref(), Some("1"));
 }
@@ -184,7 +184,7 @@ fn a_template_that_holds_an_instance_of_itself_ends() {
     let text = "x".repeat(200);
     let mut file = log(&Stream::new(vec![Part::Element(Element::new("Event").text(text))]));
     file[BINXML..BINXML + binxml.len()].copy_from_slice(&binxml);
-    first_row(&file).assert_error("BinXML is nested more than 64 levels deep");
+    first_row(&file).assert_error("BinXML is nested more than 16 levels deep");
 }
 
 #[test]

@@ -14,8 +14,8 @@ use evtx_arrow::{
     Catalog, CatalogPlace, ChunkReport, Comparison, DecodeError, Decoder, Events, Expression, FileReport, Literal,
     Options, Predicate, Report, Scan, Table,
 };
-use evtx_format::Interrupt;
 use evtx_format::file::{Search, Survey};
+use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
 use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
 use peak_alloc::PeakAlloc;
 
@@ -24,6 +24,8 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// What a thread may take beside the file and the largest batch.
 const MAX_MEMORY: usize = 64 << 20;
+/// Bytes of stack that all of it does with.
+const MAX_STACK: usize = 256 << 10;
 /// The longest time without a look for an interrupt. It is a tenth of this in a release build on an idle machine.
 const MAX_GAP: Duration = Duration::from_secs(1);
 /// After so long, work is interrupted.
@@ -225,9 +227,15 @@ fn events(name: &str, file: &[u8]) {
     }
 }
 
-/// One test, as the memory is that of the process.
+/// One test, as the memory is that of the process. An engine's threads have larger stacks, but not all of that is ours.
 #[test]
 fn the_work_for_crafted_logs_is_bounded() {
+    let thread = std::thread::Builder::new().stack_size(MAX_STACK);
+    let work = thread.spawn(read_crafted_logs).expect("a thread");
+    work.join().expect("what costs too much is printed above");
+}
+
+fn read_crafted_logs() {
     let only = std::env::var("EVTX_BOUNDS").unwrap_or_default();
     for (name, stream) in bombs() {
         if !name.contains(&only) {
@@ -273,13 +281,25 @@ fn bombs() -> Vec<(&'static str, Stream)> {
     vec![
         ("values in values", nested_values(60)),
         ("values in values, few enough", nested_values(14)),
+        ("deep elements", deep_value(&["X"], 0)),
+        ("deep elements with text", deep_value(&["X"], 1)),
+        ("deep data", deep_value(&["Data"], 2)),
+        ("deep event data", deep_value(&["EventData", "Data"], 1)),
+        ("deep template", deep_template(&["X", "Data"], false)),
+        ("deep template with a hole", deep_template(&["X"], true)),
+        ("deep instances", deep_instances(MAX_NESTING, 1)),
+        (
+            "deep instances of deep templates",
+            deep_instances(MAX_NESTING, MAX_OPEN_ELEMENTS / MAX_NESTING - 1),
+        ),
+        ("too deep instances", deep_instances(MAX_NESTING + 2, 1)),
         ("one value in many holes", shared_value()),
         ("one text in many holes", shared_text()),
         ("arrays of arrays", crossed_arrays(4, 1000)),
         ("arrays of arrays, few enough", crossed_arrays(2, 250)),
         ("arrays beside a long text", arrays_beside_text()),
         ("deep elements", deep_elements(1500)),
-        ("deep elements, not too deep", deep_elements(500)),
+        ("deep elements, not too deep", deep_elements(MAX_OPEN_ELEMENTS - 5)),
         ("a short text in many holes", shared_short_text()),
         ("a long text in a field", long_field()),
         ("a long text in elements of arrays", long_text_in_tree()),
@@ -309,6 +329,50 @@ fn nested_values(depth: usize) -> Stream {
     let data = template(2, twice("EventData"));
     let event = template(3, Element::new("Event").hole(Hole::new(0, 33)));
     Event::new(&event, vec![Value::BinXml(Event::new(&data, vec![value]).into())]).into()
+}
+
+/// Elements in elements, as deep as can be, each with texts and attributes beside the next.
+fn deep(names: &[&str], texts: usize, levels: usize, innermost: Element) -> Element {
+    (0..levels).fold(innermost, |inner, level| {
+        let mut element = Element::new(names[level % names.len()]);
+        if texts > 0 {
+            element = element.text("x");
+        }
+        if texts > 1 {
+            element = element.attribute("Name", "n");
+        }
+        element.child(inner)
+    })
+}
+
+/// Such elements that a record spells out.
+fn deep_value(names: &[&str], texts: usize) -> Stream {
+    let element = deep(names, texts, MAX_OPEN_ELEMENTS - 3, Element::new("L").text("x"));
+    let data = Element::new("UserData").hole(Hole::new(0, 33));
+    event_of(data, vec![Value::BinXml(Stream::new(vec![Part::Element(element)]))])
+}
+
+/// Such elements of a template.
+fn deep_template(names: &[&str], hole: bool) -> Stream {
+    let innermost = match hole {
+        true => Element::new("L")
+            .attribute_hole("a", Hole::new(0, 1))
+            .text("x")
+            .hole(Hole::new(0, 1)),
+        false => Element::new("L"),
+    };
+    let data = deep(names, 1, MAX_OPEN_ELEMENTS - 3, innermost);
+    event_of(Element::new("UserData").child(data), vec![Value::string("y")])
+}
+
+/// Instances in instances, each of some elements.
+fn deep_instances(depth: usize, levels: usize) -> Stream {
+    let level = template(1, deep(&["X"], 1, levels, Element::new("L").hole(Hole::new(0, 33))));
+    let mut value = Value::string("leaf");
+    for _ in 0..depth {
+        value = Value::BinXml(Event::new(&level, vec![value]).into());
+    }
+    event_of(Element::new("UserData").hole(Hole::new(0, 33)), vec![value])
 }
 
 fn shared_value() -> Stream {

@@ -51,10 +51,10 @@ pub use interrupt::{Interrupt, Interrupted};
 
 /// Most BinXML streams nested in each other (values that hold BinXML, instances in them). Windows nests one
 /// or two; the cap bounds recursion on crafted input.
-pub const MAX_NESTING: usize = 64;
+pub const MAX_NESTING: usize = 16;
 
 /// Most elements open at once, over all the nested streams of a record.
-pub const MAX_OPEN_ELEMENTS: usize = 512;
+pub const MAX_OPEN_ELEMENTS: usize = 96;
 
 /// Most nodes (elements, attributes, pieces of content) that one record may expand to. A chunk has room for
 /// some ten thousand, but values are shared by the holes that name them, so a small crafted record could
