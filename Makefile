@@ -106,7 +106,7 @@ test_release: test-sql test-python
 
 # How long `make fuzz` runs each target, in seconds, and which.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= record chunk file
+FUZZ_TARGETS ?= record chunk file mta
 
 $(BUILD)/tools/bin/cargo-fuzz:
 	$(CARGO) install --quiet --locked cargo-fuzz --version 0.13.2 --root $(BUILD)/tools

@@ -39,8 +39,8 @@ struct BoundCopy {
 
 //! A copy is read by one thread.
 struct CopyState {
-	explicit CopyState(const BoundCopy &copy)
-	    : shared(copy.scan, copy.columns, copy.filter, copy.scan.paths), thread(shared) {}
+	CopyState(duckdb::cxx::Context &context, const BoundCopy &copy)
+	    : shared(context, copy.scan, copy.columns, copy.filter, copy.scan.paths), thread(shared) {}
 
 	SharedScan shared;
 	ThreadScan thread;
@@ -87,7 +87,8 @@ void Bind(CopyFunction::CopyFromBindInput &input) {
 }
 
 void InitGlobal(CopyFunction::CopyFromInitGlobalInput &input) {
-	input.SetGlobalState<CopyState>(input.GetBindData<BoundCopy>());
+	auto &context = input.GetContext();
+	input.SetGlobalState<CopyState>(context, input.GetBindData<BoundCopy>());
 }
 
 void Exec(CopyFunction::CopyFromExecInput &input) {

@@ -156,14 +156,25 @@ EvtxBlock Survey::GetBlock(std::uint64_t number) const {
 	return block;
 }
 
-std::shared_ptr<const Messages> Messages::Read(const std::vector<std::uint8_t> &file) {
+std::optional<Messages> Messages::Create(std::uint64_t size, std::uint64_t memory) {
 	EvtxMessages *messages = nullptr;
-	if (TakeError(evtx_messages_new(file.data(), file.size(), &messages))) {
-		return nullptr;
+	if (TakeError(evtx_messages_new(size, &memory, &messages))) {
+		return std::nullopt;
 	}
-	auto result = std::make_shared<Messages>();
-	result->handle.reset(messages);
+	Messages result;
+	result.handle.reset(messages);
+	result.memory = memory;
 	return result;
+}
+
+void Messages::Push(const std::vector<std::uint8_t> &bytes) {
+	Check(evtx_messages_push(handle.get(), bytes.data(), bytes.size()));
+}
+
+bool Messages::Read(Interrupt &interrupt) {
+	const auto error = TakeError(evtx_messages_read(handle.get(), interrupt.ForCore()));
+	interrupt.Check();
+	return !error;
 }
 
 std::optional<std::string> Messages::GetPattern(std::string_view log, std::string_view place) {

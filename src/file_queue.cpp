@@ -8,9 +8,6 @@ namespace evtx {
 
 namespace {
 
-using duckdb::cxx::FileFlags;
-using duckdb::cxx::FileSystem;
-
 //! How long a thread waits for others before it looks for an interrupt.
 constexpr std::chrono::milliseconds WAIT(20);
 
@@ -28,38 +25,9 @@ std::optional<std::string> Run(Survey &survey, LogFile &log, Interrupt &interrup
 	return std::nullopt;
 }
 
-//! Most bytes of a file of messages.
-constexpr std::uint64_t MAX_MESSAGES_SIZE = 1U << 30U;
-
-//! The messages that stand beside a log. None if they cannot be read: they are no part of the log.
-std::shared_ptr<const Messages> FindMessages(const FileSystem &files, const std::string &log,
-                                             const std::string &place) {
-	try {
-		const auto pattern = Messages::GetPattern(log, place);
-		auto found = pattern ? files.Glob(*pattern) : std::vector<std::string>();
-		if (found.empty()) {
-			return nullptr;
-		}
-		// There is one for each language that the log was saved with.
-		std::sort(found.begin(), found.end());
-		auto handle = files.OpenFile(found.front(), {FileFlags::READ});
-		const auto size = handle.Size();
-		if (size > MAX_MESSAGES_SIZE) {
-			return nullptr;
-		}
-		std::vector<std::uint8_t> bytes(size);
-		if (size > 0) {
-			handle.ReadAt(bytes.data(), size, 0);
-		}
-		return Messages::Read(bytes);
-	} catch (const duckdb::cxx::Exception &) {
-		return nullptr;
-	}
-}
-
 } // namespace
 
-FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p, std::optional<std::string> messages_p)
+FileQueue::FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options_p, std::optional<MessageFinder> messages_p)
     : options(options_p), messages(std::move(messages_p)) {
 	entries.reserve(paths.size());
 	for (auto &path : paths) {
@@ -144,7 +112,7 @@ Work FileQueue::Open(Interrupt &interrupt, std::uint64_t index) {
 			}
 			entry.file = std::make_shared<OpenFile>(std::move(log), std::move(survey));
 			if (messages && !entry.file->log.IsRemote()) {
-				entry.file->messages = FindMessages(files, entry.path.path, *messages);
+				entry.file->messages = messages->Find(interrupt, entry.path.path);
 			}
 		}
 	} catch (const duckdb::cxx::InterruptException &) {

@@ -91,11 +91,13 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 	const auto &call = input.GetBindData<BoundCall>();
 	const auto &hints = call.planned->Run();
 	const Filter filter(*call.scan.table, hints);
-	Interrupt interrupt(input.GetContext());
+	auto &context = input.GetContext();
+	Interrupt interrupt(context);
 	// The first damage is only known to be the first if the files are read in order. Otherwise, how many blocks they
 	// have is not known before they are opened, and a thread that finds no work costs little.
 	input.SetMaxThreads(call.scan.options.on_error == EvtxOnError::FAIL ? 1 : MAX_THREADS);
-	input.SetGlobalState<SharedScan>(call.scan, columns, filter, KeptPaths(call.scan, hints, filter, interrupt));
+	input.SetGlobalState<SharedScan>(context, call.scan, columns, filter,
+	                                 KeptPaths(call.scan, hints, filter, interrupt));
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {

@@ -72,11 +72,11 @@ ScanColumns GetColumns(Context &context, const Table &table, const HivePartition
 	return columns;
 }
 
-SharedScan::SharedScan(const ScanCall &call, const std::vector<idx_t> &columns, const Filter &filter,
+SharedScan::SharedScan(Context &context, const ScanCall &call, const std::vector<idx_t> &columns, const Filter &filter,
                        std::vector<ScanPath> paths)
     : hive(call.hive), scan(*call.table, TableColumns(call, columns), filter),
       queue(std::move(paths), call.options,
-	        scan.ReadsMessages() ? std::optional<std::string>(call.messages) : std::nullopt) {
+	        scan.ReadsMessages() ? std::optional<MessageFinder>({context, call.messages}) : std::nullopt) {
 	const auto count = call.table->ColumnCount();
 	for (const auto column : columns) {
 		hive_columns.push_back(column < count ? std::nullopt : std::optional<std::size_t>(column - count));

@@ -1,6 +1,7 @@
 """Makes the fuzz targets' seeds out of logs. usage: fuzz_seeds.py OUT LOG [LOG ...]
 
-OUT gets folders `file`, `chunk` and `record`: whole small logs, chunks up to their free space, and the BinXML of first records.
+OUT gets folders `file`, `chunk`, `record` and `mta`: whole small logs, chunks up to their free space, the BinXML of first records,
+and the messages that stand beside the logs.
 """
 
 import pathlib
@@ -24,7 +25,7 @@ def records(chunk, most):
 
 
 def main(out, logs):
-    for name in ("file", "chunk", "record"):
+    for name in ("file", "chunk", "record", "mta"):
         (out / name).mkdir(parents=True, exist_ok=True)
     for number, path in enumerate(logs):
         log = pathlib.Path(path).read_bytes()
@@ -43,6 +44,9 @@ def main(out, logs):
             # The first record's inline definitions stand at offsets that only hold where it does, right behind the header.
             for i, binxml in enumerate(records(chunk, 3)):
                 (out / "record" / f"{number}-{at}-{i}").write_bytes(binxml)
+    for folder in {pathlib.Path(path).parent / "LocaleMetaData" for path in logs}:
+        for path in folder.glob("*.MTA"):
+            (out / "mta" / path.name).write_bytes(path.read_bytes())
 
 
 if __name__ == "__main__":

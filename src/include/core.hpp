@@ -179,8 +179,16 @@ private:
 //! The messages that stand beside a log.
 class Messages {
 public:
-	//! Reads the file that holds them. None if it is damaged.
-	static std::shared_ptr<const Messages> Read(const std::vector<std::uint8_t> &file);
+	//! Messages to be read from a file of `size` bytes. None if they may take more than `memory` bytes.
+	static std::optional<Messages> Create(std::uint64_t size, std::uint64_t memory);
+	//! How many bytes of memory they may take.
+	std::uint64_t Memory() const {
+		return memory;
+	}
+	//! Takes the next bytes of the file.
+	void Push(const std::vector<std::uint8_t> &bytes);
+	//! Reads the file, once all of it was pushed. Returns false if it is damaged.
+	bool Read(Interrupt &interrupt);
 	//! The glob of the files that may hold the messages of a log. `place` is that glob from the log's folder on, with
 	//! `{log}` for the log's name.
 	static std::optional<std::string> GetPattern(std::string_view log, std::string_view place);
@@ -193,6 +201,7 @@ private:
 		}
 	};
 	std::unique_ptr<EvtxMessages, Free> handle;
+	std::uint64_t memory = 0;
 };
 
 //! Decodes blocks of files into batches, for one thread.

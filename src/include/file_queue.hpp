@@ -5,6 +5,7 @@
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
 #include "log_file.hpp"
+#include "messages.hpp"
 #include "paths.hpp"
 
 #include <condition_variable>
@@ -47,8 +48,8 @@ struct Work {
 //! file.
 class FileQueue {
 public:
-	//! `messages` is where the messages of a log stand beside it, if they are asked for.
-	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options, std::optional<std::string> messages);
+	//! `messages` finds the messages of a log, if they are asked for.
+	FileQueue(std::vector<ScanPath> paths, const EvtxOptions &options, std::optional<MessageFinder> messages);
 
 	//! The next work for a thread whose last was of the file with this number; none at the end. Batch indexes of a
 	//! thread rise.
@@ -80,7 +81,7 @@ private:
 	Work Open(Interrupt &interrupt, std::uint64_t index);
 
 	const EvtxOptions options;
-	const std::optional<std::string> messages;
+	const std::optional<MessageFinder> messages;
 	mutable std::mutex lock;
 	std::condition_variable opened;
 	std::vector<Entry> entries;

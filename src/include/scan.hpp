@@ -45,8 +45,8 @@ ScanColumns GetColumns(duckdb::cxx::Context &context, const Table &table, const 
 class SharedScan {
 public:
 	//! A scan of the columns with these numbers, and of the files in `paths`.
-	SharedScan(const ScanCall &call, const std::vector<duckdb::cxx::idx_t> &columns, const Filter &filter,
-	           std::vector<ScanPath> paths);
+	SharedScan(duckdb::cxx::Context &context, const ScanCall &call, const std::vector<duckdb::cxx::idx_t> &columns,
+	           const Filter &filter, std::vector<ScanPath> paths);
 
 	double Progress() const {
 		return queue.Progress();

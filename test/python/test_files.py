@@ -45,6 +45,24 @@ def test_what_has_no_offsets_is_refused_at_once(con, tmp_path):
     assert con.execute("SELECT count(*) FROM read_evtx($1)", [str(tmp_path)]).fetchone() == (80,)
 
 
+def test_messages_take_memory_within_its_limit(con):
+    con.execute("SET memory_limit = '20MB'")
+    query = f"SELECT count(*), count(message) FROM '{SAMPLES}/DC01-System.evtx'"
+    assert con.execute(query).fetchone() == (10, 9)
+    # A quarter of that is too little for what the file of messages could take.
+    con.execute("SET memory_limit = '2MB'")
+    assert con.execute(query).fetchone() == (10, 0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such files")
+def test_messages_are_no_pipe(con, tmp_path):
+    shutil.copy(SAMPLES / "DC01-System.evtx", tmp_path / "log.evtx")
+    (tmp_path / "LocaleMetaData").mkdir()
+    os.mkfifo(tmp_path / "LocaleMetaData" / "log_1033.MTA")
+    query = "SELECT count(*), count(message) FROM read_evtx($1)"
+    assert con.execute(query, [f"{tmp_path}/log.evtx"]).fetchone() == (10, 0)
+
+
 def test_a_prepared_statement_reads_the_files_that_there_were(con, tmp_path):
     shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "a.evtx")
     glob = f"{tmp_path}/*.evtx"

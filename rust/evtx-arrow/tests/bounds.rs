@@ -15,6 +15,7 @@ use evtx_arrow::{
     Options, Predicate, Report, Scan, Table,
 };
 use evtx_format::file::{Search, Survey};
+use evtx_format::mta::{self, Messages};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
 use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
 use peak_alloc::PeakAlloc;
@@ -265,6 +266,11 @@ fn read_crafted_logs() {
     if "many templates".contains(&only) {
         costs("many templates", &many_templates());
     }
+    for (name, file) in crafted_messages() {
+        if name.contains(&only) {
+            messages(name, file);
+        }
+    }
     let folder = std::env::var_os("EVTX_HOSTILE");
     for path in folder.map(|folder| logs(Path::new(&folder))).unwrap_or_default() {
         let name = path.display().to_string();
@@ -274,6 +280,122 @@ fn read_crafted_logs() {
     }
     let failures = FAILURES.lock().expect("a lock");
     assert!(failures.is_empty(), "{failures:#?}");
+}
+
+/// Reads a file of messages, which may take more memory the larger it is.
+fn messages(name: &str, file: Vec<u8>) {
+    let size = file.len();
+    measure(name, |cost, interrupt| {
+        let read = Messages::read(file, interrupt);
+        let allowed = mta::memory(size) as usize - size;
+        cost.largest_batch.set(allowed.saturating_sub(MAX_MEMORY));
+        if let Ok(messages) = read {
+            let mut out = Vec::new();
+            messages.push("provider", 1, 1, &mut out);
+            assert!(out.len() <= 2 << 20, "{name}: a message of {} bytes", out.len());
+        }
+    });
+}
+
+/// Files of messages whose work would not be linear in their size, or that take the most memory of their size.
+fn crafted_messages() -> Vec<(&'static str, Vec<u8>)> {
+    const PAGE: usize = 888;
+    let section = |pages: usize, records: &[u8], slots: &dyn Fn(usize, usize) -> usize, last: usize| {
+        let mut section = vec![0; pages * PAGE];
+        for (number, page) in section.chunks_exact_mut(PAGE).enumerate() {
+            let next = if number + 1 < pages { (number + 1) * PAGE } else { last };
+            page[72..80].copy_from_slice(&(next as u64).to_le_bytes());
+            for (slot, at) in page[88..].as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                *at = ((pages * PAGE + slots(number, slot)) as u64).to_le_bytes();
+            }
+        }
+        section.extend_from_slice(records);
+        section
+    };
+    let record = |index: usize, payload: &[u8]| {
+        [
+            &(index as u32).to_le_bytes()[..],
+            &(payload.len() as u32).to_le_bytes(),
+            payload,
+        ]
+        .concat()
+    };
+    let file = |sections: [Vec<u8>; 3]| {
+        let names = ["EVT", "MSG", "PUB"];
+        let mut at = 24 + names.len() * 26;
+        let mut file = b"MTAFile\0".to_vec();
+        file.extend([1_u32, 1, 78, 3].iter().flat_map(|number| number.to_le_bytes()));
+        for (name, section) in names.iter().zip(&sections) {
+            file.extend((at as u64).to_le_bytes());
+            file.extend((section.len() as u64).to_le_bytes());
+            file.extend(6_u32.to_le_bytes());
+            file.extend(name.encode_utf16().flat_map(u16::to_le_bytes));
+            at += section.len();
+        }
+        file.extend(sections.concat());
+        file
+    };
+    let text = |size: usize| [&(size as u32).to_le_bytes()[..], &vec![b'a'; size]].concat();
+    let provider: Vec<u8> = "provider".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let publisher = |name: &[u8]| [&[0; 16][..], &(name.len() as u32).to_le_bytes(), name].concat();
+    let event = |id: usize, message: usize| [id.to_le_bytes(), message.to_le_bytes()].concat();
+    let one = |payload: &[u8], index: usize| {
+        let mut section = section(1, &record(index, payload), &|_, _| 0, 0);
+        // One slot alone is used.
+        section[88 + 8..PAGE].fill(0);
+        section
+    };
+    let pages = 2000;
+    let tiny = |payload: &dyn Fn(usize) -> Vec<u8>| {
+        let size = 8 + payload(0).len();
+        let records: Vec<u8> = (0..pages * 100).flat_map(|i| record(i, &payload(i))).collect();
+        section(
+            pages,
+            &records,
+            &|page, slot| (page * 100 + slot) * size,
+            (pages - 1) * PAGE,
+        )
+    };
+    let huge = vec![b'a'; 15 << 20];
+    vec![
+        (
+            "messages: pages that come back to the first, all of one long name",
+            file([
+                one(&event(1, 0), 0),
+                one(&text(8), 0),
+                section(8000, &record(0, &publisher(&huge)), &|_, _| 0, 0),
+            ]),
+        ),
+        (
+            "messages: names in names",
+            file([
+                one(&event(1, 0), 0),
+                one(&text(8), 0),
+                section(
+                    1000,
+                    &vec![0; 8 << 20],
+                    &|page, slot| 8 * (page * 100 + slot),
+                    999 * PAGE,
+                ),
+            ]),
+        ),
+        (
+            "messages: a long one",
+            file([
+                one(&event(1, 0), 0),
+                one(&text(15 << 20), 0),
+                one(&publisher(&provider), 0),
+            ]),
+        ),
+        (
+            "messages: as many as can be",
+            file([
+                tiny(&|i| event(usize::MAX - i * 7919, i)),
+                tiny(&|_| text(0)),
+                one(&publisher(&provider), 0),
+            ]),
+        ),
+    ]
 }
 
 /// Small records that would grow without limit, or to just below it.

@@ -9,12 +9,15 @@ use common::{cell, column, samples, scan_with_messages};
 use evtx::mta::MtaFile;
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::{Options, Scan};
+use evtx_format::Interrupt;
 use evtx_format::mta::Messages;
 use evtx_writer::{Element, Event, Hole, LogWriter, MtaWriter, Template, Value};
 
 fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> {
     let options = Options::default();
-    let messages = mta.and_then(|mta| Messages::read(mta).ok()).map(Arc::new);
+    let messages = mta
+        .and_then(|mta| Messages::read(mta, Interrupt::NEVER).ok())
+        .map(Arc::new);
     let mut found = Vec::new();
     // The message alone: what finds it is read all the same.
     let scan = Scan::new(options, &[column(&options, "message")]);
@@ -127,7 +130,7 @@ fn damaged_messages_are_none_and_cost_nothing_else() {
             damaged.truncate((state >> 30) as usize % damaged.len());
         }
         // Whatever it says, it ends and does not panic.
-        if let Ok(read) = Messages::read(damaged) {
+        if let Ok(read) = Messages::read(damaged, Interrupt::NEVER) {
             let mut out = Vec::new();
             for record in 14_000..14_012 {
                 read.push("EventLog", record, record, &mut out);

@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use evtx_format::file::{Block, Search, Survey};
-use evtx_format::mta::Messages;
+use evtx_format::mta::{self, Messages, MtaError};
 
+use crate::interrupt::EvtxInterrupt;
 use crate::{bytes, entry, free, put, text};
 
 /// A run of bytes of a file to read at once and decode.
@@ -60,8 +61,12 @@ impl From<EvtxBlock> for Block {
 /// Finds out how a file is laid out.
 pub struct EvtxSurvey(Survey);
 
-/// The messages that stand beside a log.
-pub struct EvtxMessages(pub(crate) Arc<Messages>);
+/// The file of the messages that stand beside a log, and once it was read the messages.
+#[derive(Default)]
+pub struct EvtxMessages {
+    file: Vec<u8>,
+    pub(crate) messages: Option<Arc<Messages>>,
+}
 
 /// A survey of a file of `size` bytes. Of one that is `remote` it asks for few ranges, of others for a small
 /// one in every chunk. With `recover`, a file that is no log may hold chunks.
@@ -229,19 +234,59 @@ pub unsafe extern "C" fn evtx_messages_pattern(
     pattern.len()
 }
 
-/// The messages of a log, given all bytes of the file that holds them. The error says why there are none.
+/// Messages to be read from a file of `size` bytes. `memory` is how many bytes they may take, and then how many they may
+/// take of those. The error says why they are not read.
 ///
 /// # Safety
-/// `data` points to `len` bytes, `out` can be written. The caller frees the messages.
+/// `memory` can be read, it and `out` can be written. The caller frees the messages.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_messages_new(data: *const u8, len: usize, out: *mut *mut EvtxMessages) -> *mut c_char {
+pub unsafe extern "C" fn evtx_messages_new(size: u64, memory: *mut u64, out: *mut *mut EvtxMessages) -> *mut c_char {
+    entry(|| {
+        let size = usize::try_from(size).ok().filter(|&size| size <= mta::MAX_FILE);
+        let size = size.ok_or_else(|| MtaError::TooLarge.to_string())?;
+        let needed = mta::memory(size);
+        let mut messages = EvtxMessages::default();
+        // SAFETY: the caller's promise.
+        let fits = needed <= unsafe { *memory } && messages.file.try_reserve_exact(size).is_ok();
+        if !fits {
+            return Err("there is too little memory to read the messages".to_owned());
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            put(memory, needed);
+            put(out, Box::into_raw(Box::new(messages)));
+        }
+        Ok(())
+    })
+}
+
+/// Takes the next bytes of the file.
+///
+/// # Safety
+/// `messages` is valid and not in use elsewhere, `data` points to `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_messages_push(messages: *mut EvtxMessages, data: *const u8, len: usize) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let file = unsafe { bytes(data, len) };
-        let messages = Messages::read(file.to_vec()).map_err(|error| error.to_string())?;
-        let messages = EvtxMessages(Arc::new(messages));
+        let (messages, data) = unsafe { (&mut *messages, bytes(data, len)) };
+        messages.file.extend_from_slice(data);
+        Ok(())
+    })
+}
+
+/// Reads the file, all of whose bytes were pushed. The error says why there are no messages.
+///
+/// # Safety
+/// `messages` is valid and not in use elsewhere, `interrupt` can be asked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_messages_read(messages: *mut EvtxMessages, interrupt: EvtxInterrupt) -> *mut c_char {
+    entry(|| {
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(messages))) };
+        let messages = unsafe { &mut *messages };
+        let file = std::mem::take(&mut messages.file);
+        // SAFETY: the caller's promise.
+        let read = unsafe { interrupt.during(|interrupt| Messages::read(file, interrupt)) };
+        messages.messages = Some(Arc::new(read.map_err(|error| error.to_string())?));
         Ok(())
     })
 }

@@ -26,8 +26,8 @@ use evtx_arrow::{Decoder, MakeArrays, OnError, Options, Scan};
 
 pub use crate::file::{
     EvtxBlock, EvtxMessages, EvtxSurvey, evtx_batch_index, evtx_messages_free, evtx_messages_new,
-    evtx_messages_pattern, evtx_survey_block, evtx_survey_blocks, evtx_survey_free, evtx_survey_new, evtx_survey_push,
-    evtx_survey_verify, evtx_survey_wants,
+    evtx_messages_pattern, evtx_messages_push, evtx_messages_read, evtx_survey_block, evtx_survey_blocks,
+    evtx_survey_free, evtx_survey_new, evtx_survey_push, evtx_survey_verify, evtx_survey_wants,
 };
 pub use crate::filter::{
     EvtxFilter, EvtxNode, EvtxNodeKind, evtx_filter_drops_file, evtx_filter_free, evtx_filter_new,
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn evtx_decoder_start(
         // SAFETY: the caller's promise.
         let (decoder, filename) = unsafe { (&mut *decoder, text(filename, filename_len)?) };
         // SAFETY: the caller's promise.
-        let messages = unsafe { messages.as_ref() }.map(|messages| Arc::clone(&messages.0));
+        let messages = unsafe { messages.as_ref() }.and_then(|messages| messages.messages.clone());
         decoder.0.start(&filename.into(), messages, block.into());
         Ok(())
     })

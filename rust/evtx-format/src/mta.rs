@@ -10,43 +10,65 @@
 //! | `MSG` | a size u32 in bytes and UTF-16LE text with its NUL |
 //! | `PUB` | four tables {count u32, {key u32, message u32} x count}, then a size u32 and the publisher's name |
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use crate::bytes::{array_at, u32_at, u64_at};
+use crate::chunk::CHUNK_SIZE;
 use crate::text::{self, Form};
+use crate::{Interrupt, Interrupted};
 
 const MAGIC: [u8; 8] = *b"MTAFile\0";
 const PAGE_HEADER: usize = 888;
 const PAGE_SLOTS: usize = 100;
 /// A descriptor before its name: offset u64, size u64, name length u32.
 const DESCRIPTOR: usize = 20;
+/// A record before its payload: index u32, size u32.
+const RECORD_HEADER: usize = 8;
+
+/// Most bytes of a file.
+pub const MAX_FILE: usize = 1 << 30;
+/// Most bytes of a message. Those that Windows formats have 64 KiB at most.
+const MAX_MESSAGE: usize = 1 << 20;
+
+/// Bytes of memory that [`Messages`] of a file of `size` bytes take at most: the file, and what is known of each of its records.
+pub fn memory(size: usize) -> u64 {
+    (1 << 20) + 6 * size as u64
+}
 
 /// Why a file has no messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotMta {
+pub enum MtaError {
     /// It does not start with `MTAFile`.
     #[error("not an MTA file: it does not start with \"MTAFile\\0\"")]
     Magic,
+    /// It has more than [`MAX_FILE`] bytes.
+    #[error("the MTA file is larger than 1 GiB")]
+    TooLarge,
     /// A section is missing or out of bounds.
     #[error("the MTA file has no sound section {0}")]
     Section(&'static str),
-    /// A record is out of bounds, or not what its section holds.
+    /// A record is out of bounds, not what its section holds, or shares its bytes with others.
     #[error("section {0} of the MTA file is damaged")]
     Damaged(&'static str),
+    /// The caller wants no more.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 /// The messages of a log.
+// The maps are trees, as a hash table that grows holds up an interrupt.
 #[derive(Debug)]
 pub struct Messages {
     file: Vec<u8>,
     /// By position in the log: `EventRecordID`, and the index of the message.
-    events: HashMap<u32, (u64, u32)>,
+    events: BTreeMap<u32, (u64, u32)>,
     /// The first message for an `EventRecordID`, by position.
-    by_record: HashMap<u64, u32>,
+    by_record: BTreeMap<u64, u32>,
     /// By index: where the text is in the file.
-    texts: HashMap<u32, Range<usize>>,
+    texts: BTreeMap<u32, Range<u32>>,
     /// In small letters: the names compare without regard to ASCII case.
     publishers: HashSet<String>,
 }
@@ -66,30 +88,37 @@ impl Messages {
         named.then(|| literal(folder) + &place.replace("{log}", &literal(stem)))
     }
 
-    /// Reads an MTA file.
+    /// Reads an MTA file, in time and memory that its size bounds: no two records share bytes.
     ///
     /// # Errors
-    /// [`NotMta`] where it is none, or damaged.
-    pub fn read(file: Vec<u8>) -> Result<Self, NotMta> {
+    /// [`MtaError`]: the file is none, too large, or damaged, or the caller wants no more.
+    pub fn read(file: Vec<u8>, interrupt: Interrupt<'_>) -> Result<Self, MtaError> {
         if array_at(&file, 0) != Some(MAGIC) {
-            return Err(NotMta::Magic);
+            return Err(MtaError::Magic);
+        }
+        if file.len() > MAX_FILE {
+            return Err(MtaError::TooLarge);
         }
         let mut messages = Messages {
-            events: HashMap::new(),
-            by_record: HashMap::new(),
-            texts: HashMap::new(),
+            events: BTreeMap::new(),
+            by_record: BTreeMap::new(),
+            texts: BTreeMap::new(),
             publishers: HashSet::new(),
             file,
         };
         let file = &messages.file;
-        records(file, "MSG", |index, payload| {
+        records(file, "MSG", interrupt, |index, payload| {
             let size = u32_at(file, payload.start)? as usize;
             let text = payload.start + 4..(payload.start + 4).checked_add(size)?;
+            let at = u32::try_from(text.start).ok()?..u32::try_from(text.end).ok()?;
             (text.end <= payload.end)
-                .then(|| messages.texts.insert(index, text))
+                .then(|| messages.texts.insert(index, at))
                 .map(drop)
         })?;
-        records(file, "EVT", |index, payload| {
+        records(file, "EVT", interrupt, |index, payload| {
+            if payload.len() < 16 {
+                return None;
+            }
             let record = u64_at(file, payload.start)?;
             let text = u32::try_from(u64_at(file, payload.start + 8)?).ok()?;
             messages.events.insert(index, (record, text));
@@ -97,13 +126,14 @@ impl Messages {
             *first = index.min(*first);
             Some(())
         })?;
-        records(file, "PUB", |_, payload| {
+        records(file, "PUB", interrupt, |_, payload| {
             let mut at = payload.start;
             for _ in 0..4 {
                 at = at.checked_add(4)?.checked_add(8 * u32_at(file, at)? as usize)?;
             }
             let name = at + 4..(at + 4).checked_add(u32_at(file, at)? as usize)?;
-            (name.end <= payload.end)
+            // No log refers to a name that a chunk has no room for.
+            (name.end <= payload.end && name.len() <= CHUNK_SIZE)
                 .then(|| messages.publishers.insert(plain(&file[name]).to_ascii_lowercase()))
                 .map(drop)
         })?;
@@ -127,8 +157,8 @@ impl Messages {
         let entry = own.or_else(|| self.events.get(self.by_record.get(&event_record)?));
         let text = entry
             .and_then(|(_, text)| self.texts.get(text))
-            .map(|text| &self.file[text.clone()]);
-        match text.filter(|text| !text::utf16_is_empty(text)) {
+            .map(|text| &self.file[text.start as usize..text.end as usize]);
+        match text.filter(|text| text.len() <= MAX_MESSAGE && !text::utf16_is_empty(text)) {
             Some(text) => text::push_utf16(out, text, Form::Plain),
             None => return false,
         }
@@ -159,10 +189,24 @@ fn plain(text: &[u8]) -> String {
 fn records(
     file: &[u8],
     name: &'static str,
-    mut take: impl FnMut(u32, Range<usize>) -> Option<()>,
-) -> Result<(), NotMta> {
-    let section = section(file, name).ok_or(NotMta::Section(name))?;
-    walk(file, section, &mut take).ok_or(NotMta::Damaged(name))
+    interrupt: Interrupt<'_>,
+    take: impl FnMut(u32, Range<usize>) -> Option<()>,
+) -> Result<(), MtaError> {
+    let section = section(file, name).ok_or(MtaError::Section(name))?;
+    let mut pages = Pages {
+        file,
+        page: Some(section.start),
+        // A chain that comes back to itself ends with the pages that the section has room for.
+        pages_left: section.len() / PAGE_HEADER,
+        bytes_left: section.len(),
+        section,
+        take,
+    };
+    while pages.page.is_some() {
+        interrupt.check()?;
+        pages.next().ok_or(MtaError::Damaged(name))?;
+    }
+    Ok(())
 }
 
 /// Where a section is in the file.
@@ -183,16 +227,24 @@ fn section(file: &[u8], name: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Walks the pages of a section. Offsets in it are relative to its start.
-fn walk(file: &[u8], section: Range<usize>, take: &mut impl FnMut(u32, Range<usize>) -> Option<()>) -> Option<()> {
-    let offset = |at: usize| -> Option<usize> {
-        let offset = usize::try_from(u64_at(file, at)?).ok()?;
-        section.start.checked_add(offset).filter(|&at| at < section.end)
-    };
-    let mut page = section.start;
-    // A chain that comes back to itself ends with the pages that the section has room for.
-    for _ in 0..=section.len() / PAGE_HEADER {
-        if page.checked_add(PAGE_HEADER)? > section.end {
+/// A walk over the pages of a section, and over the records of each. Offsets in a section are relative to its start.
+struct Pages<'f, T> {
+    file: &'f [u8],
+    section: Range<usize>,
+    /// Offset of the next page in the file; `None` at the end.
+    page: Option<usize>,
+    pages_left: usize,
+    /// Bytes that the records to come can have, as none shares its bytes with others.
+    bytes_left: usize,
+    take: T,
+}
+
+impl<T: FnMut(u32, Range<usize>) -> Option<()>> Pages<'_, T> {
+    /// Hands out the records of the next page; `None` where it is damaged.
+    fn next(&mut self) -> Option<()> {
+        let (file, page) = (self.file, self.page?);
+        self.pages_left = self.pages_left.checked_sub(1)?;
+        if page.checked_add(PAGE_HEADER)? > self.section.end {
             return None;
         }
         for slot in 0..PAGE_SLOTS {
@@ -200,18 +252,25 @@ fn walk(file: &[u8], section: Range<usize>, take: &mut impl FnMut(u32, Range<usi
             if u64_at(file, slot)? == 0 {
                 continue;
             }
-            let record = offset(slot)?;
-            let size = u32_at(file, record.checked_add(4)?)? as usize;
-            let payload = record + 8..(record + 8).checked_add(size).filter(|&end| end <= section.end)?;
-            take(u32_at(file, record)?, payload)?;
+            let record = self.offset(slot)?;
+            let start = record + RECORD_HEADER;
+            let size = u32_at(file, record + 4)? as usize;
+            let payload = start..start.checked_add(size).filter(|&end| end <= self.section.end)?;
+            self.bytes_left = self.bytes_left.checked_sub(RECORD_HEADER + size)?;
+            (self.take)(u32_at(file, record)?, payload)?;
         }
-        let next = offset(page + 72)?;
-        if next == page {
-            return Some(());
-        }
-        page = next;
+        self.page = Some(self.offset(page + 72)?).filter(|&next| next != page);
+        Some(())
     }
-    None
+
+    /// The offset in the file that stands at a place.
+    fn offset(&self, at: usize) -> Option<usize> {
+        let offset = usize::try_from(u64_at(self.file, at)?).ok()?;
+        self.section
+            .start
+            .checked_add(offset)
+            .filter(|&at| at < self.section.end)
+    }
 }
 
 #[cfg(test)]
@@ -238,9 +297,10 @@ mod tests {
 
     #[test]
     fn what_is_no_mta_file_is_named() {
-        assert_eq!(Messages::read(vec![]).unwrap_err(), NotMta::Magic);
+        let read = |file: Vec<u8>| Messages::read(file, Interrupt::NEVER).unwrap_err();
+        assert_eq!(read(vec![]), MtaError::Magic);
         let mut file = b"MTAFile\0".to_vec();
         file.resize(64, 0);
-        assert_eq!(Messages::read(file).unwrap_err(), NotMta::Section("MSG"));
+        assert_eq!(read(file), MtaError::Section("MSG"));
     }
 }
