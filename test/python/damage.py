@@ -1,0 +1,273 @@
+"""Damages logs where their structures stand: each kind of damage by its name, chosen by a random number generator.
+
+A log under damage is its bytes and, for each chunk slot, the chunks that its bytes were taken from. What is still as it was is not
+noted: who judges compares a slot with the chunks that it came from.
+"""
+
+import dataclasses
+import struct
+import zlib
+
+from structures import CHUNK, CHUNK_HEADER, FILE_FIELDS, FILE_HEADER, SECTOR, place
+
+# Numbers that are at the edge of something.
+EDGES = [0, 1, 2, 3, 4, 7, 8, 23, 24, 27, 28, 63, 64, 127, 128, 255, 256, 511, 512, 0x7FFF, 0x8000, 0xFFFF, 0x10000]
+EDGES += [0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63 - 1, 2**63, 2**64 - 1]
+
+
+@dataclasses.dataclass
+class Log:
+    """A log under damage."""
+
+    data: bytearray
+    # Of each slot, the chunks that its bytes are from. More than one where chunks were spliced.
+    sources: list
+
+    def copy(self):
+        return Log(bytearray(self.data), [list(sources) for sources in self.sources])
+
+    def slot(self, random):
+        """A slot that still has bytes, and the chunk it came from first."""
+        count = min(len(self.sources), max(1, -(-(len(self.data) - FILE_HEADER) // CHUNK)))
+        slot = random.randrange(count)
+        return slot, self.sources[slot][0]
+
+    def put(self, at, new):
+        """Overwrites as many bytes as there are."""
+        end = min(at + len(new), len(self.data))
+        if at < end:
+            self.data[at:end] = new[: end - at]
+
+    def field(self, random, accept=lambda what: True):
+        """The offset in the file and the size of a field of some kind: first a kind is chosen, then one of these."""
+        slot, chunk = self.slot(random)
+        fields = [(what, place(slot) + at, size) for what, at, size in chunk.fields] + FILE_FIELDS
+        kinds = sorted({what for what, _, _ in fields if accept(what)})
+        kind = random.choice(kinds) if kinds else fields[0][0]
+        return random.choice([field for field in fields if field[0] == kind])
+
+    def edge(self, random):
+        """The offset of a structure's edge, or a byte beside it."""
+        _, at, size = self.field(random)
+        return at + random.choice([0, 0, size, 1, -1])
+
+
+def flip_bits(log, random, donors):
+    """Some bits anywhere."""
+    for _ in range(random.choice([1, 1, 1, 2, 4, 8])):
+        at = random.choice([random.randrange(len(log.data)), log.edge(random)])
+        if 0 <= at < len(log.data):
+            log.data[at] ^= 1 << random.randrange(8)
+
+
+def number(random, old, size):
+    """Another number for a field."""
+    choices = [
+        old + random.choice([-8, -4, -2, -1, 1, 2, 4, 8]),
+        old ^ (1 << random.randrange(8 * size)),
+        random.choice(EDGES),
+        random.randrange(CHUNK),
+        random.randrange(1 << 8 * size),
+        2 * old,
+        old // 2,
+    ]
+    return random.choice(choices) % (1 << 8 * size)
+
+
+def set_field(accept):
+    """A damage that gives a field of some kinds another number."""
+
+    def damage(log, random, donors):
+        _, at, size = log.field(random, accept)
+        old = int.from_bytes(log.data[at : at + size], "little")
+        log.put(at, number(random, old, size).to_bytes(size, "little"))
+
+    return damage
+
+
+def copy_field(log, random, donors):
+    """A field takes the number of another one of its kind: an offset that leads elsewhere, a size of another."""
+    what, at, size = log.field(random)
+    _, other, _ = log.field(random, lambda kind: kind == what)
+    log.put(at, bytes(log.data[other : other + size]))
+
+
+def circle(log, random, donors):
+    """A link of a chain of names or templates leads back, to itself, or elsewhere."""
+    slot, chunk = log.slot(random)
+    links = [at for what, at, _ in chunk.fields if what in ("name link", "definition link")]
+    heads = [at for what, at, _ in chunk.fields if what in ("chunk names", "chunk templates")]
+    if links:
+        for _ in range(random.choice([1, 2, 8])):
+            at = random.choice([random.choice(links), random.choice(heads)])
+            log.put(place(slot) + at, struct.pack("<I", random.choice(links)))
+
+
+def cut(log, random, donors):
+    """The file ends at the edge of a structure."""
+    del log.data[max(log.edge(random), 0) :]
+
+
+def blank(log, random, donors):
+    """A run of zeros or of one other byte, from the edge of a structure on."""
+    at, size = log.edge(random), random.choice([1, 4, 24, 64, 256, 512, 4096, CHUNK])
+    log.put(max(at, 0), bytes([random.choice([0, 0, 0xFF, 0x2A])]) * size)
+
+
+def noise(log, random, donors):
+    """A run of random bytes, from the edge of a structure on."""
+    log.put(max(log.edge(random), 0), random.randbytes(random.choice([1, 2, 4, 16, 64, 512, 2048])))
+
+
+def sector(log, random, donors):
+    """Sectors as a torn write leaves them: old, zero, or those of another place."""
+    count = len(log.data) // SECTOR
+    at, other, run = random.randrange(max(count, 1)), random.randrange(max(count, 1)), random.choice([1, 1, 2, 8])
+    new = bytes(log.data[other * SECTOR : (other + run) * SECTOR])
+    log.put(at * SECTOR, random.choice([new, bytes(run * SECTOR), random.randbytes(run * SECTOR)]))
+
+
+def records(log, random):
+    slot, chunk = log.slot(random)
+    return place(slot), chunk, sorted(chunk.records)
+
+
+def copy_record(log, random, donors):
+    """A record over others, from its start on or from the start of its BinXML on."""
+    base, chunk, offsets = records(log, random)
+    if offsets:
+        start, onto, skip = random.choice(offsets), random.choice(offsets), random.choice([0, 0, 24])
+        size = chunk.records[start].size
+        log.put(base + onto + skip, bytes(log.data[base + start + skip : base + start + size]))
+
+
+def hide_records(log, random, donors):
+    """A record's size reaches over the next ones, as tools make it to remove traces."""
+    base, chunk, offsets = records(log, random)
+    if len(offsets) > 1:
+        first = random.randrange(len(offsets) - 1)
+        last = min(first + random.choice([1, 1, 2, 5]), len(offsets) - 1)
+        end = offsets[last] + chunk.records[offsets[last]].size
+        size = struct.pack("<I", end - offsets[first])
+        log.put(base + offsets[first] + 4, size)
+        if random.random() < 0.7:
+            log.put(base + end - 4, size)
+
+
+def renumber(log, random, donors):
+    """Record IDs that others have, or none can have, from some record on."""
+    base, _, offsets = records(log, random)
+    if offsets:
+        first, count = random.randrange(len(offsets)), random.choice([1, 1, 2, 10, len(offsets)])
+        start = random.choice([*EDGES, random.randrange(1 << 64)])
+        step = random.choice([0, 1, 1, 2, -1])
+        for number, at in enumerate(offsets[first : first + count]):
+            log.put(base + at + 8, struct.pack("<Q", (start + number * step) % (1 << 64)))
+
+
+def shift(log, random, donors):
+    """Some bytes more or less at an edge, and all that is behind them in the chunk moves."""
+    slot, chunk = log.slot(random)
+    at, by = log.edge(random), random.choice([1, 2, 4, 8, 16, 100])
+    start, end = place(slot), min(place(slot) + CHUNK, len(log.data))
+    if start <= at < end:
+        body = bytes(log.data[at:end])
+        moved = body[by:] + bytes(by) if random.random() < 0.5 else bytes(by) + body[:-by]
+        log.put(at, moved[: end - at])
+
+
+def swap_chunks(log, random, donors):
+    """Two slots change places."""
+    a, b = log.slot(random)[0], log.slot(random)[0]
+    if len(log.data) >= place(max(a, b) + 1):
+        old = bytes(log.data[place(a) : place(a + 1)]), bytes(log.data[place(b) : place(b + 1)])
+        log.put(place(a), old[1])
+        log.put(place(b), old[0])
+        log.sources[a], log.sources[b] = log.sources[b], log.sources[a]
+
+
+def drop_chunk(log, random, donors):
+    """A slot is left out."""
+    slot, _ = log.slot(random)
+    if len(log.sources) > 1:
+        del log.data[place(slot) : place(slot + 1)]
+        del log.sources[slot]
+
+
+def repeat_chunk(log, random, donors):
+    """A slot is there twice."""
+    slot, _ = log.slot(random)
+    if len(log.data) >= place(len(log.sources)):
+        log.data[place(slot) : place(slot)] = log.data[place(slot) : place(slot + 1)]
+        log.sources.insert(slot, list(log.sources[slot]))
+
+
+def other_chunk(log, random, donors):
+    """A slot of another log in place of one, or as another."""
+    slot, chunk = log.slot(random)[0], random.choice(donors)
+    if len(log.data) >= place(slot + 1):
+        if random.random() < 0.5:
+            log.data[place(slot) : place(slot + 1)] = chunk.data
+            log.sources[slot] = [chunk]
+        else:
+            log.data[place(slot) : place(slot)] = chunk.data
+            log.sources.insert(slot, [chunk])
+
+
+def splice(log, random, donors):
+    """From an edge on, a slot is that of another chunk."""
+    slot, own = log.slot(random)
+    other = random.choice([random.choice(donors), random.choice(random.choice(log.sources))])
+    edges = [at for what, at, _ in random.choice([own, other]).fields if what == "record magic"]
+    at = random.choice([random.choice(edges or [CHUNK_HEADER]), CHUNK_HEADER, SECTOR * random.randrange(CHUNK // SECTOR)])
+    if random.random() < 0.5:
+        log.put(place(slot) + at, other.data[at:])
+    else:
+        log.put(place(slot), other.data[:at])
+    log.sources[slot] = [*log.sources[slot], other]
+
+
+def starts(*starts):
+    return lambda what: what.startswith(starts)
+
+
+KINDS = {
+    "bits": flip_bits,
+    "file header": set_field(starts("file ")),
+    "chunk header": set_field(starts("chunk ")),
+    "frame": set_field(starts("record ")),
+    "size": set_field(lambda what: what.endswith(("size", "size copy", "length", "free space"))),
+    "offset": set_field(lambda what: what.endswith(("reference", "definition", "last record", "free space"))),
+    "type": set_field(lambda what: what.endswith(("type", "token"))),
+    "count": set_field(lambda what: what.endswith(("count", "substitution", "dependency"))),
+    "definition": set_field(starts("definition", "instance")),
+    "name": set_field(starts("name")),
+    "value": set_field(starts("value", "inline")),
+    "field of another": copy_field,
+    "chain": circle,
+    "cut": cut,
+    "blank": blank,
+    "noise": noise,
+    "sector": sector,
+    "copied record": copy_record,
+    "hidden records": hide_records,
+    "record IDs": renumber,
+    "shift": shift,
+    "swapped chunks": swap_chunks,
+    "dropped chunk": drop_chunk,
+    "repeated chunk": repeat_chunk,
+    "other chunk": other_chunk,
+    "splice": splice,
+}
+
+
+def repair(data):
+    """Makes all checksums match, where there are any."""
+    for at in range(FILE_HEADER, len(data) - CHUNK_HEADER + 1, CHUNK):
+        free_space = struct.unpack_from("<I", data, at + 48)[0]
+        if CHUNK_HEADER <= free_space <= min(CHUNK, len(data) - at):
+            struct.pack_into("<I", data, at + 52, zlib.crc32(bytes(data[at + CHUNK_HEADER : at + free_space])))
+        sums = zlib.crc32(bytes(data[at + 128 : at + CHUNK_HEADER]), zlib.crc32(bytes(data[at : at + 120])))
+        struct.pack_into("<I", data, at + 124, sums)
+    if len(data) >= 128:
+        struct.pack_into("<I", data, 124, zlib.crc32(bytes(data[:120])))
