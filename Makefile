@@ -28,7 +28,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale fuzz soak sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
+.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale fuzz soak campaign sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -130,6 +130,13 @@ SOAK_SECONDS ?= 60
 # Compares statements over read_evtx with the same over tables, over the logs that EVTX_CORPUS names if it does.
 soak: release $(VENV)/.test
 	@$(VENV_PYTHON) tools/soak.py $(EXTENSION) $(SOAK_SECONDS)
+
+# How long `make campaign` runs, in seconds.
+CAMPAIGN_SECONDS ?= 60
+
+# Damages logs and judges what is read of them, logs as for `make soak`. What shows something is left in build/campaign.
+campaign: release $(VENV)/.test
+	@$(VENV_PYTHON) tools/campaign.py $(EXTENSION) $(CAMPAIGN_SECONDS)
 
 # The tests that load the extension, with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are not ours to find.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g

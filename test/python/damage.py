@@ -13,6 +13,7 @@ from structures import CHUNK, CHUNK_HEADER, FILE_FIELDS, FILE_HEADER, SECTOR, pl
 # Numbers that are at the edge of something.
 EDGES = [0, 1, 2, 3, 4, 7, 8, 23, 24, 27, 28, 63, 64, 127, 128, 255, 256, 511, 512, 0x7FFF, 0x8000, 0xFFFF, 0x10000]
 EDGES += [0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63 - 1, 2**63, 2**64 - 1]
+FILE_KINDS = {what: (at, size) for what, at, size in FILE_FIELDS}
 
 
 @dataclasses.dataclass
@@ -39,15 +40,17 @@ class Log:
             self.data[at:end] = new[: end - at]
 
     def field(self, random, accept=lambda what: True):
-        """The offset in the file and the size of a field of some kind: first a kind is chosen, then one of these."""
+        """A field of some kind, and its offset in the file and size: first a kind is chosen, then one of these."""
         slot, chunk = self.slot(random)
-        fields = [(what, place(slot) + at, size) for what, at, size in chunk.fields] + FILE_FIELDS
-        kinds = sorted({what for what, _, _ in fields if accept(what)})
-        kind = random.choice(kinds) if kinds else fields[0][0]
-        return random.choice([field for field in fields if field[0] == kind])
+        kinds = [*chunk.kinds, *FILE_KINDS]
+        kind = random.choice([what for what in kinds if accept(what)] or kinds)
+        if kind in FILE_KINDS:
+            return kind, *FILE_KINDS[kind]
+        at, size = random.choice(chunk.kinds[kind])
+        return kind, place(slot) + at, size
 
     def edge(self, random):
-        """The offset of a structure's edge, or a byte beside it."""
+        """The offset of a structure's edge, or of a byte beside it."""
         _, at, size = self.field(random)
         return at + random.choice([0, 0, size, 1, -1])
 
@@ -95,8 +98,8 @@ def copy_field(log, random, donors):
 def circle(log, random, donors):
     """A link of a chain of names or templates leads back, to itself, or elsewhere."""
     slot, chunk = log.slot(random)
-    links = [at for what, at, _ in chunk.fields if what in ("name link", "definition link")]
-    heads = [at for what, at, _ in chunk.fields if what in ("chunk names", "chunk templates")]
+    links = [at for what in ("name link", "definition link") for at, _ in chunk.kinds.get(what, [])]
+    heads = [at for what in ("chunk names", "chunk templates") for at, _ in chunk.kinds[what]]
     if links:
         for _ in range(random.choice([1, 2, 8])):
             at = random.choice([random.choice(links), random.choice(heads)])
@@ -218,7 +221,7 @@ def splice(log, random, donors):
     """From an edge on, a slot is that of another chunk."""
     slot, own = log.slot(random)
     other = random.choice([random.choice(donors), random.choice(random.choice(log.sources))])
-    edges = [at for what, at, _ in random.choice([own, other]).fields if what == "record magic"]
+    edges = [at for at, _ in random.choice([own, other]).kinds.get("record magic", [])]
     at = random.choice([random.choice(edges or [CHUNK_HEADER]), CHUNK_HEADER, SECTOR * random.randrange(CHUNK // SECTOR)])
     if random.random() < 0.5:
         log.put(place(slot) + at, other.data[at:])

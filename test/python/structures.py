@@ -49,7 +49,7 @@ class Record:
 
 
 class Chunk:
-    """A chunk of a log: its bytes, its fields as (what, offset, size), and its records by offset."""
+    """A chunk of a log: its bytes, its fields, and its records by offset."""
 
     def __init__(self, data):
         self.data = bytes(data)
@@ -72,7 +72,10 @@ class Chunk:
             own = [(start, end) for start, end in found if not (offset <= start and end <= offset + size)]
             own.append((offset, offset + size))
             self.records[offset] = Record(offset, size, [part for span in sorted(own) for part in without(span, links)])
-        self.fields = sorted(set(self.fields), key=lambda field: field[1])
+        # The fields by what they are, each with its offset and size.
+        self.kinds = {}
+        for what, at, size in sorted(set(self.fields), key=lambda field: field[1]):
+            self.kinds.setdefault(what, []).append((at, size))
 
     def number(self, form, at):
         return struct.unpack_from(form, self.data, at)[0]
