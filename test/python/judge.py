@@ -30,6 +30,8 @@ MAX_TIME, MAX_INTERRUPT, INTERRUPT = 5, 1, 0.1
 MAX_MEMORY = 96 << 20
 # How many chunks a case has at most, and of how many pieces of one log it takes them.
 CHUNKS, PIECES = 4, 3
+# How many chunks a log has on which threads work side by side: more than two blocks of them.
+LONG = 40
 
 # Columns that are about the place of a record, not about its event.
 PLACES = ("error", "filename", "chunk_index", "record_offset", "recovered")
@@ -239,6 +241,9 @@ class Judge:
         files = path or quoted(self.path)
         return f"read_evtx({files}{', ' if arguments else ''}{arguments})"
 
+    def path_of(self, name):
+        return str(pathlib.Path(self.path).with_name(name))
+
     def run(self, connection, sql):
         result = read(connection, sql)
         limit = MAX_TIME + len(self.case.log.data) / (1 << 20)
@@ -336,6 +341,19 @@ class Judge:
         arguments, rows = self.options()
         self.compare("rows do not depend on threads", rows, self.run(self.four, self.call(arguments)))
 
+    def check_long(self):
+        """The same chunks again and again, so that there is work for several threads."""
+        long, data = self.path_of("long.evtx"), bytes(self.case.log.data)
+        body = data[FILE_HEADER : len(data) - (len(data) - FILE_HEADER) % CHUNK]
+        if not self.is_log or not body:
+            return
+        pathlib.Path(long).write_bytes(data[:FILE_HEADER] + (LONG * CHUNK // len(body)) * body + data[FILE_HEADER + len(body) :])
+        columns = "record_offset, record_id, time_created, event_id, error, hash(xml), hash(json), hash(event_data::VARCHAR)"
+        sql = f"SELECT {columns} FROM {self.source(WHOLE, quoted(long))}"
+        rows = self.run(self.one, sql)
+        self.compare("rows do not depend on threads", rows, self.run(self.four, sql))
+        self.compare("rows do not depend on the run", rows, self.run(self.one, sql))
+
     def check_repeat(self):
         arguments, rows = self.options()
         self.compare("rows do not depend on the run", rows, self.run(self.one, self.call(arguments)))
@@ -412,24 +430,19 @@ class Judge:
             some = self.run(connection, f"{self.call(arguments)} LIMIT {limit} OFFSET {offset}")
             self.compare("LIMIT takes the first rows", dataclasses.replace(rows, rows=rows.rows[offset : offset + limit]), some)
 
-    def check_twice(self):
+    def check_files(self):
+        """With another file, before it or behind it, each gives what it gives alone. What is known of templates is shared."""
         arguments, rows = self.options()
-        other = pathlib.Path(self.path).with_name("second.evtx")
-        other.write_bytes(self.case.log.data)
-        paths = f"[{quoted(self.path)}, {quoted(str(other))}]"
-        both = self.run(self.random.choice([self.one, self.four]), self.call(arguments, paths))
-        if rows.error:
+        other = self.path_of("other.evtx")
+        pathlib.Path(other).write_bytes(self.random.choice([self.case.sound.data, self.case.log.data]))
+        others = self.run(self.one, self.call(arguments, quoted(other)))
+        if rows.error or others.error:
             return
-        filename, error = rows.columns.index("filename"), rows.columns.index("error")
-
-        def renamed(row):
-            row = list(row)
-            row[filename] = str(other)
-            row[error] = row[error] and row[error].replace(self.path, str(other))
-            return tuple(row)
-
-        twice = dataclasses.replace(rows, rows=rows.rows + [renamed(row) for row in rows.rows])
-        self.compare("rows do not depend on other files", twice, both)
+        for files, expected in [([self.path, other], rows.rows + others.rows), ([other, self.path], others.rows + rows.rows)]:
+            # Files come in the order of the list.
+            paths = f"[{', '.join(map(quoted, files))}]"
+            both = self.run(self.random.choice([self.one, self.four]), self.call(arguments, paths))
+            self.compare("rows do not depend on other files", dataclasses.replace(rows, rows=expected), both)
 
     # ---- Predicates
 
