@@ -9,6 +9,7 @@ there was any.
 """
 
 import argparse
+import atexit
 import collections
 import json
 import os
@@ -20,18 +21,25 @@ import tempfile
 import threading
 import time
 
+try:
+    import resource
+except ImportError:  # Windows has no such limits.
+    resource = None
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test/python"))
 
 from judge import Cases, Judge, shrink  # noqa: E402
 
-# How long a case may take, in seconds, until it counts as a hang; after how many cases a process is replaced; how often the same
-# invariant is shown in full.
-HANG, CASES, SHOWN = 120, 1000, 10
+# How long a case may take, in seconds, until it counts as a hang; after how many cases a process is replaced, and how much memory it
+# may have, in bytes; how often the same invariant is shown in full.
+HANG, CASES, MEMORY, SHOWN = 120, 1000, 8 << 30, 10
 
 
 def work(arguments):
     """The process that runs cases: prints a line of JSON before and after each."""
+    if resource:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     logs = find_logs(arguments)
     with tempfile.TemporaryDirectory(prefix="evtx-campaign-") as folder:
         cases, judge = Cases(arguments.extension, logs, folder), Judge(arguments.extension, folder)
@@ -106,6 +114,7 @@ def main(arguments):
         for folder in arguments.logs or []:
             command += ["--logs", folder]
         child = subprocess.Popen([*command, "--work"], stdout=subprocess.PIPE, text=True)
+        atexit.register(child.kill)
         timer = None
         current = None
         for line in child.stdout:
@@ -113,6 +122,7 @@ def main(arguments):
             if timer:
                 timer.cancel()
             timer = threading.Timer(HANG, child.kill)
+            timer.daemon = True
             timer.start()
             if "start" in message:
                 current = message["start"]
@@ -127,6 +137,7 @@ def main(arguments):
                 told = time.monotonic()
                 print(summary(counts, worst, found), flush=True)
         child.wait()
+        atexit.unregister(child.kill)
         if timer:
             timer.cancel()
         if child.returncode and current is not None:
