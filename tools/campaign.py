@@ -72,8 +72,8 @@ def report(arguments, cases, judge, case, findings, in_full):
         smaller, spans = shrink(cases, judge, case, findings[0])
         path = keep(arguments, smaller, invariant)
         text[0] = smaller.title()
-        found = [finding for finding in judge.judge_by(smaller, [findings[0].check] if findings[0].check else []) if finding.invariant == invariant]
-        findings = found or findings
+        checks = [findings[0].check] if findings[0].check else []
+        findings = [finding for finding in judge.judge_by(smaller, checks) if finding.invariant == invariant] or findings
         for start, end in spans[:8]:
             old, new = smaller.sound.data[start:end], smaller.log.data[start:end]
             text.append(f"  bytes {start:#x} to {end:#x}: {old[:16].hex(' ')} became {new[:16].hex(' ')}")

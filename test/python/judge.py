@@ -651,17 +651,17 @@ def peak():
 # ---- Smaller cases
 
 
-# How often a smaller case is tried, and from how few sound bytes between them on spans are one.
-TRIES, GAP = 200, 8
+# For how many seconds smaller cases are tried, and from how few sound bytes between them on spans are one.
+SHRINK, GAP = 20, 8
 
 
 def shrink(cases, judge, case, finding):
     """The case with less damage in it, as long as it breaks the same invariant, and the spans of damage that are left."""
-    tries = iter(range(TRIES))
+    end = time.monotonic() + SHRINK
     checks = [finding.check] if finding.check else []
 
     def breaks(candidate):
-        if next(tries, None) is None:
+        if time.monotonic() > end:
             return False
         return any(other.invariant == finding.invariant for other in judge.judge_by(candidate, checks))
 
