@@ -52,8 +52,9 @@ def work(arguments):
             for invariant in dict.fromkeys(finding.invariant for finding in findings or []):
                 shown[invariant] += 1
                 report(arguments, cases, judge, case, [f for f in findings if f.invariant == invariant], shown[invariant] <= SHOWN)
-            tell(done=seed, counts=judge.counts, worst=judge.worst)
+            tell(done=seed, counts=judge.counts, worst=judge.worst, notes=judge.notes)
             judge.counts.clear()
+            judge.notes.clear()
             if arguments.seconds and time.monotonic() >= end:
                 break
 
@@ -133,6 +134,8 @@ def main(arguments):
                 counts.update(message["counts"])
                 worst |= collections.Counter(message["worst"])
                 seed, current = message["done"] + 1, None
+                for note in message["notes"]:
+                    print(note, flush=True)
             if time.monotonic() - told > 60:
                 told = time.monotonic()
                 print(summary(counts, worst, found), flush=True)

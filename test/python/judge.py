@@ -216,6 +216,8 @@ class Judge:
         self.off.execute("SET evtx_filter_pushdown = false")
         self.counts = collections.Counter()
         self.worst = collections.Counter()
+        # What is worth a look, but can be the machine.
+        self.notes = []
 
     def judge(self, case, count=3):
         """Findings about a case. Of the checks on how rows are asked for it makes some."""
@@ -585,7 +587,9 @@ class Judge:
         if result.error.startswith("InterruptException") and told:
             took = end - told[0]
             self.counts["interrupts"] += 1
-            self.counts["interrupts over 100 ms"] += took > INTERRUPT
+            if took > INTERRUPT:
+                self.counts["interrupts over 100 ms"] += 1
+                self.notes.append(f"{self.case.title()}: an interrupt took {1000 * took:.0f} ms: {call.replace(paths, '[...]')}")
             self.worst["interrupt, ms"] = max(self.worst["interrupt, ms"], int(1000 * took))
             if took > MAX_INTERRUPT:
                 self.find("an interrupt is answered", f"after {took:.2f} s", result)
