@@ -170,15 +170,6 @@ impl BatchBuilder {
         outcome
     }
 
-    /// Takes back what was appended of the record at hand.
-    pub(crate) fn pop_texts(&mut self) {
-        for builder in &mut self.builders {
-            if let ColumnBuilder::Rendered(_, builder) = builder {
-                builder.pop();
-            }
-        }
-    }
-
     /// Appends what the other columns have of a group of records, a column at a time. `messages` stand beside the log.
     pub(crate) fn push_rows(
         &mut self,

@@ -342,16 +342,6 @@ impl TextBuilder {
         self.validity.append_n_nulls(nulls);
     }
 
-    /// Takes the last string back. Its bytes stay, unused.
-    pub(crate) fn pop(&mut self) {
-        if self.nulls > 0 {
-            self.nulls -= 1;
-        } else {
-            self.views.pop();
-            self.validity.truncate(self.views.len());
-        }
-    }
-
     #[inline]
     pub(crate) fn push_null(&mut self) {
         self.nulls += 1;

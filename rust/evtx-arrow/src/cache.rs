@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 
 use evtx_format::instance::{Definition, Instance, Values};
-use evtx_format::names::name_units;
+use evtx_format::names::{name_units, stored_hash};
 use evtx_format::program::{Language, Program};
 use evtx_format::tree::Element;
 use evtx_format::value::guid_in_text_order;
@@ -141,6 +141,7 @@ impl PlanCache {
     }
 
     /// Keeps what a definition compiled to for chunks that hold the same template, while there is room. Returns whether it does.
+    /// What is damaged in one chunk is not for others.
     pub(crate) fn insert(
         &self,
         chunk: &[u8],
@@ -149,7 +150,7 @@ impl PlanCache {
         root: Root,
         compiled: &Arc<Compiled>,
     ) -> bool {
-        if !template.self_contained {
+        if !template.self_contained || compiled.unsound_name.is_some() {
             return false;
         }
         let Ok(content) = TemplateContent::new(chunk, definition, template) else {
@@ -185,6 +186,8 @@ struct NameRef {
     at: usize,
     /// Whether the name follows, behind a u32 that links the names of its hash bucket.
     inline: bool,
+    /// The hash that stands before its units, and is theirs.
+    hash: Option<u16>,
     /// The end of its units in `names`; they start where the last name's end.
     end: usize,
 }
@@ -209,6 +212,7 @@ impl TemplateContent {
             refs.push(NameRef {
                 at: (at - definition.body) as usize,
                 inline,
+                hash: stored_hash(chunk, offset),
                 end: names.len(),
             });
         }
@@ -239,6 +243,7 @@ impl TemplateContent {
             if body[done..known.at] != self.body[done..known.at]
                 || inline != known.inline
                 || name_units(chunk, offset) != Ok(units)
+                || stored_hash(chunk, offset) != known.hash
             {
                 return false;
             }

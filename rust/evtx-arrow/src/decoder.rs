@@ -73,16 +73,8 @@ struct ChunkWalk {
     records: RecordWalk,
     /// What is wrong with the chunk as a whole, to be reported behind its records.
     damage: Vec<Error>,
-    /// IDs and times of the records so far, if others are recovered: the free space can hold copies of live ones.
+    /// IDs and times of the records that were read so far, if others are recovered: the free space can hold copies of them.
     seen: HashSet<(u64, u64)>,
-}
-
-impl ChunkWalk {
-    /// Whether what was found only looks like a record until it is read. Where the chunk's header cannot be trusted, such are
-    /// all there is.
-    fn carves(&self, found: &FoundRecord) -> bool {
-        found.recovered && self.records.has_header()
-    }
 }
 
 impl fmt::Debug for Decoder {
@@ -294,7 +286,7 @@ impl Decoder {
         while left > 0 {
             left -= 1;
             match walk.records.next(reader.chunk) {
-                Some(Ok(found)) if !self.keeps_frame(scan, &found, walk) => {}
+                Some(Ok(found)) if !self.keeps_frame(scan, &found) => {}
                 Some(Ok(found)) if !scan.reads_binxml => {
                     self.batch.push_frame(&found, self.location());
                 }
@@ -327,14 +319,9 @@ impl Decoder {
 
     /// Whether a record can be kept, as far as its frame tells.
     #[inline(always)]
-    fn keeps_frame(&mut self, scan: &Scan, found: &FoundRecord, walk: &mut ChunkWalk) -> bool {
-        let FoundRecord { record, recovered, .. } = found;
-        let is_new = !scan.options.recover || walk.seen.insert((record.id, record.written));
-        if *recovered && !is_new {
-            return false;
-        }
-        // What only looks like a record is found out by reading it, whether or not it is asked for.
-        walk.carves(found) || self.keeps(Stage::Header, Stage::Header, found, None)
+    fn keeps_frame(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
+        // What only looks like a record, or like a copy of one, is found out by reading both, whether or not they are asked for.
+        scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None)
     }
 
     /// Reads a record into a group. Returns whether it is kept.
@@ -347,12 +334,12 @@ impl Decoder {
     ) -> Result<bool, DecodeError> {
         let scan = reader.scan;
         let record = &found.record;
-        let carved = walk.carves(found);
+        let (carved, recovers) = (found.is_carved, scan.options.recover);
         reader.read_event(&mut self.templates, group, record.binxml());
         let has_system = group.at_hand().has_system(&self.templates);
         // The first damage ends such a scan, also where it is in a record that is not asked for.
         let fails = scan.options.on_error == OnError::Fail;
-        let event_first = !carved && has_system && !fails;
+        let event_first = !recovers && has_system && !fails;
         if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some((&*group, reader.interrupt))) {
             return Ok(false);
         }
@@ -370,15 +357,23 @@ impl Decoder {
         if carved && group.error.is_some() && !is_orphaned {
             // Bytes that only looked like a record.
             walk.records.reject(record);
-            walk.seen.remove(&(record.id, record.written));
             return Ok(false);
+        }
+        if recovers {
+            let identity = (record.id, record.written);
+            if carved && walk.seen.contains(&identity) {
+                return Ok(false);
+            }
+            if group.error.is_none() || is_orphaned {
+                walk.seen.insert(identity);
+            }
         }
         let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
         let damage = frame_damage.or(group.error);
         if fails && let Some(error) = damage {
             return Err(self.damaged(error, record));
         }
-        let undecided = match (carved, event_first) {
+        let undecided = match (recovers, event_first) {
             (true, _) => Stage::Header,
             (false, false) => Stage::Event,
             (false, true) => Stage::Record,
@@ -391,12 +386,8 @@ impl Decoder {
         if error.is_some() && on_error == OnError::Skip {
             return Ok(false);
         }
-        // The texts first: what is wrong with them can still leave the row out.
+        // A text that is too long is NULL, and leaves no row out: others can ask for the record without it.
         if let Err(too_long) = self.batch.push_texts(reader, &self.templates, group) {
-            if on_error == OnError::Skip {
-                self.batch.pop_texts();
-                return Ok(false);
-            }
             error.get_or_insert(too_long);
         }
         if let Some(error) = error {

@@ -174,7 +174,8 @@ impl<'c> Names<'c> {
 }
 
 /// The hash that is stored with the name at a chunk offset.
-fn stored_hash(chunk: &[u8], offset: u32) -> Option<u16> {
+#[inline]
+pub fn stored_hash(chunk: &[u8], offset: u32) -> Option<u16> {
     u16_at(chunk, (offset as usize).checked_add(4)?)
 }
 

@@ -19,6 +19,9 @@ const RECORD_FRAME: usize = RECORD_HEADER + 4;
 
 const RECORD_MAGIC: [u8; 4] = *b"**\0\0";
 
+/// How often a record is looked into that becomes shorter each time, as others are found in it.
+const MAX_INSIDE: usize = 8;
+
 /// A record's place, and what its header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
@@ -102,6 +105,12 @@ impl Record {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }
 
+    /// Whether the record behind it has the next ID, and a copy of its size that matches.
+    fn is_before_next(&self, chunk: &[u8]) -> bool {
+        let next = Record::read(chunk, self.end());
+        next.is_ok_and(|next| next.id == self.id.wrapping_add(1) && next.size_copy_matches(chunk))
+    }
+
     /// Whether the copy of its size matches, and the record behind it has the next ID. All but a chunk's last record are so, in
     /// logs as Windows writes them.
     #[inline(always)]
@@ -122,6 +131,8 @@ pub struct FoundRecord {
     pub record: Record,
     /// Whether the chunk's own bookkeeping does not reach it.
     pub recovered: bool,
+    /// Whether it stands where no record has to be, so that it only looks like one until it is read.
+    pub is_carved: bool,
     /// Whether its frame is damaged: [`RecordWalk::damage`] says how. Its end is then where the next record says.
     pub is_damaged: bool,
 }
@@ -136,6 +147,8 @@ pub struct RecordWalk {
     next: Option<usize>,
     /// Records end here, if none goes on: the free space, or the end of the chunk.
     end: usize,
+    /// Where a record starts behind `end` that the header knows of.
+    known_beyond: usize,
     /// What the header says, if it can be read.
     header: Option<ChunkHeader>,
     /// ID of the last record.
@@ -183,6 +196,7 @@ impl RecordWalk {
         let mut walk = RecordWalk {
             next: Some(CHUNK_HEADER),
             end: free_space.min(chunk.len()),
+            known_beyond: usize::MAX,
             header,
             last: None,
             damage: None,
@@ -230,6 +244,7 @@ impl RecordWalk {
             return Some(Ok(FoundRecord {
                 record,
                 recovered: false,
+                is_carved: false,
                 is_damaged: false,
             }));
         }
@@ -245,15 +260,21 @@ impl RecordWalk {
                 return Some(Ok(FoundRecord {
                     record,
                     recovered: true,
+                    is_carved: true,
                     is_damaged: false,
                 }));
             }
             let Some(at) = self.next else {
                 return self.unreached(chunk).map(Err);
             };
-            if at >= self.end && !self.goes_on(chunk, at) {
-                self.skip(at, None, chunk);
-                continue;
+            if at >= self.end && at != self.known_beyond && !self.goes_on(chunk, at) {
+                let next = self.resume(chunk, at, self.last.map(|id| (id, at)));
+                self.skip(at, next, chunk);
+                let Some(next) = next else { continue };
+                self.known_beyond = next;
+                let left_behind = ErrorKind::Structure("a record that was left behind stands where the next should");
+                let kind = Record::read(chunk, at).map_or_else(|error| error.kind, |_| left_behind);
+                return Some(Err(Error::new(at, kind)));
             }
             match self.framed(chunk, at) {
                 Ok((record, damage)) => {
@@ -267,12 +288,14 @@ impl RecordWalk {
                         record,
                         // Without a header, no bookkeeping reaches it.
                         recovered: self.recover && self.header.is_none(),
+                        is_carved: false,
                         is_damaged: damage.is_some(),
                     }));
                 }
                 Err(error) => {
                     let next = self.resume(chunk, at + 1, self.last.map(|id| (id, at)));
                     self.skip(at, next, chunk);
+                    self.known_beyond = next.unwrap_or(self.known_beyond);
                     // Behind the last record of a chunk that is damaged as a whole, anything may stand.
                     if next.is_some() || self.header.is_some() && !is_blank(error.kind) {
                         self.end_is_told |= next.is_none();
@@ -298,38 +321,36 @@ impl RecordWalk {
         self.carve.start = record.offset as usize + 1;
     }
 
+    /// Whether the last record that the header knows was reached, as far as its IDs make sense.
+    fn is_reached(&self, header: &ChunkHeader) -> bool {
+        header.first_record_id > header.last_record_id
+            || match self.last {
+                Some(last) => last >= header.last_record_id,
+                None => header.free_space as usize <= CHUNK_HEADER,
+            }
+    }
+
     /// Says once, at the end, if the last record that the header knows was not reached.
     fn unreached(&mut self, chunk: &[u8]) -> Option<Error> {
         let header = self.header?;
-        if std::mem::replace(&mut self.end_is_told, true) {
+        if std::mem::replace(&mut self.end_is_told, true) || self.is_reached(&header) {
             return None;
         }
-        let is_reached = match self.last {
-            Some(last) => last >= header.last_record_id,
-            None => header.free_space as usize <= CHUNK_HEADER,
+        let kind = ErrorKind::LastRecord {
+            id: header.last_record_id,
         };
-        let end = self.end.min(chunk.len());
-        (!is_reached && header.first_record_id <= header.last_record_id).then(|| {
-            let kind = ErrorKind::LastRecord {
-                id: header.last_record_id,
-            };
-            Error::new(end, kind)
-        })
+        Some(Error::new(self.end.min(chunk.len()), kind))
     }
 
     /// Whether records go on where the header says that they end: it is behind its records, or lies.
-    fn goes_on(&mut self, chunk: &[u8], at: usize) -> bool {
-        let goes_on = Record::read(chunk, at).is_ok_and(|record| {
+    fn goes_on(&self, chunk: &[u8], at: usize) -> bool {
+        Record::read(chunk, at).is_ok_and(|record| {
             let follows = match self.last {
                 Some(last) => last.checked_add(1) == Some(record.id),
                 None => at == CHUNK_HEADER,
             };
-            follows && record.size_copy_matches(chunk)
-        });
-        if goes_on {
-            self.end = chunk.len();
-        }
-        goes_on
+            follows && (record.size_copy_matches(chunk) || record.is_before_next(chunk))
+        })
     }
 
     /// The record whose frame starts at an offset.
@@ -337,18 +358,16 @@ impl RecordWalk {
     /// # Errors
     /// Why none does, or why it is not known where it ends.
     fn framed(&self, chunk: &[u8], at: usize) -> Result<Framed> {
-        let mut record = match Record::header(chunk, at) {
-            Ok(record) => record,
+        let (mut record, mut damage) = match Record::header(chunk, at) {
+            Ok(record) => (record, None),
             Err(error) => {
                 // All but its magic may be sound.
                 let record = Record::without_magic(chunk, at).ok_or(error)?;
-                let is_record = record.size_copy_matches(chunk)
-                    && self.last.is_some_and(|last| last.checked_add(1) == Some(record.id));
-                return if is_record {
-                    Ok((record, Some(error)))
-                } else {
-                    Err(error)
-                };
+                let follows = self.last.is_some_and(|last| last.checked_add(1) == Some(record.id));
+                if !follows || !record.size_copy_matches(chunk) {
+                    return Err(error);
+                }
+                (record, Some(error))
             }
         };
         // Whatever the ID is, it cannot be trusted more than that of the record before.
@@ -364,45 +383,58 @@ impl RecordWalk {
             let end = next.or_else(|| Some(self.end).filter(|&end| ends_with_its_size(chunk, at, end)));
             let end = end.filter(|end| end - at >= RECORD_FRAME).ok_or(error)?;
             record.size = (end - at) as u32;
-            return Ok((record, Some(error)));
-        }
-        let copy_matches = record.size_copy_matches(chunk);
-        if self.header.is_none() && !copy_matches {
+            damage = Some(error);
+        } else if self.header.is_none() && !record.size_copy_matches(chunk) && !record.is_before_next(chunk) {
             return Err(Error::new(at, ErrorKind::RecordSize { size, room }));
-        }
-        let is_alone = copy_matches || Record::header(chunk, record.end()).is_ok();
-        let next = match self.inside(chunk, &record, before, copy_matches) {
-            None if is_alone => None,
-            None => {
-                // The size may be too small, or that of the last record too large.
-                let next = self.resume(chunk, record.end(), Some(before)).unwrap_or(self.end);
-                Some(next).filter(|&next| ends_with_its_size(chunk, at, next))
+        } else if !record.size_copy_matches(chunk)
+            && Record::header(chunk, record.end()).is_err()
+            && self.inside(chunk, &record, before).is_none()
+        {
+            // The size may be too small, or that of the last record too large.
+            let next = self.resume(chunk, record.end(), Some(before)).unwrap_or(self.end);
+            if ends_with_its_size(chunk, at, next) {
+                record.size = (next - at) as u32;
             }
-            next => next,
-        };
-        let damage = next.map(|next| {
-            record.size = (next - at) as u32;
+        }
+        // In what is left of it there can be another one.
+        for _ in 0..MAX_INSIDE {
+            match self.inside(chunk, &record, before) {
+                Some(next) => record.size = (next - at) as u32,
+                None => break,
+            }
+        }
+        if record.size != size {
             let kind = ErrorKind::RecordSpan {
                 claimed: size,
                 actual: record.size,
             };
-            Error::new(at, kind)
-        });
+            damage.get_or_insert(Error::new(at, kind));
+        }
         Ok((record, damage))
     }
 
-    /// Where another record starts inside of a record, if that is beyond doubt. What a value holds is none.
-    fn inside(&self, chunk: &[u8], record: &Record, before: (u64, usize), copy_matches: bool) -> Option<usize> {
+    /// Where another record starts inside of a record, if that is beyond doubt. What a value of a sound record holds is none.
+    fn inside(&self, chunk: &[u8], record: &Record, before: (u64, usize)) -> Option<usize> {
         let start = record.offset as usize;
         let span = start + RECORD_HEADER..record.end();
+        let copy_matches = record.size_copy_matches(chunk);
+        let ends_well = copy_matches || record.end() == self.end || Record::header(chunk, record.end()).is_ok();
         let mut end_of_values = None;
         find_any(chunk, span, |inner| {
             // Where both end at one place, there is one copy for two sizes.
-            let has_copy = inner.size_copy_matches(chunk) || inner.end() == record.end();
+            let shares_copy = inner.end() == record.end();
+            let has_copy = inner.size_copy_matches(chunk) || shares_copy;
+            if !has_copy || (inner.offset as usize) < start + RECORD_FRAME {
+                return false;
+            }
+            let is_known = || follows(before, inner) || !copy_matches && self.leads_on(chunk, inner);
             // Read for the few records that have any.
-            let end = *end_of_values.get_or_insert_with(|| binxml_end(chunk, record));
-            let is_outside = end.map_or(!copy_matches, |end| inner.offset as usize >= end);
-            has_copy && is_outside && (follows(before, inner) || !copy_matches && self.leads_on(chunk, inner))
+            match *end_of_values.get_or_insert_with(|| binxml_end(chunk, record)) {
+                // Nothing but a record is written there.
+                Some(end) if inner.offset as usize >= end => copy_matches || is_known(),
+                Some(_) => !ends_well && is_known(),
+                None => is_known(),
+            }
         })
     }
 
@@ -429,13 +461,18 @@ impl RecordWalk {
     /// Chunk offset of the next record beyond doubt, from `from` on. `before` is the ID of the record before and where
     /// that starts, if there is one.
     fn resume(&self, chunk: &[u8], from: usize, before: Option<(u64, usize)>) -> Option<usize> {
-        find(chunk, from..self.end, |record| {
+        // Behind the free space stand records that the header does not know, but for those that it is behind of.
+        let is_short = self.header.is_some_and(|header| !self.is_reached(&header));
+        let until = if is_short { chunk.len() } else { self.end };
+        find(chunk, from..until, |record| {
             let Some(header) = self.header else { return true };
-            let follows = match before {
-                Some(before) => follows(before, record),
-                None => (header.first_record_id..=header.last_record_id).contains(&record.id),
-            };
-            follows || self.leads_on(chunk, record)
+            let is_of_header = (header.first_record_id..=header.last_record_id).contains(&record.id);
+            let follows = before.map_or(is_of_header, |before| follows(before, record));
+            if (record.offset as usize) < self.end {
+                follows || self.leads_on(chunk, record)
+            } else {
+                follows && is_of_header
+            }
         })
     }
 
