@@ -418,7 +418,6 @@ impl RecordWalk {
         let start = record.offset as usize;
         let span = start + RECORD_HEADER..record.end();
         let copy_matches = record.size_copy_matches(chunk);
-        let ends_well = copy_matches || record.end() == self.end || Record::header(chunk, record.end()).is_ok();
         let mut end_of_values = None;
         find_any(chunk, span, |inner| {
             // Where both end at one place, there is one copy for two sizes.
@@ -432,7 +431,8 @@ impl RecordWalk {
             match *end_of_values.get_or_insert_with(|| binxml_end(chunk, record)) {
                 // Nothing but a record is written there.
                 Some(end) if inner.offset as usize >= end => copy_matches || is_known(),
-                Some(_) => !ends_well && is_known(),
+                // A value can hold what looks like a record, but that its record's two sizes differ says more.
+                Some(_) => !copy_matches && is_known(),
                 None => is_known(),
             }
         })
