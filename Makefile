@@ -189,7 +189,7 @@ lint: release $(VENV)/.lint
 	$(VENV)/bin/clang-tidy --quiet -p $(BUILD)/release $(wildcard src/*.cpp)
 
 clean:
-	rm -rf $(BUILD)/release $(BUILD)/debug $(BUILD)/sanitize $(BUILD)/configure.log rust/target rust/evtx-ffi/include
+	rm -rf $(BUILD)/release $(BUILD)/debug $(BUILD)/sanitize $(BUILD)/configure.log rust/target
 
 distclean: clean
 	rm -rf $(BUILD) duckdb/source

@@ -435,6 +435,19 @@ mod tests {
         Some(unsafe { CString::from_raw(error) }.into_string().expect("UTF-8"))
     }
 
+    /// The header that the C++ side is built with.
+    const HEADER: &str = include_str!(concat!(env!("OUT_DIR"), "/evtx_ffi.h"));
+
+    #[test]
+    fn the_header_is_generated_in_the_build_folder() {
+        let out = std::path::Path::new(env!("OUT_DIR"));
+        let beside = out.ancestors().nth(3).expect("a folder").join("include/evtx_ffi.h");
+        assert_eq!(std::fs::read_to_string(beside).expect("the header"), HEADER);
+        assert!(HEADER.contains("evtx_error_free"));
+        let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(!out.starts_with(manifest), "{out:?}");
+    }
+
     #[test]
     fn panics_become_errors() {
         let text = take(entry(|| panic!("at {}", 7))).expect("an error");
