@@ -93,7 +93,9 @@ void Table::GetSchema(Schema &schema) const {
 }
 
 std::uint64_t Table::ColumnCount() const {
-	return evtx_table_columns(handle.get());
+	std::uint64_t count = 0;
+	Check(evtx_table_columns(handle.get(), &count));
+	return count;
 }
 
 Filter::Filter(const Table &table, const Hints &hints) {
@@ -121,7 +123,9 @@ void Scan::GetSchema(Schema &schema) const {
 }
 
 bool Scan::ReadsMessages() const {
-	return evtx_scan_reads_messages(handle.get());
+	bool reads = false;
+	Check(evtx_scan_reads_messages(handle.get(), &reads));
+	return reads;
 }
 
 Survey::Survey(std::uint64_t file_size, bool remote, bool recover) {
@@ -132,10 +136,9 @@ Survey::Survey(std::uint64_t file_size, bool remote, bool recover) {
 
 std::optional<Survey::Range> Survey::Wants() const {
 	Range range {};
-	if (!evtx_survey_wants(handle.get(), &range.offset, &range.len)) {
-		return std::nullopt;
-	}
-	return range;
+	bool wants = false;
+	Check(evtx_survey_wants(handle.get(), &range.offset, &range.len, &wants));
+	return wants ? std::optional<Range>(range) : std::nullopt;
 }
 
 std::optional<std::string> Survey::Push(const std::vector<std::uint8_t> &bytes) {
@@ -147,12 +150,14 @@ std::optional<std::string> Survey::Verify() const {
 }
 
 std::uint64_t Survey::BlockCount() const {
-	return evtx_survey_blocks(handle.get());
+	std::uint64_t count = 0;
+	Check(evtx_survey_blocks(handle.get(), &count));
+	return count;
 }
 
 EvtxBlock Survey::GetBlock(std::uint64_t number) const {
 	EvtxBlock block {};
-	evtx_survey_block(handle.get(), number, &block);
+	Check(evtx_survey_block(handle.get(), number, &block));
 	return block;
 }
 
@@ -179,7 +184,9 @@ bool Messages::Read(Interrupt &interrupt) {
 
 std::optional<std::string> Messages::GetPattern(std::string_view log, std::string_view place) {
 	const auto write = [&](char *out, std::size_t capacity) {
-		return evtx_messages_pattern(log.data(), log.size(), place.data(), place.size(), out, capacity);
+		std::uintptr_t len = 0;
+		Check(evtx_messages_pattern(log.data(), log.size(), place.data(), place.size(), out, capacity, &len));
+		return len;
 	};
 	std::string pattern(write(nullptr, 0), '\0');
 	if (pattern.empty()) {
@@ -217,7 +224,9 @@ bool Decoder::Flush(Array &array) {
 }
 
 bool Decoder::IsDone() const {
-	return evtx_decoder_is_done(handle.get());
+	bool is_done = false;
+	Check(evtx_decoder_is_done(handle.get(), &is_done));
+	return is_done;
 }
 
 void Decoder::ReportFile(std::string_view filename, std::string_view what) {

@@ -1,14 +1,13 @@
 //! Files through the C ABI: how they are laid out, and the messages that stand beside them.
 
 use std::ffi::c_char;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use evtx_format::file::{Block, Search, Survey};
 use evtx_format::mta::{self, Messages, MtaError};
 
 use crate::interrupt::EvtxInterrupt;
-use crate::{bytes, entry, free, put, text};
+use crate::{bytes, entry, free, put, release, text};
 
 /// A run of bytes of a file to read at once and decode.
 #[repr(C)]
@@ -96,25 +95,35 @@ pub unsafe extern "C" fn evtx_survey_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_survey_free(survey: *mut EvtxSurvey) {
     // SAFETY: the caller's promise.
-    unsafe { free(survey) }
+    release(|| unsafe { free(survey) });
 }
 
-/// The range of the file to read and push next. Returns false once the survey is done.
+/// The range of the file to read and push next. `wants` receives whether there is one: none once the survey is done, and
+/// `offset` and `len` are left alone then.
 ///
 /// # Safety
-/// `survey` is valid, `offset` and `len` can be written.
+/// `survey` is valid, `offset`, `len` and `wants` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_survey_wants(survey: *const EvtxSurvey, offset: *mut u64, len: *mut usize) -> bool {
-    // SAFETY: the caller's promise.
-    let survey = unsafe { &*survey };
-    let range = catch_unwind(AssertUnwindSafe(|| survey.0.wants())).ok().flatten();
-    let Some(range) = range else { return false };
-    // SAFETY: the caller's promise.
-    unsafe {
-        put(offset, range.start);
-        put(len, (range.end - range.start) as usize);
-    }
-    true
+pub unsafe extern "C" fn evtx_survey_wants(
+    survey: *const EvtxSurvey,
+    offset: *mut u64,
+    len: *mut usize,
+    wants: *mut bool,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let range = unsafe { &*survey }.0.wants();
+        // SAFETY: the caller's promise.
+        unsafe { put(wants, range.is_some()) };
+        if let Some(range) = range {
+            // SAFETY: the caller's promise.
+            unsafe {
+                put(offset, range.start);
+                put(len, (range.end - range.start) as usize);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Takes the bytes of the range that the survey wants. The error says why the file is not a log.
@@ -149,28 +158,33 @@ pub unsafe extern "C" fn evtx_survey_verify(survey: *const EvtxSurvey) -> *mut c
 /// How many blocks a file has that was surveyed.
 ///
 /// # Safety
-/// `survey` is valid and done.
+/// `survey` is valid, `out` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_survey_blocks(survey: *const EvtxSurvey) -> u64 {
-    // SAFETY: the caller's promise.
-    let survey = unsafe { &*survey };
-    survey.0.layout().map_or(0, |layout| layout.blocks())
+pub unsafe extern "C" fn evtx_survey_blocks(survey: *const EvtxSurvey, out: *mut u64) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let layout = unsafe { &*survey }.0.layout();
+        // SAFETY: the caller's promise.
+        unsafe { put(out, layout.map_or(0, |layout| layout.blocks())) };
+        Ok(())
+    })
 }
 
-/// A block of a file that was surveyed, by its number in the order of the records. Returns false where there is none.
+/// A block of a file that was surveyed, by its number in the order of the records. An error says that there is none.
 ///
 /// # Safety
-/// `survey` is valid and done, `out` can be written.
+/// `survey` is valid, `out` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_survey_block(survey: *const EvtxSurvey, number: u64, out: *mut EvtxBlock) -> bool {
-    // SAFETY: the caller's promise.
-    let survey = unsafe { &*survey };
-    let Some(block) = survey.0.layout().and_then(|layout| layout.block(number)) else {
-        return false;
-    };
-    // SAFETY: the caller's promise.
-    unsafe { put(out, block.into()) };
-    true
+pub unsafe extern "C" fn evtx_survey_block(survey: *const EvtxSurvey, number: u64, out: *mut EvtxBlock) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let layout = unsafe { &*survey }.0.layout();
+        let block = layout.and_then(|layout| layout.block(number));
+        let block = block.ok_or_else(|| format!("this file has no block {number}"))?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, block.into()) };
+        Ok(())
+    })
 }
 
 /// DuckDB numbers the batches of a pipeline below this.
@@ -202,11 +216,11 @@ pub unsafe extern "C" fn evtx_batch_index(files: u64, file: u64, block: u64, out
 }
 
 /// Writes the glob of the files that may hold the messages of a log, with a NUL, if it fits in `capacity`
-/// bytes. `place` is that glob from the log's folder on, with `{log}` for the log's name. Returns its length; 0 for a
-/// path that names no file.
+/// bytes. `place` is that glob from the log's folder on, with `{log}` for the log's name. `len` receives its length; 0 for
+/// a path that names no file.
 ///
 /// # Safety
-/// `log` and `place` are text, `out` has room for `capacity` bytes.
+/// `log` and `place` are text, `out` has room for `capacity` bytes, `len` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_messages_pattern(
     log: *const c_char,
@@ -215,23 +229,32 @@ pub unsafe extern "C" fn evtx_messages_pattern(
     place_len: usize,
     out: *mut c_char,
     capacity: usize,
-) -> usize {
-    let pattern = catch_unwind(AssertUnwindSafe(|| {
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
         // SAFETY: the caller's promise.
-        let (log, place) = unsafe { (text(log, log_len).ok()?, text(place, place_len).ok()?) };
-        Messages::pattern(log, place)
-    }));
-    let Some(pattern) = pattern.ok().flatten() else {
-        return 0;
-    };
-    if pattern.len() < capacity {
+        let (log, place) = unsafe { (text(log, log_len)?, text(place, place_len)?) };
+        let pattern = Messages::pattern(log, place).unwrap_or_default();
+        // SAFETY: the caller's promise.
+        unsafe { write_text(&pattern, out, capacity, len) };
+        Ok(())
+    })
+}
+
+/// Writes a text, with a NUL, if it fits in `capacity` bytes. `len` receives its length.
+///
+/// # Safety
+/// `out` has room for `capacity` bytes, `len` can be written.
+unsafe fn write_text(text: &str, out: *mut c_char, capacity: usize, len: *mut usize) {
+    if text.len() < capacity {
         // SAFETY: the caller's promise, and the text with its NUL fits.
         unsafe {
-            std::ptr::copy_nonoverlapping(pattern.as_ptr().cast(), out, pattern.len());
-            put(out.add(pattern.len()), 0);
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), out, text.len());
+            put(out.add(text.len()), 0);
         }
     }
-    pattern.len()
+    // SAFETY: the caller's promise.
+    unsafe { put(len, text.len()) };
 }
 
 /// Messages to be read from a file of `size` bytes. `memory` is how many bytes they may take, and then how many they may
@@ -298,7 +321,7 @@ pub unsafe extern "C" fn evtx_messages_read(messages: *mut EvtxMessages, interru
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_messages_free(messages: *mut EvtxMessages) {
     // SAFETY: the caller's promise.
-    unsafe { free(messages) }
+    release(|| unsafe { free(messages) });
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use evtx_arrow::{Comparison, Expression, Literal, Predicate, Table};
 
 use crate::table::EvtxTable;
-use crate::{Code, bytes, entry, free, put, text};
+use crate::{Code, bytes, entry, free, put, release, text};
 
 /// What a node of a condition is. Its children are the nodes before it that no other has.
 #[repr(u32)]
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn evtx_filter_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_filter_free(filter: *mut EvtxFilter) {
     // SAFETY: the caller's promise.
-    unsafe { free(filter) }
+    release(|| unsafe { free(filter) });
 }
 
 /// Whether a file's path alone tells that none of its rows is wanted. False where there is no telling.

@@ -1,7 +1,8 @@
 //! The C ABI of `evtx-arrow`, for the DuckDB extension. The only crate with `unsafe`.
 //!
 //! One error channel: a function that can fail returns an error text, which the caller frees with
-//! [`evtx_error_free`], or null if it succeeded. Panics are caught in every entry and become such a text.
+//! [`evtx_error_free`], or null if it succeeded. What it has to tell goes through pointers. Panics are caught in every
+//! entry, by [`entry`] or [`release`], and become such a text where there is someone to tell.
 //! Nothing here calls back into the caller but what takes an [`EvtxInterrupt`].
 //!
 //! Pointers to text are UTF-8 with a length and are only read during the call.
@@ -127,6 +128,14 @@ fn entry(body: impl FnOnce() -> Outcome) -> *mut c_char {
     }
 }
 
+/// Runs the body of an entry that frees something. What panics there has nobody to be told to.
+fn release(body: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
+        // To drop it could panic too.
+        std::mem::forget(panic);
+    }
+}
+
 /// # Safety
 /// `text` points to `len` readable bytes that stay unchanged while the result is used, or `len` is 0.
 unsafe fn bytes<'a>(text: *const u8, len: usize) -> &'a [u8] {
@@ -162,10 +171,12 @@ fn export_schema(schema: &SchemaRef) -> Result<FFI_ArrowSchema, String> {
 /// `error` is null or came from a function of this library, and is freed once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_error_free(error: *mut c_char) {
-    if !error.is_null() {
-        // SAFETY: the caller's promise.
-        drop(unsafe { CString::from_raw(error) });
-    }
+    release(|| {
+        if !error.is_null() {
+            // SAFETY: the caller's promise.
+            drop(unsafe { CString::from_raw(error) });
+        }
+    });
 }
 
 /// The choice for `on_error` that a name stands for. An error lists the choices.
@@ -227,7 +238,7 @@ pub unsafe extern "C" fn evtx_scan_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_scan_free(scan: *mut EvtxScan) {
     // SAFETY: the caller's promise.
-    unsafe { free(scan) }
+    release(|| unsafe { free(scan) });
 }
 
 /// The schema of the batches of a scan, but with maps as lists of their entries: the two are the same in memory.
@@ -257,11 +268,16 @@ pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_A
 /// Whether a scan reads messages, so that those beside a log are of use.
 ///
 /// # Safety
-/// `scan` is valid.
+/// `scan` is valid, `out` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { &*scan }.0.reads_messages()
+pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan, out: *mut bool) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let reads = unsafe { &*scan }.0.reads_messages();
+        // SAFETY: the caller's promise.
+        unsafe { put(out, reads) };
+        Ok(())
+    })
 }
 
 /// Makes the arrays of a decoder without another look at each value.
@@ -295,7 +311,7 @@ pub unsafe extern "C" fn evtx_decoder_new(scan: *const EvtxScan, out: *mut *mut 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_decoder_free(decoder: *mut EvtxDecoder) {
     // SAFETY: the caller's promise.
-    unsafe { free(decoder) }
+    release(|| unsafe { free(decoder) });
 }
 
 /// Begins a block of a file, with the messages that stand beside it, or null.
@@ -376,11 +392,16 @@ pub unsafe extern "C" fn evtx_decoder_flush(
 /// Whether all of the block was decoded.
 ///
 /// # Safety
-/// `decoder` is valid.
+/// `decoder` is valid, `out` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_decoder_is_done(decoder: *const EvtxDecoder) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { &*decoder }.0.is_done()
+pub unsafe extern "C" fn evtx_decoder_is_done(decoder: *const EvtxDecoder, out: *mut bool) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let is_done = unsafe { &*decoder }.0.is_done();
+        // SAFETY: the caller's promise.
+        unsafe { put(out, is_done) };
+        Ok(())
+    })
 }
 
 /// Adds a row that says what is wrong with a file as a whole, or fails with that, or does nothing, as the
@@ -412,9 +433,7 @@ pub unsafe extern "C" fn evtx_decoder_report_file(
 unsafe fn free<T>(object: *mut T) {
     if !object.is_null() {
         // SAFETY: the caller's promise.
-        let object = unsafe { Box::from_raw(object) };
-        // A panic in a drop must not reach the caller.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
+        drop(unsafe { Box::from_raw(object) });
     }
 }
 
@@ -456,6 +475,62 @@ mod tests {
     }
 
     #[test]
+    fn panics_of_what_is_freed_stay_here() {
+        struct Panics;
+        impl Drop for Panics {
+            fn drop(&mut self) {
+                panic!("in a drop");
+            }
+        }
+        let object = Box::into_raw(Box::new(Panics));
+        // SAFETY: it came from a box, and is freed once.
+        release(|| unsafe { free(object) });
+        release(|| std::panic::panic_any(Panics));
+    }
+
+    /// The code of the entries in a source, by their names, without the comments.
+    fn entries(source: &str) -> Vec<(&str, String)> {
+        let rest = source.split("extern \"C\" fn ").skip(1);
+        // Types of functions have no name.
+        let named = rest.filter(|rest| rest.starts_with(|first: char| first.is_alphabetic()));
+        let code = |rest: &str| {
+            let body = rest.split_once("{\n").and_then(|(_, rest)| rest.split_once("\n}\n"));
+            let lines = body.unwrap_or_default().0.lines();
+            let lines: Vec<_> = lines.filter(|line| !line.trim().starts_with("//")).collect();
+            lines.join("\n")
+        };
+        let name = |rest: &str| rest.find('(').unwrap_or_default();
+        named.map(|rest| (&rest[..name(rest)], code(rest))).collect()
+    }
+
+    #[test]
+    fn every_entry_catches_panics() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut names = Vec::new();
+        for file in std::fs::read_dir(folder).expect("the sources") {
+            let source = std::fs::read_to_string(file.expect("a file").path()).expect("a source");
+            for (name, code) in entries(&source) {
+                let frees = name.ends_with("_free");
+                let start = if frees { "    release(|| " } else { "    entry(|| {" };
+                // A single statement: all others would stand as far to the left.
+                let statements = code
+                    .lines()
+                    .filter(|line| line[4..].starts_with(|first| !" })".contains(first)));
+                assert!(code.starts_with(start) && statements.count() == 1, "{name}:\n{code}");
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        let declared = HEADER.split("evtx_").skip(1).filter_map(|rest| {
+            let name = rest.split(|next: char| !next.is_alphanumeric() && next != '_').next()?;
+            rest[name.len()..].starts_with('(').then(|| format!("evtx_{name}"))
+        });
+        let mut declared: Vec<_> = declared.collect();
+        declared.sort();
+        assert_eq!(names, declared, "the header declares what was looked at");
+    }
+
+    #[test]
     fn a_file_is_read_through_the_c_abi() {
         let mut file = vec![0; 4096 + 65_536];
         file[..8].copy_from_slice(b"ElfFile\0");
@@ -476,7 +551,12 @@ mod tests {
                 None
             );
             let (mut offset, mut len) = (0, 0);
-            while evtx_survey_wants(survey, &mut offset, &mut len) {
+            let mut wants = false;
+            loop {
+                assert_eq!(take(evtx_survey_wants(survey, &mut offset, &mut len, &mut wants)), None);
+                if !wants {
+                    break;
+                }
                 assert_eq!(
                     take(evtx_survey_push(survey, file[offset as usize..].as_ptr(), len)),
                     None
@@ -493,9 +573,12 @@ mod tests {
                 len: 0,
                 image: 0,
             };
-            assert_eq!(evtx_survey_blocks(survey), 1);
-            assert!(evtx_survey_block(survey, 0, &mut block));
-            assert!(!evtx_survey_block(survey, 1, &mut block));
+            let mut blocks = 0;
+            assert_eq!(take(evtx_survey_blocks(survey, &mut blocks)), None);
+            assert_eq!(blocks, 1);
+            assert_eq!(take(evtx_survey_block(survey, 0, &mut block)), None);
+            let error = take(evtx_survey_block(survey, 1, &mut EvtxBlock { ..block }));
+            assert_eq!(error.as_deref(), Some("this file has no block 1"));
             evtx_survey_free(survey);
 
             let mut table = std::ptr::null_mut();
@@ -554,7 +637,9 @@ mod tests {
                 None
             );
             assert_eq!(consumed, 65_536);
-            assert!(evtx_decoder_is_done(decoder));
+            let mut is_done = false;
+            assert_eq!(take(evtx_decoder_is_done(decoder, &mut is_done)), None);
+            assert!(is_done);
             let (mut array, mut rows) = (FFI_ArrowArray::empty(), 0);
             assert_eq!(take(evtx_decoder_flush(decoder, &mut array, &mut rows)), None);
             assert_eq!((rows, array.len()), (1, 1));

@@ -10,7 +10,7 @@ use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report};
 
 use crate::interrupt::EvtxInterrupt;
 use crate::table::{EvtxEvents, events};
-use crate::{bytes, entry, export_schema, free, put, text};
+use crate::{bytes, entry, export_schema, free, put, release, text};
 
 /// What is told of files.
 #[repr(C)]
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn evtx_report_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_report_free(report: *mut EvtxReport) {
     // SAFETY: the caller's promise.
-    unsafe { free(report) }
+    release(|| unsafe { free(report) });
 }
 
 /// The columns of a report.

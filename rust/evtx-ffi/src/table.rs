@@ -6,7 +6,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_arrow::{Events, Table};
 
 use crate::report::EvtxReport;
-use crate::{EvtxOptions, entry, export_schema, free, put, text};
+use crate::{EvtxOptions, entry, export_schema, free, put, release, text};
 
 /// The columns of a call.
 pub struct EvtxTable(pub(crate) Table);
@@ -87,17 +87,22 @@ pub unsafe extern "C" fn evtx_table_of_events(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_table_free(table: *mut EvtxTable) {
     // SAFETY: the caller's promise.
-    unsafe { free(table) }
+    release(|| unsafe { free(table) });
 }
 
 /// How many columns a table has.
 ///
 /// # Safety
-/// `table` is valid.
+/// `table` is valid, `out` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_table_columns(table: *const EvtxTable) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { &*table }.0.schema().fields().len() as u64
+pub unsafe extern "C" fn evtx_table_columns(table: *const EvtxTable, out: *mut u64) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let columns = unsafe { &*table }.0.schema().fields().len();
+        // SAFETY: the caller's promise.
+        unsafe { put(out, columns as u64) };
+        Ok(())
+    })
 }
 
 /// The columns of a table.
