@@ -113,7 +113,7 @@ bool Arguments::Set(std::string_view name, const Value &value, const std::string
 	if (flag) {
 		*flag = value.Get<bool>();
 	} else if (on_error) {
-		options.on_error = ParseOnError(GetText(value));
+		options.on_error = static_cast<std::uint32_t>(ParseOnError(GetText(value)));
 	} else if (is_messages) {
 		messages = GetText(value);
 	} else {

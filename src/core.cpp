@@ -31,11 +31,11 @@ EvtxEvents Borrow(const Events &events) {
 } // namespace
 
 EvtxOnError ParseOnError(std::string_view name) {
-	EvtxOnError on_error {};
+	std::uint32_t on_error = 0;
 	if (auto choices = TakeError(evtx_on_error(name.data(), name.size(), &on_error))) {
 		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, *choices);
 	}
-	return on_error;
+	return static_cast<EvtxOnError>(on_error);
 }
 
 std::uint64_t GetBatchIndex(std::uint64_t files, std::uint64_t file, std::uint64_t block) {
@@ -47,7 +47,7 @@ std::uint64_t GetBatchIndex(std::uint64_t files, std::uint64_t file, std::uint64
 Report::Report(EvtxReportKind kind, const Events *events) {
 	EvtxReport *report = nullptr;
 	const auto borrowed = events ? Borrow(*events) : EvtxEvents {};
-	Check(evtx_report_new(kind, events ? &borrowed : nullptr, &report));
+	Check(evtx_report_new(static_cast<std::uint32_t>(kind), events ? &borrowed : nullptr, &report));
 	handle.reset(report);
 }
 

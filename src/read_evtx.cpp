@@ -95,7 +95,8 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 	Interrupt interrupt(context);
 	// The first damage is only known to be the first if the files are read in order. Otherwise, how many blocks they
 	// have is not known before they are opened, and a thread that finds no work costs little.
-	input.SetMaxThreads(call.scan.options.on_error == EvtxOnError::FAIL ? 1 : MAX_THREADS);
+	const auto fails = call.scan.options.on_error == static_cast<std::uint32_t>(EvtxOnError::FAIL);
+	input.SetMaxThreads(fails ? 1 : MAX_THREADS);
 	input.SetGlobalState<SharedScan>(context, call.scan, columns, filter,
 	                                 KeptPaths(call.scan, hints, filter, interrupt));
 }

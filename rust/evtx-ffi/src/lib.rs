@@ -43,8 +43,8 @@ pub use crate::table::{
 };
 
 /// What becomes of damage.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvtxOnError {
     /// Rows with an error.
     Report,
@@ -54,12 +54,17 @@ pub enum EvtxOnError {
     Fail,
 }
 
+impl Code for EvtxOnError {
+    const ALL: &[Self] = &[EvtxOnError::Report, EvtxOnError::Skip, EvtxOnError::Fail];
+    const WHAT: &str = "choice for on_error";
+}
+
 /// The options of a scan.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxOptions {
-    /// What becomes of damage.
-    pub on_error: EvtxOnError,
+    /// What becomes of damage, an `EvtxOnError`.
+    pub on_error: u32,
     /// Whether checksums are compared.
     pub verify: bool,
     /// Whether there is a column of each event's XML.
@@ -72,10 +77,12 @@ pub struct EvtxOptions {
     pub recover: bool,
 }
 
-impl From<EvtxOptions> for Options {
-    fn from(options: EvtxOptions) -> Self {
-        Options {
-            on_error: match options.on_error {
+impl TryFrom<EvtxOptions> for Options {
+    type Error = String;
+
+    fn try_from(options: EvtxOptions) -> Result<Self, String> {
+        Ok(Options {
+            on_error: match EvtxOnError::decode(options.on_error)? {
                 EvtxOnError::Report => OnError::Report,
                 EvtxOnError::Skip => OnError::Skip,
                 EvtxOnError::Fail => OnError::Fail,
@@ -85,7 +92,7 @@ impl From<EvtxOptions> for Options {
             json: options.json,
             location: options.location,
             recover: options.recover,
-        }
+        })
     }
 }
 
@@ -179,12 +186,12 @@ pub unsafe extern "C" fn evtx_error_free(error: *mut c_char) {
     });
 }
 
-/// The choice for `on_error` that a name stands for. An error lists the choices.
+/// The choice for `on_error` that a name stands for, an `EvtxOnError`. An error lists the choices.
 ///
 /// # Safety
 /// `name` is text, `out` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_on_error(name: *const c_char, name_len: usize, out: *mut EvtxOnError) -> *mut c_char {
+pub unsafe extern "C" fn evtx_on_error(name: *const c_char, name_len: usize, out: *mut u32) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
         let name = unsafe { text(name, name_len) }?;
@@ -194,7 +201,7 @@ pub unsafe extern "C" fn evtx_on_error(name: *const c_char, name_len: usize, out
             OnError::Fail => EvtxOnError::Fail,
         };
         // SAFETY: the caller's promise.
-        unsafe { put(out, on_error) };
+        unsafe { put(out, on_error as u32) };
         Ok(())
     })
 }
@@ -446,6 +453,15 @@ mod tests {
         state: std::ptr::null_mut(),
     };
 
+    const OPTIONS: EvtxOptions = EvtxOptions {
+        on_error: 0,
+        verify: false,
+        xml: false,
+        json: false,
+        location: false,
+        recover: false,
+    };
+
     fn take(error: *mut c_char) -> Option<String> {
         if error.is_null() {
             return None;
@@ -538,12 +554,8 @@ mod tests {
         // SAFETY: every pointer is to a local of the right type, and each object is freed once.
         unsafe {
             let options = EvtxOptions {
-                on_error: EvtxOnError::Report,
-                verify: false,
-                xml: false,
-                json: false,
-                location: false,
-                recover: false,
+                on_error: EvtxOnError::Report as u32,
+                ..OPTIONS
             };
             let mut survey = std::ptr::null_mut();
             assert_eq!(
@@ -657,11 +669,31 @@ mod tests {
     #[test]
     fn codes_are_the_numbers_of_their_variants() {
         check_codes::<EvtxNodeKind>(|code| code as u32);
+        check_codes::<EvtxOnError>(|code| code as u32);
+        check_codes::<EvtxReportKind>(|code| code as u32);
+    }
+
+    #[test]
+    fn numbers_that_no_enum_has_are_errors() {
+        let options = EvtxOptions { on_error: 3, ..OPTIONS };
+        let (mut table, mut report) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the pointers are to locals, or null where they may be.
+        let errors = unsafe {
+            [
+                take(evtx_table_new(options, &mut table)),
+                take(evtx_report_new(u32::MAX, std::ptr::null(), &mut report)),
+            ]
+        };
+        assert_eq!(
+            errors.map(Option::unwrap_or_default),
+            ["3 is no choice for on_error", "4294967295 is no kind of report"]
+        );
+        assert!(table.is_null() && report.is_null());
     }
 
     #[test]
     fn unknown_choices_list_the_known_ones() {
-        let mut out = EvtxOnError::Report;
+        let mut out = 0;
         // SAFETY: the text is one, and `out` a local.
         let error = unsafe { take(evtx_on_error(c"nonsense".as_ptr(), 8, &mut out)) };
         assert_eq!(
@@ -682,7 +714,7 @@ mod tests {
                 (EvtxReportKind::Chunks, 1),
             ] {
                 let mut report = std::ptr::null_mut();
-                assert_eq!(take(evtx_report_new(kind, std::ptr::null(), &mut report)), None);
+                assert_eq!(take(evtx_report_new(kind as u32, std::ptr::null(), &mut report)), None);
                 let mut schema = FFI_ArrowSchema::empty();
                 assert_eq!(take(evtx_report_schema(report, &mut schema)), None);
                 assert_eq!(

@@ -10,11 +10,11 @@ use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report};
 
 use crate::interrupt::EvtxInterrupt;
 use crate::table::{EvtxEvents, events};
-use crate::{bytes, entry, export_schema, free, put, release, text};
+use crate::{Code, bytes, entry, export_schema, free, put, release, text};
 
 /// What is told of files.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvtxReportKind {
     /// The fields of each event, once all files were read.
     Events,
@@ -22,6 +22,11 @@ pub enum EvtxReportKind {
     Files,
     /// The header of each chunk.
     Chunks,
+}
+
+impl Code for EvtxReportKind {
+    const ALL: &[Self] = &[EvtxReportKind::Events, EvtxReportKind::Files, EvtxReportKind::Chunks];
+    const WHAT: &str = "kind of report";
 }
 
 /// A report on files.
@@ -75,20 +80,20 @@ pub(crate) fn duckdb_type(field: &Field) -> String {
     name.to_owned()
 }
 
-/// A report of a kind; `events` limits one of events to these, if it is not null.
+/// A report of a kind, an `EvtxReportKind`; `events` limits one of events to these, if it is not null.
 ///
 /// # Safety
 /// `events` is null or valid, `out` can be written. The caller frees the report.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_report_new(
-    kind: EvtxReportKind,
+    kind: u32,
     events: *const EvtxEvents,
     out: *mut *mut EvtxReport,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
         let events = unsafe { events.as_ref().map(|events| self::events(events)).transpose()? };
-        let report = match kind {
+        let report = match EvtxReportKind::decode(kind)? {
             EvtxReportKind::Events => AnyReport::Events(Box::new(EventReport::new(Catalog::new(events), duckdb_type))),
             EvtxReportKind::Files => AnyReport::Other(Box::new(FileReport::default())),
             EvtxReportKind::Chunks => AnyReport::Other(Box::new(ChunkReport::default())),

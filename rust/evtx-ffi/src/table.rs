@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use arrow_schema::ffi::FFI_ArrowSchema;
-use evtx_arrow::{Events, Table};
+use evtx_arrow::{Events, Options, Table};
 
 use crate::report::EvtxReport;
 use crate::{EvtxOptions, entry, export_schema, free, put, release, text};
@@ -51,7 +51,7 @@ pub(crate) unsafe fn events(events: &EvtxEvents) -> Result<Events, String> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_table_new(options: EvtxOptions, out: *mut *mut EvtxTable) -> *mut c_char {
     entry(|| {
-        let table = Box::new(EvtxTable(Table::from(evtx_arrow::Options::from(options))));
+        let table = Box::new(EvtxTable(Table::from(Options::try_from(options)?)));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(table)) };
         Ok(())
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn evtx_table_of_events(
         // SAFETY: the caller's promise.
         let (events, report) = unsafe { (self::events(&*events)?, &*report) };
         let fields = report.catalog().ok_or("this report is not one of events")?.fields();
-        let table = Table::of_events(options.into(), events, &fields);
+        let table = Table::of_events(options.try_into()?, events, &fields);
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(EvtxTable(table)))) };
         Ok(())
