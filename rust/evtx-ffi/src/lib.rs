@@ -24,6 +24,7 @@ use arrow_array::{Array, DictionaryArray, StringViewArray, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use evtx_arrow::{Decoder, MakeArrays, OnError, Options, Scan};
+use evtx_format::mta::Messages;
 
 pub use crate::file::{
     EvtxBlock, EvtxMessages, EvtxSurvey, evtx_batch_index, evtx_messages_free, evtx_messages_new,
@@ -101,6 +102,24 @@ pub struct EvtxScan(Arc<Scan>);
 
 /// Decodes blocks of files, for one thread.
 pub struct EvtxDecoder(Decoder);
+
+// Which threads have what. The compiler checks it of the types; C++ has to keep to it.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    const fn handed_on<T: Send>() {}
+    // A query's threads read these at once, and the last to go frees them.
+    shared::<Scan>();
+    shared::<EvtxScan>();
+    shared::<Messages>();
+    shared::<EvtxMessages>();
+    shared::<EvtxTable>();
+    shared::<EvtxFilter>();
+    shared::<EvtxSurvey>();
+    // These are one thread's at a time, and DuckDB can go on with its work in another.
+    handed_on::<Decoder>();
+    handed_on::<EvtxDecoder>();
+    handed_on::<EvtxReport>();
+};
 
 type Outcome = Result<(), String>;
 
