@@ -24,26 +24,70 @@ use crate::records::GROUP;
 use crate::render::Rendering;
 use crate::schema::FieldType;
 
-/// Makes strings of their views, the buffers that they point into, and which are not NULL.
-pub type MakeStrings = fn(ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) -> Result<StringViewArray, ArrowError>;
+/// Strings as a builder wrote them. Nothing outside of this crate can make such, so whoever is given some may rely on what
+/// holds for them: every string is UTF-8, and every view that is not NULL is that of a string of the buffers.
+#[derive(Debug)]
+pub struct Strings {
+    views: ScalarBuffer<u128>,
+    buffers: Vec<Buffer>,
+    nulls: Option<NullBuffer>,
+}
+
+impl Strings {
+    /// The views, the buffers that they point into, and which are not NULL.
+    pub fn into_parts(self) -> (ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) {
+        (self.views, self.buffers, self.nulls)
+    }
+}
+
+/// Numbers of values as a builder wrote them. As of [`Strings`], it holds for all there are that every number which is not NULL
+/// is that of one of the values.
+#[derive(Debug)]
+pub struct Numbers {
+    numbers: Int32Array,
+    values: ArrayRef,
+}
+
+impl Numbers {
+    /// Only builders may, of what they have numbered.
+    pub(crate) fn new(numbers: Int32Array, values: ArrayRef) -> Self {
+        Numbers { numbers, values }
+    }
+
+    /// The numbers and the values.
+    pub fn into_parts(self) -> (Int32Array, ArrayRef) {
+        (self.numbers, self.values)
+    }
+}
 
 /// What makes the arrays of a batch out of what the builders wrote.
 ///
-/// [`MakeArrays::CHECKED`] looks through all of it once more. A caller that may use `unsafe` can do without: every string is
-/// UTF-8, every view is that of a string of the buffers, and every number of a dictionary that is not NULL is that of one of its values.
+/// [`MakeArrays::CHECKED`] looks through all of it once more. A caller that may use `unsafe` can do without. The functions are
+/// safe to call as they take what only builders make; those of Arrow that skip the check are not:
+///
+/// ```compile_fail
+/// let make = evtx_arrow::MakeArrays::CHECKED;
+/// let strings = (make.strings)(vec![u128::MAX].into(), vec![], None);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct MakeArrays {
     /// Makes strings.
-    pub strings: MakeStrings,
-    /// Makes a dictionary of its numbers and its values.
-    pub dictionary: fn(Int32Array, ArrayRef) -> Result<DictionaryArray<Int32Type>, ArrowError>,
+    pub strings: fn(Strings) -> Result<StringViewArray, ArrowError>,
+    /// Makes a dictionary.
+    pub dictionary: fn(Numbers) -> Result<DictionaryArray<Int32Type>, ArrowError>,
 }
 
 impl MakeArrays {
     /// With all checks.
     pub const CHECKED: MakeArrays = MakeArrays {
-        strings: StringViewArray::try_new,
-        dictionary: DictionaryArray::try_new,
+        strings: |strings| {
+            let (views, buffers, nulls) = strings.into_parts();
+            StringViewArray::try_new(views, buffers, nulls)
+        },
+        dictionary: |numbers| {
+            let (numbers, values) = numbers.into_parts();
+            DictionaryArray::try_new(numbers, values)
+        },
     };
 }
 
@@ -359,16 +403,20 @@ impl TextBuilder {
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
         self.end_nulls();
-        let data = Buffer::from(take(&mut self.data));
-        let views = ScalarBuffer::from(take(&mut self.views));
-        (make.strings)(views, vec![data], self.validity.finish())
+        (make.strings)(Strings {
+            views: take(&mut self.views).into(),
+            buffers: vec![take(&mut self.data).into()],
+            nulls: self.validity.finish(),
+        })
     }
 
     fn finish_cloned(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
         self.end_nulls();
-        let data = Buffer::from(self.data.clone());
-        let views = ScalarBuffer::from(self.views.clone());
-        (make.strings)(views, vec![data], self.validity.finish_cloned())
+        (make.strings)(Strings {
+            views: self.views.clone().into(),
+            buffers: vec![self.data.clone().into()],
+            nulls: self.validity.finish_cloned(),
+        })
     }
 }
 
@@ -638,7 +686,7 @@ impl ColumnBuilder {
             ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::FileName => {
                 let names = Arc::new(StringArray::from_iter_values([filename]));
-                Arc::new((make.dictionary)(Int32Array::from(vec![0; rows]), names)?)
+                Arc::new((make.dictionary)(Numbers::new(vec![0; rows].into(), names))?)
             }
             ColumnBuilder::ChunkIndex(builder) => finish_primitive(builder),
             ColumnBuilder::RecordOffset(builder) => finish_primitive(builder),

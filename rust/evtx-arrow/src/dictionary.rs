@@ -9,7 +9,7 @@ use evtx_format::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
-use crate::builders::{MakeArrays, take};
+use crate::builders::{MakeArrays, Numbers, take};
 use crate::plan::{Constant, Found, MAX_FIELD};
 
 /// Most strings, and most bytes of them, that a dictionary keeps from batch to batch.
@@ -130,7 +130,7 @@ impl DictionaryBuilder {
         if self.array.len() != self.names.len() {
             self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
         }
-        let array = (make.dictionary)(rows, Arc::clone(&self.array) as ArrayRef)?;
+        let array = (make.dictionary)(Numbers::new(rows, Arc::clone(&self.array) as ArrayRef))?;
         Ok(Arc::new(array))
     }
 }

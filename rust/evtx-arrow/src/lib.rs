@@ -36,7 +36,7 @@ mod spelled;
 mod system;
 mod table;
 
-pub use builders::{MakeArrays, MakeStrings};
+pub use builders::{MakeArrays, Numbers, Strings};
 pub use catalog::EVENT_COLUMNS;
 pub use catalog::{Catalog, CatalogPlace, EventField, TooManyEvents};
 pub use decoder::{DecodeError, Decoder};

@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, MapArray, StructArray};
+use arrow_array::{ArrayRef, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::instance::{Slots, Values, value_size};
 use evtx_format::value::Value;
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use crate::builders::{MakeArrays, TextBuilder, take};
+use crate::builders::{MakeArrays, Numbers, TextBuilder, take};
 use crate::keys::{Dictionary, Keys};
 use crate::plan::{Entry, Found, Run};
 use crate::schema::{entries_field, entry_fields};
@@ -170,7 +170,7 @@ impl MapBuilder {
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<MapArray, ArrowError> {
         self.epoch += 1;
         let (entries, names) = self.keys.finish();
-        let keys = (make.dictionary)(Int32Array::from(entries), names)?;
+        let keys = (make.dictionary)(Numbers::new(entries.into(), names))?;
         let columns: Vec<ArrayRef> = vec![Arc::new(keys), self.values.finish(make)?];
         let entries = StructArray::try_new(entry_fields(), columns, None)?;
         let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
@@ -211,8 +211,8 @@ impl MapValues {
     }
 
     fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        let numbers = Int32Array::from(take(&mut self.numbers));
+        let numbers = take(&mut self.numbers).into();
         let texts = self.texts.finish(make)?;
-        Ok(Arc::new((make.dictionary)(numbers, Arc::new(texts))?))
+        Ok(Arc::new((make.dictionary)(Numbers::new(numbers, Arc::new(texts)))?))
     }
 }

@@ -308,10 +308,16 @@ pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan, out: *m
 
 /// Makes the arrays of a decoder without another look at each value.
 const TRUSTED: MakeArrays = MakeArrays {
-    // SAFETY: by the contract of `MakeArrays`. The tests of `evtx-arrow` read the same logs with all of it checked.
-    strings: |views, buffers, nulls| Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) }),
-    // SAFETY: likewise.
-    dictionary: |numbers, values| Ok(unsafe { DictionaryArray::new_unchecked(numbers, values) }),
+    strings: |strings| {
+        let (views, buffers, nulls) = strings.into_parts();
+        // SAFETY: by what holds for all `Strings`. The tests of `evtx-arrow` read the same logs with all of it checked.
+        Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
+    },
+    dictionary: |numbers| {
+        let (numbers, values) = numbers.into_parts();
+        // SAFETY: likewise, for all `Numbers`.
+        Ok(unsafe { DictionaryArray::new_unchecked(numbers, values) })
+    },
 };
 
 /// A decoder for a scan.
