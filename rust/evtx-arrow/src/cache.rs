@@ -6,7 +6,7 @@
 //! file pass one template for another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use evtx_format::instance::{Definition, Instance, Values};
 use evtx_format::names::{name_units, stored_hash};
@@ -132,9 +132,20 @@ struct Known {
 }
 
 impl PlanCache {
+    /// Whether a thread panicked while it added to the templates. What is read by them is not handed out then
+    /// (`Scan::check_shared`).
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.templates.is_poisoned()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn lock(&self) -> &RwLock<impl Send + Sync + use<>> {
+        &self.templates
+    }
+
     /// What a chunk's definition compiled to, if the scan has met the template before.
     pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: Root) -> Option<Arc<Compiled>> {
-        let templates = self.templates.read().ok()?;
+        let templates = self.templates.read().unwrap_or_else(PoisonError::into_inner);
         let known = templates.get(&(definition.guid, root))?;
         let found = known.iter().find(|known| known.content.matches(chunk, definition))?;
         Some(Arc::clone(&found.compiled))
@@ -161,9 +172,7 @@ impl PlanCache {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
             return false;
         }
-        let Ok(mut templates) = self.templates.write() else {
-            return false;
-        };
+        let mut templates = self.templates.write().unwrap_or_else(PoisonError::into_inner);
         let compiled = Arc::clone(compiled);
         let known = Known { content, compiled };
         templates.entry((definition.guid, root)).or_default().push(known);

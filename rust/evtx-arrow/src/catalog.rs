@@ -190,10 +190,15 @@ impl Catalog {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn scan(&self) -> &Scan {
+        &self.scan
+    }
+
     /// Adds the records of some chunks, which stand one behind the other. What is damaged is left out.
     ///
     /// # Errors
-    /// [`ReportError::TooManyEvents`], [`ReportError::Interrupted`].
+    /// [`ReportError::TooManyEvents`], [`ReportError::Interrupted`], [`ReportError::Poisoned`].
     pub fn push(&mut self, chunks: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         let mut arenas = std::mem::take(&mut self.arenas);
         let [names, records] = &mut arenas;
@@ -203,7 +208,8 @@ impl Catalog {
             self.chunk(chunk, names, records, interrupt)
         });
         self.arenas = arenas;
-        pushed
+        pushed?;
+        Ok(self.scan.check_shared()?)
     }
 
     fn chunk(

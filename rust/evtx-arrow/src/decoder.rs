@@ -23,7 +23,7 @@ use crate::filter::{Row, Stage};
 use crate::options::OnError;
 use crate::record::{ChunkTemplates, RecordReader};
 use crate::records::{GROUP, Records};
-use crate::scan::Scan;
+use crate::scan::{Poisoned, Scan};
 
 /// Why a scan ends early.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +37,9 @@ pub enum DecodeError {
     /// The caller wants no more.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// A thread of the scan panicked.
+    #[error(transparent)]
+    Poisoned(#[from] Poisoned),
 }
 
 /// Decodes the blocks of files into batches, for one thread.
@@ -141,21 +144,25 @@ impl Decoder {
     /// `bytes` is what is left of the block, all of it.
     ///
     /// # Errors
-    /// [`DecodeError::Damaged`] if the scan fails on errors, at the first; [`DecodeError::Interrupted`]. The block is not to be gone
-    /// on with then.
+    /// [`DecodeError::Damaged`] if the scan fails on errors, at the first; [`DecodeError::Interrupted`]; [`DecodeError::Poisoned`]. The
+    /// block is not to be gone on with then.
     pub fn decode(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let mut arenas = std::mem::take(&mut self.arenas);
         let result = self.decode_block(bytes, &mut arenas, interrupt);
         self.arenas = arenas;
-        result
+        let consumed = result?;
+        self.scan.check_shared()?;
+        Ok(consumed)
     }
 
     /// The batch, or `None` where it has no rows.
     ///
     /// # Errors
-    /// [`DecodeError::Arrow`] if it cannot be made.
+    /// [`DecodeError::Arrow`] if it cannot be made; [`DecodeError::Poisoned`].
     pub fn flush(&mut self) -> Result<Option<RecordBatch>, DecodeError> {
-        Ok(self.batch.finish(&self.filename)?)
+        let batch = self.batch.finish(&self.filename)?;
+        self.scan.check_shared()?;
+        Ok(batch)
     }
 
     fn decode_block(

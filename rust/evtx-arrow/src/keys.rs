@@ -1,6 +1,6 @@
 //! The names of `event_data`: few, and the same in every record of a template, so batches hold them as a dictionary.
 
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use arrow_array::{Array, StringArray};
 use hashbrown::HashMap;
@@ -37,15 +37,28 @@ struct Known {
 }
 
 impl Keys {
+    /// Whether a thread panicked while it changed the names.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.known.is_poisoned()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn lock(&self) -> &RwLock<impl Send + Sync + use<>> {
+        &self.known
+    }
+
+    /// The names, also if a thread panicked: then nothing of what is read by them is handed out (`Scan::check_shared`).
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The key for a name, a new one if need be.
     pub(crate) fn key(&self, name: &str) -> Key {
         let find = |known: &Known| known.numbers.get(name).copied();
-        if let Some(number) = self.known.read().ok().as_deref().and_then(find) {
+        if let Some(number) = find(&self.read()) {
             return Key::Shared(number);
         }
-        let Ok(mut known) = self.known.write() else {
-            return Key::Own(name.into());
-        };
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(number) = find(&known) {
             return Key::Shared(number);
         }
@@ -66,9 +79,8 @@ impl Keys {
     pub(crate) fn name(&self, key: &Key) -> Arc<str> {
         match key {
             Key::Shared(number) => {
-                let known = self.known.read().ok();
-                let name = known.as_ref().and_then(|known| known.names.get(*number as usize));
-                name.cloned().unwrap_or_default()
+                let known = self.read();
+                known.names.get(*number as usize).cloned().unwrap_or_default()
             }
             Key::Own(name) => name.as_ref().into(),
         }
@@ -146,10 +158,8 @@ impl Dictionary {
     /// Ends the batch: its entries as numbers, and the names that they number.
     pub(crate) fn finish(&mut self) -> (Vec<i32>, Arc<StringArray>) {
         let mut entries = take(&mut self.entries);
-        if usize::try_from(self.highest).is_ok_and(|highest| highest >= self.shared.len())
-            && let Ok(known) = self.keys.known.read()
-        {
-            self.shared = Arc::new(StringArray::from_iter_values(known.names.iter()));
+        if usize::try_from(self.highest).is_ok_and(|highest| highest >= self.shared.len()) {
+            self.shared = Arc::new(StringArray::from_iter_values(self.keys.read().names.iter()));
         }
         self.highest = -1;
         if self.own_names.is_empty() {
@@ -195,6 +205,25 @@ mod tests {
             let read: Vec<_> = entries.iter().map(|&entry| names.value(entry as usize)).collect();
             assert_eq!(read, batch);
         }
+    }
+
+    #[test]
+    fn all_names_stay_when_a_thread_panics_among_them() {
+        let keys = Arc::new(Keys::default());
+        let mut dictionary = Dictionary::new(Arc::clone(&keys));
+        dictionary.push(&keys.key("a"));
+        let panics = std::thread::spawn({
+            let keys = Arc::clone(&keys);
+            move || {
+                let _known = keys.known.write();
+                panic!("with the lock held");
+            }
+        });
+        assert!(panics.join().is_err() && keys.is_poisoned());
+        assert_eq!((keys.key("a"), keys.key("b")), (Key::Shared(0), Key::Shared(1)));
+        assert_eq!(&*keys.name(&Key::Shared(1)), "b");
+        let (entries, names) = dictionary.finish();
+        assert_eq!((entries, names.len()), (vec![0], 2));
     }
 
     #[test]

@@ -44,6 +44,6 @@ pub use filter::{Comparison, Expression, Literal, Predicate};
 pub use metadata::{CHUNK_COLUMNS, ChunkReport, FILE_COLUMNS, FileReport};
 pub use options::{OnError, Options};
 pub use report::{EventReport, Report, ReportError, TypeName};
-pub use scan::Scan;
+pub use scan::{Poisoned, Scan};
 pub use schema::{ColumnReference, reference, schema};
 pub use table::{Events, Table};

@@ -6,6 +6,7 @@ use evtx_format::file::{FileHeader, NotEvtx};
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::catalog::{Catalog, CatalogPlace, TooManyEvents};
+use crate::scan::Poisoned;
 
 /// Names the type of a column, as the caller's language does.
 pub type TypeName = fn(&Field) -> String;
@@ -22,6 +23,9 @@ pub enum ReportError {
     /// The caller wants no more.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// A thread panicked.
+    #[error(transparent)]
+    Poisoned(#[from] Poisoned),
 }
 
 /// A table of what files are, rather than of what their records say.
@@ -39,7 +43,7 @@ pub trait Report: Send {
     ///
     /// # Errors
     /// [`ReportError::NotEvtx`] where they are no header, [`ReportError::TooManyEvents`]: the file then ends;
-    /// [`ReportError::Interrupted`].
+    /// [`ReportError::Interrupted`]; [`ReportError::Poisoned`].
     fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError>;
 
     /// Ends the file. `failure` says why the rest of it was not read, if it was not.

@@ -42,6 +42,11 @@ pub struct Scan {
     schema: SchemaRef,
 }
 
+/// A thread of the scan panicked while it changed what all of them share, so that none of it can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("another thread of this scan failed in the midst of its work, so the scan cannot go on")]
+pub struct Poisoned;
+
 /// The numbers of places in the target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessagePlaces {
@@ -136,6 +141,18 @@ impl Scan {
         self.options.recover
     }
 
+    /// Looks whether what the threads share is sound. A lock stays poisoned once it is, so a look behind some work tells of all
+    /// of it, and nothing else has to look.
+    ///
+    /// # Errors
+    /// [`Poisoned`].
+    pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
+        match self.keys.is_poisoned() || self.plans.is_poisoned() {
+            true => Err(Poisoned),
+            false => Ok(()),
+        }
+    }
+
     /// Builders for a batch, one for each column.
     pub(crate) fn builders(&self) -> Vec<ColumnBuilder> {
         let mut places = 0..;
@@ -159,5 +176,70 @@ impl Scan {
             ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
         };
         self.columns.iter().map(builder).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::RwLock;
+
+    use evtx_format::Interrupt;
+    use evtx_format::file::Block;
+
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::decoder::{DecodeError, Decoder};
+    use crate::report::ReportError;
+
+    const CHUNK: Block = Block {
+        first_chunk: 0,
+        offset: 4096,
+        len: 65_536,
+        image: 0,
+    };
+
+    /// Panics in another thread, in the midst of a change.
+    fn panic_with<T: Send + Sync>(lock: &RwLock<T>) {
+        let panic = || {
+            let _guard = lock.write();
+            panic!("in the midst of a change");
+        };
+        std::thread::scope(|threads| assert!(threads.spawn(panic).join().is_err()));
+    }
+
+    #[test]
+    fn a_thread_that_panics_among_what_is_shared_fails_the_others() {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/oddities.evtx");
+        let chunk = &std::fs::read(sample).expect("a sample")[4096..][..65_536];
+        let all: Vec<_> = (0..25).collect();
+        let panics: [fn(&Scan); 2] = [
+            |scan| panic_with(scan.keys.lock()),
+            |scan| panic_with(scan.plans.lock()),
+        ];
+        for panics in panics {
+            let scan = Arc::new(Scan::new(Options::default(), &all));
+            let mut decoder = Decoder::new(Arc::clone(&scan));
+            for is_poisoned in [false, true] {
+                decoder.start(&"x".into(), None, CHUNK);
+                let decoded = decoder.decode(chunk, Interrupt::NEVER);
+                assert_eq!(
+                    matches!(decoded, Err(DecodeError::Poisoned(_))),
+                    is_poisoned,
+                    "{decoded:?}"
+                );
+                if !is_poisoned {
+                    panics(&scan);
+                }
+                // Its rows are those of before, and may have names that were added since.
+                let batch = decoder.flush();
+                assert!(matches!(batch, Err(DecodeError::Poisoned(_))), "{batch:?}");
+            }
+
+            let mut catalog = Catalog::new(None);
+            catalog.push(chunk, Interrupt::NEVER).expect("the events");
+            panics(catalog.scan());
+            let pushed = catalog.push(chunk, Interrupt::NEVER);
+            assert!(matches!(pushed, Err(ReportError::Poisoned(_))), "{pushed:?}");
+        }
     }
 }
