@@ -94,10 +94,14 @@ impl MakeArrays {
 /// Longest string that lives in its view.
 const INLINE: usize = 12;
 
-/// The view of a string that starts at `offset` of the first buffer: its length, and then all of it, or four bytes of it,
-/// the buffer's number and the offset.
+/// Most bytes of a buffer that views point into, as they have 32 bits for a length and an offset, which Arrow takes for signed.
+/// Few in this crate's unit tests, so that these have more than one buffer.
+const MAX_BUFFER: usize = if cfg!(test) { 1 << 10 } else { i32::MAX as usize };
+
+/// The view of a string that starts at `offset` of a buffer with this number: its length, and then all of it, or four bytes of
+/// it, the number and the offset. The buffer has no more than [`MAX_BUFFER`] bytes.
 #[inline]
-fn view(text: &[u8], offset: usize) -> u128 {
+fn view(text: &[u8], buffer: u32, offset: u32) -> u128 {
     let le = |bytes: &[u8]| {
         bytes
             .iter()
@@ -113,7 +117,7 @@ fn view(text: &[u8], offset: usize) -> u128 {
     } else if let (Some(head), Some(tail)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
         let head = u128::from(u32::from_le_bytes(*head));
         if text.len() > INLINE {
-            head | (offset as u128) << 64
+            head | u128::from(buffer) << 32 | u128::from(offset) << 64
         } else {
             let tail = u32::from_le_bytes(*tail);
             head | u128::from(tail) << (8 * (text.len() - 4))
@@ -259,11 +263,13 @@ impl FixedBuilder {
     }
 }
 
-/// A column of text. Short strings live in their views, long ones in one buffer.
+/// A column of text. Short strings live in their views, long ones in a buffer, or several if there is too much for one.
 #[derive(Debug)]
 pub(crate) struct TextBuilder {
     views: Vec<u128>,
     data: Vec<u8>,
+    /// The buffers before `data`.
+    full: Vec<Buffer>,
     validity: NullBufferBuilder,
     /// NULLs at the end that are not in `views` yet: some columns have little else, and to count is cheaper.
     nulls: usize,
@@ -274,6 +280,7 @@ impl TextBuilder {
         TextBuilder {
             views: Vec::new(),
             data: Vec::new(),
+            full: Vec::new(),
             validity: NullBufferBuilder::new(0),
             nulls: 0,
         }
@@ -361,13 +368,30 @@ impl TextBuilder {
     }
 
     #[inline]
-    fn end_string(&mut self, start: usize) {
+    fn end_string(&mut self, mut start: usize) {
+        if self.data.len() > MAX_BUFFER {
+            if self.data.len() - start > MAX_BUFFER {
+                self.drop_long(start);
+                return self.push_null();
+            }
+            start = self.next_buffer(start);
+        }
         let text = &self.data[start..];
-        let (view, len) = (view(text, start), text.len());
+        // Both are less than the length of a buffer.
+        let (view, len) = (view(text, self.full.len() as u32, start as u32), text.len());
         self.push_view(view);
         if len <= INLINE {
             self.data.truncate(start);
         }
+    }
+
+    /// Moves the string that was written from `start` on to a buffer of its own. Returns where it starts there.
+    #[cold]
+    #[inline(never)]
+    fn next_buffer(&mut self, start: usize) -> usize {
+        let text = self.data.split_off(start);
+        self.full.push(std::mem::replace(&mut self.data, text).into());
+        0
     }
 
     #[inline(always)]
@@ -398,23 +422,28 @@ impl TextBuilder {
 
     /// Bytes that the builder holds, NULLs at the end apart.
     pub(crate) fn bytes(&self) -> usize {
-        self.data.len() + size_of_val(&*self.views)
+        let full = self.full.iter().map(Buffer::len).sum::<usize>();
+        full + self.data.len() + size_of_val(&*self.views)
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
         self.end_nulls();
+        let mut buffers = std::mem::take(&mut self.full);
+        buffers.push(take(&mut self.data).into());
         (make.strings)(Strings {
             views: take(&mut self.views).into(),
-            buffers: vec![take(&mut self.data).into()],
+            buffers,
             nulls: self.validity.finish(),
         })
     }
 
     fn finish_cloned(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
         self.end_nulls();
+        let mut buffers = self.full.clone();
+        buffers.push(self.data.clone().into());
         (make.strings)(Strings {
             views: self.views.clone().into(),
-            buffers: vec![self.data.clone().into()],
+            buffers,
             nulls: self.validity.finish_cloned(),
         })
     }
@@ -704,7 +733,45 @@ mod tests {
     fn views_are_those_that_arrow_makes() {
         let text: Vec<u8> = (b'a'..=b'z').collect();
         for len in 0..=text.len() {
-            assert_eq!(view(&text[..len], 77), make_view(&text[..len], 0, 77), "{len}");
+            assert_eq!(view(&text[..len], 5, 77), make_view(&text[..len], 5, 77), "{len}");
         }
+    }
+
+    #[test]
+    fn text_that_no_offset_reaches_goes_to_the_next_buffer() {
+        let mut builder = TextBuilder::new();
+        // Some that fill a buffer to its end, some that do not fit behind others, one that fits nowhere.
+        let lens = [
+            MAX_BUFFER - 20,
+            20,
+            20,
+            3,
+            MAX_BUFFER,
+            13,
+            0,
+            MAX_BUFFER + 1,
+            40,
+            MAX_BUFFER - 40,
+            13,
+        ];
+        for (number, len) in lens.into_iter().enumerate() {
+            builder.push(MAX_TEXT, |out| out.resize(out.len() + len, b'a' + number as u8));
+        }
+        let (bytes, cloned) = (
+            builder.bytes(),
+            builder.finish_cloned(MakeArrays::CHECKED).expect("an array"),
+        );
+        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        assert_eq!(cloned, array);
+        assert_eq!(array.data_buffers().len(), 5);
+        assert!(array.data_buffers().iter().all(|buffer| buffer.len() <= MAX_BUFFER));
+        let held: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
+        assert_eq!(bytes, held + 16 * lens.len());
+        for (number, len) in lens.into_iter().enumerate() {
+            let text = array.is_valid(number).then(|| array.value(number));
+            let pushed = String::from_utf8(vec![b'a' + number as u8; len]).expect("a text");
+            assert_eq!(text, (len <= MAX_BUFFER).then_some(&*pushed), "{number}");
+        }
+        assert_eq!(builder.bytes(), 0);
     }
 }
