@@ -123,7 +123,7 @@ Work FileQueue::Open(Interrupt &interrupt, std::uint64_t index) {
 		if (entry.path.named) {
 			throw;
 		}
-		work.damage = "cannot be read: " + (error.GetRawMessage().empty() ? error.what() : error.GetRawMessage());
+		work.damage = DescribeFailure(error);
 		return work;
 	} catch (...) {
 		finish(State::DONE);
@@ -140,6 +140,14 @@ Work FileQueue::Open(Interrupt &interrupt, std::uint64_t index) {
 	block.damage = std::move(work.damage);
 	opened.notify_all();
 	return block;
+}
+
+bool FileQueue::GiveUp(std::uint64_t index) {
+	const std::scoped_lock guard(lock);
+	auto &entry = entries[index];
+	entry.state = State::DONE;
+	entry.file.reset();
+	return !std::exchange(entry.given_up, true);
 }
 
 double FileQueue::Progress() const {

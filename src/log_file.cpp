@@ -46,6 +46,10 @@ duckdb::cxx::FileHandle Open(const FileSystem &files, const std::string &path, b
 
 } // namespace
 
+std::string DescribeFailure(const duckdb::cxx::Exception &error) {
+	return "cannot be read: " + (error.GetRawMessage().empty() ? error.what() : error.GetRawMessage());
+}
+
 bool LogFile::IsRemote(const FileSystem &files, const std::string &path) {
 	return files.IsRemote(path) || (path.find("://") != std::string::npos && path.rfind("file://", 0) != 0);
 }

@@ -149,12 +149,14 @@ void ReportReader::Start(const FileSystem &files, const ScanPath &path_p) {
 	log.reset();
 	try {
 		log.emplace(files, path->path);
+	} catch (const duckdb::cxx::InterruptException &) {
+		throw;
 	} catch (const duckdb::cxx::Exception &error) {
 		if (path->named) {
 			throw;
 		}
 		report.Start(path->path, 0);
-		Fail("cannot be read: " + (error.GetRawMessage().empty() ? error.what() : error.GetRawMessage()));
+		Fail(DescribeFailure(error));
 		return;
 	}
 	report.Start(path->path, log->Size());
@@ -172,11 +174,13 @@ bool ReportReader::Next(Interrupt &interrupt) {
 	}
 	try {
 		log->ReadAt(bytes, offset);
+	} catch (const duckdb::cxx::InterruptException &) {
+		throw;
 	} catch (const duckdb::cxx::Exception &error) {
 		if (path->named) {
 			throw;
 		}
-		Fail("cannot be read: " + (error.GetRawMessage().empty() ? error.what() : error.GetRawMessage()));
+		Fail(DescribeFailure(error));
 		return false;
 	}
 	offset += bytes.size();

@@ -85,7 +85,7 @@ SharedScan::SharedScan(Context &context, const ScanCall &call, const std::vector
 
 ThreadScan::ThreadScan(const SharedScan &shared) : decoder(shared.scan) {}
 
-//! Claims the thread's next work and reads it. Returns false at the end of the scan.
+//! Claims the thread's next work and reads it. A file that a glob found ends where it cannot be read. Returns false at the end of the scan.
 bool ThreadScan::NextWork(Interrupt &interrupt, FileQueue &queue) {
 	work = queue.Claim(interrupt, file_index);
 	if (!work) {
@@ -100,7 +100,20 @@ bool ThreadScan::NextWork(Interrupt &interrupt, FileQueue &queue) {
 	}
 	if (work->file) {
 		block.resize(work->block.len);
-		work->file->log.ReadAt(block, work->block.offset);
+		try {
+			work->file->log.ReadAt(block, work->block.offset);
+		} catch (const duckdb::cxx::InterruptException &) {
+			throw;
+		} catch (const duckdb::cxx::Exception &error) {
+			if (path->named) {
+				throw;
+			}
+			// Other threads can be at other blocks of it, and fail too. A row of the file is enough.
+			if (queue.GiveUp(file_index)) {
+				decoder.ReportFile(path->path, DescribeFailure(error));
+			}
+			return true;
+		}
 		decoded = 0;
 		started = false;
 	}

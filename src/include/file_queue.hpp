@@ -56,6 +56,9 @@ public:
 	//! @throws duckdb::cxx::Exception if a file that the caller named cannot be read, or if the query was interrupted.
 	std::optional<Work> Claim(Interrupt &interrupt, std::uint64_t last_file);
 
+	//! Hands out no more of a file that was opened, as it cannot be read on. Returns false if it was given up before.
+	bool GiveUp(std::uint64_t index);
+
 	//! The share of the scan that was handed out, 0 to 1: files by their number, each by its blocks.
 	double Progress() const;
 
@@ -75,6 +78,7 @@ private:
 		State state = State::WAITING;
 		std::shared_ptr<OpenFile> file;
 		std::uint64_t next_block = 0;
+		bool given_up = false;
 	};
 
 	Work ClaimBlock(std::uint64_t index);

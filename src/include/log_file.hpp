@@ -12,6 +12,9 @@
 
 namespace evtx {
 
+//! What a row says of a file that cannot be read.
+std::string DescribeFailure(const duckdb::cxx::Exception &error);
+
 class LogFile {
 public:
 	//! Opens a file. Of a remote one, reads the first part at once: often that is all of it.

@@ -6,6 +6,7 @@ import re
 import threading
 from urllib.parse import unquote
 
+import duckdb
 import fsspec
 import pytest
 from conftest import SAMPLES, write_log
@@ -167,3 +168,70 @@ def test_http_reads_no_more_than_a_limit_needs(con, web):
     address, ranges = web
     assert len(con.execute(f"FROM '{address}/big.evtx' LIMIT 5").fetchall()) == 5
     assert ranges == [("big.evtx", HEADER + PIECE)]
+
+
+class FailingFileSystem(MemoryFileSystem):
+    """Memory, of which what lies behind the first pieces of a log cannot be read."""
+
+    cachable = False
+
+    def _open(self, path, mode="rb", **options):
+        file = super()._open(path, mode, **options)
+
+        class Failing:
+            def __getattr__(self, name):
+                return getattr(file, name)
+
+            def read(self, size=-1):
+                if mode == "rb" and file.tell() >= HEADER + PIECE:
+                    raise OSError("the line is cut")
+                return file.read(size)
+
+        return Failing()
+
+
+@pytest.fixture(name="failing")
+def fixture_failing(con, tmp_path):
+    """The glob of some logs, of which one in the middle cannot be read to its end."""
+    failing = FailingFileSystem()
+    failing.pipe("/failing/b.evtx", write_log(tmp_path / "big.evtx", "DC01-Security.evtx", CHUNKS).read_bytes())
+    for name, log in [("a", "dirty"), ("c", "wrapped")]:
+        failing.pipe(f"/failing/{name}.evtx", (SAMPLES / f"{log}.evtx").read_bytes())
+    con.register_filesystem(failing)
+    yield "memory://failing/*.evtx"
+    failing.store.clear()
+
+
+def failures(rows):
+    """Rows of a name and a text, with what the text says in the end."""
+    is_cut = re.compile("cannot be read: .*the line is cut", re.DOTALL)
+    return [(name.rsplit("/", 1)[1], text and is_cut.search(text) is not None) for name, text in rows]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_read_error_is_a_row_of_the_file_that_has_it(con, failing, threads):
+    con.execute(f"SET threads = {threads}")
+    read = con.execute(f"SELECT filename, count(*) FROM '{failing}' WHERE error IS NULL GROUP BY ALL ORDER BY ALL").fetchall()
+    whole = PIECE // CHUNK * 55
+    assert [(name.rsplit("/", 1)[1], count) for name, count in read] == [("a.evtx", 80), ("b.evtx", whole), ("c.evtx", 160)]
+    rows = con.execute(f"SELECT filename, error FROM '{failing}' WHERE error IS NOT NULL").fetchall()
+    assert failures(rows) == [("b.evtx", True)]
+    assert con.execute(f"SELECT count(*) FROM read_evtx('{failing}', on_error := 'skip')").fetchone() == (80 + whole + 160,)
+
+
+def test_a_read_error_fails_the_query_that_names_the_file_or_wants_no_errors(con, failing):
+    for query in [
+        "SELECT count(*) FROM 'memory://failing/b.evtx'",
+        f"SELECT count(*) FROM read_evtx('{failing}', on_error := 'fail')",
+        "FROM evtx_file_metadata('memory://failing/b.evtx')",
+    ]:
+        with pytest.raises(duckdb.Error, match="the line is cut"):
+            con.execute(query).fetchall()
+
+
+def test_reports_tell_of_read_errors(con, failing):
+    rows = con.execute(f"SELECT filename, error FROM evtx_file_metadata('{failing}')").fetchall()
+    assert failures(rows) == [("a.evtx", None), ("b.evtx", True), ("c.evtx", None)]
+    (names,) = con.execute(f"SELECT count(DISTINCT filename) FROM evtx_chunk_metadata('{failing}')").fetchone()
+    assert names == 3
+    assert con.execute(f"SELECT count(*) FROM read_evtx('{failing}', event_id := 4625)").fetchone()[0] > 0
