@@ -3,6 +3,8 @@
 #include "duckdb_cpp.hpp"
 #include "duckdb_v2.h"
 
+#include <utility>
+
 namespace evtx {
 
 namespace {
@@ -17,6 +19,16 @@ void Check(char *error) {
 	if (auto text = TakeError(error)) {
 		throw duckdb::cxx::InvalidInputException(*text);
 	}
+}
+
+//! A text that a function of the core writes: given a place, room there, and where to put the length.
+template <class Write>
+std::string GetText(Write write) {
+	std::uintptr_t len = 0;
+	Check(write(nullptr, 0, &len));
+	std::string text(len, '\0');
+	Check(write(text.data(), len + 1, &len));
+	return text;
 }
 
 EvtxEvents Borrow(const Events &events) {
@@ -42,6 +54,12 @@ std::uint64_t GetBatchIndex(std::uint64_t files, std::uint64_t file, std::uint64
 	std::uint64_t index = 0;
 	Check(evtx_batch_index(files, file, block, &index));
 	return index;
+}
+
+std::string GetPathText(std::string_view path) {
+	return GetText([&](char *out, std::uintptr_t capacity, std::uintptr_t *len) {
+		return evtx_path_text(reinterpret_cast<const std::uint8_t *>(path.data()), path.size(), out, capacity, len);
+	});
 }
 
 Report::Report(EvtxReportKind kind, const Events *events) {
@@ -183,17 +201,10 @@ bool Messages::Read(Interrupt &interrupt) {
 }
 
 std::optional<std::string> Messages::GetPattern(std::string_view log, std::string_view place) {
-	const auto write = [&](char *out, std::size_t capacity) {
-		std::uintptr_t len = 0;
-		Check(evtx_messages_pattern(log.data(), log.size(), place.data(), place.size(), out, capacity, &len));
-		return len;
-	};
-	std::string pattern(write(nullptr, 0), '\0');
-	if (pattern.empty()) {
-		return std::nullopt;
-	}
-	write(pattern.data(), pattern.size() + 1);
-	return pattern;
+	auto pattern = GetText([&](char *out, std::uintptr_t capacity, std::uintptr_t *len) {
+		return evtx_messages_pattern(log.data(), log.size(), place.data(), place.size(), out, capacity, len);
+	});
+	return pattern.empty() ? std::nullopt : std::optional<std::string>(std::move(pattern));
 }
 
 Decoder::Decoder(const Scan &scan) {

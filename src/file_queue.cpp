@@ -99,7 +99,7 @@ Work FileQueue::Open(Interrupt &interrupt, std::uint64_t index) {
 	work.file_index = index;
 	work.batch_index = GetBatchIndex(entries.size(), index, 0);
 	try {
-		LogFile log(files, entry.path.path);
+		LogFile log(files, entry.path);
 		Survey survey(log.Size(), log.IsRemote(), options.recover);
 		if (auto why_not = Run(survey, log, interrupt)) {
 			if (entry.path.named) {

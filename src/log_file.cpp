@@ -37,11 +37,14 @@ void CheckKind(const FileSystem &files, const std::string &path) {
 	}
 }
 
-duckdb::cxx::FileHandle Open(const FileSystem &files, const std::string &path, bool remote) {
-	if (!remote) {
-		CheckKind(files, path);
+duckdb::cxx::FileHandle Open(const FileSystem &files, const ScanPath &path, bool remote) {
+	if (!path.is_text) {
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_IO_GENERAL, "its name is not UTF-8");
 	}
-	return files.OpenFile(path, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
+	if (!remote) {
+		CheckKind(files, path.path);
+	}
+	return files.OpenFile(path.path, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
 }
 
 } // namespace
@@ -54,8 +57,8 @@ bool LogFile::IsRemote(const FileSystem &files, const std::string &path) {
 	return files.IsRemote(path) || (path.find("://") != std::string::npos && path.rfind("file://", 0) != 0);
 }
 
-LogFile::LogFile(const FileSystem &files, const std::string &path)
-    : remote(IsRemote(files, path)), handle(Open(files, path, remote)), size(handle.Size()) {
+LogFile::LogFile(const FileSystem &files, const ScanPath &path)
+    : remote(IsRemote(files, path.path)), handle(Open(files, path, remote)), size(handle.Size()) {
 	if (remote && size > 0) {
 		std::vector<std::uint8_t> first(std::min(size, FILE_HEADER + REMOTE_PIECE));
 		handle.ReadAt(first.data(), first.size(), 0);
@@ -68,8 +71,8 @@ std::uint64_t LogFile::EstimateRecords(Interrupt &interrupt, const std::vector<S
 	std::uint64_t size = 0;
 	for (std::size_t i = 0; i < asked; i++) {
 		interrupt.Check();
-		const auto &path = paths[i * paths.size() / asked].path;
-		if (IsRemote(interrupt.Files(), path)) {
+		const auto &path = paths[i * paths.size() / asked];
+		if (IsRemote(interrupt.Files(), path.path)) {
 			size += USUAL_SIZE;
 			continue;
 		}

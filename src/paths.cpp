@@ -1,5 +1,6 @@
 #include "paths.hpp"
 
+#include "core.hpp"
 #include "duckdb_v2.h"
 
 #include <algorithm>
@@ -35,8 +36,11 @@ void ExpandPath(const FileSystem &files, const std::string &path, std::vector<Sc
 		                             "No files found that match the pattern \"" + path + "\"");
 	}
 	std::sort(found.begin(), found.end());
-	for (auto &file : found) {
-		paths.push_back({std::move(file), named, paths.size()});
+	for (const auto &file : found) {
+		auto text = GetPathText(file);
+		// No query can name what is no text.
+		const bool is_text = text == file;
+		paths.push_back({std::move(text), named && is_text, paths.size(), is_text});
 	}
 }
 

@@ -148,7 +148,7 @@ void ReportReader::Start(const FileSystem &files, const ScanPath &path_p) {
 	offset = 0;
 	log.reset();
 	try {
-		log.emplace(files, path->path);
+		log.emplace(files, *path);
 	} catch (const duckdb::cxx::InterruptException &) {
 		throw;
 	} catch (const duckdb::cxx::Exception &error) {

@@ -38,6 +38,9 @@ using Array = Released<ArrowArray>;
 //! @throws duckdb::cxx::Exception if there is no room for so large a file among so many.
 std::uint64_t GetBatchIndex(std::uint64_t files, std::uint64_t file, std::uint64_t block);
 
+//! A path as text: what is not UTF-8 in it becomes U+FFFD.
+std::string GetPathText(std::string_view path);
+
 //! Most rows of a batch in one vector of DuckDB.
 constexpr std::size_t VECTOR_ROWS = 2048;
 

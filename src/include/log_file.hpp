@@ -19,7 +19,7 @@ class LogFile {
 public:
 	//! Opens a file. Of a remote one, reads the first part at once: often that is all of it.
 	//! @throws duckdb::cxx::Exception if it cannot be read, or not at offsets.
-	LogFile(const duckdb::cxx::FileSystem &files, const std::string &path);
+	LogFile(const duckdb::cxx::FileSystem &files, const ScanPath &path);
 
 	//! About how many records some files have, by the sizes of some of them. Remote ones are not asked.
 	//! @throws duckdb::cxx::Exception if the query was interrupted.

@@ -112,3 +112,30 @@ def test_fetching_as_arrow_free_python_objects(con):
     assert row[0].isoformat() == "2024-03-05T08:46:03.125130"
     assert row[1]["ServiceName"] == "WinUpdSvc"
     assert str(row[2]) == "555908d1-a6d7-4695-8e1e-26931d2012f4"
+
+
+def test_a_name_that_is_no_text_is_a_row(con, tmp_path):
+    folder = tmp_path / "case"
+    folder.mkdir()
+    try:
+        for name in [b"a.evtx", b"b\xff.evtx", b"c.evtx"]:
+            shutil.copy(os.fsencode(SAMPLES / "dirty.evtx"), os.fsencode(folder) + b"/" + name)
+    except OSError:
+        pytest.skip("this file system takes names only that are text")
+    shown, why = "b\ufffd.evtx", "cannot be read: its name is not UTF-8"
+    for files in [f"{folder}/*.evtx", str(folder), f"{tmp_path}/**/?*.evtx"]:
+        rows = con.execute(
+            "SELECT parse_filename(filename), count(*), any_value(error) FROM read_evtx($1) GROUP BY ALL ORDER BY ALL", [files]
+        ).fetchall()
+        assert rows == [("a.evtx", 80, None), (shown, 1, f"{folder}/{shown}: {why}"), ("c.evtx", 80, None)]
+    files = f"{folder}/*.evtx"
+    for report in ["evtx_file_metadata", "evtx_chunk_metadata"]:
+        rows = con.execute(f"SELECT DISTINCT parse_filename(filename), error FROM {report}($1) ORDER BY 1", [files]).fetchall()
+        assert rows == [("a.evtx", None), (shown, why), ("c.evtx", None)]
+    assert con.execute("SELECT sum(records) > 0 FROM evtx_schema($1)", [files]).fetchone() == (True,)
+    for arguments in ["hive_partitioning := true", "event_id := [4624, 7045]", "on_error := 'skip'"]:
+        con.execute(f"SELECT filename FROM read_evtx($1, {arguments})", [files]).fetchall()
+    kept = con.execute("SELECT count(*) FROM read_evtx($1) WHERE filename LIKE '%\ufffd%'", [files]).fetchone()
+    assert kept == (1,)
+    with pytest.raises(duckdb.Error, match="its name is not UTF-8"):
+        con.execute("FROM read_evtx($1, on_error := 'fail')", [files]).fetchall()

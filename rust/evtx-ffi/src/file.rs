@@ -241,6 +241,28 @@ pub unsafe extern "C" fn evtx_messages_pattern(
     })
 }
 
+/// Writes a path as text, with a NUL, if it fits in `capacity` bytes. What is no UTF-8 becomes U+FFFD. `len` receives the length
+/// of the text.
+///
+/// # Safety
+/// `path` points to `path_len` bytes, `out` has room for `capacity` bytes, `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_path_text(
+    path: *const u8,
+    path_len: usize,
+    out: *mut c_char,
+    capacity: usize,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let text = String::from_utf8_lossy(unsafe { bytes(path, path_len) });
+        // SAFETY: the caller's promise.
+        unsafe { write_text(&text, out, capacity, len) };
+        Ok(())
+    })
+}
+
 /// Writes a text, with a NUL, if it fits in `capacity` bytes. `len` receives its length.
 ///
 /// # Safety
@@ -327,6 +349,22 @@ pub unsafe extern "C" fn evtx_messages_free(messages: *mut EvtxMessages) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_that_are_no_text_are_shown() {
+        let (mut out, mut len) = ([0x7f; 8], 0);
+        let path = b"a\xff";
+        for (capacity, written) in [(0, &[0x7f; 5][..]), (4, &[0x7f; 5]), (5, b"a\xef\xbf\xbd\0")] {
+            // SAFETY: the pointers are to locals, and the capacity is no more than there is.
+            let error = unsafe { evtx_path_text(path.as_ptr(), 2, out.as_mut_ptr(), capacity, &mut len) };
+            assert!(error.is_null());
+            assert_eq!(
+                (len, out.map(|byte| byte as u8).get(..5)),
+                (4, Some(written)),
+                "{capacity}"
+            );
+        }
+    }
 
     #[test]
     fn blocks_of_a_large_image_come_before_those_of_the_next_file() {

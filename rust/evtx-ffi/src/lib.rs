@@ -28,8 +28,8 @@ use evtx_format::mta::Messages;
 
 pub use crate::file::{
     EvtxBlock, EvtxMessages, EvtxSurvey, evtx_batch_index, evtx_messages_free, evtx_messages_new,
-    evtx_messages_pattern, evtx_messages_push, evtx_messages_read, evtx_survey_block, evtx_survey_blocks,
-    evtx_survey_free, evtx_survey_new, evtx_survey_push, evtx_survey_verify, evtx_survey_wants,
+    evtx_messages_pattern, evtx_messages_push, evtx_messages_read, evtx_path_text, evtx_survey_block,
+    evtx_survey_blocks, evtx_survey_free, evtx_survey_new, evtx_survey_push, evtx_survey_verify, evtx_survey_wants,
 };
 pub use crate::filter::{
     EvtxFilter, EvtxNode, EvtxNodeKind, evtx_filter_drops_file, evtx_filter_free, evtx_filter_new,
