@@ -41,7 +41,9 @@ debug: $(BUILD)/debug/CMakeCache.txt
 
 $(BUILD)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
 $(BUILD)/debug/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Debug
-$(BUILD)/sanitize/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)"
+$(BUILD)/sanitize/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" -DEVTX_CARGO_PROFILE=checked
+# So that what was configured before has the same options.
+$(BUILD)/sanitize/CMakeCache.txt: Makefile
 $(BUILD)/%/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
 	@cmake $(GENERATOR) -S duckdb/source -B $(@D) $(CONFIGURE) $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
 	  || { cat $(BUILD)/configure.log; rm -f $@; exit 1; }
@@ -138,16 +140,19 @@ CAMPAIGN_SECONDS ?= 60
 campaign: release $(VENV)/.test
 	@$(VENV_PYTHON) tools/campaign.py $(EXTENSION) $(CAMPAIGN_SECONDS)
 
-# The tests that load the extension, with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are not ours to find.
+# Damaged logs, and the tests that load the extension: its C++ side under AddressSanitizer and UBSan, its Rust side with debug assertions,
+# overflow checks, and arrays that are checked when they are made. Leaks of the Python process are not ours to find. The logs that EVTX_HOSTILE
+# names are read too. Cargo's profile of tests checks as much.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
+SANITIZED := $(BUILD)/sanitize/extension/evtx/evtx.duckdb_extension
+UNDER_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+  ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1
 sanitize: $(BUILD)/sanitize/CMakeCache.txt $(VENV)/.test
 	@cmake --build $(BUILD)/sanitize --target evtx_loadable_extension --parallel
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  EVTX_EXTENSION=$(abspath $(BUILD)/sanitize/extension/evtx/evtx.duckdb_extension) $(VENV_PYTHON) -m pytest -q test/python
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  $(VENV_PYTHON) tools/sanitize_sql.py $(BUILD)/sanitize/extension/evtx/evtx.duckdb_extension test/sql/*.test
+	$(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-arrow --test bad_input --test bounds --test frames --test hostile
+	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_logs.py $(SANITIZED) samples/*.evtx
+	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_sql.py $(SANITIZED) test/sql/*.test
+	$(UNDER_SANITIZERS) EVTX_EXTENSION=$(abspath $(SANITIZED)) $(VENV_PYTHON) -m pytest -q test/python
 
 ## Measure
 

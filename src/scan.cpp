@@ -85,7 +85,8 @@ SharedScan::SharedScan(Context &context, const ScanCall &call, const std::vector
 
 ThreadScan::ThreadScan(const SharedScan &shared) : decoder(shared.scan) {}
 
-//! Claims the thread's next work and reads it. A file that a glob found ends where it cannot be read. Returns false at the end of the scan.
+//! Claims the thread's next work and reads it. A file that a glob found ends where it cannot be read. Returns false at
+//! the end of the scan.
 bool ThreadScan::NextWork(Interrupt &interrupt, FileQueue &queue) {
 	work = queue.Claim(interrupt, file_index);
 	if (!work) {

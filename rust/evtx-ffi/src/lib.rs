@@ -143,6 +143,8 @@ fn entry(body: impl FnOnce() -> Outcome) -> *mut c_char {
         let text = text
             .or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_default();
+        // To drop it could panic too.
+        std::mem::forget(panic);
         Err(format!("internal error in the EVTX reader, please report it: {text}"))
     });
     match outcome {
@@ -306,7 +308,14 @@ pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan, out: *m
     })
 }
 
-/// Makes the arrays of a decoder without another look at each value.
+/// Makes the arrays of a decoder: in a build that checks what it can, as `evtx-arrow` does, else without another look at each
+/// value.
+const ARRAYS: MakeArrays = if cfg!(debug_assertions) {
+    MakeArrays::CHECKED
+} else {
+    TRUSTED
+};
+
 const TRUSTED: MakeArrays = MakeArrays {
     strings: |strings| {
         let (views, buffers, nulls) = strings.into_parts();
@@ -329,7 +338,7 @@ pub unsafe extern "C" fn evtx_decoder_new(scan: *const EvtxScan, out: *mut *mut 
     entry(|| {
         // SAFETY: the caller's promise.
         let scan = unsafe { &*scan };
-        let decoder = EvtxDecoder(Decoder::new(Arc::clone(&scan.0)).with_arrays(TRUSTED));
+        let decoder = EvtxDecoder(Decoder::new(Arc::clone(&scan.0)).with_arrays(ARRAYS));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(decoder))) };
         Ok(())

@@ -1,0 +1,92 @@
+"""Reads damaged logs in every way: for builds that check what they do. usage: sanitize_logs.py EXTENSION LOG [LOG ...]
+
+Each log is damaged in some ways, the same in every run. Those in the folder that EVTX_HOSTILE names are read as they are.
+"""
+
+import os
+import pathlib
+import random
+import sys
+import tempfile
+
+import duckdb
+
+CASES = 8
+# What an error or a row may not say: that something panicked.
+PANIC = "internal error in the EVTX reader"
+
+ALL = "recover := true, verify := true, location := true, xml := true, json := true"
+# Every column is read, and little of it comes to Python.
+STATEMENTS = [
+    f"SELECT count(COLUMNS(*)) FROM {source}"
+    for source in [
+        f"read_evtx($1, {ALL})",
+        "(SELECT * EXCLUDE (error) FROM read_evtx($1))",
+        "read_evtx($1, on_error := 'fail')",
+        "read_evtx($1, event_id := [1, 4624, 4625, 4688, 7045])",
+        "evtx_schema($1)",
+        "evtx_file_metadata($1)",
+        "evtx_chunk_metadata($1)",
+    ]
+] + [f"SELECT error FROM read_evtx($1, {ALL}) WHERE contains(error, '{PANIC}')"]
+
+
+def damage(data, numbers):
+    """Changes some bytes, most of them in a header or among the first records of a chunk."""
+    for _ in range(numbers.randint(1, 8)):
+        chunk = 4096 + 65536 * numbers.randrange(max(len(data) // 65536, 1))
+        at = min(numbers.choice([numbers.randrange(4608), chunk + numbers.randrange(8192), numbers.randrange(len(data))]), len(data) - 1)
+        match numbers.randrange(6):
+            case 0:
+                del data[max(at, 1) :]
+            case 1:
+                end = min(at + numbers.randrange(4096), len(data))
+                data[at:end] = bytes(end - at)
+            case 2:
+                number = numbers.choice([0, 1, 0x7F, 0xFFFF, 0xFFFFFFFF, 512, numbers.randrange(65536)])
+                end = min(at + 4, len(data))
+                data[at:end] = number.to_bytes(4, "little")[: end - at]
+            case _:
+                data[at] ^= 1 << numbers.randrange(8)
+
+
+def read(connection, path):
+    """Runs all statements over a log, and returns how many of them failed, as they may."""
+    failed = 0
+    for sql in STATEMENTS:
+        try:
+            rows = connection.execute(sql, [str(path)]).fetchall()
+            if PANIC in str(rows):
+                sys.exit(f"{path.name}: {sql}: {rows[0]}")
+        except duckdb.Error as error:
+            if PANIC in str(error):
+                sys.exit(f"{path.name}: {sql}: {error}")
+            failed += 1
+    return failed
+
+
+def main(extension, logs):
+    hostile = os.environ.get("EVTX_HOSTILE")
+    kept = sorted(pathlib.Path(hostile).rglob("*.evtx")) if hostile else []
+    count = failed = 0
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection, tempfile.TemporaryDirectory() as folder:
+        connection.load_extension(extension)
+        for path in kept:
+            failed += read(connection, path)
+            count += 1
+        for log in logs:
+            whole = pathlib.Path(log).read_bytes()
+            for case in range(CASES):
+                data = bytearray(whole)
+                damage(data, random.Random(f"{pathlib.Path(log).name} {case}"))
+                # Its name says how it was made.
+                path = pathlib.Path(folder, f"{pathlib.Path(log).stem}-{case}.evtx")
+                path.write_bytes(data)
+                failed += read(connection, path)
+                path.unlink()
+                count += 1
+    print(f"{count} damaged logs, {len(kept)} of them from EVTX_HOSTILE; {failed} of {count * len(STATEMENTS)} statements ended with an error")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
