@@ -65,7 +65,9 @@ std::shared_ptr<const Messages> MessageFinder::Find(Interrupt &interrupt, const 
 }
 
 std::shared_ptr<const Messages> MessageFinder::Read(Interrupt &interrupt, const std::string &path) const {
-	LogFile file(interrupt.Files(), path);
+	ScanPath named;
+	named.path = path;
+	LogFile file(interrupt.Files(), named);
 	auto messages = Messages::Create(file.Size(), memory->load());
 	if (!messages || !Take(*memory, messages->Memory())) {
 		return nullptr;
