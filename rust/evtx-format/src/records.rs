@@ -479,7 +479,8 @@ impl RecordWalk {
     /// Whether another record stands behind a record whose sizes agree, or the end.
     fn leads_on(&self, chunk: &[u8], record: &Record) -> bool {
         let end = record.end();
-        end >= self.end || Record::read(chunk, end).is_ok_and(|next| next.size_copy_matches(chunk))
+        let is_next = |next: Record| next.size_copy_matches(chunk) || next.id == record.id.wrapping_add(1);
+        end >= self.end || Record::read(chunk, end).is_ok_and(is_next)
     }
 }
 

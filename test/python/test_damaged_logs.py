@@ -1,0 +1,132 @@
+"""Damage that once lost sound records, or spoiled those of other chunks and files. `make campaign` found it."""
+
+import struct
+
+import pytest
+from conftest import SAMPLES
+from structures import FILE_HEADER, Chunk, slots
+
+# A log of ten records, 14002 to 14011.
+LOG = (SAMPLES / "DC01-System.evtx").read_bytes()
+FIRST, COUNT = 14002, 10
+
+
+def frames():
+    """Offset in the file and size of each record of `LOG`."""
+    chunk = Chunk(slots(LOG)[0])
+    return [(FILE_HEADER + offset, chunk.records[offset].size) for offset in sorted(chunk.records)]
+
+
+class Damage:
+    """A copy of `LOG`, and where its records start and end."""
+
+    def __init__(self):
+        self.data = bytearray(LOG)
+        self.starts = [start for start, _ in frames()]
+        self.ends = [start + size for start, size in frames()]
+
+    def put(self, form, at, *numbers):
+        struct.pack_into(form, self.data, at, *numbers)
+
+    def hide(self, hider, last):
+        """Makes a record as long as if those up to the `last` were part of it."""
+        size = self.ends[last] - self.starts[hider]
+        self.put("<I", self.starts[hider] + 4, size)
+        self.put("<I", self.ends[last] - 4, size)
+
+
+def hidden_behind_another_id(log, hider, last):
+    log.hide(hider, last)
+    log.put("<Q", log.starts[hider] + 8, 65535)
+
+
+def hidden_behind_a_damaged_magic(log, hider, last):
+    log.hide(hider, last)
+    log.data[log.starts[hider]] = ord("x")
+
+
+def hidden_behind_a_wrong_size(log, hider, last):
+    log.hide(hider, last)
+    log.put("<I", log.starts[hider] + 4, log.ends[last] - log.starts[hider] + 8)
+
+
+@pytest.mark.parametrize("damage", [hidden_behind_another_id, hidden_behind_a_damaged_magic, hidden_behind_a_wrong_size])
+@pytest.mark.parametrize("hider, last", [(0, 1), (0, 2), (1, 2), (1, 3), (8, 9)])
+def test_a_record_behind_a_records_end_is_one(con, tmp_path, damage, hider, last):
+    if damage is hidden_behind_a_damaged_magic and hider == 0:
+        pytest.skip("nothing tells that the first record is one")
+    log = Damage()
+    damage(log, hider, last)
+    lost = missing(con, tmp_path, log)
+    assert lost <= {FIRST + hider}
+
+
+def test_a_torn_record_does_not_cover_those_behind_it(con, tmp_path):
+    chunk = Chunk(slots(LOG)[0])
+    log = Damage()
+    start, end = log.starts[1] - FILE_HEADER, log.ends[1] - FILE_HEADER
+    grown = log.ends[3] - log.ends[1]
+    for at in [at for at, _ in chunk.kinds["value size"] if start < at < end]:
+        log = Damage()
+        size, = struct.unpack_from("<H", LOG, FILE_HEADER + at)
+        log.put("<H", FILE_HEADER + at, size + grown)
+        log.put("<I", log.starts[1] + 4, log.ends[3] - log.starts[1])
+        assert missing(con, tmp_path, log) <= {FIRST + 1}, hex(at)
+
+
+def test_the_free_space_hides_no_record_that_the_header_knows(con, tmp_path):
+    log = Damage()
+    log.put("<I", FILE_HEADER + 48, log.starts[2] - 8 - FILE_HEADER)
+    # The copy of a size behind it is damaged, or a record is gone.
+    log.data[log.ends[2] - 4] ^= 1
+    assert missing(con, tmp_path, log) == set()
+    log.data[log.starts[4]:log.ends[4]] = bytes(log.ends[4] - log.starts[4])
+    assert missing(con, tmp_path, log) == {FIRST + 4}
+
+
+@pytest.mark.parametrize("header", [b"ElfChnk", b"xlfChnk"])
+def test_a_damaged_copy_takes_no_record_away(con, tmp_path, header):
+    log = Damage()
+    log.data[FILE_HEADER:FILE_HEADER + 7] = header
+    # The second record has the ID and the time of the third, and cannot be read.
+    third = log.starts[2] + 8
+    log.data[log.starts[1] + 8:log.starts[1] + 24] = log.data[third:third + 16]
+    log.data[log.starts[1] + 28] = 0x7F
+    assert missing(con, tmp_path, log) == {FIRST + 1}
+
+
+def test_a_record_before_a_damaged_one_is_found_past_an_overwritten_one(con, tmp_path):
+    log = Damage()
+    # The second record has a later ID, and ends before its end in bytes that are none; the fourth ends in zeros.
+    log.put("<IQ", log.starts[1] + 4, log.ends[1] - log.starts[1] - 24, FIRST + 30)
+    log.put("<I", log.ends[1] - 28, log.ends[1] - log.starts[1] - 24)
+    log.data[log.ends[3] - 16:log.ends[3]] = bytes(16)
+    assert missing(con, tmp_path, log) == {FIRST + 1}
+
+
+def missing(con, tmp_path, log):
+    """The IDs that no row without an error has, which must be the same with `recover`."""
+    path = tmp_path / "log.evtx"
+    path.write_bytes(log.data)
+    found = []
+    for recover in ("false", "true"):
+        rows = con.execute(f"SELECT record_id FROM read_evtx($1, recover := {recover}) WHERE event_id IS NOT NULL", [str(path)])
+        found.append(set(range(FIRST, FIRST + COUNT)) - {record_id for record_id, in rows.fetchall()})
+    assert found[1] <= found[0]
+    return found[0]
+
+
+def test_a_damaged_name_spoils_its_chunk_alone(con, tmp_path):
+    sound = SAMPLES / "dirty.evtx"
+    data = bytearray(sound.read_bytes())
+    chunk = Chunk(slots(bytes(data))[0])
+    data[FILE_HEADER + chunk.kinds["name hash"][0][0]] ^= 1
+    damaged = tmp_path / "names.evtx"
+    damaged.write_bytes(data)
+    query = """
+        SELECT parse_filename(filename), count(*), count(error), count(xml)
+        FROM read_evtx($1, xml := true, location := true) GROUP BY ALL ORDER BY ALL
+    """
+    for files in ([damaged, sound], [sound, damaged]):
+        rows = con.execute(query, [[str(file) for file in files]]).fetchall()
+        assert rows == [("dirty.evtx", 80, 0, 80), ("names.evtx", 80, 40, 40)]
