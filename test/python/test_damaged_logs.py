@@ -104,6 +104,17 @@ def test_a_record_before_a_damaged_one_is_found_past_an_overwritten_one(con, tmp
     assert missing(con, tmp_path, log) == {FIRST + 1}
 
 
+def test_a_header_that_another_record_follows_takes_nothing_with_it(con, tmp_path):
+    log = Damage()
+    # A record reaches to the last bytes of the next one, and those are a header.
+    start = log.ends[3] - 24
+    log.data[log.starts[3]:start] = bytes(start - log.starts[3])
+    log.put("<I", log.starts[2] + 4, start - log.starts[2])
+    log.put("<I", start - 4, start - log.starts[2])
+    log.put("<IIQ", start, 0x2A2A, 24 + log.ends[4] - log.starts[4] + 40, FIRST + 3)
+    assert missing(con, tmp_path, log) == {FIRST + 3}
+
+
 def missing(con, tmp_path, log):
     """The IDs that no row without an error has, which must be the same with `recover`."""
     path = tmp_path / "log.evtx"

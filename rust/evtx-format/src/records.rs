@@ -399,6 +399,10 @@ impl RecordWalk {
         // In what is left of it there can be another one.
         for _ in 0..MAX_INSIDE {
             match self.inside(chunk, &record, before) {
+                // Only its header is left.
+                Some(next) if next - at < RECORD_FRAME => {
+                    return Err(Error::new(at, ErrorKind::RecordSize { size, room: next - at }));
+                }
                 Some(next) => record.size = (next - at) as u32,
                 None => break,
             }
@@ -423,7 +427,7 @@ impl RecordWalk {
             // Where both end at one place, there is one copy for two sizes.
             let shares_copy = inner.end() == record.end();
             let has_copy = inner.size_copy_matches(chunk) || shares_copy;
-            if !has_copy || (inner.offset as usize) < start + RECORD_FRAME {
+            if !has_copy {
                 return false;
             }
             let is_known = || follows(before, inner) || !copy_matches && self.leads_on(chunk, inner);
