@@ -115,6 +115,14 @@ def test_a_header_that_another_record_follows_takes_nothing_with_it(con, tmp_pat
     assert missing(con, tmp_path, log) == {FIRST + 3}
 
 
+@pytest.mark.parametrize("number", [3, COUNT - 1])
+def test_a_record_with_the_next_id_needs_no_copy_of_its_size(con, tmp_path, number):
+    log = Damage()
+    log.put("<I", log.starts[number - 1] + 4, 0xBB37C8DB)
+    log.data[log.ends[number] - 4] ^= 4
+    assert missing(con, tmp_path, log) == set()
+
+
 def missing(con, tmp_path, log):
     """The IDs that no row without an error has, which must be the same with `recover`."""
     path = tmp_path / "log.evtx"

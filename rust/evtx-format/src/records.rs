@@ -426,7 +426,7 @@ impl RecordWalk {
         find_any(chunk, span, |inner| {
             // Where both end at one place, there is one copy for two sizes.
             let shares_copy = inner.end() == record.end();
-            let has_copy = inner.size_copy_matches(chunk) || shares_copy;
+            let has_copy = inner.size_copy_matches(chunk) || shares_copy || self.is_next(chunk, before, inner);
             if !has_copy {
                 return false;
             }
@@ -468,7 +468,10 @@ impl RecordWalk {
         // Behind the free space stand records that the header does not know, but for those that it is behind of.
         let is_short = self.header.is_some_and(|header| !self.is_reached(&header));
         let until = if is_short { chunk.len() } else { self.end };
-        find(chunk, from..until, |record| {
+        find_any(chunk, from..until, |record| {
+            if !record.size_copy_matches(chunk) {
+                return before.is_some_and(|before| self.is_next(chunk, before, record));
+            }
             let Some(header) = self.header else { return true };
             let is_of_header = (header.first_record_id..=header.last_record_id).contains(&record.id);
             let follows = before.map_or(is_of_header, |before| follows(before, record));
@@ -478,6 +481,14 @@ impl RecordWalk {
                 follows && is_of_header
             }
         })
+    }
+
+    /// Whether a record has the ID that comes next, and ends where records do, so that the copy of its size need not match.
+    fn is_next(&self, chunk: &[u8], (id, _): (u64, usize), record: &Record) -> bool {
+        let is_next = |id: u64, record: &Record| id.checked_add(1) == Some(record.id);
+        let end = record.end();
+        let leads_on = || Record::header(chunk, end).is_ok_and(|next| is_next(record.id, &next));
+        is_next(id, record) && (end == self.end || leads_on())
     }
 
     /// Whether another record stands behind a record whose sizes agree, or the end.
