@@ -3,9 +3,9 @@
 #include "log_file.hpp"
 
 #include <algorithm>
-#include <array>
+#include <locale>
 #include <sstream>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,17 +17,18 @@ using duckdb::cxx::Context;
 
 //! The bytes that a size stands for as DuckDB writes it, `24.9 GiB`. 0 if it is none.
 std::uint64_t ParseSize(const std::string &text) {
-	constexpr std::array<std::string_view, 5> UNITS = {"bytes", "KiB", "MiB", "GiB", "TiB"};
 	std::istringstream in(text);
 	in.imbue(std::locale::classic());
-	double number = 0;
+	double bytes = 0;
 	std::string unit;
-	in >> number >> unit;
-	const auto *found = std::find(UNITS.begin(), UNITS.end(), unit);
-	if (!in || found == UNITS.end()) {
-		return 0;
+	in >> bytes >> unit;
+	for (const auto *known : {"bytes", "KiB", "MiB", "GiB", "TiB"}) {
+		if (unit == known) {
+			return static_cast<std::uint64_t>(bytes);
+		}
+		bytes *= 1024;
 	}
-	return static_cast<std::uint64_t>(number * static_cast<double>(1ULL << (10U * (found - UNITS.begin()))));
+	return 0;
 }
 
 //! Takes bytes from those that are left, if there are as many.
@@ -40,6 +41,22 @@ bool Take(std::atomic<std::uint64_t> &left, std::uint64_t bytes) {
 	}
 	return false;
 }
+
+//! Messages, and the memory that they take of what is left for others.
+struct HeldMessages {
+	HeldMessages(Messages messages_p, std::shared_ptr<std::atomic<std::uint64_t>> memory_p)
+	    : messages(std::move(messages_p)), memory(std::move(memory_p)) {}
+	HeldMessages(const HeldMessages &) = delete;
+	HeldMessages(HeldMessages &&) = delete;
+	HeldMessages &operator=(const HeldMessages &) = delete;
+	HeldMessages &operator=(HeldMessages &&) = delete;
+	~HeldMessages() {
+		memory->fetch_add(messages.Memory());
+	}
+
+	Messages messages;
+	std::shared_ptr<std::atomic<std::uint64_t>> memory;
+};
 
 } // namespace
 
@@ -72,19 +89,18 @@ std::shared_ptr<const Messages> MessageFinder::Read(Interrupt &interrupt, const 
 	if (!messages || !Take(*memory, messages->Memory())) {
 		return nullptr;
 	}
-	// What was taken is given back with them.
-	const std::shared_ptr<Messages> result(new Messages(std::move(*messages)), [left = memory](Messages *done) {
-		left->fetch_add(done->Memory());
-		delete done;
-	});
+	const auto held = std::make_shared<HeldMessages>(std::move(*messages), memory);
 	std::vector<std::uint8_t> bytes;
 	for (std::uint64_t offset = 0; offset < file.Size(); offset += bytes.size()) {
 		interrupt.Check();
 		bytes.resize(std::min(file.PieceSize(), file.Size() - offset));
 		file.ReadAt(bytes, offset);
-		result->Push(bytes);
+		held->messages.Push(bytes);
 	}
-	return result->Read(interrupt) ? result : nullptr;
+	if (!held->messages.Read(interrupt)) {
+		return nullptr;
+	}
+	return {held, &held->messages};
 }
 
 } // namespace evtx

@@ -2,7 +2,7 @@
 //!
 //! One error channel: a function that can fail returns an error text, which the caller frees with
 //! [`evtx_error_free`], or null if it succeeded. What it has to tell goes through pointers. Panics are caught in every
-//! entry, by [`entry`] or [`release`], and become such a text where there is someone to tell.
+//! entry, by `entry` or `release`, and become such a text where there is someone to tell.
 //! Nothing here calls back into the caller but what takes an [`EvtxInterrupt`].
 //!
 //! Pointers to text are UTF-8 with a length and are only read during the call.

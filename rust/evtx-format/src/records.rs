@@ -434,9 +434,7 @@ impl RecordWalk {
             // Read for the few records that have any.
             match *end_of_values.get_or_insert_with(|| binxml_end(chunk, record)) {
                 // Nothing but a record is written there, and a few bytes of what was there before.
-                Some(end) if inner.offset as usize >= end => {
-                    copy_matches && inner.end() <= record.end() || is_known()
-                }
+                Some(end) if inner.offset as usize >= end => copy_matches && inner.end() <= record.end() || is_known(),
                 // A value can hold what looks like a record, but that its record's two sizes differ says more.
                 Some(_) => !copy_matches && is_known(),
                 None => is_known(),
