@@ -26,11 +26,15 @@ std::string GetText(const Value &value) {
 
 std::uint32_t GetEventId(const Value &value, const std::string &function) {
 	try {
-		return value.Get<std::uint32_t>();
+		const auto event_id = value.Get<std::uint32_t>();
+		if (value.Get<double>() == event_id) {
+			return event_id;
+		}
 	} catch (const duckdb::cxx::Exception &) {
-		throw duckdb::cxx::InvalidInputException(function + " takes a number or a list of them as event_id, not " +
-		                                         value.ToText());
+		// It is told below.
 	}
+	throw duckdb::cxx::InvalidInputException(function + " takes a number or a list of them as event_id, not " +
+	                                         value.ToText());
 }
 
 //! An event ID, or a list of them.

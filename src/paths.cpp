@@ -20,14 +20,19 @@ bool HasGlob(const std::string &path) {
 }
 
 //! Appends the files that a path, glob or folder stands for.
-void ExpandPath(const FileSystem &files, const std::string &path, std::vector<ScanPath> &paths) {
-	const bool named = !HasGlob(path) || files.Exists(path);
+void ExpandPath(const FileSystem &files, const std::string &path, const std::string &function,
+                std::vector<ScanPath> &paths) {
+	if (path.empty()) {
+		throw duckdb::cxx::InvalidInputException(function + " cannot take an empty path");
+	}
+	bool named = !HasGlob(path) || files.Exists(path);
 	auto found = files.Glob(path);
 	if (found.empty() && !HasGlob(path)) {
 		// A folder stands for the logs in it, as for DuckDB's own readers.
-		found = files.Glob(path + "/**/*.evtx");
+		found = files.Glob(path + "/**/*.[eE][vV][tT][xX]");
+		named = false;
 		if (found.empty()) {
-			// Fails with the reason why it cannot be read.
+			// Fails with the reason why it cannot be read, if it cannot.
 			files.OpenFile(path, {duckdb::cxx::FileFlags::READ});
 		}
 	}
@@ -65,7 +70,7 @@ void ExpandPaths(Interrupt &interrupt, const Value &value, const std::string &fu
 		throw duckdb::cxx::InvalidInputException(function + " takes a path, a glob, or a list of them, not " +
 		                                         value.GetLogicalType().ToText());
 	}
-	ExpandPath(interrupt.Files(), duckdb::cxx::GetFilePath(value), paths);
+	ExpandPath(interrupt.Files(), duckdb::cxx::GetFilePath(value), function, paths);
 }
 
 } // namespace evtx

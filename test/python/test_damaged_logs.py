@@ -84,6 +84,17 @@ def test_the_free_space_hides_no_record_that_the_header_knows(con, tmp_path):
     assert missing(con, tmp_path, log) == {FIRST + 4}
 
 
+@pytest.mark.parametrize("field, value", [(8, 77), (0, 0)])
+def test_a_header_that_ends_before_a_damaged_record_hides_nothing(con, tmp_path, field, value):
+    log = Damage()
+    # The header says that the log ends before the fifth record, of which the ID or the magic is another.
+    log.put("<Q", FILE_HEADER + 16, 4)
+    log.put("<Q", FILE_HEADER + 32, FIRST + 3)
+    log.put("<II", FILE_HEADER + 44, log.starts[3] - FILE_HEADER, log.starts[4] - FILE_HEADER)
+    log.put("<I", log.starts[4] + field, value)
+    assert missing(con, tmp_path, log) <= {FIRST + 4}
+
+
 @pytest.mark.parametrize("header", [b"ElfChnk", b"xlfChnk"])
 def test_a_damaged_copy_takes_no_record_away(con, tmp_path, header):
     log = Damage()

@@ -45,6 +45,27 @@ def test_what_has_no_offsets_is_refused_at_once(con, tmp_path):
     assert con.execute("SELECT count(*) FROM read_evtx($1)", [str(tmp_path)]).fetchone() == (80,)
 
 
+def test_a_folder_is_as_a_glob(con, tmp_path):
+    shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "UP.EVTX")
+    (tmp_path / "none.evtx").write_bytes(b"no log at all")
+    query = "SELECT parse_filename(filename), count(*), count(error) FROM read_evtx($1) GROUP BY ALL ORDER BY ALL"
+    assert con.execute(query, [str(tmp_path)]).fetchall() == [("UP.EVTX", 80, 0), ("none.evtx", 1, 1)]
+    assert con.execute("SELECT count(*), count(error) FROM evtx_file_metadata($1)", [str(tmp_path)]).fetchone() == (2, 1)
+
+
+def test_an_empty_path_is_refused(con):
+    for function in ["read_evtx", "evtx_schema", "evtx_file_metadata"]:
+        with pytest.raises(duckdb.InvalidInputException, match="cannot take an empty path"):
+            con.execute(f"FROM {function}('')")
+
+
+def test_an_event_id_is_a_whole_number(con):
+    query = f"SELECT count(*) FROM read_evtx('{SAMPLES}/dirty.evtx', event_id := %s)"
+    assert con.execute(query % "4624.0").fetchone() == con.execute(query % "4624").fetchone()
+    with pytest.raises(duckdb.InvalidInputException, match="takes a number or a list of them as event_id, not 4625.7"):
+        con.execute(query % "4625.7")
+
+
 def test_messages_take_memory_within_its_limit(con):
     con.execute("SET memory_limit = '20MB'")
     query = f"SELECT count(*), count(message) FROM '{SAMPLES}/DC01-System.evtx'"

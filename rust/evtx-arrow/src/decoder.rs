@@ -25,6 +25,9 @@ use crate::record::{ChunkTemplates, RecordReader};
 use crate::records::{GROUP, Records};
 use crate::scan::{Poisoned, Scan};
 
+/// Frames of records between two looks for an interrupt.
+const FRAMES: usize = 32;
+
 /// Why a scan ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -290,12 +293,18 @@ impl Decoder {
         }
         let mut group = Records::new(scan, left.min(GROUP), reader.arena);
         let mut is_end = false;
+        // Frames that are damaged take long, too.
+        let look = |left: usize| match left.is_multiple_of(FRAMES) {
+            true => reader.interrupt.check(),
+            false => Ok(()),
+        };
         while left > 0 {
             left -= 1;
             match walk.records.next(reader.chunk) {
-                Some(Ok(found)) if !self.keeps_frame(scan, &found) => {}
+                Some(Ok(found)) if !self.keeps_frame(scan, &found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {
                     self.batch.push_frame(&found, self.location());
+                    look(left)?;
                 }
                 Some(Ok(found)) => {
                     if self.record(reader, &mut group, &found, walk)? {

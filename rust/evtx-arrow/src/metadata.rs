@@ -10,7 +10,7 @@ use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
 use evtx_format::file::{FILE_HEADER, FileHeader};
 use evtx_format::records::RecordWalk;
 use evtx_format::time::filetime_to_unix_nanos;
-use evtx_format::{Error, ErrorKind, Interrupt};
+use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use crate::report::{Report, ReportError};
 
@@ -29,7 +29,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(chunk: &[u8], index: u64) -> Self {
+    fn of(chunk: &[u8], index: u64, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
         let (mut walk, damage) = RecordWalk::new(chunk, false);
         let mut found = Found {
             header: ChunkHeader::read(chunk).ok(),
@@ -37,6 +37,9 @@ impl Found {
         };
         let mut error = damage;
         while let Some(item) = walk.next(chunk) {
+            if found.records.is_multiple_of(FRAMES) {
+                interrupt.check()?;
+            }
             match item {
                 Ok(item) => {
                     if item.is_damaged {
@@ -60,7 +63,7 @@ impl Found {
             let at = offset(index) + u64::from(error.offset);
             format!("chunk {index}, offset {at:#x}: {error}")
         });
-        found
+        Ok(found)
     }
 }
 
@@ -74,6 +77,9 @@ fn other_ids(header: &ChunkHeader, found: (u64, u64)) -> Option<Error> {
 fn offset(index: u64) -> u64 {
     FILE_HEADER as u64 + index * CHUNK_SIZE as u64
 }
+
+/// Records between two looks for an interrupt: damaged frames take long.
+const FRAMES: u64 = 32;
 
 /// Most runs of IDs that are kept: 8 MiB. Real logs have some hundred at most.
 const MAX_RUNS: usize = 1 << 19;
@@ -206,14 +212,14 @@ struct FileRow {
 }
 
 impl FileRow {
-    fn chunk(&mut self, chunk: &[u8]) {
+    fn chunk(&mut self, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let index = self.chunks;
         self.chunks += 1;
         if is_unused(chunk) {
             self.unused += 1;
-            return;
+            return Ok(());
         }
-        let found = Found::of(chunk, index);
+        let found = Found::of(chunk, index, interrupt)?;
         self.records += found.records;
         for (first, last) in found.runs.runs {
             self.runs.add(first, last);
@@ -226,6 +232,7 @@ impl FileRow {
             self.damaged += 1;
             self.error.get_or_insert(error);
         }
+        Ok(())
     }
 }
 
@@ -259,7 +266,7 @@ impl Report for FileReport {
         }
         for chunk in chunks(bytes) {
             interrupt.check()?;
-            row.chunk(chunk);
+            row.chunk(chunk, interrupt)?;
         }
         Ok(())
     }
@@ -449,7 +456,7 @@ impl Report for ChunkReport {
             self.next += 1;
             let is_used = !is_unused(chunk);
             let mut found = if is_used {
-                Found::of(chunk, index)
+                Found::of(chunk, index, interrupt)?
             } else {
                 Found::default()
             };

@@ -132,6 +132,8 @@ pub(crate) struct EventData {
     pub(crate) entries: Box<[Entry]>,
     /// The entries as a run, if they are one.
     pub(crate) run: Option<Run>,
+    /// Whether the text of the map can be longer than [`MAX_TEXT`].
+    pub(crate) may_exceed: bool,
 }
 
 /// Entries that every record has, each the value of a hole: what most templates have.
@@ -148,7 +150,7 @@ pub(crate) struct Run {
 /// Most bytes of text in a field of `System` or another place. A value has 64 KiB, and a field of real logs is one.
 pub(crate) const MAX_FIELD: usize = 1 << 20;
 
-/// Entries whose text together cannot be longer than the limit: a value has 64 KiB, and no text takes six bytes for one.
+/// Values whose text together cannot be longer than the limit: each has 64 KiB, and no text takes six bytes for one.
 pub(crate) const FEW_ENTRIES: usize = MAX_TEXT / (6 * 65_536);
 
 impl Run {
@@ -184,7 +186,12 @@ impl EventData {
                 .map(|(_, first)| *first)
                 .filter(|_| run.windows(2).all(|pair| pair[0].1.checked_add(1) == Some(pair[1].1))),
         });
-        EventData { entries, run }
+        let values = entries.iter().map(|entry| entry.source.values()).sum::<usize>();
+        EventData {
+            entries,
+            run,
+            may_exceed: values > FEW_ENTRIES,
+        }
     }
 }
 
@@ -310,9 +317,8 @@ impl Plan {
     /// Whether a column has so many values of a record that they can be longer together than a few times the record.
     fn texts_hold_many_values(&self) -> bool {
         let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
-        let is_long = |source: &Source| source.holes().count() > FEW_ENTRIES;
-        entries.len() > FEW_ENTRIES
-            || entries.iter().any(|entry| is_long(&entry.source))
+        let is_long = |source: &Source| source.values() > FEW_ENTRIES;
+        entries.iter().map(|entry| entry.source.values()).sum::<usize>() > FEW_ENTRIES
             || self.fields.iter().flatten().any(is_long)
     }
 
@@ -358,6 +364,14 @@ impl Source {
             Piece::Hole(hole) => Some(*hole),
         });
         self.guard.into_iter().chain(hole).chain(pieces)
+    }
+
+    /// How many values and texts it is made of.
+    fn values(&self) -> usize {
+        match &self.content {
+            Content::Constant(_) | Content::Hole(_) => 1,
+            Content::Pieces(pieces) => pieces.len(),
+        }
     }
 
     fn bytes(&self) -> usize {

@@ -17,7 +17,7 @@ use evtx_format::walk::{Part as StreamPart, Parts, Reader};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, MAX_TEXT, Result};
 
 use crate::cache::Compiled;
-use crate::plan::{Entry, EventData, FEW_ENTRIES, Found, Plan, Root};
+use crate::plan::{Entry, EventData, Found, Plan, Root};
 use crate::records::Records;
 use crate::scan::Scan;
 use crate::spelled::Spelled;
@@ -214,7 +214,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// Reads the event whose BinXML is at a range of the chunk, without what its holes hold.
     pub(crate) fn read_event(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>, binxml: Range<usize>) {
-        self.reader.begin();
+        self.reader.begin(binxml.len());
         self.spelled.borrow_mut().begin();
         record.begin();
         // To write an error that is none would cost as much as to write one.
@@ -538,7 +538,7 @@ impl<'p, 'r> RecordParts<'p, 'r> {
         parts.find_map(|(part, plan)| {
             Some(KeyedEntries {
                 numbers: &plan.keyed,
-                entries: &plan.event_data(part.values)?.entries,
+                event_data: plan.event_data(part.values)?,
                 values: part.values,
             })
         })
@@ -557,10 +557,10 @@ impl<'p, 'r> RecordParts<'p, 'r> {
         if self.with_plans(templates).any(|(_, plan)| plan.overflows()) {
             return true;
         }
-        let Some((EventData { entries, .. }, part)) = self.event_data(templates) else {
+        let Some((event_data, part)) = self.event_data(templates) else {
             return false;
         };
-        may_exceed(entries) && text_of(entries, part.values).any(|bytes| bytes > MAX_TEXT)
+        event_data.may_exceed && text_of(&event_data.entries, part.values).any(|bytes| bytes > MAX_TEXT)
     }
 }
 
@@ -569,24 +569,24 @@ impl<'p, 'r> RecordParts<'p, 'r> {
 pub(crate) struct KeyedEntries<'p, 'r> {
     /// By the number of the key in the plan's target.
     numbers: &'p [Option<usize>],
-    entries: &'p [Entry],
+    event_data: &'p EventData,
     values: Values<'r>,
 }
 
 impl<'p, 'r> KeyedEntries<'p, 'r> {
     /// How many entries there are at most: a map ends where its text becomes too long.
     pub(crate) fn limit(&self) -> usize {
-        if !may_exceed(self.entries) {
+        if !self.event_data.may_exceed {
             return usize::MAX;
         }
-        let last = text_of(self.entries, self.values).position(|bytes| bytes > MAX_TEXT);
+        let last = text_of(&self.event_data.entries, self.values).position(|bytes| bytes > MAX_TEXT);
         last.map_or(usize::MAX, |last| last + 1)
     }
 
     /// What the record has for a key, if its entry is before the limit.
     pub(crate) fn get(&self, key: usize, limit: usize) -> Option<Found<'p, 'r>> {
         let number = (*self.numbers.get(key)?)?;
-        let entry = self.entries.get(number).filter(|_| number < limit)?;
+        let entry = self.event_data.entries.get(number).filter(|_| number < limit)?;
         entry.source.find(self.values)
     }
 }
@@ -624,11 +624,6 @@ impl<'p, 'r> Fields<'p, 'r> {
         let mut parts = self.record.with_plans(self.templates);
         parts.find_map(|(part, plan)| plan.fields.get(place)?.as_ref()?.find(part.values))
     }
-}
-
-/// Whether the text of a map can be longer than the limit.
-fn may_exceed(entries: &[Entry]) -> bool {
-    entries.len() > FEW_ENTRIES
 }
 
 /// The bytes of text that a map has after each of its entries.

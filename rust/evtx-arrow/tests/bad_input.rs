@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{cell, entries, every_column, read};
-use evtx_arrow::{OnError, Options};
+use evtx_arrow::{Expression, OnError, Options, Predicate, Scan};
 use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
 
 const ALL: Options = Options {
@@ -356,6 +356,32 @@ fn the_highest_hole_that_there_is_has_no_value() {
     let row = first_row(&log(&event(data, vec![Value::string("x")])));
     assert_eq!(row.error, None);
     assert_eq!(row.event_id.as_deref(), Some("1"));
+}
+
+/// A few entries of many values each: the third is cut off, for predicates as for the map.
+#[test]
+fn a_map_that_is_cut_off_is_so_for_predicates() {
+    let entry = |name: &str| {
+        (0..300).fold(Element::new("Data").attribute("Name", name), |data, _| {
+            data.hole(Hole::new(0, 1))
+        })
+    };
+    let data = Element::new("EventData")
+        .child(entry("a"))
+        .child(entry("b"))
+        .child(entry("c"));
+    let file = log(&event(data, vec![Value::string("x".repeat(29_000))]));
+    let row = first_row(&file);
+    row.assert_error("the record's text exceeds 16 MiB");
+    assert_eq!(row.event_data.len(), 2);
+    let options = Options::default();
+    let entry = Expression::Entry(common::column(&options, "event_data"), "c".into());
+    let condition = Expression::IsNull(Box::new(entry));
+    let predicate = Predicate::implied(&options.into(), &condition).expect("decided here");
+    let mut kept = 0;
+    let scan = Scan::filtered(options, &[0], &[predicate]);
+    common::scan(&file, "log", scan, |batch| kept += batch.num_rows()).expect("a log");
+    assert_eq!(kept, 2);
 }
 
 #[test]

@@ -279,7 +279,7 @@ impl RecordWalk {
             match self.framed(chunk, at) {
                 Ok((record, damage)) => {
                     self.next = Some(record.end());
-                    self.last = Some(record.id);
+                    self.last = Some(self.id_between(chunk, &record));
                     self.damage = damage;
                     if self.recover {
                         self.carve = unused(chunk, &record);
@@ -304,6 +304,16 @@ impl RecordWalk {
                 }
             }
         }
+    }
+
+    /// The ID of a record, or the one that it has to have by those around it if they agree and it does not.
+    fn id_between(&self, chunk: &[u8], record: &Record) -> u64 {
+        let due = self.last.and_then(|last| last.checked_add(1));
+        let is_due = |due: &u64| {
+            let next = Record::read(chunk, record.end());
+            *due != record.id && next.is_ok_and(|next| due.checked_add(1) == Some(next.id))
+        };
+        due.filter(is_due).unwrap_or(record.id)
     }
 
     /// What is wrong with the frame of the record that was given last.
@@ -344,13 +354,20 @@ impl RecordWalk {
 
     /// Whether records go on where the header says that they end: it is behind its records, or lies.
     fn goes_on(&self, chunk: &[u8], at: usize) -> bool {
-        Record::read(chunk, at).is_ok_and(|record| {
-            let follows = match self.last {
-                Some(last) => last.checked_add(1) == Some(record.id),
-                None => at == CHUNK_HEADER,
-            };
-            follows && (record.size_copy_matches(chunk) || record.is_before_next(chunk))
-        })
+        let is_later = |record: &Record, step| match self.last {
+            Some(last) => last.checked_add(step) == Some(record.id),
+            None => at == CHUNK_HEADER && step == 1,
+        };
+        let follows = Record::read(chunk, at).is_ok_and(|record| {
+            is_later(&record, 1) && (record.size_copy_matches(chunk) || record.is_before_next(chunk))
+        });
+        // Its magic or its ID may be damaged, but the record behind it goes on.
+        follows
+            || Record::without_magic(chunk, at).is_some_and(|record| {
+                let next = Record::read(chunk, record.end());
+                record.size_copy_matches(chunk)
+                    && next.is_ok_and(|next| is_later(&next, 2) && next.size_copy_matches(chunk))
+            })
     }
 
     /// The record whose frame starts at an offset.

@@ -152,6 +152,11 @@ impl<'a> Sink<'a> for Pass {
     }
 }
 
+/// Most nodes that a record of so many bytes of BinXML may expand to: templates give it some hundred, its own bytes the others.
+fn max_nodes(bytes: usize) -> usize {
+    MAX_NODES.min(4096 + 8 * bytes)
+}
+
 /// Why a sink does not take what only a tree tells.
 pub(crate) const NOT_PLAIN: ErrorKind = ErrorKind::Structure("an element is not plain");
 
@@ -161,6 +166,8 @@ pub struct Reader<'a, 'c> {
     names: &'a Names<'c>,
     arena: &'a Bump,
     nodes_left: Cell<usize>,
+    /// How many the record at hand may expand to.
+    nodes: Cell<usize>,
     /// How many bytes more of names are read that the chunk does not keep.
     names_left: Cell<usize>,
     /// Where the definition that is read refers to names.
@@ -180,6 +187,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             names,
             arena,
             nodes_left: Cell::new(MAX_NODES),
+            nodes: Cell::new(MAX_NODES),
             names_left: Cell::new(MAX_NAMES),
             name_refs: RefCell::default(),
             embeds_binxml: Cell::new(false),
@@ -187,9 +195,10 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Begins a record: what was built and read so far no longer counts.
+    /// Begins a record of so many bytes of BinXML: what was built and read so far no longer counts.
     #[inline]
-    pub fn begin(&self) {
+    pub fn begin(&self, bytes: usize) {
+        self.nodes.set(max_nodes(bytes));
         self.begin_again();
         self.unsound_name.set(None);
     }
@@ -197,7 +206,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// Begins to read a record once more: what was built so far no longer counts.
     #[inline]
     pub fn begin_again(&self) {
-        self.nodes_left.set(MAX_NODES);
+        self.nodes_left.set(self.nodes.get());
         self.names_left.set(MAX_NAMES);
     }
 
