@@ -112,15 +112,15 @@ impl Record {
     }
 
     /// Whether the copy of its size matches, and the record behind it has the next ID. All but a chunk's last record are so, in
-    /// logs as Windows writes them.
+    /// logs as Windows writes them. If it is so, how many magics are in its last bytes, where no other record has room: what stood
+    /// there before was not written over.
     #[inline(always)]
-    fn is_followed(&self, chunk: &[u8]) -> bool {
-        let behind = chunk.get(self.end() - 4..).and_then(|rest| rest.first_chunk::<20>());
-        behind.is_some_and(|behind| {
-            u32_at(behind, 0) == Some(self.size)
-                && behind[4..8] == RECORD_MAGIC
-                && u64_at(behind, 12) == Some(self.id.wrapping_add(1))
-        })
+    fn is_followed(&self, chunk: &[u8]) -> Option<usize> {
+        let around = chunk.get(self.end() - 8..)?.first_chunk::<24>()?;
+        let is_followed = u32_at(around, 4) == Some(self.size)
+            && around[8..12] == RECORD_MAGIC
+            && u64_at(around, 16) == Some(self.id.wrapping_add(1));
+        is_followed.then_some(usize::from(around[..4] == RECORD_MAGIC))
     }
 }
 
@@ -218,10 +218,10 @@ impl RecordWalk {
         let (mut at, mut count) = (CHUNK_HEADER, 0);
         while at < self.end
             && let Ok(record) = Record::read(chunk, at)
-            && record.is_followed(chunk)
+            && let Some(left) = record.is_followed(chunk)
         {
             at = record.end();
-            count += 1;
+            count += 1 + left;
         }
         let run = chunk.get(CHUNK_HEADER..at).unwrap_or_default();
         if count_magics(run) > count { 0 } else { at }
