@@ -25,16 +25,21 @@ std::string GetText(const Value &value) {
 }
 
 std::uint32_t GetEventId(const Value &value, const std::string &function) {
+	const auto fail = [&] {
+		throw duckdb::cxx::InvalidInputException(function + " takes a number or a list of them as event_id, not " +
+		                                         value.ToText());
+	};
 	try {
 		const auto event_id = value.Get<std::uint32_t>();
-		if (value.Get<double>() == event_id) {
-			return event_id;
+		// A fraction would be rounded.
+		if (value.Get<double>() != event_id) {
+			fail();
 		}
+		return event_id;
 	} catch (const duckdb::cxx::Exception &) {
-		// It is told below.
+		fail();
+		throw;
 	}
-	throw duckdb::cxx::InvalidInputException(function + " takes a number or a list of them as event_id, not " +
-	                                         value.ToText());
 }
 
 //! An event ID, or a list of them.
