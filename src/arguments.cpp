@@ -25,21 +25,21 @@ std::string GetText(const Value &value) {
 }
 
 std::uint32_t GetEventId(const Value &value, const std::string &function) {
-	const auto fail = [&] {
+	std::optional<std::uint32_t> event_id;
+	try {
+		event_id = value.Get<std::uint32_t>();
+		// A fraction would be rounded.
+		if (value.Get<double>() != *event_id) {
+			event_id.reset();
+		}
+	} catch (const duckdb::cxx::Exception &) {
+		event_id.reset();
+	}
+	if (!event_id) {
 		throw duckdb::cxx::InvalidInputException(function + " takes a number or a list of them as event_id, not " +
 		                                         value.ToText());
-	};
-	try {
-		const auto event_id = value.Get<std::uint32_t>();
-		// A fraction would be rounded.
-		if (value.Get<double>() != event_id) {
-			fail();
-		}
-		return event_id;
-	} catch (const duckdb::cxx::Exception &) {
-		fail();
-		throw;
 	}
+	return *event_id;
 }
 
 //! An event ID, or a list of them.

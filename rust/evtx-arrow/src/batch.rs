@@ -11,6 +11,7 @@ use evtx_format::records::{FoundRecord, Record};
 
 use crate::builders::{ColumnBuilder, FieldBuilder, MakeArrays, TextBuilder};
 use crate::decoder::written;
+use crate::maps::LONG;
 use crate::record::{ChunkTemplates, Fields, RecordParts, RecordReader};
 use crate::records::{KeptRecord, Records};
 use crate::render::{Renderer, Rendering};
@@ -22,9 +23,6 @@ const BATCH_ROWS: usize = 2048;
 
 /// Bytes at which a batch ends early.
 const BATCH_BYTES: usize = 8 << 20;
-
-/// Bytes of text that take some time to write.
-const LONG: usize = 1 << 20;
 
 /// Where a chunk stands in its file.
 #[derive(Debug, Clone, Copy)]

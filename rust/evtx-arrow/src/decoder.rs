@@ -25,6 +25,9 @@ use crate::record::{ChunkTemplates, RecordReader};
 use crate::records::{GROUP, Records};
 use crate::scan::{Poisoned, Scan};
 
+/// The group with the record at hand, and how its work asks whether to go on.
+type Group<'g, 'r> = (&'g Records<'r>, Interrupt<'g>);
+
 /// Frames of records between two looks for an interrupt.
 const FRAMES: usize = 32;
 
@@ -418,25 +421,13 @@ impl Decoder {
 
     /// Whether the predicates of some stages are true for a record, read as far as they need.
     #[inline(always)]
-    fn keeps(
-        &mut self,
-        from: Stage,
-        to: Stage,
-        found: &FoundRecord,
-        group: Option<(&Records<'_>, Interrupt<'_>)>,
-    ) -> bool {
+    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<Group<'_, '_>>) -> bool {
         self.scan.filter.is_empty() || self.decides(from, to, found, group)
     }
 
     // Apart, for the scans without predicates.
     #[inline(never)]
-    fn decides(
-        &mut self,
-        from: Stage,
-        to: Stage,
-        found: &FoundRecord,
-        group: Option<(&Records<'_>, Interrupt<'_>)>,
-    ) -> bool {
+    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<Group<'_, '_>>) -> bool {
         let (group, interrupt) = group.unzip();
         let interrupt = interrupt.unwrap_or_default();
         let row = Row {

@@ -15,8 +15,8 @@ use crate::keys::{Dictionary, Keys};
 use crate::plan::{Entry, Found, Run};
 use crate::schema::{entries_field, entry_fields};
 
-/// Bytes of text between two looks for an interrupt.
-const LONG: usize = 1 << 20;
+/// Bytes of text that take some time to write, between two looks for an interrupt.
+pub(crate) const LONG: usize = 1 << 20;
 
 /// A column of maps.
 #[derive(Debug)]

@@ -321,11 +321,6 @@ impl RecordWalk {
         self.damage
     }
 
-    /// Whether the chunk's header can be read.
-    pub fn has_header(&self) -> bool {
-        self.header.is_some()
-    }
-
     /// Takes a recovered record back that turned out to be none, so that others in its place are found.
     pub fn reject(&mut self, record: &Record) {
         self.carve.start = record.offset as usize + 1;
