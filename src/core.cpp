@@ -213,9 +213,9 @@ Decoder::Decoder(const Scan &scan) {
 	handle.reset(decoder);
 }
 
-void Decoder::Start(std::string_view filename, const Messages *messages, const EvtxBlock &block) {
+void Decoder::Start(std::string_view filename, const Messages *messages, const Survey &survey, std::uint64_t block) {
 	const auto *const beside = messages ? messages->handle.get() : nullptr;
-	Check(evtx_decoder_start(handle.get(), filename.data(), filename.size(), beside, block));
+	Check(evtx_decoder_start(handle.get(), filename.data(), filename.size(), beside, survey.handle.get(), block));
 }
 
 std::uintptr_t Decoder::Decode(const std::uint8_t *data, std::uintptr_t len, Interrupt &interrupt) {

@@ -138,7 +138,7 @@ bool ThreadScan::NextBatch(Interrupt &interrupt, FileQueue &queue) {
 		}
 		if (!started) {
 			// What is wrong with the file, if anything, was handed out.
-			decoder.Start(work->path->path, work->file->messages.get(), work->block);
+			decoder.Start(work->path->path, work->file->messages.get(), work->file->survey, work->block.number);
 			started = true;
 			continue;
 		}

@@ -171,6 +171,7 @@ public:
 	EvtxBlock GetBlock(std::uint64_t number) const;
 
 private:
+	friend class Decoder;
 	struct Free {
 		void operator()(EvtxSurvey *survey) const {
 			evtx_survey_free(survey);
@@ -212,8 +213,8 @@ class Decoder {
 public:
 	explicit Decoder(const Scan &scan);
 
-	//! Begins a block of a file, with the messages that stand beside it or null.
-	void Start(std::string_view filename, const Messages *messages, const EvtxBlock &block);
+	//! Begins the block with a number of a file, with the messages that stand beside the file or null.
+	void Start(std::string_view filename, const Messages *messages, const Survey &survey, std::uint64_t block);
 	//! Decodes until the batch is full or the block is done. Takes what is left of the block, returns how many bytes
 	//! were consumed.
 	//! @throws duckdb::cxx::Exception at damage, if the scan was told to fail at it, and if the query was interrupted.

@@ -23,9 +23,15 @@ class Log:
     data: bytearray
     # Of each slot, the chunks that its bytes are from. More than one where chunks were spliced.
     sources: list
+    # Chunks that stand in no slot, or may.
+    strays: list = dataclasses.field(default_factory=list)
 
     def copy(self):
-        return Log(bytearray(self.data), [list(sources) for sources in self.sources])
+        return Log(bytearray(self.data), [list(sources) for sources in self.sources], list(self.strays))
+
+    def let_stray(self):
+        """The chunks may stand anywhere from now on."""
+        self.strays += [chunk for sources in self.sources for chunk in sources]
 
     def slot(self, random):
         """A slot that still has bytes, and the chunk it came from first."""
@@ -230,6 +236,27 @@ def splice(log, random, donors):
     log.sources[slot] = [*log.sources[slot], other]
 
 
+def lost_bytes(log, random, donors):
+    """Some bytes are missing, and all of the file behind them moves."""
+    at = max(log.edge(random), 0)
+    log.let_stray()
+    del log.data[at : at + random.choice([1, 2, 8, 100, SECTOR, 4096, 10000, CHUNK - SECTOR])]
+
+
+def more_bytes(log, random, donors):
+    """Some bytes come in between, and all of the file behind them moves."""
+    at, count = max(log.edge(random), 0), random.choice([1, 2, 8, 100, SECTOR, 4096, 10000, CHUNK - SECTOR])
+    log.let_stray()
+    log.data[at:at] = random.choice([bytes(count), random.randbytes(count)])
+
+
+def appended_log(log, random, donors):
+    """The end of another log stands behind the last chunk."""
+    chunk = random.choice(donors)
+    log.strays.append(chunk)
+    log.data += random.choice([bytes(log.data[:FILE_HEADER]), bytes(random.randrange(2 * SECTOR))]) + chunk.data
+
+
 def starts(*starts):
     return lambda what: what.startswith(starts)
 
@@ -261,6 +288,9 @@ KINDS = {
     "repeated chunk": repeat_chunk,
     "other chunk": other_chunk,
     "splice": splice,
+    "lost bytes": lost_bytes,
+    "more bytes": more_bytes,
+    "appended log": appended_log,
 }
 
 

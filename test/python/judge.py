@@ -22,7 +22,7 @@ import zlib
 
 import duckdb
 from damage import KINDS, Log, repair
-from structures import CHUNK, CHUNK_MAGIC, FILE_HEADER, FILE_MAGIC, SECTOR, Chunk, place, slots
+from structures import CHUNK, CHUNK_HEADER, CHUNK_MAGIC, FILE_HEADER, FILE_MAGIC, SECTOR, Chunk, place, slots
 
 # How long a query may take, in seconds, with room for a slow machine, and how long an interrupt. What should be met is told.
 MAX_TIME, MAX_INTERRUPT, INTERRUPT = 5, 1, 0.1
@@ -305,6 +305,21 @@ class Judge:
                         ways.append((self.recovered, recovered))
                     for result, rows in ways:
                         self.check_record(record, at, rows, result, whole)
+        if self.is_log:
+            self.judge_strays(recovered)
+
+    def judge_strays(self, recovered):
+        """Chunks that stand in no slot are found with `recover`, from their header to the next chunk."""
+        data = bytes(self.case.log.data)
+        for chunk in {id(chunk): chunk for chunk in self.case.log.strays}.values():
+            header = chunk.data[:CHUNK_HEADER]
+            for at in [match.start() for match in re.finditer(re.escape(header), data) if (match.start() - FILE_HEADER) % CHUNK]:
+                until = data.find(CHUNK_MAGIC, at + 1, at + CHUNK)
+                slot = data[at : until if until > 0 else at + CHUNK]
+                for record in chunk.records.values():
+                    if record.values and chunk.is_unchanged(record, slot):
+                        self.counts["records judged in strays"] += 1
+                        self.check_record(record, at + record.offset, recovered, self.recovered, True)
 
     def check_record(self, record, at, rows, result, whole):
         how = "recover" if result is self.recovered else "a plain scan"
@@ -336,6 +351,10 @@ class Judge:
         column = self.recovered.columns.index("recovered")
         more = collections.Counter(row[:column] + row[column + 1 :] for row in self.recovered.rows)
         missing = collections.Counter(self.plain.rows) - more
+        # What does not read in its slot may be a stray chunk's.
+        error, place = (self.plain.columns.index(name) for name in ("error", "record_offset"))
+        given = {row[place] for row in self.recovered.rows}
+        missing = {row: count for row, count in missing.items() if row[error] is None or row[place] not in given}
         if missing:
             row = dict(zip(self.plain.columns, next(iter(missing))))
             detail = f"{sum(missing.values())} rows are missing, first record {row['record_id']} at {row['record_offset']}"
@@ -510,9 +529,20 @@ class Judge:
             self.find("the fields of events are known", rows.error, rows)
             return
         columns = [column for column in self.plain.columns if column in rows.columns]
+        # Damage to chunks, and to frames of records, may have cost one.
+        has_error, has_id = (self.plain.columns.index(name) for name in ("error", "record_id"))
+        has_event = rows.columns.index("event_id")
+        damage = {row for row in projected(self.plain, columns).rows if row[columns.index("error")]}
+        other = [row for row in projected(rows, columns).rows if row[columns.index("event_id")] not in ids]
+        if any(row not in damage for row in other):
+            self.find("event_id gives the rows of its events", f"{len(other)} others", self.plain, rows)
+        of_chunks = [row for row in self.plain.rows if row[has_id] is None and row[has_error]]
+        if len(of_chunks) > len(other):
+            self.find("event_id tells of damage", f"{len(other)} rows for {len(of_chunks)}", self.plain, rows)
         of_events = [row for row in self.plain.rows if row[event] in ids]
+        found = dataclasses.replace(rows, rows=[row for row in rows.rows if row[has_event] in ids])
         expected = projected(dataclasses.replace(self.plain, rows=of_events), columns)
-        self.compare("event_id gives the rows of its events", expected, projected(rows, columns))
+        self.compare("event_id gives the rows of its events", expected, projected(found, columns))
         again = self.run(self.four, rows.sql)
         self.compare("rows do not depend on threads", rows, again)
 

@@ -25,7 +25,8 @@ def test_damage_costs_only_what_it_touches(tmp_path):
     print(f"`tools/campaign.py EXTENSION 0 --seed N` makes a case smaller. At worst: {dict(judge.worst)}")
     assert found == []
     # Most records are still what they were, and every kind of damage and every check has its turn.
-    assert counts["records judged"] > counts["records"] * 0.6 > CASES
+    assert counts["records judged"] > counts["records"] * 0.5 > CASES
+    assert counts["records judged in strays"] > CASES / 2
     assert set(kinds) == set(KINDS)
     assert {name for name in CHECKS if counts[f"check: {name}"]} == set(CHECKS)
 

@@ -1,6 +1,7 @@
 //! The push decoder: blocks of a file in, record batches out.
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,10 +9,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, find_chunk, is_unused};
-use evtx_format::file::{Block, SECTOR};
+use evtx_format::file::{Block, Chunks, FILE_HEADER, SECTOR};
 use evtx_format::mta::Messages;
 use evtx_format::names::Names;
 use evtx_format::records::{FoundRecord, Record, RecordWalk};
+use evtx_format::strays::Stray;
 use evtx_format::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
@@ -59,10 +61,16 @@ pub struct Decoder {
     filename: Arc<str>,
     /// The messages that stand beside the file, if there are any and they are read.
     messages: Option<Arc<Messages>>,
-    /// What is left of the block.
-    block: Block,
-    /// Whether it is one of an image, in which chunks are found by their signature.
-    is_image: bool,
+    /// File offset of the chunk at hand, or where the next is looked for, in bytes.
+    offset: u64,
+    /// Bytes of the block from there on.
+    left: u64,
+    /// Which of them are to be decoded.
+    chunks: Chunks,
+    /// The stray chunks of the file.
+    strays: Arc<[Stray]>,
+    /// Of a block of stray chunks: what the slots around it give.
+    around: AroundStray,
     /// The walk over the current chunk, if it has begun.
     walk: Option<ChunkWalk>,
     templates: ChunkTemplates,
@@ -78,6 +86,17 @@ struct Arenas {
     records: Bump,
 }
 
+/// The records of stray chunks as their slots have them.
+#[derive(Default)]
+struct AroundStray {
+    /// Whether the slots are being read for that, which gives no rows; and whether they were.
+    is_filling: bool,
+    is_filled: bool,
+    /// Those that do not read in their slot, by their file offsets, each with the number of its slot and what is wrong. The stray
+    /// chunk tells of those that it does not lead to.
+    failed: BTreeMap<u64, (Record, u64, String)>,
+}
+
 struct ChunkWalk {
     records: RecordWalk,
     /// What is wrong with the chunk as a whole, to be reported behind its records.
@@ -89,7 +108,8 @@ struct ChunkWalk {
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
-            .field("block", &self.block)
+            .field("offset", &self.offset)
+            .field("left", &self.left)
             .field("rows", &self.batch.len())
             .finish_non_exhaustive()
     }
@@ -103,13 +123,11 @@ impl Decoder {
             scan,
             filename: "".into(),
             messages: None,
-            block: Block {
-                first_chunk: 0,
-                offset: 0,
-                len: 0,
-                image: 0,
-            },
-            is_image: false,
+            offset: 0,
+            left: 0,
+            chunks: Chunks::Slots(0),
+            strays: Arc::default(),
+            around: AroundStray::default(),
             walk: None,
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
@@ -127,14 +145,19 @@ impl Decoder {
     pub fn start(&mut self, filename: &Arc<str>, messages: Option<Arc<Messages>>, block: Block) {
         self.filename = Arc::clone(filename);
         self.messages = messages;
-        self.block = block;
-        self.is_image = block.image > 0;
+        Block {
+            offset: self.offset,
+            len: self.left,
+            chunks: self.chunks,
+            strays: self.strays,
+        } = block;
         self.walk = None;
+        self.around = AroundStray::default();
     }
 
     /// Whether all of the block was decoded. A batch may still be there to be flushed.
     pub fn is_done(&self) -> bool {
-        self.block.len == 0
+        self.left == 0
     }
 
     /// Adds a row that says what is wrong with a file as a whole, or fails, or does nothing, as the scan was told.
@@ -177,58 +200,103 @@ impl Decoder {
         arenas: &mut Arenas,
         interrupt: Interrupt<'_>,
     ) -> Result<usize, DecodeError> {
+        if let Chunks::Strays(first, count) = self.chunks {
+            return self.decode_strays(bytes, first, count, arenas, interrupt);
+        }
         let mut consumed = 0;
         while !self.is_done() && !self.batch.is_full() {
             interrupt.check()?;
             let left = bytes.get(consumed..).unwrap_or_default();
-            let left = &left[..left.len().min(self.block.len as usize)];
+            let left = &left[..left.len().min(self.left as usize)];
             if left.is_empty() {
                 // The file has become shorter since it was opened.
-                self.block.len = 0;
+                self.left = 0;
                 break;
             }
-            if self.is_image {
-                let gap = self.pass_gap(left);
+            let mut len = left.len().min(CHUNK_SIZE);
+            if let Chunks::Image(own) = self.chunks {
+                let gap = self.pass_gap(left, own);
                 consumed += gap;
                 if gap > 0 {
                     continue;
                 }
+                if let Some(next) = find_chunk(&left[SECTOR.min(len)..len], 0) {
+                    // Another chunk starts in its place.
+                    len = SECTOR + next;
+                }
             }
-            let mut len = left.len().min(CHUNK_SIZE);
-            if self.is_image
-                && let Some(next) = find_chunk(&left[SECTOR.min(len)..len], 0)
-            {
-                // Another chunk starts in its place.
-                len = SECTOR + next;
-            }
-            arenas.chunk.reset();
             if !self.chunk(&left[..len], arenas, interrupt)? {
                 break;
             }
             consumed += len;
-            self.walk = None;
-            self.block.first_chunk += u64::from(!self.is_image);
             self.pass(len);
         }
         Ok(consumed)
     }
 
+    /// Decodes stray chunks, so many from the `first` on, and then tells of the records that neither they nor their slots give.
+    fn decode_strays(
+        &mut self,
+        bytes: &[u8],
+        first: usize,
+        count: usize,
+        arenas: &mut Arenas,
+        interrupt: Interrupt<'_>,
+    ) -> Result<usize, DecodeError> {
+        let bytes = &bytes[..bytes.len().min(self.left as usize)];
+        let start = self.offset;
+        if !self.around.is_filled {
+            self.around.is_filling = true;
+            // Before the first slot there is nothing but the file's header.
+            let slots = (FILE_HEADER as u64).saturating_sub(start) as usize;
+            for (i, slot) in bytes.get(slots..).unwrap_or_default().chunks(CHUNK_SIZE).enumerate() {
+                self.offset = start + (slots + i * CHUNK_SIZE) as u64;
+                self.chunk(slot, arenas, interrupt)?;
+            }
+            self.around.is_filling = false;
+            self.around.is_filled = true;
+        }
+        let strays = Arc::clone(&self.strays);
+        for (i, stray) in strays.iter().enumerate().skip(first).take(count) {
+            let chunk = bytes.get((stray.offset - start) as usize..).unwrap_or_default();
+            self.offset = stray.offset;
+            let is_done = self.chunk(&chunk[..chunk.len().min(stray.len as usize)], arenas, interrupt);
+            self.offset = start;
+            if !is_done? {
+                self.chunks = Chunks::Strays(i, first + count - i);
+                return Ok(0);
+            }
+        }
+        for (offset, (record, slot, text)) in std::mem::take(&mut self.around.failed) {
+            interrupt.check()?;
+            self.report(text, Some(record), u32::try_from(slot).ok(), Some(offset))?;
+        }
+        self.left = 0;
+        Ok(bytes.len())
+    }
+
     /// Moves the block's start past bytes that were decoded.
     fn pass(&mut self, len: usize) {
         let len = len as u64;
-        self.block.offset += len;
-        self.block.len -= len;
-        self.block.image = self.block.image.saturating_sub(len);
-        // The bytes that an image's block has behind those are the next one's.
-        if self.is_image && self.block.image == 0 {
-            self.block.len = 0;
+        self.offset += len;
+        self.left -= len;
+        match &mut self.chunks {
+            Chunks::Slots(slot) => *slot += 1,
+            Chunks::Image(own) => {
+                *own = own.saturating_sub(len);
+                if *own == 0 {
+                    // The bytes behind those are the next block's.
+                    self.left = 0;
+                }
+            }
+            Chunks::Strays(..) => {}
         }
     }
 
-    /// Passes the bytes of an image before the next chunk.
-    fn pass_gap(&mut self, left: &[u8]) -> usize {
-        let own = left.len().min(self.block.image as usize);
-        let misaligned = (SECTOR as u64 - self.block.offset % SECTOR as u64) as usize % SECTOR;
+    /// Passes the bytes of an image before the next chunk, of which `own` are the block's.
+    fn pass_gap(&mut self, left: &[u8], own: u64) -> usize {
+        let own = left.len().min(own as usize);
+        let misaligned = (SECTOR as u64 - self.offset % SECTOR as u64) as usize % SECTOR;
         // The signature may reach behind the bytes in which it starts.
         let until = left.len().min(own + 8);
         let gap = find_chunk(&left[..until], misaligned)
@@ -240,6 +308,7 @@ impl Decoder {
 
     /// Decodes a chunk from where it was left. Returns whether it is done.
     fn chunk(&mut self, chunk: &[u8], arenas: &mut Arenas, interrupt: Interrupt<'_>) -> Result<bool, DecodeError> {
+        arenas.chunk.reset();
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
             None if is_unused(chunk) => return Ok(true),
@@ -296,6 +365,7 @@ impl Decoder {
         }
         let mut group = Records::new(scan, left.min(GROUP), reader.arena);
         let mut is_end = false;
+        let is_stray = matches!(self.chunks, Chunks::Strays(..));
         // Frames that are damaged take long, too.
         let look = |left: usize| match left.is_multiple_of(FRAMES) {
             true => reader.interrupt.check(),
@@ -303,7 +373,13 @@ impl Decoder {
         };
         while left > 0 {
             left -= 1;
-            match walk.records.next(reader.chunk) {
+            let found = walk.records.next(reader.chunk).map(|found| {
+                found.map(|found| FoundRecord {
+                    recovered: found.recovered || is_stray,
+                    ..found
+                })
+            });
+            match found {
                 Some(Ok(found)) if !self.keeps_frame(scan, &found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {
                     self.batch.push_frame(&found, self.location());
@@ -389,6 +465,9 @@ impl Decoder {
         }
         let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
         let damage = frame_damage.or(group.error);
+        if recovers && self.is_of_stray(found, damage) {
+            return Ok(false);
+        }
         if fails && let Some(error) = damage {
             return Err(self.damaged(error, record));
         }
@@ -419,6 +498,35 @@ impl Decoder {
         Ok(true)
     }
 
+    /// Whether a record that a slot leads to is a stray chunk's: it does not read in the slot, or only looks like a record there.
+    fn is_of_stray(&mut self, found: &FoundRecord, damage: Option<Error>) -> bool {
+        let record = &found.record;
+        let offset = self.offset + u64::from(record.offset);
+        match self.chunks {
+            Chunks::Strays(first, count) if self.around.is_filling => {
+                let mut strays = self.strays.iter().skip(first).take(count);
+                if let Some(error) = damage.filter(|_| !found.is_carved && strays.any(|stray| stray.contains(offset))) {
+                    let slot = (self.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
+                    let text = self.describe_in(Chunks::Slots(slot), &at_record(error, record));
+                    self.around.failed.insert(offset, (*record, slot, text));
+                }
+                true
+            }
+            Chunks::Strays(..) => {
+                self.around.failed.remove(&offset);
+                false
+            }
+            Chunks::Slots(_) => (damage.is_some() || found.is_carved) && self.is_in_stray(offset),
+            Chunks::Image(_) => false,
+        }
+    }
+
+    /// Whether a file offset is in a stray chunk.
+    fn is_in_stray(&self, offset: u64) -> bool {
+        let behind = self.strays.partition_point(|stray| stray.offset <= offset);
+        behind > 0 && self.strays[behind - 1].contains(offset)
+    }
+
     /// Whether the predicates of some stages are true for a record, read as far as they need.
     #[inline(always)]
     fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<Group<'_, '_>>) -> bool {
@@ -433,7 +541,7 @@ impl Decoder {
         let row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.chunk_index(),
-            record_offset: Some(self.block.offset + u64::from(found.record.offset)),
+            record_offset: Some(self.offset + u64::from(found.record.offset)),
             recovered: Some(found.recovered),
             filename: &self.filename,
             written: written(&found.record),
@@ -450,7 +558,7 @@ impl Decoder {
         Ok(self.batch.push_rows(reader, &self.templates, group, at, messages)?)
     }
 
-    /// A row of what is known where no record could be read.
+    /// A row of what is known where no record could be read. A table of some events has it too, as it may have been one.
     fn push_bare(&mut self, row: &BareRow<'_>) -> Result<(), DecodeError> {
         let known = Row {
             record_id: row.record.map(|record| record.id),
@@ -463,8 +571,7 @@ impl Decoder {
             entries: OnceCell::new(),
             interrupt: Interrupt::NEVER,
         };
-        let filter = &self.scan.filter;
-        if filter.keeps(Stage::Header, Stage::Record, &known, &mut self.scratch) {
+        if self.scan.filter.keeps_report(&known, &mut self.scratch) {
             self.batch.push_bare(row)?;
         }
         Ok(())
@@ -475,13 +582,16 @@ impl Decoder {
     fn location(&self) -> Location {
         Location {
             chunk_index: self.chunk_index(),
-            offset: self.block.offset,
+            offset: self.offset,
         }
     }
 
-    /// The number of the chunk; in an image chunks have none.
+    /// The number of the chunk's slot, if it stands in one.
     fn chunk_index(&self) -> Option<u32> {
-        u32::try_from(self.block.first_chunk).ok().filter(|_| !self.is_image)
+        match self.chunks {
+            Chunks::Slots(slot) => u32::try_from(slot).ok(),
+            Chunks::Image(_) | Chunks::Strays(..) => None,
+        }
     }
 
     #[cold]
@@ -491,21 +601,24 @@ impl Decoder {
 
     /// An error as a sentence that names file, chunk, and offset in the file.
     fn describe(&self, error: &Error) -> String {
-        let Block {
-            first_chunk, offset, ..
-        } = self.block;
+        self.describe_in(self.chunks, error)
+    }
+
+    fn describe_in(&self, chunks: Chunks, error: &Error) -> String {
+        let offset = self.offset;
         let at = offset + u64::from(error.offset);
-        if self.is_image {
-            format!("{}: chunk at {offset:#x}, offset {at:#x}: {error}", self.filename)
-        } else {
-            format!("{}: chunk {first_chunk}, offset {at:#x}: {error}", self.filename)
+        match chunks {
+            Chunks::Slots(slot) => format!("{}: chunk {slot}, offset {at:#x}: {error}", self.filename),
+            Chunks::Image(_) | Chunks::Strays(..) => {
+                format!("{}: chunk at {offset:#x}, offset {at:#x}: {error}", self.filename)
+            }
         }
     }
 
     /// Reports damage to a chunk, or to the frame of a record in it, with what its header gives.
     fn report_damage(&mut self, error: &Error, record: Option<Record>) -> Result<(), DecodeError> {
         let text = self.describe(error);
-        let offset = self.block.offset + u64::from(error.offset);
+        let offset = self.offset + u64::from(error.offset);
         self.report(text, record, self.chunk_index(), Some(offset))
     }
 
@@ -517,6 +630,7 @@ impl Decoder {
         offset: Option<u64>,
     ) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
+            _ if self.around.is_filling => Ok(()),
             OnError::Report => self.push_bare(&BareRow {
                 record,
                 chunk,

@@ -68,18 +68,29 @@ pub(crate) struct Row<'x, 'r> {
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     /// By stage and cost.
-    conjuncts: Vec<(Stage, Node<Operand>)>,
+    conjuncts: Vec<Conjunct>,
+}
+
+#[derive(Debug)]
+struct Conjunct {
+    stage: Stage,
+    node: Node<Operand>,
+    /// Whether it says which events the table has, and not which of its rows are wanted.
+    of_events: bool,
 }
 
 impl Filter {
-    /// The filter of predicates that all have to be true. Adds what they read to the plan's target.
-    pub(crate) fn new(predicates: &[&Predicate], target: &mut Target) -> Self {
+    /// The filter of predicates that all have to be true, `of_events` for the records of a table of some events. Adds what they
+    /// read to the plan's target.
+    pub(crate) fn new(of_events: Option<&Predicate>, predicates: &[Predicate], target: &mut Target) -> Self {
         let mut conjuncts = Vec::new();
-        for Predicate(node) in predicates {
+        let of_events = of_events.into_iter().map(|predicate| (predicate, true));
+        for (Predicate(node), of_events) in of_events.chain(predicates.iter().map(|predicate| (predicate, false))) {
             let node = node.map(&mut |term| operand(term, target));
-            conjuncts.push((stage(&node, target), node));
+            let stage = stage(&node, target);
+            conjuncts.push(Conjunct { stage, node, of_events });
         }
-        conjuncts.sort_by_key(|(stage, node)| (*stage, cost(node)));
+        conjuncts.sort_by_key(|conjunct| (conjunct.stage, cost(&conjunct.node)));
         Filter { conjuncts }
     }
 
@@ -89,15 +100,29 @@ impl Filter {
 
     /// Whether any predicate reads more of a record than the event's own instance.
     pub(crate) fn reads_children(&self) -> bool {
-        self.conjuncts.iter().any(|(stage, _)| *stage > Stage::Event)
+        self.conjuncts.iter().any(|conjunct| conjunct.stage > Stage::Event)
     }
 
     /// Whether the predicates of the stages from `from` to `to` are all true for a row.
     #[inline]
     pub(crate) fn keeps(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Vec<u8>) -> bool {
-        let of_stages = self.conjuncts.iter().filter(|(stage, _)| (from..=to).contains(stage));
-        let mut of_stages = of_stages.map(|(_, node)| node);
-        of_stages.all(|node| node.decide(&mut |operand, test| row.test(*operand, scratch, test)) == Some(true))
+        let of_stages = |conjunct: &&Conjunct| (from..=to).contains(&conjunct.stage);
+        let mut of_stages = self.conjuncts.iter().filter(of_stages);
+        of_stages.all(|conjunct| conjunct.keeps(row, scratch))
+    }
+
+    /// Whether the predicates are all true for a row that tells of damage. Of which event it is, it does not know.
+    pub(crate) fn keeps_report(&self, row: &Row<'_, '_>, scratch: &mut Vec<u8>) -> bool {
+        let mut wanted = self.conjuncts.iter().filter(|conjunct| !conjunct.of_events);
+        wanted.all(|conjunct| conjunct.keeps(row, scratch))
+    }
+}
+
+impl Conjunct {
+    #[inline]
+    fn keeps(&self, row: &Row<'_, '_>, scratch: &mut Vec<u8>) -> bool {
+        let decided = self.node.decide(&mut |operand, test| row.test(*operand, scratch, test));
+        decided == Some(true)
     }
 }
 

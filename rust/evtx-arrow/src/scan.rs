@@ -97,8 +97,7 @@ impl Scan {
         });
         let reports = has(ColumnSource::Error) || options.on_error != OnError::Report;
         let of_events = table.events.as_deref().map(Predicate::of_events);
-        let predicates: Vec<_> = of_events.iter().chain(predicates).collect();
-        let filter = Filter::new(&predicates, &mut target);
+        let filter = Filter::new(of_events.as_ref(), predicates, &mut target);
         // There is no text of half an event, and what only looks like a record is none.
         let checks = reports || target.xml || target.json || options.recover;
         let beyond_system = target.places.iter().any(|place| !place.in_system);
@@ -184,19 +183,16 @@ mod tests {
     use std::sync::RwLock;
 
     use evtx_format::Interrupt;
-    use evtx_format::file::Block;
+    use evtx_format::file::{Block, Layout};
 
     use super::*;
     use crate::catalog::Catalog;
     use crate::decoder::{DecodeError, Decoder};
     use crate::report::ReportError;
 
-    const CHUNK: Block = Block {
-        first_chunk: 0,
-        offset: 4096,
-        len: 65_536,
-        image: 0,
-    };
+    fn block() -> Block {
+        Layout::new(4096 + 65_536, 0).block(0).expect("a block")
+    }
 
     /// Panics in another thread, in the midst of a change.
     fn panic_with<T: Send + Sync>(lock: &RwLock<T>) {
@@ -220,7 +216,7 @@ mod tests {
             let scan = Arc::new(Scan::new(Options::default(), &all));
             let mut decoder = Decoder::new(Arc::clone(&scan));
             for is_poisoned in [false, true] {
-                decoder.start(&"x".into(), None, CHUNK);
+                decoder.start(&"x".into(), None, block());
                 let decoded = decoder.decode(chunk, Interrupt::NEVER);
                 assert_eq!(
                     matches!(decoded, Err(DecodeError::Poisoned(_))),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{column, samples};
 use evtx_arrow::{Comparison, Decoder, Expression, Literal, Options, Predicate, Scan, schema};
 use evtx_format::Interrupt;
-use evtx_format::file::{BLOCK_CHUNKS, Block};
+use evtx_format::file::{BLOCK_CHUNKS, Layout};
 
 const CHUNK: usize = 65_536;
 const FILE_HEADER: usize = 4096;
@@ -17,12 +17,8 @@ const LIMIT: f64 = 10.0;
 
 /// Decodes a block and drops its batches. Returns the rows.
 fn decode(decoder: &mut Decoder, name: &Arc<str>, bytes: &[u8]) -> usize {
-    let block = Block {
-        first_chunk: 0,
-        offset: FILE_HEADER as u64,
-        len: bytes.len() as u64,
-        image: 0,
-    };
+    let layout = Layout::new((FILE_HEADER + bytes.len()) as u64, 0);
+    let block = layout.block(0).expect("a block");
     decoder.start(name, None, block);
     let (mut left, mut rows) = (bytes, 0);
     loop {

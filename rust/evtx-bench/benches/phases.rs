@@ -13,7 +13,7 @@ use evtx_arrow::{Comparison, Decoder, Expression, Literal, Options, Predicate, S
 use evtx_bench::columns;
 use evtx_format::Interrupt;
 use evtx_format::chunk::CHUNK_SIZE;
-use evtx_format::file::{BLOCK_CHUNKS, Block};
+use evtx_format::file::{BLOCK_CHUNKS, Layout};
 use evtx_format::instance::Definition;
 use evtx_format::names::Names;
 use evtx_format::program::{Language, Program};
@@ -40,14 +40,8 @@ fn records(chunk: &[u8]) -> Vec<Record> {
 
 /// Decodes a block, and hands each batch on.
 fn decode(decoder: &mut Decoder, bytes: &[u8], mut take: impl FnMut(arrow_array::RecordBatch)) {
-    let (first_chunk, offset, image) = (0, FILE_HEADER as u64, 0);
-    let len = bytes.len() as u64;
-    let block = Block {
-        first_chunk,
-        offset,
-        len,
-        image,
-    };
+    let layout = Layout::new((FILE_HEADER + bytes.len()) as u64, 0);
+    let block = layout.block(0).expect("a block");
     decoder.start(&"log".into(), None, block);
     let mut left = bytes;
     loop {

@@ -9,56 +9,28 @@ use evtx_format::mta::{self, Messages, MtaError};
 use crate::interrupt::EvtxInterrupt;
 use crate::{bytes, entry, free, put, release, text};
 
-/// A run of bytes of a file to read at once and decode.
+/// Bytes of a file to read at once and decode.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxBlock {
-    /// Number of its first chunk slot in the file.
-    pub first_chunk: u64,
+    /// Its number in the order of the records.
+    pub number: u64,
     /// Offset in the file, in bytes.
     pub offset: u64,
     /// Length in bytes.
     pub len: u64,
-    /// In an image, the bytes in which a chunk can start; else 0.
-    pub image: u64,
-}
-
-impl From<Block> for EvtxBlock {
-    fn from(block: Block) -> Self {
-        let Block {
-            first_chunk,
-            offset,
-            len,
-            image,
-        } = block;
-        EvtxBlock {
-            first_chunk,
-            offset,
-            len,
-            image,
-        }
-    }
-}
-
-impl From<EvtxBlock> for Block {
-    fn from(block: EvtxBlock) -> Self {
-        let EvtxBlock {
-            first_chunk,
-            offset,
-            len,
-            image,
-        } = block;
-        Block {
-            first_chunk,
-            offset,
-            len,
-            image,
-        }
-    }
 }
 
 /// Finds out how a file is laid out.
 pub struct EvtxSurvey(Survey);
+
+impl EvtxSurvey {
+    /// The block with a number.
+    pub(crate) fn block(&self, number: u64) -> Result<Block, String> {
+        let block = self.0.layout().and_then(|layout| layout.block(number));
+        block.ok_or_else(|| format!("this file has no block {number}"))
+    }
+}
 
 /// The file of the messages that stand beside a log, and once it was read the messages.
 #[derive(Default)]
@@ -178,11 +150,9 @@ pub unsafe extern "C" fn evtx_survey_blocks(survey: *const EvtxSurvey, out: *mut
 pub unsafe extern "C" fn evtx_survey_block(survey: *const EvtxSurvey, number: u64, out: *mut EvtxBlock) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let layout = unsafe { &*survey }.0.layout();
-        let block = layout.and_then(|layout| layout.block(number));
-        let block = block.ok_or_else(|| format!("this file has no block {number}"))?;
+        let Block { offset, len, .. } = unsafe { &*survey }.block(number)?;
         // SAFETY: the caller's promise.
-        unsafe { put(out, block.into()) };
+        unsafe { put(out, EvtxBlock { number, offset, len }) };
         Ok(())
     })
 }

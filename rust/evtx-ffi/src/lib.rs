@@ -355,24 +355,27 @@ pub unsafe extern "C" fn evtx_decoder_free(decoder: *mut EvtxDecoder) {
     release(|| unsafe { free(decoder) });
 }
 
-/// Begins a block of a file, with the messages that stand beside it, or null.
+/// Begins the block with a number of a file that was surveyed, with the messages that stand beside the file, or null.
 ///
 /// # Safety
-/// `decoder` is valid and not in use elsewhere, `filename` is text, `messages` is null or valid.
+/// `decoder` is valid and not in use elsewhere, `filename` is text, `messages` is null or valid, `survey` is valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_decoder_start(
     decoder: *mut EvtxDecoder,
     filename: *const c_char,
     filename_len: usize,
     messages: *const EvtxMessages,
-    block: EvtxBlock,
+    survey: *const EvtxSurvey,
+    number: u64,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
         let (decoder, filename) = unsafe { (&mut *decoder, text(filename, filename_len)?) };
         // SAFETY: the caller's promise.
         let messages = unsafe { messages.as_ref() }.and_then(|messages| messages.messages.clone());
-        decoder.0.start(&filename.into(), messages, block.into());
+        // SAFETY: the caller's promise.
+        let block = unsafe { &*survey }.block(number)?;
+        decoder.0.start(&filename.into(), messages, block);
         Ok(())
     })
 }
@@ -614,10 +617,9 @@ mod tests {
                     .contains("file header")
             );
             let mut block = EvtxBlock {
-                first_chunk: 0,
+                number: 1,
                 offset: 0,
                 len: 0,
-                image: 0,
             };
             let mut blocks = 0;
             assert_eq!(take(evtx_survey_blocks(survey, &mut blocks)), None);
@@ -625,7 +627,7 @@ mod tests {
             assert_eq!(take(evtx_survey_block(survey, 0, &mut block)), None);
             let error = take(evtx_survey_block(survey, 1, &mut EvtxBlock { ..block }));
             assert_eq!(error.as_deref(), Some("this file has no block 1"));
-            evtx_survey_free(survey);
+            assert_eq!((block.number, block.offset, block.len), (0, 4096, 65_536));
 
             let mut table = std::ptr::null_mut();
             assert_eq!(take(evtx_table_new(options, &mut table)), None);
@@ -668,9 +670,17 @@ mod tests {
             evtx_filter_free(filter);
             evtx_table_free(table);
             assert_eq!(
-                take(evtx_decoder_start(decoder, c"x".as_ptr(), 1, std::ptr::null(), block)),
+                take(evtx_decoder_start(
+                    decoder,
+                    c"x".as_ptr(),
+                    1,
+                    std::ptr::null(),
+                    survey,
+                    0
+                )),
                 None
             );
+            evtx_survey_free(survey);
             let mut consumed = 0;
             assert_eq!(
                 take(evtx_decoder_decode(

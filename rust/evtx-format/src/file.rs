@@ -4,10 +4,12 @@
 //! can be stale (a live log that was copied is *dirty*), so they are not used to find chunks.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
-use crate::chunk::{CHUNK_SIZE, ChunkHeader, is_unused};
+use crate::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_unused};
 use crate::error::{Error, ErrorKind};
+use crate::strays::{Stray, StraySearch};
 
 /// Size of the file header, in bytes, of which 128 are used.
 pub const FILE_HEADER: usize = 4096;
@@ -134,22 +136,33 @@ impl FileHeader {
     }
 }
 
-/// A run of chunk slots to read at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Bytes to read at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// Number of the first slot in the file.
-    pub first_chunk: u64,
     /// Offset in the file, in bytes.
     pub offset: u64,
     /// Length in bytes. The last slot of a file can be cut short.
     pub len: u64,
-    /// In an image, the bytes in which a chunk can start; those behind are read so that a chunk which starts
-    /// before is whole. Else 0: chunks follow each other from the block's start.
-    pub image: u64,
+    /// Which chunks of those bytes are the block's.
+    pub chunks: Chunks,
+    /// The stray chunks of the file. A record that is in one, and does not read in its slot, is the stray chunk's.
+    pub strays: Arc<[Stray]>,
+}
+
+/// Where the chunks of a block stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chunks {
+    /// They follow each other from the block's start. The first stands in the slot of the file with this number.
+    Slots(u64),
+    /// Anywhere, in an image. Those that start in so many bytes are the block's; the bytes behind are read so that they are whole.
+    Image(u64),
+    /// Stray chunks, so many from a number on: all that start in the same slot. The block has the slots around them, whole:
+    /// what these lead to and the stray chunks do not is told of.
+    Strays(usize, usize),
 }
 
 /// Where a log's chunks are, and in which order they hold its records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     size: u64,
     oldest: u64,
@@ -157,6 +170,9 @@ pub struct Layout {
     block_chunks: u64,
     /// Whether chunks can be anywhere: the file is no log.
     image: bool,
+    strays: Arc<[Stray]>,
+    /// Of each block of stray chunks, the first and how many it has.
+    stray_blocks: Arc<[(usize, usize)]>,
 }
 
 impl Layout {
@@ -167,6 +183,8 @@ impl Layout {
             oldest,
             block_chunks: BLOCK_CHUNKS,
             image: false,
+            strays: Arc::default(),
+            stray_blocks: Arc::default(),
         };
         Layout {
             oldest: oldest.min(layout.slots().saturating_sub(1)),
@@ -189,6 +207,22 @@ impl Layout {
             oldest: 0,
             block_chunks: BLOCK_CHUNKS,
             image: true,
+            strays: Arc::default(),
+            stray_blocks: Arc::default(),
+        }
+    }
+
+    /// The layout with chunks that stand in no slot. They come last.
+    fn with_strays(self, strays: Arc<[Stray]>) -> Self {
+        let of_slots = strays.chunk_by(|a, b| slot_at(a.offset) == slot_at(b.offset));
+        let stray_blocks = of_slots.scan(0, |first, of_slot| {
+            *first += of_slot.len();
+            Some((*first - of_slot.len(), of_slot.len()))
+        });
+        Layout {
+            stray_blocks: stray_blocks.collect(),
+            strays,
+            ..self
         }
     }
 
@@ -202,6 +236,11 @@ impl Layout {
         if self.image {
             return self.size.div_ceil(IMAGE_BLOCK);
         }
+        self.slot_blocks() + self.stray_blocks.len() as u64
+    }
+
+    /// Blocks of slots: those from the oldest on, then those before it.
+    fn slot_blocks(&self) -> u64 {
         (self.slots() - self.oldest).div_ceil(self.block_chunks) + self.oldest.div_ceil(self.block_chunks)
     }
 
@@ -211,12 +250,16 @@ impl Layout {
         if self.image {
             let offset = number.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
             let left = self.size - offset;
-            return Some(Block {
-                first_chunk: 0,
-                offset,
-                len: left.min(IMAGE_BLOCK + CHUNK_SIZE as u64),
-                image: left.min(IMAGE_BLOCK),
-            });
+            let len = left.min(IMAGE_BLOCK + CHUNK_SIZE as u64);
+            return Some(self.block_of(offset..offset + len, Chunks::Image(left.min(IMAGE_BLOCK))));
+        }
+        if let Some(number) = number.checked_sub(self.slot_blocks()) {
+            let &(first, count) = self.stray_blocks.get(usize::try_from(number).ok()?)?;
+            let strays = self.strays.get(first..first + count)?;
+            let (start, end) = (strays.first()?.offset, strays.last()?.end());
+            let start = slot_at(start).map_or(start, slot_offset);
+            let end = slot_at(end - 1).map_or(end, |slot| slot_offset(slot + 1));
+            return Some(self.block_of(start..end.min(self.size), Chunks::Strays(first, count)));
         }
         let tail = (self.slots() - self.oldest).div_ceil(self.block_chunks);
         let (first, end) = match number.checked_sub(tail) {
@@ -226,18 +269,27 @@ impl Layout {
         if first >= end {
             return None;
         }
-        let offset = slot_offset(first);
         let stop = slot_offset((first + self.block_chunks).min(end)).min(self.size);
-        Some(Block {
-            first_chunk: first,
-            offset,
-            len: stop - offset,
-            image: 0,
-        })
+        Some(self.block_of(slot_offset(first)..stop, Chunks::Slots(first)))
+    }
+
+    fn block_of(&self, bytes: Range<u64>, chunks: Chunks) -> Block {
+        Block {
+            offset: bytes.start,
+            len: bytes.end - bytes.start,
+            chunks,
+            strays: Arc::clone(&self.strays),
+        }
     }
 }
 
-fn slot_offset(slot: u64) -> u64 {
+/// The slot that a file offset is in; `None` before the first.
+fn slot_at(offset: u64) -> Option<u64> {
+    Some(offset.checked_sub(FILE_HEADER as u64)? / CHUNK_SIZE as u64)
+}
+
+/// File offset of a slot.
+pub(crate) fn slot_offset(slot: u64) -> u64 {
     FILE_HEADER as u64 + slot * CHUNK_SIZE as u64
 }
 
@@ -265,6 +317,7 @@ pub struct Survey {
     search: Search,
     recover: bool,
     header: Option<FileHeader>,
+    strays: Option<StraySearch>,
     state: State,
 }
 
@@ -285,6 +338,8 @@ enum State {
         high: u64,
         probe: u64,
     },
+    /// Knows the oldest slot, and looks for stray chunks.
+    Strays(u64),
     /// Knows the oldest slot.
     Done(u64),
     /// Knows that it is no log.
@@ -299,7 +354,8 @@ struct Anchor {
 
 impl Survey {
     /// A survey of a file of `size` bytes. With `recover`, a file that is no log is taken for an image that
-    /// may hold chunks.
+    /// may hold chunks, and a log is also looked through for stray chunks: with [`Search::Every`] always, with
+    /// [`Search::Bisect`] if one of the slots that it looks at has no chunk.
     pub fn new(size: u64, search: Search, recover: bool) -> Self {
         Survey {
             size,
@@ -307,6 +363,7 @@ impl Survey {
             search,
             recover,
             header: None,
+            strays: (recover && search == Search::Every).then(|| stray_search(size, search)),
             state: State::Header,
         }
     }
@@ -316,6 +373,7 @@ impl Survey {
     pub fn wants(&self) -> Option<Range<u64>> {
         let slot = match self.state {
             State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
+            State::Strays(_) => return self.strays.as_ref()?.wants(),
             State::Done(_) | State::Image => return None,
             State::Every { slot, .. } | State::First { slot } | State::Last { slot, .. } => slot,
             State::Bisect { probe, .. } => probe,
@@ -329,15 +387,50 @@ impl Survey {
     /// # Errors
     /// [`NotEvtx`] where the file is not a log.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), NotEvtx> {
-        self.state = match self.state {
+        if let State::Strays(oldest) = self.state {
+            if let Some(strays) = &mut self.strays {
+                strays.push(bytes);
+            }
+            self.state = self.found(oldest);
+            return Ok(());
+        }
+        let is_probe = matches!(
+            self.state,
+            State::First { .. } | State::Last { .. } | State::Bisect { .. }
+        );
+        if self.recover && is_probe && !bytes.starts_with(&CHUNK_MAGIC) && !is_unused(bytes) {
+            self.strays.get_or_insert_with(|| stray_search(self.size, self.search));
+        }
+        self.state = match self.step(bytes)? {
+            State::Done(oldest) => self.found(oldest),
+            state => state,
+        };
+        Ok(())
+    }
+
+    /// The state once the oldest slot is known.
+    fn found(&self, oldest: u64) -> State {
+        match self.strays.as_ref().and_then(StraySearch::wants) {
+            Some(_) => State::Strays(oldest),
+            None => State::Done(oldest),
+        }
+    }
+
+    /// The next state, given the bytes that were wanted.
+    fn step(&mut self, bytes: &[u8]) -> Result<State, NotEvtx> {
+        Ok(match self.state {
             State::Header => {
                 let header = FileHeader::read(bytes, self.size);
                 self.header = header.as_ref().ok().copied();
+                let header = match header {
+                    Err(_) if self.recover => return Ok(State::Image),
+                    header => header?,
+                };
                 match self.search {
-                    _ if header.as_ref().is_ok_and(FileHeader::never_wrapped) => State::Done(0),
-                    _ if self.recover && header.is_err() => State::Image,
-                    _ if header.is_err() => return header.map(drop),
-                    _ if self.slots < 2 => State::Done(0),
+                    _ if self.slots == 0 => State::Done(0),
+                    // Its slots are looked at all the same.
+                    Search::Bisect if self.recover => State::First { slot: 0 },
+                    _ if self.slots == 1 || header.never_wrapped() => State::Done(0),
                     Search::Every => State::Every { slot: 0, oldest: None },
                     Search::Bisect => State::First { slot: 0 },
                 }
@@ -383,9 +476,9 @@ impl Survey {
                 // Nothing between the middle and `high` says where it belongs.
                 None => bisect(first, low, low + (high - low) / 2),
             },
-            done @ (State::Done(_) | State::Image) => done,
-        };
-        Ok(())
+            State::Strays(oldest) | State::Done(oldest) => State::Done(oldest),
+            State::Image => State::Image,
+        })
     }
 
     /// The file header, once it was pushed.
@@ -397,16 +490,26 @@ impl Survey {
     pub fn layout(&self) -> Option<Layout> {
         match self.state {
             State::Done(oldest) => {
-                let layout = Layout::new(self.size, oldest);
-                Some(match self.search {
-                    Search::Every => layout,
-                    Search::Bisect => layout.in_blocks_of(REMOTE_BLOCK_CHUNKS),
-                })
+                let layout = Layout::new(self.size, oldest)
+                    .with_strays(self.strays.as_ref().map(StraySearch::found).unwrap_or_default());
+                Some(layout.in_blocks_of(block_chunks(self.search)))
             }
             State::Image => Some(Layout::image(self.size)),
             _ => None,
         }
     }
+}
+
+/// Chunks in a block of a file that is surveyed so.
+fn block_chunks(search: Search) -> u64 {
+    match search {
+        Search::Every => BLOCK_CHUNKS,
+        Search::Bisect => REMOTE_BLOCK_CHUNKS,
+    }
+}
+
+fn stray_search(size: u64, search: Search) -> StraySearch {
+    StraySearch::new(size, block_chunks(search) * CHUNK_SIZE as u64)
 }
 
 fn bisect(first: Anchor, low: u64, high: u64) -> State {
@@ -448,6 +551,13 @@ mod tests {
             None => bytes[0] = 1,
         }
         bytes
+    }
+
+    fn first_slot(block: &Block) -> u64 {
+        match block.chunks {
+            Chunks::Slots(first) => first,
+            Chunks::Image(_) | Chunks::Strays(..) => panic!("not of slots"),
+        }
     }
 
     fn survey(chunks: &[Option<u64>], search: Search) -> (u64, usize) {
@@ -508,7 +618,7 @@ mod tests {
                 let block = layout.block(number).expect("a block");
                 prop_assert!(block.len > 0 && block.len <= chunks * CHUNK_SIZE as u64);
                 prop_assert!(block.offset + block.len <= size);
-                seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| block.first_chunk + i));
+                seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| first_slot(&block) + i));
             }
             prop_assert_eq!(layout.block(layout.blocks()), None);
             let start = oldest.min(layout.slots().saturating_sub(1));
@@ -529,14 +639,14 @@ mod tests {
             .collect();
         let ranges: Vec<_> = blocks
             .iter()
-            .map(|block| (block.offset, block.image, block.len))
+            .map(|block| (block.offset, block.chunks, block.len))
             .collect();
         assert_eq!(
             ranges,
             [
-                (0, IMAGE_BLOCK, IMAGE_BLOCK + 65_536),
-                (IMAGE_BLOCK, IMAGE_BLOCK, IMAGE_BLOCK + 700),
-                (2 * IMAGE_BLOCK, 700, 700)
+                (0, Chunks::Image(IMAGE_BLOCK), IMAGE_BLOCK + 65_536),
+                (IMAGE_BLOCK, Chunks::Image(IMAGE_BLOCK), IMAGE_BLOCK + 700),
+                (2 * IMAGE_BLOCK, Chunks::Image(700), 700)
             ]
         );
         assert!(Survey::new(size, Search::Every, false).push(&[7; 4096]).is_err());

@@ -38,6 +38,7 @@ pub mod mta;
 pub mod names;
 pub mod program;
 pub mod records;
+pub mod strays;
 pub mod text;
 pub mod time;
 pub mod tree;

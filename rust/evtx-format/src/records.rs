@@ -101,7 +101,7 @@ impl Record {
 
     /// Whether the copy of the size at the record's end matches. Windows does not need it to, and real logs
     /// have records where it does not; it tells a record from bytes that look like one.
-    fn size_copy_matches(&self, chunk: &[u8]) -> bool {
+    pub(crate) fn size_copy_matches(&self, chunk: &[u8]) -> bool {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }
 

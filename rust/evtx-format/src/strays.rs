@@ -1,0 +1,178 @@
+//! Stray chunks: those that stand in no slot of their log, as bytes were lost or put in before them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use memchr::memmem;
+
+use crate::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
+use crate::file::FILE_HEADER;
+use crate::records::Record;
+
+/// A chunk that stands in no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stray {
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// Length in bytes: a chunk, or less where another chunk or the end of the file comes before.
+    pub len: u64,
+}
+
+impl Stray {
+    /// File offset behind it.
+    pub fn end(&self) -> u64 {
+        self.offset + self.len
+    }
+
+    /// Whether a file offset is in it.
+    pub fn contains(&self, offset: u64) -> bool {
+        (self.offset..self.end()).contains(&offset)
+    }
+}
+
+/// Looks for stray chunks in all of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct StraySearch {
+    /// Bytes of the file.
+    size: u64,
+    /// Bytes to look through at a time.
+    piece: u64,
+    /// Bytes that were looked through.
+    done: u64,
+    /// Records that have room for a chunk's header, of chunks that were passed. What is in them is a value.
+    wide: Vec<Range<u64>>,
+    found: Vec<Stray>,
+}
+
+impl StraySearch {
+    /// A search in a file of `size` bytes, of `piece` bytes at a time.
+    pub(crate) fn new(size: u64, piece: u64) -> Self {
+        StraySearch {
+            size,
+            piece,
+            done: 0,
+            wide: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// The range of the file to push next; `None` at the end.
+    pub(crate) fn wants(&self) -> Option<Range<u64>> {
+        // A chunk that starts in the piece is looked at whole.
+        let end = self.done + self.piece + CHUNK_SIZE as u64;
+        (self.done < self.size).then(|| self.done..end.min(self.size))
+    }
+
+    /// Takes the bytes of the range that was wanted.
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        let start = self.done;
+        self.done += self.piece;
+        self.wide.retain(|wide| wide.end > start);
+        // The last signature of a piece may reach behind it.
+        let own = bytes.len().min(self.piece as usize + CHUNK_MAGIC.len() - 1);
+        for at in memmem::find_iter(&bytes[..own], &CHUNK_MAGIC) {
+            let chunk = &bytes[at..];
+            self.chunk(start + at as u64, &chunk[..chunk.len().min(CHUNK_SIZE)]);
+        }
+    }
+
+    /// Takes the bytes from a chunk's magic on.
+    fn chunk(&mut self, offset: u64, chunk: &[u8]) {
+        let is_value = self.wide.iter().any(|wide| wide.contains(&offset));
+        let is_close = |last: &Stray| offset < last.offset + CHUNK_HEADER as u64;
+        if is_value || self.found.last().is_some_and(is_close) || !is_beyond_doubt(chunk) {
+            return;
+        }
+        if let Some(last) = self.found.last_mut() {
+            last.len = last.len.min(offset - last.offset);
+        }
+        let in_slots = offset.checked_sub(FILE_HEADER as u64);
+        if in_slots.is_none_or(|offset| !offset.is_multiple_of(CHUNK_SIZE as u64)) {
+            let len = chunk.len() as u64;
+            self.found.push(Stray { offset, len });
+        }
+        let mut at = CHUNK_HEADER;
+        while let Some(record) = Record::read(chunk, at)
+            .ok()
+            .filter(|record| record.size_copy_matches(chunk))
+        {
+            at = record.end();
+            if record.size as usize > CHUNK_HEADER {
+                self.wide
+                    .push(offset + u64::from(record.offset)..offset + record.end() as u64);
+            }
+        }
+    }
+
+    /// The chunks that were found, in the order of the file.
+    pub(crate) fn found(&self) -> Arc<[Stray]> {
+        self.found.as_slice().into()
+    }
+}
+
+/// Whether a chunk's header has a checksum that holds, or a first record that is the one which it names.
+fn is_beyond_doubt(chunk: &[u8]) -> bool {
+    ChunkHeader::read(chunk).is_ok_and(|header| {
+        let first = Record::read(chunk, CHUNK_HEADER);
+        header.is_sound(chunk) || first.is_ok_and(|first| first.id == header.first_record_id)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A chunk with a record of a size whose bytes are `value`.
+    fn chunk_with(value: &[u8]) -> Vec<u8> {
+        let mut chunk = vec![0; CHUNK_SIZE];
+        chunk[..8].copy_from_slice(&CHUNK_MAGIC);
+        chunk[24..32].copy_from_slice(&7_u64.to_le_bytes());
+        let size = (value.len() + 28) as u32;
+        chunk[512..516].copy_from_slice(b"**\0\0");
+        chunk[516..520].copy_from_slice(&size.to_le_bytes());
+        chunk[520..528].copy_from_slice(&7_u64.to_le_bytes());
+        chunk[536..536 + value.len()].copy_from_slice(value);
+        chunk[536 + value.len()..540 + value.len()].copy_from_slice(&size.to_le_bytes());
+        chunk
+    }
+
+    fn search(file: &[u8], piece: u64) -> Vec<(u64, u64)> {
+        let mut search = StraySearch::new(file.len() as u64, piece);
+        while let Some(range) = search.wants() {
+            search.push(&file[range.start as usize..range.end as usize]);
+        }
+        search.found().iter().map(|stray| (stray.offset, stray.len)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_are_found_wherever_they_are_read_apart(gaps in proptest::collection::vec(0..3000_usize, 1..5), piece in 700..200_000_u64) {
+            let mut file = vec![1; FILE_HEADER];
+            let mut expected = Vec::new();
+            for gap in gaps {
+                file.extend(vec![2; gap]);
+                if (file.len() - FILE_HEADER) % CHUNK_SIZE > 0 {
+                    expected.push((file.len() as u64, CHUNK_SIZE as u64));
+                }
+                file.extend(chunk_with(b"value"));
+            }
+            prop_assert_eq!(search(&file, piece), expected);
+        }
+    }
+
+    #[test]
+    fn a_chunk_in_a_value_is_none_and_one_that_is_cut_ends_at_the_next() {
+        let inner = &chunk_with(b"in a value")[..2000];
+        let outer = chunk_with(inner);
+        let file = [&[1; 5000], outer.as_slice()].concat();
+        assert_eq!(search(&file, 1 << 20), [(5000, 65_536)]);
+        assert_eq!(search(&file, 700), [(5000, 65_536)]);
+        let file = [&[1; 5000], &outer[..9000], &outer[..8000]].concat();
+        assert_eq!(search(&file, 1 << 20), [(5000, 9000), (14_000, 8000)]);
+        // One that stands in its slot ends a stray one, too.
+        let plain = chunk_with(b"value");
+        let file = [&[1; 3000], &plain[..1096], plain.as_slice()].concat();
+        assert_eq!(search(&file, 1 << 20), [(3000, 1096)]);
+    }
+}
