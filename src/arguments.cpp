@@ -127,6 +127,10 @@ bool Arguments::Set(std::string_view name, const Value &value, const std::string
 		messages = GetText(value);
 	} else {
 		sample_size = value.Get<std::int64_t>();
+		if (sample_size < -1) {
+			throw duckdb::cxx::InvalidInputException(
+			    function + " takes a number of files as sample_size, or -1 for all, not " + value.ToText());
+		}
 	}
 	return true;
 }

@@ -95,6 +95,19 @@ def test_a_header_that_ends_before_a_damaged_record_hides_nothing(con, tmp_path,
     assert missing(con, tmp_path, log) <= {FIRST + 4}
 
 
+@pytest.mark.parametrize("ids", [(FIRST, FIRST + COUNT - 1), (FIRST, FIRST), (2**64 - 1, 2**64 - 1), (5, 4)])
+@pytest.mark.parametrize("damage", ["", "magic", "ID", "both"])
+def test_a_header_of_an_empty_chunk_hides_nothing(con, tmp_path, ids, damage):
+    log = Damage()
+    log.put("<QQ", FILE_HEADER + 24, *ids)
+    log.put("<II", FILE_HEADER + 44, 512, 512)
+    if damage in ("magic", "both"):
+        log.data[log.starts[0]] = 0
+    if damage in ("ID", "both"):
+        log.put("<Q", log.starts[0] + 8, 3)
+    assert missing(con, tmp_path, log) <= ({FIRST} if damage else set())
+
+
 @pytest.mark.parametrize("header", [b"ElfChnk", b"xlfChnk"])
 def test_a_damaged_copy_takes_no_record_away(con, tmp_path, header):
     log = Damage()

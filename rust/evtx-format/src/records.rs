@@ -326,13 +326,10 @@ impl RecordWalk {
         self.carve.start = record.offset as usize + 1;
     }
 
-    /// Whether the last record that the header knows was reached, as far as its IDs make sense.
+    /// Whether the last record that the header knows was reached, as far as its IDs make sense. Those of an empty chunk are reversed.
     fn is_reached(&self, header: &ChunkHeader) -> bool {
         header.first_record_id > header.last_record_id
-            || match self.last {
-                Some(last) => last >= header.last_record_id,
-                None => header.free_space as usize <= CHUNK_HEADER,
-            }
+            || self.last.is_some_and(|last| last >= header.last_record_id)
     }
 
     /// Says once, at the end, if the last record that the header knows was not reached.
@@ -479,7 +476,9 @@ impl RecordWalk {
     fn resume(&self, chunk: &[u8], from: usize, before: Option<(u64, usize)>) -> Option<usize> {
         // Behind the free space stand records that the header does not know, but for those that it is behind of.
         let is_short = self.header.is_some_and(|header| !self.is_reached(&header));
-        let until = if is_short { chunk.len() } else { self.end };
+        // A chunk that holds no records, by its header, but does.
+        let seems_empty = self.end <= CHUNK_HEADER;
+        let until = if is_short || seems_empty { chunk.len() } else { self.end };
         find_any(chunk, from..until, |record| {
             if !record.size_copy_matches(chunk) {
                 return before.is_some_and(|before| self.is_next(chunk, before, record));
@@ -490,7 +489,7 @@ impl RecordWalk {
             if (record.offset as usize) < self.end {
                 follows || self.leads_on(chunk, record)
             } else {
-                follows && is_of_header
+                follows && is_of_header || seems_empty && record.is_before_next(chunk)
             }
         })
     }
