@@ -6,8 +6,8 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
+use evtx_format::container::records::{FoundRecord, Record};
 use evtx_format::mta::Messages;
-use evtx_format::records::{FoundRecord, Record};
 
 use crate::builders::{ColumnBuilder, FieldBuilder, MakeArrays, TextBuilder};
 use crate::decoder::written;

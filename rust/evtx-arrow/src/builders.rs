@@ -10,8 +10,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::ArrowError;
-use evtx_format::instance::Values;
-use evtx_format::time::filetime_to_unix_nanos;
+use evtx_format::binxml::instance::Values;
+use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::value::{Scalar, Value};
 use evtx_format::{Error, MAX_TEXT};
 

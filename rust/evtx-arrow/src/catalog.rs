@@ -12,9 +12,9 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bumpalo::Bump;
 use evtx_format::Interrupt;
-use evtx_format::chunk::CHUNK_SIZE;
-use evtx_format::names::Names;
-use evtx_format::records::{Record, RecordWalk};
+use evtx_format::binxml::names::Names;
+use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::records::{Record, RecordWalk};
 use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 

@@ -1,7 +1,7 @@
 //! Values to what a column holds. A column takes a value whatever its type, by way of its text if need be:
 //! forwarded events carry numbers, times and GUIDs as strings.
 
-use evtx_format::text::Form;
+use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
 /// What an array of one item holds, or else what the value's text says.

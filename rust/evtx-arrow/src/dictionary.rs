@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, StringArray};
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::ArrowError;
-use evtx_format::text::Form;
+use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 

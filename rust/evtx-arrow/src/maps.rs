@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
-use evtx_format::instance::{Slots, Values, value_size};
+use evtx_format::binxml::instance::{Slots, Values, value_size};
 use evtx_format::value::Value;
 use evtx_format::{Interrupt, MAX_TEXT};
 

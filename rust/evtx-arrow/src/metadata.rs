@@ -6,10 +6,10 @@ use arrow_array::{
     ArrayRef, BooleanArray, RecordBatch, StringArray, TimestampNanosecondArray, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_schema::{ArrowError, SchemaRef};
-use evtx_format::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
-use evtx_format::file::{FILE_HEADER, FileHeader};
-use evtx_format::records::RecordWalk;
-use evtx_format::time::filetime_to_unix_nanos;
+use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
+use evtx_format::container::records::RecordWalk;
+use evtx_format::container::survey::{FILE_HEADER, FileHeader};
+use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use crate::report::{Report, ReportError};

@@ -5,10 +5,11 @@
 //! whose holes are filled, and the plan of that tree has constants only. So there is one set of rules, and
 //! one place that appends.
 
-use evtx_format::instance::{HoleSet, Slots, Values};
-use evtx_format::text::Form;
+use evtx_format::MAX_TEXT;
+use evtx_format::binxml::instance::{HoleSet, Slots, Values};
+use evtx_format::render::json;
+use evtx_format::value::text::Form;
 use evtx_format::value::{Value, ValueType};
-use evtx_format::{MAX_TEXT, json};
 use hashbrown::HashMap;
 
 use crate::convert;

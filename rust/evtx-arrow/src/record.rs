@@ -9,11 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bumpalo::Bump;
-use evtx_format::chunk::CHUNK_SIZE;
-use evtx_format::instance::{Definition, HoleSet, Instance, Values};
-use evtx_format::names::Names;
-use evtx_format::tree::Element;
-use evtx_format::walk::{Part as StreamPart, Parts, Reader};
+use evtx_format::binxml::instance::{Definition, HoleSet, Instance, Values};
+use evtx_format::binxml::names::Names;
+use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::walk::{Part as StreamPart, Parts, Reader};
+use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, MAX_TEXT, Result};
 
 use crate::cache::Compiled;

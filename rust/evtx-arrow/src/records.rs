@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
-use evtx_format::records::FoundRecord;
+use evtx_format::container::records::FoundRecord;
 
 use crate::plan::Plan;
 use crate::record::{Part, RecordParts};

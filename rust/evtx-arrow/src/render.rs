@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use evtx_format::instance::Instance;
-use evtx_format::program::{Language, Members, Program, Streams, push_tree};
-use evtx_format::tree::Element;
-use evtx_format::walk::Part as StreamPart;
+use evtx_format::binxml::instance::Instance;
+use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::walk::Part as StreamPart;
+use evtx_format::render::program::{Language, Members, Program, Streams, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
 use crate::cache::user_data;

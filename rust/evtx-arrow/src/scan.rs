@@ -17,7 +17,7 @@ use crate::schema::{self, Column, ColumnSource};
 use crate::table::Table;
 
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
-use evtx_format::program::Language;
+use evtx_format::render::program::Language;
 
 /// A query's projection and options, and the plans that its threads have compiled. Immutable but for those.
 #[derive(Debug)]
@@ -183,7 +183,7 @@ mod tests {
     use std::sync::RwLock;
 
     use evtx_format::Interrupt;
-    use evtx_format::file::{Block, Layout};
+    use evtx_format::container::survey::{Block, Layout};
 
     use super::*;
     use crate::catalog::Catalog;

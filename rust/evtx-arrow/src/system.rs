@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;
 use arrow_select::take::take;
-use evtx_format::instance::Values;
+use evtx_format::binxml::instance::Values;
 
 use crate::builders::{self, ColumnBuilder, FieldBuilder, MakeArrays};
 use crate::plan::{Plan, Target};

@@ -14,7 +14,7 @@ use evtx_arrow::{
     Catalog, CatalogPlace, ChunkReport, Comparison, DecodeError, Decoder, Events, Expression, FileReport, Literal,
     Options, Predicate, Report, Scan, Table,
 };
-use evtx_format::file::{Search, Survey};
+use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
 use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};

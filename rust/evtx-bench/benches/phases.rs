@@ -12,13 +12,13 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use evtx_arrow::{Comparison, Decoder, Expression, Literal, Options, Predicate, Scan};
 use evtx_bench::columns;
 use evtx_format::Interrupt;
-use evtx_format::chunk::CHUNK_SIZE;
-use evtx_format::file::{BLOCK_CHUNKS, Layout};
-use evtx_format::instance::Definition;
-use evtx_format::names::Names;
-use evtx_format::program::{Language, Program};
-use evtx_format::records::{Record, RecordWalk};
-use evtx_format::walk::{Part, Reader};
+use evtx_format::binxml::instance::Definition;
+use evtx_format::binxml::names::Names;
+use evtx_format::binxml::walk::{Part, Reader};
+use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::records::{Record, RecordWalk};
+use evtx_format::container::survey::{BLOCK_CHUNKS, Layout};
+use evtx_format::render::program::{Language, Program};
 
 const FILE_HEADER: usize = 4096;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
 use evtx_format::Interrupt;
-use evtx_format::file::{Layout, Search, Survey};
+use evtx_format::container::survey::{Layout, Search, Survey};
 
 /// How a log in memory is laid out.
 ///

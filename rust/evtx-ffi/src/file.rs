@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use evtx_format::file::{Block, Search, Survey};
+use evtx_format::container::survey::{Block, Search, Survey};
 use evtx_format::mta::{self, Messages, MtaError};
 
 use crate::interrupt::EvtxInterrupt;

@@ -11,41 +11,24 @@
 //!
 //! | module | what it reads |
 //! | --- | --- |
-//! | [`mod@file`] | the file header; where the chunks are and which is the oldest |
-//! | [`chunk`] | chunk headers and their checksums |
-//! | [`records`] | records, and the walk over those of a chunk |
-//! | [`names`] | element and attribute names |
-//! | [`instance`] | template instances, their value tables, and definition headers |
-//! | [`tree`] | trees of elements |
-//! | [`walk`] | the one walk over BinXML: a stream to a tree, its holes left open or filled, or to JSON |
 //! | [`value`] | typed values, and their text as Windows shows it |
+//! | [`binxml`] | names, template instances, and the one walk over a stream: to a tree, its holes left open or filled, or to JSON |
+//! | [`container`] | the file header and where the chunks are, chunk headers, records and the walk over those of a chunk |
 //! | [`mta`] | the messages beside a log that was saved with them |
-//! | [`program`] | the text of whole elements, compiled once per template |
-//! | [`json`] | what JSON makes of values |
+//! | [`render`] | the text of whole elements, compiled once per template |
 //!
 //! Byte order is little endian throughout. The BinXML part is MS-EVEN6, section 2.2.12; the container is
 //! known from reverse engineering and from real logs.
 #![forbid(unsafe_code)]
 
 mod bytes;
-pub mod chunk;
 mod error;
-pub mod file;
-pub mod instance;
 mod interrupt;
-pub mod json;
-pub mod mta;
-pub mod names;
-pub mod program;
-pub mod records;
-pub mod strays;
-pub mod text;
-pub mod time;
-pub mod tree;
 pub mod value;
-mod value_type;
-pub mod walk;
-mod xml;
+pub mod binxml;
+pub mod container;
+pub mod mta;
+pub mod render;
 
 pub use error::{Error, ErrorKind, Result};
 pub use interrupt::{Interrupt, Interrupted};

@@ -16,8 +16,8 @@ use std::ops::Range;
 use hashbrown::HashSet;
 
 use crate::bytes::{array_at, u32_at, u64_at};
-use crate::chunk::CHUNK_SIZE;
-use crate::text::{self, Form};
+use crate::container::chunk::CHUNK_SIZE;
+use crate::value::text::{self, Form};
 use crate::{Interrupt, Interrupted};
 
 const MAGIC: [u8; 8] = *b"MTAFile\0";

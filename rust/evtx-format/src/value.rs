@@ -1,10 +1,14 @@
 //! Typed values, and their text as Windows shows it (MS-EVEN6, section 2.2.12, and real logs).
 
+pub mod text;
+pub mod time;
+pub(crate) mod types;
+
 use crate::bytes::{array_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::{self, Form, push_hex_byte};
-use crate::time::{self, SystemTime};
-pub use crate::value_type::{Scalar, ValueType};
+use text::{Form, push_hex_byte};
+use time::SystemTime;
+pub use types::{Scalar, ValueType};
 
 /// A value: its type, and its bytes as its descriptor's size cuts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -465,8 +469,8 @@ fn push_sid(out: &mut Vec<u8>, sid: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use super::types::{Sizes, usual_sizes};
     use super::*;
-    use crate::value_type::{Sizes, usual_sizes};
 
     proptest::proptest! {
         #[test]

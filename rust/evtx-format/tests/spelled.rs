@@ -2,9 +2,9 @@
 
 use bumpalo::Bump;
 use evtx_format::MAX_TEXT;
-use evtx_format::names::Names;
-use evtx_format::program::{Language, push_tree};
-use evtx_format::walk::{Part, Reader};
+use evtx_format::binxml::names::Names;
+use evtx_format::binxml::walk::{Part, Reader};
+use evtx_format::render::program::{Language, push_tree};
 use proptest::prelude::*;
 
 /// Names of elements and attributes. `Data` in `UserData` has rules of its own, and one needs an escape.

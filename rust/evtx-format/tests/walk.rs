@@ -1,12 +1,12 @@
 //! The walk over BinXML, on streams that evtx-writer makes.
 
 use bumpalo::Bump;
-use evtx_format::instance::Definition;
-use evtx_format::names::Names;
-use evtx_format::records::RecordWalk;
-use evtx_format::text::Form;
-use evtx_format::tree::{Element, Node};
-use evtx_format::walk::{Part, Reader};
+use evtx_format::binxml::instance::Definition;
+use evtx_format::binxml::names::Names;
+use evtx_format::binxml::tree::{Element, Node};
+use evtx_format::binxml::walk::{Part, Reader};
+use evtx_format::container::records::RecordWalk;
+use evtx_format::value::text::Form;
 use evtx_format::{ErrorKind, MAX_OPEN_ELEMENTS, Result};
 use evtx_writer::{self as writer, Content, Event, Hole, LogWriter, Stream, Template, Value};
 

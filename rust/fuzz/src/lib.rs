@@ -6,7 +6,7 @@ use evtx_arrow::{
     Catalog, ChunkReport, Decoder, EventReport, Events, FileReport, OnError, Options, Report, Scan, Table, schema,
 };
 use evtx_format::Interrupt;
-use evtx_format::file::{Search, Survey};
+use evtx_format::container::survey::{Search, Survey};
 
 /// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
 pub fn read_every_way(file: &[u8]) {

@@ -1,9 +1,10 @@
 //! Makes the plan of a tree.
 
-use evtx_format::text::Form;
-use evtx_format::tree::{Element, Node, push_nodes};
+use evtx_format::binxml::tree::{Element, Node, push_nodes};
+use evtx_format::render::json;
+use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, ValueType};
-use evtx_format::{MAX_NAMES, MAX_TEXT, json};
+use evtx_format::{MAX_NAMES, MAX_TEXT};
 
 use super::{Constant, Content, Entry, EventData, Guarded, MAX_FIELD, Need, Parsed, Piece, Plan, Root, Source, Target};
 use crate::convert;

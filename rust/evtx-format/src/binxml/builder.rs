@@ -5,11 +5,11 @@ use std::ops::Range;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
-use super::{Fault, Holes, OUTSIDE, Outcome, Reader, Sink};
+use super::walk::{Fault, Holes, OUTSIDE, Outcome, Reader, Sink};
+use crate::binxml::instance::Instance;
+use crate::binxml::names::Name;
+use crate::binxml::tree::{Attribute, Element, Hole, Node};
 use crate::error::ErrorKind;
-use crate::instance::Instance;
-use crate::names::Name;
-use crate::tree::{Attribute, Element, Hole, Node};
 use crate::value::Value;
 
 /// A tree that the walk is building.

@@ -1,8 +1,8 @@
 //! Elements as XML, in the form that Windows shows, without white space between elements.
 
-use crate::program::{Compiler, Op, Takes, holes};
-use crate::text::{self, Form};
-use crate::tree::{Attribute, Element, Node, push_reference};
+use crate::binxml::tree::{Attribute, Element, Node, push_reference};
+use crate::render::program::{Compiler, Op, Takes, holes};
+use crate::value::text::{self, Form};
 
 /// Compiles a root element, which no array repeats and no dependency leaves out.
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {

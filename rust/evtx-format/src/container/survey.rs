@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
-use crate::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_unused};
+use crate::container::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_unused};
+use crate::container::strays::{Stray, StraySearch};
 use crate::error::{Error, ErrorKind};
-use crate::strays::{Stray, StraySearch};
 
 /// Size of the file header, in bytes, of which 128 are used.
 pub const FILE_HEADER: usize = 4096;

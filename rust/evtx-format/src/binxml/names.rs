@@ -12,8 +12,8 @@ use bumpalo::Bump;
 use crate::MAX_NAMES;
 use crate::bytes::u16_at;
 use crate::error::{Error, ErrorKind, Result};
-use crate::json;
-use crate::text::{self, Form};
+use crate::render::json;
+use crate::value::text::{self, Form};
 
 /// Bytes before a name's units: next u32, hash u16, length u16.
 pub const NAME_HEADER: usize = 8;

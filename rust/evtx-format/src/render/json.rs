@@ -7,14 +7,10 @@
 
 use hashbrown::HashMap;
 
-mod direct;
-
-pub(crate) use direct::Direct;
-
 use crate::MAX_TEXT;
-use crate::program::{AttributeOp, Compiler, Op, Takes, holes};
-use crate::text::{self, Form};
-use crate::tree::{Element, Node, push_nodes};
+use crate::binxml::tree::{Element, Node, push_nodes};
+use crate::render::program::{AttributeOp, Compiler, Op, Takes, holes};
+use crate::value::text::{self, Form};
 use crate::value::{Items, Scalar, Value};
 
 /// Compiles the value of a root element, as the member of its parent has it.
@@ -116,7 +112,7 @@ fn has_literal_text(content: &[Node<'_>]) -> bool {
 }
 
 /// The elements whose `Data` children are members by the names they carry.
-fn is_container(name: &str) -> bool {
+pub(super) fn is_container(name: &str) -> bool {
     matches!(name, "EventData" | "UserData")
 }
 
@@ -501,8 +497,8 @@ pub(crate) fn push_items(out: &mut Vec<u8>, items: Items<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::{Language, push_tree};
-    use crate::tree::Attribute;
+    use crate::binxml::tree::Attribute;
+    use crate::render::program::{Language, push_tree};
 
     fn utf16(text: &str) -> Vec<u8> {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()

@@ -6,13 +6,13 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
-use super::is_container;
+use super::json::is_container;
+use crate::binxml::names::Name;
+use crate::binxml::tree::Node;
+use crate::binxml::walk::{NOT_PLAIN, Outcome, Sink};
 use crate::error::ErrorKind;
-use crate::names::Name;
-use crate::text::{self, Form};
-use crate::tree::Node;
 use crate::value::Scalar;
-use crate::walk::{NOT_PLAIN, Outcome, Sink};
+use crate::value::text::{self, Form};
 
 /// Most different names that the children of an element have, as they are looked through one by one.
 const MAX_NAMES: usize = 32;

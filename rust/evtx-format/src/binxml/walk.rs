@@ -18,18 +18,15 @@ use std::ops::Range;
 
 use bumpalo::Bump;
 
+use super::builder::Growing;
+use crate::binxml::instance::{Definition, Instance, Values};
+use crate::binxml::names::{NAME_HEADER, Name, Names};
+use crate::binxml::tree::{Element, Hole, Node};
 use crate::bytes::Cursor;
 use crate::error::{Error, ErrorKind, Result};
-use crate::instance::{Definition, Instance, Values};
-use crate::json::Direct;
-use crate::names::{NAME_HEADER, Name, Names};
-use crate::tree::{Element, Hole, Node};
+use crate::render::json_stream::Direct;
 use crate::value::{Scalar, Value, ValueType};
 use crate::{MAX_NAMES, MAX_NESTING, MAX_NODES, MAX_OPEN_ELEMENTS};
-
-mod growing;
-
-use growing::Growing;
 
 /// The dependency ID of an element without a dependency.
 const NO_DEPENDENCY: u16 = 0xffff;
@@ -67,11 +64,11 @@ enum Extent {
 }
 
 /// Why content has no place.
-const OUTSIDE: &str = "content stands outside of an element";
+pub(super) const OUTSIDE: &str = "content stands outside of an element";
 
 /// How the walk meets a hole.
 #[derive(Clone, Copy)]
-enum Holes<'a> {
+pub(super) enum Holes<'a> {
     /// A definition's, to be compiled.
     Open,
     /// A definition's, for one record.
@@ -84,7 +81,7 @@ enum Holes<'a> {
 pub(crate) type Outcome = std::result::Result<(), ErrorKind>;
 
 /// An error elsewhere, or the kind of one at the token.
-type Fault = std::result::Result<Error, ErrorKind>;
+pub(crate) type Fault = std::result::Result<Error, ErrorKind>;
 
 /// Takes what the walk finds in a stream, in order. The walk has seen to it that it can stand there. If nothing else is said, plain
 /// elements are taken to see whether they are sound, and what has to be looked into further is not taken.
@@ -164,14 +161,14 @@ pub(crate) const NOT_PLAIN: ErrorKind = ErrorKind::Structure("an element is not 
 pub struct Reader<'a, 'c> {
     chunk: &'a [u8],
     names: &'a Names<'c>,
-    arena: &'a Bump,
+    pub(super) arena: &'a Bump,
     nodes_left: Cell<usize>,
     /// How many the record at hand may expand to.
     nodes: Cell<usize>,
     /// How many bytes more of names are read that the chunk does not keep.
     names_left: Cell<usize>,
     /// Where the definition that is read refers to names.
-    name_refs: RefCell<Vec<u32>>,
+    pub(super) name_refs: RefCell<Vec<u32>>,
     embeds_binxml: Cell<bool>,
     /// Chunk offset of a name that was read and is not what its hash says.
     unsound_name: Cell<Option<u32>>,
@@ -358,7 +355,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.fill(instance, 0, 0)
     }
 
-    fn fill(&self, instance: &Instance<'a>, depth: usize, open: usize) -> Result<&'a Element<'a>> {
+    pub(super) fn fill(&self, instance: &Instance<'a>, depth: usize, open: usize) -> Result<&'a Element<'a>> {
         instance.values.check()?;
         let definition = Definition::read(self.chunk, instance.definition)?;
         self.definition_root(&definition, Holes::Filled(instance.values), depth, open)
@@ -389,7 +386,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.nested(stream, 0, 0)
     }
 
-    fn nested(&self, stream: Range<usize>, depth: usize, open: usize) -> Result<&'a [Node<'a>]> {
+    pub(super) fn nested(&self, stream: Range<usize>, depth: usize, open: usize) -> Result<&'a [Node<'a>]> {
         if depth > MAX_NESTING {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
@@ -567,7 +564,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 
     #[inline]
-    fn count_node(&self) -> Outcome {
+    pub(super) fn count_node(&self) -> Outcome {
         let left = self.nodes_left.get().checked_sub(1).ok_or(ErrorKind::Nodes)?;
         self.nodes_left.set(left);
         Ok(())

@@ -1,8 +1,8 @@
-//! Trees of elements, as the [walk](crate::walk) over BinXML builds them.
+//! Trees of elements, as the [walk](crate::binxml::walk) over BinXML builds them.
 //!
 //! A tree lives in an arena and borrows text and values from the chunk.
 
-use crate::text::{self, Form};
+use crate::value::text::{self, Form};
 use crate::value::{Value, ValueType};
 
 /// An element.

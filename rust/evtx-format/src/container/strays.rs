@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use crate::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
-use crate::file::FILE_HEADER;
-use crate::records::Record;
+use crate::container::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
+use crate::container::records::Record;
+use crate::container::survey::FILE_HEADER;
 
 /// A chunk that stands in no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use bumpalo::Bump;
 
 use crate::bytes::{Cursor, array_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
+use crate::value::types::{Sizes, usual_sizes};
 use crate::value::{Scalar, Value, ValueType};
-use crate::value_type::{Sizes, usual_sizes};
 
 /// Bytes of a definition before its body: next u32, GUID 16, size u32.
 pub const DEFINITION_HEADER: usize = 24;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use crate::binxml::instance::DEFINITION_HEADER;
 use crate::bytes::{array_at, u32_at, u64_at};
+use crate::container::survey::SECTOR;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::SECTOR;
-use crate::instance::DEFINITION_HEADER;
 
 /// Size of a chunk, in bytes.
 pub const CHUNK_SIZE: usize = 65_536;

@@ -9,13 +9,12 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
+use super::{json, xml};
+use crate::binxml::instance::Values;
+use crate::binxml::tree::{Element, Node};
 use crate::error::{Error, ErrorKind, Result};
-use crate::instance::Values;
-use crate::json;
-use crate::text::Form;
-use crate::tree::{Element, Node};
 use crate::value::Value;
-use crate::xml;
+use crate::value::text::Form;
 
 /// What a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,11 +5,11 @@ use std::ops::Range;
 use bumpalo::Bump;
 use memchr::memmem;
 
+use crate::binxml::names::Names;
+use crate::binxml::walk::Reader;
 use crate::bytes::{u32_at, u64_at};
-use crate::chunk::{CHUNK_HEADER, CHUNK_SIZE, ChunkHeader};
+use crate::container::chunk::{CHUNK_HEADER, CHUNK_SIZE, ChunkHeader};
 use crate::error::{Error, ErrorKind, Result};
-use crate::names::Names;
-use crate::walk::Reader;
 
 /// Bytes of a record before its BinXML: magic 4, size u32, ID u64, time written u64.
 pub const RECORD_HEADER: usize = 24;
@@ -328,8 +328,7 @@ impl RecordWalk {
 
     /// Whether the last record that the header knows was reached, as far as its IDs make sense. Those of an empty chunk are reversed.
     fn is_reached(&self, header: &ChunkHeader) -> bool {
-        header.first_record_id > header.last_record_id
-            || self.last.is_some_and(|last| last >= header.last_record_id)
+        header.first_record_id > header.last_record_id || self.last.is_some_and(|last| last >= header.last_record_id)
     }
 
     /// Says once, at the end, if the last record that the header knows was not reached.
@@ -580,7 +579,7 @@ fn is_blank(kind: ErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chunk::CHUNK_MAGIC;
+    use crate::container::chunk::CHUNK_MAGIC;
 
     const SIZE: usize = 64;
 

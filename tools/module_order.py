@@ -1,0 +1,127 @@
+"""Checks that the modules of the Rust crates form a strict order.
+
+usage: module_order.py CRATE ...
+
+A crate is a folder with src/lib.rs. The order is that of the `mod` lines: a module imports only from modules that stand before it
+in the same list, or whose parents do, and from modules inside of it. What stands in a file cannot be imported by the modules inside of
+it. So no files import each other, not by way of others either. Prints each import against the order, and ends with 1 if there is one.
+"""
+
+import pathlib
+import re
+import sys
+
+TOKEN = re.compile(r"::|[{},*]|\w+")
+
+
+def main(crates):
+    found = [finding for crate in crates for finding in check(pathlib.Path(crate, "src"))]
+    print("\n".join(found), end="\n" if found else "")
+    return bool(found)
+
+
+def check(source):
+    """The imports of a crate against its order."""
+    files = dict(modules(source / "lib.rs", ()))
+    order = {path: number for number, path in enumerate(files)}
+    for path, file in files.items():
+        for line, target in imports(code_of(file), path):
+            # The longest part of the path that is a module; what follows is an item in it.
+            module = next(target[:length] for length in range(len(target), -1, -1) if target[:length] in files)
+            if module[: len(path)] == path:
+                continue
+            common = next(i for i, (a, b) in enumerate(zip((*path, None), (*module, None))) if a != b)
+            is_inside = path[: len(module)] == module
+            if is_inside or order[module[: common + 1]] > order[path[: common + 1]]:
+                why = "is around it" if is_inside else "comes later"
+                yield f"{file}:{line}: {'::'.join(path)} imports {'::'.join(target)}, but {'::'.join(module) or 'lib.rs'} {why}"
+
+
+def modules(file, path):
+    """The modules of a file and of those inside of it, by their paths, in the order of the `mod` lines."""
+    yield path, file
+    folder = file.parent if file.stem in ("lib", "mod") else file.with_suffix("")
+    for name in re.findall(r"^(?:pub(?:\(\w+\))? )?mod (\w+);", file.read_text(), re.MULTILINE):
+        inner = next((inner for inner in (folder / f"{name}.rs", folder / name / "mod.rs") if inner.exists()), None)
+        if inner:
+            yield from modules(inner, (*path, name))
+
+
+def code_of(file):
+    """The text of a file without its comments, line for line."""
+    return re.sub(r"//.*", "", file.read_text())
+
+
+def imports(code, path):
+    """The paths that code names from `crate` or `super` on, with their lines."""
+    inner = inline_modules(code)
+    for start in re.finditer(r"(?<![\w:])(?:crate|super)(?=::)", code):
+        depth = sum(begin < start.start() < end for begin, end in inner)
+        tokens = [match.group() for match in TOKEN.finditer(code, start.start(), end_of_path(code, start.start()))]
+        for words in expand(tokens):
+            base, words = resolve(words, path, depth)
+            if base is not None:
+                yield code.count("\n", 0, start.start()) + 1, base + words
+
+
+def resolve(words, path, depth):
+    """The module that a path starts from, and the rest of it; none if that is the file itself. `depth` modules are around in the file."""
+    if words[0] == "crate":
+        return (), tuple(words[1:])
+    ups = next((i for i, word in enumerate(words) if word != "super"), len(words)) - depth
+    if ups < 0 or ups == 0 and depth > 0:
+        return None, ()
+    return path[: len(path) - ups], tuple(words[ups + depth :])
+
+
+def inline_modules(code):
+    """Where modules that stand in the file itself begin and end."""
+    for start in re.finditer(r"^(?:pub(?:\(\w+\))? )?mod \w+ \{", code, re.MULTILINE):
+        end = re.compile(r"^\}", re.MULTILINE).search(code, start.end())
+        yield start.start(), end.end() if end else len(code)
+
+
+def end_of_path(code, start):
+    """Where a path with its braces ends."""
+    at, open_braces = start, 0
+    while at < len(code):
+        match = re.compile(r"\s*(::|\w+|\*)").match(code, at) if not open_braces else None
+        if code.startswith("::{", at):
+            open_braces, at = 1, at + 3
+        elif open_braces:
+            open_braces += {"{": 1, "}": -1}.get(code[at], 0)
+            at += 1
+            if not open_braces:
+                return at
+        elif match and (match.group(1) == "::" or code[max(at - 2, 0) : at] == "::" or at == start):
+            at = match.end()
+        else:
+            return at
+    return at
+
+
+def expand(tokens):
+    """The paths of a tree of imports."""
+    paths, prefix, stack, after = [], [], [], False
+    for token in tokens:
+        if token == "{":
+            stack.append(list(prefix))
+        elif token in ("}", ","):
+            if prefix and after:
+                paths.append(prefix)
+            prefix, after = list(stack[-1] if stack else []), False
+            if token == "}":
+                stack.pop()
+        elif token == "as":
+            after = True
+            paths.append(prefix)
+            prefix = []
+        elif token not in ("::", "*", "self"):
+            prefix, after = prefix + [token], True
+        else:
+            after = after or token in ("*", "self")
+    return [path for path in ([*paths, prefix] if after and prefix else paths) if path] or [tokens[:1]]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
