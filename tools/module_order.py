@@ -54,7 +54,7 @@ def code_of(file):
 
 def imports(code, path):
     """The paths that code names from `crate` or `super` on, with their lines."""
-    inner = inline_modules(code)
+    inner = list(inline_modules(code))
     for start in re.finditer(r"(?<![\w:])(?:crate|super)(?=::)", code):
         depth = sum(begin < start.start() < end for begin, end in inner)
         tokens = [match.group() for match in TOKEN.finditer(code, start.start(), end_of_path(code, start.start()))]

@@ -8,10 +8,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use evtx_format::binxml::Template;
 use evtx_format::binxml::instance::{Definition, Instance, Values};
 use evtx_format::binxml::names::{name_units, stored_hash};
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::walk::Template;
 use evtx_format::render::program::{Language, Program};
 use evtx_format::value::guid_in_text_order;
 use evtx_format::{Error, ErrorKind, MAX_NAMES};

@@ -7,8 +7,8 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, SchemaRef};
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
+use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::RecordWalk;
-use evtx_format::container::survey::{FILE_HEADER, FileHeader};
 use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 

@@ -12,7 +12,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::{Definition, HoleSet, Instance, Values};
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::walk::{Part as StreamPart, Parts, Reader};
+use evtx_format::binxml::{Part as StreamPart, Parts, Reader};
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, MAX_TEXT, Result};
 

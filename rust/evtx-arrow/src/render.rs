@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
+use evtx_format::binxml::Part as StreamPart;
 use evtx_format::binxml::instance::Instance;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::walk::Part as StreamPart;
 use evtx_format::render::program::{Language, Members, Program, Streams, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 

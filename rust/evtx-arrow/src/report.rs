@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
-use evtx_format::container::survey::{FileHeader, NotEvtx};
+use evtx_format::container::header::{FileHeader, NotEvtx};
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::catalog::{Catalog, CatalogPlace, TooManyEvents};

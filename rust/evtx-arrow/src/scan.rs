@@ -183,7 +183,7 @@ mod tests {
     use std::sync::RwLock;
 
     use evtx_format::Interrupt;
-    use evtx_format::container::survey::{Block, Layout};
+    use evtx_format::container::layout::{Block, Layout};
 
     use super::*;
     use crate::catalog::Catalog;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use evtx_format::MAX_TEXT;
-use evtx_format::binxml::walk::{Parts, Reader};
+use evtx_format::binxml::{Parts, Reader};
 
 /// Most elements that are kept. Real records have one.
 const MAX_ELEMENTS: usize = 8;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use common::{column, samples};
 use evtx_arrow::{Comparison, Decoder, Expression, Literal, Options, Predicate, Scan, schema};
 use evtx_format::Interrupt;
-use evtx_format::container::survey::{BLOCK_CHUNKS, Layout};
+use evtx_format::container::layout::{BLOCK_CHUNKS, Layout};
 
 const CHUNK: usize = 65_536;
 const FILE_HEADER: usize = 4096;

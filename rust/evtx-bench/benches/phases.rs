@@ -14,10 +14,10 @@ use evtx_bench::columns;
 use evtx_format::Interrupt;
 use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::walk::{Part, Reader};
+use evtx_format::binxml::{Part, Reader};
 use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::layout::{BLOCK_CHUNKS, Layout};
 use evtx_format::container::records::{Record, RecordWalk};
-use evtx_format::container::survey::{BLOCK_CHUNKS, Layout};
 use evtx_format::render::program::{Language, Program};
 
 const FILE_HEADER: usize = 4096;

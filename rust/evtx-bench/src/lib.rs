@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
 use evtx_format::Interrupt;
-use evtx_format::container::survey::{Layout, Search, Survey};
+use evtx_format::container::layout::Layout;
+use evtx_format::container::survey::{Search, Survey};
 
 /// How a log in memory is laid out.
 ///

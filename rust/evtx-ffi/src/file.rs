@@ -3,7 +3,8 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use evtx_format::container::survey::{Block, Search, Survey};
+use evtx_format::container::layout::Block;
+use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages, MtaError};
 
 use crate::interrupt::EvtxInterrupt;

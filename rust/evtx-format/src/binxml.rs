@@ -1,7 +1,12 @@
 //! BinXML: names, trees of elements, template instances, and the one walk over a stream.
 
-mod builder;
-pub mod instance;
 pub mod names;
 pub mod tree;
-pub mod walk;
+pub mod instance;
+pub(crate) mod sink;
+mod walk;
+mod builder;
+mod reader;
+
+pub use reader::{Part, Parts, Template};
+pub use walk::Reader;

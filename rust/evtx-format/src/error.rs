@@ -159,22 +159,22 @@ pub enum ErrorKind {
     /// A template definition without exactly one root element.
     #[error("the template definition has {0} root elements in place of one")]
     DefinitionRoots(usize),
-    /// Streams nested past [`MAX_NESTING`](crate::MAX_NESTING).
-    #[error("BinXML is nested more than {} levels deep", crate::MAX_NESTING)]
+    /// Streams nested past [`MAX_NESTING`](crate::limits::MAX_NESTING).
+    #[error("BinXML is nested more than {} levels deep", crate::limits::MAX_NESTING)]
     Nesting,
-    /// Elements nested past [`MAX_OPEN_ELEMENTS`](crate::MAX_OPEN_ELEMENTS).
-    #[error("elements are nested more than {} levels deep", crate::MAX_OPEN_ELEMENTS)]
+    /// Elements nested past [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS).
+    #[error("elements are nested more than {} levels deep", crate::limits::MAX_OPEN_ELEMENTS)]
     OpenElements,
-    /// A record that grows past [`MAX_NODES`](crate::MAX_NODES).
-    #[error("the record expands to more than {} nodes", crate::MAX_NODES)]
+    /// A record that grows past [`MAX_NODES`](crate::limits::MAX_NODES).
+    #[error("the record expands to more than {} nodes", crate::limits::MAX_NODES)]
     Nodes,
     /// Templates of one record that take more memory than those of any real log.
     #[error("the record's templates take too much memory")]
     Templates,
-    /// Names that take more than [`MAX_NAMES`](crate::MAX_NAMES).
-    #[error("the record's names take more than {} MiB", crate::MAX_NAMES >> 20)]
+    /// Names that take more than [`MAX_NAMES`](crate::limits::MAX_NAMES).
+    #[error("the record's names take more than {} MiB", crate::limits::MAX_NAMES >> 20)]
     Names,
-    /// A record whose text grows past [`MAX_TEXT`](crate::MAX_TEXT).
-    #[error("the record's text exceeds {} MiB", crate::MAX_TEXT >> 20)]
+    /// A record whose text grows past [`MAX_TEXT`](crate::limits::MAX_TEXT).
+    #[error("the record's text exceeds {} MiB", crate::limits::MAX_TEXT >> 20)]
     Text,
 }

@@ -16,12 +16,13 @@ use std::ops::Range;
 use hashbrown::HashSet;
 
 use crate::bytes::{array_at, u32_at, u64_at};
-use crate::container::chunk::CHUNK_SIZE;
+use crate::interrupt::{Interrupt, Interrupted};
 use crate::value::text::{self, Form};
-use crate::{Interrupt, Interrupted};
 
 const MAGIC: [u8; 8] = *b"MTAFile\0";
 const PAGE_HEADER: usize = 888;
+/// Most bytes of a publisher's name. In logs it stands in a chunk.
+const MAX_PUBLISHER: usize = 64 << 10;
 const PAGE_SLOTS: usize = 100;
 /// A descriptor before its name: offset u64, size u64, name length u32.
 const DESCRIPTOR: usize = 20;
@@ -133,7 +134,7 @@ impl Messages {
             }
             let name = at + 4..(at + 4).checked_add(u32_at(file, at)? as usize)?;
             // No log refers to a name that a chunk has no room for.
-            (name.end <= payload.end && name.len() <= CHUNK_SIZE)
+            (name.end <= payload.end && name.len() <= MAX_PUBLISHER)
                 .then(|| messages.publishers.insert(plain(&file[name]).to_ascii_lowercase()))
                 .map(drop)
         })?;

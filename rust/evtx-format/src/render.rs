@@ -1,6 +1,9 @@
 //! Text of whole elements: XML and JSON, compiled once per template.
 
+mod ops;
 pub mod json;
-pub(crate) mod json_stream;
-pub mod program;
+mod json_stream;
 mod xml;
+pub mod program;
+#[cfg(test)]
+mod tests;

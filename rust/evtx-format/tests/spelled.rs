@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::walk::{Part, Reader};
+use evtx_format::binxml::{Part, Reader};
 use evtx_format::render::program::{Language, push_tree};
 use proptest::prelude::*;
 

@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
-use evtx_format::binxml::walk::{Part, Reader};
+use evtx_format::binxml::{Part, Reader};
 use evtx_format::container::records::RecordWalk;
 use evtx_format::value::text::Form;
 use evtx_format::{ErrorKind, MAX_OPEN_ELEMENTS, Result};

@@ -15,7 +15,8 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
 use evtx_format::Interrupt;
-use evtx_format::container::survey::{NotEvtx, Search, Survey};
+use evtx_format::container::header::NotEvtx;
+use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::Messages;
 
 /// The logs under a folder, in the order of their paths.

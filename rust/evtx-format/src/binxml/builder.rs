@@ -1,16 +1,36 @@
 //! The tree of a stream, as the walk finds its elements.
+//!
+//! Filling a template follows Windows (MS-EVEN6, sections 2.2.12 and 3.1.4.7.5):
+//! - an optional hole whose value is empty leaves nothing; an attribute without content is not there;
+//! - an element that depends on a NULL value is left out, but for a template's root;
+//! - a BinXML value's elements stand in its hole's place;
+//! - an array of two or more items repeats the element that holds it, once per item.
 
 use std::ops::Range;
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
-use super::walk::{Fault, Holes, OUTSIDE, Outcome, Reader, Sink};
-use crate::binxml::instance::Instance;
-use crate::binxml::names::Name;
-use crate::binxml::tree::{Attribute, Element, Hole, Node};
-use crate::error::ErrorKind;
+use super::instance::{Definition, Instance, Values};
+use super::names::Name;
+use super::sink::{Fault, Outcome, Sink};
+use super::tree::{Attribute, Element, Hole, Node};
+use super::walk::{Extent, OUTSIDE, Reader};
+use crate::bytes::Cursor;
+use crate::error::{Error, ErrorKind};
+use crate::limits::MAX_NESTING;
 use crate::value::Value;
+
+/// How the walk meets a hole.
+#[derive(Clone, Copy)]
+pub(super) enum Holes<'a> {
+    /// A definition's, to be compiled.
+    Open,
+    /// A definition's, for one record.
+    Filled(Values<'a>),
+    /// None can be met: a record's own stream.
+    Forbidden,
+}
 
 /// A tree that the walk is building.
 pub(super) struct Growing<'r, 'a, 'c> {
@@ -262,6 +282,49 @@ impl<'a> OpenElement<'a> {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
+    pub(super) fn fill(
+        &self,
+        instance: &Instance<'a>,
+        depth: usize,
+        open: usize,
+    ) -> crate::error::Result<&'a Element<'a>> {
+        instance.values.check()?;
+        let definition = Definition::read(self.chunk, instance.definition)?;
+        self.definition_root(&definition, Holes::Filled(instance.values), depth, open)
+    }
+
+    pub(super) fn definition_root(
+        &self,
+        definition: &Definition,
+        holes: Holes<'a>,
+        depth: usize,
+        open: usize,
+    ) -> crate::error::Result<&'a Element<'a>> {
+        let start = definition.body as usize;
+        let mut cursor = Cursor::new(self.chunk, start, start + definition.size as usize);
+        let mut tree = Growing::new(self, holes, depth, open);
+        self.walk(&mut cursor, &mut tree, Extent::Definition, open)?;
+        match tree.into_roots() {
+            &[Node::Element(root)] => Ok(root),
+            roots => Err(Error::new(start, ErrorKind::DefinitionRoots(roots.len()))),
+        }
+    }
+
+    pub(super) fn nested(
+        &self,
+        stream: Range<usize>,
+        depth: usize,
+        open: usize,
+    ) -> crate::error::Result<&'a [Node<'a>]> {
+        if depth > MAX_NESTING {
+            return Err(Error::new(stream.start, ErrorKind::Nesting));
+        }
+        let mut cursor = Cursor::new(self.chunk, stream.start, stream.end);
+        let mut tree = Growing::new(self, Holes::Forbidden, depth, open);
+        self.walk(&mut cursor, &mut tree, Extent::Stream, open)?;
+        Ok(tree.into_roots())
+    }
+
     /// Appends the copies of an element that its arrays make: one for each item of the first, those in turn
     /// for the next. Content is looked through before attributes.
     fn repeat(&self, element: Element<'a>, copies: &mut BumpVec<'a, Element<'a>>) -> Outcome {

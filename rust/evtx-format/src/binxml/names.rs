@@ -9,10 +9,9 @@ use std::cell::Cell;
 
 use bumpalo::Bump;
 
-use crate::MAX_NAMES;
 use crate::bytes::u16_at;
 use crate::error::{Error, ErrorKind, Result};
-use crate::render::json;
+use crate::limits::MAX_NAMES;
 use crate::value::text::{self, Form};
 
 /// Bytes before a name's units: next u32, hash u16, length u16.
@@ -75,7 +74,7 @@ impl Name<'_> {
     #[cold]
     fn push_long_member(&self, out: &mut Vec<u8>, lead: u8, number: usize, quoted: bool) {
         out.push(lead);
-        json::push_key(out, self.text, number);
+        text::push_json_key(out, self.text, number);
         if quoted {
             out.push(b'"');
         }

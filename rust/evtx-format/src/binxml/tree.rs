@@ -74,7 +74,7 @@ impl<'a> Element<'a> {
     /// Appends the text of the element and all it holds, as XPath's `string()` gives it. Stops once `out` is longer than
     /// `limit`.
     ///
-    /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::MAX_OPEN_ELEMENTS) bounds.
+    /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds.
     pub fn push_text(&self, out: &mut Vec<u8>, form: Form, limit: usize) {
         for node in self.content {
             node.elements().for_each(|child| child.push_text(out, form, limit));

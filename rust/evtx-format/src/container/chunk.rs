@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use crate::binxml::instance::DEFINITION_HEADER;
 use crate::bytes::{array_at, u32_at, u64_at};
-use crate::container::survey::SECTOR;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Size of a chunk, in bytes.
@@ -12,6 +11,9 @@ pub const CHUNK_SIZE: usize = 65_536;
 
 /// Size of a chunk header with its string and template tables, in bytes. Records start behind it.
 pub const CHUNK_HEADER: usize = 512;
+
+/// In an image, chunks start at multiples of this, in bytes: a sector.
+pub const SECTOR: usize = 512;
 
 pub(crate) const CHUNK_MAGIC: [u8; 8] = *b"ElfChnk\0";
 

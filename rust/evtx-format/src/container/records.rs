@@ -5,10 +5,10 @@ use std::ops::Range;
 use bumpalo::Bump;
 use memchr::memmem;
 
+use super::chunk::{CHUNK_HEADER, CHUNK_SIZE, ChunkHeader};
+use crate::binxml::Reader;
 use crate::binxml::names::Names;
-use crate::binxml::walk::Reader;
 use crate::bytes::{u32_at, u64_at};
-use crate::container::chunk::{CHUNK_HEADER, CHUNK_SIZE, ChunkHeader};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of a record before its BinXML: magic 4, size u32, ID u64, time written u64.

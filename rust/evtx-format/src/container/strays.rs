@@ -5,30 +5,10 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use crate::container::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
-use crate::container::records::Record;
-use crate::container::survey::FILE_HEADER;
-
-/// A chunk that stands in no slot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stray {
-    /// Offset in the file, in bytes.
-    pub offset: u64,
-    /// Length in bytes: a chunk, or less where another chunk or the end of the file comes before.
-    pub len: u64,
-}
-
-impl Stray {
-    /// File offset behind it.
-    pub fn end(&self) -> u64 {
-        self.offset + self.len
-    }
-
-    /// Whether a file offset is in it.
-    pub fn contains(&self, offset: u64) -> bool {
-        (self.offset..self.end()).contains(&offset)
-    }
-}
+use super::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
+use super::header::FILE_HEADER;
+use super::layout::Stray;
+use super::records::Record;
 
 /// Looks for stray chunks in all of a file.
 #[derive(Debug, Clone)]

@@ -1,297 +1,17 @@
-//! The file header, and where a log's chunks are.
-//!
-//! Chunks stand at fixed offsets behind the 4,096-byte header, to the end of the file. The header's counts
-//! can be stale (a live log that was copied is *dirty*), so they are not used to find chunks.
+//! The survey of a file: how it is laid out, found out by reads that the caller does.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::bytes::{array_at, u16_at, u32_at, u64_at};
-use crate::container::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_unused};
-use crate::container::strays::{Stray, StraySearch};
-use crate::error::{Error, ErrorKind};
-
-/// Size of the file header, in bytes, of which 128 are used.
-pub const FILE_HEADER: usize = 4096;
-
-/// Chunks in a block: what one read brings and one thread works on (1 MiB).
-pub const BLOCK_CHUNKS: u64 = 16;
-
-/// Chunks in a block of a file where a read takes long (8 MiB).
-pub const REMOTE_BLOCK_CHUNKS: u64 = 128;
-
-/// In an image, chunks start at multiples of this, in bytes: a sector.
-pub const SECTOR: usize = 512;
-
-/// Bytes of an image in which the chunks of a block start.
-const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
-
-const FILE_MAGIC: [u8; 8] = *b"ElfFile\0";
-/// Flags of the file header: the log is not closed; it has reached its size; no checksums are kept.
-const DIRTY: u32 = 1;
-const FULL: u32 = 2;
-const NO_CHECKSUMS: u32 = 4;
+use super::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_unused};
+use super::header::{FILE_HEADER, FileHeader, NotEvtx};
+use super::layout::{BLOCK_CHUNKS, Layout, REMOTE_BLOCK_CHUNKS, slot_offset};
+use super::strays::StraySearch;
 
 /// Bytes of a chunk that the survey looks at.
 const PROBE: usize = 128;
 
 /// Damaged chunk slots that the survey steps over at either end of a file before it gives up.
 const MAX_STEPS: u64 = 16;
-
-/// Why a file is not a log.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotEvtx {
-    /// There is nothing in it.
-    #[error("not an EVTX log: the file is empty, there is nothing in place of \"ElfFile\\0\"")]
-    Empty,
-    /// It starts otherwise.
-    #[error("not an EVTX log: it starts with \"{}\" in place of \"ElfFile\\0\"", .0.escape_ascii())]
-    Magic(Vec<u8>),
-    /// It ends before its header does.
-    #[error("not an EVTX log: after \"ElfFile\\0\" the file ends at {0} bytes, inside of its 4096-byte header")]
-    Short(u64),
-}
-
-/// What a file header says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileHeader {
-    /// Number of the oldest chunk.
-    pub first_chunk: u64,
-    /// Number of the newest chunk.
-    pub last_chunk: u64,
-    /// ID that the next record gets.
-    pub next_record_id: u64,
-    /// Version, (major, minor): 3.1, or 3.2 on newer Windows.
-    pub version: (u16, u16),
-    /// Chunks in the file, modulo 65,536.
-    pub chunk_count: u16,
-    /// 1 dirty, 2 full, 4 no checksums.
-    pub flags: u32,
-    /// CRC32 of bytes 0 to 120, as stored.
-    pub checksum: u32,
-    /// CRC32 of bytes 0 to 120, as computed.
-    pub computed_checksum: u32,
-}
-
-impl FileHeader {
-    /// Reads a file header from the first bytes of a file of `size` bytes, 4,096 or as many as there are.
-    ///
-    /// # Errors
-    /// [`NotEvtx`] where it is none.
-    pub fn read(bytes: &[u8], size: u64) -> Result<Self, NotEvtx> {
-        if bytes.is_empty() {
-            return Err(NotEvtx::Empty);
-        }
-        let Some(FILE_MAGIC) = array_at(bytes, 0) else {
-            return Err(NotEvtx::Magic(bytes[..bytes.len().min(8)].to_vec()));
-        };
-        if bytes.len() < FILE_HEADER {
-            return Err(NotEvtx::Short(size));
-        }
-        let u16_at = |at| u16_at(bytes, at).unwrap_or_default();
-        let u32_at = |at| u32_at(bytes, at).unwrap_or_default();
-        let u64_at = |at| u64_at(bytes, at).unwrap_or_default();
-        Ok(FileHeader {
-            first_chunk: u64_at(8),
-            last_chunk: u64_at(16),
-            next_record_id: u64_at(24),
-            version: (u16_at(38), u16_at(36)),
-            chunk_count: u16_at(42),
-            flags: u32_at(120),
-            checksum: u32_at(124),
-            computed_checksum: crc32fast::hash(&bytes[..120]),
-        })
-    }
-
-    /// Whether the log was open when it was copied, so that the header is behind its chunks.
-    pub fn is_dirty(&self) -> bool {
-        self.flags & DIRTY != 0
-    }
-
-    /// Whether the log had reached its size.
-    pub fn is_full(&self) -> bool {
-        self.flags & FULL != 0
-    }
-
-    /// Whether the log was closed, and had not wrapped by then, so that its chunks stand in the order of their records. A
-    /// header that keeps no checksum, or whose checksum does not match, does not say.
-    fn never_wrapped(&self) -> bool {
-        self.flags & (DIRTY | NO_CHECKSUMS) == 0 && self.first_chunk == 0 && self.checksum == self.computed_checksum
-    }
-
-    /// Checks the stored checksum. Headers that keep none pass.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Checksum`] where it does not match.
-    pub fn verify(&self) -> Result<(), Error> {
-        if self.flags & NO_CHECKSUMS != 0 || self.checksum == self.computed_checksum {
-            return Ok(());
-        }
-        let kind = ErrorKind::Checksum {
-            what: "file header",
-            stored: self.checksum,
-            computed: self.computed_checksum,
-        };
-        Err(Error::new(124, kind))
-    }
-}
-
-/// Bytes to read at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
-    /// Offset in the file, in bytes.
-    pub offset: u64,
-    /// Length in bytes. The last slot of a file can be cut short.
-    pub len: u64,
-    /// Which chunks of those bytes are the block's.
-    pub chunks: Chunks,
-    /// The stray chunks of the file. A record that is in one, and does not read in its slot, is the stray chunk's.
-    pub strays: Arc<[Stray]>,
-}
-
-/// Where the chunks of a block stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chunks {
-    /// They follow each other from the block's start. The first stands in the slot of the file with this number.
-    Slots(u64),
-    /// Anywhere, in an image. Those that start in so many bytes are the block's; the bytes behind are read so that they are whole.
-    Image(u64),
-    /// Stray chunks, so many from a number on: all that start in the same slot. The block has the slots around them, whole:
-    /// what these lead to and the stray chunks do not is told of.
-    Strays(usize, usize),
-}
-
-/// Where a log's chunks are, and in which order they hold its records.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
-    size: u64,
-    oldest: u64,
-    /// Chunks in a block.
-    block_chunks: u64,
-    /// Whether chunks can be anywhere: the file is no log.
-    image: bool,
-    strays: Arc<[Stray]>,
-    /// Of each block of stray chunks, the first and how many it has.
-    stray_blocks: Arc<[(usize, usize)]>,
-}
-
-impl Layout {
-    /// A log of `size` bytes whose oldest records are in chunk slot `oldest`.
-    pub fn new(size: u64, oldest: u64) -> Self {
-        let layout = Layout {
-            size,
-            oldest,
-            block_chunks: BLOCK_CHUNKS,
-            image: false,
-            strays: Arc::default(),
-            stray_blocks: Arc::default(),
-        };
-        Layout {
-            oldest: oldest.min(layout.slots().saturating_sub(1)),
-            ..layout
-        }
-    }
-
-    /// The layout in blocks of so many chunks, at least one. Those of an image stay as they are.
-    pub fn in_blocks_of(self, chunks: u64) -> Self {
-        Layout {
-            block_chunks: chunks.max(1),
-            ..self
-        }
-    }
-
-    /// A file of `size` bytes that is no log, in which chunks can be found by their signature.
-    pub fn image(size: u64) -> Self {
-        Layout {
-            size,
-            oldest: 0,
-            block_chunks: BLOCK_CHUNKS,
-            image: true,
-            strays: Arc::default(),
-            stray_blocks: Arc::default(),
-        }
-    }
-
-    /// The layout with chunks that stand in no slot. They come last.
-    fn with_strays(self, strays: Arc<[Stray]>) -> Self {
-        let of_slots = strays.chunk_by(|a, b| slot_at(a.offset) == slot_at(b.offset));
-        let stray_blocks = of_slots.scan(0, |first, of_slot| {
-            *first += of_slot.len();
-            Some((*first - of_slot.len(), of_slot.len()))
-        });
-        Layout {
-            stray_blocks: stray_blocks.collect(),
-            strays,
-            ..self
-        }
-    }
-
-    /// Chunk slots in the file, one that is cut short included.
-    pub fn slots(&self) -> u64 {
-        (self.size.saturating_sub(FILE_HEADER as u64)).div_ceil(CHUNK_SIZE as u64)
-    }
-
-    /// Blocks in the file.
-    pub fn blocks(&self) -> u64 {
-        if self.image {
-            return self.size.div_ceil(IMAGE_BLOCK);
-        }
-        self.slot_blocks() + self.stray_blocks.len() as u64
-    }
-
-    /// Blocks of slots: those from the oldest on, then those before it.
-    fn slot_blocks(&self) -> u64 {
-        (self.slots() - self.oldest).div_ceil(self.block_chunks) + self.oldest.div_ceil(self.block_chunks)
-    }
-
-    /// The block with a number, in the order of the records: from the oldest chunk to the end of the file,
-    /// then from its start.
-    pub fn block(&self, number: u64) -> Option<Block> {
-        if self.image {
-            let offset = number.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
-            let left = self.size - offset;
-            let len = left.min(IMAGE_BLOCK + CHUNK_SIZE as u64);
-            return Some(self.block_of(offset..offset + len, Chunks::Image(left.min(IMAGE_BLOCK))));
-        }
-        if let Some(number) = number.checked_sub(self.slot_blocks()) {
-            let &(first, count) = self.stray_blocks.get(usize::try_from(number).ok()?)?;
-            let strays = self.strays.get(first..first + count)?;
-            let (start, end) = (strays.first()?.offset, strays.last()?.end());
-            let start = slot_at(start).map_or(start, slot_offset);
-            let end = slot_at(end - 1).map_or(end, |slot| slot_offset(slot + 1));
-            return Some(self.block_of(start..end.min(self.size), Chunks::Strays(first, count)));
-        }
-        let tail = (self.slots() - self.oldest).div_ceil(self.block_chunks);
-        let (first, end) = match number.checked_sub(tail) {
-            None => (self.oldest + number * self.block_chunks, self.slots()),
-            Some(number) => (number * self.block_chunks, self.oldest),
-        };
-        if first >= end {
-            return None;
-        }
-        let stop = slot_offset((first + self.block_chunks).min(end)).min(self.size);
-        Some(self.block_of(slot_offset(first)..stop, Chunks::Slots(first)))
-    }
-
-    fn block_of(&self, bytes: Range<u64>, chunks: Chunks) -> Block {
-        Block {
-            offset: bytes.start,
-            len: bytes.end - bytes.start,
-            chunks,
-            strays: Arc::clone(&self.strays),
-        }
-    }
-}
-
-/// The slot that a file offset is in; `None` before the first.
-fn slot_at(offset: u64) -> Option<u64> {
-    Some(offset.checked_sub(FILE_HEADER as u64)? / CHUNK_SIZE as u64)
-}
-
-/// File offset of a slot.
-pub(crate) fn slot_offset(slot: u64) -> u64 {
-    FILE_HEADER as u64 + slot * CHUNK_SIZE as u64
-}
 
 /// How a survey looks for the oldest chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -537,6 +257,8 @@ fn anchor(bytes: &[u8], slot: u64) -> Option<Anchor> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::container::header::FILE_MAGIC;
+    use crate::container::layout::{Chunks, IMAGE_BLOCK};
     use proptest::prelude::*;
 
     /// The start of a chunk whose records start at an ID; `None` for a damaged one.
@@ -551,13 +273,6 @@ mod tests {
             None => bytes[0] = 1,
         }
         bytes
-    }
-
-    fn first_slot(block: &Block) -> u64 {
-        match block.chunks {
-            Chunks::Slots(first) => first,
-            Chunks::Image(_) | Chunks::Strays(..) => panic!("not of slots"),
-        }
     }
 
     fn survey(chunks: &[Option<u64>], search: Search) -> (u64, usize) {
@@ -608,23 +323,6 @@ mod tests {
             prop_assert!(found == oldest || found < oldest && alike, "{found} of {oldest} in {chunks:?}");
             prop_assert!(reads <= 16);
         }
-
-        #[test]
-        fn blocks_cover_every_slot_once_in_order(slots in 0..200u64, oldest in 0..200u64, tail in 0..CHUNK_SIZE as u64, chunks in 1..40_u64) {
-            let size = slot_offset(slots) + tail;
-            let layout = Layout::new(size, oldest).in_blocks_of(chunks);
-            let mut seen = Vec::new();
-            for number in 0..layout.blocks() {
-                let block = layout.block(number).expect("a block");
-                prop_assert!(block.len > 0 && block.len <= chunks * CHUNK_SIZE as u64);
-                prop_assert!(block.offset + block.len <= size);
-                seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| first_slot(&block) + i));
-            }
-            prop_assert_eq!(layout.block(layout.blocks()), None);
-            let start = oldest.min(layout.slots().saturating_sub(1));
-            let expected: Vec<_> = (start..layout.slots()).chain(0..start).collect();
-            prop_assert_eq!(seen, expected);
-        }
     }
 
     #[test]
@@ -650,13 +348,5 @@ mod tests {
             ]
         );
         assert!(Survey::new(size, Search::Every, false).push(&[7; 4096]).is_err());
-    }
-
-    #[test]
-    fn what_is_no_log_is_named() {
-        let read = |bytes: &[u8]| FileHeader::read(bytes, bytes.len() as u64).unwrap_err().to_string();
-        assert!(read(b"").contains("empty"));
-        assert!(read(b"PK\x03\x04zip").contains("\"PK\\x03\\x04zip\""));
-        assert!(read(b"ElfFile\0short").contains("13 bytes"));
     }
 }

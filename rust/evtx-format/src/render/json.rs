@@ -7,9 +7,9 @@
 
 use hashbrown::HashMap;
 
-use crate::MAX_TEXT;
+use super::ops::{AttributeOp, Compiler, Op, Takes, holes};
 use crate::binxml::tree::{Element, Node, push_nodes};
-use crate::render::program::{AttributeOp, Compiler, Op, Takes, holes};
+use crate::limits::MAX_TEXT;
 use crate::value::text::{self, Form};
 use crate::value::{Items, Scalar, Value};
 
@@ -18,7 +18,7 @@ pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
     element(compiler, root, true);
 }
 
-/// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::MAX_OPEN_ELEMENTS) bounds.
+/// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds.
 fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     if compiler.is_full() {
         return;
@@ -80,7 +80,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                 .iter()
                 .for_each(|&hole| compiler.take(hole, Takes::SINGLE));
             let attributes = element.attributes.iter().filter_map(|attribute| {
-                let key = |compiler: &mut Compiler| _ = push_key(&mut compiler.literals, attribute.name, 0);
+                let key = |compiler: &mut Compiler| _ = text::push_json_key(&mut compiler.literals, attribute.name, 0);
                 match attribute.content {
                     [Node::Hole(hole)] => Some(AttributeOp::Hole {
                         key: compiler.aside(key),
@@ -270,12 +270,12 @@ impl Object {
     /// Writes the next member's key, numbered if `number` is not 0.
     fn key(&mut self, compiler: &mut Compiler, name: &str, number: usize) {
         self.comma(compiler);
-        push_key(&mut compiler.literals, name, number);
+        text::push_json_key(&mut compiler.literals, name, number);
     }
 
     fn escaped_key(&mut self, compiler: &mut Compiler, name: &[u8], number: usize) {
         self.comma(compiler);
-        push_escaped_key(&mut compiler.literals, name, number);
+        text::push_escaped_json_key(&mut compiler.literals, name, number);
     }
 
     fn comma(&mut self, compiler: &mut Compiler) {
@@ -286,29 +286,6 @@ impl Object {
         }
         self.has_member = Some(true);
     }
-}
-
-/// Appends `"name":`, numbered if `number` is not 0. Returns where the name ends.
-pub(crate) fn push_key(out: &mut Vec<u8>, name: &str, number: usize) -> usize {
-    out.push(b'"');
-    text::push_str(out, name, Form::Json);
-    let end = out.len();
-    end_key(out, number);
-    end
-}
-
-fn push_escaped_key(out: &mut Vec<u8>, name: &[u8], number: usize) {
-    out.push(b'"');
-    out.extend_from_slice(name);
-    end_key(out, number);
-}
-
-fn end_key(out: &mut Vec<u8>, number: usize) {
-    if number > 0 {
-        out.push(b'_');
-        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
-    }
-    out.extend_from_slice(b"\":");
 }
 
 /// How often names were there. Most objects have a few.
@@ -420,7 +397,7 @@ fn push_attributes(compiler: &mut Compiler, element: &Element<'_>) {
         if i > 0 {
             compiler.literal(",");
         }
-        push_key(&mut compiler.literals, attribute.name, 0);
+        text::push_json_key(&mut compiler.literals, attribute.name, 0);
         push_text_of(compiler, attribute.content, false);
     }
     compiler.literal("}");
@@ -497,97 +474,6 @@ pub(crate) fn push_items(out: &mut Vec<u8>, items: Items<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::binxml::tree::Attribute;
-    use crate::render::program::{Language, push_tree};
-
-    fn utf16(text: &str) -> Vec<u8> {
-        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
-    }
-
-    fn json(element: &Element<'_>) -> String {
-        let mut out = Vec::new();
-        push_tree(Language::Json, element, &mut out, MAX_TEXT).expect("a short text");
-        String::from_utf8(out).unwrap()
-    }
-
-    const EMPTY: Element<'_> = Element {
-        name: "x",
-        attributes: &[],
-        content: &[],
-        dependency: None,
-        self_closing: false,
-    };
-
-    #[test]
-    fn leaves_are_values() {
-        let text = utf16("a\"b");
-        let string = [Node::Value(Value::new(Scalar::String, &text))];
-        let number = [Node::Value(Value::new(Scalar::UInt16, &[7, 0]))];
-        let hex = [Node::Value(Value::new(Scalar::HexInt32, &[7, 0, 0, 0]))];
-        assert_eq!(json(&EMPTY), "null");
-        assert_eq!(
-            json(&Element {
-                content: &string,
-                ..EMPTY
-            }),
-            "\"a\\\"b\""
-        );
-        assert_eq!(
-            json(&Element {
-                content: &number,
-                ..EMPTY
-            }),
-            "7"
-        );
-        assert_eq!(json(&Element { content: &hex, ..EMPTY }), "\"0x7\"");
-        let attributes = [Attribute {
-            name: "n",
-            content: &number,
-        }];
-        let both = Element {
-            attributes: &attributes,
-            content: &string,
-            ..EMPTY
-        };
-        assert_eq!(json(&both), r##"{"#attributes":{"n":7},"#text":"a\"b"}"##);
-    }
-
-    #[test]
-    fn data_is_by_name_where_it_has_names() {
-        let (a, b) = (utf16("a"), utf16("b"));
-        let name = [Node::Value(Value::new(Scalar::String, &a))];
-        let value = [Node::Value(Value::new(Scalar::String, &b))];
-        let attributes = [Attribute {
-            name: "Name",
-            content: &name,
-        }];
-        let unnamed = Element {
-            name: "Data",
-            content: &value,
-            ..EMPTY
-        };
-        let named = Element {
-            attributes: &attributes,
-            ..unnamed
-        };
-        let other = Element { name: "Other", ..EMPTY };
-        let list = |children: &[Element<'_>]| {
-            let nodes: Vec<Node<'_>> = children.iter().map(Node::Element).collect();
-            json(&Element {
-                name: "EventData",
-                content: &nodes,
-                ..EMPTY
-            })
-        };
-        assert_eq!(list(&[named, other, named]), r#"{"a":"b","Other":null,"a_1":"b"}"#);
-        assert_eq!(list(&[named, named]), r#"{"a":["b","b"]}"#);
-        assert_eq!(list(&[unnamed]), r##"{"Data":{"#text":"b"}}"##);
-        assert_eq!(
-            list(&[unnamed, other, unnamed]),
-            r##"{"Data":{"#text":["b","b"]},"Other":null}"##
-        );
-        assert_eq!(list(&[other, other]), r#"{"Other":null,"Other_1":null}"#);
-    }
 
     #[test]
     fn names_are_counted_whether_few_or_many() {

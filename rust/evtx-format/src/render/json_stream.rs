@@ -8,8 +8,9 @@ use bumpalo::collections::Vec as BumpVec;
 
 use super::json::is_container;
 use crate::binxml::names::Name;
+use crate::binxml::sink::{NOT_PLAIN, Outcome, Sink};
 use crate::binxml::tree::Node;
-use crate::binxml::walk::{NOT_PLAIN, Outcome, Sink};
+use crate::binxml::{Parts, Reader};
 use crate::error::ErrorKind;
 use crate::value::Scalar;
 use crate::value::text::{self, Form};
@@ -18,7 +19,7 @@ use crate::value::text::{self, Form};
 const MAX_NAMES: usize = 32;
 
 /// Writes the JSON value of an element.
-pub(crate) struct Direct<'o, 'a> {
+struct Direct<'o, 'a> {
     out: &'o mut Vec<u8>,
     /// The text may be no longer.
     limit: usize,
@@ -65,9 +66,22 @@ enum Text {
     Quoted,
 }
 
+impl<'a, 'c: 'a> Reader<'a, 'c> {
+    /// Appends the JSON value of the element that comes next in a stream, if it is sound and can be written without its tree, and
+    /// `out` becomes no longer than `limit`. If not, it is still the next.
+    pub fn push_json(&self, parts: &mut Parts<'a>, out: &mut Vec<u8>, limit: usize) -> bool {
+        let start = out.len();
+        let passed = self.pass(parts, &mut Direct::new(out, limit, self.arena));
+        if !passed {
+            out.truncate(start);
+        }
+        passed
+    }
+}
+
 impl<'o, 'a> Direct<'o, 'a> {
     /// Appends to `out`, which may become no longer than `limit`, with what has to be remembered in `arena`.
-    pub(crate) fn new(out: &'o mut Vec<u8>, limit: usize, arena: &'a Bump) -> Self {
+    fn new(out: &'o mut Vec<u8>, limit: usize, arena: &'a Bump) -> Self {
         Direct {
             limit,
             out,

@@ -9,12 +9,13 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
+use super::ops::{AttributeOp, Compiler, Literal, Op, Takes};
 use super::{json, xml};
 use crate::binxml::instance::Values;
-use crate::binxml::tree::{Element, Node};
+use crate::binxml::tree::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Value;
-use crate::value::text::Form;
+use crate::value::text::{self, Form};
 
 /// What a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,78 +34,6 @@ pub struct Program {
     ops: Box<[Op]>,
     takes: Box<[Takes]>,
     irregular: bool,
-}
-
-/// A place in a program's literals.
-type Literal = Range<usize>;
-
-/// A step of a program.
-#[derive(Debug)]
-pub(crate) enum Op {
-    /// A literal.
-    Literal(Literal),
-    /// Skips the next ops if the hole's value is NULL.
-    Guard { hole: u16, skip: usize },
-    /// A value's text.
-    Text { hole: u16, form: Form },
-    /// XML: an attribute whose value is a hole, with the literal ` name="`; nothing if the value is empty.
-    Attribute { hole: u16, open: Literal },
-    /// XML: a hole in content. Text, or a stream.
-    Content { hole: u16 },
-    /// XML: an element of one hole, which an array repeats.
-    Repeat { hole: u16, open: Literal, close: Literal },
-    /// JSON: a comma, unless the object is empty so far.
-    Comma,
-    /// JSON: the value of a leaf.
-    Leaf { hole: u16, container: bool },
-    /// JSON: the end of an object, or `null` in its place where it has no member.
-    CloseOrNull,
-    /// JSON: the value of a `Data` leaf. `alone`, an array is one of JSON; else its items are some of a list.
-    Data { hole: u16, alone: bool },
-    /// JSON: the value of an element whose attributes or content are holes.
-    Element {
-        attributes: Box<[AttributeOp]>,
-        content: Option<u16>,
-    },
-    /// JSON: the elements of a stream as members, after members of these names.
-    Members { hole: u16, names: Box<[Box<str>]> },
-}
-
-/// JSON: an attribute of [`Op::Element`].
-#[derive(Debug)]
-pub(crate) enum AttributeOp {
-    /// With its key and value.
-    Literal(Literal),
-    /// With its key.
-    Hole { key: Literal, hole: u16 },
-}
-
-/// What a program can take of a hole beside single values.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Takes {
-    /// Arrays that repeat the element.
-    pub(crate) items: bool,
-    /// Streams.
-    pub(crate) streams: bool,
-}
-
-impl Takes {
-    pub(crate) const SINGLE: Takes = Takes {
-        items: false,
-        streams: false,
-    };
-    pub(crate) const ITEMS: Takes = Takes {
-        items: true,
-        streams: false,
-    };
-    pub(crate) const STREAMS: Takes = Takes {
-        items: false,
-        streams: true,
-    };
-    pub(crate) const ANY: Takes = Takes {
-        items: true,
-        streams: true,
-    };
 }
 
 /// Renders the streams that a program's holes hold: whoever has the programs of their templates.
@@ -152,19 +81,19 @@ impl<'p> Members<'p> {
         let start = out.len();
         if self.first.is_empty() {
             let same = self.before.iter().filter(|&taken| **taken == *name).count();
-            let end = json::push_key(out, name, same);
+            let end = text::push_json_key(out, name, same);
             self.first = start..end;
             return;
         }
         if self.counts.is_empty() {
             self.count_all(out);
         }
-        let end = json::push_key(out, name, 0);
+        let end = text::push_json_key(out, name, 0);
         let count = self.counts.entry_ref(&out[start..end]).or_default();
         *count += 1;
         if *count > 1 {
             out.truncate(start);
-            json::push_key(out, name, *count - 1);
+            text::push_json_key(out, name, *count - 1);
         }
     }
 
@@ -174,7 +103,7 @@ impl<'p> Members<'p> {
         let mut key = Vec::new();
         for name in self.before {
             key.clear();
-            let end = json::push_key(&mut key, name, 0);
+            let end = text::push_json_key(&mut key, name, 0);
             *self.counts.entry_ref(&key[..end]).or_default() += 1;
         }
         *self.counts.entry_ref(&out[self.first.clone()]).or_default() += 1;
@@ -185,12 +114,9 @@ impl Program {
     /// The program of a template, given its tree with holes.
     pub fn new(language: Language, root: &Element<'_>) -> Self {
         let mut compiler = Compiler::default();
-        compiler.root(language, root);
+        compile(&mut compiler, language, root);
         if compiler.is_full() {
-            compiler = Compiler {
-                irregular: true,
-                ..Compiler::default()
-            };
+            compiler = Compiler::irregular();
         }
         compiler.flush();
         Program {
@@ -397,131 +323,24 @@ fn stream(values: Values<'_>, hole: u16) -> Option<Range<usize>> {
     slot.stream()
 }
 
+fn compile(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
+    match language {
+        Language::Xml => xml::compile_root(compiler, root),
+        Language::Json => json::compile_root(compiler, root),
+    }
+}
+
 /// Appends the text of a tree without holes.
 ///
 /// # Errors
 /// [`ErrorKind::Text`] if `out` becomes longer than `limit`.
 pub fn push_tree(language: Language, root: &Element<'_>, out: &mut Vec<u8>, limit: usize) -> Result<()> {
-    let mut compiler = Compiler {
-        limit,
-        literals: std::mem::take(out),
-        ..Compiler::default()
-    };
-    compiler.root(language, root);
+    let mut compiler = Compiler::appending(std::mem::take(out), limit);
+    compile(&mut compiler, language, root);
     let is_full = compiler.is_full();
     *out = compiler.literals;
     if is_full {
         return Err(Error::new(0, ErrorKind::Text));
     }
     Ok(())
-}
-
-/// Most bytes of literals in a template's program. One of real logs has some thousand; a longer text is read from the tree of each
-/// record.
-const MAX_LITERALS: usize = 1 << 20;
-
-/// A program in the making.
-#[derive(Debug)]
-pub(crate) struct Compiler {
-    /// Literals so far, from `flushed` on not yet in an op. For a tree without holes, all of its text.
-    pub(crate) literals: Vec<u8>,
-    flushed: usize,
-    ops: Vec<Op>,
-    takes: Vec<Takes>,
-    pub(crate) irregular: bool,
-    /// Nothing more is written once the literals are longer.
-    pub(crate) limit: usize,
-    /// Whether they would be.
-    overflows: bool,
-}
-
-impl Default for Compiler {
-    fn default() -> Self {
-        Compiler {
-            literals: Vec::new(),
-            flushed: 0,
-            ops: Vec::new(),
-            takes: Vec::new(),
-            irregular: false,
-            limit: MAX_LITERALS,
-            overflows: false,
-        }
-    }
-}
-
-impl Compiler {
-    fn root(&mut self, language: Language, root: &Element<'_>) {
-        match language {
-            Language::Xml => xml::compile_root(self, root),
-            Language::Json => json::compile_root(self, root),
-        }
-    }
-
-    /// Whether the text is too long already.
-    pub(crate) fn is_full(&self) -> bool {
-        self.overflows || self.literals.len() > self.limit
-    }
-
-    /// Says that the text would be too long.
-    pub(crate) fn fill(&mut self) {
-        self.overflows = true;
-    }
-
-    pub(crate) fn literal(&mut self, text: &str) {
-        self.literals.extend_from_slice(text.as_bytes());
-    }
-
-    /// Ends the literal run.
-    fn flush(&mut self) {
-        let end = self.literals.len();
-        if self.flushed < end {
-            self.ops.push(Op::Literal(self.flushed..end));
-            self.flushed = end;
-        }
-    }
-
-    /// Adds an op behind the literal run.
-    pub(crate) fn op(&mut self, op: Op) {
-        self.flush();
-        self.ops.push(op);
-    }
-
-    /// A literal that an op has for itself.
-    pub(crate) fn aside(&mut self, write: impl FnOnce(&mut Self)) -> Literal {
-        self.flush();
-        let start = self.literals.len();
-        write(self);
-        self.flushed = self.literals.len();
-        start..self.flushed
-    }
-
-    /// What `write` compiles is left out if the value that an element depends on is NULL.
-    pub(crate) fn guarded(&mut self, dependency: Option<u16>, write: impl FnOnce(&mut Self)) {
-        let Some(hole) = dependency else { return write(self) };
-        self.op(Op::Guard { hole, skip: 0 });
-        let at = self.ops.len();
-        write(self);
-        self.flush();
-        let skip = self.ops.len() - at;
-        self.ops[at - 1] = Op::Guard { hole, skip };
-    }
-
-    /// Says what the program can take of a hole.
-    pub(crate) fn take(&mut self, hole: u16, takes: Takes) {
-        let hole = usize::from(hole);
-        if self.takes.len() <= hole {
-            self.takes.resize(hole + 1, Takes::ANY);
-        }
-        let known = &mut self.takes[hole];
-        known.items &= takes.items;
-        known.streams &= takes.streams;
-    }
-}
-
-/// The holes among pieces of content.
-pub(crate) fn holes<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = u16> + 'n {
-    nodes.iter().filter_map(|node| match node {
-        Node::Hole(hole) => Some(hole.index),
-        _ => None,
-    })
 }

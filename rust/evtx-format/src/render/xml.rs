@@ -1,7 +1,7 @@
 //! Elements as XML, in the form that Windows shows, without white space between elements.
 
+use super::ops::{Compiler, Op, Takes, holes};
 use crate::binxml::tree::{Attribute, Element, Node, push_reference};
-use crate::render::program::{Compiler, Op, Takes, holes};
 use crate::value::text::{self, Form};
 
 /// Compiles a root element, which no array repeats and no dependency leaves out.
@@ -9,7 +9,7 @@ pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
     element(compiler, root, true);
 }
 
-/// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::MAX_OPEN_ELEMENTS) bounds.
+/// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds.
 fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     if compiler.is_full() {
         return;

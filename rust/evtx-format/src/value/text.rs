@@ -363,6 +363,30 @@ pub fn utf16_is_empty(text: &[u8]) -> bool {
     text.len() < 2 || text[..2] == [0, 0]
 }
 
+/// Appends `"name":`, numbered if `number` is not 0. Returns where the name ends.
+pub(crate) fn push_json_key(out: &mut Vec<u8>, name: &str, number: usize) -> usize {
+    out.push(b'"');
+    push_str(out, name, Form::Json);
+    let end = out.len();
+    end_key(out, number);
+    end
+}
+
+/// As [`push_json_key`], with a name that is escaped.
+pub(crate) fn push_escaped_json_key(out: &mut Vec<u8>, name: &[u8], number: usize) {
+    out.push(b'"');
+    out.extend_from_slice(name);
+    end_key(out, number);
+}
+
+fn end_key(out: &mut Vec<u8>, number: usize) {
+    if number > 0 {
+        out.push(b'_');
+        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    }
+    out.extend_from_slice(b"\":");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,124 @@
+//! The file header.
+
+use crate::bytes::{array_at, u16_at, u32_at, u64_at};
+use crate::error::{Error, ErrorKind};
+
+/// Size of the file header, in bytes, of which 128 are used.
+pub const FILE_HEADER: usize = 4096;
+
+pub(super) const FILE_MAGIC: [u8; 8] = *b"ElfFile\0";
+/// Flags of the file header: the log is not closed; it has reached its size; no checksums are kept.
+const DIRTY: u32 = 1;
+const FULL: u32 = 2;
+const NO_CHECKSUMS: u32 = 4;
+
+/// Why a file is not a log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotEvtx {
+    /// There is nothing in it.
+    #[error("not an EVTX log: the file is empty, there is nothing in place of \"ElfFile\\0\"")]
+    Empty,
+    /// It starts otherwise.
+    #[error("not an EVTX log: it starts with \"{}\" in place of \"ElfFile\\0\"", .0.escape_ascii())]
+    Magic(Vec<u8>),
+    /// It ends before its header does.
+    #[error("not an EVTX log: after \"ElfFile\\0\" the file ends at {0} bytes, inside of its 4096-byte header")]
+    Short(u64),
+}
+
+/// What a file header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileHeader {
+    /// Number of the oldest chunk.
+    pub first_chunk: u64,
+    /// Number of the newest chunk.
+    pub last_chunk: u64,
+    /// ID that the next record gets.
+    pub next_record_id: u64,
+    /// Version, (major, minor): 3.1, or 3.2 on newer Windows.
+    pub version: (u16, u16),
+    /// Chunks in the file, modulo 65,536.
+    pub chunk_count: u16,
+    /// 1 dirty, 2 full, 4 no checksums.
+    pub flags: u32,
+    /// CRC32 of bytes 0 to 120, as stored.
+    pub checksum: u32,
+    /// CRC32 of bytes 0 to 120, as computed.
+    pub computed_checksum: u32,
+}
+
+impl FileHeader {
+    /// Reads a file header from the first bytes of a file of `size` bytes, 4,096 or as many as there are.
+    ///
+    /// # Errors
+    /// [`NotEvtx`] where it is none.
+    pub fn read(bytes: &[u8], size: u64) -> Result<Self, NotEvtx> {
+        if bytes.is_empty() {
+            return Err(NotEvtx::Empty);
+        }
+        let Some(FILE_MAGIC) = array_at(bytes, 0) else {
+            return Err(NotEvtx::Magic(bytes[..bytes.len().min(8)].to_vec()));
+        };
+        if bytes.len() < FILE_HEADER {
+            return Err(NotEvtx::Short(size));
+        }
+        let u16_at = |at| u16_at(bytes, at).unwrap_or_default();
+        let u32_at = |at| u32_at(bytes, at).unwrap_or_default();
+        let u64_at = |at| u64_at(bytes, at).unwrap_or_default();
+        Ok(FileHeader {
+            first_chunk: u64_at(8),
+            last_chunk: u64_at(16),
+            next_record_id: u64_at(24),
+            version: (u16_at(38), u16_at(36)),
+            chunk_count: u16_at(42),
+            flags: u32_at(120),
+            checksum: u32_at(124),
+            computed_checksum: crc32fast::hash(&bytes[..120]),
+        })
+    }
+
+    /// Whether the log was open when it was copied, so that the header is behind its chunks.
+    pub fn is_dirty(&self) -> bool {
+        self.flags & DIRTY != 0
+    }
+
+    /// Whether the log had reached its size.
+    pub fn is_full(&self) -> bool {
+        self.flags & FULL != 0
+    }
+
+    /// Whether the log was closed, and had not wrapped by then, so that its chunks stand in the order of their records. A
+    /// header that keeps no checksum, or whose checksum does not match, does not say.
+    pub(super) fn never_wrapped(&self) -> bool {
+        self.flags & (DIRTY | NO_CHECKSUMS) == 0 && self.first_chunk == 0 && self.checksum == self.computed_checksum
+    }
+
+    /// Checks the stored checksum. Headers that keep none pass.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Checksum`] where it does not match.
+    pub fn verify(&self) -> Result<(), Error> {
+        if self.flags & NO_CHECKSUMS != 0 || self.checksum == self.computed_checksum {
+            return Ok(());
+        }
+        let kind = ErrorKind::Checksum {
+            what: "file header",
+            stored: self.checksum,
+            computed: self.computed_checksum,
+        };
+        Err(Error::new(124, kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_log_is_named() {
+        let read = |bytes: &[u8]| FileHeader::read(bytes, bytes.len() as u64).unwrap_err().to_string();
+        assert!(read(b"").contains("empty"));
+        assert!(read(b"PK\x03\x04zip").contains("\"PK\\x03\\x04zip\""));
+        assert!(read(b"ElfFile\0short").contains("13 bytes"));
+    }
+}
