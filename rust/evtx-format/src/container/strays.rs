@@ -132,7 +132,7 @@ mod tests {
             let mut expected = Vec::new();
             for gap in gaps {
                 file.extend(vec![2; gap]);
-                if (file.len() - FILE_HEADER) % CHUNK_SIZE > 0 {
+                if !(file.len() - FILE_HEADER).is_multiple_of(CHUNK_SIZE) {
                     expected.push((file.len() as u64, CHUNK_SIZE as u64));
                 }
                 file.extend(chunk_with(b"value"));
