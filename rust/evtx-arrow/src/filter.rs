@@ -4,9 +4,9 @@
 //! what it needs: the file's path, a record's header, the values of the event's own instance, or all of the
 //! record. What needs least is decided first, and the first that is not true ends the record.
 
+mod value;
 mod expression;
 mod predicate;
-mod value;
 
 use std::cell::OnceCell;
 

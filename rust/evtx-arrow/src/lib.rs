@@ -11,39 +11,24 @@
 //! - [`Decoder`] turns blocks of a file into batches, one per thread. It is a push decoder, in the style of
 //!   `arrow-csv` and `arrow-json`: the caller does the I/O.
 
-mod batch;
-mod builders;
-mod cache;
-mod catalog;
-mod convert;
-mod decoder;
-mod dictionary;
-mod entries;
-mod filter;
-mod keys;
-mod maps;
-mod metadata;
-mod numbering;
-mod options;
+mod schema;
 mod plan;
 mod record;
-mod records;
-mod render;
-mod report;
+mod filter;
+mod columns;
 mod scan;
-mod schema;
-mod spelled;
-mod system;
-mod table;
+mod read;
+mod decode;
+mod reports;
+#[cfg(test)]
+mod tests;
 
-pub use builders::{MakeArrays, Numbers, Strings};
-pub use catalog::EVENT_COLUMNS;
-pub use catalog::{Catalog, CatalogPlace, EventField, TooManyEvents};
-pub use decoder::{DecodeError, Decoder};
+pub use columns::{MakeArrays, Numbers, Strings};
+pub use decode::{DecodeError, Decoder};
 pub use filter::{Comparison, Expression, Literal, Predicate};
-pub use metadata::{CHUNK_COLUMNS, ChunkReport, FILE_COLUMNS, FileReport};
-pub use options::{OnError, Options};
-pub use report::{EventReport, Report, ReportError, TypeName};
+pub use reports::{
+    CHUNK_COLUMNS, Catalog, CatalogPlace, ChunkReport, EVENT_COLUMNS, EventReport, FILE_COLUMNS, FileReport, Report,
+    ReportError, TooManyEvents, TypeName,
+};
 pub use scan::{Poisoned, Scan};
-pub use schema::{ColumnReference, reference, schema};
-pub use table::{Events, Table};
+pub use schema::{ColumnReference, EventField, Events, OnError, Options, Table, reference, schema};

@@ -4,20 +4,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use crate::builders::{ColumnBuilder, FieldBuilder, TextBuilder};
-use crate::cache::PlanCache;
-use crate::entries::EntryBuilder;
 use crate::filter::{Filter, Predicate};
-use crate::keys::Keys;
-use crate::maps::MapBuilder;
-use crate::options::{OnError, Options};
-use crate::plan::Target;
-use crate::render::Rendering;
-use crate::schema::{self, Column, ColumnSource};
-use crate::table::Table;
-
-use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
-use evtx_format::render::program::Language;
+use crate::plan::{Keys, PlanCache, Target};
+use crate::schema::{self, Column, ColumnSource, OnError, Options, Table};
 
 /// A query's projection and options, and the plans that its threads have compiled. Immutable but for those.
 #[derive(Debug)]
@@ -38,7 +27,7 @@ pub struct Scan {
     pub(crate) message: Option<MessagePlaces>,
     /// Which records are kept.
     pub(crate) filter: Filter,
-    columns: Vec<Column>,
+    pub(crate) columns: Vec<Column>,
     schema: SchemaRef,
 }
 
@@ -149,93 +138,6 @@ impl Scan {
         match self.keys.is_poisoned() || self.plans.is_poisoned() {
             true => Err(Poisoned),
             false => Ok(()),
-        }
-    }
-
-    /// Builders for a batch, one for each column.
-    pub(crate) fn builders(&self) -> Vec<ColumnBuilder> {
-        let mut places = 0..;
-        let builder = |column: &Column| match &column.source {
-            ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
-            ColumnSource::Field(_, field_type) => {
-                ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(*field_type))
-            }
-            ColumnSource::Entry(key, entry_type) => {
-                let key = self.target.key_number(key).unwrap_or_default();
-                ColumnBuilder::Entry(key, EntryBuilder::new(*entry_type))
-            }
-            ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(&self.keys))),
-            ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),
-            ColumnSource::Xml => ColumnBuilder::Rendered(Rendering::Event(Language::Xml), TextBuilder::new()),
-            ColumnSource::Json => ColumnBuilder::Rendered(Rendering::Event(Language::Json), TextBuilder::new()),
-            ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
-            ColumnSource::FileName => ColumnBuilder::FileName,
-            ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),
-            ColumnSource::RecordOffset => ColumnBuilder::RecordOffset(PrimitiveBuilder::new()),
-            ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
-        };
-        self.columns.iter().map(builder).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::RwLock;
-
-    use evtx_format::Interrupt;
-    use evtx_format::container::layout::{Block, Layout};
-
-    use super::*;
-    use crate::catalog::Catalog;
-    use crate::decoder::{DecodeError, Decoder};
-    use crate::report::ReportError;
-
-    fn block() -> Block {
-        Layout::new(4096 + 65_536, 0).block(0).expect("a block")
-    }
-
-    /// Panics in another thread, in the midst of a change.
-    fn panic_with<T: Send + Sync>(lock: &RwLock<T>) {
-        let panic = || {
-            let _guard = lock.write();
-            panic!("in the midst of a change");
-        };
-        std::thread::scope(|threads| assert!(threads.spawn(panic).join().is_err()));
-    }
-
-    #[test]
-    fn a_thread_that_panics_among_what_is_shared_fails_the_others() {
-        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/oddities.evtx");
-        let chunk = &std::fs::read(sample).expect("a sample")[4096..][..65_536];
-        let all: Vec<_> = (0..25).collect();
-        let panics: [fn(&Scan); 2] = [
-            |scan| panic_with(scan.keys.lock()),
-            |scan| panic_with(scan.plans.lock()),
-        ];
-        for panics in panics {
-            let scan = Arc::new(Scan::new(Options::default(), &all));
-            let mut decoder = Decoder::new(Arc::clone(&scan));
-            for is_poisoned in [false, true] {
-                decoder.start(&"x".into(), None, block());
-                let decoded = decoder.decode(chunk, Interrupt::NEVER);
-                assert_eq!(
-                    matches!(decoded, Err(DecodeError::Poisoned(_))),
-                    is_poisoned,
-                    "{decoded:?}"
-                );
-                if !is_poisoned {
-                    panics(&scan);
-                }
-                // Its rows are those of before, and may have names that were added since.
-                let batch = decoder.flush();
-                assert!(matches!(batch, Err(DecodeError::Poisoned(_))), "{batch:?}");
-            }
-
-            let mut catalog = Catalog::new(None);
-            catalog.push(chunk, Interrupt::NEVER).expect("the events");
-            panics(catalog.scan());
-            let pushed = catalog.push(chunk, Interrupt::NEVER);
-            assert!(matches!(pushed, Err(ReportError::Poisoned(_))), "{pushed:?}");
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::expression::Expression;
 use super::value::{Comparison, Constants, Literal, Read, Value};
-use crate::options::OnError;
+use crate::schema::OnError;
 use crate::schema::{self, Column, ColumnSource, EntryType, FieldType};
-use crate::table::{Events, Table};
+use crate::schema::{Events, Table};
 
 /// A condition that a scan decides for a record before it builds a row of it.
 #[derive(Debug, Clone)]
@@ -272,7 +272,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::options::Options;
+    use crate::schema::Options;
 
     const LOCATED: Options = Options {
         on_error: OnError::Report,

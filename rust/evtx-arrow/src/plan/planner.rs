@@ -6,10 +6,12 @@ use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, ValueType};
 use evtx_format::{MAX_NAMES, MAX_TEXT};
 
-use super::{Constant, Content, Entry, EventData, Guarded, MAX_FIELD, Need, Parsed, Piece, Plan, Root, Source, Target};
-use crate::convert;
-use crate::keys::Keys;
-use crate::numbering::Numbering;
+use super::column_plan::{Entry, EventData, Guarded, Need, Plan, Root};
+use super::convert;
+use super::keys::Keys;
+use super::source::{Constant, Content, MAX_FIELD, Parsed, Piece, Source};
+use super::target::Target;
+use crate::schema::Numbering;
 
 /// What no plan tells: see [`Plan::irregular`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::binxml::Reader;
 use crate::binxml::names::Names;
 use crate::bytes::{u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
+use crate::value::time::filetime_to_unix_nanos;
 
 /// Bytes of a record before its BinXML: magic 4, size u32, ID u64, time written u64.
 pub const RECORD_HEADER: usize = 24;
@@ -97,6 +98,11 @@ impl Record {
     /// Chunk offsets of the record's BinXML.
     pub fn binxml(&self) -> Range<usize> {
         self.offset as usize + RECORD_HEADER..self.end() - 4
+    }
+
+    /// When it was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its BinXML cannot be read.
+    pub fn written_nanos(&self) -> Option<i64> {
+        filetime_to_unix_nanos(self.written)
     }
 
     /// Whether the copy of the size at the record's end matches. Windows does not need it to, and real logs

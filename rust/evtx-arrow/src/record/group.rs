@@ -5,16 +5,15 @@ use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::container::records::FoundRecord;
 
-use crate::plan::Plan;
-use crate::record::{Part, RecordParts};
-use crate::scan::Scan;
+use super::parts::{Part, PartContent, RecordParts};
+use crate::plan::{Plan, Target};
 
 /// Most records of a group. They fit the first-level cache.
 pub(crate) const GROUP: usize = 32;
 
 /// Records that were read, and wait for their rows to be appended, a column at a time.
 pub(crate) struct Records<'r> {
-    pub(crate) scan: &'r Scan,
+    target: &'r Target,
     parts: BumpVec<'r, Part<'r>>,
     own_plans: Vec<Plan>,
     kept: BumpVec<'r, KeptRecord>,
@@ -49,9 +48,9 @@ pub(crate) struct KeptRecord {
 
 impl<'r> Records<'r> {
     /// Room for `count` records, none of which was read so far.
-    pub(crate) fn new(scan: &'r Scan, count: usize, arena: &'r Bump) -> Self {
+    pub(crate) fn new(target: &'r Target, count: usize, arena: &'r Bump) -> Self {
         Records {
-            scan,
+            target,
             parts: BumpVec::with_capacity_in(2 * count, arena),
             own_plans: Vec::new(),
             kept: BumpVec::with_capacity_in(count, arena),
@@ -95,27 +94,18 @@ impl<'r> Records<'r> {
     }
 
     /// Adds a part with a plan of its own.
-    pub(crate) fn push_tree(&mut self, part: Part<'r>, plan: Plan) {
+    pub(crate) fn push_tree(&mut self, content: PartContent<'r>, plan: Plan) {
         self.note(&plan);
-        self.parts.push(part);
+        self.parts.push(Part::of_own_plan(self.own_plans.len(), content));
         self.own_plans.push(plan);
-    }
-
-    /// The number that the next plan of a part's own has.
-    pub(crate) fn next_own_plan(&self) -> usize {
-        self.own_plans.len()
-    }
-
-    /// The plan that a part has of its own.
-    pub(crate) fn own_plan(&self, number: usize) -> &Plan {
-        &self.own_plans[number]
     }
 
     /// The record at hand, as far as it was read.
     #[inline]
     pub(crate) fn at_hand(&self) -> RecordParts<'_, 'r> {
         RecordParts {
-            records: self,
+            own_plans: &self.own_plans,
+            target: self.target,
             parts: &self.parts[self.start..],
             is_damaged: self.error.is_some(),
         }
@@ -159,7 +149,8 @@ impl<'r> Records<'r> {
     #[inline]
     pub(crate) fn parts(&self, record: &KeptRecord) -> RecordParts<'_, 'r> {
         RecordParts {
-            records: self,
+            own_plans: &self.own_plans,
+            target: self.target,
             parts: &self.parts[record.start as usize..record.end as usize],
             is_damaged: record.is_damaged,
         }

@@ -10,9 +10,10 @@ use evtx_format::binxml::instance::{Slots, Values, value_size};
 use evtx_format::value::Value;
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use crate::builders::{MakeArrays, Numbers, TextBuilder, take};
-use crate::keys::{Dictionary, Keys};
-use crate::plan::{Entry, Found, Run};
+use super::arrays::{MakeArrays, Numbers, take};
+use super::key_dictionary::Dictionary;
+use super::text::TextBuilder;
+use crate::plan::{Entry, Found, Keys, Run};
 use crate::schema::{entries_field, entry_fields};
 
 /// Bytes of text that take some time to write, between two looks for an interrupt.

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use crate::catalog::EventField;
-use crate::numbering::Numbering;
-use crate::options::Options;
-use crate::schema::{self, COLUMNS, Column, ColumnSource};
+use super::columns::{self, COLUMNS, Column, ColumnSource, EntryType};
+use super::numbering::Numbering;
+use super::options::Options;
 
 /// Which events a table has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +15,14 @@ pub struct Events {
     pub ids: Box<[u32]>,
     /// The name of their provider, if that matters.
     pub provider: Option<Box<str>>,
+}
+
+/// A field of events, as a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventField {
+    /// Its key in `event_data`.
+    pub(crate) name: Box<str>,
+    pub(crate) column_type: EntryType,
 }
 
 /// The columns of a call: those that its options ask for, and, if it is about certain events, one for each of their fields.
@@ -31,7 +38,7 @@ impl From<Options> for Table {
     fn from(options: Options) -> Self {
         Table {
             options,
-            columns: schema::columns(&options).collect(),
+            columns: columns::columns(&options).collect(),
             events: None,
         }
     }
@@ -55,7 +62,7 @@ impl Table {
         });
         let (mut columns, mut event_data) = (Vec::new(), None);
         let mut fields = Some(fields);
-        for column in schema::columns(&options) {
+        for column in columns::columns(&options) {
             match column.source {
                 ColumnSource::EventData => {
                     columns.extend(fields.take().into_iter().flatten());
@@ -77,8 +84,13 @@ impl Table {
 
     /// The schema of the table.
     pub fn schema(&self) -> SchemaRef {
-        schema::schema_of(self.columns.iter())
+        columns::schema_of(self.columns.iter())
     }
+}
+
+/// The schema of the table of all events with these options.
+pub fn schema(options: &Options) -> SchemaRef {
+    Table::from(*options).schema()
 }
 
 /// The name of a field's column, which no other has.
@@ -94,8 +106,8 @@ fn free_name(name: &str, taken: &mut Numbering) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::columns::FieldType;
     use super::*;
-    use crate::schema::{EntryType, FieldType};
 
     #[test]
     fn fields_stand_in_place_of_event_data() {

@@ -9,7 +9,7 @@ use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
-use crate::builders::{MakeArrays, Numbers, take};
+use super::arrays::{MakeArrays, Numbers, take};
 use crate::plan::{Constant, Found, MAX_FIELD};
 
 /// Most strings, and most bytes of them, that a dictionary keeps from batch to batch.

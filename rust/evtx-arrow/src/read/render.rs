@@ -11,18 +11,11 @@ use evtx_format::binxml::tree::Element;
 use evtx_format::render::program::{Language, Members, Program, Streams, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
-use crate::cache::user_data;
+use super::reader::RecordReader;
+use crate::columns::Rendering;
 use crate::plan::Root;
-use crate::record::{ChunkTemplates, PartContent, RecordParts, RecordReader};
-
-/// What a column renders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rendering {
-    /// The whole event.
-    Event(Language),
-    /// The value of its `UserData` element, as JSON.
-    UserData,
-}
+use crate::plan::user_data;
+use crate::record::{ChunkTemplates, PartContent, RecordParts};
 
 /// What stands before an event's XML.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";

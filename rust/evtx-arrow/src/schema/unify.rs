@@ -2,10 +2,10 @@
 
 use evtx_format::value::{Scalar, ValueType};
 
-use crate::schema::{EntryType, FieldType};
+use super::columns::{EntryType, FieldType};
 
 /// The type of the column of a value; `None` where the value says nothing of it, as it is NULL.
-pub(super) fn column_type(value_type: ValueType) -> Option<EntryType> {
+pub(crate) fn column_type(value_type: ValueType) -> Option<EntryType> {
     let item = match value_type.scalar {
         Scalar::Null => return None,
         Scalar::Int8 => FieldType::Int8,
@@ -31,7 +31,7 @@ pub(super) fn column_type(value_type: ValueType) -> Option<EntryType> {
 }
 
 /// The narrowest type that holds both, else text.
-pub(super) fn unite(a: EntryType, b: EntryType) -> EntryType {
+pub(crate) fn unite(a: EntryType, b: EntryType) -> EntryType {
     EntryType {
         item: unite_items(a.item, b.item),
         list: a.list || b.list,
@@ -39,7 +39,7 @@ pub(super) fn unite(a: EntryType, b: EntryType) -> EntryType {
 }
 
 /// The type of the column of a field whose values are all NULL.
-pub(super) const TEXT: EntryType = EntryType {
+pub(crate) const TEXT: EntryType = EntryType {
     item: FieldType::Text,
     list: false,
 };

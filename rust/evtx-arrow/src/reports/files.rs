@@ -12,7 +12,7 @@ use evtx_format::container::records::RecordWalk;
 use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
-use crate::report::{Report, ReportError};
+use super::report::{Report, ReportError};
 
 /// What a walk over the records of a chunk finds.
 #[derive(Debug, Default)]

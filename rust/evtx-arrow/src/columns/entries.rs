@@ -7,7 +7,8 @@ use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
 use evtx_format::MAX_TEXT;
 
-use crate::builders::{FieldBuilder, MakeArrays, take};
+use super::arrays::{MakeArrays, take};
+use super::field::FieldBuilder;
 use crate::plan::Found;
 use crate::schema::EntryType;
 

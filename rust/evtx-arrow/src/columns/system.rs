@@ -3,19 +3,16 @@
 //! A log has few different rows of them. So each is kept once, with the number that each record has of them, and a record
 //! whose values have the same bytes as those of one before takes over that one's row: none of its columns is looked at.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;
 use arrow_select::take::take;
 use evtx_format::binxml::instance::Values;
 
-use crate::builders::{self, ColumnBuilder, FieldBuilder, MakeArrays};
-use crate::plan::{Plan, Target};
+use super::arrays::{self, MakeArrays};
+use super::column::ColumnBuilder;
+use super::field::FieldBuilder;
+use crate::plan::{SystemHoles, Target};
 use crate::record::Fields;
-
-/// Fewest columns that are kept so. To look for the row costs as much as to read some columns.
-pub(crate) const MIN_COLUMNS: usize = 4;
 
 /// Rows that are remembered, by a hash: a power of two.
 const SEEN: usize = 4096;
@@ -26,75 +23,6 @@ const MAX_KEPT: usize = 1 << 20;
 
 /// Most bytes of a row's values that are remembered.
 const MAX_BYTES: usize = 4096;
-
-/// The holes of a template that the columns of `System` are read from.
-#[derive(Debug)]
-pub(crate) struct SystemHoles {
-    /// Tells the template from all others. Not 0.
-    template: u64,
-    /// The first of holes that follow each other, and how many they are.
-    runs: Box<[(u16, usize)]>,
-}
-
-impl SystemHoles {
-    /// Those of a plan for an event's own template; `None` where that has no `System`, or the columns are not asked for.
-    pub(crate) fn new(target: &Target, plan: &Plan) -> Option<Self> {
-        static TEMPLATES: AtomicU64 = AtomicU64::new(1);
-        if !plan.system || !target.shares_system() {
-            return None;
-        }
-        let mut holes: Vec<u16> = Vec::new();
-        for (place, source) in target.places.iter().zip(&plan.fields) {
-            if let (true, Some(source)) = (place.repeats(), source) {
-                holes.extend(source.holes());
-            }
-        }
-        holes.sort_unstable();
-        holes.dedup();
-        let runs = holes.chunk_by(|a, b| a + 1 == *b);
-        Some(SystemHoles {
-            template: TEMPLATES.fetch_add(1, Ordering::Relaxed),
-            runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
-        })
-    }
-
-    /// The descriptors and the bytes of the runs' values.
-    #[inline(always)]
-    fn values<'v>(&self, values: Values<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
-        self.runs.iter().map(move |&(first, count)| {
-            let (descriptors, bytes) = values.run(first, count)?;
-            Some((descriptors.as_flattened(), bytes))
-        })
-    }
-
-    /// A hash of where values differ first, and how many bytes they have with their descriptors. `None` where the table of values
-    /// is too short for a run: what it has of that would not be looked at.
-    // Apart from what looks at the values again, so that neither runs out of registers.
-    #[inline(never)]
-    fn hash(&self, values: Values<'_>) -> Option<(u64, usize)> {
-        let (mut hash, mut len) = (self.template, 0);
-        for run in self.values(values) {
-            let (descriptors, bytes) = run?;
-            len += descriptors.len() + bytes.len();
-            hash = mix(hash, bytes);
-        }
-        Some((hash, len))
-    }
-
-    /// Whether the values and their descriptors are those that stand side by side in `known`.
-    #[inline(never)]
-    fn are(&self, values: Values<'_>, mut known: &[u8]) -> bool {
-        let mut is_next = |part: &[u8]| {
-            let Some((next, rest)) = known.split_at_checked(part.len()) else {
-                return false;
-            };
-            known = rest;
-            same(part, next)
-        };
-        let mut runs = self.values(values).flatten();
-        runs.all(|(descriptors, bytes)| is_next(descriptors) && is_next(bytes))
-    }
-}
 
 /// The columns, and the rows of a batch in them. What the columns have is kept from batch to batch.
 #[derive(Debug)]
@@ -229,7 +157,7 @@ impl SystemRows {
 
     /// Ends the batch: each column with its number, in order.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<Vec<(usize, ArrayRef)>, ArrowError> {
-        let rows = UInt32Array::from(builders::take(&mut self.rows));
+        let rows = UInt32Array::from(arrays::take(&mut self.rows));
         let len = self.len as usize;
         let columns = self.columns.iter_mut().map(|column| {
             let known = match column.array.take() {
@@ -260,32 +188,4 @@ impl SystemRows {
         self.text = 0;
         Ok(())
     }
-}
-
-/// Whether parts of the same length are the same. Most are short, so that a call would take longer.
-#[inline(always)]
-fn same(a: &[u8], b: &[u8]) -> bool {
-    #[inline(always)]
-    fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
-        a.first_chunk::<N>() == b.first_chunk::<N>() && a.last_chunk::<N>() == b.last_chunk::<N>()
-    }
-    match a.len() {
-        33.. => a == b,
-        16.. => ends::<16>(a, b),
-        8.. => ends::<8>(a, b),
-        4.. => ends::<4>(a, b),
-        _ => a.iter().zip(b).all(|(a, b)| a == b),
-    }
-}
-
-/// A hash of where values differ first: their first and last bytes.
-#[inline]
-fn mix(hash: u64, bytes: &[u8]) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (first, last) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
-        _ => (bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)), 0),
-    };
-    let hash = (hash ^ first).wrapping_mul(FACTOR);
-    (hash ^ last ^ hash >> 32).wrapping_mul(FACTOR)
 }

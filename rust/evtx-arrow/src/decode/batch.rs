@@ -9,14 +9,10 @@ use evtx_format::Error;
 use evtx_format::container::records::{FoundRecord, Record};
 use evtx_format::mta::Messages;
 
-use crate::builders::{ColumnBuilder, FieldBuilder, MakeArrays, TextBuilder};
-use crate::decoder::written;
-use crate::maps::LONG;
-use crate::record::{ChunkTemplates, Fields, RecordParts, RecordReader};
-use crate::records::{KeptRecord, Records};
-use crate::render::{Renderer, Rendering};
+use crate::columns::{ColumnBuilder, FieldBuilder, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};
+use crate::read::{RecordReader, Renderer};
+use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordParts, Records};
 use crate::scan::{MessagePlaces, Scan};
-use crate::system::SystemRows;
 
 /// Most rows in a batch: a vector of DuckDB.
 const BATCH_ROWS: usize = 2048;
@@ -59,7 +55,7 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
-        let mut builders = scan.builders();
+        let mut builders = ColumnBuilder::of(&scan.columns, &scan.target, &scan.keys);
         let system = SystemRows::take(&scan.target, &mut builders);
         let numbers = |has: fn(&ColumnBuilder) -> bool| {
             let found = builders.iter().enumerate().filter(|(_, builder)| has(builder));
@@ -282,7 +278,7 @@ impl BatchBuilder {
             offset,
             error,
         } = *row;
-        let written = record.as_ref().and_then(written);
+        let written = record.as_ref().and_then(Record::written_nanos);
         if !self.system.is_empty() {
             self.system.push_new(None)?;
         }

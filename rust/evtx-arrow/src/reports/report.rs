@@ -2,14 +2,21 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
-use evtx_format::container::header::{FileHeader, NotEvtx};
+use evtx_format::container::header::NotEvtx;
 use evtx_format::{Interrupt, Interrupted};
 
-use crate::catalog::{Catalog, CatalogPlace, TooManyEvents};
 use crate::scan::Poisoned;
+
+/// Most bytes that are kept of the events. The some tens of thousands that Windows has take a few MiB; more come from crafted files.
+pub(super) const MAX_EVENT_BYTES: usize = 32 << 20;
 
 /// Names the type of a column, as the caller's language does.
 pub type TypeName = fn(&Field) -> String;
+
+/// There are more different events than a catalog tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the different events take more than {} MiB", MAX_EVENT_BYTES >> 20)]
+pub struct TooManyEvents;
 
 /// Why a report leaves the rest of a file, or ends.
 #[derive(Debug, thiserror::Error)]
@@ -54,59 +61,4 @@ pub trait Report: Send {
     /// # Errors
     /// That of Arrow, if the batch cannot be made.
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError>;
-}
-
-/// The events of files, as rows of their fields, once all files were read.
-#[derive(Debug)]
-pub struct EventReport {
-    /// What was found so far.
-    pub catalog: Catalog,
-    type_name: TypeName,
-    size: u64,
-    has_header: bool,
-    /// How far its rows were handed out.
-    place: CatalogPlace,
-}
-
-impl EventReport {
-    /// A report of a catalog.
-    pub fn new(catalog: Catalog, type_name: TypeName) -> Self {
-        EventReport {
-            catalog,
-            type_name,
-            size: 0,
-            has_header: false,
-            place: CatalogPlace::default(),
-        }
-    }
-}
-
-impl Report for EventReport {
-    fn schema(&self) -> SchemaRef {
-        Catalog::schema()
-    }
-
-    fn start(&mut self, _filename: &str, size: u64) {
-        self.size = size;
-        self.has_header = false;
-    }
-
-    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
-        if self.has_header {
-            return self.catalog.push(bytes, interrupt);
-        }
-        FileHeader::read(bytes, self.size)?;
-        self.has_header = true;
-        Ok(())
-    }
-
-    // What cannot be read holds no events.
-    fn end(&mut self, _failure: Option<&str>) {}
-
-    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
-        if !last {
-            return Ok(None);
-        }
-        self.catalog.batch(&mut self.place, self.type_name)
-    }
 }

@@ -17,9 +17,10 @@ use evtx_format::value::guid_in_text_order;
 use evtx_format::{Error, ErrorKind, MAX_NAMES};
 use hashbrown::HashMap;
 
-use crate::keys::Keys;
-use crate::plan::{Plan, Root, Target};
-use crate::system::SystemHoles;
+use super::column_plan::{Plan, Root};
+use super::keys::Keys;
+use super::system::SystemHoles;
+use super::target::Target;
 
 /// Most bytes that a scan keeps of templates and of what they compiled to. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;

@@ -16,18 +16,18 @@ use evtx_format::container::layout::Stray;
 use evtx_format::container::layout::{Block, Chunks};
 use evtx_format::container::records::{FoundRecord, Record, RecordWalk};
 use evtx_format::mta::Messages;
-use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use hashbrown::HashSet;
 
-use crate::batch::{BareRow, BatchBuilder, Location};
-use crate::builders::MakeArrays;
+use super::batch::{BareRow, BatchBuilder, Location};
+use crate::columns::MakeArrays;
 use crate::filter::{Row, Stage};
-use crate::options::OnError;
-use crate::record::{ChunkTemplates, RecordReader};
-use crate::records::{GROUP, Records};
+use crate::read::RecordReader;
+use crate::record::ChunkTemplates;
+use crate::record::{GROUP, Records};
 use crate::scan::{Poisoned, Scan};
+use crate::schema::OnError;
 
 /// The group with the record at hand, and how its work asks whether to go on.
 type Group<'g, 'r> = (&'g Records<'r>, Interrupt<'g>);
@@ -365,7 +365,7 @@ impl Decoder {
         if scan.reads_binxml {
             left = left.min(GROUP);
         }
-        let mut group = Records::new(scan, left.min(GROUP), reader.arena);
+        let mut group = Records::new(&scan.target, left.min(GROUP), reader.arena);
         let mut is_end = false;
         let is_stray = matches!(self.chunks, Chunks::Strays(..));
         // Frames that are damaged take long, too.
@@ -546,7 +546,7 @@ impl Decoder {
             record_offset: Some(self.offset + u64::from(found.record.offset)),
             recovered: Some(found.recovered),
             filename: &self.filename,
-            written: written(&found.record),
+            written: found.record.written_nanos(),
             parts: group.map(|group| (group.at_hand(), &self.templates)),
             entries: OnceCell::new(),
             interrupt,
@@ -568,7 +568,7 @@ impl Decoder {
             record_offset: row.offset,
             recovered: row.record.map(|_| false),
             filename: &self.filename,
-            written: row.record.as_ref().and_then(written),
+            written: row.record.as_ref().and_then(Record::written_nanos),
             parts: None,
             entries: OnceCell::new(),
             interrupt: Interrupt::NEVER,
@@ -649,10 +649,4 @@ impl Decoder {
 fn at_record(error: Error, record: &Record) -> Error {
     let offset = if error.offset == 0 { record.offset } else { error.offset };
     Error { offset, ..error }
-}
-
-/// When a record was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its
-/// BinXML cannot be read.
-pub(crate) fn written(record: &Record) -> Option<i64> {
-    filetime_to_unix_nanos(record.written)
 }

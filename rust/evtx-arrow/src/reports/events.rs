@@ -14,24 +14,18 @@ use bumpalo::Bump;
 use evtx_format::Interrupt;
 use evtx_format::binxml::names::Names;
 use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::header::FileHeader;
 use evtx_format::container::records::{Record, RecordWalk};
 use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 
+use super::report::{MAX_EVENT_BYTES, Report, ReportError, TooManyEvents, TypeName};
 use crate::filter::{Row, Stage};
-use crate::options::Options;
 use crate::plan::EventData;
-use crate::record::{ChunkTemplates, Part, RecordReader};
-use crate::records::Records;
-use crate::report::ReportError;
+use crate::read::RecordReader;
+use crate::record::{ChunkTemplates, Part, Records};
 use crate::scan::Scan;
-use crate::schema::{EntryType, FieldType};
-use crate::table::{Events, Table};
-
-mod types;
-
-/// Most bytes that are kept of the events. The some tens of thousands that Windows has take a few MiB; more come from crafted files.
-const MAX_BYTES: usize = 32 << 20;
+use crate::schema::{EntryType, EventField, Events, FieldType, Options, TEXT, Table, column_type, unite};
 
 /// About how many bytes an event takes beside its names.
 const EVENT: usize = 256;
@@ -74,19 +68,6 @@ const PROVIDER: usize = 0;
 const EVENT_ID: usize = 1;
 const VERSION: usize = 2;
 const CHANNEL: usize = 3;
-
-/// There are more different events than a catalog tells apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the different events take more than {} MiB", MAX_BYTES >> 20)]
-pub struct TooManyEvents;
-
-/// A field of events, as a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventField {
-    /// Its key in `event_data`.
-    pub(crate) name: Box<str>,
-    pub(crate) column_type: EntryType,
-}
 
 /// The fields of a template's `EventData`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -247,7 +228,7 @@ impl Catalog {
     ) -> Result<(), TooManyEvents> {
         let Catalog { scan, templates, .. } = self;
         let reader = RecordReader::new(scan, chunk, names, arena, interrupt);
-        let mut records = Records::new(scan, 1, arena);
+        let mut records = Records::new(&scan.target, 1, arena);
         reader.read_event(templates, &mut records, record.binxml());
         let mut keeps = |records: &Records<'_>, templates: &ChunkTemplates| {
             let row = Row {
@@ -317,7 +298,7 @@ impl Catalog {
             return Ok(());
         }
         self.bytes += EVENT + 2 * self.key.len();
-        if self.bytes + self.shapes.bytes > MAX_BYTES {
+        if self.bytes + self.shapes.bytes > MAX_EVENT_BYTES {
             return Err(TooManyEvents);
         }
         let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
@@ -412,7 +393,7 @@ impl Catalog {
                 names.append_option(field.map(|(name, _)| name));
                 binxml_types.append_option(field.map(|(_, value_type)| value_type.to_string()));
                 column_types.append_option(field.map(|(name, value_type)| {
-                    let column_type = types::column_type(*value_type).unwrap_or(types::TEXT);
+                    let column_type = column_type(*value_type).unwrap_or(TEXT);
                     type_name(&column_type.field(name))
                 }));
                 match &shape.template {
@@ -458,11 +439,11 @@ impl Columns {
     fn add(&mut self, shape: &Shape) {
         let mut last = None;
         for (name, value_type) in &shape.fields {
-            let found = types::column_type(*value_type);
+            let found = column_type(*value_type);
             if let Some(&known) = self.numbers.get(name) {
                 let column_type = &mut self.columns[known].1;
                 *column_type = match (*column_type, found) {
-                    (Some(known), Some(found)) => Some(types::unite(known, found)),
+                    (Some(known), Some(found)) => Some(unite(known, found)),
                     (known, found) => known.or(found),
                 };
                 last = Some(known);
@@ -486,7 +467,7 @@ impl Columns {
             let (name, column_type, _) = &self.columns[number];
             EventField {
                 name: name.as_ref().into(),
-                column_type: column_type.unwrap_or(types::TEXT),
+                column_type: column_type.unwrap_or(TEXT),
             }
         };
         numbers.map(field).collect()
@@ -502,5 +483,60 @@ fn shape(scan: &Scan, templates: &ChunkTemplates, event_data: &EventData, part: 
             .take(MAX_FIELDS)
             .map(|entry| (scan.keys.name(&entry.key), entry.declared))
             .collect(),
+    }
+}
+
+/// The events of files, as rows of their fields, once all files were read.
+#[derive(Debug)]
+pub struct EventReport {
+    /// What was found so far.
+    pub catalog: Catalog,
+    type_name: TypeName,
+    size: u64,
+    has_header: bool,
+    /// How far its rows were handed out.
+    place: CatalogPlace,
+}
+
+impl EventReport {
+    /// A report of a catalog.
+    pub fn new(catalog: Catalog, type_name: TypeName) -> Self {
+        EventReport {
+            catalog,
+            type_name,
+            size: 0,
+            has_header: false,
+            place: CatalogPlace::default(),
+        }
+    }
+}
+
+impl Report for EventReport {
+    fn schema(&self) -> SchemaRef {
+        Catalog::schema()
+    }
+
+    fn start(&mut self, _filename: &str, size: u64) {
+        self.size = size;
+        self.has_header = false;
+    }
+
+    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+        if self.has_header {
+            return self.catalog.push(bytes, interrupt);
+        }
+        FileHeader::read(bytes, self.size)?;
+        self.has_header = true;
+        Ok(())
+    }
+
+    // What cannot be read holds no events.
+    fn end(&mut self, _failure: Option<&str>) {}
+
+    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+        if !last {
+            return Ok(None);
+        }
+        self.catalog.batch(&mut self.place, self.type_name)
     }
 }

@@ -1,0 +1,18 @@
+//! The columns of a batch in the making.
+
+mod arrays;
+mod text;
+mod dictionary;
+mod field;
+mod entries;
+mod key_dictionary;
+mod maps;
+mod column;
+mod system;
+
+pub use arrays::{MakeArrays, Numbers, Strings};
+pub(crate) use column::{ColumnBuilder, Rendering};
+pub(crate) use field::FieldBuilder;
+pub(crate) use maps::LONG;
+pub(crate) use system::SystemRows;
+pub(crate) use text::TextBuilder;

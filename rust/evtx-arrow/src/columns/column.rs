@@ -1,0 +1,114 @@
+//! The builder of any column of a batch.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
+use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, StringArray};
+use arrow_schema::ArrowError;
+use evtx_format::render::program::Language;
+
+use super::arrays::{MakeArrays, Numbers, finish_primitive};
+use super::entries::EntryBuilder;
+use super::field::FieldBuilder;
+use super::maps::MapBuilder;
+use super::text::TextBuilder;
+use crate::plan::{Keys, Target};
+use crate::schema::{Column, ColumnSource};
+
+/// What a column renders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rendering {
+    /// The whole event.
+    Event(Language),
+    /// The value of its `UserData` element, as JSON.
+    UserData,
+}
+
+/// Any column.
+#[derive(Debug)]
+pub(crate) enum ColumnBuilder {
+    RecordId(PrimitiveBuilder<UInt64Type>),
+    /// With the number of its place in the plan's target.
+    Field(usize, FieldBuilder),
+    EventData(MapBuilder),
+    /// With the number of its key in the plan's target.
+    Entry(usize, EntryBuilder),
+    /// The text of an event or of an element in it.
+    Rendered(Rendering, TextBuilder),
+    Error(TextBuilder),
+    FileName,
+    ChunkIndex(PrimitiveBuilder<UInt32Type>),
+    RecordOffset(PrimitiveBuilder<UInt64Type>),
+    Recovered(BooleanBuilder),
+}
+
+impl ColumnBuilder {
+    /// Builders for a batch of some columns, read from plans for a target.
+    pub(crate) fn of(columns: &[Column], target: &Target, keys: &Arc<Keys>) -> Vec<Self> {
+        let mut places = 0..;
+        let builder = |column: &Column| match &column.source {
+            ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
+            ColumnSource::Field(_, field_type) => {
+                ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(*field_type))
+            }
+            ColumnSource::Entry(key, entry_type) => {
+                let key = target.key_number(key).unwrap_or_default();
+                ColumnBuilder::Entry(key, EntryBuilder::new(*entry_type))
+            }
+            ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),
+            ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),
+            ColumnSource::Xml => ColumnBuilder::Rendered(Rendering::Event(Language::Xml), TextBuilder::new()),
+            ColumnSource::Json => ColumnBuilder::Rendered(Rendering::Event(Language::Json), TextBuilder::new()),
+            ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
+            ColumnSource::FileName => ColumnBuilder::FileName,
+            ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),
+            ColumnSource::RecordOffset => ColumnBuilder::RecordOffset(PrimitiveBuilder::new()),
+            ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
+        };
+        columns.iter().map(builder).collect()
+    }
+
+    /// Whether the column's rows take as many bytes as their text.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(
+            self,
+            ColumnBuilder::Field(_, FieldBuilder::Text(_) | FieldBuilder::Name(_))
+                | ColumnBuilder::EventData(_)
+                | ColumnBuilder::Entry(..)
+                | ColumnBuilder::Rendered(..)
+                | ColumnBuilder::Error(_)
+        )
+    }
+
+    /// Bytes that the builder holds beside fixed ones for each row.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            ColumnBuilder::Field(_, builder) => builder.bytes(),
+            ColumnBuilder::EventData(builder) => builder.bytes(),
+            ColumnBuilder::Entry(_, builder) => builder.bytes(),
+            ColumnBuilder::Rendered(_, builder) => builder.bytes(),
+            ColumnBuilder::Error(builder) => builder.bytes(),
+            _ => 0,
+        }
+    }
+
+    /// Ends the batch of `rows` rows, all of one file.
+    pub(crate) fn finish(&mut self, rows: usize, filename: &str, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(match self {
+            ColumnBuilder::RecordId(builder) => finish_primitive(builder),
+            ColumnBuilder::Field(_, builder) => builder.finish(make)?,
+            ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
+            ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::FileName => {
+                let names = Arc::new(StringArray::from_iter_values([filename]));
+                Arc::new((make.dictionary)(Numbers::new(vec![0; rows].into(), names))?)
+            }
+            ColumnBuilder::ChunkIndex(builder) => finish_primitive(builder),
+            ColumnBuilder::RecordOffset(builder) => finish_primitive(builder),
+            ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
+        })
+    }
+}

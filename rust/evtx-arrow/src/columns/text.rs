@@ -1,0 +1,286 @@
+//! A column of text. It goes from chunk bytes straight into the column's buffer.
+
+use arrow_array::StringViewArray;
+use arrow_buffer::{Buffer, NullBufferBuilder};
+use arrow_schema::ArrowError;
+use evtx_format::value::Value;
+use evtx_format::{Error, MAX_TEXT};
+
+use super::arrays::{MakeArrays, Strings, take};
+use crate::plan::{Found, MAX_FIELD};
+
+/// Longest string that lives in its view.
+const INLINE: usize = 12;
+
+/// Most bytes of a buffer that views point into, as they have 32 bits for a length and an offset, which Arrow takes for signed.
+/// Few in this crate's unit tests, so that these have more than one buffer.
+const MAX_BUFFER: usize = if cfg!(test) { 1 << 10 } else { i32::MAX as usize };
+
+/// The view of a string that starts at `offset` of a buffer with this number: its length, and then all of it, or four bytes of
+/// it, the number and the offset. The buffer has no more than [`MAX_BUFFER`] bytes.
+#[inline]
+fn view(text: &[u8], buffer: u32, offset: u32) -> u128 {
+    let le = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0_u128, |number, &byte| number << 8 | u128::from(byte))
+    };
+    let inline = if let (true, Some(head), Some(tail)) =
+        (text.len() <= INLINE, text.first_chunk::<8>(), text.last_chunk::<8>())
+    {
+        // The two overlap.
+        let (head, tail) = (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
+        u128::from(head) | u128::from(tail) << (8 * (text.len() - 8))
+    } else if let (Some(head), Some(tail)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        let head = u128::from(u32::from_le_bytes(*head));
+        if text.len() > INLINE {
+            head | u128::from(buffer) << 32 | u128::from(offset) << 64
+        } else {
+            let tail = u32::from_le_bytes(*tail);
+            head | u128::from(tail) << (8 * (text.len() - 4))
+        }
+    } else {
+        le(text)
+    };
+    text.len() as u128 | inline << 32
+}
+
+/// A column of text. Short strings live in their views, long ones in a buffer, or several if there is too much for one.
+#[derive(Debug)]
+pub(crate) struct TextBuilder {
+    views: Vec<u128>,
+    data: Vec<u8>,
+    /// The buffers before `data`.
+    full: Vec<Buffer>,
+    validity: NullBufferBuilder,
+    /// NULLs at the end that are not in `views` yet: some columns have little else, and to count is cheaper.
+    pub(super) nulls: usize,
+}
+
+impl TextBuilder {
+    pub(crate) fn new() -> Self {
+        TextBuilder {
+            views: Vec::new(),
+            data: Vec::new(),
+            full: Vec::new(),
+            validity: NullBufferBuilder::new(0),
+            nulls: 0,
+        }
+    }
+
+    /// Appends the string that `write` appends to the bytes it is given. One that is longer than `limit`
+    /// becomes NULL. Returns its length.
+    #[inline]
+    pub(crate) fn push(&mut self, limit: usize, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        let start = self.data.len();
+        write(&mut self.data);
+        let len = self.data.len() - start;
+        if len > limit {
+            self.drop_long(start);
+            self.push_null();
+        } else {
+            self.end_string(start);
+        }
+        len
+    }
+
+    /// Appends a value's text, as `push` appends it to the bytes it is given, or NULL if it is longer than `limit`. Returns its
+    /// length.
+    #[inline]
+    pub(crate) fn push_found(&mut self, found: &Found<'_, '_>, limit: usize, push: impl FnOnce(&mut Vec<u8>)) -> usize {
+        match found {
+            Found::Value(value) => self.push_value(*value, push),
+            _ => self.push(limit, push),
+        }
+    }
+
+    /// Appends the text of what was found at a place, or NULL for nothing.
+    #[inline(always)]
+    pub(crate) fn push_text(&mut self, found: Option<&Found<'_, '_>>) {
+        match found {
+            Some(found) => _ = self.push_found(found, MAX_FIELD, |out| found.push_text(out)),
+            None => self.push_null(),
+        }
+    }
+
+    /// As [`push_found`](Self::push_found), for a value, which is no longer than any limit.
+    #[inline(always)]
+    pub(crate) fn push_value(&mut self, value: Value<'_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
+        if let Some((bytes, len)) = value.short_text() {
+            self.push_view(len as u128 | bytes << 32);
+            return len;
+        }
+        self.push(MAX_TEXT, push)
+    }
+
+    /// Appends a string, or NULL for none.
+    pub(crate) fn push_option(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => _ = self.push(MAX_TEXT, |out| out.extend_from_slice(text.as_bytes())),
+            None => self.push_null(),
+        }
+    }
+
+    /// Appends the string that `write` appends to the bytes it is given, or NULL where it returns false.
+    ///
+    /// # Errors
+    /// That of `write`. NULL was appended then.
+    pub(crate) fn try_push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Error>) -> Result<(), Error> {
+        let start = self.data.len();
+        let written = write(&mut self.data);
+        if let Ok(true) = written {
+            self.end_string(start);
+        } else {
+            self.data.truncate(start);
+            if self.data.capacity() > start + MAX_TEXT {
+                self.drop_long(start);
+            }
+            self.push_null();
+        }
+        written.map(drop)
+    }
+
+    /// Takes back what was written from `start` on, and the room that only a text which is too long needs.
+    // Apart, so that values which are not do not pay for it.
+    #[cold]
+    #[inline(never)]
+    fn drop_long(&mut self, start: usize) {
+        self.data.truncate(start);
+        self.data.shrink_to(start);
+    }
+
+    #[inline]
+    fn end_string(&mut self, mut start: usize) {
+        if self.data.len() > MAX_BUFFER {
+            if self.data.len() - start > MAX_BUFFER {
+                self.drop_long(start);
+                return self.push_null();
+            }
+            start = self.next_buffer(start);
+        }
+        let text = &self.data[start..];
+        // Both are less than the length of a buffer.
+        let (view, len) = (view(text, self.full.len() as u32, start as u32), text.len());
+        self.push_view(view);
+        if len <= INLINE {
+            self.data.truncate(start);
+        }
+    }
+
+    /// Moves the string that was written from `start` on to a buffer of its own. Returns where it starts there.
+    #[cold]
+    #[inline(never)]
+    fn next_buffer(&mut self, start: usize) -> usize {
+        let text = self.data.split_off(start);
+        self.full.push(std::mem::replace(&mut self.data, text).into());
+        0
+    }
+
+    #[inline(always)]
+    fn push_view(&mut self, view: u128) {
+        if self.nulls > 0 {
+            self.end_nulls();
+        }
+        self.views.push(view);
+        self.validity.append_non_null();
+    }
+
+    #[inline(never)]
+    fn end_nulls(&mut self) {
+        let nulls = std::mem::take(&mut self.nulls);
+        self.views.resize(self.views.len() + nulls, 0);
+        self.validity.append_n_nulls(nulls);
+    }
+
+    #[inline]
+    pub(crate) fn push_null(&mut self) {
+        self.nulls += 1;
+    }
+
+    /// The number of strings in this batch so far.
+    pub(crate) fn len(&self) -> usize {
+        self.views.len() + self.nulls
+    }
+
+    /// Bytes that the builder holds, NULLs at the end apart.
+    pub(crate) fn bytes(&self) -> usize {
+        let full = self.full.iter().map(Buffer::len).sum::<usize>();
+        full + self.data.len() + size_of_val(&*self.views)
+    }
+
+    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
+        self.end_nulls();
+        let mut buffers = std::mem::take(&mut self.full);
+        buffers.push(take(&mut self.data).into());
+        (make.strings)(Strings {
+            views: take(&mut self.views).into(),
+            buffers,
+            nulls: self.validity.finish(),
+        })
+    }
+
+    pub(super) fn finish_cloned(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
+        self.end_nulls();
+        let mut buffers = self.full.clone();
+        buffers.push(self.data.clone().into());
+        (make.strings)(Strings {
+            views: self.views.clone().into(),
+            buffers,
+            nulls: self.validity.finish_cloned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::Array;
+    use arrow_array::builder::make_view;
+
+    #[test]
+    fn views_are_those_that_arrow_makes() {
+        let text: Vec<u8> = (b'a'..=b'z').collect();
+        for len in 0..=text.len() {
+            assert_eq!(view(&text[..len], 5, 77), make_view(&text[..len], 5, 77), "{len}");
+        }
+    }
+
+    #[test]
+    fn text_that_no_offset_reaches_goes_to_the_next_buffer() {
+        let mut builder = TextBuilder::new();
+        // Some that fill a buffer to its end, some that do not fit behind others, one that fits nowhere.
+        let lens = [
+            MAX_BUFFER - 20,
+            20,
+            20,
+            3,
+            MAX_BUFFER,
+            13,
+            0,
+            MAX_BUFFER + 1,
+            40,
+            MAX_BUFFER - 40,
+            13,
+        ];
+        for (number, len) in lens.into_iter().enumerate() {
+            builder.push(MAX_TEXT, |out| out.resize(out.len() + len, b'a' + number as u8));
+        }
+        let (bytes, cloned) = (
+            builder.bytes(),
+            builder.finish_cloned(MakeArrays::CHECKED).expect("an array"),
+        );
+        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        assert_eq!(cloned, array);
+        assert_eq!(array.data_buffers().len(), 5);
+        assert!(array.data_buffers().iter().all(|buffer| buffer.len() <= MAX_BUFFER));
+        let held: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
+        assert_eq!(bytes, held + 16 * lens.len());
+        for (number, len) in lens.into_iter().enumerate() {
+            let text = array.is_valid(number).then(|| array.value(number));
+            let pushed = String::from_utf8(vec![b'a' + number as u8; len]).expect("a text");
+            assert_eq!(text, (len <= MAX_BUFFER).then_some(&*pushed), "{number}");
+        }
+        assert_eq!(builder.bytes(), 0);
+    }
+}

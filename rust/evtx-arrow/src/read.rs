@@ -1,0 +1,8 @@
+//! Records read into parts, and their texts.
+
+mod spelled;
+mod reader;
+mod render;
+
+pub(crate) use reader::RecordReader;
+pub(crate) use render::Renderer;

@@ -1,0 +1,320 @@
+//! Reads the records of a chunk into their parts, and checks them.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use evtx_format::binxml::instance::{Definition, HoleSet, Instance, Values};
+use evtx_format::binxml::names::Names;
+use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::{Part as StreamPart, Parts, Reader};
+use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
+
+use super::spelled::Spelled;
+use crate::plan::{Compiled, Plan, Root};
+use crate::record::{ChunkTemplates, Part, PartContent, Records};
+use crate::scan::Scan;
+
+/// Bytes that a group of records may leave in the arena before it ends. One of usual records leaves some ten thousand.
+const MUCH: usize = 1 << 20;
+
+/// Reads the records of a chunk.
+pub(crate) struct RecordReader<'r, 'c> {
+    pub(crate) scan: &'r Scan,
+    pub(crate) chunk: &'r [u8],
+    names: &'r Names<'c>,
+    pub(crate) arena: &'r Bump,
+    pub(crate) reader: Reader<'r, 'c>,
+    pub(crate) interrupt: Interrupt<'r>,
+    /// Whether a tree was built in the arena, also one of which only an error is left.
+    builds_trees: Cell<bool>,
+    /// What was written of the record at hand when it was checked.
+    pub(crate) spelled: RefCell<Spelled<'r>>,
+}
+
+impl<'r, 'c: 'r> RecordReader<'r, 'c> {
+    /// A reader for records whose parts live in `arena`.
+    #[inline(always)]
+    pub(crate) fn new(
+        scan: &'r Scan,
+        chunk: &'r [u8],
+        names: &'r Names<'c>,
+        arena: &'r Bump,
+        interrupt: Interrupt<'r>,
+    ) -> Self {
+        RecordReader {
+            scan,
+            chunk,
+            names,
+            arena,
+            reader: Reader::new(chunk, names, arena),
+            interrupt,
+            builds_trees: Cell::new(false),
+            spelled: RefCell::default(),
+        }
+    }
+
+    /// Whether records were read that have left much in the arena, or may have.
+    #[inline]
+    pub(crate) fn takes_much(&self) -> bool {
+        let used = self.arena.allocated_bytes() - self.arena.chunk_capacity();
+        self.builds_trees.get() || used > MUCH
+    }
+
+    /// The tree of an instance.
+    ///
+    /// # Errors
+    /// Those of the walk.
+    pub(crate) fn tree_of(&self, instance: &Instance<'r>) -> Result<&'r Element<'r>> {
+        self.builds_trees.set(true);
+        self.reader.instance(instance)
+    }
+
+    /// The next part of a stream; `None` at its end.
+    #[inline]
+    pub(crate) fn next_part(&self, parts: &mut Parts<'r>) -> Option<Result<StreamPart<'r>>> {
+        let part = self.reader.next_part(parts);
+        if !matches!(part, None | Some(Ok(StreamPart::Instance(_)))) {
+            self.builds_trees.set(true);
+        }
+        part
+    }
+
+    /// Reads the event whose BinXML is at a range of the chunk, without what its holes hold.
+    pub(crate) fn read_event(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>, binxml: Range<usize>) {
+        self.reader.begin(binxml.len());
+        self.spelled.borrow_mut().begin();
+        record.begin();
+        // To write an error that is none would cost as much as to write one.
+        if let Err(error) = self.stream(templates, record, binxml, Root::Event) {
+            record.error = Some(error);
+        }
+    }
+
+    /// Reads what the event's holes hold, as far as the scan asks for it, and then checks all of the record, if the scan
+    /// does. So what is read does not depend on whether it is checked.
+    pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>) {
+        if record.error.is_none() {
+            if let Err(error) = self.children(templates, record) {
+                record.error = Some(error);
+            }
+            if self.scan.checks
+                && let Err(error) = self.check_parts(templates, record)
+            {
+                record.error = Some(error);
+            }
+            if record.repeat_values
+                && record.error.is_none()
+                && self.scan.checks
+                && record.at_hand().text_exceeds(templates)
+            {
+                record.error = Some(Error::new(0, ErrorKind::Text));
+            }
+        }
+        if self.scan.checks && record.not_its_own.is_none() {
+            record.not_its_own = self.reader.unsound_name();
+        }
+        if record.not_its_own.is_some() {
+            record.error = record.not_its_own;
+        }
+    }
+
+    fn stream(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut Records<'r>,
+        stream: Range<usize>,
+        root: Root,
+    ) -> Result<()> {
+        // A record is one event.
+        if let Some((instance, is_all)) = self.reader.leading_instance(stream.clone())
+            && (is_all || root == Root::Event)
+        {
+            return self.instance(templates, record, instance, root);
+        }
+        let mut parts = self.reader.parts(stream);
+        while let Some(part) = self.next_part(&mut parts) {
+            match part? {
+                StreamPart::Instance(instance) => self.instance(templates, record, instance, root)?,
+                StreamPart::Element(element) => self.tree(record, element, root, None),
+            }
+            if root == Root::Event {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    // Inlined with what it calls, as they are few instructions for most records.
+    #[inline(always)]
+    fn instance(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut Records<'r>,
+        instance: Instance<'r>,
+        root: Root,
+    ) -> Result<()> {
+        let at = self.template(templates, instance.definition, root);
+        let compiled = templates.get(at)?;
+        if self.scan.checks
+            && let Some(fault) = compiled.fault(&instance)
+        {
+            record.not_its_own = Some(fault);
+        }
+        record.note(&compiled.plan);
+        let values = instance.values;
+        let part = |content| Part::of_template(at, values, content);
+        if !compiled.plan.covers(values) || self.scan.only_trees {
+            return match self.tree_of(&instance) {
+                Ok(tree) => {
+                    self.tree(record, tree, root, Some(values));
+                    Ok(())
+                }
+                Err(error) => {
+                    record.push(part(PartContent::Damaged));
+                    Err(error)
+                }
+            };
+        }
+        record.push(part(PartContent::Instance(instance, root)));
+        Ok(())
+    }
+
+    /// Reads what the holes of the event's own instance hold.
+    #[inline(always)]
+    fn children(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>) -> Result<()> {
+        let Some((at, values)) = record.at_hand().event().and_then(Part::instance) else {
+            return Ok(());
+        };
+        let plan = &templates.get(at)?.plan;
+        // A scan that only checks does not look for columns in them.
+        if plan.system && !self.scan.reads_children {
+            return Ok(());
+        }
+        for child in 0..plan.children.len() {
+            let hole = templates.get(at)?.plan.children[child];
+            if let Some(stream) = values.stream(hole) {
+                self.stream(templates, record, stream, Root::Child)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the parts of a record.
+    #[inline(always)]
+    fn check_parts(&self, templates: &mut ChunkTemplates, record: &Records<'r>) -> Result<()> {
+        self.reader.begin_again();
+        for (depth, part) in record.at_hand().parts.iter().enumerate() {
+            let depth = depth.min(1);
+            match part.content {
+                PartContent::Instance(_, root) => {
+                    let read = part.template().filter(|_| root == Root::Event);
+                    self.check(templates, part.values, read, depth)?;
+                }
+                PartContent::Tree(_, _, Some(values)) => self.check(templates, values, None, depth)?,
+                PartContent::Tree(_, _, None) | PartContent::Damaged => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the values of an instance, and the streams that they hold but for those that are parts themselves, as the
+    /// children of the template `read`.
+    #[inline(always)]
+    fn check(
+        &self,
+        templates: &mut ChunkTemplates,
+        values: Values<'r>,
+        read: Option<usize>,
+        depth: usize,
+    ) -> Result<()> {
+        values.check()?;
+        let of_read = match read {
+            Some(at) => templates.get(at)?.plan.child_holes,
+            None => HoleSet::default(),
+        };
+        if values.may_be_compound_beyond(of_read) {
+            for (hole, slot) in values.compound_slots() {
+                let is_read = read.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_child(hole)));
+                if let Some(stream) = slot.stream().filter(|_| !is_read) {
+                    self.check_stream(templates, stream, depth + 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks a stream that no column is read from. Its templates are compiled for those who render it: what their
+    /// programs cover is sound, the rest is read.
+    #[inline(never)]
+    fn check_stream(&self, templates: &mut ChunkTemplates, stream: Range<usize>, depth: usize) -> Result<()> {
+        if depth > MAX_NESTING {
+            return Err(Error::new(stream.start, ErrorKind::Nesting));
+        }
+        let mut parts = self.reader.parts(stream.clone());
+        loop {
+            if self.pass_element(&mut parts) {
+                continue;
+            }
+            let instance = match self.next_part(&mut parts).transpose()? {
+                Some(StreamPart::Instance(instance)) => instance,
+                Some(StreamPart::Element(_)) => continue,
+                None => return Ok(()),
+            };
+            let at = self.template(templates, instance.definition, Root::Child);
+            if let Some(fault) = templates.get(at)?.fault(&instance) {
+                return Err(fault);
+            }
+            if !templates.get(at)?.covers_text(instance.values) || self.scan.only_trees {
+                self.builds_trees.set(true);
+                let reader = Reader::new(self.chunk, self.names, self.arena);
+                reader.fragment(stream)?;
+                return reader.unsound_name().map_or(Ok(()), Err);
+            }
+            self.check(templates, instance.values, None, depth)?;
+        }
+    }
+
+    /// Passes the element that comes next in a stream, if it is sound and that can be told without its tree.
+    fn pass_element(&self, parts: &mut Parts<'r>) -> bool {
+        let target = &self.scan.target;
+        if self.scan.only_trees {
+            false
+        } else if target.user_data || target.json {
+            self.spelled.borrow_mut().pass(&self.reader, parts)
+        } else {
+            self.reader.pass_element(parts)
+        }
+    }
+
+    #[inline(never)]
+    fn tree(&self, record: &mut Records<'r>, tree: &'r Element<'r>, root: Root, filled: Option<Values<'r>>) {
+        let plan = Plan::of_record(&self.scan.target, &self.scan.keys, tree, root);
+        record.push_tree(PartContent::Tree(tree, root, filled), plan);
+    }
+
+    /// The place among the chunk's templates of the one that is defined at an offset.
+    #[inline]
+    pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root) -> usize {
+        templates.place(definition, root, || self.compile(definition, root))
+    }
+
+    /// What a definition compiles to, and whether the scan keeps that.
+    #[cold]
+    fn compile(&self, definition: u32, root: Root) -> Result<(Arc<Compiled>, bool)> {
+        let definition = Definition::read(self.chunk, definition)?;
+        let scan = self.scan;
+        if let Some(compiled) = scan.plans.get(self.chunk, &definition, root) {
+            return Ok((compiled, true));
+        }
+        let reader = Reader::new(self.chunk, self.names, self.arena);
+        let template = reader.template(&definition)?;
+        let compiled = Arc::new(Compiled {
+            unsound_name: reader.unsound_name(),
+            ..Compiled::new(&scan.target, &scan.keys, &definition, template.root, root)
+        });
+        let is_kept = scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
+        Ok((compiled, is_kept))
+    }
+}

@@ -1,0 +1,479 @@
+//! The columns: their names, types and sources, in order. Nothing else in the project knows them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+
+use super::options::Options;
+
+/// A column of the table.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub(crate) name: Cow<'static, str>,
+    /// What it holds, in a sentence.
+    pub(crate) about: &'static str,
+    pub(crate) source: ColumnSource,
+}
+
+/// Where a column's values come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ColumnSource {
+    /// The record's header.
+    RecordId,
+    /// A place in the event's XML.
+    Field(Place, FieldType),
+    /// The leaves of `EventData`, by name.
+    EventData,
+    /// The leaf of `EventData` with a name. With `event_id`.
+    Entry(Arc<str>, EntryType),
+    /// The `UserData` element, as JSON.
+    UserData,
+    /// What is damaged, and where.
+    Error,
+    /// The file's path.
+    FileName,
+    /// The whole event as XML. With `xml`.
+    Xml,
+    /// The whole event as JSON. With `json`.
+    Json,
+    /// Number of the chunk in the file. With `location`.
+    ChunkIndex,
+    /// Offset of the record in the file, in bytes. With `location`.
+    RecordOffset,
+    /// Whether the chunk's bookkeeping does not reach the record. With `recover`.
+    Recovered,
+}
+
+/// An option that adds a column.
+struct ColumnOption {
+    name: &'static str,
+    is_set: fn(&Options) -> bool,
+}
+
+impl ColumnSource {
+    /// The option that adds the column, if it is not always there.
+    fn option(&self) -> Option<ColumnOption> {
+        let option = |name, is_set| Some(ColumnOption { name, is_set });
+        match self {
+            ColumnSource::Xml => option("xml", |options| options.xml),
+            ColumnSource::Json => option("json", |options| options.json),
+            ColumnSource::ChunkIndex | ColumnSource::RecordOffset => option("location", |options| options.location),
+            ColumnSource::Recovered => option("recover", |options| options.recover),
+            _ => None,
+        }
+    }
+}
+
+/// A place in the event's XML: element names below `Event`, and an attribute of the last or its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) elements: &'static [&'static str],
+    pub(crate) attribute: Option<&'static str>,
+    /// Whether it is in the `System` element.
+    pub(crate) in_system: bool,
+}
+
+impl Place {
+    const fn new(elements: &'static [&'static str], attribute: Option<&'static str>) -> Self {
+        // A constant function cannot compare strings.
+        let in_system = matches!(elements[0].as_bytes(), b"System");
+        Place {
+            elements,
+            attribute,
+            in_system,
+        }
+    }
+
+    /// Whether it is in `System` and has the same value in many records.
+    pub(crate) fn repeats(&self) -> bool {
+        let varies = matches!(
+            self.elements.last(),
+            Some(&("TimeCreated" | "EventRecordID" | "Execution" | "Correlation"))
+        );
+        self.in_system && !varies
+    }
+}
+
+/// What a field is read as. A value that does not fit is NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum FieldType {
+    /// Nanoseconds since 1970-01-01 UTC.
+    Time,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    /// What holds the numbers of both 64-bit types.
+    Int128,
+    Float32,
+    Float64,
+    Bool,
+    Bytes,
+    Text,
+    /// Text of which logs have few different ones.
+    Name,
+    Uuid,
+}
+
+/// What an entry of `event_data` is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct EntryType {
+    /// Its type, or that of its items.
+    pub(crate) item: FieldType,
+    /// Whether it is a list.
+    pub(crate) list: bool,
+}
+
+/// Where a forwarded event has its message.
+pub(crate) const MESSAGE: Place = Place::new(&["RenderingInfo", "Message"], None);
+
+/// The name of the event's provider.
+pub(crate) const PROVIDER: Place = Place::new(&["System", "Provider"], Some("Name"));
+
+/// The event's ID in the log of origin.
+pub(crate) const EVENT_RECORD_ID: Place = Place::new(&["System", "EventRecordID"], None);
+
+const fn text(elements: &'static [&'static str], field_type: FieldType) -> ColumnSource {
+    ColumnSource::Field(Place::new(elements, None), field_type)
+}
+
+const fn attribute(elements: &'static [&'static str], name: &'static str, field_type: FieldType) -> ColumnSource {
+    ColumnSource::Field(Place::new(elements, Some(name)), field_type)
+}
+
+const fn column(name: &'static str, about: &'static str, source: ColumnSource) -> Column {
+    Column {
+        name: Cow::Borrowed(name),
+        about,
+        source,
+    }
+}
+
+use FieldType::{
+    Bool, Bytes, Float32, Float64, Int8, Int16, Int32, Int64, Int128, Name, Text, Time, UInt8, UInt16, UInt32, UInt64,
+    Uuid,
+};
+
+/// Every column, in the order in which a table of all events has them. DuckDB asks for the first one to count rows, so
+/// that has to be the cheapest.
+pub(crate) const COLUMNS: [Column; 30] = [
+    column(
+        "record_id",
+        "The ID of the record in this log. Windows counts them up without gaps.",
+        ColumnSource::RecordId,
+    ),
+    column(
+        "time_created",
+        "When the event happened, UTC, to 100 ns. Of a record whose event cannot be read: when it was written.",
+        attribute(&["System", "TimeCreated"], "SystemTime", Time),
+    ),
+    column(
+        "event_id",
+        "What kind of event it is, for its provider.",
+        text(&["System", "EventID"], UInt32),
+    ),
+    column(
+        "level",
+        "1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.",
+        text(&["System", "Level"], UInt8),
+    ),
+    column("provider", "Who raised the event.", ColumnSource::Field(PROVIDER, Name)),
+    column(
+        "channel",
+        "The log that it was written to.",
+        text(&["System", "Channel"], Name),
+    ),
+    column(
+        "computer",
+        "The machine that it happened on.",
+        text(&["System", "Computer"], Name),
+    ),
+    column(
+        "event_data",
+        "The values of `EventData` by name, as text. In a table of certain events this is the last column, and each field has one of its own here.",
+        ColumnSource::EventData,
+    ),
+    column(
+        "user_data",
+        "The `UserData` of the few events that have it, as JSON.",
+        ColumnSource::UserData,
+    ),
+    column(
+        "message",
+        "The rendered message, where the log brings it.",
+        ColumnSource::Field(MESSAGE, Text),
+    ),
+    column(
+        "task",
+        "The task that the event belongs to, a number of the provider's.",
+        text(&["System", "Task"], UInt16),
+    ),
+    column(
+        "opcode",
+        "The step of the task, a number of the provider's.",
+        text(&["System", "Opcode"], UInt8),
+    ),
+    column(
+        "keywords",
+        "A set of bits; `evtx_keyword_names` names those that are Windows' own.",
+        text(&["System", "Keywords"], UInt64),
+    ),
+    column(
+        "version",
+        "The version of the event, on which its fields depend.",
+        text(&["System", "Version"], UInt8),
+    ),
+    column(
+        "qualifiers",
+        "The upper half of a classic event's ID.",
+        attribute(&["System", "EventID"], "Qualifiers", UInt16),
+    ),
+    column(
+        "provider_guid",
+        "The provider's GUID.",
+        attribute(&["System", "Provider"], "Guid", Uuid),
+    ),
+    column(
+        "event_source_name",
+        "The name of a classic event's source.",
+        attribute(&["System", "Provider"], "EventSourceName", Name),
+    ),
+    column(
+        "process_id",
+        "The process that wrote the event.",
+        attribute(&["System", "Execution"], "ProcessID", UInt32),
+    ),
+    column(
+        "thread_id",
+        "The thread that wrote the event.",
+        attribute(&["System", "Execution"], "ThreadID", UInt32),
+    ),
+    column(
+        "activity_id",
+        "What the event is a part of.",
+        attribute(&["System", "Correlation"], "ActivityID", Uuid),
+    ),
+    column(
+        "related_activity_id",
+        "What that is a part of.",
+        attribute(&["System", "Correlation"], "RelatedActivityID", Uuid),
+    ),
+    column(
+        "user_sid",
+        "Who the event was raised as.",
+        attribute(&["System", "Security"], "UserID", Text),
+    ),
+    column(
+        "event_record_id",
+        "The ID in the log of origin, which is another than `record_id` in forwarded events.",
+        ColumnSource::Field(EVENT_RECORD_ID, UInt64),
+    ),
+    column(
+        "error",
+        "NULL, or what is damaged: file, chunk and offset.",
+        ColumnSource::Error,
+    ),
+    column("filename", "The path of the log.", ColumnSource::FileName),
+    // Then those that an option adds.
+    column(
+        "xml",
+        "The whole event as XML, byte for byte what the `evtx` crate renders.",
+        ColumnSource::Xml,
+    ),
+    column(
+        "json",
+        "The whole event as JSON, byte for byte what the `evtx` crate renders.",
+        ColumnSource::Json,
+    ),
+    column(
+        "chunk_index",
+        "The number of the record's chunk in the file, from 0 on. NULL in an image.",
+        ColumnSource::ChunkIndex,
+    ),
+    column(
+        "record_offset",
+        "Where the record starts in the file, in bytes.",
+        ColumnSource::RecordOffset,
+    ),
+    column(
+        "recovered",
+        "Whether the chunk's bookkeeping no longer reaches the record.",
+        ColumnSource::Recovered,
+    ),
+];
+
+/// The columns that a table with these options has, in order.
+pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
+    let options = *options;
+    COLUMNS
+        .into_iter()
+        .filter(move |column| column.source.option().is_none_or(|option| (option.is_set)(&options)))
+}
+
+/// A column as its documentation has it.
+#[derive(Debug, Clone)]
+pub struct ColumnReference {
+    /// Its name and type.
+    pub field: Field,
+    /// Where in the event's XML its value stands, as a path below `Event`; empty for one that has no single place there.
+    pub place: String,
+    /// What it holds, in a sentence.
+    pub about: &'static str,
+    /// The option that adds it, if it is not always there.
+    pub option: Option<&'static str>,
+}
+
+/// Every column that a table of all events can have, in order.
+pub fn reference() -> Vec<ColumnReference> {
+    let place = |source: &ColumnSource| match source {
+        ColumnSource::Field(place, _) => {
+            let attribute = place.attribute.map(|name| format!("/@{name}")).unwrap_or_default();
+            format!("{}{attribute}", place.elements.join("/"))
+        }
+        ColumnSource::EventData => "EventData".to_owned(),
+        ColumnSource::UserData => "UserData".to_owned(),
+        _ => String::new(),
+    };
+    let columns = COLUMNS.into_iter().map(|column| ColumnReference {
+        field: column.field(),
+        place: place(&column.source),
+        about: column.about,
+        option: column.source.option().map(|option| option.name),
+    });
+    columns.collect()
+}
+
+pub(crate) fn schema_of<'c>(columns: impl Iterator<Item = &'c Column>) -> SchemaRef {
+    Arc::new(Schema::new(columns.map(Column::field).collect::<Fields>()))
+}
+
+impl Column {
+    fn field(&self) -> Field {
+        let (data_type, extension) = match &self.source {
+            ColumnSource::RecordId | ColumnSource::RecordOffset => (DataType::UInt64, None),
+            ColumnSource::ChunkIndex => (DataType::UInt32, None),
+            ColumnSource::Recovered => (DataType::Boolean, None),
+            ColumnSource::EventData => (map_type(), None),
+            ColumnSource::UserData | ColumnSource::Json => (DataType::Utf8View, Some("arrow.json")),
+            ColumnSource::Error | ColumnSource::Xml => (DataType::Utf8View, None),
+            ColumnSource::FileName => (name_type(), None),
+            ColumnSource::Entry(_, entry_type) => return entry_type.field(&self.name),
+            ColumnSource::Field(_, field_type) => return field_type.field(&self.name),
+        };
+        let metadata = extension.map(|name| ("ARROW:extension:name".to_owned(), name.to_owned()));
+        Field::new(&*self.name, data_type, true).with_metadata(HashMap::from_iter(metadata))
+    }
+}
+
+impl FieldType {
+    /// A field of the type. It can be NULL.
+    pub(crate) fn field(self, name: &str) -> Field {
+        let mut metadata = HashMap::new();
+        let mut extension = |name: &str| {
+            metadata.insert("ARROW:extension:name".to_owned(), name.to_owned());
+            DataType::FixedSizeBinary(16)
+        };
+        let data_type = match self {
+            Time => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            UInt8 => DataType::UInt8,
+            UInt16 => DataType::UInt16,
+            UInt32 => DataType::UInt32,
+            UInt64 => DataType::UInt64,
+            Int8 => DataType::Int8,
+            Int16 => DataType::Int16,
+            Int32 => DataType::Int32,
+            Int64 => DataType::Int64,
+            Float32 => DataType::Float32,
+            Float64 => DataType::Float64,
+            Bool => DataType::Boolean,
+            Bytes => DataType::Binary,
+            Text => DataType::Utf8View,
+            Name => name_type(),
+            Uuid => extension("arrow.uuid"),
+            // Arrow has no such type; this is how the reader of these batches calls its own.
+            Int128 => {
+                let data_type = extension("arrow.opaque");
+                let hugeint = r#"{"type_name":"hugeint","vendor_name":"DuckDB"}"#;
+                metadata.insert("ARROW:extension:metadata".to_owned(), hugeint.to_owned());
+                data_type
+            }
+        };
+        Field::new(name, data_type, true).with_metadata(metadata)
+    }
+}
+
+impl EntryType {
+    /// A field of the type. It can be NULL.
+    pub(crate) fn field(self, name: &str) -> Field {
+        if self.list {
+            Field::new(name, DataType::List(self.item_field()), true)
+        } else {
+            self.item.field(name)
+        }
+    }
+
+    /// The field of a list's items.
+    pub(crate) fn item_field(self) -> Arc<Field> {
+        Arc::new(self.item.field("item"))
+    }
+}
+
+/// Strings of which a batch has few different ones.
+pub(crate) fn name_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// Strings of which many are the same, and which are not all known to be.
+fn text_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8View))
+}
+
+/// The entries of `event_data`.
+pub(crate) fn entry_fields() -> Fields {
+    Fields::from(vec![
+        Field::new("key", name_type(), false),
+        Field::new("value", text_type(), true),
+    ])
+}
+
+/// The entries of a map, as the field that holds them.
+pub(crate) fn entries_field() -> Arc<Field> {
+    Arc::new(Field::new("entries", DataType::Struct(entry_fields()), false))
+}
+
+fn map_type() -> DataType {
+    DataType::Map(entries_field(), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_add_columns_at_the_end() {
+        let names = |options: &Options| -> Vec<_> { columns(options).map(|column| column.name.into_owned()).collect() };
+        let default = names(&Options::default());
+        assert_eq!(default.len(), 25);
+        assert_eq!((&*default[0], &*default[24]), ("record_id", "filename"));
+        let located = names(&Options {
+            location: true,
+            ..Options::default()
+        });
+        assert_eq!(located[..25], default);
+        assert_eq!(located[25..], ["chunk_index", "record_offset"]);
+        let all = names(&Options {
+            xml: true,
+            json: true,
+            location: true,
+            recover: true,
+            ..Options::default()
+        });
+        assert_eq!(all[25..], ["xml", "json", "chunk_index", "record_offset", "recovered"]);
+    }
+}
