@@ -20,6 +20,8 @@ using duckdb::cxx::Value;
 //! The header of a file, and the first piece behind it.
 constexpr int REMOTE_PIECES = 2;
 
+constexpr idx_t MAX_EVENT_IDS = 65536;
+
 std::string GetText(const Value &value) {
 	return std::string(value.Get<duckdb::cxx::varchar_t>().view());
 }
@@ -48,6 +50,10 @@ std::vector<std::uint32_t> GetEventIds(const Value &value, const std::string &fu
 	if (type != LogicalTypeId::LIST && type != LogicalTypeId::ARRAY && type != LogicalTypeId::STRUCT &&
 	    type != LogicalTypeId::TUPLE) {
 		return {GetEventId(value, function)};
+	}
+	if (value.GetChildCount() > MAX_EVENT_IDS) {
+		throw duckdb::cxx::InvalidInputException(function + " takes at most " + std::to_string(MAX_EVENT_IDS) +
+		                                         " event IDs, which is how many different ones there are");
 	}
 	std::vector<std::uint32_t> ids;
 	for (idx_t i = 0; i < value.GetChildCount(); i++) {

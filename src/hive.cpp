@@ -61,10 +61,12 @@ std::vector<std::string> Keys(const std::vector<std::pair<std::string, std::stri
 	return keys;
 }
 
-//! A text of a type; none where it is no such text.
+//! The value that a text is of a type; none where it is no such text, or another than the value's own.
 std::optional<Value> TryCast(Factory &factory, const std::string &text, const LogicalType &type) {
 	try {
-		return factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
+		auto value = factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
+		// A cast takes the date of a time, and rounds.
+		return value.ToText() == text ? std::optional<Value>(std::move(value)) : std::nullopt;
 	} catch (const duckdb::cxx::Exception &) {
 		return std::nullopt;
 	}

@@ -25,14 +25,15 @@ constexpr std::array<Macro, 2> MACROS = {{
 	 "The name of an event's level: LogAlways, Critical, Error, Warning, Information or Verbose; NULL for another.",
 	 "SELECT evtx_level_name(level), count(*) FROM 'System.evtx' GROUP BY ALL"},
     {"evtx_keyword_names", "keywords",
-	 "list_filter([CASE WHEN (keywords >> 48) & 1 = 1 THEN 'Response Time' END, "
+	 "CASE WHEN keywords IS NULL THEN NULL ELSE list_filter([CASE WHEN (keywords >> 48) & 1 = 1 THEN 'Response Time' "
+	 "END, "
 	 "CASE WHEN (keywords >> 49) & 1 = 1 THEN 'WDI Context' END, "
 	 "CASE WHEN (keywords >> 50) & 1 = 1 THEN 'WDI Diagnostic' END, "
 	 "CASE WHEN (keywords >> 51) & 1 = 1 THEN 'SQM' END, "
 	 "CASE WHEN (keywords >> 52) & 1 = 1 THEN 'Audit Failure' END, "
 	 "CASE WHEN (keywords >> 53) & 1 = 1 THEN 'Audit Success' END, "
 	 "CASE WHEN (keywords >> 54) & 1 = 1 THEN 'Correlation Hint' END, "
-	 "CASE WHEN (keywords >> 55) & 1 = 1 THEN 'Classic' END], lambda name: name IS NOT NULL)",
+	 "CASE WHEN (keywords >> 55) & 1 = 1 THEN 'Classic' END], lambda name: name IS NOT NULL) END",
 	 "The names of the keywords that Windows itself has given an event, such as Audit Failure; empty for none.",
 	 "SELECT * FROM 'Security.evtx' WHERE list_contains(evtx_keyword_names(keywords), 'Audit Failure')"},
 }};

@@ -1,6 +1,7 @@
 """Damage that once lost sound records, or spoiled those of other chunks and files. `make campaign` found it."""
 
 import struct
+import time
 
 import pytest
 from conftest import SAMPLES
@@ -173,3 +174,51 @@ def test_a_damaged_name_spoils_its_chunk_alone(con, tmp_path):
     for files in ([damaged, sound], [sound, damaged]):
         rows = con.execute(query, [[str(file) for file in files]]).fetchall()
         assert rows == [("dirty.evtx", 80, 0, 80), ("names.evtx", 80, 40, 40)]
+
+
+def stray(con, tmp_path, *spans):
+    """Records and errors that a log of a header, a byte and those spans of bytes has with `recover`, and how long that took."""
+    path = tmp_path / "stray.evtx"
+    path.write_bytes(b"".join([LOG[:FILE_HEADER], b"x", *spans]))
+    start = time.monotonic()
+    rows = con.execute("SELECT record_id, event_id, error FROM read_evtx($1, recover := true)", [str(path)]).fetchall()
+    return sorted(record_id for record_id, event_id, error in rows if event_id and not error), time.monotonic() - start
+
+
+CHUNK_OF_LOG = LOG[FILE_HEADER:]
+IDS = list(range(FIRST, FIRST + COUNT))
+
+
+def test_a_stray_chunk_is_found(con, tmp_path):
+    assert stray(con, tmp_path, CHUNK_OF_LOG)[0] == IDS
+    # A bit of its first record's ID in the header, and one of its flags, do not matter.
+    for at in (24, 120, 130):
+        chunk = bytearray(CHUNK_OF_LOG)
+        chunk[at] ^= 4
+        assert stray(con, tmp_path, bytes(chunk))[0] == IDS
+    # Nor does a header before it that stands by itself.
+    assert stray(con, tmp_path, CHUNK_OF_LOG[:512], bytes(100), CHUNK_OF_LOG)[0] == IDS
+    assert stray(con, tmp_path, CHUNK_OF_LOG[:400], CHUNK_OF_LOG)[0] == IDS
+    # Two of them, the first cut short in its last records.
+    cut = CHUNK_OF_LOG[: frames()[5][0] - FILE_HEADER]
+    assert stray(con, tmp_path, cut, CHUNK_OF_LOG)[0] == sorted([*IDS, *IDS[:5]])
+
+
+def test_many_headers_are_no_reason_to_take_long(con, tmp_path):
+    # As many stray chunks as there can be; and a chunk whose records hold nothing but signatures.
+    header = CHUNK_OF_LOG[:512]
+    assert stray(con, tmp_path, header * 16384)[1] < 5
+    record = b"**\0\0" + struct.pack("<IQQ", 600, 1, 0) + b"ElfChnk\0" * 71 + bytes(4) + struct.pack("<I", 600)
+    assert stray(con, tmp_path, *[header + record * 108] * 128)[1] < 5
+
+
+def test_zeros_are_no_name(con, tmp_path):
+    """What refers to names of a record that was wiped says so."""
+    log = (SAMPLES / "dirty.evtx").read_bytes()
+    first = Chunk(slots(log)[0]).records[512]
+    data = bytearray(log)
+    data[FILE_HEADER + 512 + 24 : FILE_HEADER + 512 + first.size - 4] = bytes(first.size - 28)
+    path = tmp_path / "wiped.evtx"
+    path.write_bytes(data)
+    rows = con.execute("SELECT count(*) FILTER (event_id IS NULL AND error IS NULL) FROM read_evtx($1)", [str(path)]).fetchall()
+    assert rows == [(0,)]

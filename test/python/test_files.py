@@ -160,3 +160,21 @@ def test_a_name_that_is_no_text_is_a_row(con, tmp_path):
     assert kept == (1,)
     with pytest.raises(duckdb.Error, match="its name is not UTF-8"):
         con.execute("FROM read_evtx($1, on_error := 'fail')", [files]).fetchall()
+
+
+@pytest.mark.parametrize("values, column_type", [
+    (["2024-01-01 13:37:00", "2024-01-01 15:00:00"], "TIMESTAMP"),
+    (["2024-01-01", "2024-01-02"], "DATE"),
+    (["1", "-2"], "BIGINT"),
+    (["1.5", "1.6"], "VARCHAR"),
+    (["00042", "1"], "VARCHAR"),
+])  # fmt: skip
+def test_values_of_folders_stay_what_they_are(con, tmp_path, values, column_type):
+    for value in values:
+        folder = tmp_path / f"k={value}"
+        folder.mkdir()
+        (folder / "log.evtx").write_bytes((SAMPLES / "DC01-System.evtx").read_bytes())
+    rows = con.execute(
+        "SELECT DISTINCT k::VARCHAR, typeof(k) FROM read_evtx($1, hive_partitioning := true)", [f"{tmp_path}/*/*.evtx"]
+    ).fetchall()
+    assert sorted(rows) == sorted((value, column_type) for value in values)

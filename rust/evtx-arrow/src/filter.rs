@@ -60,6 +60,8 @@ pub(crate) struct Row<'x, 'r> {
     pub(crate) parts: Option<(RecordParts<'x, 'r>, &'x ChunkTemplates)>,
     /// The entries of `event_data`, and how many there are, once they are looked at.
     pub(crate) entries: OnceCell<Option<(KeyedEntries<'x, 'r>, usize)>>,
+    /// Whether the row tells of damage that may have cost any event.
+    pub(crate) may_be_any_event: bool,
     /// Texts can be so long that looking at some takes long.
     pub(crate) interrupt: Interrupt<'x>,
 }
@@ -110,19 +112,13 @@ impl Filter {
         let mut of_stages = self.conjuncts.iter().filter(of_stages);
         of_stages.all(|conjunct| conjunct.keeps(row, scratch))
     }
-
-    /// Whether the predicates are all true for a row that tells of damage. Of which event it is, it does not know.
-    pub(crate) fn keeps_report(&self, row: &Row<'_, '_>, scratch: &mut Vec<u8>) -> bool {
-        let mut wanted = self.conjuncts.iter().filter(|conjunct| !conjunct.of_events);
-        wanted.all(|conjunct| conjunct.keeps(row, scratch))
-    }
 }
 
 impl Conjunct {
     #[inline]
     fn keeps(&self, row: &Row<'_, '_>, scratch: &mut Vec<u8>) -> bool {
-        let decided = self.node.decide(&mut |operand, test| row.test(*operand, scratch, test));
-        decided == Some(true)
+        let decide = |scratch: &mut Vec<u8>| self.node.decide(&mut |operand, test| row.test(*operand, scratch, test));
+        self.of_events && row.may_be_any_event || decide(scratch) == Some(true)
     }
 }
 

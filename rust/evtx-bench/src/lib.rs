@@ -17,7 +17,7 @@ pub fn layout(file: &[u8]) -> Layout {
         let wanted = &file[range.start as usize..range.end as usize];
         survey.push(wanted).expect("a log");
     }
-    survey.layout().expect("the survey is done")
+    survey.layout().cloned().expect("the survey is done")
 }
 
 /// The columns' indexes in the table with these options.

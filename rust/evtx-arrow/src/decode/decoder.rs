@@ -418,7 +418,7 @@ impl Decoder {
     #[inline(always)]
     fn keeps_frame(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
         // What only looks like a record, or like a copy of one, is found out by reading both, whether or not they are asked for.
-        scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None)
+        scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None, false)
     }
 
     /// Reads a record into a group. Returns whether it is kept.
@@ -434,10 +434,13 @@ impl Decoder {
         let (carved, recovers) = (found.is_carved, scan.options.recover);
         reader.read_event(&mut self.templates, group, record.binxml());
         let has_system = group.at_hand().has_system(&self.templates);
+        // Which event it is cannot be told, so it may be one that the table is about.
+        let is_unread = group.at_hand().parts.is_empty() || group.error.is_some() && !has_system;
         // The first damage ends such a scan, also where it is in a record that is not asked for.
         let fails = scan.options.on_error == OnError::Fail;
         let event_first = !recovers && has_system && !fails;
-        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some((&*group, reader.interrupt))) {
+        let row = Some((&*group, reader.interrupt));
+        if event_first && !self.keeps(Stage::Event, Stage::Event, found, row, false) {
             return Ok(false);
         }
         if !has_system || scan.checks || scan.reads_children {
@@ -478,7 +481,8 @@ impl Decoder {
             (false, false) => Stage::Event,
             (false, true) => Stage::Record,
         };
-        if !self.keeps(undecided, Stage::Record, found, Some((&*group, reader.interrupt))) {
+        let row = Some((&*group, reader.interrupt));
+        if !self.keeps(undecided, Stage::Record, found, row, is_unread) {
             return Ok(false);
         }
         let on_error = scan.options.on_error;
@@ -531,13 +535,27 @@ impl Decoder {
 
     /// Whether the predicates of some stages are true for a record, read as far as they need.
     #[inline(always)]
-    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<Group<'_, '_>>) -> bool {
-        self.scan.filter.is_empty() || self.decides(from, to, found, group)
+    fn keeps(
+        &mut self,
+        from: Stage,
+        to: Stage,
+        found: &FoundRecord,
+        group: Option<Group<'_, '_>>,
+        may_be_any_event: bool,
+    ) -> bool {
+        self.scan.filter.is_empty() || self.decides(from, to, found, group, may_be_any_event)
     }
 
     // Apart, for the scans without predicates.
     #[inline(never)]
-    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, group: Option<Group<'_, '_>>) -> bool {
+    fn decides(
+        &mut self,
+        from: Stage,
+        to: Stage,
+        found: &FoundRecord,
+        group: Option<Group<'_, '_>>,
+        may_be_any_event: bool,
+    ) -> bool {
         let (group, interrupt) = group.unzip();
         let interrupt = interrupt.unwrap_or_default();
         let row = Row {
@@ -549,6 +567,7 @@ impl Decoder {
             written: found.record.written_nanos(),
             parts: group.map(|group| (group.at_hand(), &self.templates)),
             entries: OnceCell::new(),
+            may_be_any_event,
             interrupt,
         };
         self.scan.filter.keeps(from, to, &row, &mut self.scratch)
@@ -571,9 +590,11 @@ impl Decoder {
             written: row.record.as_ref().and_then(Record::written_nanos),
             parts: None,
             entries: OnceCell::new(),
+            may_be_any_event: true,
             interrupt: Interrupt::NEVER,
         };
-        if self.scan.filter.keeps_report(&known, &mut self.scratch) {
+        let filter = &self.scan.filter;
+        if filter.keeps(Stage::Header, Stage::Record, &known, &mut self.scratch) {
             self.batch.push_bare(row)?;
         }
         Ok(())

@@ -240,6 +240,7 @@ impl Catalog {
                 written: None,
                 parts: Some((records.at_hand(), templates)),
                 entries: OnceCell::new(),
+                may_be_any_event: false,
                 interrupt,
             };
             scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)

@@ -166,7 +166,8 @@ impl<'c> Names<'c> {
             member,
             member_len,
             offset,
-            is_sound: stored_hash(self.chunk, offset) == Some(hash(units)),
+            // Zeros would be the name of no letters, which no element has.
+            is_sound: !units.is_empty() && stored_hash(self.chunk, offset) == Some(hash(units)),
             before,
         })
     }

@@ -481,7 +481,7 @@ impl RecordWalk {
     fn resume(&self, chunk: &[u8], from: usize, before: Option<(u64, usize)>) -> Option<usize> {
         // Behind the free space stand records that the header does not know, but for those that it is behind of.
         let is_short = self.header.is_some_and(|header| !self.is_reached(&header));
-        // A chunk that holds no records, by its header, but does.
+        // By its header the chunk holds no records, but it may all the same.
         let seems_empty = self.end <= CHUNK_HEADER;
         let until = if is_short || seems_empty { chunk.len() } else { self.end };
         find_any(chunk, from..until, |record| {
@@ -491,10 +491,10 @@ impl RecordWalk {
             let Some(header) = self.header else { return true };
             let is_of_header = (header.first_record_id..=header.last_record_id).contains(&record.id);
             let follows = before.map_or(is_of_header, |before| follows(before, record));
-            if (record.offset as usize) < self.end {
-                follows || self.leads_on(chunk, record)
-            } else {
-                follows && is_of_header || seems_empty && record.is_before_next(chunk)
+            match (record.offset as usize) < self.end {
+                true => follows || self.leads_on(chunk, record),
+                // Exported logs have records there of what was exported before, with IDs that go on.
+                false => follows && is_of_header || seems_empty && record.is_before_next(chunk),
             }
         })
     }

@@ -19,8 +19,10 @@ pub(crate) struct StraySearch {
     piece: u64,
     /// Bytes that were looked through.
     done: u64,
-    /// Records that have room for a chunk's header, of chunks that were passed. What is in them is a value.
-    wide: Vec<Range<u64>>,
+    /// Where the records end that follow each other from the start of the last chunk on. What is in them is a value.
+    records_end: u64,
+    /// Whether that chunk has any.
+    has_records: bool,
     found: Vec<Stray>,
 }
 
@@ -31,7 +33,8 @@ impl StraySearch {
             size,
             piece,
             done: 0,
-            wide: Vec::new(),
+            records_end: 0,
+            has_records: false,
             found: Vec::new(),
         }
     }
@@ -47,7 +50,6 @@ impl StraySearch {
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let start = self.done;
         self.done += self.piece;
-        self.wide.retain(|wide| wide.end > start);
         // The last signature of a piece may reach behind it.
         let own = bytes.len().min(self.piece as usize + CHUNK_MAGIC.len() - 1);
         for at in memmem::find_iter(&bytes[..own], &CHUNK_MAGIC) {
@@ -58,30 +60,24 @@ impl StraySearch {
 
     /// Takes the bytes from a chunk's magic on.
     fn chunk(&mut self, offset: u64, chunk: &[u8]) {
-        let is_value = self.wide.iter().any(|wide| wide.contains(&offset));
-        let is_close = |last: &Stray| offset < last.offset + CHUNK_HEADER as u64;
-        if is_value || self.found.last().is_some_and(is_close) || !is_beyond_doubt(chunk) {
+        let Some(records) = records_of(chunk) else { return };
+        let has_records = records > CHUNK_HEADER;
+        if offset < self.records_end && (self.has_records || !has_records) || self.found.len() >= MAX_STRAYS {
             return;
         }
-        if let Some(last) = self.found.last_mut() {
-            last.len = last.len.min(offset - last.offset);
+        match self.found.last_mut() {
+            // The header of a chunk without records, by whose chance signature this one stands.
+            Some(last) if offset < last.offset + CHUNK_HEADER as u64 => _ = self.found.pop(),
+            Some(last) => last.len = last.len.min(offset - last.offset),
+            None => {}
         }
         let in_slots = offset.checked_sub(FILE_HEADER as u64);
         if in_slots.is_none_or(|offset| !offset.is_multiple_of(CHUNK_SIZE as u64)) {
             let len = chunk.len() as u64;
             self.found.push(Stray { offset, len });
         }
-        let mut at = CHUNK_HEADER;
-        while let Some(record) = Record::read(chunk, at)
-            .ok()
-            .filter(|record| record.size_copy_matches(chunk))
-        {
-            at = record.end();
-            if record.size as usize > CHUNK_HEADER {
-                self.wide
-                    .push(offset + u64::from(record.offset)..offset + record.end() as u64);
-            }
-        }
+        self.records_end = offset + records as u64;
+        self.has_records = has_records;
     }
 
     /// The chunks that were found, in the order of the file.
@@ -90,12 +86,21 @@ impl StraySearch {
     }
 }
 
-/// Whether a chunk's header has a checksum that holds, or a first record that is the one which it names.
-fn is_beyond_doubt(chunk: &[u8]) -> bool {
-    ChunkHeader::read(chunk).is_ok_and(|header| {
-        let first = Record::read(chunk, CHUNK_HEADER);
-        header.is_sound(chunk) || first.is_ok_and(|first| first.id == header.first_record_id)
-    })
+/// Most stray chunks of a file.
+const MAX_STRAYS: usize = 1 << 20;
+
+/// Where the records of a chunk end that follow each other from its start on; `None` where it is no chunk beyond doubt: its header has
+/// a checksum that holds, or a record stands behind it.
+fn records_of(chunk: &[u8]) -> Option<usize> {
+    let header = ChunkHeader::read(chunk).ok()?;
+    let mut at = CHUNK_HEADER;
+    while let Some(record) = Record::read(chunk, at)
+        .ok()
+        .filter(|record| record.size_copy_matches(chunk))
+    {
+        at = record.end();
+    }
+    (at > CHUNK_HEADER || header.is_sound(chunk)).then_some(at)
 }
 
 #[cfg(test)]

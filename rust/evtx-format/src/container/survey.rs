@@ -39,6 +39,8 @@ pub struct Survey {
     header: Option<FileHeader>,
     strays: Option<StraySearch>,
     state: State,
+    /// Once nothing more is wanted.
+    layout: Option<Layout>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +87,7 @@ impl Survey {
             header: None,
             strays: (recover && search == Search::Every).then(|| stray_search(size, search)),
             state: State::Header,
+            layout: None,
         }
     }
 
@@ -112,6 +115,7 @@ impl Survey {
                 strays.push(bytes);
             }
             self.state = self.found(oldest);
+            self.layout = self.lay_out();
             return Ok(());
         }
         let is_probe = matches!(
@@ -125,6 +129,7 @@ impl Survey {
             State::Done(oldest) => self.found(oldest),
             state => state,
         };
+        self.layout = self.lay_out();
         Ok(())
     }
 
@@ -207,11 +212,15 @@ impl Survey {
     }
 
     /// The layout, once nothing more is wanted.
-    pub fn layout(&self) -> Option<Layout> {
+    pub fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+
+    fn lay_out(&self) -> Option<Layout> {
         match self.state {
             State::Done(oldest) => {
-                let layout = Layout::new(self.size, oldest)
-                    .with_strays(self.strays.as_ref().map(StraySearch::found).unwrap_or_default());
+                let strays = self.strays.as_ref().map(StraySearch::found).unwrap_or_default();
+                let layout = Layout::new(self.size, oldest).with_strays(strays);
                 Some(layout.in_blocks_of(block_chunks(self.search)))
             }
             State::Image => Some(Layout::image(self.size)),
