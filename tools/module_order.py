@@ -1,8 +1,8 @@
 """Checks that the modules of the Rust crates form a strict order.
 
-usage: module_order.py CRATE ...
+usage: module_order.py ROOT ...
 
-A crate is a folder with src/lib.rs. The order is that of the `mod` lines: a module imports only from modules that stand before it
+A ROOT is the lib.rs or main.rs of a crate. The order is that of the `mod` lines: a module imports only from modules that stand before it
 in the same list, or whose parents do, and from modules inside of it. What stands in a file cannot be imported by the modules inside of
 it. So no files import each other, not by way of others either. Prints each import against the order, and ends with 1 if there is one.
 """
@@ -14,15 +14,15 @@ import sys
 TOKEN = re.compile(r"::|[{},*]|\w+")
 
 
-def main(crates):
-    found = [finding for crate in crates for finding in check(pathlib.Path(crate, "src"))]
+def main(roots):
+    found = [finding for root in roots for finding in check(pathlib.Path(root))]
     print("\n".join(found), end="\n" if found else "")
     return bool(found)
 
 
-def check(source):
+def check(root):
     """The imports of a crate against its order."""
-    files = dict(modules(source / "lib.rs", ()))
+    files = dict(modules(root, ()))
     order = {path: number for number, path in enumerate(files)}
     for path, file in files.items():
         for line, target in imports(code_of(file), path):
@@ -34,13 +34,13 @@ def check(source):
             is_inside = path[: len(module)] == module
             if is_inside or order[module[: common + 1]] > order[path[: common + 1]]:
                 why = "is around it" if is_inside else "comes later"
-                yield f"{file}:{line}: {'::'.join(path)} imports {'::'.join(target)}, but {'::'.join(module) or 'lib.rs'} {why}"
+                yield f"{file}:{line}: {'::'.join(path)} imports {'::'.join(target)}, but {'::'.join(module) or root.name} {why}"
 
 
 def modules(file, path):
     """The modules of a file and of those inside of it, by their paths, in the order of the `mod` lines."""
     yield path, file
-    folder = file.parent if file.stem in ("lib", "mod") else file.with_suffix("")
+    folder = file.parent if file.stem in ("lib", "main", "mod") else file.with_suffix("")
     for name in re.findall(r"^(?:pub(?:\(\w+\))? )?mod (\w+);", file.read_text(), re.MULTILINE):
         inner = next((inner for inner in (folder / f"{name}.rs", folder / name / "mod.rs") if inner.exists()), None)
         if inner:

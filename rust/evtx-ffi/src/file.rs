@@ -7,8 +7,8 @@ use evtx_format::container::layout::Block;
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages, MtaError};
 
+use crate::boundary::{bytes, entry, free, put, release, text};
 use crate::interrupt::EvtxInterrupt;
-use crate::{bytes, entry, free, put, release, text};
 
 /// Bytes of a file to read at once and decode.
 #[repr(C)]

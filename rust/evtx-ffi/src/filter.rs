@@ -4,8 +4,8 @@ use std::ffi::c_char;
 
 use evtx_arrow::{Comparison, Expression, Literal, Predicate, Table};
 
+use crate::boundary::{Code, bytes, entry, free, put, release, text};
 use crate::table::EvtxTable;
-use crate::{Code, bytes, entry, free, put, release, text};
 
 /// What a node of a condition is. Its children are the nodes before it that no other has.
 #[repr(u32)]

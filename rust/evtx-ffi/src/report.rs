@@ -8,9 +8,9 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field};
 use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report};
 
+use crate::boundary::{Code, bytes, entry, export_schema, free, put, release, text};
+use crate::events::{EvtxEvents, events};
 use crate::interrupt::EvtxInterrupt;
-use crate::table::{EvtxEvents, events};
-use crate::{Code, bytes, entry, export_schema, free, put, release, text};
 
 /// What is told of files.
 #[repr(u32)]

@@ -3,46 +3,15 @@
 use std::ffi::c_char;
 
 use arrow_schema::ffi::FFI_ArrowSchema;
-use evtx_arrow::{Events, Options, Table};
+use evtx_arrow::{Options, Table};
 
+use crate::boundary::{entry, export_schema, free, put, release};
+use crate::events::{self, EvtxEvents};
+use crate::options::EvtxOptions;
 use crate::report::EvtxReport;
-use crate::{EvtxOptions, entry, export_schema, free, put, release, text};
 
 /// The columns of a call.
 pub struct EvtxTable(pub(crate) Table);
-
-/// Certain events.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxEvents {
-    /// Their IDs, `id_count` of them.
-    pub ids: *const u32,
-    /// How many there are.
-    pub id_count: usize,
-    /// The name of their provider, or null if it does not matter.
-    pub provider: *const c_char,
-    /// Bytes of that name.
-    pub provider_len: usize,
-}
-
-/// # Safety
-/// The pointers are valid for as long as their counts say.
-pub(crate) unsafe fn events(events: &EvtxEvents) -> Result<Events, String> {
-    let ids = match events.id_count {
-        0 => &[],
-        // SAFETY: the caller's promise.
-        count => unsafe { std::slice::from_raw_parts(events.ids, count) },
-    };
-    let provider = match events.provider.is_null() {
-        true => None,
-        // SAFETY: the caller's promise.
-        false => Some(unsafe { text(events.provider, events.provider_len) }?),
-    };
-    Ok(Events {
-        ids: ids.into(),
-        provider: provider.map(Into::into),
-    })
-}
 
 /// The table of all events.
 ///
@@ -71,7 +40,7 @@ pub unsafe extern "C" fn evtx_table_of_events(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (events, report) = unsafe { (self::events(&*events)?, &*report) };
+        let (events, report) = unsafe { (events::events(&*events)?, &*report) };
         let fields = report.catalog().ok_or("this report is not one of events")?.fields();
         let table = Table::of_events(options.try_into()?, events, &fields);
         // SAFETY: the caller's promise.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::WriteError;
-use crate::binxml::{Content, Element, Event, Hole, Part, Stream, Template};
-use crate::value::{Value, stored_guid, utf16};
+use crate::binxml::{Content, Element, Event, Hole, Part, Stream, Template, Value};
+use crate::error::WriteError;
+use crate::value::{stored_guid, utf16};
 
 pub(crate) const CHUNK_SIZE: usize = 65_536;
 const HEADER_SIZE: usize = 512;

@@ -20,24 +20,14 @@
 //! Sources: MS-EVEN6, section 2.2.12, for BinXML; for the container, what logs of Windows hold.
 #![forbid(unsafe_code)]
 
+mod error;
 mod binxml;
+mod value;
 mod chunk;
 mod log;
 mod mta;
-mod value;
 
-pub use binxml::{Content, Element, Event, Hole, Part, Stream, Template};
+pub use binxml::{Content, Element, Event, Hole, Part, Stream, Template, Value};
+pub use error::WriteError;
 pub use log::LogWriter;
 pub use mta::MtaWriter;
-pub use value::Value;
-
-/// Why an event cannot be written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WriteError {
-    /// A record must fit a chunk, with the names and definitions that it is the first to use.
-    #[error("the event does not fit a chunk of 64 KiB")]
-    RecordSize,
-    /// A value's size is a u16.
-    #[error("a value of {0} bytes is longer than the 65535 that a value table can hold")]
-    ValueSize(usize),
-}

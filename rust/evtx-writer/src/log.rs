@@ -1,8 +1,8 @@
 //! A log: a file header and chunks.
 
-use crate::WriteError;
 use crate::binxml::{Event, Stream};
 use crate::chunk::Chunk;
+use crate::error::WriteError;
 
 const HEADER_SIZE: usize = 4096;
 const DIRTY: u32 = 1;

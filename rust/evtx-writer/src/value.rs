@@ -1,43 +1,6 @@
 //! Values, and the bytes that a value table holds for them.
 
-use crate::binxml::Stream;
-
-/// A typed value.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)] // the names say it
-pub enum Value {
-    Null,
-    String(String),
-    /// Bytes of an 8-bit code page.
-    AnsiString(Vec<u8>),
-    Int8(i8),
-    UInt8(u8),
-    Int16(i16),
-    UInt16(u16),
-    Int32(i32),
-    UInt32(u32),
-    Int64(i64),
-    UInt64(u64),
-    Real32(f32),
-    Real64(f64),
-    Bool(bool),
-    Binary(Vec<u8>),
-    /// In the order of its text.
-    Guid([u8; 16]),
-    /// 100 ns ticks since 1601-01-01 UTC.
-    FileTime(u64),
-    /// Year, month, day of week, day, hour, minute, second, millisecond.
-    SystemTime([u16; 8]),
-    /// Identifier authority and sub-authorities, as the numbers after `S-1-`.
-    Sid(u64, Vec<u32>),
-    HexInt32(u32),
-    HexInt64(u64),
-    BinXml(Stream),
-    StringArray(Vec<String>),
-    UInt32Array(Vec<u32>),
-    /// Any type byte with any bytes.
-    Raw(u8, Vec<u8>),
-}
+use crate::binxml::Value;
 
 impl Value {
     /// A string.

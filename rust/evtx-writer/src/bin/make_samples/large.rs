@@ -1,7 +1,7 @@
 //! Logs of as many different chunks as are asked for, to measure with: days of what the story's machines write.
 
-use crate::provider::{Machine, at};
-use crate::story::{self, DC, Logon, USERS, account};
+use crate::provider::{DC, Machine, at};
+use crate::story::{self, Logon, USERS, account};
 use crate::sysmon;
 
 /// Events in a row that differ in what real ones differ in: who, where from, when, with which numbers.

@@ -8,12 +8,12 @@
 //! of the shapes that readers have to take: wrapped, dirty, damaged, and with everything that BinXML can
 //! hold.
 
-mod large;
-mod oddities;
 mod provider;
-mod shapes;
-mod story;
 mod sysmon;
+mod story;
+mod oddities;
+mod shapes;
+mod large;
 
 use std::path::Path;
 

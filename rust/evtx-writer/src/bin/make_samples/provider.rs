@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use evtx_writer::{Element, Event, Hole, LogWriter, Stream, Template, Value};
 
+pub(crate) const DC: &str = "DC01.northwind.example";
+
 /// FILETIME of 2024-03-05T00:00:00Z.
 const DAY: u64 = 133_540_704_000_000_000;
 
@@ -233,4 +235,12 @@ fn event(provider: &Provider, computer: &str) -> Element {
         .attribute("xmlns", XMLNS)
         .child(system)
         .hole(Hole::new(DATA, 33))
+}
+
+pub(crate) fn local_system() -> Value {
+    Value::Sid(5, vec![18])
+}
+
+pub(crate) fn text(text: &str) -> Value {
+    Value::string(text)
 }

@@ -2,8 +2,8 @@
 
 use evtx_writer::Value;
 
-use crate::provider::{Header, Machine, at};
-use crate::story::{DC, SERVICES};
+use crate::provider::{DC, Header, Machine, at};
+use crate::story::SERVICES;
 
 const FILE_HEADER: usize = 4096;
 const CHUNK: usize = 65_536;

@@ -2,10 +2,9 @@
 
 use evtx_writer::{Content, Element, Event, Hole, MtaWriter, Part, Stream, Template, Value};
 
-use crate::provider::{Field, Header, Machine, Provider, XMLNS, at};
+use crate::provider::{DC, Field, Header, Machine, Provider, XMLNS, at, local_system, text};
 use crate::sysmon;
 
-pub(crate) const DC: &str = "DC01.northwind.example";
 const WORKSTATION: &str = "WS07.northwind.example";
 const DOMAIN: &str = "NORTHWIND";
 const ATTACKER: &str = "203.0.113.45";
@@ -55,16 +54,8 @@ pub(crate) fn account(rid: u32) -> Value {
     Value::Sid(5, vec![21, 1_004_336_348, 1_177_238_915, 682_003_330, rid])
 }
 
-pub(crate) fn local_system() -> Value {
-    Value::Sid(5, vec![18])
-}
-
 fn nobody() -> Value {
     Value::Sid(0, vec![0])
-}
-
-pub(crate) fn text(text: &str) -> Value {
-    Value::string(text)
 }
 
 fn audit(event_id: u16, time: u64, task: u16, keywords: u64) -> Header {

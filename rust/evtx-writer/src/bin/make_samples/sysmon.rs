@@ -2,8 +2,7 @@
 
 use evtx_writer::Value;
 
-use crate::provider::{Header, Machine, Provider, at};
-use crate::story::{DC, local_system, text};
+use crate::provider::{DC, Header, Machine, Provider, at, local_system, text};
 
 const SYSMON: Provider = Provider {
     name: "Microsoft-Windows-Sysmon",
