@@ -115,7 +115,7 @@ class Cases:
         repaired = choice.random() < 0.5
         log = sound.copy()
         for number, kind in enumerate(kinds):
-            if only is None or number in only:
+            if log.data and (only is None or number in only):
                 KINDS[kind](log, random.Random(f"{seed} {number}"), donors)
         if repaired:
             repair(log.data)

@@ -1,4 +1,4 @@
-//! Trees of elements, as the [walk](crate::binxml::walk) over BinXML builds them.
+//! Trees of elements, as the walk over BinXML builds them.
 //!
 //! A tree lives in an arena and borrows text and values from the chunk.
 
