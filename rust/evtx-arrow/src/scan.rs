@@ -124,6 +124,11 @@ impl Scan {
         self.message.is_some()
     }
 
+    /// Whether checksums are compared.
+    pub fn verifies(&self) -> bool {
+        self.options.verify
+    }
+
     /// Whether the files' surveys should take what is no log for an image.
     pub fn recovers(&self) -> bool {
         self.options.recover

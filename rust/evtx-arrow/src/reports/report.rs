@@ -62,3 +62,25 @@ pub trait Report: Send {
     /// That of Arrow, if the batch cannot be made.
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError>;
 }
+
+impl<R: Report + ?Sized> Report for Box<R> {
+    fn schema(&self) -> SchemaRef {
+        (**self).schema()
+    }
+
+    fn start(&mut self, filename: &str, size: u64) {
+        (**self).start(filename, size);
+    }
+
+    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+        (**self).push(bytes, interrupt)
+    }
+
+    fn end(&mut self, failure: Option<&str>) {
+        (**self).end(failure);
+    }
+
+    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+        (**self).batch(last)
+    }
+}

@@ -206,6 +206,16 @@ impl Survey {
         })
     }
 
+    /// Ends the survey of a log where a range that is wanted cannot be read: its slots are taken as they stand. Does nothing before
+    /// the header was pushed.
+    pub fn give_up(&mut self) {
+        if self.header.is_some() {
+            self.strays = None;
+            self.state = State::Done(0);
+            self.layout = self.lay_out();
+        }
+    }
+
     /// The file header, once it was pushed.
     pub fn header(&self) -> Option<&FileHeader> {
         self.header.as_ref()

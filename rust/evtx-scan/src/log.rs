@@ -1,0 +1,70 @@
+//! A log that is read: its file, how it is laid out, and what stands beside it.
+
+use evtx_format::container::layout::{Block, Layout};
+use evtx_format::container::survey::{Search, Survey};
+
+use crate::file::LogFile;
+use crate::messages::HeldMessages;
+use crate::paths::ScanPath;
+use crate::storage::{Call, StorageError};
+
+/// A log whose blocks are read.
+pub(crate) struct OpenLog {
+    pub(crate) file: LogFile,
+    layout: Layout,
+    /// What is wrong with its header's checksum.
+    pub(crate) bad_checksum: Option<String>,
+    /// The messages that stand beside it, if they are asked for and there are any.
+    pub(crate) messages: Option<HeldMessages>,
+}
+
+/// A file that is opened: a log, or why it is none.
+pub(crate) enum Opened {
+    Log(OpenLog),
+    Not(String),
+}
+
+impl OpenLog {
+    /// Opens a file and surveys it.
+    pub(crate) fn open(call: Call<'_>, path: &ScanPath, recover: bool) -> Result<Opened, StorageError> {
+        let file = LogFile::open(call.storage, path)?;
+        let search = if file.is_remote() {
+            Search::Bisect
+        } else {
+            Search::Every
+        };
+        let mut survey = Survey::new(file.size(), search, recover);
+        let mut bytes = Vec::new();
+        while let Some(range) = survey.wants() {
+            call.interrupt.check()?;
+            match file.read(&mut bytes, range.start, range.end - range.start) {
+                Ok(()) => {}
+                Err(StorageError::Failed(_)) if survey.header().is_some() => {
+                    // What can be read is, and the scan tells where that ends.
+                    survey.give_up();
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+            if let Err(error) = survey.push(&bytes) {
+                return Ok(Opened::Not(error.to_string()));
+            }
+        }
+        let bad_checksum = survey.header().and_then(|header| header.verify().err());
+        let layout = survey.layout().cloned();
+        Ok(Opened::Log(OpenLog {
+            layout: layout.unwrap_or_else(|| Layout::new(0, 0)),
+            bad_checksum: bad_checksum.map(|error| error.to_string()),
+            file,
+            messages: None,
+        }))
+    }
+
+    pub(crate) fn blocks(&self) -> u64 {
+        self.layout.blocks()
+    }
+
+    pub(crate) fn block(&self, number: u64) -> Option<Block> {
+        self.layout.block(number)
+    }
+}

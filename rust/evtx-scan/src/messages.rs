@@ -1,0 +1,107 @@
+//! The messages that stand beside logs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use evtx_format::mta::{self, Messages};
+
+use crate::file::LogFile;
+use crate::paths::ScanPath;
+use crate::storage::{Call, StorageError};
+
+/// Finds and reads the messages of the logs of a scan.
+#[derive(Debug)]
+pub struct MessageFinder {
+    place: String,
+    /// How many bytes the messages of all logs may still take.
+    left: Arc<AtomicU64>,
+}
+
+/// Messages, and the memory that they take.
+#[derive(Debug)]
+pub(crate) struct HeldMessages {
+    messages: Option<Arc<Messages>>,
+    memory: u64,
+    left: Arc<AtomicU64>,
+}
+
+impl Drop for HeldMessages {
+    fn drop(&mut self) {
+        self.left.fetch_add(self.memory, Ordering::Relaxed);
+    }
+}
+
+impl HeldMessages {
+    pub(crate) fn messages(&self) -> Option<Arc<Messages>> {
+        self.messages.clone()
+    }
+}
+
+impl MessageFinder {
+    /// Looks for messages at a place beside each log, a glob with `{log}` for the log's name. They may take so many bytes together.
+    pub fn new(place: &str, memory: u64) -> Self {
+        MessageFinder {
+            place: place.to_owned(),
+            left: Arc::new(AtomicU64::new(memory)),
+        }
+    }
+
+    /// The messages of a log, if there are any that can be read.
+    pub(crate) fn find(&self, call: Call<'_>, log: &str) -> Result<Option<HeldMessages>, StorageError> {
+        match self.read(call, log) {
+            Err(StorageError::Failed(_)) => Ok(None),
+            other => other,
+        }
+    }
+
+    fn read(&self, call: Call<'_>, log: &str) -> Result<Option<HeldMessages>, StorageError> {
+        let Some(pattern) = Messages::pattern(log, &self.place) else {
+            return Ok(None);
+        };
+        // There is one for each language that the log was saved with.
+        let Some(path) = call.storage.glob(&pattern)?.into_iter().min() else {
+            return Ok(None);
+        };
+        let Ok(path) = String::from_utf8(path) else {
+            return Ok(None);
+        };
+        let path = ScanPath {
+            path,
+            explicitly_named: false,
+            is_text: true,
+        };
+        let file = LogFile::open(call.storage, &path)?;
+        let size = usize::try_from(file.size()).ok().filter(|&size| size <= mta::MAX_FILE);
+        let Some(size) = size else { return Ok(None) };
+        let memory = mta::memory(size);
+        let take = |left: u64| left.checked_sub(memory);
+        if self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .is_err()
+        {
+            return Ok(None);
+        }
+        let mut held = HeldMessages {
+            messages: None,
+            memory,
+            left: Arc::clone(&self.left),
+        };
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(size).is_err() {
+            return Ok(None);
+        }
+        let mut piece = Vec::new();
+        while bytes.len() < size {
+            call.interrupt.check()?;
+            let len = file.piece().min((size - bytes.len()) as u64);
+            file.read(&mut piece, bytes.len() as u64, len)?;
+            bytes.extend_from_slice(&piece);
+        }
+        let messages = Messages::read(bytes, call.interrupt);
+        call.interrupt.check()?;
+        let Ok(messages) = messages else { return Ok(None) };
+        held.messages = Some(Arc::new(messages));
+        Ok(Some(held))
+    }
+}

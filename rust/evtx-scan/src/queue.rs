@@ -1,0 +1,251 @@
+//! The blocks of a scan's files, handed out to its threads.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use evtx_format::container::layout::Block;
+
+use crate::file::describe_failure;
+use crate::log::{OpenLog, Opened};
+use crate::messages::MessageFinder;
+use crate::paths::ScanPath;
+use crate::storage::{Call, ScanError, StorageError};
+
+/// How long a thread waits for others before it looks for an interrupt.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Numbers of batches are below this: DuckDB's are.
+const BATCH_INDEXES: u64 = 10_000_000_000_000;
+
+/// The position of a block in the order of all rows: that with a number in the file with a number, of so many files. Files share the
+/// numbers below 10^13 evenly.
+///
+/// # Errors
+/// [`ScanError::Input`] if there is no room for the block.
+pub fn batch_index(files: usize, file: usize, block: u64) -> Result<u64, ScanError> {
+    let of_each = BATCH_INDEXES / files.max(1) as u64;
+    match block < of_each && file < files.max(1) {
+        true => Ok(file as u64 * of_each + block),
+        false => Err(ScanError::Input(format!(
+            "a file of more than {of_each} MiB is too large to be read among {files} files"
+        ))),
+    }
+}
+
+/// What a thread works on next.
+pub(crate) struct Work {
+    /// The number of the file among those of the scan.
+    pub(crate) file: usize,
+    /// Position in the order of all rows.
+    pub(crate) batch_index: u64,
+    /// What is wrong with the file: it cannot be read, or its header is damaged. Told once.
+    pub(crate) damage: Option<String>,
+    /// The log and its block, if there is any to read.
+    pub(crate) block: Option<(Arc<OpenLog>, Block)>,
+}
+
+/// How a scan reads files.
+#[derive(Debug)]
+pub(crate) struct FileOptions {
+    pub(crate) recover: bool,
+    pub(crate) verify: bool,
+    /// Finds messages, if they are asked for.
+    pub(crate) messages: Option<MessageFinder>,
+}
+
+pub(crate) struct FileQueue {
+    paths: Vec<ScanPath>,
+    options: FileOptions,
+    progress: Mutex<Progress>,
+    opened: Condvar,
+}
+
+struct Progress {
+    files: Vec<FileState>,
+    /// Files before this one are done; files from `unopened` on are waiting.
+    first: usize,
+    unopened: usize,
+}
+
+enum FileState {
+    /// Not looked at.
+    Waiting,
+    /// A thread is finding out how it is laid out.
+    Opening,
+    /// It has blocks to hand out, from a number on.
+    Open(Arc<OpenLog>, u64),
+    /// All of it was handed out, or it was given up.
+    Done { given_up: bool },
+}
+
+const DONE: FileState = FileState::Done { given_up: false };
+
+impl FileQueue {
+    pub(crate) fn new(paths: Vec<ScanPath>, options: FileOptions) -> Self {
+        let files = paths.iter().map(|_| FileState::Waiting).collect();
+        FileQueue {
+            paths,
+            options,
+            progress: Mutex::new(Progress {
+                files,
+                first: 0,
+                unopened: 0,
+            }),
+            opened: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn path(&self, file: usize) -> &ScanPath {
+        &self.paths[file]
+    }
+
+    // What is behind the lock is changed in single steps, so that a panic leaves none undone.
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next work for a thread whose last was of the file with this number; none at the end. The positions of a thread rise.
+    pub(crate) fn claim(&self, call: Call<'_>, last_file: usize) -> Result<Option<Work>, ScanError> {
+        let mut progress = self.lock();
+        loop {
+            while progress.first < progress.unopened && matches!(progress.files[progress.first], FileState::Done { .. })
+            {
+                progress.first += 1;
+            }
+            let mut is_opening = false;
+            for file in progress.first.max(last_file)..progress.unopened {
+                match progress.files[file] {
+                    FileState::Open(..) => return self.claim_block(&mut progress, file).map(Some),
+                    FileState::Opening => is_opening = true,
+                    _ => {}
+                }
+            }
+            let file = progress.unopened;
+            if file < self.paths.len() {
+                progress.unopened += 1;
+                progress.files[file] = FileState::Opening;
+                drop(progress);
+                return self.open(call, file).map(Some);
+            }
+            if !is_opening {
+                return Ok(None);
+            }
+            // The file that another thread is opening may have blocks for this one.
+            let waited = self.opened.wait_timeout(progress, WAIT);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            call.interrupt.check()?;
+            progress = self.lock();
+        }
+    }
+
+    /// Hands out the next block of an open file.
+    fn claim_block(&self, progress: &mut Progress, file: usize) -> Result<Work, ScanError> {
+        let mut work = Work {
+            file,
+            batch_index: 0,
+            damage: None,
+            block: None,
+        };
+        if let FileState::Open(log, next) = &mut progress.files[file] {
+            work.batch_index = batch_index(self.paths.len(), file, *next)?;
+            let block = log.block(*next);
+            work.block = block.map(|block| (Arc::clone(log), block));
+            *next += 1;
+            if *next >= log.blocks() {
+                // The threads that decode its blocks keep it open.
+                progress.files[file] = DONE;
+            }
+        }
+        Ok(work)
+    }
+
+    /// Opens a file, outside of the lock, and hands out its first block or what is wrong with it.
+    fn open(&self, call: Call<'_>, file: usize) -> Result<Work, ScanError> {
+        let opened = self.opened(call, file);
+        let mut progress = self.lock();
+        self.opened.notify_all();
+        progress.files[file] = DONE;
+        let (log, damage) = opened?;
+        let mut work = Work {
+            file,
+            batch_index: batch_index(self.paths.len(), file, 0)?,
+            damage: None,
+            block: None,
+        };
+        if let Some(log) = log.filter(|log| log.blocks() > 0) {
+            progress.files[file] = FileState::Open(Arc::new(log), 0);
+            work = self.claim_block(&mut progress, file)?;
+        }
+        work.damage = damage;
+        Ok(work)
+    }
+
+    /// The log of a path, and what is wrong with it.
+    fn opened(&self, call: Call<'_>, file: usize) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
+        let path = &self.paths[file];
+        let open = || {
+            let mut opened = OpenLog::open(call, path, self.options.recover)?;
+            if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.messages)
+                && !log.file.is_remote()
+            {
+                log.messages = finder.find(call, &path.path)?;
+            }
+            Ok(opened)
+        };
+        match open() {
+            Ok(Opened::Log(log)) => {
+                let damage = log.bad_checksum.clone().filter(|_| self.options.verify);
+                Ok((Some(log), damage))
+            }
+            Ok(Opened::Not(why)) if path.explicitly_named => Err(ScanError::File(format!("{}: {why}", path.path))),
+            Ok(Opened::Not(why)) => Ok((None, Some(why))),
+            Err(StorageError::Failed(why)) if !path.explicitly_named => Ok((None, Some(describe_failure(&why)))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Hands out no more of a file that cannot be read on. Returns false if it was given up before.
+    pub(crate) fn give_up(&self, file: usize) -> bool {
+        let mut progress = self.lock();
+        let before = std::mem::replace(&mut progress.files[file], FileState::Done { given_up: true });
+        !matches!(before, FileState::Done { given_up: true })
+    }
+
+    /// The share of the scan that was handed out, 0 to 1: files by their number, each by its blocks.
+    pub(crate) fn progress(&self) -> f64 {
+        let progress = self.lock();
+        let of_file = |state: &FileState| match state {
+            FileState::Done { .. } => 1.0,
+            FileState::Open(log, next) => *next as f64 / log.blocks().max(1) as f64,
+            FileState::Waiting | FileState::Opening => 0.0,
+        };
+        let begun = &progress.files[progress.first..progress.unopened];
+        let done = progress.first as f64 + begun.iter().map(of_file).sum::<f64>();
+        if self.paths.is_empty() {
+            1.0
+        } else {
+            done / self.paths.len() as f64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_a_large_image_come_before_those_of_the_next_file() {
+        // 100 TiB, in blocks of 1 MiB.
+        let last = 100 << 20;
+        for files in [1, 2, 50_000] {
+            let end = batch_index(files, 0, last).expect("a number");
+            assert!(end < BATCH_INDEXES && end > batch_index(files, 0, last - 1).expect("a number"));
+            if files > 1 {
+                assert!(end < batch_index(files, 1, 0).expect("a number"));
+                assert!(batch_index(files, files - 1, last).expect("a number") < BATCH_INDEXES);
+            }
+        }
+        assert!(batch_index(10_000_000, 0, 1 << 20).is_err(), "no room among so many");
+        assert!(batch_index(2, 2, 0).is_err());
+    }
+}

@@ -1,0 +1,378 @@
+//! Scans over storages that do what storages do: fail, are slow, shrink, lie about sizes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use arrow_array::{Array, StringViewArray, UInt64Array};
+use evtx_arrow::{FileReport, MakeArrays, OnError, Options, Scan, Table};
+use evtx_format::{Interrupt, Interrupted};
+use evtx_scan::{
+    FileScan, LocalStorage, ReportScan, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+};
+
+const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
+
+/// What a storage in memory does with a file.
+#[derive(Debug, Clone, Default)]
+struct Manner {
+    /// How many more bytes it says that there are, or fewer.
+    lie: i64,
+    /// Reads fail that reach behind this offset.
+    fails_behind: Option<u64>,
+    /// How long a read takes.
+    slow: Duration,
+    /// Whether a read takes long, whatever its size.
+    is_remote: bool,
+}
+
+/// Files in memory.
+#[derive(Default)]
+struct Memory {
+    files: BTreeMap<String, (Arc<[u8]>, Manner)>,
+    reads: Arc<AtomicUsize>,
+    /// Whether the caller wants no more, which only the storage knows.
+    is_interrupted: Arc<AtomicBool>,
+}
+
+struct MemoryFile {
+    bytes: Arc<[u8]>,
+    manner: Manner,
+    reads: Arc<AtomicUsize>,
+    is_interrupted: Arc<AtomicBool>,
+}
+
+impl Memory {
+    fn with(mut self, path: &str, bytes: &[u8], manner: Manner) -> Self {
+        self.files.insert(path.to_owned(), (bytes.into(), manner));
+        self
+    }
+}
+
+impl Storage for Memory {
+    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+        let start = pattern.split('*').next().unwrap_or_default();
+        let is_match = |path: &&String| path.as_str() == pattern || pattern.contains('*') && path.starts_with(start);
+        Ok(self
+            .files
+            .keys()
+            .filter(is_match)
+            .map(|path| path.as_bytes().to_vec())
+            .collect())
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, StorageError> {
+        Ok(self.files.contains_key(path))
+    }
+
+    fn is_remote(&self, path: &str) -> bool {
+        self.files.get(path).is_some_and(|(_, manner)| manner.is_remote)
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
+        let (bytes, manner) = self
+            .files
+            .get(path)
+            .ok_or_else(|| StorageError::Failed(format!("no {path}")))?;
+        Ok(Arc::new(MemoryFile {
+            bytes: Arc::clone(bytes),
+            manner: manner.clone(),
+            reads: Arc::clone(&self.reads),
+            is_interrupted: Arc::clone(&self.is_interrupted),
+        }))
+    }
+}
+
+impl StorageFile for MemoryFile {
+    fn size(&self) -> u64 {
+        (self.bytes.len() as u64).saturating_add_signed(self.manner.lie)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(self.manner.slow);
+        if self.is_interrupted.load(Ordering::Relaxed) {
+            return Err(Interrupted.into());
+        }
+        let end = offset.saturating_add(buffer.len() as u64);
+        if self.manner.fails_behind.is_some_and(|limit| end > limit) {
+            return Err(StorageError::Failed("the disk is broken".to_owned()));
+        }
+        let range = offset as usize..end.min(usize::MAX as u64) as usize;
+        let bytes = self
+            .bytes
+            .get(range)
+            .ok_or_else(|| StorageError::Failed("the file has become shorter".to_owned()))?;
+        buffer.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+fn sample(name: &str) -> Vec<u8> {
+    std::fs::read(Path::new(SAMPLES).join(name)).expect("a sample")
+}
+
+/// A log of so many copies of a sample's first chunk.
+fn long(name: &str, chunks: usize) -> Vec<u8> {
+    let log = sample(name);
+    let chunk = &log[4096..][..65_536];
+    [&log[..4096], &chunk.repeat(chunks)].concat()
+}
+
+fn paths(storage: &dyn Storage, pattern: &str) -> Vec<ScanPath> {
+    expand(storage, pattern, "a test", Interrupt::NEVER).expect("files")
+}
+
+fn file_scan(options: Options, paths: Vec<ScanPath>) -> Arc<FileScan> {
+    let table = Table::from(options);
+    let schema = table.schema();
+    let columns = ["record_id", "error"].map(|name| schema.index_of(name).expect("a column"));
+    Arc::new(FileScan::new(Arc::new(Scan::new(table, &columns)), paths, None))
+}
+
+/// Record IDs and errors, in the order of all rows.
+type Rows = Vec<(Option<u64>, Option<String>)>;
+
+/// Reads a scan with so many threads.
+fn rows(storage: &(dyn Storage + Sync), scan: &Arc<FileScan>, threads: usize) -> Result<Rows, ScanError> {
+    let found = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let work = || -> Result<(), ScanError> {
+            let mut worker = Worker::new(scan, MakeArrays::CHECKED);
+            let mut last = 0;
+            while let Some(batch) = worker.next(storage, Interrupt::NEVER)? {
+                assert!(batch.index >= last, "the positions of a worker rise");
+                last = batch.index;
+                let ids = batch
+                    .rows
+                    .column(0)
+                    .as_any()
+                    .downcast_ref::<UInt64Array>()
+                    .expect("IDs");
+                let errors = batch
+                    .rows
+                    .column(1)
+                    .as_any()
+                    .downcast_ref::<StringViewArray>()
+                    .expect("texts");
+                let rows: Rows = ids
+                    .iter()
+                    .zip(errors.iter().map(|text| text.map(str::to_owned)))
+                    .collect();
+                found.lock().expect("no panic").push((batch.index, rows));
+            }
+            Ok(())
+        };
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().expect("no panic"))
+    })?;
+    let mut found = found.into_inner().expect("no panic");
+    // Batches of one block come from one thread, in order.
+    found.sort_by_key(|(index, _)| *index);
+    Ok(found.into_iter().flat_map(|(_, rows)| rows).collect())
+}
+
+#[test]
+fn local_files_are_read_in_order_by_any_number_of_threads() {
+    let paths = paths(&LocalStorage, SAMPLES);
+    assert!(paths.len() >= 14 && paths.iter().all(|path| !path.explicitly_named));
+    let one = rows(&LocalStorage, &file_scan(Options::default(), paths.clone()), 1).expect("rows");
+    assert!(one.len() > 400, "{}", one.len());
+    for threads in [2, 5] {
+        let many = rows(&LocalStorage, &file_scan(Options::default(), paths.clone()), threads).expect("rows");
+        assert_eq!(one, many);
+    }
+    let scan = file_scan(Options::default(), paths);
+    assert_eq!(scan.progress(), 0.0);
+    rows(&LocalStorage, &scan, 2).expect("rows");
+    assert_eq!(scan.progress(), 1.0);
+}
+
+#[test]
+fn a_path_that_is_no_file_says_why() {
+    let expand = |path| expand(&LocalStorage, path, "a test", Interrupt::NEVER);
+    assert!(matches!(expand(""), Err(ScanError::Input(text)) if text == "a test cannot take an empty path"));
+    assert!(matches!(expand("/nowhere/*.evtx"), Err(ScanError::NoFiles(_))));
+    assert!(matches!(expand("/nowhere/log.evtx"), Err(ScanError::Storage(text)) if text.contains("/nowhere/log.evtx")));
+    assert!(matches!(expand("/dev/null"), Err(ScanError::Storage(text)) if text.contains("no file")));
+    let named = expand(&format!("{SAMPLES}/dirty.evtx")).expect("a file");
+    assert!(named.len() == 1 && named[0].explicitly_named);
+}
+
+#[test]
+fn a_file_that_fails_is_a_row_or_an_error() {
+    let sound = long("dirty.evtx", 80);
+    let half = Manner {
+        fails_behind: Some(3 << 20),
+        ..Manner::default()
+    };
+    let fails = Manner {
+        fails_behind: Some(0),
+        ..Manner::default()
+    };
+    let storage = Memory::default()
+        .with("logs/a", &sound, half)
+        .with("logs/b", &sound, Manner::default())
+        .with("logs/c", &sound, fails)
+        .with("logs/d", b"no log", Manner::default());
+    let whole = rows(&storage, &file_scan(Options::default(), paths(&storage, "logs/b")), 1).expect("rows");
+    for threads in [1, 3] {
+        let all = rows(
+            &storage,
+            &file_scan(Options::default(), paths(&storage, "logs/*")),
+            threads,
+        )
+        .expect("rows");
+        let errors: Vec<_> = all.iter().filter_map(|(_, error)| error.as_deref()).collect();
+        assert_eq!(
+            errors,
+            [
+                "logs/a: cannot be read: the disk is broken",
+                "logs/c: cannot be read: the disk is broken",
+                "logs/d: not an EVTX log: it starts with \"no log\" in place of \"ElfFile\\0\"",
+            ]
+        );
+        // All of the second, and two or three blocks of the first.
+        let sound = all.len() - errors.len() - whole.len();
+        assert!(
+            sound > whole.len() / 2 && sound < whole.len(),
+            "{sound} of {}",
+            whole.len()
+        );
+    }
+    for (named, told) in [("logs/a", "the disk is broken"), ("logs/c", "the disk is broken")] {
+        let scan = file_scan(Options::default(), paths(&storage, named));
+        let error = rows(&storage, &scan, 2).expect_err("it is named");
+        assert!(matches!(&error, ScanError::Storage(text) if text == told), "{error:?}");
+    }
+    let error = rows(&storage, &file_scan(Options::default(), paths(&storage, "logs/d")), 1).expect_err("no log");
+    assert!(
+        matches!(&error, ScanError::File(text) if text.starts_with("logs/d: not an EVTX log")),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn sizes_that_are_no_longer_right_lose_nothing_before_them() {
+    let log = long("dirty.evtx", 40);
+    let whole = {
+        let storage = Memory::default().with("log", &log, Manner::default());
+        rows(&storage, &file_scan(Options::default(), paths(&storage, "log")), 1).expect("rows")
+    };
+    for lie in [1, 70_000, 5 << 20, i64::MAX, -1, -70_000, -(2 << 20), -(1 << 40)] {
+        let manner = Manner {
+            lie,
+            ..Manner::default()
+        };
+        let storage = Memory::default().with("logs/log", &log, manner);
+        let scan = file_scan(Options::default(), paths(&storage, "logs/*"));
+        let Ok(found) = rows(&storage, &scan, 2) else {
+            // There is no number for all the blocks that it should have.
+            assert_eq!(lie, i64::MAX);
+            continue;
+        };
+        let told = found.iter().filter(|(_, error)| error.is_some()).count();
+        let sound: Vec<_> = found.iter().filter(|(_, error)| error.is_none()).cloned().collect();
+        assert!(told <= 2, "{lie}: {told}");
+        assert_eq!(sound, whole[..sound.len()], "{lie}");
+        // A block that reaches behind the end cannot be read.
+        let blocks = (log.len() as i64 + lie.clamp(-(log.len() as i64), 0)) / (1 << 20) - 1;
+        let least = whole.len() as i64 * blocks.max(0) / 40 * 16;
+        assert!(
+            sound.len() as i64 >= least || lie > 5 << 20,
+            "{lie}: {} of {}",
+            sound.len(),
+            whole.len()
+        );
+    }
+}
+
+#[test]
+fn a_remote_log_takes_few_requests() {
+    let manner = Manner {
+        is_remote: true,
+        ..Manner::default()
+    };
+    // 48 MiB, of which the first 8 are read when it is opened. The ends are looked at, and the other pieces read.
+    let log = long("DC01-Security.evtx", 768);
+    let storage = Memory::default().with("log", &log, manner.clone());
+    let paths_of = paths(&storage, "log");
+    let opens = storage.reads.load(Ordering::Relaxed);
+    let found = rows(&storage, &file_scan(Options::default(), paths_of.clone()), 2).expect("rows");
+    let reads = storage.reads.load(Ordering::Relaxed) - opens;
+    assert_eq!(found.len(), 768 * 55);
+    assert!(reads <= 7, "{reads}");
+    // A small one is read at once, also by a report.
+    let small = sample("DC01-Security.evtx");
+    let storage = Memory::default().with("log", &small, manner);
+    rows(&storage, &file_scan(Options::default(), paths(&storage, "log")), 1).expect("rows");
+    assert_eq!(storage.reads.load(Ordering::Relaxed), 1);
+    let mut report = ReportScan::new(FileReport::default(), paths(&storage, "log"));
+    let batch = report
+        .next(&storage, Interrupt::NEVER)
+        .expect("a report")
+        .expect("rows");
+    assert_eq!(batch.num_rows(), 1);
+    assert!(report.next(&storage, Interrupt::NEVER).expect("a report").is_none());
+    assert_eq!(storage.reads.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn an_interrupt_ends_a_slow_scan_soon() {
+    let slow = Manner {
+        slow: Duration::from_millis(10),
+        ..Manner::default()
+    };
+    let storage = Memory::default().with("log", &long("dirty.evtx", 320), slow);
+    let set = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let scan = file_scan(Options::default(), paths(&storage, "log"));
+        let (storage, set) = (&storage, &set);
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
+                scope.spawn(move || {
+                    let is_set = || set.load(Ordering::Relaxed);
+                    loop {
+                        match worker.next(storage, Interrupt::new(&is_set)) {
+                            Ok(Some(_)) => {}
+                            other => return other.map(|_| ()),
+                        }
+                    }
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(30));
+        let told = Instant::now();
+        set.store(true, Ordering::Relaxed);
+        for worker in workers {
+            let ended = worker.join().expect("no panic");
+            assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
+        }
+        assert!(told.elapsed() < Duration::from_secs(1));
+    });
+    // What only the storage knows, as a read of it ends.
+    storage.is_interrupted.store(true, Ordering::Relaxed);
+    for pattern in ["log", "l*"] {
+        let ended = rows(&storage, &file_scan(Options::default(), paths(&storage, pattern)), 2);
+        assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
+    }
+}
+
+#[test]
+fn damage_fails_a_scan_that_shall_fail() {
+    let options = Options {
+        on_error: OnError::Fail,
+        ..Options::default()
+    };
+    let storage = Memory::default().with("logs/log", &sample("damaged-records.evtx"), Manner::default());
+    let error = rows(&storage, &file_scan(options, paths(&storage, "logs/*")), 1).expect_err("damage");
+    assert!(
+        matches!(&error, ScanError::File(text) if text.starts_with("logs/log: chunk 0, offset")),
+        "{error:?}"
+    );
+}
