@@ -1,11 +1,9 @@
 #include "arguments.hpp"
 
 #include "duckdb_v2.h"
-#include "reports.hpp"
 #include "text.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace evtx {
@@ -16,9 +14,6 @@ using duckdb::cxx::Context;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
-
-//! The header of a file, and the first piece behind it.
-constexpr int REMOTE_PIECES = 2;
 
 constexpr idx_t MAX_EVENT_IDS = 65536;
 
@@ -64,37 +59,46 @@ std::vector<std::uint32_t> GetEventIds(const Value &value, const std::string &fu
 	return ids;
 }
 
-//! Most bytes that are read for the fields of events, unless all files are asked for, and fewest of each file. A
-//! template comes back in every chunk that uses it, so evenly spread pieces of a file have nearly all that it has.
-constexpr std::uint64_t SAMPLE_BYTES = 512U << 20U;
-constexpr std::uint64_t LEAST_BYTES = 8U << 20U;
-
-//! Reads the fields of events from some of the files, evenly spread. Of a remote file, only the first part is read,
-//! which the scan mostly needs too.
-void ReadSample(Interrupt &interrupt, const std::vector<ScanPath> &paths, std::int64_t sample_size, Report &report) {
-	const auto count = paths.size();
-	const auto wanted = sample_size < 0 ? count : std::min<std::size_t>(count, sample_size);
-	const auto &files = interrupt.Files();
-	ReportReader reader(report);
-	for (std::size_t i = 0; i < wanted; i++) {
-		interrupt.Check();
-		interrupt.SetReading(paths[i * count / wanted].path);
-		// A file that cannot be read is the scan's to tell of.
-		auto path = paths[i * count / wanted];
-		path.named = false;
-		reader.Start(files, path);
-		const auto share = std::max<std::uint64_t>(LEAST_BYTES, SAMPLE_BYTES / wanted);
-		const auto stride = sample_size < 0 ? 1 : (reader.Size() + share - 1) / share;
-		const auto pieces = LogFile::IsRemote(files, path.path) ? REMOTE_PIECES : std::numeric_limits<int>::max();
-		for (int piece = 0; piece < pieces && reader.Next(interrupt); piece++) {
-			if (piece > 0 && stride > 1) {
-				reader.Skip(stride - 1);
-			}
-		}
+//! The choice for `on_error` that a name stands for.
+std::uint32_t GetOnError(const std::string &name) {
+	std::uint32_t on_error = 0;
+	if (const auto choices = TakeError(evtx_on_error(name.data(), name.size(), &on_error))) {
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, choices->substr(1));
 	}
+	return on_error;
+}
+
+//! Adds the files that a path, a glob, a folder, or a list of them stands for. `function` is who asks.
+void Expand(Storage &storage, const Value &value, const std::string &function, EvtxPaths &paths) {
+	storage.Check();
+	const auto type = value.GetLogicalType().GetTypeId();
+	if (value.IsNull()) {
+		throw duckdb::cxx::InvalidInputException(function + " cannot take NULL as a path");
+	}
+	if (type == LogicalTypeId::LIST || type == LogicalTypeId::ARRAY) {
+		if (value.GetChildCount() == 0) {
+			throw duckdb::cxx::InvalidInputException(function + " needs at least one path");
+		}
+		for (idx_t i = 0; i < value.GetChildCount(); i++) {
+			Expand(storage, value[i], function, paths);
+		}
+		return;
+	}
+	if (type != LogicalTypeId::VARCHAR && type != LogicalTypeId::STRUCT) {
+		throw duckdb::cxx::InvalidInputException(function + " takes a path, a glob, or a list of them, not " +
+		                                         value.GetLogicalType().ToText());
+	}
+	const auto path = duckdb::cxx::GetFilePath(value);
+	Check(evtx_paths_expand(&paths, storage.ForCore(), path.data(), path.size(), function.data(), function.size()));
 }
 
 } // namespace
+
+std::shared_ptr<const EvtxPaths> ExpandPaths(Storage &storage, const Value &value, const std::string &function) {
+	auto paths = Create<Paths>(evtx_paths_new);
+	Expand(storage, value, function, *paths);
+	return paths;
+}
 
 bool Arguments::Set(std::string_view name, const Value &value, const std::string &function) {
 	if (EqualNames(name, "event_id")) {
@@ -128,7 +132,7 @@ bool Arguments::Set(std::string_view name, const Value &value, const std::string
 	if (flag) {
 		*flag = value.Get<bool>();
 	} else if (on_error) {
-		options.on_error = static_cast<std::uint32_t>(ParseOnError(GetText(value)));
+		options.on_error = GetOnError(GetText(value));
 	} else if (is_messages) {
 		messages = GetText(value);
 	} else {
@@ -142,24 +146,24 @@ bool Arguments::Set(std::string_view name, const Value &value, const std::string
 }
 
 ScanCall Arguments::MakeCall(Context &context, const Value &files, const std::string &function) const {
-	Interrupt interrupt(context);
+	Storage storage(context);
 	ScanCall call;
-	ExpandPaths(interrupt, files, function, call.paths);
+	call.paths = ExpandPaths(storage, files, function);
 	if (event_ids) {
-		const Events events {*event_ids, provider};
-		Report report(EvtxReportKind::EVENTS, &events);
-		ReadSample(interrupt, call.paths, sample_size, report);
-		call.table = std::make_shared<Table>(options, events, report);
+		const EvtxEvents events {event_ids->data(), event_ids->size(), provider ? provider->data() : nullptr,
+		                         provider ? provider->size() : 0};
+		call.table =
+		    Create<Table>(evtx_table_of_events, options, &events, call.paths.get(), sample_size, storage.ForCore());
 	} else if (provider) {
 		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER,
 		                             function +
 		                                 " takes a provider with an event_id only; to have all of a provider's events, "
 		                                 "filter by the column");
 	} else {
-		call.table = std::make_shared<Table>(options);
+		call.table = Create<Table>(evtx_table_new, options);
 	}
 	if (hive_partitioning) {
-		call.hive = std::make_shared<HivePartitions>(context.GetFactory(), call.paths, interrupt);
+		call.hive = std::make_shared<HivePartitions>(context.GetFactory(), *call.paths, storage);
 	}
 	call.options = options;
 	call.messages = messages;

@@ -25,11 +25,9 @@ using duckdb::cxx::LogicalType;
 constexpr const char *NAME = "COPY FROM (FORMAT evtx)";
 
 struct BoundCopy {
-	explicit BoundCopy(ScanCall scan_p) : scan(std::move(scan_p)), filter(*scan.table, {}) {}
+	explicit BoundCopy(ScanCall scan_p) : scan(std::move(scan_p)) {}
 
 	ScanCall scan;
-	//! Nothing is left out.
-	Filter filter;
 	//! The columns of the scan, and their types.
 	std::vector<idx_t> columns;
 	std::vector<LogicalType> types;
@@ -40,7 +38,7 @@ struct BoundCopy {
 //! A copy is read by one thread.
 struct CopyState {
 	CopyState(duckdb::cxx::Context &context, const BoundCopy &copy)
-	    : shared(context, copy.scan, copy.columns, copy.filter, copy.scan.paths), thread(shared) {}
+	    : shared(context, copy.scan, copy.columns, {}), thread(shared) {}
 
 	SharedScan shared;
 	ThreadScan thread;

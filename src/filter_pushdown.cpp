@@ -169,14 +169,14 @@ private:
 
 //! Leaves out the paths whose folders do not have one of the constants that a column of theirs is compared with.
 void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expression &expression, const ScanCall &call,
-                 std::vector<bool> &kept, Interrupt &interrupt) {
+                 std::vector<bool> &kept, Storage &storage) {
 	const auto type = expression.GetType();
 	if (!call.hive || (type != ExpressionType::COMPARE_EQUAL && type != ExpressionType::COMPARE_IN) ||
 	    expression.GetChild(0).GetType() != ExpressionType::BOUND_COLUMN_REF) {
 		return;
 	}
 	const auto column = input.GetColumnIndex(expression.GetChild(0).GetColumnIndex());
-	const auto table_columns = call.table->ColumnCount();
+	const auto table_columns = Ask<std::uint64_t>(evtx_table_columns, call.table.get());
 	if (column < table_columns) {
 		return;
 	}
@@ -192,12 +192,12 @@ void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expressi
 		}
 		constants.insert(constant.GetConstantValue().ToText());
 	}
-	kept.resize(call.paths.size(), true);
-	for (const auto &path : call.paths) {
-		interrupt.Check();
-		const auto value = call.hive->GetValue(path.number, column - table_columns).ToText();
+	kept.resize(Ask<std::uintptr_t>(evtx_paths_count, call.paths.get()), true);
+	for (std::size_t number = 0; number < kept.size(); number++) {
+		storage.Check();
+		const auto value = call.hive->GetValue(number, column - table_columns).ToText();
 		if (constants.find(value) == constants.end()) {
-			kept[path.number] = false;
+			kept[number] = false;
 		}
 	}
 }
@@ -210,11 +210,11 @@ Hints GetHints(TableFunction::FilterPushdownInput &input, const ScanCall &call) 
 		return hints;
 	}
 	Writer writer(input, hints);
-	Interrupt interrupt(input.GetContext());
+	Storage storage(input.GetContext());
 	for (idx_t i = 0; i < input.GetFilterCount(); i++) {
 		const auto filter = input.GetFilter(i);
 		writer.Write(filter);
-		SkipFolders(input, filter, call, hints.kept_paths, interrupt);
+		SkipFolders(input, filter, call, hints.kept_paths, storage);
 	}
 	return hints;
 }

@@ -74,10 +74,10 @@ std::optional<Value> TryCast(Factory &factory, const std::string &text, const Lo
 
 //! The values of a column, if all of them are of a type.
 std::optional<std::vector<Value>> CastAll(Factory &factory, const std::vector<std::string> &texts,
-                                          const LogicalType &type, Interrupt &interrupt) {
+                                          const LogicalType &type, Storage &storage) {
 	std::vector<Value> result;
 	for (const auto &text : texts) {
-		interrupt.Check();
+		storage.Check();
 		auto value = text == NULL_PARTITION ? Value::CreateNull(factory, type) : TryCast(factory, text, type);
 		if (!value) {
 			return std::nullopt;
@@ -89,14 +89,16 @@ std::optional<std::vector<Value>> CastAll(Factory &factory, const std::vector<st
 
 } // namespace
 
-HivePartitions::HivePartitions(Factory &factory, const std::vector<ScanPath> &paths, Interrupt &interrupt) {
+HivePartitions::HivePartitions(Factory &factory, const EvtxPaths &paths, Storage &storage) {
+	const auto count = Ask<std::uintptr_t>(evtx_paths_count, &paths);
+	const auto get_path = [&](std::uintptr_t number) { return AskText(evtx_paths_get, &paths, number); };
 	std::vector<std::vector<std::pair<std::string, std::string>>> parsed;
-	for (const auto &path : paths) {
-		interrupt.Check();
-		parsed.push_back(Parse(path.path));
+	for (std::uintptr_t number = 0; number < count; number++) {
+		storage.Check();
+		parsed.push_back(Parse(get_path(number)));
 		if (Keys(parsed.back()) != Keys(parsed.front())) {
-			throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, "The folders of \"" + paths.front().path +
-			                                                               "\" and \"" + path.path +
+			throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, "The folders of \"" + std::string(get_path(0)) +
+			                                                               "\" and \"" + std::string(get_path(number)) +
 			                                                               "\" have different keys");
 		}
 	}
@@ -104,7 +106,7 @@ HivePartitions::HivePartitions(Factory &factory, const std::vector<ScanPath> &pa
 		return;
 	}
 	names = Keys(parsed.front());
-	values.resize(paths.size());
+	values.resize(count);
 	for (std::size_t column = 0; column < names.size(); column++) {
 		std::vector<std::string> texts;
 		texts.reserve(parsed.size());
@@ -114,12 +116,12 @@ HivePartitions::HivePartitions(Factory &factory, const std::vector<ScanPath> &pa
 		for (const auto id :
 		     {LogicalTypeId::DATE, LogicalTypeId::TIMESTAMP, LogicalTypeId::BIGINT, LogicalTypeId::VARCHAR}) {
 			auto type = factory.CreateType(id);
-			auto cast = CastAll(factory, texts, type, interrupt);
+			auto cast = CastAll(factory, texts, type, storage);
 			if (!cast) {
 				continue;
 			}
 			types.push_back(std::move(type));
-			for (std::size_t path = 0; path < paths.size(); path++) {
+			for (std::size_t path = 0; path < count; path++) {
 				values[path].push_back(std::move((*cast)[path]));
 			}
 			break;

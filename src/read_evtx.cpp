@@ -4,12 +4,9 @@
 #include "core.hpp"
 #include "filter_pushdown.hpp"
 #include "hints.hpp"
-#include "paths.hpp"
 #include "scan.hpp"
 
-#include <algorithm>
 #include <array>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,16 +40,6 @@ struct BoundCall {
 	std::shared_ptr<PlannedCall> planned;
 };
 
-//! The paths of the files that may have rows which the query wants.
-std::vector<ScanPath> KeptPaths(const ScanCall &call, const Hints &hints, const Filter &filter, Interrupt &interrupt) {
-	std::vector<ScanPath> kept;
-	std::copy_if(call.paths.begin(), call.paths.end(), std::back_inserter(kept), [&](const ScanPath &path) {
-		interrupt.Check();
-		return (hints.kept_paths.empty() || hints.kept_paths[path.number]) && !filter.DropsFile(path.path);
-	});
-	return kept;
-}
-
 void Bind(TableFunction::BindInput &input) {
 	Arguments arguments;
 	const auto files = input.GetConstantArgument(0);
@@ -72,8 +59,9 @@ void Bind(TableFunction::BindInput &input) {
 	for (std::size_t i = 0; i < columns.names.size(); i++) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);
 	}
-	Interrupt interrupt(input.GetContext());
-	input.SetCardinality(LogFile::EstimateRecords(interrupt, call.scan.paths), false);
+	Storage storage(input.GetContext());
+	const auto *const paths = call.scan.paths.get();
+	input.SetCardinality(Ask<std::uint64_t>(evtx_paths_estimate, paths, storage.ForCore()), false);
 	input.SetBindData<BoundCall>(std::move(call));
 }
 
@@ -89,16 +77,12 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
 	const auto &call = input.GetBindData<BoundCall>();
-	const auto &hints = call.planned->Run();
-	const Filter filter(*call.scan.table, hints);
-	auto &context = input.GetContext();
-	Interrupt interrupt(context);
 	// The first damage is only known to be the first if the files are read in order. Otherwise, how many blocks they
 	// have is not known before they are opened, and a thread that finds no work costs little.
 	const auto fails = call.scan.options.on_error == static_cast<std::uint32_t>(EvtxOnError::FAIL);
 	input.SetMaxThreads(fails ? 1 : MAX_THREADS);
-	input.SetGlobalState<SharedScan>(context, call.scan, columns, filter,
-	                                 KeptPaths(call.scan, hints, filter, interrupt));
+	auto &context = input.GetContext();
+	input.SetGlobalState<SharedScan>(context, call.scan, columns, call.planned->Run());
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {
@@ -106,7 +90,7 @@ void InitLocal(TableFunction::InitLocalInput &input) {
 }
 
 void Exec(TableFunction::ExecInput &input) {
-	auto &shared = input.GetGlobalState<SharedScan>();
+	const auto &shared = input.GetGlobalState<SharedScan>();
 	input.GetLocalState<ThreadScan>().Next(input.GetContext(), shared, input.GetOutputChunk());
 }
 

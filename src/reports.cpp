@@ -1,8 +1,12 @@
 #include "reports.hpp"
 
-#include <algorithm>
+#include "arguments.hpp"
+#include "core.hpp"
+#include "storage.hpp"
+
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,13 +17,9 @@ namespace {
 using duckdb::cxx::ArrowImporter;
 using duckdb::cxx::Context;
 using duckdb::cxx::DataChunk;
-using duckdb::cxx::FileSystem;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
-
-//! The first piece of a file.
-constexpr std::uint64_t HEADER_SIZE = 4096;
 
 //! A table function.
 struct Kind {
@@ -54,47 +54,28 @@ constexpr std::array<Kind, 3> KINDS = {{
 //! A call of such a function.
 struct BoundReport {
 	EvtxReportKind kind {};
-	std::vector<ScanPath> paths;
+	std::shared_ptr<const EvtxPaths> paths;
 };
 
+Report MakeReport(const BoundReport &call) {
+	return Create<Report>(evtx_report_new, static_cast<std::uint32_t>(call.kind), call.paths.get());
+}
+
 struct ReportState {
-	explicit ReportState(const BoundReport &call) : report(call.kind), reader(report) {}
+	explicit ReportState(const BoundReport &call) : report(MakeReport(call)) {}
 
 	Report report;
-	ReportReader reader;
 	std::unique_ptr<ArrowImporter> importer;
 	//! The rows last handed out: vectors refer to them until the next call.
 	std::optional<DataChunk> rows;
-	//! The next path, and whether a file before it is being read.
-	std::size_t next = 0;
-	bool open = false;
-	bool done = false;
-
-	//! Reads the next piece of the files. Returns false at the end.
-	bool Read(Interrupt &interrupt, const std::vector<ScanPath> &paths) {
-		if (open) {
-			interrupt.SetReading(paths[next - 1].path);
-			open = reader.Next(interrupt);
-			return true;
-		}
-		interrupt.Check();
-		if (next < paths.size()) {
-			reader.Start(interrupt.Files(), paths[next++]);
-			open = true;
-			return true;
-		}
-		return !std::exchange(done, true);
-	}
 };
 
 void Bind(TableFunction::BindInput &input) {
 	const auto &kind = input.GetUserData<Kind>();
-	BoundReport call;
-	call.kind = kind.kind;
-	Interrupt interrupt(input.GetContext());
-	ExpandPaths(interrupt, input.GetConstantArgument(0), kind.name, call.paths);
+	Storage storage(input.GetContext());
+	BoundReport call {kind.kind, ExpandPaths(storage, input.GetConstantArgument(0), kind.name)};
 	Schema arrow;
-	Report(call.kind).GetSchema(arrow);
+	Check(evtx_report_schema(MakeReport(call).get(), &arrow));
 	const auto schema = ArrowImporter(input.GetContext(), arrow).GetSchema();
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		input.AddResultColumn(std::string(schema.GetFieldName(i)), schema.GetFieldType(i));
@@ -107,98 +88,34 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 }
 
 void Exec(TableFunction::ExecInput &input) {
-	const auto &call = input.GetBindData<BoundReport>();
 	auto &state = input.GetGlobalState<ReportState>();
+	auto &context = input.GetContext();
 	if (!state.importer) {
 		Schema schema;
-		state.report.GetSchema(schema);
-		state.importer = std::make_unique<ArrowImporter>(input.GetContext(), schema, VECTOR_ROWS);
+		Check(evtx_report_schema(state.report.get(), &schema));
+		state.importer = std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
 	}
-	Interrupt interrupt(input.GetContext());
-	while (true) {
-		auto rows = state.importer->NextChunk();
-		if (rows) {
-			const auto output = input.GetOutputChunk();
-			for (idx_t i = 0; i < input.GetColumnCount(); i++) {
-				output.GetVector(i).Reference(rows.GetVector(i));
-			}
-			output.GetVector(0).SetSize(rows.GetRowCount());
-			state.rows = std::move(rows);
-			return;
-		}
-		// A report hands out a bounded number of rows at a time: all that are whole go out before more is read.
+	auto rows = state.importer->NextChunk();
+	if (!rows) {
+		Storage storage(context, AskText(evtx_report_reading, state.report.get()));
 		Array array;
-		if (state.report.Flush(state.done, array)) {
-			state.importer->Append(array, true, true);
-		} else if (!state.Read(interrupt, call.paths)) {
+		std::uintptr_t count = 0;
+		Check(evtx_report_next(state.report.get(), storage.ForCore(), &array, &count));
+		if (count == 0) {
 			return;
 		}
+		state.importer->Append(array, true, true);
+		rows = state.importer->NextChunk();
 	}
+	const auto output = input.GetOutputChunk();
+	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
+		output.GetVector(i).Reference(rows.GetVector(i));
+	}
+	output.GetVector(0).SetSize(rows.GetRowCount());
+	state.rows = std::move(rows);
 }
 
 } // namespace
-
-void ReportReader::Fail(const std::string &why) {
-	log.reset();
-	report.End(why);
-}
-
-void ReportReader::Start(const FileSystem &files, const ScanPath &path_p) {
-	path = &path_p;
-	offset = 0;
-	log.reset();
-	try {
-		log.emplace(files, *path);
-	} catch (const duckdb::cxx::InterruptException &) {
-		throw;
-	} catch (const duckdb::cxx::Exception &error) {
-		if (path->named) {
-			throw;
-		}
-		report.Start(path->path, 0);
-		Fail(DescribeFailure(error));
-		return;
-	}
-	report.Start(path->path, log->Size());
-}
-
-bool ReportReader::Next(Interrupt &interrupt) {
-	if (!log) {
-		return false;
-	}
-	bytes.resize(std::min(offset == 0 ? HEADER_SIZE : log->PieceSize(), log->Size() - offset));
-	if (offset > 0 && bytes.empty()) {
-		log.reset();
-		report.End(std::nullopt);
-		return false;
-	}
-	try {
-		log->ReadAt(bytes, offset);
-	} catch (const duckdb::cxx::InterruptException &) {
-		throw;
-	} catch (const duckdb::cxx::Exception &error) {
-		if (path->named) {
-			throw;
-		}
-		Fail(DescribeFailure(error));
-		return false;
-	}
-	offset += bytes.size();
-	if (const auto why = report.Push(bytes, interrupt)) {
-		if (path->named) {
-			throw duckdb::cxx::InvalidInputException(path->path + ": " + *why);
-		}
-		Fail(*why);
-		return false;
-	}
-	return true;
-}
-
-void ReportReader::Skip(std::uint64_t pieces) {
-	if (log) {
-		offset = std::min(offset + pieces * log->PieceSize(), log->Size());
-	}
-}
 
 void RegisterReports(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <locale>
+#include <sstream>
 #include <utility>
 
 namespace evtx {
@@ -38,7 +40,7 @@ void HandOut(const Vector &imported, Vector output) {
 
 //! Those of the columns that are the table's.
 std::vector<std::uintptr_t> TableColumns(const ScanCall &call, const std::vector<idx_t> &columns) {
-	const auto count = call.table->ColumnCount();
+	const auto count = Ask<std::uint64_t>(evtx_table_columns, call.table.get());
 	std::vector<std::uintptr_t> result;
 	std::copy_if(columns.begin(), columns.end(), std::back_inserter(result),
 	             [&](idx_t column) { return column < count; });
@@ -49,11 +51,45 @@ std::vector<std::uintptr_t> TableColumns(const ScanCall &call, const std::vector
 	return result;
 }
 
+//! The bytes that a size stands for as DuckDB writes it, `24.9 GiB`. 0 if it is none.
+std::uint64_t ParseSize(const std::string &text) {
+	std::istringstream in(text);
+	in.imbue(std::locale::classic());
+	double bytes = 0;
+	std::string unit;
+	in >> bytes >> unit;
+	for (const auto *known : {"bytes", "KiB", "MiB", "GiB", "TiB"}) {
+		if (unit == known) {
+			return static_cast<std::uint64_t>(bytes);
+		}
+		bytes *= 1024;
+	}
+	return 0;
+}
+
+//! The messages of a scan take no more than a quarter of DuckDB's memory.
+std::uint64_t GetMessageMemory(Context &context) {
+	return ParseSize(context.GetConfig().GetOption("memory_limit").value.ToText()) / 4;
+}
+
+Scan StartScan(Context &context, const ScanCall &call, const std::vector<idx_t> &columns, const Hints &hints) {
+	const auto numbers = TableColumns(call, columns);
+	// std::vector<bool> has no bools.
+	const auto kept = std::make_unique<bool[]>(hints.kept_paths.size());
+	std::copy(hints.kept_paths.begin(), hints.kept_paths.end(), kept.get());
+	const EvtxHints borrowed {hints.nodes.data(), hints.nodes.size(),
+	                          reinterpret_cast<const std::uint8_t *>(hints.bytes.data()), hints.bytes.size(),
+	                          hints.kept_paths.empty() ? nullptr : kept.get()};
+	const EvtxMessages messages {call.messages.data(), call.messages.size(), GetMessageMemory(context)};
+	return Create<Scan>(evtx_scan_new, call.table.get(), numbers.data(), numbers.size(), borrowed, call.paths.get(),
+	                    messages);
+}
+
 } // namespace
 
-ScanColumns GetColumns(Context &context, const Table &table, const HivePartitions *hive) {
+ScanColumns GetColumns(Context &context, const EvtxTable &table, const HivePartitions *hive) {
 	Schema arrow;
-	table.GetSchema(arrow);
+	Check(evtx_table_schema(&table, &arrow));
 	const auto schema = ArrowImporter(context, arrow).GetSchema();
 	ScanColumns columns;
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
@@ -72,113 +108,44 @@ ScanColumns GetColumns(Context &context, const Table &table, const HivePartition
 	return columns;
 }
 
-SharedScan::SharedScan(Context &context, const ScanCall &call, const std::vector<idx_t> &columns, const Filter &filter,
-                       std::vector<ScanPath> paths)
-    : hive(call.hive), scan(*call.table, TableColumns(call, columns), filter),
-      queue(std::move(paths), call.options,
-	        scan.ReadsMessages() ? std::optional<MessageFinder>({context, call.messages}) : std::nullopt) {
-	const auto count = call.table->ColumnCount();
+SharedScan::SharedScan(Context &context, const ScanCall &call, const std::vector<idx_t> &columns, const Hints &hints)
+    : hive(call.hive), scan(StartScan(context, call, columns, hints)) {
+	const auto count = Ask<std::uint64_t>(evtx_table_columns, call.table.get());
 	for (const auto column : columns) {
 		hive_columns.push_back(column < count ? std::nullopt : std::optional<std::size_t>(column - count));
 	}
 }
 
-ThreadScan::ThreadScan(const SharedScan &shared) : decoder(shared.scan) {}
+ThreadScan::ThreadScan(const SharedScan &shared) : worker(Create<Worker>(evtx_worker_new, shared.scan.get())) {}
 
-//! Claims the thread's next work and reads it. A file that a glob found ends where it cannot be read. Returns false at
-//! the end of the scan.
-bool ThreadScan::NextWork(Interrupt &interrupt, FileQueue &queue) {
-	work = queue.Claim(interrupt, file_index);
-	if (!work) {
-		return false;
-	}
-	file_index = work->file_index;
-	batch_index = work->batch_index;
-	path = work->path;
-	interrupt.SetReading(path->path);
-	if (work->damage) {
-		decoder.ReportFile(work->path->path, *work->damage);
-	}
-	if (work->file) {
-		block.resize(work->block.len);
-		try {
-			work->file->log.ReadAt(block, work->block.offset);
-		} catch (const duckdb::cxx::InterruptException &) {
-			throw;
-		} catch (const duckdb::cxx::Exception &error) {
-			if (path->named) {
-				throw;
-			}
-			// Other threads can be at other blocks of it, and fail too. A row of the file is enough.
-			if (queue.GiveUp(file_index)) {
-				decoder.ReportFile(path->path, DescribeFailure(error));
-			}
-			return true;
-		}
-		decoded = 0;
-		started = false;
-	}
-	return true;
-}
-
-//! Decodes the next rows into the importer. Returns false at the end of the scan.
-bool ThreadScan::NextBatch(Interrupt &interrupt, FileQueue &queue) {
-	Array array;
-	while (true) {
-		interrupt.Check();
-		if (!decoder.IsDone()) {
-			decoded += decoder.Decode(block.data() + decoded, block.size() - decoded, interrupt);
-		}
-		if (decoder.Flush(array)) {
-			importer->Append(array, true, true);
-			return true;
-		}
-		if (!decoder.IsDone()) {
-			continue;
-		}
-		if (!started) {
-			// What is wrong with the file, if anything, was handed out.
-			decoder.Start(work->path->path, work->file->messages.get(), work->file->survey, work->block.number);
-			started = true;
-			continue;
-		}
-		if (!NextWork(interrupt, queue)) {
-			return false;
-		}
-	}
-}
-
-void ThreadScan::Next(Context &context, SharedScan &shared, const DataChunk &output) {
+void ThreadScan::Next(Context &context, const SharedScan &shared, const DataChunk &output) {
 	if (!importer) {
 		Schema schema;
-		shared.scan.GetSchema(schema);
+		Check(evtx_scan_schema(shared.scan.get(), &schema));
 		importer = std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
 	}
-	Interrupt interrupt(context);
-	if (path) {
-		interrupt.SetReading(path->path);
-	}
-	while (true) {
-		auto next = importer->NextChunk();
-		if (!next) {
-			if (!NextBatch(interrupt, shared.queue)) {
-				return;
-			}
-			continue;
+	auto next = importer->NextChunk();
+	if (!next) {
+		Storage storage(context, AskText(evtx_worker_reading, worker.get()));
+		Array array;
+		Check(evtx_worker_next(worker.get(), storage.ForCore(), &array, &place));
+		if (place.rows == 0) {
+			return;
 		}
-		const auto count = next.GetRowCount();
-		idx_t imported = 0;
-		for (idx_t i = 0; i < shared.hive_columns.size(); i++) {
-			if (const auto column = shared.hive_columns[i]) {
-				output.GetVector(i).MakeConstant(shared.hive->GetValue(path->number, *column), count);
-			} else {
-				HandOut(next.GetVector(imported++), output.GetVector(i));
-			}
-		}
-		output.GetVector(0).SetSize(count);
-		rows = std::move(next);
-		return;
+		importer->Append(array, true, true);
+		next = importer->NextChunk();
 	}
+	const auto count = next.GetRowCount();
+	idx_t imported = 0;
+	for (idx_t i = 0; i < shared.hive_columns.size(); i++) {
+		if (const auto column = shared.hive_columns[i]) {
+			output.GetVector(i).MakeConstant(shared.hive->GetValue(place.path, *column), count);
+		} else {
+			HandOut(next.GetVector(imported++), output.GetVector(i));
+		}
+	}
+	output.GetVector(0).SetSize(count);
+	rows = std::move(next);
 }
 
 } // namespace evtx

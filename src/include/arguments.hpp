@@ -7,6 +7,7 @@
 #include "scan.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,11 @@ namespace evtx {
 
 //! How many files are read for the fields of events, if nothing else is said.
 constexpr std::int64_t DEFAULT_SAMPLE_SIZE = 100;
+
+//! The files that a path, a glob, a folder, or a list of them stands for. `function` is who asks.
+//! @throws duckdb::cxx::Exception if there are none, if the value is no such thing, or if the query was interrupted.
+std::shared_ptr<const EvtxPaths> ExpandPaths(Storage &storage, const duckdb::cxx::Value &value,
+                                             const std::string &function);
 
 //! What a call says beside its files.
 struct Arguments {

@@ -2,8 +2,9 @@
 
 //! Folders named `key=value` as columns.
 
+#include "core.hpp"
 #include "duckdb_cpp.hpp"
-#include "paths.hpp"
+#include "storage.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +18,7 @@ class HivePartitions {
 public:
 	//! Reads the keys and values of the paths.
 	//! @throws duckdb::cxx::Exception if not all paths have the same keys, or if the query was interrupted.
-	HivePartitions(duckdb::cxx::Factory &factory, const std::vector<ScanPath> &paths, Interrupt &interrupt);
+	HivePartitions(duckdb::cxx::Factory &factory, const EvtxPaths &paths, Storage &storage);
 
 	std::size_t ColumnCount() const {
 		return names.size();

@@ -1,11 +1,12 @@
 #pragma once
 
-//! A scan of logs, for `read_evtx` and `COPY ... FROM`: who reads what, and Arrow batches to vectors.
+//! A scan of logs as DuckDB's vectors: what read_evtx and COPY share.
 
 #include "core.hpp"
-#include "file_queue.hpp"
+#include "duckdb_cpp.hpp"
+#include "hints.hpp"
 #include "hive.hpp"
-#include "paths.hpp"
+#include "storage.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -15,41 +16,41 @@
 
 namespace evtx {
 
-//! Most threads of a scan; DuckDB's own limit is lower.
+//! DuckDB starts no more threads than it has.
 constexpr duckdb::cxx::idx_t MAX_THREADS = 1024;
 
-//! Where the messages of a log stand if nothing else is said.
+//! Where Event Viewer saves the messages of a log.
 constexpr const char *DEFAULT_MESSAGES = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
 
 //! What a statement reads.
 struct ScanCall {
-	std::vector<ScanPath> paths;
+	std::shared_ptr<const EvtxPaths> paths;
 	EvtxOptions options {};
-	std::shared_ptr<const Table> table;
+	std::shared_ptr<const EvtxTable> table;
 	//! Where the messages of a log stand beside it.
 	std::string messages = DEFAULT_MESSAGES;
 	//! What the folders say, if that is asked for. Its columns follow the table's.
 	std::shared_ptr<const HivePartitions> hive;
 };
 
-//! The columns that a statement can read, in order.
+//! Names and types of columns, in order.
 struct ScanColumns {
 	std::vector<std::string> names;
 	std::vector<duckdb::cxx::LogicalType> types;
 };
 
-//! The columns of a table, and behind them those of the folders.
-ScanColumns GetColumns(duckdb::cxx::Context &context, const Table &table, const HivePartitions *hive);
+//! The columns of a table, and of the folders if there are any.
+ScanColumns GetColumns(duckdb::cxx::Context &context, const EvtxTable &table, const HivePartitions *hive);
 
 //! What the threads of a scan share.
 class SharedScan {
 public:
-	//! A scan of the columns with these numbers, and of the files in `paths`.
+	//! A scan of the columns with these numbers, without what a query does not want.
 	SharedScan(duckdb::cxx::Context &context, const ScanCall &call, const std::vector<duckdb::cxx::idx_t> &columns,
-	           const Filter &filter, std::vector<ScanPath> paths);
+	           const Hints &hints);
 
 	double Progress() const {
-		return queue.Progress();
+		return Ask<double>(evtx_scan_progress, scan.get());
 	}
 
 private:
@@ -59,42 +60,28 @@ private:
 	std::vector<std::optional<std::size_t>> hive_columns;
 	std::shared_ptr<const HivePartitions> hive;
 	Scan scan;
-	FileQueue queue;
 };
 
-//! What a thread of a scan keeps.
+//! A thread's part of a scan.
 class ThreadScan {
 public:
 	explicit ThreadScan(const SharedScan &shared);
 
-	//! Fills the output with the next rows. At the end of the scan it stays empty. Its vectors refer to the rows until
-	//! the next call.
-	void Next(duckdb::cxx::Context &context, SharedScan &shared, const duckdb::cxx::DataChunk &output);
+	//! Fills a chunk with the next rows; it stays empty at the end.
+	//! @throws duckdb::cxx::Exception.
+	void Next(duckdb::cxx::Context &context, const SharedScan &shared, const duckdb::cxx::DataChunk &output);
 
-	//! Position of the last rows in the order of all.
+	//! The position of the rows last handed out, in the order of all rows.
 	std::uint64_t BatchIndex() const {
-		return batch_index;
+		return place.index;
 	}
 
 private:
-	bool NextBatch(Interrupt &interrupt, FileQueue &queue);
-	bool NextWork(Interrupt &interrupt, FileQueue &queue);
-
-	Decoder decoder;
-	//! Made in the thread's first call, as it needs a context.
+	Worker worker;
+	EvtxPlace place {};
 	std::unique_ptr<duckdb::cxx::ArrowImporter> importer;
-	//! The rows last handed out.
+	//! The rows last handed out: vectors refer to them until the next call.
 	std::optional<duckdb::cxx::DataChunk> rows;
-	//! What the thread works on, and the file that the rows are of.
-	std::optional<Work> work;
-	const ScanPath *path = nullptr;
-	std::vector<std::uint8_t> block;
-	//! Whether the decoder has begun the block.
-	bool started = true;
-	//! Bytes of the block that were decoded.
-	std::uintptr_t decoded = 0;
-	std::uint64_t file_index = 0;
-	std::uint64_t batch_index = 0;
 };
 
 } // namespace evtx

@@ -3,10 +3,71 @@
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use arrow_array::ffi::FFI_ArrowArray;
+use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::SchemaRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_scan::ScanError;
 
-pub(crate) type Outcome = Result<(), String>;
+pub(crate) type Outcome = Result<(), Failure>;
+
+/// What an error is about.
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvtxErrorKind {
+    /// What was asked for cannot be.
+    Input,
+    /// There are no such files.
+    NoFiles,
+    /// The storage failed. What it failed with is the caller's to tell.
+    Storage,
+    /// The caller wants no more.
+    Interrupted,
+}
+
+impl Code for EvtxErrorKind {
+    const ALL: &[Self] = &[
+        EvtxErrorKind::Input,
+        EvtxErrorKind::NoFiles,
+        EvtxErrorKind::Storage,
+        EvtxErrorKind::Interrupted,
+    ];
+    const WHAT: &str = "kind of error";
+}
+
+/// Why an entry does not do what it was asked for.
+pub(crate) struct Failure {
+    kind: EvtxErrorKind,
+    text: String,
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        let kind = EvtxErrorKind::Input;
+        Failure { kind, text }
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<ScanError> for Failure {
+    fn from(error: ScanError) -> Self {
+        let kind = match error {
+            ScanError::Interrupted(_) => EvtxErrorKind::Interrupted,
+            ScanError::NoFiles(_) => EvtxErrorKind::NoFiles,
+            ScanError::Storage(_) => EvtxErrorKind::Storage,
+            ScanError::Input(_) | ScanError::File(_) | ScanError::Decode(_) | ScanError::Report(_) => {
+                EvtxErrorKind::Input
+            }
+        };
+        let text = error.to_string();
+        Failure { kind, text }
+    }
+}
 
 /// An enum that crosses the boundary as a number. What comes back may be any.
 pub(crate) trait Code: Copy + 'static {
@@ -30,12 +91,12 @@ pub(crate) fn entry(body: impl FnOnce() -> Outcome) -> *mut c_char {
             .unwrap_or_default();
         // To drop it could panic too.
         std::mem::forget(panic);
-        Err(format!("internal error in the EVTX reader, please report it: {text}"))
+        Err(format!("internal error in the EVTX reader, please report it: {text}").into())
     });
     match outcome {
         Ok(()) => std::ptr::null_mut(),
-        Err(text) => {
-            let text = text.replace('\0', "\\0");
+        Err(Failure { kind, text }) => {
+            let text = format!("{}{}", kind as u32, text.replace('\0', "\\0"));
             CString::new(text).map_or(std::ptr::null_mut(), CString::into_raw)
         }
     }
@@ -76,6 +137,20 @@ pub(crate) unsafe fn put<T>(out: *mut T, value: T) {
 
 pub(crate) fn export_schema(schema: &SchemaRef) -> Result<FFI_ArrowSchema, String> {
     FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|error| error.to_string())
+}
+
+/// Hands out a batch as a struct array. `rows` receives its length; if that is 0, `out` is left alone.
+///
+/// # Safety
+/// `out` and `rows` can be written.
+pub(crate) unsafe fn hand_out(batch: Option<RecordBatch>, out: *mut FFI_ArrowArray, rows: *mut usize) {
+    // SAFETY: the caller's promise.
+    unsafe { put(rows, batch.as_ref().map_or(0, RecordBatch::num_rows)) };
+    if let Some(batch) = batch {
+        let array = FFI_ArrowArray::new(&StructArray::from(batch).to_data());
+        // SAFETY: the caller's promise.
+        unsafe { put(out, array) };
+    }
 }
 
 /// Frees an error text.

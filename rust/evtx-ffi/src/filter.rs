@@ -1,11 +1,8 @@
 //! The conditions of a query through the C ABI.
 
-use std::ffi::c_char;
-
 use evtx_arrow::{Comparison, Expression, Literal, Predicate, Table};
 
-use crate::boundary::{Code, bytes, entry, free, put, release, text};
-use crate::table::EvtxTable;
+use crate::boundary::Code;
 
 /// What a node of a condition is. Its children are the nodes before it that no other has.
 #[repr(u32)]
@@ -122,11 +119,6 @@ pub struct EvtxNode {
     pub len: u64,
 }
 
-/// What a scan need not give of a table's rows, by the conditions of a query.
-pub struct EvtxFilter {
-    pub(crate) predicates: Vec<Predicate>,
-}
-
 /// Most levels of a condition. What lies deeper is unknown.
 const MAX_DEPTH: usize = 100;
 
@@ -227,7 +219,7 @@ impl Builder<'_> {
 }
 
 /// What the rows of a table that a query wants have to fulfil, as far as a scan decides it.
-fn predicates(table: &Table, nodes: &[EvtxNode], bytes: &[u8]) -> Result<Vec<Predicate>, String> {
+pub(crate) fn predicates(table: &Table, nodes: &[EvtxNode], bytes: &[u8]) -> Result<Vec<Predicate>, String> {
     let mut builder = Builder {
         bytes,
         stack: Vec::new(),
@@ -237,67 +229,6 @@ fn predicates(table: &Table, nodes: &[EvtxNode], bytes: &[u8]) -> Result<Vec<Pre
     Ok(conditions
         .filter_map(|(condition, _)| Predicate::implied(table, condition))
         .collect())
-}
-
-/// What a scan of a table need not give, by conditions that all have to be true: `node_count` nodes in postfix order, whose texts are
-/// among `len` bytes.
-///
-/// # Safety
-/// `table` is valid, `nodes` points to `node_count` nodes and `bytes` to `len` bytes, `out` can be written. The caller frees
-/// the filter.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_new(
-    table: *const EvtxTable,
-    nodes: *const EvtxNode,
-    node_count: usize,
-    bytes: *const u8,
-    len: usize,
-    out: *mut *mut EvtxFilter,
-) -> *mut c_char {
-    entry(|| {
-        let nodes = match node_count {
-            0 => &[],
-            // SAFETY: the caller's promise.
-            _ => unsafe { std::slice::from_raw_parts(nodes, node_count) },
-        };
-        // SAFETY: the caller's promise.
-        let (table, bytes) = unsafe { (&(*table).0, self::bytes(bytes, len)) };
-        let predicates = predicates(table, nodes, bytes)?;
-        // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxFilter { predicates }))) };
-        Ok(())
-    })
-}
-
-/// Frees a filter. Scans keep what they need of it.
-///
-/// # Safety
-/// `filter` is null or came from [`evtx_filter_new`], and is freed once.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_free(filter: *mut EvtxFilter) {
-    // SAFETY: the caller's promise.
-    release(|| unsafe { free(filter) });
-}
-
-/// Whether a file's path alone tells that none of its rows is wanted. False where there is no telling.
-///
-/// # Safety
-/// `filter` is valid, `filename` is text, `out` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_filter_drops_file(
-    filter: *const EvtxFilter,
-    filename: *const c_char,
-    filename_len: usize,
-    out: *mut bool,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let (filter, filename) = unsafe { (&*filter, text(filename, filename_len)?) };
-        let drops = filter.predicates.iter().any(|predicate| predicate.drops_file(filename));
-        // SAFETY: the caller's promise.
-        unsafe { put(out, drops) };
-        Ok(())
-    })
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use std::ffi::c_char;
 
 use arrow_array::ffi::FFI_ArrowArray;
-use arrow_array::{Array, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, SchemaRef};
 use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report};
+use evtx_scan::ReportScan;
 
-use crate::boundary::{Code, bytes, entry, export_schema, free, put, release, text};
-use crate::events::{EvtxEvents, events};
-use crate::interrupt::EvtxInterrupt;
+use crate::boundary::{Code, entry, export_schema, free, hand_out, put, release};
+use crate::paths::EvtxPaths;
+use crate::storage::EvtxStorage;
 
 /// What is told of files.
 #[repr(u32)]
@@ -30,28 +30,9 @@ impl Code for EvtxReportKind {
 }
 
 /// A report on files.
-pub struct EvtxReport(AnyReport);
-
-enum AnyReport {
-    Events(Box<EventReport>),
-    Other(Box<dyn Report>),
-}
-
-impl EvtxReport {
-    fn report(&mut self) -> &mut dyn Report {
-        match &mut self.0 {
-            AnyReport::Events(report) => &mut **report,
-            AnyReport::Other(report) => &mut **report,
-        }
-    }
-
-    /// What a report of events has found.
-    pub(crate) fn catalog(&self) -> Option<&Catalog> {
-        match &self.0 {
-            AnyReport::Events(report) => Some(&report.catalog),
-            AnyReport::Other(_) => None,
-        }
-    }
+pub struct EvtxReport {
+    scan: ReportScan<Box<dyn Report>>,
+    schema: SchemaRef,
 }
 
 /// What DuckDB calls the type that a column has there.
@@ -80,26 +61,28 @@ pub(crate) fn duckdb_type(field: &Field) -> String {
     name.to_owned()
 }
 
-/// A report of a kind, an `EvtxReportKind`; `events` limits one of events to these, if it is not null.
+fn report_of(kind: EvtxReportKind) -> Box<dyn Report> {
+    match kind {
+        EvtxReportKind::Events => Box::new(EventReport::new(Catalog::new(None), duckdb_type)),
+        EvtxReportKind::Files => Box::<FileReport>::default(),
+        EvtxReportKind::Chunks => Box::<ChunkReport>::default(),
+    }
+}
+
+/// A report of a kind, an `EvtxReportKind`, on files.
 ///
 /// # Safety
-/// `events` is null or valid, `out` can be written. The caller frees the report.
+/// `paths` is valid, `out` can be written. The caller frees the report.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_new(
-    kind: u32,
-    events: *const EvtxEvents,
-    out: *mut *mut EvtxReport,
-) -> *mut c_char {
+pub unsafe extern "C" fn evtx_report_new(kind: u32, paths: *const EvtxPaths, out: *mut *mut EvtxReport) -> *mut c_char {
     entry(|| {
+        let report = report_of(EvtxReportKind::decode(kind)?);
         // SAFETY: the caller's promise.
-        let events = unsafe { events.as_ref().map(|events| self::events(events)).transpose()? };
-        let report = match EvtxReportKind::decode(kind)? {
-            EvtxReportKind::Events => AnyReport::Events(Box::new(EventReport::new(Catalog::new(events), duckdb_type))),
-            EvtxReportKind::Files => AnyReport::Other(Box::new(FileReport::default())),
-            EvtxReportKind::Chunks => AnyReport::Other(Box::new(ChunkReport::default())),
-        };
+        let paths = unsafe { &*paths }.0.clone();
+        let schema = report.schema();
+        let scan = ReportScan::new(report, paths);
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxReport(report)))) };
+        unsafe { put(out, Box::into_raw(Box::new(EvtxReport { scan, schema }))) };
         Ok(())
     })
 }
@@ -117,104 +100,60 @@ pub unsafe extern "C" fn evtx_report_free(report: *mut EvtxReport) {
 /// The columns of a report.
 ///
 /// # Safety
-/// `report` is valid and not in use elsewhere, `out` can be written. The caller releases the schema.
+/// `report` is valid, `out` can be written. The caller releases the schema.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_schema(report: *mut EvtxReport, out: *mut FFI_ArrowSchema) -> *mut c_char {
+pub unsafe extern "C" fn evtx_report_schema(report: *const EvtxReport, out: *mut FFI_ArrowSchema) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let schema = export_schema(&unsafe { &mut *report }.report().schema())?;
+        let schema = export_schema(&unsafe { &*report }.schema)?;
         // SAFETY: the caller's promise.
         unsafe { put(out, schema) };
         Ok(())
     })
 }
 
-/// Begins a file of `size` bytes.
+/// Hands out the next rows, as a struct array of the report's schema. `rows` receives their number; if that is 0, the report is at
+/// its end and `out` is left alone.
 ///
 /// # Safety
-/// `report` is valid and not in use elsewhere, `filename` is text.
+/// `report` is valid and not in use elsewhere, `storage` does what is said of it, `out` and `rows` can be written. The caller
+/// releases the array.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_start(
+pub unsafe extern "C" fn evtx_report_next(
     report: *mut EvtxReport,
-    filename: *const c_char,
-    filename_len: usize,
-    size: u64,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let (report, filename) = unsafe { (&mut *report, text(filename, filename_len)?) };
-        report.report().start(filename, size);
-        Ok(())
-    })
-}
-
-/// Takes the next bytes of the file: first its header alone, 4,096 bytes or as many as there are, then whole chunks, of
-/// which the last may be cut short. An error says why the rest of the file cannot be read.
-///
-/// # Safety
-/// `report` is valid and not in use elsewhere, `data` points to `len` bytes, `interrupt` can be asked.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_push(
-    report: *mut EvtxReport,
-    data: *const u8,
-    len: usize,
-    interrupt: EvtxInterrupt,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let (report, bytes) = unsafe { (&mut *report, bytes(data, len)) };
-        // SAFETY: the caller's promise.
-        let pushed = unsafe { interrupt.during(|interrupt| report.report().push(bytes, interrupt)) };
-        pushed.map_err(|error| error.to_string())
-    })
-}
-
-/// Ends the file. `failure` says why the rest of it was not read; null if all was.
-///
-/// # Safety
-/// `report` is valid and not in use elsewhere, `failure` is null or text.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_end(
-    report: *mut EvtxReport,
-    failure: *const c_char,
-    failure_len: usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let report = unsafe { &mut *report };
-        let failure = match failure.is_null() {
-            true => None,
-            // SAFETY: the caller's promise.
-            false => Some(unsafe { text(failure, failure_len) }?),
-        };
-        report.report().end(failure);
-        Ok(())
-    })
-}
-
-/// Hands out the rows since the last time, as a struct array of the report's schema. `rows` receives their number; if that
-/// is 0, `out` is left alone. `last` says that no file follows.
-///
-/// # Safety
-/// `report` is valid and not in use elsewhere, `out` and `rows` can be written. The caller releases the array.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_flush(
-    report: *mut EvtxReport,
-    last: bool,
+    storage: EvtxStorage,
     out: *mut FFI_ArrowArray,
     rows: *mut usize,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
         let report = unsafe { &mut *report };
-        let batch = report.report().batch(last).map_err(|error| error.to_string())?;
-        let batch = batch.filter(|batch| batch.num_rows() > 0);
         // SAFETY: the caller's promise.
-        unsafe { put(rows, batch.as_ref().map_or(0, |batch| batch.num_rows())) };
-        if let Some(batch) = batch {
-            let array = FFI_ArrowArray::new(&StructArray::from(batch).to_data());
-            // SAFETY: the caller's promise.
-            unsafe { put(out, array) };
+        let batch = unsafe { storage.during(|storage, interrupt| report.scan.next(storage, interrupt)) }?;
+        // SAFETY: the caller's promise.
+        unsafe { hand_out(batch, out, rows) };
+        Ok(())
+    })
+}
+
+/// The path that is being read, as text without a NUL, which is there until the report is used or freed; `len` receives 0 if there
+/// is none.
+///
+/// # Safety
+/// `report` is valid, `data` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_report_reading(
+    report: *const EvtxReport,
+    data: *mut *const c_char,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let path = unsafe { &*report }.scan.reading().unwrap_or_default();
+        // SAFETY: the caller's promise.
+        unsafe {
+            put(data, path.as_ptr().cast());
+            put(len, path.len());
         }
         Ok(())
     })

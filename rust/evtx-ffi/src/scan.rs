@@ -1,58 +1,91 @@
-//! Scans and decoders through the C ABI.
+//! Scans and their workers through the C ABI.
 
 use std::ffi::c_char;
 use std::sync::Arc;
 
 use arrow_array::ffi::FFI_ArrowArray;
-use arrow_array::{Array, DictionaryArray, StringViewArray, StructArray};
+use arrow_array::{DictionaryArray, StringViewArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Fields, Schema};
-use evtx_arrow::{Decoder, MakeArrays, Scan};
-use evtx_format::mta::Messages;
+use evtx_arrow::{MakeArrays, Scan};
+use evtx_scan::{FileScan, MessageFinder, Worker};
 
-use crate::boundary::{bytes, entry, export_schema, free, put, release, text};
-use crate::file::{EvtxMessages, EvtxSurvey};
-use crate::filter::EvtxFilter;
-use crate::interrupt::EvtxInterrupt;
+use crate::boundary::{bytes, entry, export_schema, free, hand_out, put, release, text};
+use crate::filter::{EvtxNode, predicates};
+use crate::paths::EvtxPaths;
 use crate::report::EvtxReport;
+use crate::storage::EvtxStorage;
 use crate::table::EvtxTable;
 
 /// What the threads of a query share.
-pub struct EvtxScan(pub(crate) Arc<Scan>);
+pub struct EvtxScan {
+    scan: Arc<FileScan>,
+    /// By file of the scan: its number among the paths of the call.
+    numbers: Vec<usize>,
+}
 
-/// Decodes blocks of files, for one thread.
-pub struct EvtxDecoder(Decoder);
+/// A thread of a scan.
+pub struct EvtxWorker {
+    worker: Worker,
+    numbers: Vec<usize>,
+}
 
 // Which threads have what. The compiler checks it of the types; C++ has to keep to it.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
     const fn handed_on<T: Send>() {}
     // A query's threads read these at once, and the last to go frees them.
-    shared::<Scan>();
     shared::<EvtxScan>();
-    shared::<Messages>();
-    shared::<EvtxMessages>();
     shared::<EvtxTable>();
-    shared::<EvtxFilter>();
-    shared::<EvtxSurvey>();
+    shared::<EvtxPaths>();
     // These are one thread's at a time, and DuckDB can go on with its work in another.
-    handed_on::<Decoder>();
-    handed_on::<EvtxDecoder>();
+    handed_on::<EvtxWorker>();
     handed_on::<EvtxReport>();
 };
 
-/// A scan of the columns with these indexes in the schema of the table, in this order, without the rows that `filter` drops,
-/// if that is not null.
+/// The predicates of a query, as far as the caller can tell them: conditions that all have to be true, as nodes in postfix order
+/// whose texts are among `len` bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxHints {
+    /// The nodes, `node_count` of them.
+    pub nodes: *const EvtxNode,
+    /// How many there are.
+    pub node_count: usize,
+    /// The bytes, `len` of them.
+    pub bytes: *const u8,
+    /// How many there are.
+    pub len: usize,
+    /// By number of the path: whether it may have rows that the query wants. Null if all may.
+    pub kept_paths: *const bool,
+}
+
+/// Where the messages of logs are, and how much memory they may take together.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxMessages {
+    /// The place beside a log, a glob with `{log}` for the log's name.
+    pub place: *const c_char,
+    /// Bytes of that.
+    pub place_len: usize,
+    /// Bytes of memory.
+    pub memory: u64,
+}
+
+/// A scan of the columns with these indexes in the schema of the table, in this order, and of the files that may have rows which
+/// the query wants.
 ///
 /// # Safety
-/// `table` is valid, `columns` points to `column_count` indexes, `filter` is null or valid and made for the same table,
-/// `out` can be written. The caller frees the scan.
+/// `table` and `paths` are valid, `columns` points to `column_count` indexes, the pointers of `hints` and `messages` are valid as
+/// far as is said of them, `out` can be written. The caller frees the scan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_scan_new(
     table: *const EvtxTable,
     columns: *const usize,
     column_count: usize,
-    filter: *const EvtxFilter,
+    hints: EvtxHints,
+    paths: *const EvtxPaths,
+    messages: EvtxMessages,
     out: *mut *mut EvtxScan,
 ) -> *mut c_char {
     entry(|| {
@@ -61,19 +94,34 @@ pub unsafe extern "C" fn evtx_scan_new(
             // SAFETY: the caller's promise.
             _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
         };
+        let nodes = match hints.node_count {
+            0 => &[],
+            // SAFETY: the caller's promise.
+            count => unsafe { std::slice::from_raw_parts(hints.nodes, count) },
+        };
         // SAFETY: the caller's promise.
-        let predicates = unsafe { filter.as_ref() }.map_or(&[][..], |filter| &filter.predicates);
+        let (table, paths) = unsafe { (&(*table).0, &(*paths).0) };
         // SAFETY: the caller's promise.
-        let table = unsafe { &*table }.0.clone();
-        let scan = Scan::filtered(table, columns, predicates);
-        let scan = EvtxScan(Arc::new(scan));
+        let (texts, place) = unsafe { (bytes(hints.bytes, hints.len), text(messages.place, messages.place_len)?) };
+        let predicates = predicates(table, nodes, texts)?;
+        let is_kept = |number: usize| {
+            // SAFETY: there is one for each path.
+            let by_folders = hints.kept_paths.is_null() || unsafe { *hints.kept_paths.add(number) };
+            let name = &paths[number].path;
+            by_folders && !predicates.iter().any(|predicate| predicate.drops_file(name))
+        };
+        let numbers: Vec<usize> = (0..paths.len()).filter(|&number| is_kept(number)).collect();
+        let kept = numbers.iter().map(|&number| paths[number].clone()).collect();
+        let finder = MessageFinder::new(place, messages.memory);
+        let scan = Arc::new(Scan::filtered(table.clone(), columns, &predicates));
+        let scan = Arc::new(FileScan::new(scan, kept, Some(finder)));
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(scan))) };
+        unsafe { put(out, Box::into_raw(Box::new(EvtxScan { scan, numbers }))) };
         Ok(())
     })
 }
 
-/// Frees a scan. Decoders keep what they need of it.
+/// Frees a scan. Workers keep what they need of it.
 ///
 /// # Safety
 /// `scan` is null or came from [`evtx_scan_new`], and is freed once.
@@ -81,6 +129,21 @@ pub unsafe extern "C" fn evtx_scan_new(
 pub unsafe extern "C" fn evtx_scan_free(scan: *mut EvtxScan) {
     // SAFETY: the caller's promise.
     release(|| unsafe { free(scan) });
+}
+
+/// The share of a scan that was handed out to workers, 0 to 1.
+///
+/// # Safety
+/// `scan` is valid, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_scan_progress(scan: *const EvtxScan, out: *mut f64) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let progress = unsafe { &*scan }.scan.progress();
+        // SAFETY: the caller's promise.
+        unsafe { put(out, progress) };
+        Ok(())
+    })
 }
 
 /// The schema of the batches of a scan, but with maps as lists of their entries: the two are the same in memory.
@@ -91,8 +154,7 @@ pub unsafe extern "C" fn evtx_scan_free(scan: *mut EvtxScan) {
 pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_ArrowSchema) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let scan = unsafe { &*scan };
-        let schema = scan.0.schema();
+        let schema = unsafe { &*scan }.scan.scan().schema();
         let fields = schema.fields().iter().map(|field| match field.data_type() {
             DataType::Map(entries, _) => {
                 let list = DataType::List(Arc::clone(entries));
@@ -103,21 +165,6 @@ pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_A
         let schema = export_schema(&Arc::new(Schema::new(fields.collect::<Fields>())))?;
         // SAFETY: the caller's promise.
         unsafe { put(out, schema) };
-        Ok(())
-    })
-}
-
-/// Whether a scan reads messages, so that those beside a log are of use.
-///
-/// # Safety
-/// `scan` is valid, `out` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_scan_reads_messages(scan: *const EvtxScan, out: *mut bool) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let reads = unsafe { &*scan }.0.reads_messages();
-        // SAFETY: the caller's promise.
-        unsafe { put(out, reads) };
         Ok(())
     })
 }
@@ -143,145 +190,98 @@ const TRUSTED: MakeArrays = MakeArrays {
     },
 };
 
-/// A decoder for a scan.
+/// A thread of a scan.
 ///
 /// # Safety
-/// `scan` is valid, `out` can be written. The caller frees the decoder.
+/// `scan` is valid, `out` can be written. The caller frees the worker.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_decoder_new(scan: *const EvtxScan, out: *mut *mut EvtxDecoder) -> *mut c_char {
+pub unsafe extern "C" fn evtx_worker_new(scan: *const EvtxScan, out: *mut *mut EvtxWorker) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
         let scan = unsafe { &*scan };
-        let decoder = EvtxDecoder(Decoder::new(Arc::clone(&scan.0)).with_arrays(ARRAYS));
+        let worker = EvtxWorker {
+            worker: Worker::new(&scan.scan, ARRAYS),
+            numbers: scan.numbers.clone(),
+        };
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(decoder))) };
+        unsafe { put(out, Box::into_raw(Box::new(worker))) };
         Ok(())
     })
 }
 
-/// Frees a decoder. Batches that it gave stay valid.
+/// Frees a worker. Batches that it gave stay valid.
 ///
 /// # Safety
-/// `decoder` is null or came from [`evtx_decoder_new`], and is freed once.
+/// `worker` is null or came from [`evtx_worker_new`], and is freed once.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_decoder_free(decoder: *mut EvtxDecoder) {
+pub unsafe extern "C" fn evtx_worker_free(worker: *mut EvtxWorker) {
     // SAFETY: the caller's promise.
-    release(|| unsafe { free(decoder) });
+    release(|| unsafe { free(worker) });
 }
 
-/// Begins the block with a number of a file that was surveyed, with the messages that stand beside the file, or null.
-///
-/// # Safety
-/// `decoder` is valid and not in use elsewhere, `filename` is text, `messages` is null or valid, `survey` is valid.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_decoder_start(
-    decoder: *mut EvtxDecoder,
-    filename: *const c_char,
-    filename_len: usize,
-    messages: *const EvtxMessages,
-    survey: *const EvtxSurvey,
-    number: u64,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let (decoder, filename) = unsafe { (&mut *decoder, text(filename, filename_len)?) };
-        // SAFETY: the caller's promise.
-        let messages = unsafe { messages.as_ref() }.and_then(|messages| messages.messages.clone());
-        // SAFETY: the caller's promise.
-        let block = unsafe { &*survey }.block(number)?;
-        decoder.0.start(&filename.into(), messages, block);
-        Ok(())
-    })
+/// Where the rows of a batch are from.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EvtxPlace {
+    /// How many rows there are. At the end of the scan none.
+    pub rows: usize,
+    /// The number of their file among the paths of the call.
+    pub path: usize,
+    /// Their position in the order of all rows. Those of a worker rise.
+    pub index: u64,
 }
 
-/// Decodes until the batch is full or the block is done. `data` is what is left of the block; `consumed`
-/// receives how many of its bytes were. After an error, another block may be started.
+/// Hands out the next rows, as a struct array of the scan's schema. At the end of the scan `out` is left alone.
 ///
 /// # Safety
-/// `decoder` is valid and not in use elsewhere, `data` points to `len` bytes, `interrupt` can be asked, `consumed` can be
-/// written.
+/// `worker` is valid and not in use elsewhere, `storage` does what is said of it, `out` and `place` can be written. The caller
+/// releases the array.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_decoder_decode(
-    decoder: *mut EvtxDecoder,
-    data: *const u8,
-    len: usize,
-    interrupt: EvtxInterrupt,
-    consumed: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let (decoder, bytes) = unsafe { (&mut *decoder, bytes(data, len)) };
-        // SAFETY: the caller's promise.
-        let count = unsafe { interrupt.during(|interrupt| decoder.0.decode(bytes, interrupt)) };
-        let count = count.map_err(|error| error.to_string())?;
-        // SAFETY: the caller's promise.
-        unsafe { put(consumed, count) };
-        Ok(())
-    })
-}
-
-/// Hands the batch out, as a struct array of the scan's schema. `rows` receives its length; if that is 0,
-/// `out` is left alone.
-///
-/// # Safety
-/// `decoder` is valid and not in use elsewhere, `out` and `rows` can be written. The caller releases the
-/// array.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_decoder_flush(
-    decoder: *mut EvtxDecoder,
+pub unsafe extern "C" fn evtx_worker_next(
+    worker: *mut EvtxWorker,
+    storage: EvtxStorage,
     out: *mut FFI_ArrowArray,
-    rows: *mut usize,
+    place: *mut EvtxPlace,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let decoder = unsafe { &mut *decoder };
-        let batch = decoder.0.flush().map_err(|error| error.to_string())?;
+        let worker = unsafe { &mut *worker };
         // SAFETY: the caller's promise.
-        unsafe { put(rows, batch.as_ref().map_or(0, |batch| batch.num_rows())) };
-        if let Some(batch) = batch {
-            let array = FFI_ArrowArray::new(&StructArray::from(batch).to_data());
-            // SAFETY: the caller's promise.
-            unsafe { put(out, array) };
+        let next = unsafe { storage.during(|storage, interrupt| worker.worker.next(storage, interrupt)) }?;
+        let mut found = EvtxPlace::default();
+        let rows = next.map(|batch| {
+            found.path = worker.numbers[batch.file];
+            found.index = batch.index;
+            batch.rows
+        });
+        // SAFETY: the caller's promise, and `found` is a local.
+        unsafe {
+            hand_out(rows, out, &mut found.rows);
+            put(place, found);
         }
         Ok(())
     })
 }
 
-/// Whether all of the block was decoded.
+/// The path that is being read, as text without a NUL, which is there until the worker is used or freed; `len` receives 0 if there
+/// is none.
 ///
 /// # Safety
-/// `decoder` is valid, `out` can be written.
+/// `worker` is valid, `data` and `len` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_decoder_is_done(decoder: *const EvtxDecoder, out: *mut bool) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let is_done = unsafe { &*decoder }.0.is_done();
-        // SAFETY: the caller's promise.
-        unsafe { put(out, is_done) };
-        Ok(())
-    })
-}
-
-/// Adds a row that says what is wrong with a file as a whole, or fails with that, or does nothing, as the
-/// scan was told.
-///
-/// # Safety
-/// `decoder` is valid and not in use elsewhere, `filename` and `what` are text.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_decoder_report_file(
-    decoder: *mut EvtxDecoder,
-    filename: *const c_char,
-    filename_len: usize,
-    what: *const c_char,
-    what_len: usize,
+pub unsafe extern "C" fn evtx_worker_reading(
+    worker: *const EvtxWorker,
+    data: *mut *const c_char,
+    len: *mut usize,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (decoder, filename, what) =
-            unsafe { (&mut *decoder, text(filename, filename_len)?, text(what, what_len)?) };
-        decoder
-            .0
-            .report_file(&filename.into(), what)
-            .map_err(|error| error.to_string())
+        let path = unsafe { &*worker }.worker.reading().unwrap_or_default();
+        // SAFETY: the caller's promise.
+        unsafe {
+            put(data, path.as_ptr().cast());
+            put(len, path.len());
+        }
+        Ok(())
     })
 }

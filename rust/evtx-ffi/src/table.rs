@@ -3,12 +3,15 @@
 use std::ffi::c_char;
 
 use arrow_schema::ffi::FFI_ArrowSchema;
-use evtx_arrow::{Options, Table};
+use evtx_arrow::{Catalog, EventReport, Options, Table};
+use evtx_scan::read_sample;
 
 use crate::boundary::{entry, export_schema, free, put, release};
 use crate::events::{self, EvtxEvents};
 use crate::options::EvtxOptions;
-use crate::report::EvtxReport;
+use crate::paths::EvtxPaths;
+use crate::report::duckdb_type;
+use crate::storage::EvtxStorage;
 
 /// The columns of a call.
 pub struct EvtxTable(pub(crate) Table);
@@ -27,22 +30,29 @@ pub unsafe extern "C" fn evtx_table_new(options: EvtxOptions, out: *mut *mut Evt
     })
 }
 
-/// The table of some events, with a column for each of their fields that a report of these events has found.
+/// The table of some events, with a column for each of their fields that so many of the files have, evenly spread; below 0, all.
 ///
 /// # Safety
-/// `events` is valid, `report` is valid and one of events, `out` can be written. The caller frees the table.
+/// `events` and `paths` are valid, `storage` does what is said of it, `out` can be written. The caller frees the table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_table_of_events(
     options: EvtxOptions,
     events: *const EvtxEvents,
-    report: *const EvtxReport,
+    paths: *const EvtxPaths,
+    sample_size: i64,
+    storage: EvtxStorage,
     out: *mut *mut EvtxTable,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (events, report) = unsafe { (events::events(&*events)?, &*report) };
-        let fields = report.catalog().ok_or("this report is not one of events")?.fields();
-        let table = Table::of_events(options.try_into()?, events, &fields);
+        let (events, paths) = unsafe { (events::events(&*events)?, &*paths) };
+        let mut report = EventReport::new(Catalog::new(Some(events.clone())), duckdb_type);
+        let sample_size = usize::try_from(sample_size).ok();
+        // SAFETY: the caller's promise.
+        unsafe {
+            storage.during(|storage, interrupt| read_sample(&mut report, storage, &paths.0, sample_size, interrupt))
+        }?;
+        let table = Table::of_events(options.try_into()?, events, &report.catalog.fields());
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(EvtxTable(table)))) };
         Ok(())

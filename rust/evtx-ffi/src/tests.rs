@@ -1,23 +1,18 @@
 //! The C ABI as its callers use it.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 
 use crate::boundary::*;
-use crate::file::*;
 use crate::filter::*;
-use crate::interrupt::*;
 use crate::options::*;
+use crate::paths::*;
 use crate::report::*;
 use crate::scan::*;
+use crate::storage::*;
 use crate::table::*;
-
-const NEVER: EvtxInterrupt = EvtxInterrupt {
-    is_set: None,
-    state: std::ptr::null_mut(),
-};
 
 const OPTIONS: EvtxOptions = EvtxOptions {
     on_error: 0,
@@ -73,8 +68,8 @@ fn panics_of_what_is_freed_stay_here() {
 /// The code of the entries in a source, by their names, without the comments.
 fn entries(source: &str) -> Vec<(&str, String)> {
     let rest = source.split("extern \"C\" fn ").skip(1);
-    // Types of functions have no name.
-    let named = rest.filter(|rest| rest.starts_with(|first: char| first.is_alphabetic()));
+    // Types of functions have no name, and the functions of these tests have another.
+    let named = rest.filter(|rest| rest.starts_with("evtx_"));
     let code = |rest: &str| {
         let body = rest.split_once("{\n").and_then(|(_, rest)| rest.split_once("\n}\n"));
         let lines = body.unwrap_or_default().0.lines();
@@ -92,7 +87,7 @@ fn every_entry_catches_panics() {
     for file in std::fs::read_dir(folder).expect("the sources") {
         let source = std::fs::read_to_string(file.expect("a file").path()).expect("a source");
         for (name, code) in entries(&source) {
-            let frees = name.ends_with("_free");
+            let frees = name.ends_with("_free") || name == "evtx_texts_push";
             let start = if frees { "    release(|| " } else { "    entry(|| {" };
             // A single statement: all others would stand as far to the left.
             let statements = code
@@ -112,55 +107,114 @@ fn every_entry_catches_panics() {
     assert_eq!(names, declared, "the header declares what was looked at");
 }
 
+/// A storage of one file named `x`, which is the state; of files named `y` it fails.
+fn storage(file: &mut Vec<u8>) -> EvtxStorage {
+    const DONE: u32 = EvtxStorageCode::Done as u32;
+    unsafe extern "C" fn glob(_: *mut c_void, pattern: *const c_char, len: usize, texts: *mut EvtxTexts) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { evtx_texts_push(texts, pattern.cast(), len) };
+        DONE
+    }
+    unsafe extern "C" fn exists(_: *mut c_void, _: *const c_char, _: usize, out: *mut bool, _: *mut EvtxTexts) -> u32 {
+        // SAFETY: the caller's promise.
+        unsafe { out.write(true) };
+        DONE
+    }
+    unsafe extern "C" fn is_remote(_: *mut c_void, _: *const c_char, _: usize) -> bool {
+        false
+    }
+    unsafe extern "C" fn open(
+        state: *mut c_void,
+        path: *const c_char,
+        len: usize,
+        file: *mut *mut c_void,
+        size: *mut u64,
+        texts: *mut EvtxTexts,
+    ) -> u32 {
+        // SAFETY: the state is a file, and the caller's promise.
+        unsafe {
+            if bytes(path.cast(), len) == b"y" {
+                evtx_texts_push(texts, b"it is gone".as_ptr(), 10);
+                return EvtxStorageCode::Failed as u32;
+            }
+            file.write(state);
+            size.write((*state.cast::<Vec<u8>>()).len() as u64);
+        }
+        DONE
+    }
+    unsafe extern "C" fn read_at(
+        file: *mut c_void,
+        buffer: *mut u8,
+        len: usize,
+        offset: u64,
+        _: *mut EvtxTexts,
+    ) -> u32 {
+        // SAFETY: the file is one, and the caller's promise.
+        unsafe {
+            let file = &*file.cast::<Vec<u8>>();
+            buffer.copy_from(file[offset as usize..][..len].as_ptr(), len);
+        }
+        DONE
+    }
+    unsafe extern "C" fn close(_: *mut c_void) {}
+    unsafe extern "C" fn is_set(_: *mut c_void) -> bool {
+        false
+    }
+    EvtxStorage {
+        state: std::ptr::from_mut(file).cast(),
+        glob,
+        exists,
+        is_remote,
+        open,
+        read_at,
+        close,
+        is_set,
+    }
+}
+
+/// The files that a path stands for.
+fn paths(storage: EvtxStorage, path: &str) -> *mut EvtxPaths {
+    let mut paths = std::ptr::null_mut();
+    let (start, len) = (path.as_ptr().cast(), path.len());
+    // SAFETY: every pointer is to a local of the right type.
+    unsafe {
+        assert_eq!(take(evtx_paths_new(&mut paths)), None);
+        assert_eq!(
+            take(evtx_paths_expand(paths, storage, start, len, c"f".as_ptr(), 1)),
+            None
+        );
+    }
+    paths
+}
+
 #[test]
 fn a_file_is_read_through_the_c_abi() {
     let mut file = vec![0; 4096 + 65_536];
     file[..8].copy_from_slice(b"ElfFile\0");
     file[4096] = b'x';
+    let storage = storage(&mut file);
     // SAFETY: every pointer is to a local of the right type, and each object is freed once.
     unsafe {
         let options = EvtxOptions {
             on_error: EvtxOnError::Report as u32,
+            verify: true,
             ..OPTIONS
         };
-        let mut survey = std::ptr::null_mut();
-        assert_eq!(
-            take(evtx_survey_new(file.len() as u64, false, false, &mut survey)),
-            None
-        );
-        let (mut offset, mut len) = (0, 0);
-        let mut wants = false;
-        loop {
-            assert_eq!(take(evtx_survey_wants(survey, &mut offset, &mut len, &mut wants)), None);
-            if !wants {
-                break;
-            }
-            assert_eq!(
-                take(evtx_survey_push(survey, file[offset as usize..].as_ptr(), len)),
-                None
-            );
-        }
-        assert!(
-            take(evtx_survey_verify(survey))
-                .expect("no checksum")
-                .contains("file header")
-        );
-        let mut block = EvtxBlock {
-            number: 1,
-            offset: 0,
-            len: 0,
-        };
-        let mut blocks = 0;
-        assert_eq!(take(evtx_survey_blocks(survey, &mut blocks)), None);
-        assert_eq!(blocks, 1);
-        assert_eq!(take(evtx_survey_block(survey, 0, &mut block)), None);
-        let error = take(evtx_survey_block(survey, 1, &mut EvtxBlock { ..block }));
-        assert_eq!(error.as_deref(), Some("this file has no block 1"));
-        assert_eq!((block.number, block.offset, block.len), (0, 4096, 65_536));
-
         let mut table = std::ptr::null_mut();
         assert_eq!(take(evtx_table_new(options, &mut table)), None);
-        let mut filter = std::ptr::null_mut();
+        let paths = paths(storage, "x");
+        let (mut count, mut records) = (0, 0);
+        assert_eq!(take(evtx_paths_count(paths, &mut count)), None);
+        assert_eq!(take(evtx_paths_estimate(paths, storage, &mut records)), None);
+        assert_eq!((count, records), (1, 87));
+        let (mut name, mut len) = (std::ptr::null(), 0);
+        assert_eq!(take(evtx_paths_get(paths, 0, &mut name, &mut len)), None);
+        assert_eq!(bytes(name.cast(), len), b"x");
+        assert_eq!(
+            take(evtx_paths_get(paths, 1, &mut name, &mut len)).as_deref(),
+            Some("0there is no such file")
+        );
+
         let node = |kind: EvtxNodeKind, children| EvtxNode {
             kind: kind as u32,
             children,
@@ -169,66 +223,69 @@ fn a_file_is_read_through_the_c_abi() {
             len: 0,
         };
         let nodes = [node(EvtxNodeKind::Column, 0), node(EvtxNodeKind::IsNull, 1)];
-        assert_eq!(
-            take(evtx_filter_new(
-                table,
-                nodes.as_ptr(),
-                nodes.len(),
-                std::ptr::null(),
-                0,
-                &mut filter
-            )),
-            None
-        );
-        let mut drops = true;
-        assert_eq!(take(evtx_filter_drops_file(filter, c"x".as_ptr(), 1, &mut drops)), None);
-        assert!(!drops, "a name tells nothing of record IDs");
-
+        let hints = EvtxHints {
+            nodes: nodes.as_ptr(),
+            node_count: nodes.len(),
+            bytes: std::ptr::null(),
+            len: 0,
+            kept_paths: [true].as_ptr(),
+        };
+        let messages = EvtxMessages {
+            place: c"".as_ptr(),
+            place_len: 0,
+            memory: 0,
+        };
         let mut scan = std::ptr::null_mut();
         let columns = [0_usize, 23];
-        assert_eq!(
-            take(evtx_scan_new(table, columns.as_ptr(), columns.len(), filter, &mut scan)),
-            None
-        );
+        let error = evtx_scan_new(table, columns.as_ptr(), 2, hints, paths, messages, &mut scan);
+        assert_eq!(take(error), None);
         let mut schema = FFI_ArrowSchema::empty();
         assert_eq!(take(evtx_scan_schema(scan, &mut schema)), None);
         assert_eq!(schema.child(1).name(), Some("error"));
-        let mut decoder = std::ptr::null_mut();
-        assert_eq!(take(evtx_decoder_new(scan, &mut decoder)), None);
-        evtx_scan_free(scan);
-        evtx_filter_free(filter);
+        let mut worker = std::ptr::null_mut();
+        assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
+        evtx_paths_free(paths);
         evtx_table_free(table);
-        assert_eq!(
-            take(evtx_decoder_start(
-                decoder,
-                c"x".as_ptr(),
-                1,
-                std::ptr::null(),
-                survey,
-                0
-            )),
-            None
-        );
-        evtx_survey_free(survey);
-        let mut consumed = 0;
-        assert_eq!(
-            take(evtx_decoder_decode(
-                decoder,
-                file[4096..].as_ptr(),
-                65_536,
-                NEVER,
-                &mut consumed
-            )),
-            None
-        );
-        assert_eq!(consumed, 65_536);
-        let mut is_done = false;
-        assert_eq!(take(evtx_decoder_is_done(decoder, &mut is_done)), None);
-        assert!(is_done);
-        let (mut array, mut rows) = (FFI_ArrowArray::empty(), 0);
-        assert_eq!(take(evtx_decoder_flush(decoder, &mut array, &mut rows)), None);
-        assert_eq!((rows, array.len()), (1, 1));
-        evtx_decoder_free(decoder);
+        // What is wrong with the file, then with its chunk.
+        for rows in [1, 1, 0] {
+            let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
+            assert_eq!(take(evtx_worker_next(worker, storage, &mut array, &mut place)), None);
+            assert_eq!((place.rows, array.len()), (rows, rows));
+            assert_eq!((place.path, place.index), (0, 0));
+        }
+        let mut progress = 0.0;
+        assert_eq!(take(evtx_scan_progress(scan, &mut progress)), None);
+        assert_eq!(progress, 1.0);
+        evtx_scan_free(scan);
+        evtx_worker_free(worker);
+    }
+}
+
+#[test]
+fn errors_have_a_kind() {
+    let mut file = b"no log".to_vec();
+    let storage = storage(&mut file);
+    // SAFETY: every pointer is to a local of the right type, and each object is freed once.
+    unsafe {
+        for (path, told) in [
+            (
+                "x",
+                "0x: not an EVTX log: it starts with \"no log\" in place of \"ElfFile\\0\"",
+            ),
+            ("y", "2it is gone"),
+        ] {
+            let paths = paths(storage, path);
+            let mut report = std::ptr::null_mut();
+            assert_eq!(
+                take(evtx_report_new(EvtxReportKind::Files as u32, paths, &mut report)),
+                None
+            );
+            let (mut array, mut rows) = (FFI_ArrowArray::empty(), 0);
+            let error = take(evtx_report_next(report, storage, &mut array, &mut rows));
+            assert_eq!(error.as_deref(), Some(told));
+            evtx_report_free(report);
+            evtx_paths_free(paths);
+        }
     }
 }
 
@@ -244,6 +301,8 @@ fn codes_are_the_numbers_of_their_variants() {
     check_codes::<EvtxNodeKind>(|code| code as u32);
     check_codes::<EvtxOnError>(|code| code as u32);
     check_codes::<EvtxReportKind>(|code| code as u32);
+    check_codes::<EvtxErrorKind>(|code| code as u32);
+    check_codes::<EvtxStorageCode>(|code| code as u32);
 }
 
 #[test]
@@ -259,7 +318,7 @@ fn numbers_that_no_enum_has_are_errors() {
     };
     assert_eq!(
         errors.map(Option::unwrap_or_default),
-        ["3 is no choice for on_error", "4294967295 is no kind of report"]
+        ["03 is no choice for on_error", "04294967295 is no kind of report"]
     );
     assert!(table.is_null() && report.is_null());
 }
@@ -271,7 +330,7 @@ fn unknown_choices_list_the_known_ones() {
     let error = unsafe { take(evtx_on_error(c"nonsense".as_ptr(), 8, &mut out)) };
     assert_eq!(
         error.as_deref(),
-        Some("on_error must be one of 'report', 'skip', 'fail', not 'nonsense'")
+        Some("0on_error must be one of 'report', 'skip', 'fail', not 'nonsense'")
     );
 }
 
@@ -279,6 +338,7 @@ fn unknown_choices_list_the_known_ones() {
 fn reports_are_read_through_the_c_abi() {
     let mut file = vec![0; 4096 + 65_536];
     file[..8].copy_from_slice(b"ElfFile\0");
+    let storage = storage(&mut file);
     // SAFETY: every pointer is to a local of the right type, and each object is freed once.
     unsafe {
         for (kind, rows_then) in [
@@ -286,27 +346,19 @@ fn reports_are_read_through_the_c_abi() {
             (EvtxReportKind::Files, 1),
             (EvtxReportKind::Chunks, 1),
         ] {
+            let paths = paths(storage, "x");
             let mut report = std::ptr::null_mut();
-            assert_eq!(take(evtx_report_new(kind as u32, std::ptr::null(), &mut report)), None);
+            assert_eq!(take(evtx_report_new(kind as u32, paths, &mut report)), None);
             let mut schema = FFI_ArrowSchema::empty();
             assert_eq!(take(evtx_report_schema(report, &mut schema)), None);
-            assert_eq!(
-                take(evtx_report_start(report, c"x".as_ptr(), 1, file.len() as u64)),
-                None
-            );
-            assert_eq!(take(evtx_report_push(report, file.as_ptr(), 4096, NEVER)), None);
-            assert_eq!(
-                take(evtx_report_push(report, file[4096..].as_ptr(), 65_536, NEVER)),
-                None
-            );
-            assert_eq!(take(evtx_report_end(report, std::ptr::null(), 0)), None);
             let (mut array, mut rows) = (FFI_ArrowArray::empty(), 7);
-            assert_eq!(take(evtx_report_flush(report, true, &mut array, &mut rows)), None);
+            assert_eq!(take(evtx_report_next(report, storage, &mut array, &mut rows)), None);
             assert_eq!(rows, rows_then, "{kind:?}");
-            assert_eq!(take(evtx_report_start(report, c"y".as_ptr(), 1, 0)), None);
-            let why = take(evtx_report_push(report, std::ptr::null(), 0, NEVER)).expect("no log");
-            assert!(why.contains("the file is empty"), "{why}");
+            let (mut name, mut len) = (std::ptr::null(), 0);
+            assert_eq!(take(evtx_report_reading(report, &mut name, &mut len)), None);
+            assert_eq!(bytes(name.cast(), len), b"x");
             evtx_report_free(report);
+            evtx_paths_free(paths);
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The files of a call through the C ABI.
+
+use std::ffi::c_char;
+
+use evtx_scan::{ScanPath, estimate_records, expand};
+
+use crate::boundary::{entry, free, put, release, text};
+use crate::storage::EvtxStorage;
+
+/// The files of a call.
+#[derive(Default)]
+pub struct EvtxPaths(pub(crate) Vec<ScanPath>);
+
+/// No files so far.
+///
+/// # Safety
+/// `out` can be written. The caller frees the paths.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_paths_new(out: *mut *mut EvtxPaths) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::default())) };
+        Ok(())
+    })
+}
+
+/// Frees paths.
+///
+/// # Safety
+/// `paths` is null or came from [`evtx_paths_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_paths_free(paths: *mut EvtxPaths) {
+    // SAFETY: the caller's promise.
+    release(|| unsafe { free(paths) });
+}
+
+/// Adds the files that a path, a glob or a folder stands for. `function` is who asks.
+///
+/// # Safety
+/// `paths` is valid and not in use elsewhere, `storage` does what is said of it, `path` and `function` are text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_paths_expand(
+    paths: *mut EvtxPaths,
+    storage: EvtxStorage,
+    path: *const c_char,
+    path_len: usize,
+    function: *const c_char,
+    function_len: usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (paths, path, function) = unsafe { (&mut *paths, text(path, path_len)?, text(function, function_len)?) };
+        // SAFETY: the caller's promise.
+        let found = unsafe { storage.during(|storage, interrupt| expand(storage, path, function, interrupt)) };
+        paths.0.extend(found?);
+        Ok(())
+    })
+}
+
+/// How many files there are.
+///
+/// # Safety
+/// `paths` is valid, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_paths_count(paths: *const EvtxPaths, out: *mut usize) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { put(out, (*paths).0.len()) };
+        Ok(())
+    })
+}
+
+/// The path of the file with this number, as text without a NUL, which is there as long as `paths` is and none is added.
+///
+/// # Safety
+/// `paths` is valid, `data` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_paths_get(
+    paths: *const EvtxPaths,
+    number: usize,
+    data: *mut *const c_char,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let path = unsafe { &*paths }.0.get(number).ok_or("there is no such file")?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            put(data, path.path.as_ptr().cast());
+            put(len, path.path.len());
+        }
+        Ok(())
+    })
+}
+
+/// About how many records the files have.
+///
+/// # Safety
+/// `paths` is valid, `storage` does what is said of it, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_paths_estimate(
+    paths: *const EvtxPaths,
+    storage: EvtxStorage,
+    out: *mut u64,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let paths = unsafe { &*paths };
+        // SAFETY: the caller's promise.
+        let records = unsafe { storage.during(|storage, interrupt| estimate_records(storage, &paths.0, interrupt)) };
+        // SAFETY: the caller's promise.
+        unsafe { put(out, records?) };
+        Ok(())
+    })
+}
