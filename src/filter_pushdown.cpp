@@ -169,7 +169,7 @@ private:
 
 //! Leaves out the paths whose folders do not have one of the constants that a column of theirs is compared with.
 void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expression &expression, const ScanCall &call,
-                 std::vector<bool> &kept, Storage &storage) {
+                 std::vector<std::uint8_t> &kept, Storage &storage) {
 	const auto type = expression.GetType();
 	if (!call.hive || (type != ExpressionType::COMPARE_EQUAL && type != ExpressionType::COMPARE_IN) ||
 	    expression.GetChild(0).GetType() != ExpressionType::BOUND_COLUMN_REF) {
@@ -192,12 +192,12 @@ void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expressi
 		}
 		constants.insert(constant.GetConstantValue().ToText());
 	}
-	kept.resize(Ask<std::uintptr_t>(evtx_paths_count, call.paths.get()), true);
+	kept.resize(Ask<std::uintptr_t>(evtx_paths_count, call.paths.get()), 1);
 	for (std::size_t number = 0; number < kept.size(); number++) {
 		storage.Check();
 		const auto value = call.hive->GetValue(number, column - table_columns).ToText();
 		if (constants.find(value) == constants.end()) {
-			kept[number] = false;
+			kept[number] = 0;
 		}
 	}
 }

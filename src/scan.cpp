@@ -74,12 +74,9 @@ std::uint64_t GetMessageMemory(Context &context) {
 
 Scan StartScan(Context &context, const ScanCall &call, const std::vector<idx_t> &columns, const Hints &hints) {
 	const auto numbers = TableColumns(call, columns);
-	// std::vector<bool> has no bools.
-	const auto kept = std::make_unique<bool[]>(hints.kept_paths.size());
-	std::copy(hints.kept_paths.begin(), hints.kept_paths.end(), kept.get());
 	const EvtxHints borrowed {hints.nodes.data(), hints.nodes.size(),
 	                          reinterpret_cast<const std::uint8_t *>(hints.bytes.data()), hints.bytes.size(),
-	                          hints.kept_paths.empty() ? nullptr : kept.get()};
+	                          hints.kept_paths.empty() ? nullptr : hints.kept_paths.data()};
 	const EvtxMessages messages {call.messages.data(), call.messages.size(), GetMessageMemory(context)};
 	return Create<Scan>(evtx_scan_new, call.table.get(), numbers.data(), numbers.size(), borrowed, call.paths.get(),
 	                    messages);

@@ -38,7 +38,7 @@ std::uint32_t Guard(EvtxTexts *texts, Body body) noexcept {
 		return static_cast<std::uint32_t>(EvtxStorageCode::INTERRUPTED);
 	} catch (const duckdb::cxx::Exception &error) {
 		kept = std::current_exception();
-		const auto raw = error.GetRawMessage();
+		const auto &raw = error.GetRawMessage();
 		return failed(raw.empty() ? error.what() : raw);
 	} catch (const std::exception &error) {
 		kept = std::current_exception();

@@ -2,6 +2,7 @@
 
 #include "evtx_ffi.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ struct Hints {
 	std::vector<EvtxNode> nodes;
 	std::string bytes;
 	//! By number: whether a path may have such rows, as far as its folders tell. Empty if none tells anything.
-	std::vector<bool> kept_paths;
+	std::vector<std::uint8_t> kept_paths;
 
 	bool operator==(const Hints &other) const;
 };

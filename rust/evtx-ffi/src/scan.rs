@@ -56,8 +56,8 @@ pub struct EvtxHints {
     pub bytes: *const u8,
     /// How many there are.
     pub len: usize,
-    /// By number of the path: whether it may have rows that the query wants. Null if all may.
-    pub kept_paths: *const bool,
+    /// By number of the path: 0 if it has no rows that the query wants. Null if all may have some.
+    pub kept_paths: *const u8,
 }
 
 /// Where the messages of logs are, and how much memory they may take together.
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn evtx_scan_new(
         let predicates = predicates(table, nodes, texts)?;
         let is_kept = |number: usize| {
             // SAFETY: there is one for each path.
-            let by_folders = hints.kept_paths.is_null() || unsafe { *hints.kept_paths.add(number) };
+            let by_folders = hints.kept_paths.is_null() || unsafe { *hints.kept_paths.add(number) } != 0;
             let name = &paths[number].path;
             by_folders && !predicates.iter().any(|predicate| predicate.drops_file(name))
         };

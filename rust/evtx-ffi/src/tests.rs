@@ -228,7 +228,7 @@ fn a_file_is_read_through_the_c_abi() {
             node_count: nodes.len(),
             bytes: std::ptr::null(),
             len: 0,
-            kept_paths: [true].as_ptr(),
+            kept_paths: [1].as_ptr(),
         };
         let messages = EvtxMessages {
             place: c"".as_ptr(),
