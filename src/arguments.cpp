@@ -1,9 +1,9 @@
 #include "arguments.hpp"
 
-#include "duckdb_v2.h"
 #include "text.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace evtx {
@@ -15,11 +15,8 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
 
+//! There are no more different ones.
 constexpr idx_t MAX_EVENT_IDS = 65536;
-
-std::string GetText(const Value &value) {
-	return std::string(value.Get<duckdb::cxx::varchar_t>().view());
-}
 
 std::uint32_t GetEventId(const Value &value, const std::string &function) {
 	std::optional<std::uint32_t> event_id;
@@ -59,15 +56,6 @@ std::vector<std::uint32_t> GetEventIds(const Value &value, const std::string &fu
 	return ids;
 }
 
-//! The choice for `on_error` that a name stands for.
-std::uint32_t GetOnError(const std::string &name) {
-	std::uint32_t on_error = 0;
-	if (const auto choices = TakeError(evtx_on_error(name.data(), name.size(), &on_error))) {
-		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, choices->substr(1));
-	}
-	return on_error;
-}
-
 //! Adds the files that a path, a glob, a folder, or a list of them stands for. `function` is who asks.
 void Expand(Storage &storage, const Value &value, const std::string &function, EvtxPaths &paths) {
 	storage.Check();
@@ -94,80 +82,62 @@ void Expand(Storage &storage, const Value &value, const std::string &function, E
 
 } // namespace
 
-std::shared_ptr<const EvtxPaths> ExpandPaths(Storage &storage, const Value &value, const std::string &function) {
+Paths ExpandPaths(Storage &storage, const Value &value, const std::string &function) {
 	auto paths = Create<Paths>(evtx_paths_new);
 	Expand(storage, value, function, *paths);
 	return paths;
 }
 
-bool Arguments::Set(std::string_view name, const Value &value, const std::string &function) {
-	if (EqualNames(name, "event_id")) {
-		if (!value.IsNull()) {
-			event_ids = GetEventIds(value, function);
-		}
-		return true;
+std::vector<EvtxArgument> ListArguments() {
+	std::vector<EvtxArgument> arguments;
+	for (EvtxArgument argument {}; Ask<bool>(evtx_argument, arguments.size(), &argument);) {
+		arguments.push_back(argument);
 	}
-	if (EqualNames(name, "provider")) {
-		provider = value.IsNull() ? std::nullopt : std::optional<std::string>(GetText(value));
-		return true;
-	}
-	bool *flag = nullptr;
-	for (const auto &[known, place] : {std::pair<const char *, bool *> {"verify", &options.verify},
-	                                   {"recover", &options.recover},
-	                                   {"xml", &options.xml},
-	                                   {"json", &options.json},
-	                                   {"location", &options.location},
-	                                   {"hive_partitioning", &hive_partitioning}}) {
-		flag = EqualNames(name, known) ? place : flag;
-	}
-	const auto on_error = EqualNames(name, "on_error");
-	const auto is_messages = EqualNames(name, "messages");
-	const auto is_sample_size = EqualNames(name, "sample_size");
-	if (!flag && !on_error && !is_messages && !is_sample_size) {
+	return arguments;
+}
+
+ArgumentSetter::ArgumentSetter(std::string function_p)
+    : function(std::move(function_p)), arguments(Create<Arguments>(evtx_arguments_new)) {}
+
+bool ArgumentSetter::Set(std::string_view name, const Value &value) {
+	const auto known = ListArguments();
+	const auto found = std::find_if(known.begin(), known.end(),
+	                                [&](const EvtxArgument &argument) { return EqualNames(GetName(argument), name); });
+	if (found == known.end()) {
 		return false;
 	}
-	if (value.IsNull()) {
-		throw duckdb::cxx::InvalidInputException(function + " cannot take NULL as " + std::string(name));
-	}
-	if (flag) {
-		*flag = value.Get<bool>();
-	} else if (on_error) {
-		options.on_error = GetOnError(GetText(value));
-	} else if (is_messages) {
-		messages = GetText(value);
-	} else {
-		sample_size = value.Get<std::int64_t>();
-		if (sample_size < -1) {
-			throw duckdb::cxx::InvalidInputException(
-			    function + " takes a number of files as sample_size, or -1 for all, not " + value.ToText());
+	EvtxValue taken {};
+	std::string text;
+	std::vector<std::uint32_t> event_ids;
+	if (!value.IsNull()) {
+		taken.kind = found->kind;
+		switch (static_cast<EvtxValueKind>(found->kind)) {
+		case EvtxValueKind::FLAG:
+			taken.number = value.Get<bool>() ? 1 : 0;
+			break;
+		case EvtxValueKind::INTEGER:
+			taken.number = value.Get<std::int64_t>();
+			break;
+		case EvtxValueKind::TEXT:
+			text = value.Get<duckdb::cxx::varchar_t>().view();
+			taken.text = text.data();
+			taken.len = text.size();
+			break;
+		default:
+			event_ids = GetEventIds(value, function);
+			taken.event_ids = event_ids.data();
+			taken.len = event_ids.size();
 		}
 	}
+	Check(evtx_arguments_set(arguments.get(), name.data(), name.size(), taken, function.data(), function.size()));
 	return true;
 }
 
-ScanCall Arguments::MakeCall(Context &context, const Value &files, const std::string &function) const {
+std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const Value &files) const {
 	Storage storage(context);
-	ScanCall call;
-	call.paths = ExpandPaths(storage, files, function);
-	if (event_ids) {
-		const EvtxEvents events {event_ids->data(), event_ids->size(), provider ? provider->data() : nullptr,
-		                         provider ? provider->size() : 0};
-		call.table =
-		    Create<Table>(evtx_table_of_events, options, &events, call.paths.get(), sample_size, storage.ForCore());
-	} else if (provider) {
-		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER,
-		                             function +
-		                                 " takes a provider with an event_id only; to have all of a provider's events, "
-		                                 "filter by the column");
-	} else {
-		call.table = Create<Table>(evtx_table_new, options);
-	}
-	if (hive_partitioning) {
-		call.hive = std::make_shared<HivePartitions>(context.GetFactory(), *call.paths, storage);
-	}
-	call.options = options;
-	call.messages = messages;
-	return call;
+	const auto paths = ExpandPaths(storage, files, function);
+	return Create<Call>(evtx_call_new, arguments.get(), paths.get(), storage.ForCore(), function.data(),
+	                    function.size());
 }
 
 } // namespace evtx

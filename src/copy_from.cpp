@@ -6,6 +6,8 @@
 #include "text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,10 +26,14 @@ using duckdb::cxx::LogicalType;
 
 constexpr const char *NAME = "COPY FROM (FORMAT evtx)";
 
-struct BoundCopy {
-	explicit BoundCopy(ScanCall scan_p) : scan(std::move(scan_p)) {}
+//! Columns, and the options that add them.
+constexpr std::array<std::pair<const char *, const char *>, 4> COLUMN_OPTIONS = {
+    {{"xml", "xml"}, {"json", "json"}, {"chunk_index", "location"}, {"record_offset", "location"}}};
 
-	ScanCall scan;
+struct BoundCopy {
+	explicit BoundCopy(std::shared_ptr<const EvtxCall> call_p) : call(std::move(call_p)) {}
+
+	std::shared_ptr<const EvtxCall> call;
 	//! The columns of the scan, and their types.
 	std::vector<idx_t> columns;
 	std::vector<LogicalType> types;
@@ -38,7 +44,7 @@ struct BoundCopy {
 //! A copy is read by one thread.
 struct CopyState {
 	CopyState(duckdb::cxx::Context &context, const BoundCopy &copy)
-	    : shared(context, copy.scan, copy.columns, {}), thread(shared) {}
+	    : shared(context, copy.call, copy.columns, {}), thread(shared) {}
 
 	SharedScan shared;
 	ThreadScan thread;
@@ -51,24 +57,27 @@ struct CopyState {
 }
 
 void Bind(CopyFunction::CopyFromBindInput &input) {
-	Arguments arguments;
+	ArgumentSetter arguments(NAME);
 	for (idx_t i = 0; i < input.GetOptionCount(); i++) {
 		const auto name = input.GetOptionName(i);
-		if (!arguments.Set(name, input.GetOptionValue(i), NAME)) {
+		if (!arguments.Set(name, input.GetOptionValue(i))) {
 			Fail("there is no option " + name);
 		}
 	}
+	auto &context = input.GetContext();
+	auto &factory = context.GetFactory();
 	// A column of the table asks for what it is named after.
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		const auto name = input.GetColumnName(i);
-		arguments.options.xml |= EqualNames(name, "xml");
-		arguments.options.json |= EqualNames(name, "json");
-		arguments.options.location |= EqualNames(name, "chunk_index") || EqualNames(name, "record_offset");
+		for (const auto &[column, option] : COLUMN_OPTIONS) {
+			if (EqualNames(name, column)) {
+				arguments.Set(option, factory.CreateValue(true));
+			}
+		}
 	}
-	auto &context = input.GetContext();
-	const auto path = context.GetFactory().CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
-	BoundCopy copy(arguments.MakeCall(context, path, NAME));
-	const auto known = GetColumns(context, *copy.scan.table, copy.scan.hive.get());
+	const auto path = factory.CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
+	BoundCopy copy(arguments.MakeCall(context, path));
+	const auto known = GetColumns(context, *copy.call);
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		const auto name = input.GetColumnName(i);
 		const auto found = std::find_if(known.names.begin(), known.names.end(),

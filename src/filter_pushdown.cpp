@@ -1,8 +1,11 @@
 #include "filter_pushdown.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 //! Hands the predicates that DuckDB offers to the core, which knows what they mean for a scan. None is ever accepted:
@@ -27,68 +30,51 @@ constexpr const char *SETTING = "evtx_filter_pushdown";
 constexpr idx_t MAX_CHILDREN = 2000;
 
 //! The functions that the core knows. LIKE becomes one of the first three where its pattern is a plain one.
-EvtxNodeKind GetFunction(const Expression &expression) {
-	// Not a function of the same name that a user has made.
-	const auto qualified = expression.GetFunctionQualifiedName();
-	if (qualified.GetPartCount() > 1 && qualified.GetPart(0) != "system") {
-		return EvtxNodeKind::UNKNOWN;
-	}
-	const auto name = expression.GetFunctionName();
-	if (name == "prefix" || name == "starts_with" || name == "^@") {
-		return EvtxNodeKind::PREFIX;
-	}
-	if (name == "suffix" || name == "ends_with") {
-		return EvtxNodeKind::SUFFIX;
-	}
-	if (name == "contains") {
-		return EvtxNodeKind::CONTAINS;
-	}
-	if (name == "map_extract_value") {
-		return EvtxNodeKind::MAP_VALUE;
-	}
-	return EvtxNodeKind::UNKNOWN;
+constexpr std::array<std::pair<const char *, EvtxNodeKind>, 7> FUNCTIONS = {
+    {{"prefix", EvtxNodeKind::PREFIX},
+	 {"starts_with", EvtxNodeKind::PREFIX},
+	 {"^@", EvtxNodeKind::PREFIX},
+	 {"suffix", EvtxNodeKind::SUFFIX},
+	 {"ends_with", EvtxNodeKind::SUFFIX},
+	 {"contains", EvtxNodeKind::CONTAINS},
+	 {"map_extract_value", EvtxNodeKind::MAP_VALUE}}};
+
+//! The operations that the core knows.
+constexpr std::array<std::pair<ExpressionType, EvtxNodeKind>, 16> OPERATIONS = {{
+    {ExpressionType::CONJUNCTION_AND, EvtxNodeKind::AND},
+    {ExpressionType::CONJUNCTION_OR, EvtxNodeKind::OR},
+    {ExpressionType::OPERATOR_NOT, EvtxNodeKind::NOT},
+    {ExpressionType::OPERATOR_IS_NULL, EvtxNodeKind::IS_NULL},
+    {ExpressionType::OPERATOR_IS_NOT_NULL, EvtxNodeKind::IS_NOT_NULL},
+    {ExpressionType::COMPARE_EQUAL, EvtxNodeKind::EQUAL},
+    {ExpressionType::COMPARE_NOTEQUAL, EvtxNodeKind::NOT_EQUAL},
+    {ExpressionType::COMPARE_LESSTHAN, EvtxNodeKind::LESS},
+    {ExpressionType::COMPARE_LESSTHANOREQUALTO, EvtxNodeKind::LESS_OR_EQUAL},
+    {ExpressionType::COMPARE_GREATERTHAN, EvtxNodeKind::GREATER},
+    {ExpressionType::COMPARE_GREATERTHANOREQUALTO, EvtxNodeKind::GREATER_OR_EQUAL},
+    {ExpressionType::COMPARE_DISTINCT_FROM, EvtxNodeKind::DISTINCT_FROM},
+    {ExpressionType::COMPARE_NOT_DISTINCT_FROM, EvtxNodeKind::NOT_DISTINCT_FROM},
+    {ExpressionType::COMPARE_BETWEEN, EvtxNodeKind::BETWEEN},
+    {ExpressionType::COMPARE_IN, EvtxNodeKind::ONE_OF},
+    {ExpressionType::COMPARE_NOT_IN, EvtxNodeKind::NONE_OF},
+}};
+
+//! What a list has for a key.
+template <class List, class Key>
+EvtxNodeKind Find(const List &list, const Key &key) {
+	const auto found = std::find_if(list.begin(), list.end(), [&](const auto &entry) { return key == entry.first; });
+	return found == list.end() ? EvtxNodeKind::UNKNOWN : found->second;
 }
 
 //! What an expression with children is to the core.
 EvtxNodeKind GetOperation(const Expression &expression) {
-	switch (expression.GetType()) {
-	case ExpressionType::CONJUNCTION_AND:
-		return EvtxNodeKind::AND;
-	case ExpressionType::CONJUNCTION_OR:
-		return EvtxNodeKind::OR;
-	case ExpressionType::OPERATOR_NOT:
-		return EvtxNodeKind::NOT;
-	case ExpressionType::OPERATOR_IS_NULL:
-		return EvtxNodeKind::IS_NULL;
-	case ExpressionType::OPERATOR_IS_NOT_NULL:
-		return EvtxNodeKind::IS_NOT_NULL;
-	case ExpressionType::COMPARE_EQUAL:
-		return EvtxNodeKind::EQUAL;
-	case ExpressionType::COMPARE_NOTEQUAL:
-		return EvtxNodeKind::NOT_EQUAL;
-	case ExpressionType::COMPARE_LESSTHAN:
-		return EvtxNodeKind::LESS;
-	case ExpressionType::COMPARE_LESSTHANOREQUALTO:
-		return EvtxNodeKind::LESS_OR_EQUAL;
-	case ExpressionType::COMPARE_GREATERTHAN:
-		return EvtxNodeKind::GREATER;
-	case ExpressionType::COMPARE_GREATERTHANOREQUALTO:
-		return EvtxNodeKind::GREATER_OR_EQUAL;
-	case ExpressionType::COMPARE_DISTINCT_FROM:
-		return EvtxNodeKind::DISTINCT_FROM;
-	case ExpressionType::COMPARE_NOT_DISTINCT_FROM:
-		return EvtxNodeKind::NOT_DISTINCT_FROM;
-	case ExpressionType::COMPARE_BETWEEN:
-		return EvtxNodeKind::BETWEEN;
-	case ExpressionType::COMPARE_IN:
-		return EvtxNodeKind::ONE_OF;
-	case ExpressionType::COMPARE_NOT_IN:
-		return EvtxNodeKind::NONE_OF;
-	case ExpressionType::BOUND_FUNCTION:
-		return GetFunction(expression);
-	default:
-		return EvtxNodeKind::UNKNOWN;
+	if (expression.GetType() != ExpressionType::BOUND_FUNCTION) {
+		return Find(OPERATIONS, expression.GetType());
 	}
+	// Not a function of the same name that a user has made.
+	const auto qualified = expression.GetFunctionQualifiedName();
+	const auto is_system = qualified.GetPartCount() <= 1 || qualified.GetPart(0) == "system";
+	return is_system ? Find(FUNCTIONS, expression.GetFunctionName()) : EvtxNodeKind::UNKNOWN;
 }
 
 //! Writes predicates down as nodes.
@@ -168,20 +154,17 @@ private:
 };
 
 //! Leaves out the paths whose folders do not have one of the constants that a column of theirs is compared with.
-void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expression &expression, const ScanCall &call,
+void SkipFolders(TableFunction::FilterPushdownInput &input, const Expression &expression, const EvtxCall &call,
                  std::vector<std::uint8_t> &kept, Storage &storage) {
 	const auto type = expression.GetType();
-	if (!call.hive || (type != ExpressionType::COMPARE_EQUAL && type != ExpressionType::COMPARE_IN) ||
+	const auto info = Ask<EvtxCallInfo>(evtx_call_info, &call);
+	if (info.folders == 0 || (type != ExpressionType::COMPARE_EQUAL && type != ExpressionType::COMPARE_IN) ||
 	    expression.GetChild(0).GetType() != ExpressionType::BOUND_COLUMN_REF) {
 		return;
 	}
 	const auto column = input.GetColumnIndex(expression.GetChild(0).GetColumnIndex());
-	const auto table_columns = Ask<std::uint64_t>(evtx_table_columns, call.table.get());
-	if (column < table_columns) {
-		return;
-	}
 	const auto count = expression.GetChildCount();
-	if (count > MAX_CHILDREN) {
+	if (column < info.columns || count > MAX_CHILDREN) {
 		return;
 	}
 	std::unordered_set<std::string> constants;
@@ -192,19 +175,19 @@ void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expressi
 		}
 		constants.insert(constant.GetConstantValue().ToText());
 	}
-	kept.resize(Ask<std::uintptr_t>(evtx_paths_count, call.paths.get()), 1);
-	for (std::size_t number = 0; number < kept.size(); number++) {
+	kept.resize(info.paths, 1);
+	for (std::size_t path = 0; path < kept.size(); path++) {
 		storage.Check();
-		const auto value = call.hive->GetValue(number, column - table_columns).ToText();
-		if (constants.find(value) == constants.end()) {
-			kept[number] = 0;
+		const auto value = GetFolderValue(input.GetContext(), call, column - info.columns, path);
+		if (constants.find(value.ToText()) == constants.end()) {
+			kept[path] = 0;
 		}
 	}
 }
 
 } // namespace
 
-Hints GetHints(TableFunction::FilterPushdownInput &input, const ScanCall &call) {
+Hints GetHints(TableFunction::FilterPushdownInput &input, const EvtxCall &call) {
 	Hints hints;
 	if (!input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
 		return hints;

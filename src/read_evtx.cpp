@@ -6,9 +6,9 @@
 #include "hints.hpp"
 #include "scan.hpp"
 
-#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,55 +19,51 @@ namespace evtx {
 namespace {
 
 using duckdb::cxx::Context;
+using duckdb::cxx::Factory;
 using duckdb::cxx::idx_t;
+using duckdb::cxx::LogicalType;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
 
 constexpr const char *NAME = "read_evtx";
 
-//! The arguments beside the files, in the order in which DuckDB lists them.
-constexpr std::array<const char *, 11> ARGUMENTS = {
-    "event_id", "hive_partitioning", "json",        "location", "messages", "on_error",
-    "provider", "recover",           "sample_size", "verify",   "xml"};
-
 //! A call of the function.
 struct BoundCall {
-	BoundCall(ScanCall scan_p, std::string arguments)
-	    : scan(std::move(scan_p)), planned(std::make_shared<PlannedCall>(std::move(arguments))) {}
+	BoundCall(std::shared_ptr<const EvtxCall> call_p, std::string arguments)
+	    : call(std::move(call_p)), planned(std::make_shared<PlannedCall>(std::move(arguments))) {}
 
-	ScanCall scan;
+	std::shared_ptr<const EvtxCall> call;
 	std::shared_ptr<PlannedCall> planned;
 };
 
 void Bind(TableFunction::BindInput &input) {
-	Arguments arguments;
+	ArgumentSetter arguments(NAME);
 	const auto files = input.GetConstantArgument(0);
 	auto text = files.ToText();
-	for (const auto *const name : ARGUMENTS) {
+	for (const auto &argument : ListArguments()) {
+		const std::string name(GetName(argument));
 		const auto index = input.FindArg(name);
 		if (!index) {
 			throw duckdb::cxx::InvalidInputException(std::string(NAME) + " has no argument " + name);
 		}
 		const auto value = input.GetConstantArgument(*index);
-		arguments.Set(name, value, NAME);
+		arguments.Set(name, value);
 		text += '\n' + value.ToText();
 	}
-	BoundCall call(arguments.MakeCall(input.GetContext(), files, NAME), std::move(text));
-
-	const auto columns = GetColumns(input.GetContext(), *call.scan.table, call.scan.hive.get());
+	BoundCall bound(arguments.MakeCall(input.GetContext(), files), std::move(text));
+	const auto columns = GetColumns(input.GetContext(), *bound.call);
 	for (std::size_t i = 0; i < columns.names.size(); i++) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);
 	}
 	Storage storage(input.GetContext());
-	const auto *const paths = call.scan.paths.get();
-	input.SetCardinality(Ask<std::uint64_t>(evtx_paths_estimate, paths, storage.ForCore()), false);
-	input.SetBindData<BoundCall>(std::move(call));
+	input.SetCardinality(Ask<std::uint64_t>(evtx_call_estimate, bound.call.get(), storage.ForCore()), false);
+	input.SetBindData<BoundCall>(std::move(bound));
 }
 
 void PushdownFilters(TableFunction::FilterPushdownInput &input) {
-	const auto &call = input.GetBindData<BoundCall>();
-	call.planned->Tell(GetHints(input, call.scan));
+	const auto &bound = input.GetBindData<BoundCall>();
+	bound.planned->Tell(GetHints(input, *bound.call));
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
@@ -76,13 +72,12 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
-	const auto &call = input.GetBindData<BoundCall>();
+	const auto &bound = input.GetBindData<BoundCall>();
 	// The first damage is only known to be the first if the files are read in order. Otherwise, how many blocks they
 	// have is not known before they are opened, and a thread that finds no work costs little.
-	const auto fails = call.scan.options.on_error == static_cast<std::uint32_t>(EvtxOnError::FAIL);
-	input.SetMaxThreads(fails ? 1 : MAX_THREADS);
+	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).fails ? 1 : MAX_THREADS);
 	auto &context = input.GetContext();
-	input.SetGlobalState<SharedScan>(context, call.scan, columns, call.planned->Run());
+	input.SetGlobalState<SharedScan>(context, bound.call, columns, bound.planned->Run());
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {
@@ -102,19 +97,33 @@ void PartitionData(TableFunction::PartitionDataInput &input) {
 	input.SetBatchIndex(input.GetLocalState<ThreadScan>().BatchIndex());
 }
 
+LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
+	switch (static_cast<EvtxValueKind>(argument.kind)) {
+	case EvtxValueKind::FLAG:
+		return factory.CreateType(LogicalTypeId::BOOLEAN);
+	case EvtxValueKind::INTEGER:
+		return factory.CreateType(LogicalTypeId::BIGINT);
+	case EvtxValueKind::TEXT:
+		return factory.CreateType(LogicalTypeId::VARCHAR);
+	default:
+		// A number or a list of them.
+		return factory.CreateType(LogicalTypeId::ANY);
+	}
+}
+
+Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalType &type) {
+	if (argument.default_text == nullptr) {
+		const auto is_any = type.GetTypeId() == LogicalTypeId::ANY;
+		return Value::CreateNull(factory, factory.CreateType(is_any ? LogicalTypeId::UINTEGER : type.GetTypeId()));
+	}
+	const std::string_view text(argument.default_text, argument.default_len);
+	return factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
+}
+
 } // namespace
 
 void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();
-	const auto any = factory.CreateType(LogicalTypeId::ANY);
-	const auto boolean = factory.CreateType(LogicalTypeId::BOOLEAN);
-	const auto bigint = factory.CreateType(LogicalTypeId::BIGINT);
-	const auto varchar = factory.CreateType(LogicalTypeId::VARCHAR);
-	const auto no = factory.CreateValue(false);
-	const auto none = Value::CreateNull(factory, factory.CreateType(LogicalTypeId::UINTEGER));
-	const auto anyone = Value::CreateNull(factory, varchar);
-	const auto named = duckdb::cxx::FunctionParameterKind::NAMED_ONLY;
-
 	auto function = TableFunction::Create(factory);
 	function.SetName(NAME)
 	    .SetBindCallback(Bind)
@@ -126,18 +135,12 @@ void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 	    .SetFilterPushdownCallback(PushdownFilters)
 	    .SetProjectionPushdown(true);
 	function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
-		signature.AddParameter("files", any)
-		    .AddParameter("event_id", any, none, named)
-		    .AddParameter("hive_partitioning", boolean, no, named)
-		    .AddParameter("json", boolean, no, named)
-		    .AddParameter("location", boolean, no, named)
-		    .AddParameter("messages", varchar, factory.CreateValue(duckdb::cxx::varchar_t(DEFAULT_MESSAGES)), named)
-		    .AddParameter("on_error", varchar, factory.CreateValue(duckdb::cxx::varchar_t("report")), named)
-		    .AddParameter("provider", varchar, anyone, named)
-		    .AddParameter("recover", boolean, no, named)
-		    .AddParameter("sample_size", bigint, factory.CreateValue(DEFAULT_SAMPLE_SIZE), named)
-		    .AddParameter("verify", boolean, no, named)
-		    .AddParameter("xml", boolean, no, named);
+		signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
+		for (const auto &argument : ListArguments()) {
+			const auto type = GetType(factory, argument);
+			signature.AddParameter(std::string(GetName(argument)), type, GetDefault(factory, argument, type),
+			                       duckdb::cxx::FunctionParameterKind::NAMED_ONLY);
+		}
 	});
 	function.WithDocs([](duckdb::cxx::FunctionDocs &docs) {
 		docs.SetDescription(

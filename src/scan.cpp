@@ -18,6 +18,7 @@ using duckdb::cxx::DataChunk;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::list_entry_t;
 using duckdb::cxx::LogicalTypeId;
+using duckdb::cxx::Value;
 using duckdb::cxx::Vector;
 
 //! Makes a vector of the output refer to an imported one.
@@ -38,9 +39,9 @@ void HandOut(const Vector &imported, Vector output) {
 	output.GetChild(0).Reference(imported.GetChild(0));
 }
 
-//! Those of the columns that are the table's.
-std::vector<std::uintptr_t> TableColumns(const ScanCall &call, const std::vector<idx_t> &columns) {
-	const auto count = Ask<std::uint64_t>(evtx_table_columns, call.table.get());
+//! Those of the columns that are the logs'.
+std::vector<std::uintptr_t> LogColumns(const EvtxCall &call, const std::vector<idx_t> &columns) {
+	const auto count = Ask<EvtxCallInfo>(evtx_call_info, &call).columns;
 	std::vector<std::uintptr_t> result;
 	std::copy_if(columns.begin(), columns.end(), std::back_inserter(result),
 	             [&](idx_t column) { return column < count; });
@@ -49,6 +50,19 @@ std::vector<std::uintptr_t> TableColumns(const ScanCall &call, const std::vector
 		result.push_back(0);
 	}
 	return result;
+}
+
+LogicalTypeId GetFolderType(const EvtxCall &call, std::size_t column) {
+	switch (static_cast<EvtxFolderType>(Ask<std::uint32_t>(evtx_call_folder_type, &call, column))) {
+	case EvtxFolderType::DATE:
+		return LogicalTypeId::DATE;
+	case EvtxFolderType::TIMESTAMP:
+		return LogicalTypeId::TIMESTAMP;
+	case EvtxFolderType::INTEGER:
+		return LogicalTypeId::BIGINT;
+	default:
+		return LogicalTypeId::VARCHAR;
+	}
 }
 
 //! The bytes that a size stands for as DuckDB writes it, `24.9 GiB`. 0 if it is none.
@@ -72,44 +86,52 @@ std::uint64_t GetMessageMemory(Context &context) {
 	return ParseSize(context.GetConfig().GetOption("memory_limit").value.ToText()) / 4;
 }
 
-Scan StartScan(Context &context, const ScanCall &call, const std::vector<idx_t> &columns, const Hints &hints) {
-	const auto numbers = TableColumns(call, columns);
+Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns, const Hints &hints) {
+	const auto numbers = LogColumns(call, columns);
 	const EvtxHints borrowed {hints.nodes.data(), hints.nodes.size(),
 	                          reinterpret_cast<const std::uint8_t *>(hints.bytes.data()), hints.bytes.size(),
 	                          hints.kept_paths.empty() ? nullptr : hints.kept_paths.data()};
-	const EvtxMessages messages {call.messages.data(), call.messages.size(), GetMessageMemory(context)};
-	return Create<Scan>(evtx_scan_new, call.table.get(), numbers.data(), numbers.size(), borrowed, call.paths.get(),
-	                    messages);
+	return Create<Scan>(evtx_scan_new, &call, numbers.data(), numbers.size(), borrowed, GetMessageMemory(context));
 }
 
 } // namespace
 
-ScanColumns GetColumns(Context &context, const EvtxTable &table, const HivePartitions *hive) {
+ScanColumns GetColumns(Context &context, const EvtxCall &call) {
 	Schema arrow;
-	Check(evtx_table_schema(&table, &arrow));
+	Check(evtx_call_schema(&call, &arrow));
 	const auto schema = ArrowImporter(context, arrow).GetSchema();
 	ScanColumns columns;
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		columns.names.emplace_back(schema.GetFieldName(i));
 		columns.types.push_back(schema.GetFieldType(i));
 	}
-	for (std::size_t i = 0; hive && i < hive->ColumnCount(); i++) {
-		auto name = hive->GetName(i);
+	const auto folders = Ask<EvtxCallInfo>(evtx_call_info, &call).folders;
+	for (std::size_t i = 0; i < folders; i++) {
+		std::string name(AskText(evtx_call_folder_name, &call, i));
 		while (std::any_of(columns.names.begin(), columns.names.end(),
 		                   [&](const std::string &known) { return EqualNames(known, name); })) {
 			name.insert(0, "hive_");
 		}
 		columns.names.push_back(std::move(name));
-		columns.types.push_back(context.GetFactory().CreateType(hive->GetType(i).GetTypeId()));
+		columns.types.push_back(context.GetFactory().CreateType(GetFolderType(call, i)));
 	}
 	return columns;
 }
 
-SharedScan::SharedScan(Context &context, const ScanCall &call, const std::vector<idx_t> &columns, const Hints &hints)
-    : hive(call.hive), scan(StartScan(context, call, columns, hints)) {
-	const auto count = Ask<std::uint64_t>(evtx_table_columns, call.table.get());
+Value GetFolderValue(Context &context, const EvtxCall &call, std::size_t column, std::size_t path) {
+	auto &factory = context.GetFactory();
+	const auto type = factory.CreateType(GetFolderType(call, column));
+	const auto text = AskText(evtx_call_folder_value, &call, column, path);
+	return text.data() == nullptr ? Value::CreateNull(factory, type)
+	                              : factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
+}
+
+SharedScan::SharedScan(Context &context, std::shared_ptr<const EvtxCall> call_p, const std::vector<idx_t> &columns,
+                       const Hints &hints)
+    : call(std::move(call_p)), scan(StartScan(context, *call, columns, hints)) {
+	const auto count = Ask<EvtxCallInfo>(evtx_call_info, call.get()).columns;
 	for (const auto column : columns) {
-		hive_columns.push_back(column < count ? std::nullopt : std::optional<std::size_t>(column - count));
+		folder_columns.push_back(column < count ? std::nullopt : std::optional<std::size_t>(column - count));
 	}
 }
 
@@ -134,9 +156,10 @@ void ThreadScan::Next(Context &context, const SharedScan &shared, const DataChun
 	}
 	const auto count = next.GetRowCount();
 	idx_t imported = 0;
-	for (idx_t i = 0; i < shared.hive_columns.size(); i++) {
-		if (const auto column = shared.hive_columns[i]) {
-			output.GetVector(i).MakeConstant(shared.hive->GetValue(place.path, *column), count);
+	for (idx_t i = 0; i < shared.folder_columns.size(); i++) {
+		if (const auto column = shared.folder_columns[i]) {
+			const auto value = GetFolderValue(context, *shared.call, *column, place.path);
+			output.GetVector(i).MakeConstant(value, count);
 		} else {
 			HandOut(next.GetVector(imported++), output.GetVector(i));
 		}

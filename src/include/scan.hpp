@@ -5,7 +5,6 @@
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
 #include "hints.hpp"
-#include "hive.hpp"
 #include "storage.hpp"
 
 #include <cstdint>
@@ -19,35 +18,25 @@ namespace evtx {
 //! DuckDB starts no more threads than it has.
 constexpr duckdb::cxx::idx_t MAX_THREADS = 1024;
 
-//! Where Event Viewer saves the messages of a log.
-constexpr const char *DEFAULT_MESSAGES = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
-
-//! What a statement reads.
-struct ScanCall {
-	std::shared_ptr<const EvtxPaths> paths;
-	EvtxOptions options {};
-	std::shared_ptr<const EvtxTable> table;
-	//! Where the messages of a log stand beside it.
-	std::string messages = DEFAULT_MESSAGES;
-	//! What the folders say, if that is asked for. Its columns follow the table's.
-	std::shared_ptr<const HivePartitions> hive;
-};
-
 //! Names and types of columns, in order.
 struct ScanColumns {
 	std::vector<std::string> names;
 	std::vector<duckdb::cxx::LogicalType> types;
 };
 
-//! The columns of a table, and of the folders if there are any.
-ScanColumns GetColumns(duckdb::cxx::Context &context, const EvtxTable &table, const HivePartitions *hive);
+//! The columns of a call: those of the logs, then those of the folders.
+ScanColumns GetColumns(duckdb::cxx::Context &context, const EvtxCall &call);
+
+//! What the folders of a file say in one of their columns.
+duckdb::cxx::Value GetFolderValue(duckdb::cxx::Context &context, const EvtxCall &call, std::size_t column,
+                                  std::size_t path);
 
 //! What the threads of a scan share.
 class SharedScan {
 public:
 	//! A scan of the columns with these numbers, without what a query does not want.
-	SharedScan(duckdb::cxx::Context &context, const ScanCall &call, const std::vector<duckdb::cxx::idx_t> &columns,
-	           const Hints &hints);
+	SharedScan(duckdb::cxx::Context &context, std::shared_ptr<const EvtxCall> call,
+	           const std::vector<duckdb::cxx::idx_t> &columns, const Hints &hints);
 
 	double Progress() const {
 		return Ask<double>(evtx_scan_progress, scan.get());
@@ -56,9 +45,9 @@ public:
 private:
 	friend class ThreadScan;
 
+	std::shared_ptr<const EvtxCall> call;
 	//! By column of the output: the number of it among the folders' columns, if it is one of these.
-	std::vector<std::optional<std::size_t>> hive_columns;
-	std::shared_ptr<const HivePartitions> hive;
+	std::vector<std::optional<std::size_t>> folder_columns;
 	Scan scan;
 };
 

@@ -8,36 +8,35 @@
 //! Pointers to text are UTF-8 with a length and are only read during the call.
 
 mod boundary;
-mod options;
-mod events;
 mod storage;
 mod paths;
 mod report;
 #[cfg(test)]
 mod reference;
-mod table;
+mod arguments;
+mod call;
 mod filter;
 mod scan;
 #[cfg(test)]
 mod tests;
 
-pub use boundary::{EvtxErrorKind, evtx_error_free};
-pub use events::EvtxEvents;
-pub use filter::{EvtxNode, EvtxNodeKind};
-pub use options::{EvtxOnError, EvtxOptions, evtx_on_error};
-pub use paths::{
-    EvtxPaths, evtx_paths_count, evtx_paths_estimate, evtx_paths_expand, evtx_paths_free, evtx_paths_get,
-    evtx_paths_new,
+pub use arguments::{
+    EvtxArgument, EvtxArguments, EvtxValue, EvtxValueKind, evtx_argument, evtx_arguments_free, evtx_arguments_new,
+    evtx_arguments_set,
 };
+pub use boundary::{EvtxErrorKind, evtx_error_free};
+pub use call::{
+    EvtxCall, EvtxCallInfo, EvtxFolderType, evtx_call_estimate, evtx_call_folder_name, evtx_call_folder_type,
+    evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema,
+};
+pub use filter::{EvtxNode, EvtxNodeKind};
+pub use paths::{EvtxPaths, evtx_paths_expand, evtx_paths_free, evtx_paths_new};
 pub use report::{
     EvtxReport, EvtxReportKind, evtx_report_free, evtx_report_new, evtx_report_next, evtx_report_reading,
     evtx_report_schema,
 };
 pub use scan::{
-    EvtxHints, EvtxMessages, EvtxPlace, EvtxScan, EvtxWorker, evtx_scan_free, evtx_scan_new, evtx_scan_progress,
-    evtx_scan_schema, evtx_worker_free, evtx_worker_new, evtx_worker_next, evtx_worker_reading,
+    EvtxHints, EvtxPlace, EvtxScan, EvtxWorker, evtx_scan_free, evtx_scan_new, evtx_scan_progress, evtx_scan_schema,
+    evtx_worker_free, evtx_worker_new, evtx_worker_next, evtx_worker_reading,
 };
 pub use storage::{EvtxStorage, EvtxStorageCode, EvtxTexts, evtx_texts_push};
-pub use table::{
-    EvtxTable, evtx_table_columns, evtx_table_free, evtx_table_new, evtx_table_of_events, evtx_table_schema,
-};

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use evtx_scan::{ScanPath, estimate_records, expand};
+use evtx_scan::{ScanPath, expand};
 
 use crate::boundary::{entry, free, put, release, text};
 use crate::storage::EvtxStorage;
@@ -53,63 +53,6 @@ pub unsafe extern "C" fn evtx_paths_expand(
         // SAFETY: the caller's promise.
         let found = unsafe { storage.during(|storage, interrupt| expand(storage, path, function, interrupt)) };
         paths.0.extend(found?);
-        Ok(())
-    })
-}
-
-/// How many files there are.
-///
-/// # Safety
-/// `paths` is valid, `out` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_paths_count(paths: *const EvtxPaths, out: *mut usize) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        unsafe { put(out, (*paths).0.len()) };
-        Ok(())
-    })
-}
-
-/// The path of the file with this number, as text without a NUL, which is there as long as `paths` is and none is added.
-///
-/// # Safety
-/// `paths` is valid, `data` and `len` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_paths_get(
-    paths: *const EvtxPaths,
-    number: usize,
-    data: *mut *const c_char,
-    len: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let path = unsafe { &*paths }.0.get(number).ok_or("there is no such file")?;
-        // SAFETY: the caller's promise.
-        unsafe {
-            put(data, path.path.as_ptr().cast());
-            put(len, path.path.len());
-        }
-        Ok(())
-    })
-}
-
-/// About how many records the files have.
-///
-/// # Safety
-/// `paths` is valid, `storage` does what is said of it, `out` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_paths_estimate(
-    paths: *const EvtxPaths,
-    storage: EvtxStorage,
-    out: *mut u64,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let paths = unsafe { &*paths };
-        // SAFETY: the caller's promise.
-        let records = unsafe { storage.during(|storage, interrupt| estimate_records(storage, &paths.0, interrupt)) };
-        // SAFETY: the caller's promise.
-        unsafe { put(out, records?) };
         Ok(())
     })
 }

@@ -10,12 +10,11 @@ use arrow_schema::{DataType, Fields, Schema};
 use evtx_arrow::{MakeArrays, Scan};
 use evtx_scan::{FileScan, MessageFinder, Worker};
 
-use crate::boundary::{bytes, entry, export_schema, free, hand_out, put, release, text};
+use crate::boundary::{bytes, entry, export_schema, free, hand_out, put, release};
+use crate::call::EvtxCall;
 use crate::filter::{EvtxNode, predicates};
-use crate::paths::EvtxPaths;
 use crate::report::EvtxReport;
 use crate::storage::EvtxStorage;
-use crate::table::EvtxTable;
 
 /// What the threads of a query share.
 pub struct EvtxScan {
@@ -36,8 +35,7 @@ const _: () = {
     const fn handed_on<T: Send>() {}
     // A query's threads read these at once, and the last to go frees them.
     shared::<EvtxScan>();
-    shared::<EvtxTable>();
-    shared::<EvtxPaths>();
+    shared::<EvtxCall>();
     // These are one thread's at a time, and DuckDB can go on with its work in another.
     handed_on::<EvtxWorker>();
     handed_on::<EvtxReport>();
@@ -60,32 +58,19 @@ pub struct EvtxHints {
     pub kept_paths: *const u8,
 }
 
-/// Where the messages of logs are, and how much memory they may take together.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxMessages {
-    /// The place beside a log, a glob with `{log}` for the log's name.
-    pub place: *const c_char,
-    /// Bytes of that.
-    pub place_len: usize,
-    /// Bytes of memory.
-    pub memory: u64,
-}
-
-/// A scan of the columns with these indexes in the schema of the table, in this order, and of the files that may have rows which
-/// the query wants.
+/// A scan of the columns with these indexes in the schema of a call, in this order, and of the files that may have rows which
+/// the query wants. Messages that stand beside the logs may take so many bytes of memory together.
 ///
 /// # Safety
-/// `table` and `paths` are valid, `columns` points to `column_count` indexes, the pointers of `hints` and `messages` are valid as
-/// far as is said of them, `out` can be written. The caller frees the scan.
+/// `call` is valid, `columns` points to `column_count` indexes, the pointers of `hints` are valid as far as is said of them, `out` can
+/// be written. The caller frees the scan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_scan_new(
-    table: *const EvtxTable,
+    call: *const EvtxCall,
     columns: *const usize,
     column_count: usize,
     hints: EvtxHints,
-    paths: *const EvtxPaths,
-    messages: EvtxMessages,
+    memory: u64,
     out: *mut *mut EvtxScan,
 ) -> *mut c_char {
     entry(|| {
@@ -100,10 +85,9 @@ pub unsafe extern "C" fn evtx_scan_new(
             count => unsafe { std::slice::from_raw_parts(hints.nodes, count) },
         };
         // SAFETY: the caller's promise.
-        let (table, paths) = unsafe { (&(*table).0, &(*paths).0) };
-        // SAFETY: the caller's promise.
-        let (texts, place) = unsafe { (bytes(hints.bytes, hints.len), text(messages.place, messages.place_len)?) };
-        let predicates = predicates(table, nodes, texts)?;
+        let (call, texts) = unsafe { (&(*call).0, bytes(hints.bytes, hints.len)) };
+        let predicates = predicates(&call.table, nodes, texts)?;
+        let paths = &call.paths;
         let is_kept = |number: usize| {
             // SAFETY: there is one for each path.
             let by_folders = hints.kept_paths.is_null() || unsafe { *hints.kept_paths.add(number) } != 0;
@@ -112,8 +96,8 @@ pub unsafe extern "C" fn evtx_scan_new(
         };
         let numbers: Vec<usize> = (0..paths.len()).filter(|&number| is_kept(number)).collect();
         let kept = numbers.iter().map(|&number| paths[number].clone()).collect();
-        let finder = MessageFinder::new(place, messages.memory);
-        let scan = Arc::new(Scan::filtered(table.clone(), columns, &predicates));
+        let finder = MessageFinder::new(&call.messages, memory);
+        let scan = Arc::new(Scan::filtered(call.table.clone(), columns, &predicates));
         let scan = Arc::new(FileScan::new(scan, kept, Some(finder)));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(EvtxScan { scan, numbers }))) };

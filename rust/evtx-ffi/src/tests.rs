@@ -5,23 +5,44 @@ use std::ffi::{CString, c_char, c_void};
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 
+use crate::arguments::*;
 use crate::boundary::*;
+use crate::call::*;
 use crate::filter::*;
-use crate::options::*;
 use crate::paths::*;
 use crate::report::*;
 use crate::scan::*;
 use crate::storage::*;
-use crate::table::*;
 
-const OPTIONS: EvtxOptions = EvtxOptions {
-    on_error: 0,
-    verify: false,
-    xml: false,
-    json: false,
-    location: false,
-    recover: false,
+const NOTHING: EvtxValue = EvtxValue {
+    kind: EvtxValueKind::Nothing as u32,
+    number: 0,
+    text: std::ptr::null(),
+    event_ids: std::ptr::null(),
+    len: 0,
 };
+
+/// A call on the files of a path, with a value for an argument.
+fn call(storage: EvtxStorage, path: &str, name: &str, value: EvtxValue) -> *mut EvtxCall {
+    let (mut arguments, mut call) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let (start, len) = (name.as_ptr().cast(), name.len());
+    let paths = paths(storage, path);
+    // SAFETY: every pointer is to a local of the right type, and each object is freed once.
+    unsafe {
+        assert_eq!(take(evtx_arguments_new(&mut arguments)), None);
+        assert_eq!(
+            take(evtx_arguments_set(arguments, start, len, value, c"f".as_ptr(), 1)),
+            None
+        );
+        assert_eq!(
+            take(evtx_call_new(arguments, paths, storage, c"f".as_ptr(), 1, &mut call)),
+            None
+        );
+        evtx_arguments_free(arguments);
+        evtx_paths_free(paths);
+    }
+    call
+}
 
 fn take(error: *mut c_char) -> Option<String> {
     if error.is_null() {
@@ -195,25 +216,20 @@ fn a_file_is_read_through_the_c_abi() {
     let storage = storage(&mut file);
     // SAFETY: every pointer is to a local of the right type, and each object is freed once.
     unsafe {
-        let options = EvtxOptions {
-            on_error: EvtxOnError::Report as u32,
-            verify: true,
-            ..OPTIONS
+        let flag = EvtxValue {
+            kind: EvtxValueKind::Flag as u32,
+            number: 1,
+            ..NOTHING
         };
-        let mut table = std::ptr::null_mut();
-        assert_eq!(take(evtx_table_new(options, &mut table)), None);
-        let paths = paths(storage, "x");
-        let (mut count, mut records) = (0, 0);
-        assert_eq!(take(evtx_paths_count(paths, &mut count)), None);
-        assert_eq!(take(evtx_paths_estimate(paths, storage, &mut records)), None);
-        assert_eq!((count, records), (1, 87));
-        let (mut name, mut len) = (std::ptr::null(), 0);
-        assert_eq!(take(evtx_paths_get(paths, 0, &mut name, &mut len)), None);
-        assert_eq!(bytes(name.cast(), len), b"x");
-        assert_eq!(
-            take(evtx_paths_get(paths, 1, &mut name, &mut len)).as_deref(),
-            Some("0there is no such file")
-        );
+        let call = call(storage, "x", "verify", flag);
+        let (mut info, mut records) = (EvtxCallInfo::default(), 0);
+        assert_eq!(take(evtx_call_info(call, &mut info)), None);
+        assert_eq!((info.columns, info.folders, info.paths, info.fails), (25, 0, 1, false));
+        assert_eq!(take(evtx_call_estimate(call, storage, &mut records)), None);
+        assert_eq!(records, 87);
+        let mut schema = FFI_ArrowSchema::empty();
+        assert_eq!(take(evtx_call_schema(call, &mut schema)), None);
+        assert_eq!(schema.child(0).name(), Some("record_id"));
 
         let node = |kind: EvtxNodeKind, children| EvtxNode {
             kind: kind as u32,
@@ -230,22 +246,15 @@ fn a_file_is_read_through_the_c_abi() {
             len: 0,
             kept_paths: [1].as_ptr(),
         };
-        let messages = EvtxMessages {
-            place: c"".as_ptr(),
-            place_len: 0,
-            memory: 0,
-        };
         let mut scan = std::ptr::null_mut();
         let columns = [0_usize, 23];
-        let error = evtx_scan_new(table, columns.as_ptr(), 2, hints, paths, messages, &mut scan);
+        let error = evtx_scan_new(call, columns.as_ptr(), 2, hints, 0, &mut scan);
         assert_eq!(take(error), None);
-        let mut schema = FFI_ArrowSchema::empty();
         assert_eq!(take(evtx_scan_schema(scan, &mut schema)), None);
         assert_eq!(schema.child(1).name(), Some("error"));
         let mut worker = std::ptr::null_mut();
         assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
-        evtx_paths_free(paths);
-        evtx_table_free(table);
+        evtx_call_free(call);
         // What is wrong with the file, then with its chunk.
         for rows in [1, 1, 0] {
             let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
@@ -299,39 +308,111 @@ fn check_codes<T: Code + std::fmt::Debug>(number: fn(T) -> u32) {
 #[test]
 fn codes_are_the_numbers_of_their_variants() {
     check_codes::<EvtxNodeKind>(|code| code as u32);
-    check_codes::<EvtxOnError>(|code| code as u32);
+    check_codes::<EvtxValueKind>(|code| code as u32);
+    check_codes::<EvtxFolderType>(|code| code as u32);
     check_codes::<EvtxReportKind>(|code| code as u32);
     check_codes::<EvtxErrorKind>(|code| code as u32);
     check_codes::<EvtxStorageCode>(|code| code as u32);
 }
 
 #[test]
-fn numbers_that_no_enum_has_are_errors() {
-    let options = EvtxOptions { on_error: 3, ..OPTIONS };
-    let (mut table, mut report) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the pointers are to locals, or null where they may be.
-    let errors = unsafe {
-        [
-            take(evtx_table_new(options, &mut table)),
-            take(evtx_report_new(u32::MAX, std::ptr::null(), &mut report)),
-        ]
+fn values_that_an_argument_does_not_take_are_errors() {
+    let mut report = std::ptr::null_mut();
+    let mut arguments = std::ptr::null_mut();
+    let text = |text: &'static str| EvtxValue {
+        kind: EvtxValueKind::Text as u32,
+        text: text.as_ptr().cast(),
+        len: text.len(),
+        ..NOTHING
     };
-    assert_eq!(
-        errors.map(Option::unwrap_or_default),
-        ["03 is no choice for on_error", "04294967295 is no kind of report"]
-    );
-    assert!(table.is_null() && report.is_null());
+    // SAFETY: the pointers are to locals or static, or null where they may be, and the arguments are freed once.
+    unsafe {
+        let error = take(evtx_report_new(u32::MAX, std::ptr::null(), &mut report));
+        assert_eq!(error.as_deref(), Some("04294967295 is no kind of report"));
+        assert!(report.is_null());
+        assert_eq!(take(evtx_arguments_new(&mut arguments)), None);
+        let set = |name: &str, value| {
+            let (start, len) = (name.as_ptr().cast(), name.len());
+            take(evtx_arguments_set(arguments, start, len, value, c"f".as_ptr(), 1))
+        };
+        let unknown = EvtxValue { kind: 9, ..NOTHING };
+        for (name, value, told) in [
+            ("xml", unknown, "09 is no kind of value"),
+            ("xml", NOTHING, "0f cannot take NULL as xml"),
+            ("xml", text("yes"), "0f cannot take this as xml"),
+            ("nothing", NOTHING, "0f has no argument nothing"),
+            (
+                "on_error",
+                text("x"),
+                "0on_error must be one of 'report', 'skip', 'fail', not 'x'",
+            ),
+        ] {
+            assert_eq!(set(name, value).as_deref(), Some(told));
+        }
+        evtx_arguments_free(arguments);
+    }
 }
 
 #[test]
-fn unknown_choices_list_the_known_ones() {
-    let mut out = 0;
-    // SAFETY: the text is one, and `out` a local.
-    let error = unsafe { take(evtx_on_error(c"nonsense".as_ptr(), 8, &mut out)) };
-    assert_eq!(
-        error.as_deref(),
-        Some("0on_error must be one of 'report', 'skip', 'fail', not 'nonsense'")
+fn all_arguments_are_listed() {
+    let mut names = Vec::new();
+    let (mut argument, mut known) = (
+        EvtxArgument {
+            name: std::ptr::null(),
+            name_len: 0,
+            default_text: std::ptr::null(),
+            default_len: 0,
+            kind: 0,
+        },
+        true,
     );
+    while known {
+        // SAFETY: the pointers are to locals, and the texts are as long as is said.
+        unsafe {
+            assert_eq!(take(evtx_argument(names.len(), &mut argument, &mut known)), None);
+            names.push(text(argument.name, argument.name_len).expect("UTF-8").to_owned());
+        }
+    }
+    names.pop();
+    let listed: Vec<_> = evtx_scan::ARGUMENTS.iter().map(|argument| argument.name).collect();
+    assert_eq!(names, listed);
+}
+
+#[test]
+fn folders_are_columns_of_a_call() {
+    let mut file = vec![0; 4096];
+    file[..8].copy_from_slice(b"ElfFile\0");
+    let storage = storage(&mut file);
+    let flag = EvtxValue {
+        kind: EvtxValueKind::Flag as u32,
+        number: 1,
+        ..NOTHING
+    };
+    let call = call(
+        storage,
+        "day=2024-03-05/host=__HIVE_DEFAULT_PARTITION__/x",
+        "hive_partitioning",
+        flag,
+    );
+    // SAFETY: every pointer is to a local of the right type, and the call is freed once.
+    unsafe {
+        let (mut data, mut len, mut kind) = (std::ptr::null(), 0, 0);
+        assert_eq!(take(evtx_call_folder_type(call, 0, &mut kind)), None);
+        assert_eq!(kind, EvtxFolderType::Date as u32);
+        assert_eq!(take(evtx_call_folder_name(call, 0, &mut data, &mut len)), None);
+        assert_eq!(text(data, len), Ok("day"));
+        assert_eq!(take(evtx_call_folder_value(call, 0, 0, &mut data, &mut len)), None);
+        assert_eq!(text(data, len), Ok("2024-03-05"));
+        assert_eq!(take(evtx_call_folder_value(call, 1, 0, &mut data, &mut len)), None);
+        assert!(data.is_null());
+        for error in [
+            take(evtx_call_folder_value(call, 0, 1, &mut data, &mut len)),
+            take(evtx_call_folder_name(call, 2, &mut data, &mut len)),
+        ] {
+            assert!(error.expect("an error").starts_with("0there is no such"));
+        }
+        evtx_call_free(call);
+    }
 }
 
 #[test]

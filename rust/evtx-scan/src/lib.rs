@@ -20,8 +20,12 @@ mod log;
 mod queue;
 mod scan;
 mod reports;
+mod folders;
+mod arguments;
 
+pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, ScanCall};
 pub use file::estimate_records;
+pub use folders::{FolderColumn, FolderType};
 pub use local::LocalStorage;
 pub use messages::MessageFinder;
 pub use paths::{ScanPath, expand};

@@ -1,0 +1,161 @@
+//! The arguments of a call through the C ABI.
+
+use std::ffi::c_char;
+
+use evtx_scan::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments};
+
+use crate::boundary::{Code, entry, free, put, release, text};
+
+/// What an argument takes.
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvtxValueKind {
+    /// NULL.
+    Nothing,
+    /// True or false, as a number.
+    Flag,
+    /// A whole number.
+    Integer,
+    /// Text.
+    Text,
+    /// Event IDs.
+    EventIds,
+}
+
+impl Code for EvtxValueKind {
+    const ALL: &[Self] = &[
+        EvtxValueKind::Nothing,
+        EvtxValueKind::Flag,
+        EvtxValueKind::Integer,
+        EvtxValueKind::Text,
+        EvtxValueKind::EventIds,
+    ];
+    const WHAT: &str = "kind of value";
+}
+
+/// An argument as the list has it. Its texts are there for good.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxArgument {
+    /// Its name.
+    pub name: *const c_char,
+    /// Bytes of that.
+    pub name_len: usize,
+    /// The text of its value if it is not given; null for NULL.
+    pub default_text: *const c_char,
+    /// Bytes of that.
+    pub default_len: usize,
+    /// What it takes, an `EvtxValueKind`.
+    pub kind: u32,
+}
+
+/// A value for an argument.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxValue {
+    /// An `EvtxValueKind`.
+    pub kind: u32,
+    /// A flag, or a whole number.
+    pub number: i64,
+    /// A text of `len` bytes.
+    pub text: *const c_char,
+    /// The event IDs, `len` of them.
+    pub event_ids: *const u32,
+    /// How many there are of either.
+    pub len: usize,
+}
+
+/// What a call says beside its files.
+pub struct EvtxArguments(pub(crate) Arguments);
+
+/// The argument with this number in the list. `known` receives whether there is one.
+///
+/// # Safety
+/// `out` and `known` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_argument(number: usize, out: *mut EvtxArgument, known: *mut bool) -> *mut c_char {
+    entry(|| {
+        let argument = ARGUMENTS.get(number);
+        // SAFETY: the caller's promise.
+        unsafe { put(known, argument.is_some()) };
+        if let Some(argument) = argument {
+            let kind = match argument.kind() {
+                ArgumentKind::Flag => EvtxValueKind::Flag,
+                ArgumentKind::Integer => EvtxValueKind::Integer,
+                ArgumentKind::Text => EvtxValueKind::Text,
+                ArgumentKind::EventIds => EvtxValueKind::EventIds,
+            };
+            let argument = EvtxArgument {
+                name: argument.name.as_ptr().cast(),
+                name_len: argument.name.len(),
+                default_text: argument.default.map_or(std::ptr::null(), |text| text.as_ptr().cast()),
+                default_len: argument.default.map_or(0, str::len),
+                kind: kind as u32,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { put(out, argument) };
+        }
+        Ok(())
+    })
+}
+
+/// The arguments of a call that has given none so far.
+///
+/// # Safety
+/// `out` can be written. The caller frees the arguments.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_arguments_new(out: *mut *mut EvtxArguments) -> *mut c_char {
+    entry(|| {
+        let arguments = Box::new(EvtxArguments(Arguments::default()));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(arguments)) };
+        Ok(())
+    })
+}
+
+/// Frees arguments.
+///
+/// # Safety
+/// `arguments` is null or came from [`evtx_arguments_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_arguments_free(arguments: *mut EvtxArguments) {
+    // SAFETY: the caller's promise.
+    release(|| unsafe { free(arguments) });
+}
+
+/// Takes the value for the argument of a name. `function` is who asks.
+///
+/// # Safety
+/// `arguments` is valid and not in use elsewhere, `name` and `function` are text, the pointers of `value` are valid as far as its kind
+/// has them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_arguments_set(
+    arguments: *mut EvtxArguments,
+    name: *const c_char,
+    name_len: usize,
+    value: EvtxValue,
+    function: *const c_char,
+    function_len: usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (arguments, name, function) =
+            unsafe { (&mut *arguments, text(name, name_len)?, text(function, function_len)?) };
+        let argument = Argument::find(name).ok_or_else(|| format!("{function} has no argument {name}"))?;
+        let value = match EvtxValueKind::decode(value.kind)? {
+            EvtxValueKind::Nothing => ArgumentValue::Null,
+            EvtxValueKind::Flag => ArgumentValue::Flag(value.number != 0),
+            EvtxValueKind::Integer => ArgumentValue::Integer(value.number),
+            // SAFETY: the caller's promise.
+            EvtxValueKind::Text => ArgumentValue::Text(unsafe { text(value.text, value.len) }?.to_owned()),
+            EvtxValueKind::EventIds if value.len == 0 => ArgumentValue::EventIds(Vec::new()),
+            EvtxValueKind::EventIds => {
+                // SAFETY: the caller's promise.
+                let ids = unsafe { std::slice::from_raw_parts(value.event_ids, value.len) };
+                ArgumentValue::EventIds(ids.to_vec())
+            }
+        };
+        arguments.0.set(argument, value, function)?;
+        Ok(())
+    })
+}

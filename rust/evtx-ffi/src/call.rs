@@ -1,0 +1,226 @@
+//! What a statement reads, through the C ABI.
+
+use std::ffi::c_char;
+
+use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_arrow::OnError;
+use evtx_scan::{FolderType, ScanCall, estimate_records};
+
+use crate::arguments::EvtxArguments;
+use crate::boundary::{Code, entry, export_schema, free, put, release, text};
+use crate::paths::EvtxPaths;
+use crate::storage::EvtxStorage;
+
+/// What a statement reads: files, and the columns that they have.
+pub struct EvtxCall(pub(crate) ScanCall);
+
+/// What all values of a column of folders are.
+#[repr(u32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvtxFolderType {
+    /// Dates.
+    Date,
+    /// Times, to microseconds.
+    Timestamp,
+    /// Whole numbers of 64 bits.
+    Integer,
+    /// Text.
+    Text,
+}
+
+impl Code for EvtxFolderType {
+    const ALL: &[Self] = &[
+        EvtxFolderType::Date,
+        EvtxFolderType::Timestamp,
+        EvtxFolderType::Integer,
+        EvtxFolderType::Text,
+    ];
+    const WHAT: &str = "type of folders";
+}
+
+/// A call of some arguments on some files. Reads some of these if the columns depend on them. `function` is who asks.
+///
+/// # Safety
+/// `arguments` and `paths` are valid, `storage` does what is said of it, `function` is text, `out` can be written. The caller frees the
+/// call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_new(
+    arguments: *const EvtxArguments,
+    paths: *const EvtxPaths,
+    storage: EvtxStorage,
+    function: *const c_char,
+    function_len: usize,
+    out: *mut *mut EvtxCall,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (arguments, paths, function) = unsafe { (&*arguments, &*paths, text(function, function_len)?) };
+        let paths = paths.0.clone();
+        // SAFETY: the caller's promise.
+        let call =
+            unsafe { storage.during(|storage, interrupt| arguments.0.call(paths, storage, function, interrupt)) };
+        let call = Box::new(EvtxCall(call?));
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(call)) };
+        Ok(())
+    })
+}
+
+/// Frees a call. Scans keep what they need of it.
+///
+/// # Safety
+/// `call` is null or came from [`evtx_call_new`], and is freed once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_free(call: *mut EvtxCall) {
+    // SAFETY: the caller's promise.
+    release(|| unsafe { free(call) });
+}
+
+/// The columns of the logs.
+///
+/// # Safety
+/// `call` is valid, `out` can be written. The caller releases the schema.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_schema(call: *const EvtxCall, out: *mut FFI_ArrowSchema) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let schema = export_schema(&unsafe { &*call }.0.table.schema())?;
+        // SAFETY: the caller's promise.
+        unsafe { put(out, schema) };
+        Ok(())
+    })
+}
+
+/// What a call is about.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EvtxCallInfo {
+    /// How many columns the logs have.
+    pub columns: usize,
+    /// How many columns the folders have. They follow those of the logs.
+    pub folders: usize,
+    /// How many files there are.
+    pub paths: usize,
+    /// Whether the first damage ends a scan.
+    pub fails: bool,
+}
+
+/// What a call is about.
+///
+/// # Safety
+/// `call` is valid, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_info(call: *const EvtxCall, out: *mut EvtxCallInfo) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let call = unsafe { &(*call).0 };
+        let info = EvtxCallInfo {
+            columns: call.table.schema().fields().len(),
+            folders: call.folders.len(),
+            paths: call.paths.len(),
+            fails: call.options.on_error == OnError::Fail,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { put(out, info) };
+        Ok(())
+    })
+}
+
+/// About how many records the files have.
+///
+/// # Safety
+/// `call` is valid, `storage` does what is said of it, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_estimate(call: *const EvtxCall, storage: EvtxStorage, out: *mut u64) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let paths = unsafe { &(*call).0.paths };
+        // SAFETY: the caller's promise.
+        let records = unsafe { storage.during(|storage, interrupt| estimate_records(storage, paths, interrupt)) };
+        // SAFETY: the caller's promise.
+        unsafe { put(out, records?) };
+        Ok(())
+    })
+}
+
+/// The type of a column of folders, an `EvtxFolderType`.
+///
+/// # Safety
+/// `call` is valid, `out` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_folder_type(call: *const EvtxCall, column: usize, out: *mut u32) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let column = unsafe { &*call }
+            .0
+            .folders
+            .get(column)
+            .ok_or("there is no such column")?;
+        let value_type = match column.value_type {
+            FolderType::Date => EvtxFolderType::Date,
+            FolderType::Timestamp => EvtxFolderType::Timestamp,
+            FolderType::Integer => EvtxFolderType::Integer,
+            FolderType::Text => EvtxFolderType::Text,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { put(out, value_type as u32) };
+        Ok(())
+    })
+}
+
+/// The name of a column of folders, as text without a NUL, which is there as long as the call is.
+///
+/// # Safety
+/// `call` is valid, `data` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_folder_name(
+    call: *const EvtxCall,
+    column: usize,
+    data: *mut *const c_char,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let column = unsafe { &*call }
+            .0
+            .folders
+            .get(column)
+            .ok_or("there is no such column")?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            put(data, column.name.as_ptr().cast());
+            put(len, column.name.len());
+        }
+        Ok(())
+    })
+}
+
+/// What the folders of a file say in a column, as text without a NUL, which is there as long as the call is. `data` receives null for
+/// NULL.
+///
+/// # Safety
+/// `call` is valid, `data` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_folder_value(
+    call: *const EvtxCall,
+    column: usize,
+    path: usize,
+    data: *mut *const c_char,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let column = unsafe { &*call }
+            .0
+            .folders
+            .get(column)
+            .ok_or("there is no such column")?;
+        let value = column.values.get(path).ok_or("there is no such file")?.as_deref();
+        // SAFETY: the caller's promise.
+        unsafe {
+            put(data, value.map_or(std::ptr::null(), |value| value.as_ptr().cast()));
+            put(len, value.map_or(0, str::len));
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,329 @@
+//! The arguments of a call: their one list, and what a call makes of them.
+
+use evtx_arrow::{Catalog, EventReport, Events, Options, Table};
+use evtx_format::Interrupt;
+
+use crate::folders::{FolderColumn, folder_columns};
+use crate::paths::ScanPath;
+use crate::reports::read_sample;
+use crate::storage::{ScanError, Storage};
+
+/// What an argument takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentKind {
+    /// True or false.
+    Flag,
+    /// A whole number.
+    Integer,
+    /// Text.
+    Text,
+    /// A number, or a list of them.
+    EventIds,
+}
+
+/// A value for an argument.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)] // the names say it
+pub enum ArgumentValue {
+    Null,
+    Flag(bool),
+    Integer(i64),
+    Text(String),
+    EventIds(Vec<u32>),
+}
+
+/// An argument beside the files.
+#[derive(Debug)]
+pub struct Argument {
+    /// Its name, in small letters.
+    pub name: &'static str,
+    /// The text of its value if it is not given; `None` for NULL, which then can be given, too.
+    pub default: Option<&'static str>,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    set: Set,
+}
+
+/// How a value is taken.
+#[derive(Debug)]
+enum Set {
+    Flag(fn(&mut Arguments) -> &mut bool),
+    Integer(fn(&mut Arguments, i64) -> Result<(), String>),
+    Text(fn(&mut Arguments, Option<String>) -> Result<(), String>),
+    EventIds(fn(&mut Arguments, Option<Vec<u32>>)),
+}
+
+/// How many files are read for the fields of events, and where Event Viewer saves the messages of a log: as in the list.
+const SAMPLE_SIZE: &str = "100";
+const MESSAGES: &str = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
+
+/// Every argument, in the order of their names.
+pub const ARGUMENTS: [Argument; 11] = [
+    Argument {
+        name: "event_id",
+        default: None,
+        about: "Only the records of this event, or of a list of them, with a column for each of their fields.",
+        set: Set::EventIds(|arguments, ids| arguments.event_ids = ids),
+    },
+    Argument {
+        name: "hive_partitioning",
+        default: Some("false"),
+        about: "Folders named `key=value` are columns.",
+        set: Set::Flag(|arguments| &mut arguments.hive_partitioning),
+    },
+    Argument {
+        name: "json",
+        default: Some("false"),
+        about: "Adds a column `json`: the whole event as JSON.",
+        set: Set::Flag(|arguments| &mut arguments.options.json),
+    },
+    Argument {
+        name: "location",
+        default: Some("false"),
+        about: "Adds `chunk_index` and `record_offset`: where in the file a record stands.",
+        set: Set::Flag(|arguments| &mut arguments.options.location),
+    },
+    Argument {
+        name: "messages",
+        default: Some(MESSAGES),
+        about: "Where the messages of a log stand: a glob from its folder on, with `{log}` for its name.",
+        set: Set::Text(|arguments, text| {
+            arguments.messages = text.unwrap_or_default();
+            Ok(())
+        }),
+    },
+    Argument {
+        name: "on_error",
+        default: Some("report"),
+        about: "What becomes of damage: a row with `error` set (report), no row (skip), the end of the query (fail).",
+        set: Set::Text(|arguments, text| {
+            arguments.options.on_error = text.unwrap_or_default().parse()?;
+            Ok(())
+        }),
+    },
+    Argument {
+        name: "provider",
+        default: None,
+        about: "With `event_id`: only this provider's events.",
+        set: Set::Text(|arguments, text| {
+            arguments.provider = text;
+            Ok(())
+        }),
+    },
+    Argument {
+        name: "recover",
+        default: Some("false"),
+        about: "Adds the records that a chunk's bookkeeping no longer reaches, stray chunks, chunks in files that are no logs.",
+        set: Set::Flag(|arguments| &mut arguments.options.recover),
+    },
+    Argument {
+        name: "sample_size",
+        default: Some(SAMPLE_SIZE),
+        about: "With `event_id`: how many files are read for the fields, evenly spread; -1 for all of all.",
+        set: Set::Integer(|arguments, size| {
+            if size < -1 {
+                return Err(format!(
+                    "sample_size must be a number of files, or -1 for all, not {size}"
+                ));
+            }
+            arguments.sample_size = usize::try_from(size).ok();
+            Ok(())
+        }),
+    },
+    Argument {
+        name: "verify",
+        default: Some("false"),
+        about: "Compares checksums; one that does not match is damage.",
+        set: Set::Flag(|arguments| &mut arguments.options.verify),
+    },
+    Argument {
+        name: "xml",
+        default: Some("false"),
+        about: "Adds a column `xml`: the whole event as XML.",
+        set: Set::Flag(|arguments| &mut arguments.options.xml),
+    },
+];
+
+impl Argument {
+    /// What it takes.
+    pub fn kind(&self) -> ArgumentKind {
+        match self.set {
+            Set::Flag(_) => ArgumentKind::Flag,
+            Set::Integer(_) => ArgumentKind::Integer,
+            Set::Text(_) => ArgumentKind::Text,
+            Set::EventIds(_) => ArgumentKind::EventIds,
+        }
+    }
+
+    /// The argument of a name, whose case does not matter.
+    pub fn find(name: &str) -> Option<&'static Argument> {
+        ARGUMENTS
+            .iter()
+            .find(|argument| argument.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// What a call says beside its files.
+#[derive(Debug, Clone)]
+pub struct Arguments {
+    options: Options,
+    event_ids: Option<Vec<u32>>,
+    provider: Option<String>,
+    /// Most files that are read for the fields of events; all if `None`.
+    sample_size: Option<usize>,
+    messages: String,
+    hive_partitioning: bool,
+}
+
+impl Default for Arguments {
+    fn default() -> Self {
+        Arguments {
+            options: Options::default(),
+            event_ids: None,
+            provider: None,
+            sample_size: SAMPLE_SIZE.parse().ok(),
+            messages: MESSAGES.to_owned(),
+            hive_partitioning: false,
+        }
+    }
+}
+
+impl Arguments {
+    /// Takes a value for an argument. `function` is who asks.
+    ///
+    /// # Errors
+    /// [`ScanError::Input`] if the argument does not take it.
+    pub fn set(&mut self, argument: &Argument, value: ArgumentValue, function: &str) -> Result<(), ScanError> {
+        use ArgumentValue::{EventIds, Flag, Integer, Null, Text};
+        let name = argument.name;
+        let input = |text: String| Err(ScanError::Input(text));
+        let taken = match (&argument.set, value) {
+            (_, Null) if argument.default.is_some() => return input(format!("{function} cannot take NULL as {name}")),
+            (Set::Flag(flag), Flag(value)) => {
+                *flag(self) = value;
+                Ok(())
+            }
+            (Set::Integer(set), Integer(number)) => set(self, number),
+            (Set::Text(set), Null) => set(self, None),
+            (Set::Text(set), Text(text)) => set(self, Some(text)),
+            (Set::EventIds(set), Null) => {
+                set(self, None);
+                Ok(())
+            }
+            (Set::EventIds(set), EventIds(ids)) => {
+                set(self, Some(ids));
+                Ok(())
+            }
+            _ => return input(format!("{function} cannot take this as {name}")),
+        };
+        taken.or_else(input)
+    }
+
+    /// What a statement with these arguments reads of files. Reads some of them if the columns depend on them.
+    ///
+    /// # Errors
+    /// [`ScanError::Input`] if the arguments do not go together, and [`ScanError::Interrupted`].
+    pub fn call(
+        &self,
+        paths: Vec<ScanPath>,
+        storage: &dyn Storage,
+        function: &str,
+        interrupt: Interrupt<'_>,
+    ) -> Result<ScanCall, ScanError> {
+        let table = match (&self.event_ids, &self.provider) {
+            (None, None) => Table::from(self.options),
+            (None, Some(_)) => {
+                return Err(ScanError::Input(format!(
+                    "{function} takes a provider with an event_id only; to have all of a provider's events, filter by the column"
+                )));
+            }
+            (Some(ids), provider) => {
+                let events = Events {
+                    ids: ids.as_slice().into(),
+                    provider: provider.as_deref().map(Into::into),
+                };
+                // Nobody asks for its rows.
+                let mut report = EventReport::new(Catalog::new(Some(events.clone())), |_| String::new());
+                read_sample(&mut report, storage, &paths, self.sample_size, interrupt)?;
+                Table::of_events(self.options, events, &report.catalog.fields())
+            }
+        };
+        let folders = match self.hive_partitioning {
+            true => folder_columns(&paths, interrupt)?,
+            false => Vec::new(),
+        };
+        Ok(ScanCall {
+            table,
+            paths,
+            folders,
+            messages: self.messages.clone(),
+            options: self.options,
+        })
+    }
+}
+
+/// What a statement reads.
+#[derive(Debug, Clone)]
+pub struct ScanCall {
+    /// The columns.
+    pub table: Table,
+    /// The files.
+    pub paths: Vec<ScanPath>,
+    /// Where the messages of a log stand beside it.
+    pub messages: String,
+    /// The options of the scan.
+    pub options: Options,
+    /// The columns that the folders of the files make. They follow those of the table.
+    pub folders: Vec<FolderColumn>,
+}
+
+#[cfg(test)]
+mod tests {
+    use evtx_arrow::OnError;
+
+    use super::*;
+
+    #[test]
+    fn the_list_is_in_order_and_its_defaults_are_those_of_a_call() {
+        assert!(ARGUMENTS.is_sorted_by_key(|argument| argument.name));
+        let mut arguments = Arguments::default();
+        let before = format!("{arguments:?}");
+        for argument in &ARGUMENTS {
+            let value = match (argument.default, argument.kind()) {
+                (None, _) => ArgumentValue::Null,
+                (Some(text), ArgumentKind::Flag) => ArgumentValue::Flag(text == "true"),
+                (Some(text), ArgumentKind::Integer) => ArgumentValue::Integer(text.parse().expect("a number")),
+                (Some(text), _) => ArgumentValue::Text(text.to_owned()),
+            };
+            arguments.set(argument, value, "a test").expect("its default");
+        }
+        assert_eq!(format!("{arguments:?}"), before);
+    }
+
+    #[test]
+    fn values_are_taken_by_their_kind() {
+        let mut arguments = Arguments::default();
+        let mut set = |name: &str, value| {
+            let argument = Argument::find(name).expect("an argument");
+            arguments
+                .set(argument, value, "read_evtx")
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(set("VERIFY", ArgumentValue::Flag(true)), Ok(()));
+        assert_eq!(set("on_error", ArgumentValue::Text("Skip".to_owned())), Ok(()));
+        assert_eq!(set("sample_size", ArgumentValue::Integer(-1)), Ok(()));
+        assert_eq!(set("event_id", ArgumentValue::EventIds(vec![7])), Ok(()));
+        let null = set("verify", ArgumentValue::Null);
+        assert_eq!(null.unwrap_err(), "read_evtx cannot take NULL as verify");
+        assert!(set("verify", ArgumentValue::Integer(1)).is_err());
+        assert!(
+            set("on_error", ArgumentValue::Text("nonsense".to_owned()))
+                .unwrap_err()
+                .starts_with("on_error must be")
+        );
+        assert!(set("sample_size", ArgumentValue::Integer(-2)).is_err());
+        assert!(Argument::find("nothing").is_none());
+        assert!(arguments.options.verify && arguments.options.on_error == OnError::Skip);
+        assert_eq!((arguments.sample_size, arguments.event_ids), (None, Some(vec![7])));
+    }
+}

@@ -1,0 +1,165 @@
+//! Folders named `key=value` as columns, as Hive partitions data.
+
+use evtx_format::Interrupt;
+use jiff::civil::{Date, DateTime};
+
+use crate::paths::ScanPath;
+use crate::storage::ScanError;
+
+/// What stands for NULL.
+const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// What all values of a column of folders are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FolderType {
+    /// `2024-03-05`.
+    Date,
+    /// `2024-03-05 08:44:52.9`, to microseconds.
+    Timestamp,
+    /// A whole number of 64 bits, as it is written without anything before its digits but a minus.
+    Integer,
+    /// Any.
+    Text,
+}
+
+/// A column of folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderColumn {
+    /// The key.
+    pub name: String,
+    /// What its values are. A type counts only if it shows all of them as the folders have them.
+    pub value_type: FolderType,
+    /// By file: its value, or NULL.
+    pub values: Vec<Option<String>>,
+}
+
+/// The columns that the folders of some files make.
+///
+/// # Errors
+/// [`ScanError::Input`] if not all of the files have the same keys, and [`ScanError::Interrupted`].
+pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<Vec<FolderColumn>, ScanError> {
+    let mut columns: Vec<FolderColumn> = Vec::new();
+    for (i, path) in paths.iter().enumerate() {
+        interrupt.check()?;
+        let pairs = pairs(&path.path);
+        if i == 0 {
+            columns.extend(pairs.iter().map(|(key, _)| FolderColumn {
+                name: key.clone(),
+                value_type: FolderType::Text,
+                values: Vec::new(),
+            }));
+        }
+        let keys = pairs.iter().map(|(key, _)| key);
+        if !keys.eq(columns.iter().map(|column| &column.name)) {
+            let (one, other) = (&paths[0].path, &path.path);
+            let text = format!("The folders of \"{one}\" and \"{other}\" have different keys");
+            return Err(ScanError::Input(text));
+        }
+        for (column, (_, value)) in columns.iter_mut().zip(pairs) {
+            column.values.push((value != NULL_PARTITION).then_some(value));
+        }
+    }
+    for column in &mut columns {
+        use FolderType::{Date, Integer, Timestamp};
+        let all = |wanted| column.values.iter().flatten().all(|value| is_of(wanted, value));
+        let found = [Date, Timestamp, Integer].into_iter().find(|&wanted| all(wanted));
+        column.value_type = found.unwrap_or(FolderType::Text);
+    }
+    Ok(columns)
+}
+
+/// Whether a type shows a text as it is.
+fn is_of(wanted: FolderType, text: &str) -> bool {
+    match wanted {
+        FolderType::Date => text.parse::<Date>().is_ok_and(|date| date.to_string() == text),
+        FolderType::Timestamp => text.parse::<DateTime>().is_ok_and(|time| {
+            let shown = time.strftime("%Y-%m-%d %H:%M:%S%.f").to_string();
+            shown == text && time.subsec_nanosecond() % 1000 == 0
+        }),
+        FolderType::Integer => text.parse::<i64>().is_ok_and(|number| number.to_string() == text),
+        FolderType::Text => true,
+    }
+}
+
+/// The keys and values of a path's folders.
+fn pairs(path: &str) -> Vec<(String, String)> {
+    let folders = path.rsplit_once(['/', '\\']).map_or("", |(folders, _)| folders);
+    let pairs = folders.split(['/', '\\']).filter_map(|folder| folder.split_once('='));
+    let named = pairs.filter(|(key, _)| !key.is_empty());
+    named.map(|(key, value)| (unescape(key), unescape(value))).collect()
+}
+
+/// Replaces `%XX` by the byte.
+fn unescape(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((16 * high + low) as u8);
+                at += 3;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(paths: &[&str]) -> Result<Vec<FolderColumn>, ScanError> {
+        let path = |path: &&str| ScanPath {
+            path: (*path).to_owned(),
+            explicitly_named: false,
+            is_text: true,
+        };
+        let paths: Vec<_> = paths.iter().map(path).collect();
+        folder_columns(&paths, Interrupt::NEVER)
+    }
+
+    fn type_of(values: &[&str]) -> FolderType {
+        let paths: Vec<_> = values.iter().map(|value| format!("a/k={value}/x.evtx")).collect();
+        let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+        columns(&paths).expect("columns")[0].value_type
+    }
+
+    #[test]
+    fn a_type_shows_all_values_as_they_are() {
+        use FolderType::{Date, Integer, Text, Timestamp};
+        assert_eq!(type_of(&["2024-01-01", "2024-02-29"]), Date);
+        assert_eq!(type_of(&["2024-02-30"]), Text);
+        assert_eq!(type_of(&["2024-01-01 13:37:00", "2024-01-01 15:00:00.25"]), Timestamp);
+        assert_eq!(type_of(&["2024-01-01 13:37:00.2500"]), Text);
+        assert_eq!(type_of(&["2024-01-01 13:37:00.1234567"]), Text);
+        assert_eq!(type_of(&["1", "-2", "__HIVE_DEFAULT_PARTITION__"]), Integer);
+        for value in ["1.5", "00042", "1e3", "1_000", "+1", "", "9223372036854775808"] {
+            assert_eq!(type_of(&["1", value]), Text, "{value}");
+        }
+    }
+
+    #[test]
+    fn keys_and_values_are_those_of_the_folders() {
+        let found = columns(&[
+            "host=DC%2001/day=1/x=y.evtx",
+            "host=b%zz\\day=__HIVE_DEFAULT_PARTITION__\\l.evtx",
+        ]);
+        let found = found.expect("columns");
+        let names: Vec<_> = found.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["host", "day"]);
+        assert_eq!(found[0].values, [Some("DC 01".to_owned()), Some("b%zz".to_owned())]);
+        assert_eq!(found[1].values, [Some("1".to_owned()), None]);
+        assert_eq!(columns(&["a/=b/log.evtx"]).expect("no columns"), []);
+        let error = columns(&["host=a/1.evtx", "name=b/2.evtx"]).expect_err("other keys");
+        assert!(
+            error
+                .to_string()
+                .contains("\"host=a/1.evtx\" and \"name=b/2.evtx\" have different keys")
+        );
+    }
+}
