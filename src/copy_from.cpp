@@ -1,4 +1,4 @@
-#include "copy_from.hpp"
+#include "register.hpp"
 
 #include "arguments.hpp"
 #include "duckdb_v2.h"
@@ -44,7 +44,7 @@ struct BoundCopy {
 //! A copy is read by one thread.
 struct CopyState {
 	CopyState(duckdb::cxx::Context &context, const BoundCopy &copy)
-	    : shared(context, copy.call, copy.columns, {}), thread(shared) {}
+	    : shared(context, copy.call, copy.columns, nullptr), thread(shared) {}
 
 	SharedScan shared;
 	ThreadScan thread;

@@ -1,8 +1,4 @@
-#include "copy_from.hpp"
-#include "filter_pushdown.hpp"
-#include "macros.hpp"
-#include "read_evtx.hpp"
-#include "reports.hpp"
+#include "register.hpp"
 
 #include "duckdb_cpp_extension.hpp"
 

@@ -1,5 +1,9 @@
 #include "filter_pushdown.hpp"
 
+#include "register.hpp"
+#include "scan.hpp"
+#include "storage.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -76,6 +80,15 @@ EvtxNodeKind GetOperation(const Expression &expression) {
 	const auto is_system = qualified.GetPartCount() <= 1 || qualified.GetPart(0) == "system";
 	return is_system ? Find(FUNCTIONS, expression.GetFunctionName()) : EvtxNodeKind::UNKNOWN;
 }
+
+//! What of a call's rows a query does not want, as far as a scan can save work by that.
+struct Hints {
+	//! The query's predicates, each in postfix order, and the bytes that they refer to.
+	std::vector<EvtxNode> nodes;
+	std::string bytes;
+	//! By number: 0 for a path that has no such rows, as far as its folders tell. Empty if none tells anything.
+	std::vector<std::uint8_t> kept_paths;
+};
 
 //! Writes predicates down as nodes.
 class Writer {
@@ -187,19 +200,21 @@ void SkipFolders(TableFunction::FilterPushdownInput &input, const Expression &ex
 
 } // namespace
 
-Hints GetHints(TableFunction::FilterPushdownInput &input, const EvtxCall &call) {
+void TellHints(TableFunction::FilterPushdownInput &input, const EvtxCall &call, const EvtxPlanned &planned) {
 	Hints hints;
-	if (!input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
-		return hints;
+	if (input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
+		Writer writer(input, hints);
+		Storage storage(input.GetContext());
+		for (idx_t i = 0; i < input.GetFilterCount(); i++) {
+			const auto filter = input.GetFilter(i);
+			writer.Write(filter);
+			SkipFolders(input, filter, call, hints.kept_paths, storage);
+		}
 	}
-	Writer writer(input, hints);
-	Storage storage(input.GetContext());
-	for (idx_t i = 0; i < input.GetFilterCount(); i++) {
-		const auto filter = input.GetFilter(i);
-		writer.Write(filter);
-		SkipFolders(input, filter, call, hints.kept_paths, storage);
-	}
-	return hints;
+	const EvtxHints borrowed {
+	    hints.nodes.data(), hints.nodes.size(),      reinterpret_cast<const std::uint8_t *>(hints.bytes.data()),
+	    hints.bytes.size(), hints.kept_paths.data(), hints.kept_paths.size()};
+	Check(evtx_planned_tell(&planned, borrowed));
 }
 
 void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {

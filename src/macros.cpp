@@ -1,4 +1,4 @@
-#include "macros.hpp"
+#include "register.hpp"
 
 #include <array>
 

@@ -1,9 +1,8 @@
-#include "read_evtx.hpp"
+#include "register.hpp"
 
 #include "arguments.hpp"
 #include "core.hpp"
 #include "filter_pushdown.hpp"
-#include "hints.hpp"
 #include "scan.hpp"
 
 #include <memory>
@@ -30,11 +29,11 @@ constexpr const char *NAME = "read_evtx";
 
 //! A call of the function.
 struct BoundCall {
-	BoundCall(std::shared_ptr<const EvtxCall> call_p, std::string arguments)
-	    : call(std::move(call_p)), planned(std::make_shared<PlannedCall>(std::move(arguments))) {}
+	BoundCall(std::shared_ptr<const EvtxCall> call_p, const std::string &arguments)
+	    : call(std::move(call_p)), planned(Create<Planned>(evtx_planned_new, arguments.data(), arguments.size())) {}
 
 	std::shared_ptr<const EvtxCall> call;
-	std::shared_ptr<PlannedCall> planned;
+	std::shared_ptr<const EvtxPlanned> planned;
 };
 
 void Bind(TableFunction::BindInput &input) {
@@ -51,7 +50,7 @@ void Bind(TableFunction::BindInput &input) {
 		arguments.Set(name, value);
 		text += '\n' + value.ToText();
 	}
-	BoundCall bound(arguments.MakeCall(input.GetContext(), files), std::move(text));
+	BoundCall bound(arguments.MakeCall(input.GetContext(), files), text);
 	const auto columns = GetColumns(input.GetContext(), *bound.call);
 	for (std::size_t i = 0; i < columns.names.size(); i++) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);
@@ -63,7 +62,7 @@ void Bind(TableFunction::BindInput &input) {
 
 void PushdownFilters(TableFunction::FilterPushdownInput &input) {
 	const auto &bound = input.GetBindData<BoundCall>();
-	bound.planned->Tell(GetHints(input, *bound.call));
+	TellHints(input, *bound.call, *bound.planned);
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
@@ -77,7 +76,7 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 	// have is not known before they are opened, and a thread that finds no work costs little.
 	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).fails ? 1 : MAX_THREADS);
 	auto &context = input.GetContext();
-	input.SetGlobalState<SharedScan>(context, bound.call, columns, bound.planned->Run());
+	input.SetGlobalState<SharedScan>(context, bound.call, columns, bound.planned.get());
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {

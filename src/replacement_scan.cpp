@@ -1,4 +1,4 @@
-#include "read_evtx.hpp"
+#include "register.hpp"
 #include "text.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "reports.hpp"
+#include "register.hpp"
 
 #include "arguments.hpp"
 #include "core.hpp"

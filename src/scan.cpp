@@ -86,12 +86,9 @@ std::uint64_t GetMessageMemory(Context &context) {
 	return ParseSize(context.GetConfig().GetOption("memory_limit").value.ToText()) / 4;
 }
 
-Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns, const Hints &hints) {
+Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns, const EvtxPlanned *planned) {
 	const auto numbers = LogColumns(call, columns);
-	const EvtxHints borrowed {hints.nodes.data(), hints.nodes.size(),
-	                          reinterpret_cast<const std::uint8_t *>(hints.bytes.data()), hints.bytes.size(),
-	                          hints.kept_paths.empty() ? nullptr : hints.kept_paths.data()};
-	return Create<Scan>(evtx_scan_new, &call, numbers.data(), numbers.size(), borrowed, GetMessageMemory(context));
+	return Create<Scan>(evtx_scan_new, &call, numbers.data(), numbers.size(), planned, GetMessageMemory(context));
 }
 
 } // namespace
@@ -127,8 +124,8 @@ Value GetFolderValue(Context &context, const EvtxCall &call, std::size_t column,
 }
 
 SharedScan::SharedScan(Context &context, std::shared_ptr<const EvtxCall> call_p, const std::vector<idx_t> &columns,
-                       const Hints &hints)
-    : call(std::move(call_p)), scan(StartScan(context, *call, columns, hints)) {
+                       const EvtxPlanned *planned)
+    : call(std::move(call_p)), scan(StartScan(context, *call, columns, planned)) {
 	const auto count = Ask<EvtxCallInfo>(evtx_call_info, call.get()).columns;
 	for (const auto column : columns) {
 		folder_columns.push_back(column < count ? std::nullopt : std::optional<std::size_t>(column - count));

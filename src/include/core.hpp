@@ -51,6 +51,7 @@ struct Freed {
 using Paths = std::unique_ptr<EvtxPaths, Freed<evtx_paths_free>>;
 using Arguments = std::unique_ptr<EvtxArguments, Freed<evtx_arguments_free>>;
 using Call = std::unique_ptr<EvtxCall, Freed<evtx_call_free>>;
+using Planned = std::unique_ptr<EvtxPlanned, Freed<evtx_planned_free>>;
 using Scan = std::unique_ptr<EvtxScan, Freed<evtx_scan_free>>;
 using Worker = std::unique_ptr<EvtxWorker, Freed<evtx_worker_free>>;
 using Report = std::unique_ptr<EvtxReport, Freed<evtx_report_free>>;

@@ -1,15 +1,13 @@
 #pragma once
 
+#include "core.hpp"
 #include "duckdb_cpp.hpp"
-#include "hints.hpp"
-#include "scan.hpp"
 
 namespace evtx {
 
-//! The predicates of a query as hints for a scan, unless the setting says that there shall be none.
-Hints GetHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxCall &call);
-
-//! Registers the setting `evtx_filter_pushdown`, which turns that off.
-void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+//! Tells a call the predicates of a query as hints, unless the setting says that there shall be none. DuckDB decides
+//! every predicate itself, so a scan that does without its hints gives the same rows.
+void TellHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxCall &call,
+               const EvtxPlanned &planned);
 
 } // namespace evtx

@@ -4,7 +4,6 @@
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
-#include "hints.hpp"
 #include "storage.hpp"
 
 #include <cstdint>
@@ -34,9 +33,9 @@ duckdb::cxx::Value GetFolderValue(duckdb::cxx::Context &context, const EvtxCall 
 //! What the threads of a scan share.
 class SharedScan {
 public:
-	//! A scan of the columns with these numbers, without what a query does not want.
+	//! A scan of the columns with these numbers, without what a query does not want, if `planned` was told of that.
 	SharedScan(duckdb::cxx::Context &context, std::shared_ptr<const EvtxCall> call,
-	           const std::vector<duckdb::cxx::idx_t> &columns, const Hints &hints);
+	           const std::vector<duckdb::cxx::idx_t> &columns, const EvtxPlanned *planned);
 
 	double Progress() const {
 		return Ask<double>(evtx_scan_progress, scan.get());

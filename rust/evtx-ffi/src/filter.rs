@@ -2,7 +2,7 @@
 
 use evtx_arrow::{Comparison, Expression, Literal, Predicate, Table};
 
-use crate::boundary::Code;
+use crate::boundary::{Code, bytes};
 
 /// What a node of a condition is. Its children are the nodes before it that no other has.
 #[repr(u32)]
@@ -105,7 +105,7 @@ impl Code for EvtxNodeKind {
 
 /// A node of a condition.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EvtxNode {
     /// An `EvtxNodeKind`.
     pub kind: u32,
@@ -117,6 +117,60 @@ pub struct EvtxNode {
     pub start: u64,
     /// How many bytes there are.
     pub len: u64,
+}
+
+/// The predicates of a query, as far as the caller can tell them: conditions that all have to be true, as nodes in postfix order
+/// whose texts are among `len` bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxHints {
+    /// The nodes, `node_count` of them.
+    pub nodes: *const EvtxNode,
+    /// How many there are.
+    pub node_count: usize,
+    /// The bytes, `len` of them.
+    pub bytes: *const u8,
+    /// How many there are.
+    pub len: usize,
+    /// By number of the path: 0 if it has no rows that the query wants.
+    pub kept_paths: *const u8,
+    /// How many there are: none if all paths may have some.
+    pub path_count: usize,
+}
+
+/// The same, owned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Hints {
+    pub(crate) nodes: Vec<EvtxNode>,
+    pub(crate) bytes: Vec<u8>,
+    /// Empty if all paths may have rows.
+    pub(crate) kept_paths: Vec<u8>,
+}
+
+impl EvtxHints {
+    /// # Safety
+    /// The pointers are valid as far as their counts say.
+    pub(crate) unsafe fn to_owned(self) -> Hints {
+        let nodes = match self.node_count {
+            0 => &[],
+            // SAFETY: the caller's promise.
+            count => unsafe { std::slice::from_raw_parts(self.nodes, count) },
+        };
+        // SAFETY: the caller's promise.
+        let (bytes, kept_paths) = unsafe { (bytes(self.bytes, self.len), bytes(self.kept_paths, self.path_count)) };
+        Hints {
+            nodes: nodes.to_vec(),
+            bytes: bytes.to_vec(),
+            kept_paths: kept_paths.to_vec(),
+        }
+    }
+}
+
+impl Hints {
+    /// Whether a path may have rows that the query wants, by its number.
+    pub(crate) fn keeps(&self, path: usize) -> bool {
+        self.kept_paths.get(path).is_none_or(|&kept| kept != 0)
+    }
 }
 
 /// Most levels of a condition. What lies deeper is unknown.

@@ -16,6 +16,7 @@ mod reference;
 mod arguments;
 mod call;
 mod filter;
+mod planned;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -29,14 +30,15 @@ pub use call::{
     EvtxCall, EvtxCallInfo, EvtxFolderType, evtx_call_estimate, evtx_call_folder_name, evtx_call_folder_type,
     evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema,
 };
-pub use filter::{EvtxNode, EvtxNodeKind};
+pub use filter::{EvtxHints, EvtxNode, EvtxNodeKind};
 pub use paths::{EvtxPaths, evtx_paths_expand, evtx_paths_free, evtx_paths_new};
+pub use planned::{EvtxPlanned, evtx_planned_free, evtx_planned_new, evtx_planned_tell};
 pub use report::{
     EvtxReport, EvtxReportKind, evtx_report_free, evtx_report_new, evtx_report_next, evtx_report_reading,
     evtx_report_schema,
 };
 pub use scan::{
-    EvtxHints, EvtxPlace, EvtxScan, EvtxWorker, evtx_scan_free, evtx_scan_new, evtx_scan_progress, evtx_scan_schema,
+    EvtxPlace, EvtxScan, EvtxWorker, evtx_scan_free, evtx_scan_new, evtx_scan_progress, evtx_scan_schema,
     evtx_worker_free, evtx_worker_new, evtx_worker_next, evtx_worker_reading,
 };
 pub use storage::{EvtxStorage, EvtxStorageCode, EvtxTexts, evtx_texts_push};

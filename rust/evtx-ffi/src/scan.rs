@@ -10,9 +10,10 @@ use arrow_schema::{DataType, Fields, Schema};
 use evtx_arrow::{MakeArrays, Scan};
 use evtx_scan::{FileScan, MessageFinder, Worker};
 
-use crate::boundary::{bytes, entry, export_schema, free, hand_out, put, release};
+use crate::boundary::{entry, export_schema, free, hand_out, put, release};
 use crate::call::EvtxCall;
-use crate::filter::{EvtxNode, predicates};
+use crate::filter::predicates;
+use crate::planned::EvtxPlanned;
 use crate::report::EvtxReport;
 use crate::storage::EvtxStorage;
 
@@ -36,40 +37,24 @@ const _: () = {
     // A query's threads read these at once, and the last to go frees them.
     shared::<EvtxScan>();
     shared::<EvtxCall>();
+    shared::<EvtxPlanned>();
     // These are one thread's at a time, and DuckDB can go on with its work in another.
     handed_on::<EvtxWorker>();
     handed_on::<EvtxReport>();
 };
 
-/// The predicates of a query, as far as the caller can tell them: conditions that all have to be true, as nodes in postfix order
-/// whose texts are among `len` bytes.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxHints {
-    /// The nodes, `node_count` of them.
-    pub nodes: *const EvtxNode,
-    /// How many there are.
-    pub node_count: usize,
-    /// The bytes, `len` of them.
-    pub bytes: *const u8,
-    /// How many there are.
-    pub len: usize,
-    /// By number of the path: 0 if it has no rows that the query wants. Null if all may have some.
-    pub kept_paths: *const u8,
-}
-
 /// A scan of the columns with these indexes in the schema of a call, in this order, and of the files that may have rows which
-/// the query wants. Messages that stand beside the logs may take so many bytes of memory together.
+/// the query wants, of which `planned` was told. Messages that stand beside the logs may take so many bytes of memory together.
 ///
 /// # Safety
-/// `call` is valid, `columns` points to `column_count` indexes, the pointers of `hints` are valid as far as is said of them, `out` can
-/// be written. The caller frees the scan.
+/// `call` is valid, `columns` points to `column_count` indexes, `planned` is null or valid, `out` can be
+/// written. The caller frees the scan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_scan_new(
     call: *const EvtxCall,
     columns: *const usize,
     column_count: usize,
-    hints: EvtxHints,
+    planned: *const EvtxPlanned,
     memory: u64,
     out: *mut *mut EvtxScan,
 ) -> *mut c_char {
@@ -79,20 +64,14 @@ pub unsafe extern "C" fn evtx_scan_new(
             // SAFETY: the caller's promise.
             _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
         };
-        let nodes = match hints.node_count {
-            0 => &[],
-            // SAFETY: the caller's promise.
-            count => unsafe { std::slice::from_raw_parts(hints.nodes, count) },
-        };
         // SAFETY: the caller's promise.
-        let (call, texts) = unsafe { (&(*call).0, bytes(hints.bytes, hints.len)) };
-        let predicates = predicates(&call.table, nodes, texts)?;
+        let (call, planned) = unsafe { (&(*call).0, planned.as_ref()) };
+        let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
+        let predicates = predicates(&call.table, &hints.nodes, &hints.bytes)?;
         let paths = &call.paths;
         let is_kept = |number: usize| {
-            // SAFETY: there is one for each path.
-            let by_folders = hints.kept_paths.is_null() || unsafe { *hints.kept_paths.add(number) } != 0;
             let name = &paths[number].path;
-            by_folders && !predicates.iter().any(|predicate| predicate.drops_file(name))
+            hints.keeps(number) && !predicates.iter().any(|predicate| predicate.drops_file(name))
         };
         let numbers: Vec<usize> = (0..paths.len()).filter(|&number| is_kept(number)).collect();
         let kept = numbers.iter().map(|&number| paths[number].clone()).collect();

@@ -10,6 +10,7 @@ use crate::boundary::*;
 use crate::call::*;
 use crate::filter::*;
 use crate::paths::*;
+use crate::planned::*;
 use crate::report::*;
 use crate::scan::*;
 use crate::storage::*;
@@ -245,15 +246,20 @@ fn a_file_is_read_through_the_c_abi() {
             bytes: std::ptr::null(),
             len: 0,
             kept_paths: [1].as_ptr(),
+            path_count: 1,
         };
+        let mut planned = std::ptr::null_mut();
+        assert_eq!(take(evtx_planned_new(c"x".as_ptr(), 1, &mut planned)), None);
+        assert_eq!(take(evtx_planned_tell(planned, hints)), None);
         let mut scan = std::ptr::null_mut();
         let columns = [0_usize, 23];
-        let error = evtx_scan_new(call, columns.as_ptr(), 2, hints, 0, &mut scan);
+        let error = evtx_scan_new(call, columns.as_ptr(), 2, planned, 0, &mut scan);
         assert_eq!(take(error), None);
         assert_eq!(take(evtx_scan_schema(scan, &mut schema)), None);
         assert_eq!(schema.child(1).name(), Some("error"));
         let mut worker = std::ptr::null_mut();
         assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
+        evtx_planned_free(planned);
         evtx_call_free(call);
         // What is wrong with the file, then with its chunk.
         for rows in [1, 1, 0] {

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "duckdb_cpp.hpp"
+
+namespace evtx {
+
+//! Each registers what its file has: functions, settings, and what a name of a table stands for.
+void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterReadEvtx(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterReplacementScan(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterReports(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+
+} // namespace evtx
