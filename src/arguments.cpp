@@ -1,7 +1,5 @@
 #include "arguments.hpp"
 
-#include "text.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <utility>

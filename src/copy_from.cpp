@@ -3,7 +3,6 @@
 #include "arguments.hpp"
 #include "duckdb_v2.h"
 #include "scan.hpp"
-#include "text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,3 @@
-#include "filter_pushdown.hpp"
-
 #include "register.hpp"
 #include "scan.hpp"
 #include "storage.hpp"
@@ -34,14 +32,15 @@ constexpr const char *SETTING = "evtx_filter_pushdown";
 constexpr idx_t MAX_CHILDREN = 2000;
 
 //! The functions that the core knows. LIKE becomes one of the first three where its pattern is a plain one.
-constexpr std::array<std::pair<const char *, EvtxNodeKind>, 7> FUNCTIONS = {
-    {{"prefix", EvtxNodeKind::PREFIX},
-	 {"starts_with", EvtxNodeKind::PREFIX},
-	 {"^@", EvtxNodeKind::PREFIX},
-	 {"suffix", EvtxNodeKind::SUFFIX},
-	 {"ends_with", EvtxNodeKind::SUFFIX},
-	 {"contains", EvtxNodeKind::CONTAINS},
-	 {"map_extract_value", EvtxNodeKind::MAP_VALUE}}};
+constexpr std::array<std::pair<const char *, EvtxNodeKind>, 7> FUNCTIONS = {{
+    {"prefix", EvtxNodeKind::PREFIX},
+    {"starts_with", EvtxNodeKind::PREFIX},
+    {"^@", EvtxNodeKind::PREFIX},
+    {"suffix", EvtxNodeKind::SUFFIX},
+    {"ends_with", EvtxNodeKind::SUFFIX},
+    {"contains", EvtxNodeKind::CONTAINS},
+    {"map_extract_value", EvtxNodeKind::MAP_VALUE},
+}};
 
 //! The operations that the core knows.
 constexpr std::array<std::pair<ExpressionType, EvtxNodeKind>, 16> OPERATIONS = {{

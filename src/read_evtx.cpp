@@ -2,7 +2,6 @@
 
 #include "arguments.hpp"
 #include "core.hpp"
-#include "filter_pushdown.hpp"
 #include "scan.hpp"
 
 #include <memory>
@@ -119,6 +118,28 @@ Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalTy
 	return factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
 }
 
+//! A name of a table that ends as a log's does stands for the call.
+bool IsLogPath(std::string_view name) {
+	constexpr std::string_view EXTENSION = ".evtx";
+	if (name.size() < EXTENSION.size()) {
+		return false;
+	}
+	return EqualNames(name.substr(name.size() - EXTENSION.size()), EXTENSION);
+}
+
+void Replace(duckdb::cxx::ReplacementScan::Input &input) {
+	const auto name = input.GetName();
+	if (name.GetPartCount() != 1) {
+		return;
+	}
+	const std::string path(name.GetPart(0));
+	if (!IsLogPath(path)) {
+		return;
+	}
+	input.SetFunctionName("read_evtx");
+	input.AddArgument(input.GetContext().GetFactory().CreateValue(duckdb::cxx::varchar_t(path)));
+}
+
 } // namespace
 
 void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
@@ -151,6 +172,12 @@ void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 		    .AddCategory("evtx");
 	});
 	extension.Register(function);
+}
+
+void RegisterReplacementScan(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
+	auto scan = duckdb::cxx::ReplacementScan::Create(context.GetFactory());
+	scan.SetCallback(Replace);
+	extension.Register(scan);
 }
 
 } // namespace evtx

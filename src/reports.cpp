@@ -32,22 +32,17 @@ struct Kind {
 constexpr std::array<Kind, 3> KINDS = {{
     {"evtx_schema", EvtxReportKind::EVENTS,
 	 "Tells which events Windows event logs (EVTX) hold: a row per field of each provider, event ID, version and "
-	 "channel, with "
-	 "the type that its template declares, the type of its column in read_evtx(..., event_id := ...), and how many "
-	 "records there "
-	 "are. Takes what read_evtx takes.",
+	 "channel, with the type that its template declares, the type of its column in read_evtx(..., event_id := ...), "
+	 "and how many records there are. Takes what read_evtx takes.",
 	 "SELECT provider, event_id, any_value(records), list(field_name ORDER BY field_position) FROM "
-	 "evtx_schema('logs/**/*.evtx') "
-	 "GROUP BY ALL"},
+	 "evtx_schema('logs/**/*.evtx') GROUP BY ALL"},
     {"evtx_file_metadata", EvtxReportKind::FILES,
 	 "Tells of each Windows event log (EVTX) what its header says and what is in it: flags, checksums as stored and as "
-	 "computed, "
-	 "chunks, records, the span of record IDs and what is missing in it, the span of time, what is damaged.",
+	 "computed, chunks, records, the span of record IDs and what is missing in it, the span of time, what is damaged.",
 	 "SELECT filename, records, missing_records, is_dirty FROM evtx_file_metadata('logs/**/*.evtx')"},
     {"evtx_chunk_metadata", EvtxReportKind::CHUNKS,
 	 "Tells of each chunk of Windows event logs (EVTX) what its header says and what is in it: record numbers and IDs, "
-	 "free space, "
-	 "checksums as stored and as computed, templates, the span of time, what is damaged.",
+	 "free space, checksums as stored and as computed, templates, the span of time, what is damaged.",
 	 "SELECT chunk_index, first_record_id, last_record_id, records, error FROM evtx_chunk_metadata('Security.evtx')"},
 }};
 

@@ -1,11 +1,6 @@
 #include "scan.hpp"
 
-#include "text.hpp"
-
 #include <algorithm>
-#include <iterator>
-#include <locale>
-#include <sstream>
 #include <utility>
 
 namespace evtx {
@@ -39,19 +34,6 @@ void HandOut(const Vector &imported, Vector output) {
 	output.GetChild(0).Reference(imported.GetChild(0));
 }
 
-//! Those of the columns that are the logs'.
-std::vector<std::uintptr_t> LogColumns(const EvtxCall &call, const std::vector<idx_t> &columns) {
-	const auto count = Ask<EvtxCallInfo>(evtx_call_info, &call).columns;
-	std::vector<std::uintptr_t> result;
-	std::copy_if(columns.begin(), columns.end(), std::back_inserter(result),
-	             [&](idx_t column) { return column < count; });
-	if (result.empty()) {
-		// Something has to say how many rows there are.
-		result.push_back(0);
-	}
-	return result;
-}
-
 LogicalTypeId GetFolderType(const EvtxCall &call, std::size_t column) {
 	switch (static_cast<EvtxFolderType>(Ask<std::uint32_t>(evtx_call_folder_type, &call, column))) {
 	case EvtxFolderType::DATE:
@@ -65,30 +47,9 @@ LogicalTypeId GetFolderType(const EvtxCall &call, std::size_t column) {
 	}
 }
 
-//! The bytes that a size stands for as DuckDB writes it, `24.9 GiB`. 0 if it is none.
-std::uint64_t ParseSize(const std::string &text) {
-	std::istringstream in(text);
-	in.imbue(std::locale::classic());
-	double bytes = 0;
-	std::string unit;
-	in >> bytes >> unit;
-	for (const auto *known : {"bytes", "KiB", "MiB", "GiB", "TiB"}) {
-		if (unit == known) {
-			return static_cast<std::uint64_t>(bytes);
-		}
-		bytes *= 1024;
-	}
-	return 0;
-}
-
-//! The messages of a scan take no more than a quarter of DuckDB's memory.
-std::uint64_t GetMessageMemory(Context &context) {
-	return ParseSize(context.GetConfig().GetOption("memory_limit").value.ToText()) / 4;
-}
-
 Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns, const EvtxPlanned *planned) {
-	const auto numbers = LogColumns(call, columns);
-	return Create<Scan>(evtx_scan_new, &call, numbers.data(), numbers.size(), planned, GetMessageMemory(context));
+	const auto memory = context.GetConfig().GetOption("memory_limit").value.ToText();
+	return Create<Scan>(evtx_scan_new, &call, columns.data(), columns.size(), planned, memory.data(), memory.size());
 }
 
 } // namespace

@@ -6,6 +6,8 @@
 #include "duckdb/common/arrow/arrow.hpp"
 #include "evtx_ffi.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -79,6 +81,12 @@ std::string_view AskText(Get get, Arguments... arguments) {
 	std::uintptr_t len = 0;
 	Check(get(arguments..., &data, &len));
 	return {data, len};
+}
+
+//! Whether two names are the same to SQL, which does not look at the case of ASCII letters.
+inline bool EqualNames(std::string_view a, std::string_view b) {
+	return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+	                  [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 } // namespace evtx

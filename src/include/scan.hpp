@@ -30,6 +30,11 @@ ScanColumns GetColumns(duckdb::cxx::Context &context, const EvtxCall &call);
 duckdb::cxx::Value GetFolderValue(duckdb::cxx::Context &context, const EvtxCall &call, std::size_t column,
                                   std::size_t path);
 
+//! Tells a call the predicates of a query as hints, unless the setting says that there shall be none. DuckDB decides
+//! every predicate itself, so a scan that does without its hints gives the same rows.
+void TellHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxCall &call,
+               const EvtxPlanned &planned);
+
 //! What the threads of a scan share.
 class SharedScan {
 public:

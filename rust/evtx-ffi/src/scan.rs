@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Fields, Schema};
 use evtx_arrow::{MakeArrays, Scan};
 use evtx_scan::{FileScan, MessageFinder, Worker};
 
-use crate::boundary::{entry, export_schema, free, hand_out, put, release};
+use crate::boundary::{entry, export_schema, free, hand_out, put, release, text};
 use crate::call::EvtxCall;
 use crate::filter::predicates;
 use crate::planned::EvtxPlanned;
@@ -43,19 +43,31 @@ const _: () = {
     handed_on::<EvtxReport>();
 };
 
+/// The bytes that a size stands for; 0 if it is none.
+fn size(text: &str) -> u64 {
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let power = units.iter().position(|known| unit == *known);
+    let bytes = number.parse::<f64>().ok().zip(power);
+    bytes.map_or(0, |(number, power)| (number * 1024_f64.powi(power as i32)) as u64)
+}
+
 /// A scan of the columns with these indexes in the schema of a call, in this order, and of the files that may have rows which
-/// the query wants, of which `planned` was told. Messages that stand beside the logs may take so many bytes of memory together.
+/// the query wants, of which `planned` was told. Those that the call does not have are
+/// left out; if none is left, there is the first one, as something has to say how many rows there are. Messages that stand beside the
+/// logs may take a quarter of a size of memory together, which is as DuckDB writes it: `24.9 GiB`.
 ///
 /// # Safety
-/// `call` is valid, `columns` points to `column_count` indexes, `planned` is null or valid, `out` can be
+/// `call` is valid, `columns` points to `column_count` indexes, `planned` is null or valid, `memory` is text, `out` can be
 /// written. The caller frees the scan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_scan_new(
     call: *const EvtxCall,
-    columns: *const usize,
+    columns: *const u64,
     column_count: usize,
     planned: *const EvtxPlanned,
-    memory: u64,
+    memory: *const c_char,
+    memory_len: usize,
     out: *mut *mut EvtxScan,
 ) -> *mut c_char {
     entry(|| {
@@ -65,18 +77,24 @@ pub unsafe extern "C" fn evtx_scan_new(
             _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
         };
         // SAFETY: the caller's promise.
-        let (call, planned) = unsafe { (&(*call).0, planned.as_ref()) };
+        let (call, planned, memory) = unsafe { (&(*call).0, planned.as_ref(), text(memory, memory_len)?) };
         let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
         let predicates = predicates(&call.table, &hints.nodes, &hints.bytes)?;
         let paths = &call.paths;
+        let count = call.table.schema().fields().len();
+        let columns = columns.iter().filter_map(|&column| usize::try_from(column).ok());
+        let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
+        if columns.is_empty() {
+            columns.push(0);
+        }
         let is_kept = |number: usize| {
             let name = &paths[number].path;
             hints.keeps(number) && !predicates.iter().any(|predicate| predicate.drops_file(name))
         };
         let numbers: Vec<usize> = (0..paths.len()).filter(|&number| is_kept(number)).collect();
         let kept = numbers.iter().map(|&number| paths[number].clone()).collect();
-        let finder = MessageFinder::new(&call.messages, memory);
-        let scan = Arc::new(Scan::filtered(call.table.clone(), columns, &predicates));
+        let finder = MessageFinder::new(&call.messages, size(memory) / 4);
+        let scan = Arc::new(Scan::filtered(call.table.clone(), &columns, &predicates));
         let scan = Arc::new(FileScan::new(scan, kept, Some(finder)));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(EvtxScan { scan, numbers }))) };
@@ -247,4 +265,19 @@ pub unsafe extern "C" fn evtx_worker_reading(
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_duckdb_writes_them() {
+        assert_eq!(size("24.9 GiB"), 26_736_171_417);
+        assert_eq!(
+            (size("512 bytes"), size("1.0 MiB"), size("2.5 KiB")),
+            (512, 1 << 20, 2560)
+        );
+        assert_eq!((size("80% of RAM"), size(""), size("-1 KiB")), (0, 0, 0));
+    }
 }

@@ -252,8 +252,8 @@ fn a_file_is_read_through_the_c_abi() {
         assert_eq!(take(evtx_planned_new(c"x".as_ptr(), 1, &mut planned)), None);
         assert_eq!(take(evtx_planned_tell(planned, hints)), None);
         let mut scan = std::ptr::null_mut();
-        let columns = [0_usize, 23];
-        let error = evtx_scan_new(call, columns.as_ptr(), 2, planned, 0, &mut scan);
+        let columns = [0_u64, 23, 99];
+        let error = evtx_scan_new(call, columns.as_ptr(), 3, planned, c"".as_ptr(), 0, &mut scan);
         assert_eq!(take(error), None);
         assert_eq!(take(evtx_scan_schema(scan, &mut schema)), None);
         assert_eq!(schema.child(1).name(), Some("error"));
