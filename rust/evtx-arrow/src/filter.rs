@@ -12,8 +12,8 @@ use std::cell::OnceCell;
 
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use crate::plan::{Found, MAX_FIELD, Target};
-use crate::record::{ChunkTemplates, KeyedEntries, RecordParts};
+use crate::plan::{Found, MAX_FIELD, Projection};
+use crate::record::{ChunkTemplates, KeyedEntries, RecordView};
 use crate::schema::ColumnSource;
 
 pub use expression::Expression;
@@ -57,7 +57,7 @@ pub(crate) struct Row<'x, 'r> {
     /// Stands in for the event's time where nothing of the event can be read, as in the column.
     pub(crate) written: Option<i64>,
     /// The record, as far as it was read.
-    pub(crate) parts: Option<(RecordParts<'x, 'r>, &'x ChunkTemplates)>,
+    pub(crate) parts: Option<(RecordView<'x, 'r>, &'x ChunkTemplates)>,
     /// The entries of `event_data`, and how many there are, once they are looked at.
     pub(crate) entries: OnceCell<Option<(KeyedEntries<'x, 'r>, usize)>>,
     /// Whether the row tells of damage that may have cost any event.
@@ -84,7 +84,7 @@ struct Conjunct {
 impl Filter {
     /// The filter of predicates that all have to be true, `of_events` for the records of a table of some events. Adds what they
     /// read to the plan's target.
-    pub(crate) fn new(of_events: Option<&Predicate>, predicates: &[Predicate], target: &mut Target) -> Self {
+    pub(crate) fn new(of_events: Option<&Predicate>, predicates: &[Predicate], target: &mut Projection) -> Self {
         let mut conjuncts = Vec::new();
         let of_events = of_events.into_iter().map(|predicate| (predicate, true));
         for (Predicate(node), of_events) in of_events.chain(predicates.iter().map(|predicate| (predicate, false))) {
@@ -186,7 +186,7 @@ impl<'x, 'r> Row<'x, 'r> {
 const LONG: usize = 64 << 10;
 
 /// How a scan reads a term. What it reads is added to the plan's target.
-fn operand(term: &Term, target: &mut Target) -> Operand {
+fn operand(term: &Term, target: &mut Projection) -> Operand {
     match &term.source {
         ColumnSource::RecordId => Operand::RecordId,
         ColumnSource::ChunkIndex => Operand::ChunkIndex,
@@ -204,7 +204,7 @@ fn operand(term: &Term, target: &mut Target) -> Operand {
     }
 }
 
-fn stage(node: &Node<Operand>, target: &Target) -> Stage {
+fn stage(node: &Node<Operand>, target: &Projection) -> Stage {
     let stage = |operand: &Operand| match *operand {
         Operand::Field(place, _) => {
             if target.places[place].in_system {

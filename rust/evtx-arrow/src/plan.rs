@@ -10,8 +10,8 @@ mod system;
 mod cache;
 
 pub(crate) use cache::{Compiled, PlanCache, user_data};
-pub(crate) use column_plan::{Entry, EventData, Plan, Root, Run};
+pub(crate) use column_plan::{Entry, EventData, Plan, Run, TreeRoot};
 pub(crate) use keys::{Key, Keys};
 pub(crate) use source::{Constant, Found, MAX_FIELD};
-pub(crate) use system::SystemHoles;
-pub(crate) use target::Target;
+pub(crate) use system::SystemSubstitutions;
+pub(crate) use target::Projection;

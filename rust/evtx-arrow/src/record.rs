@@ -4,6 +4,6 @@ mod templates;
 mod parts;
 mod group;
 
-pub(crate) use group::{GROUP, KeptRecord, Records};
-pub(crate) use parts::{Fields, KeyedEntries, Part, PartContent, RecordParts};
+pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
+pub(crate) use parts::{Fields, KeyedEntries, Part, PartContent, RecordView};
 pub(crate) use templates::ChunkTemplates;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::filter::{Filter, Predicate};
-use crate::plan::{Keys, PlanCache, Target};
+use crate::plan::{Keys, PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options, Table};
 
 /// A query's projection and options, and the plans that its threads have compiled. Immutable but for those.
 #[derive(Debug)]
 pub struct Scan {
     pub(crate) options: Options,
-    pub(crate) target: Target,
+    pub(crate) target: Projection,
     pub(crate) keys: Arc<Keys>,
     pub(crate) plans: PlanCache,
     /// Whether any column needs a record's BinXML.
@@ -22,7 +22,7 @@ pub struct Scan {
     /// Whether each record is checked in full, and not only what the columns ask for.
     pub(crate) checks: bool,
     /// Whether every instance is read as a tree of its own, as if no plan of a template covered it.
-    pub(crate) only_trees: bool,
+    pub(crate) force_tree_path: bool,
     /// Where the parts of a message are read, if messages are.
     pub(crate) message: Option<MessagePlaces>,
     /// Which records are kept.
@@ -60,12 +60,12 @@ impl Scan {
         let all = &table.columns;
         let columns: Vec<Column> = projection.iter().filter_map(|&index| all.get(index).cloned()).collect();
         let has = |source| columns.iter().any(|column| column.source == source);
-        let mut target = Target {
+        let mut target = Projection {
             event_data: has(ColumnSource::EventData),
             user_data: has(ColumnSource::UserData),
             xml: has(ColumnSource::Xml),
             json: has(ColumnSource::Json),
-            ..Target::default()
+            ..Projection::default()
         };
         for column in &columns {
             match &column.source {
@@ -98,7 +98,7 @@ impl Scan {
             reads_children: checks || target.event_data || target.user_data || beyond_system || filter.reads_children(),
             filter,
             checks,
-            only_trees: false,
+            force_tree_path: false,
             message,
             target,
             schema: schema::schema_of(columns.iter()),
@@ -107,9 +107,9 @@ impl Scan {
     }
 
     /// The scan, but one that takes the fallback for every record. What it reads is the same; tests compare the two.
-    pub fn only_trees(self) -> Self {
+    pub fn force_tree_path(self) -> Self {
         Scan {
-            only_trees: true,
+            force_tree_path: true,
             ..self
         }
     }

@@ -82,7 +82,7 @@ proptest! {
             }
         }
         let file = log.finish();
-        let rows = |only_trees| cells(&file, "alike", Options::default(), only_trees);
+        let rows = |force_tree_path| cells(&file, "alike", Options::default(), force_tree_path);
         prop_assert_eq!(rows(false), rows(true));
     }
 }

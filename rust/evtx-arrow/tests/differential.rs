@@ -215,13 +215,13 @@ impl RandomLog {
     }
 }
 
-fn rows(file: &[u8], only_trees: bool) -> Vec<Vec<Option<String>>> {
+fn rows(file: &[u8], force_tree_path: bool) -> Vec<Vec<Option<String>>> {
     let options = Options {
         xml: true,
         json: true,
         ..Options::default()
     };
-    cells(file, "random", options, only_trees)
+    cells(file, "random", options, force_tree_path)
 }
 
 proptest! {

@@ -103,7 +103,7 @@ fn compare(logs: &[PathBuf]) {
             scan(
                 &file,
                 "x.evtx",
-                Scan::new(table.clone(), &every).only_trees(),
+                Scan::new(table.clone(), &every).force_tree_path(),
                 |batch| trees.push(batch),
             )
             .expect("a log");

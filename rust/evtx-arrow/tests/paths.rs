@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use common::{cell, cells, corpus, samples, scan};
 use evtx_arrow::{Options, Scan, schema};
 
-fn rows(file: &[u8], name: &str, only_trees: bool) -> Vec<Vec<Option<String>>> {
+fn rows(file: &[u8], name: &str, force_tree_path: bool) -> Vec<Vec<Option<String>>> {
     let options = Options {
         location: true,
         xml: true,
         json: true,
         ..Options::default()
     };
-    cells(file, name, options, only_trees)
+    cells(file, name, options, force_tree_path)
 }
 
 fn compare(logs: &[PathBuf]) {

@@ -39,7 +39,7 @@ enum Token {
     EndStart,
     EndEmpty,
     End,
-    Hole,
+    Substitution,
     Stream,
     Fragment,
     EndOfStream,
@@ -75,7 +75,7 @@ fn chunk(tokens: &[Token]) -> (Vec<u8>, usize) {
             Token::EndStart => vec![2],
             Token::EndEmpty => vec![3],
             Token::End => vec![4],
-            Token::Hole => vec![0x0e, 0, 0, 1],
+            Token::Substitution => vec![0x0e, 0, 0, 1],
             Token::Stream => vec![5, 0x21, 0, 0],
             Token::Fragment => vec![0x0f, 1, 1, 0],
             Token::EndOfStream => vec![0],
@@ -133,7 +133,9 @@ fn element() -> impl Strategy<Value = Vec<Token>> {
 
 /// Tokens that may stand anywhere, by chance.
 fn any_token() -> impl Strategy<Value = Token> {
-    use Token::{Attribute, End, EndEmpty, EndOfStream, EndStart, Fragment, Hole, Start, Stream, Text, Unknown};
+    use Token::{
+        Attribute, End, EndEmpty, EndOfStream, EndStart, Fragment, Start, Stream, Substitution, Text, Unknown,
+    };
     prop::sample::select(vec![
         Start(0),
         Attribute(1),
@@ -141,7 +143,7 @@ fn any_token() -> impl Strategy<Value = Token> {
         EndStart,
         EndEmpty,
         End,
-        Hole,
+        Substitution,
         Stream,
         Fragment,
         EndOfStream,

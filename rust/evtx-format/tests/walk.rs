@@ -28,7 +28,7 @@ fn show(element: &Element<'_>) -> String {
         let mut text = Vec::new();
         node.push_text(&mut text, Form::Plain);
         let hole = match node {
-            Node::Hole(hole) => format!("%{}{}", hole.index, if hole.optional { "?" } else { "" }),
+            Node::Substitution(hole) => format!("%{}{}", hole.index, if hole.optional { "?" } else { "" }),
             _ => String::new(),
         };
         String::from_utf8(text).unwrap() + &hole + &node.elements().map(show).collect::<String>()

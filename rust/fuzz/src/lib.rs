@@ -28,7 +28,7 @@ pub fn read_every_way(file: &[u8]) {
         on_error: OnError::Skip,
         ..all
     };
-    read(file, Scan::new(skip, &columns(&skip)).only_trees(), Search::Every);
+    read(file, Scan::new(skip, &columns(&skip)).force_tree_path(), Search::Every);
     report(file);
 }
 

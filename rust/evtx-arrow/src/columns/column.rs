@@ -13,7 +13,7 @@ use super::entries::EntryBuilder;
 use super::field::FieldBuilder;
 use super::maps::MapBuilder;
 use super::text::TextBuilder;
-use crate::plan::{Keys, Target};
+use crate::plan::{Keys, Projection};
 use crate::schema::{Column, ColumnSource};
 
 /// What a column renders.
@@ -45,7 +45,7 @@ pub(crate) enum ColumnBuilder {
 
 impl ColumnBuilder {
     /// Builders for a batch of some columns, read from plans for a target.
-    pub(crate) fn of(columns: &[Column], target: &Target, keys: &Arc<Keys>) -> Vec<Self> {
+    pub(crate) fn of(columns: &[Column], target: &Projection, keys: &Arc<Keys>) -> Vec<Self> {
         let mut places = 0..;
         let builder = |column: &Column| match &column.source {
             ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),

@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::ArrowError;
-use evtx_format::binxml::instance::Values;
+use evtx_format::binxml::instance::ValueTable;
 use evtx_format::value::Scalar;
 use evtx_format::value::time::filetime_to_unix_nanos;
 
@@ -69,7 +69,7 @@ struct At {
 
 impl At {
     #[inline(always)]
-    fn hole<'r>(self, fields: &Fields<'_, 'r>) -> Option<(u16, Values<'r>)> {
+    fn hole<'r>(self, fields: &Fields<'_, 'r>) -> Option<(u16, ValueTable<'r>)> {
         if self.in_system { fields.hole(self.place) } else { None }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, MapArray, StructArray};
 use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::ArrowError;
-use evtx_format::binxml::instance::{Slots, Values, value_size};
+use evtx_format::binxml::instance::{ValueDescriptors, ValueTable, value_size};
 use evtx_format::value::Value;
 use evtx_format::{Interrupt, MAX_TEXT};
 
@@ -70,7 +70,7 @@ impl MapBuilder {
     }
 
     /// Appends the map of a record, which ends where its text becomes longer than [`MAX_TEXT`].
-    pub(crate) fn push_entries(&mut self, entries: &[Entry], values: Values<'_>, interrupt: Interrupt<'_>) {
+    pub(crate) fn push_entries(&mut self, entries: &[Entry], values: ValueTable<'_>, interrupt: Interrupt<'_>) {
         let (mut bytes, mut next_look) = (0, LONG);
         for entry in entries {
             if bytes > next_look {
@@ -91,7 +91,7 @@ impl MapBuilder {
     /// Appends the map of a record: entries that are all there. `template` is the number of its template.
     // Apart from the loop over the columns, which takes longer with this in it.
     #[inline(never)]
-    pub(crate) fn push_run(&mut self, run: &Run, values: Values<'_>, template: usize) {
+    pub(crate) fn push_run(&mut self, run: &Run, values: ValueTable<'_>, template: usize) {
         self.keys.push_run(&run.keys, run.highest_key);
         match run.consecutive(values) {
             Some(slots) => self.push_slots(slots, values, template),
@@ -106,7 +106,7 @@ impl MapBuilder {
 
     /// Appends the values of slots that follow each other. Those that are the same in the template's last record are copied from
     /// there, as far as they stand side by side in one go.
-    fn push_slots(&mut self, slots: Slots<'_>, values: Values<'_>, template: usize) {
+    fn push_slots(&mut self, slots: ValueDescriptors<'_>, values: ValueTable<'_>, template: usize) {
         if self.last.len() <= template {
             self.last.resize_with(template + 1, LastRun::default);
         }
@@ -196,7 +196,7 @@ impl MapValues {
 
     /// Appends the value of a hole, as the text of an entry.
     #[inline(always)]
-    fn push_hole(&mut self, values: Values<'_>, hole: u16) {
+    fn push_hole(&mut self, values: ValueTable<'_>, hole: u16) {
         let value = values.get(hole).unwrap_or(Value::null());
         self.numbers.push(self.texts.len() as i32);
         self.texts.push_value(value, |out| Found::Value(value).push_entry(out));

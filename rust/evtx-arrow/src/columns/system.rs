@@ -6,12 +6,12 @@
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;
 use arrow_select::take::take;
-use evtx_format::binxml::instance::Values;
+use evtx_format::binxml::instance::ValueTable;
 
 use super::arrays::{self, MakeArrays};
 use super::column::ColumnBuilder;
 use super::field::FieldBuilder;
-use crate::plan::{SystemHoles, Target};
+use crate::plan::{Projection, SystemSubstitutions};
 use crate::record::Fields;
 
 /// Rows that are remembered, by a hash: a power of two.
@@ -32,7 +32,7 @@ pub(crate) struct SystemRows {
     len: u32,
     /// By row of the batch, the number of its row in the columns.
     rows: Vec<u32>,
-    seen: Box<[Seen]>,
+    seen: Box<[RowMemo]>,
     /// The descriptors and values of what was seen, run by run.
     bytes: Vec<u8>,
     /// Bytes of text that the columns hold.
@@ -51,7 +51,7 @@ struct SystemColumn {
 
 /// A row of the columns that a record was read into.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct RowMemo {
     /// The template, or 0.
     template: u64,
     /// Where its bytes start, and how many they are.
@@ -62,7 +62,7 @@ struct Seen {
 
 impl SystemRows {
     /// Takes the columns that repeat out of those of a scan.
-    pub(crate) fn take(target: &Target, builders: &mut Vec<ColumnBuilder>) -> Self {
+    pub(crate) fn take(target: &Projection, builders: &mut Vec<ColumnBuilder>) -> Self {
         let mut columns = Vec::new();
         if target.shares_system() {
             let all = std::mem::take(builders).into_iter().enumerate();
@@ -81,7 +81,7 @@ impl SystemRows {
             }
         }
         SystemRows {
-            seen: vec![Seen::default(); if columns.is_empty() { 0 } else { SEEN }].into(),
+            seen: vec![RowMemo::default(); if columns.is_empty() { 0 } else { SEEN }].into(),
             columns,
             len: 0,
             rows: Vec::new(),
@@ -100,7 +100,7 @@ impl SystemRows {
     #[inline]
     pub(crate) fn push(
         &mut self,
-        system: Option<(&SystemHoles, Values<'_>)>,
+        system: Option<(&SystemSubstitutions, ValueTable<'_>)>,
         fields: &Fields<'_, '_>,
     ) -> Result<(), ArrowError> {
         if let Some(row) = system.and_then(|(holes, values)| self.find(holes, values)) {
@@ -125,7 +125,7 @@ impl SystemRows {
 
     /// The row of a record with the same values. If there is none, the next row is theirs.
     #[inline]
-    fn find(&mut self, holes: &SystemHoles, values: Values<'_>) -> Option<u32> {
+    fn find(&mut self, holes: &SystemSubstitutions, values: ValueTable<'_>) -> Option<u32> {
         let (hash, len) = holes.hash(values)?;
         let seen = self.seen.get_mut((hash >> 32) as usize % SEEN)?;
         if seen.template == holes.template
@@ -136,7 +136,7 @@ impl SystemRows {
             return Some(seen.row);
         }
         if len <= MAX_BYTES {
-            *seen = Seen {
+            *seen = RowMemo {
                 template: holes.template,
                 start: self.bytes.len(),
                 len,
@@ -183,7 +183,7 @@ impl SystemRows {
             column.array = None;
         }
         self.len = 0;
-        self.seen.fill(Seen::default());
+        self.seen.fill(RowMemo::default());
         self.bytes.clear();
         self.text = 0;
         Ok(())

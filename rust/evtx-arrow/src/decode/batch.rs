@@ -11,7 +11,7 @@ use evtx_format::mta::Messages;
 
 use crate::columns::{ColumnBuilder, FieldBuilder, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};
 use crate::read::{RecordReader, Renderer};
-use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordParts, Records};
+use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordGroup, RecordView};
 use crate::scan::{MessagePlaces, Scan};
 
 /// Most rows in a batch: a vector of DuckDB.
@@ -137,7 +137,7 @@ impl BatchBuilder {
         &mut self,
         reader: &RecordReader<'r, 'c>,
         templates: &ChunkTemplates,
-        group: &Records<'r>,
+        group: &RecordGroup<'r>,
     ) -> Result<(), Error> {
         let (mut outcome, mut is_interrupted) = (Ok(()), false);
         for &number in &self.rendered {
@@ -150,7 +150,7 @@ impl BatchBuilder {
                 let mut written = 0;
                 let pushed = builder.try_push(|out| {
                     let start = out.len();
-                    let pushed = renderer.push(group.at_hand(), *rendering, out);
+                    let pushed = renderer.push(group.current(), *rendering, out);
                     written = out.len() - start;
                     pushed
                 });
@@ -169,7 +169,7 @@ impl BatchBuilder {
         &mut self,
         reader: &RecordReader<'_, '_>,
         templates: &ChunkTemplates,
-        group: &Records<'_>,
+        group: &RecordGroup<'_>,
         at: Location,
         messages: Option<&Messages>,
     ) -> Result<(), ArrowError> {
@@ -307,7 +307,7 @@ impl BatchBuilder {
 #[inline(never)]
 fn push_fields(
     builders: &mut [ColumnBuilder],
-    parts: RecordParts<'_, '_>,
+    parts: RecordView<'_, '_>,
     templates: &ChunkTemplates,
 ) -> Result<(), ArrowError> {
     let entries = parts.keyed_entries(templates);

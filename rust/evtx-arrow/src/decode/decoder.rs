@@ -25,12 +25,12 @@ use crate::columns::MakeArrays;
 use crate::filter::{Row, Stage};
 use crate::read::RecordReader;
 use crate::record::ChunkTemplates;
-use crate::record::{GROUP, Records};
+use crate::record::{GROUP, RecordGroup};
 use crate::scan::{Poisoned, Scan};
 use crate::schema::OnError;
 
 /// The group with the record at hand, and how its work asks whether to go on.
-type Group<'g, 'r> = (&'g Records<'r>, Interrupt<'g>);
+type Group<'g, 'r> = (&'g RecordGroup<'r>, Interrupt<'g>);
 
 /// Frames of records between two looks for an interrupt.
 const FRAMES: usize = 32;
@@ -127,7 +127,7 @@ impl Decoder {
             messages: None,
             offset: 0,
             left: 0,
-            chunks: Chunks::Slots(0),
+            chunks: Chunks::ValueDescriptors(0),
             strays: Arc::default(),
             around: AroundStray::default(),
             walk: None,
@@ -283,7 +283,7 @@ impl Decoder {
         self.offset += len;
         self.left -= len;
         match &mut self.chunks {
-            Chunks::Slots(slot) => *slot += 1,
+            Chunks::ValueDescriptors(slot) => *slot += 1,
             Chunks::Image(own) => {
                 *own = own.saturating_sub(len);
                 if *own == 0 {
@@ -365,7 +365,7 @@ impl Decoder {
         if scan.reads_binxml {
             left = left.min(GROUP);
         }
-        let mut group = Records::new(&scan.target, left.min(GROUP), reader.arena);
+        let mut group = RecordGroup::new(&scan.target, left.min(GROUP), reader.arena);
         let mut is_end = false;
         let is_stray = matches!(self.chunks, Chunks::Strays(..));
         // Frames that are damaged take long, too.
@@ -425,7 +425,7 @@ impl Decoder {
     fn record<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
-        group: &mut Records<'r>,
+        group: &mut RecordGroup<'r>,
         found: &FoundRecord,
         walk: &mut ChunkWalk,
     ) -> Result<bool, DecodeError> {
@@ -433,9 +433,9 @@ impl Decoder {
         let record = &found.record;
         let (carved, recovers) = (found.is_carved, scan.options.recover);
         reader.read_event(&mut self.templates, group, record.binxml());
-        let has_system = group.at_hand().has_system(&self.templates);
+        let has_system = group.current().has_system(&self.templates);
         // Which event it is cannot be told, so it may be one that the table is about.
-        let is_unread = group.at_hand().parts.is_empty() || group.error.is_some() && !has_system;
+        let is_unread = group.current().parts.is_empty() || group.error.is_some() && !has_system;
         // The first damage ends such a scan, also where it is in a record that is not asked for.
         let fails = scan.options.on_error == OnError::Fail;
         let event_first = !recovers && has_system && !fails;
@@ -446,7 +446,7 @@ impl Decoder {
         if !has_system || scan.checks || scan.reads_children {
             reader.read_children(&mut self.templates, group);
         }
-        if group.error.is_none() && group.at_hand().parts.is_empty() {
+        if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
         }
         // A definition or a name that was overwritten makes nonsense of a record that was left behind, but the record is one.
@@ -513,7 +513,7 @@ impl Decoder {
                 let mut strays = self.strays.iter().skip(first).take(count);
                 if let Some(error) = damage.filter(|_| !found.is_carved && strays.any(|stray| stray.contains(offset))) {
                     let slot = (self.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
-                    let text = self.describe_in(Chunks::Slots(slot), &at_record(error, record));
+                    let text = self.describe_in(Chunks::ValueDescriptors(slot), &at_record(error, record));
                     self.around.failed.insert(offset, (*record, slot, text));
                 }
                 true
@@ -522,7 +522,7 @@ impl Decoder {
                 self.around.failed.remove(&offset);
                 false
             }
-            Chunks::Slots(_) => (damage.is_some() || found.is_carved) && self.is_in_stray(offset),
+            Chunks::ValueDescriptors(_) => (damage.is_some() || found.is_carved) && self.is_in_stray(offset),
             Chunks::Image(_) => false,
         }
     }
@@ -565,7 +565,7 @@ impl Decoder {
             recovered: Some(found.recovered),
             filename: &self.filename,
             written: found.record.written_nanos(),
-            parts: group.map(|group| (group.at_hand(), &self.templates)),
+            parts: group.map(|group| (group.current(), &self.templates)),
             entries: OnceCell::new(),
             may_be_any_event,
             interrupt,
@@ -574,7 +574,7 @@ impl Decoder {
     }
 
     /// Appends the rows of a group of records.
-    fn push_rows(&mut self, group: &Records<'_>, reader: &RecordReader<'_, '_>) -> Result<(), DecodeError> {
+    fn push_rows(&mut self, group: &RecordGroup<'_>, reader: &RecordReader<'_, '_>) -> Result<(), DecodeError> {
         let (at, messages) = (self.location(), self.messages.as_deref());
         Ok(self.batch.push_rows(reader, &self.templates, group, at, messages)?)
     }
@@ -612,7 +612,7 @@ impl Decoder {
     /// The number of the chunk's slot, if it stands in one.
     fn chunk_index(&self) -> Option<u32> {
         match self.chunks {
-            Chunks::Slots(slot) => u32::try_from(slot).ok(),
+            Chunks::ValueDescriptors(slot) => u32::try_from(slot).ok(),
             Chunks::Image(_) | Chunks::Strays(..) => None,
         }
     }
@@ -631,7 +631,7 @@ impl Decoder {
         let offset = self.offset;
         let at = offset + u64::from(error.offset);
         match chunks {
-            Chunks::Slots(slot) => format!("{}: chunk {slot}, offset {at:#x}: {error}", self.filename),
+            Chunks::ValueDescriptors(slot) => format!("{}: chunk {slot}, offset {at:#x}: {error}", self.filename),
             Chunks::Image(_) | Chunks::Strays(..) => {
                 format!("{}: chunk at {offset:#x}, offset {at:#x}: {error}", self.filename)
             }

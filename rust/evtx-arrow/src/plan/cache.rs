@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use evtx_format::binxml::Template;
-use evtx_format::binxml::instance::{Definition, Instance, Values};
+use evtx_format::binxml::instance::{Definition, Instance, ValueTable};
 use evtx_format::binxml::names::{name_units, stored_hash};
 use evtx_format::binxml::tree::Element;
 use evtx_format::render::program::{Language, Program};
@@ -17,10 +17,10 @@ use evtx_format::value::guid_in_text_order;
 use evtx_format::{Error, ErrorKind, MAX_NAMES};
 use hashbrown::HashMap;
 
-use super::column_plan::{Plan, Root};
+use super::column_plan::{Plan, TreeRoot};
 use super::keys::Keys;
-use super::system::SystemHoles;
-use super::target::Target;
+use super::system::SystemSubstitutions;
+use super::target::Projection;
 
 /// Most bytes that a scan keeps of templates and of what they compiled to. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
@@ -36,7 +36,7 @@ pub(crate) struct Compiled {
     pub(crate) unsound_name: Option<Error>,
     pub(crate) plan: Plan,
     /// The holes that its `System` is read from, if the rows of that are shared.
-    pub(crate) system: Option<SystemHoles>,
+    pub(crate) system: Option<SystemSubstitutions>,
     /// The whole element as XML.
     pub(crate) xml: Option<Program>,
     /// The value of the whole element as JSON.
@@ -46,7 +46,13 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    pub(crate) fn new(target: &Target, keys: &Keys, definition: &Definition, tree: &Element<'_>, root: Root) -> Self {
+    pub(crate) fn new(
+        target: &Projection,
+        keys: &Keys,
+        definition: &Definition,
+        tree: &Element<'_>,
+        root: TreeRoot,
+    ) -> Self {
         let plan = Plan::of_template(target, keys, tree, root);
         let user_data = if plan.may_have_user_data() {
             user_data(tree, root)
@@ -57,11 +63,12 @@ impl Compiled {
             guid: guid_in_text_order(definition.guid),
             template_id: definition.template_id(),
             unsound_name: None,
-            system: SystemHoles::new(target, &plan).filter(|_| root == Root::Event),
+            system: SystemSubstitutions::new(target, &plan).filter(|_| root == TreeRoot::Event),
             plan,
             xml: target.xml.then(|| Program::new(Language::Xml, tree)),
             // What `UserData` holds is JSON too.
-            json: (target.json || target.user_data && root == Root::Child).then(|| Program::new(Language::Json, tree)),
+            json: (target.json || target.user_data && root == TreeRoot::Child)
+                .then(|| Program::new(Language::Json, tree)),
             user_data: user_data.map(|element| Program::new(Language::Json, element)),
         }
     }
@@ -86,9 +93,9 @@ impl Compiled {
     }
 
     /// Whether there are programs, and they all write what the tree of these values says, which is sound then.
-    pub(crate) fn covers_text(&self, values: Values<'_>) -> bool {
+    pub(crate) fn supports_text(&self, values: ValueTable<'_>) -> bool {
         let mut programs = [&self.xml, &self.json].into_iter().flatten().peekable();
-        programs.peek().is_some() && programs.all(|program| program.covers(values))
+        programs.peek().is_some() && programs.all(|program| program.supports(values))
     }
 
     /// About how many bytes it takes.
@@ -106,15 +113,15 @@ impl Compiled {
 }
 
 /// The `UserData` element of a tree.
-pub(crate) fn user_data<'a>(tree: &'a Element<'a>, root: Root) -> Option<&'a Element<'a>> {
+pub(crate) fn user_data<'a>(tree: &'a Element<'a>, root: TreeRoot) -> Option<&'a Element<'a>> {
     match root {
-        Root::Event => tree.elements().find(|child| child.name == "UserData"),
-        Root::Child => Some(tree),
+        TreeRoot::Event => tree.elements().find(|child| child.name == "UserData"),
+        TreeRoot::Child => Some(tree),
     }
 }
 
 /// What a template is looked up by: its GUID, which others may have too, and what its root is to the event.
-type Identity = ([u8; 16], Root);
+type Identity = ([u8; 16], TreeRoot);
 
 /// The compiled templates of a scan.
 #[derive(Debug, Default)]
@@ -145,7 +152,7 @@ impl PlanCache {
     }
 
     /// What a chunk's definition compiled to, if the scan has met the template before.
-    pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: Root) -> Option<Arc<Compiled>> {
+    pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: TreeRoot) -> Option<Arc<Compiled>> {
         let templates = self.templates.read().unwrap_or_else(PoisonError::into_inner);
         let known = templates.get(&(definition.guid, root))?;
         let found = known.iter().find(|known| known.content.matches(chunk, definition))?;
@@ -159,7 +166,7 @@ impl PlanCache {
         chunk: &[u8],
         definition: &Definition,
         template: &Template<'_>,
-        root: Root,
+        root: TreeRoot,
         compiled: &Arc<Compiled>,
     ) -> bool {
         if !template.self_contained || compiled.unsound_name.is_some() {

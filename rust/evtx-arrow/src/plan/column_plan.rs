@@ -6,15 +6,15 @@
 //! one place that appends.
 
 use evtx_format::MAX_TEXT;
-use evtx_format::binxml::instance::{HoleSet, Slots, Values};
+use evtx_format::binxml::instance::{SubstitutionSet, ValueDescriptors, ValueTable};
 use evtx_format::value::{Value, ValueType};
 
 use super::keys::Key;
-use super::source::{Content, Source};
+use super::source::{Content, Extractor};
 
 /// What a tree's root is to the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Root {
+pub(crate) enum TreeRoot {
     /// The `Event` element.
     Event,
     /// A child of it.
@@ -24,18 +24,18 @@ pub(crate) enum Root {
 /// What a tree gives to each column.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// By place, in the order of [`Target::places`].
-    pub(crate) fields: Box<[Option<Source>]>,
+    /// By place, in the order of [`Projection::places`].
+    pub(crate) fields: Box<[Option<Extractor>]>,
     /// The hole of which a number, a time or a GUID at each place is the value, if it is no more than that.
     pub(crate) direct: Box<[Option<u16>]>,
     /// Whether the tree has any place outside of `System`.
     pub(crate) beyond_system: bool,
     /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
-    pub(super) event_data: Option<Guarded<EventData>>,
-    /// The number of the entry that has each of [`Target::keys`].
+    pub(super) event_data: Option<Conditional<EventData>>,
+    /// The number of the entry that has each of [`Projection::keys`].
     pub(crate) keyed: Box<[Option<usize>]>,
     /// Set if the tree has a `UserData` element and it is asked for.
-    pub(super) user_data: Option<Guarded<()>>,
+    pub(super) user_data: Option<Conditional<()>>,
     /// Whether the tree has a `System` element.
     pub(crate) system: bool,
     /// Whether the columns depend on a record's values in a way that no plan tells. Such a plan covers no
@@ -48,25 +48,25 @@ pub(crate) struct Plan {
     /// The holes that stand for children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
     /// The same, as a set.
-    pub(crate) child_holes: HoleSet,
+    pub(crate) child_holes: SubstitutionSet,
     /// What the columns need of each hole's value.
-    pub(super) needs: Box<[Need]>,
+    pub(super) needs: Box<[RequiredShape]>,
     /// The holes that columns read.
-    pub(super) read_holes: HoleSet,
+    pub(super) read_holes: SubstitutionSet,
 }
 
 /// What an element gives that a record can leave out.
 #[derive(Debug)]
-pub(super) struct Guarded<T> {
+pub(super) struct Conditional<T> {
     /// The hole whose NULL leaves the element out.
     pub(super) guard: Option<u16>,
     pub(super) given: T,
 }
 
-impl<T> Guarded<T> {
+impl<T> Conditional<T> {
     /// What the element gives; `None` where the values leave it out.
     #[inline]
-    fn get(&self, values: Values<'_>) -> Option<&T> {
+    fn get(&self, values: ValueTable<'_>) -> Option<&T> {
         let left_out = self
             .guard
             .and_then(|guard| values.get(guard))
@@ -102,7 +102,7 @@ pub(crate) const FEW_ENTRIES: usize = MAX_TEXT / (6 * 65_536);
 impl Run {
     /// The slots of the values, if they follow each other.
     #[inline]
-    pub(crate) fn consecutive<'r>(&self, values: Values<'r>) -> Option<Slots<'r>> {
+    pub(crate) fn consecutive<'r>(&self, values: ValueTable<'r>) -> Option<ValueDescriptors<'r>> {
         values.slots(self.first_of_consecutive?, self.holes.len())
     }
 }
@@ -112,10 +112,10 @@ impl EventData {
         let simple = entries.iter().map(|entry| match (&entry.key, &entry.source) {
             (
                 Key::Shared(key),
-                Source {
+                Extractor {
                     guard: None,
                     attribute: false,
-                    content: Content::Hole(hole),
+                    content: Content::Substitution(hole),
                 },
             ) => Some((*key, *hole)),
             _ => None,
@@ -145,14 +145,14 @@ impl EventData {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
-    pub(crate) source: Source,
+    pub(crate) source: Extractor,
     /// The type that the template declares for its value.
     pub(crate) declared: ValueType,
 }
 
 /// What a plan can take of a hole, so that the columns stay what the tree says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Need {
+pub(super) enum RequiredShape {
     /// Anything: no column looks at it.
     Nothing,
     /// The hole is a child of `Event`: anything, as a stream of its own.
@@ -166,21 +166,21 @@ pub(super) enum Need {
 impl Plan {
     /// Whether the plan tells what the tree of these values has.
     #[inline]
-    pub(crate) fn covers(&self, values: Values<'_>) -> bool {
-        !self.irregular && (!values.may_be_compound(self.read_holes) || self.covers_compound(values))
+    pub(crate) fn supports(&self, values: ValueTable<'_>) -> bool {
+        !self.irregular && (!values.may_be_compound(self.read_holes) || self.supports_compound(values))
     }
 
     #[cold]
-    fn covers_compound(&self, values: Values<'_>) -> bool {
+    fn supports_compound(&self, values: ValueTable<'_>) -> bool {
         values.compound_slots().all(|(hole, slot)| match self.needs.get(hole) {
-            Some(need) if *need >= Need::Leaf => self.takes(*need, values.value(slot)),
+            Some(need) if *need >= RequiredShape::Leaf => self.takes(*need, values.value(slot)),
             _ => true,
         })
     }
 
-    fn takes(&self, need: Need, value: Value<'_>) -> bool {
+    fn takes(&self, need: RequiredShape, value: Value<'_>) -> bool {
         if value.value_type.array {
-            need == Need::Leaf || !value.repeats()
+            need == RequiredShape::Leaf || !value.repeats()
         } else {
             value.is_null()
         }
@@ -188,12 +188,12 @@ impl Plan {
 
     /// The entries of `event_data` that a record with these values can have.
     #[inline]
-    pub(crate) fn event_data(&self, values: Values<'_>) -> Option<&EventData> {
+    pub(crate) fn event_data(&self, values: ValueTable<'_>) -> Option<&EventData> {
         self.event_data.as_ref()?.get(values)
     }
 
     /// Whether a record with these values has the `UserData` element of the tree, if that is asked for.
-    pub(crate) fn has_user_data(&self, values: Values<'_>) -> bool {
+    pub(crate) fn has_user_data(&self, values: ValueTable<'_>) -> bool {
         self.user_data
             .as_ref()
             .is_some_and(|user_data| user_data.get(values).is_some())
@@ -207,7 +207,7 @@ impl Plan {
     /// Whether a column has so many values of a record that they can be longer together than a few times the record.
     pub(super) fn texts_hold_many_values(&self) -> bool {
         let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
-        let is_long = |source: &Source| source.values() > FEW_ENTRIES;
+        let is_long = |source: &Extractor| source.values() > FEW_ENTRIES;
         entries.iter().map(|entry| entry.source.values()).sum::<usize>() > FEW_ENTRIES
             || self.fields.iter().flatten().any(is_long)
     }
@@ -220,7 +220,7 @@ impl Plan {
             let own = size_of::<Entry>() + size_of::<(i32, u16)>();
             own + entry.source.bytes() + if let Key::Own(name) = &entry.key { name.len() } else { 0 }
         };
-        let fields = self.fields.iter().flatten().map(Source::bytes);
+        let fields = self.fields.iter().flatten().map(Extractor::bytes);
         size_of_val(&*self.fields)
             + size_of_val(&*self.direct)
             + size_of_val(&*self.keyed)
@@ -237,6 +237,6 @@ impl Plan {
 
     /// Whether a hole stands for a child of `Event`.
     pub(crate) fn is_child(&self, hole: usize) -> bool {
-        self.needs.get(hole) == Some(&Need::Child)
+        self.needs.get(hole) == Some(&RequiredShape::Child)
     }
 }

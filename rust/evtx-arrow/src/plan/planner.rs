@@ -6,11 +6,11 @@ use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, ValueType};
 use evtx_format::{MAX_NAMES, MAX_TEXT};
 
-use super::column_plan::{Entry, EventData, Guarded, Need, Plan, Root};
+use super::column_plan::{Conditional, Entry, EventData, Plan, RequiredShape, TreeRoot};
 use super::convert;
 use super::keys::Keys;
-use super::source::{Constant, Content, MAX_FIELD, Parsed, Piece, Source};
-use super::target::Target;
+use super::source::{Constant, Content, Extractor, MAX_FIELD, Parsed, Piece};
+use super::target::Projection;
 use crate::schema::Numbering;
 
 /// What no plan tells: see [`Plan::irregular`].
@@ -19,16 +19,16 @@ struct Irregular;
 
 impl Plan {
     /// The plan of a template's tree.
-    pub(crate) fn of_template(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
+    pub(crate) fn of_template(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         Plan::new(target, keys, tree, root, true)
     }
 
     /// The plan of a record's own tree.
-    pub(crate) fn of_record(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root) -> Self {
+    pub(crate) fn of_record(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         Plan::new(target, keys, tree, root, false)
     }
 
-    fn new(target: &Target, keys: &Keys, tree: &Element<'_>, root: Root, parses: bool) -> Self {
+    fn new(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot, parses: bool) -> Self {
         let mut planner = Planner {
             target,
             keys,
@@ -43,14 +43,14 @@ impl Plan {
         };
         planner.attributes(tree);
         match root {
-            Root::Event => planner.event(tree),
-            Root::Child => planner.child_of_event(tree, None),
+            TreeRoot::Event => planner.event(tree),
+            TreeRoot::Child => planner.child_of_event(tree, None),
         }
         for (hole, need) in planner.needs.iter().enumerate() {
             match need {
-                Need::Nothing => {}
-                Need::Child => planner.plan.child_holes.insert(hole),
-                Need::Leaf | Need::Single => planner.plan.read_holes.insert(hole),
+                RequiredShape::Nothing => {}
+                RequiredShape::Child => planner.plan.child_holes.insert(hole),
+                RequiredShape::Leaf | RequiredShape::Single => planner.plan.read_holes.insert(hole),
             }
         }
         planner.plan.needs = planner.needs.into();
@@ -65,9 +65,9 @@ impl Plan {
     }
 }
 
-impl From<Constant> for Source {
+impl From<Constant> for Extractor {
     fn from(constant: Constant) -> Self {
-        Source {
+        Extractor {
             guard: None,
             attribute: false,
             content: Content::Constant(constant),
@@ -93,10 +93,10 @@ impl Constant {
 
 /// A plan in the making.
 struct Planner<'t> {
-    target: &'t Target,
+    target: &'t Projection,
     keys: &'t Keys,
     plan: Plan,
-    needs: Vec<Need>,
+    needs: Vec<RequiredShape>,
     /// Whether constants are parsed: they are read for many records.
     parses: bool,
     /// Bytes of the constants and the names of `event_data` so far.
@@ -110,9 +110,9 @@ impl Planner<'_> {
     fn event(&mut self, event: &Element<'_>) {
         let mut children = Vec::new();
         for node in event.content {
-            if let Node::Hole(hole) = node {
+            if let Node::Substitution(hole) = node {
                 children.push(hole.index);
-                self.need(hole.index, Need::Child);
+                self.need(hole.index, RequiredShape::Child);
             }
             for child in node.elements() {
                 self.child_of_event(child, None);
@@ -122,7 +122,10 @@ impl Planner<'_> {
         // Columns look at the tree first and then at the streams of its holes, which is the order of the text
         // only if the holes come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
-        let hole = event.content.iter().position(|node| matches!(node, Node::Hole(_)));
+        let hole = event
+            .content
+            .iter()
+            .position(|node| matches!(node, Node::Substitution(_)));
         if let (Some(hole), Some(last)) = (hole, last) {
             self.plan.irregular |= hole < last;
         }
@@ -151,7 +154,7 @@ impl Planner<'_> {
                 None => {
                     let event_data = self.event_data(element);
                     let given = self.regular(event_data);
-                    self.plan.event_data = given.map(|entries| Guarded {
+                    self.plan.event_data = given.map(|entries| Conditional {
                         guard,
                         given: EventData::new(entries),
                     });
@@ -161,7 +164,7 @@ impl Planner<'_> {
         if self.target.user_data && element.name == "UserData" {
             match &self.plan.user_data {
                 Some(first) => self.plan.irregular |= first.guard.is_some(),
-                None => self.plan.user_data = Some(Guarded { guard, given: () }),
+                None => self.plan.user_data = Some(Conditional { guard, given: () }),
             }
         }
     }
@@ -173,10 +176,10 @@ impl Planner<'_> {
         path: &[&str],
         attribute: Option<&str>,
         guard: Guard,
-    ) -> Result<Option<Source>, Irregular> {
+    ) -> Result<Option<Extractor>, Irregular> {
         if let Some((name, path)) = path.split_first() {
-            self.need_content(element.content, Need::Single);
-            let mut found: Option<Source> = None;
+            self.need_content(element.content, RequiredShape::Single);
+            let mut found: Option<Extractor> = None;
             for child in element.elements().filter(|child| child.name == *name) {
                 let guard = deeper(guard, child)?;
                 match (&found, self.field(child, path, attribute, guard)?) {
@@ -198,7 +201,7 @@ impl Planner<'_> {
         source.guard = guard;
         // One with literal text is always there.
         source.attribute = !content.iter().any(|node| match node {
-            Node::Hole(_) => false,
+            Node::Substitution(_) => false,
             Node::CData(_) => true,
             node => node.is_text(),
         });
@@ -209,7 +212,7 @@ impl Planner<'_> {
     }
 
     /// The text of an element. A constant that is longer than `limit` can end anywhere behind it.
-    fn text(&mut self, element: &Element<'_>, guard: Guard, limit: usize) -> Result<Source, Irregular> {
+    fn text(&mut self, element: &Element<'_>, guard: Guard, limit: usize) -> Result<Extractor, Irregular> {
         let mut source = if element.elements().next().is_some() {
             if has_holes(element) {
                 return Err(Irregular);
@@ -218,7 +221,7 @@ impl Planner<'_> {
             element.push_text(&mut text, Form::Plain, limit);
             Constant::new(text, self.parses).into()
         } else {
-            self.need_content(element.content, Need::Single);
+            self.need_content(element.content, RequiredShape::Single);
             self.source(element.content, limit)
         };
         source.guard = guard;
@@ -226,19 +229,21 @@ impl Planner<'_> {
     }
 
     /// The text of pieces of content without elements. A constant that is longer than `limit` can end anywhere behind it.
-    fn source(&mut self, content: &[Node<'_>], limit: usize) -> Source {
+    fn source(&mut self, content: &[Node<'_>], limit: usize) -> Extractor {
         let content = match content {
-            [Node::Hole(hole)] => Content::Hole(hole.index),
+            [Node::Substitution(hole)] => Content::Substitution(hole.index),
             [Node::Value(value)] => {
                 let mut text = Vec::new();
                 value.push_text(&mut text, Form::Plain);
                 return Constant::new(text, self.parses).into();
             }
-            _ if content.iter().any(|node| matches!(node, Node::Hole(_))) => {
+            _ if content.iter().any(|node| matches!(node, Node::Substitution(_))) => {
                 let mut pieces = Vec::new();
-                for run in content.chunk_by(|a, b| !matches!(a, Node::Hole(_)) && !matches!(b, Node::Hole(_))) {
-                    if let [Node::Hole(hole)] = run {
-                        pieces.push(Piece::Hole(hole.index));
+                for run in
+                    content.chunk_by(|a, b| !matches!(a, Node::Substitution(_)) && !matches!(b, Node::Substitution(_)))
+                {
+                    if let [Node::Substitution(hole)] = run {
+                        pieces.push(Piece::Substitution(hole.index));
                         continue;
                     }
                     let text = plain(run, limit);
@@ -250,7 +255,7 @@ impl Planner<'_> {
             }
             _ => return Constant::new(plain(content, limit).into_bytes(), self.parses).into(),
         };
-        Source {
+        Extractor {
             guard: None,
             attribute: false,
             content,
@@ -264,7 +269,7 @@ impl Planner<'_> {
                 return Err(Irregular);
             }
             self.leaves(element, None, &mut leaves)?;
-        } else if element.content.iter().any(|node| matches!(node, Node::Hole(_))) {
+        } else if element.content.iter().any(|node| matches!(node, Node::Substitution(_))) {
             // Only a record tells whether it is text or elements that stand there.
             return Err(Irregular);
         } else if element.content.iter().any(Node::is_text) {
@@ -316,7 +321,7 @@ impl Planner<'_> {
     ///
     /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](evtx_format::MAX_OPEN_ELEMENTS) bounds.
     fn leaves(&mut self, element: &Element<'_>, guard: Guard, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
-        self.need_content(element.content, Need::Single);
+        self.need_content(element.content, RequiredShape::Single);
         for node in element.content {
             if let Node::Repeated(copies) = node
                 && let Some(leaf) = array_leaf(copies)
@@ -340,8 +345,8 @@ impl Planner<'_> {
                 }
                 let name = leaf_name(child)?;
                 let mut source = match child.content {
-                    [Node::Hole(hole)] => {
-                        self.need(hole.index, Need::Leaf);
+                    [Node::Substitution(hole)] => {
+                        self.need(hole.index, RequiredShape::Leaf);
                         self.source(child.content, MAX_TEXT)
                     }
                     _ => self.text(child, guard, MAX_TEXT)?,
@@ -356,17 +361,17 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn need(&mut self, hole: u16, need: Need) {
+    fn need(&mut self, hole: u16, need: RequiredShape) {
         let hole = usize::from(hole);
         if self.needs.len() <= hole {
-            self.needs.resize(hole + 1, Need::Nothing);
+            self.needs.resize(hole + 1, RequiredShape::Nothing);
         }
         self.needs[hole] = self.needs[hole].max(need);
     }
 
-    fn need_content(&mut self, content: &[Node<'_>], need: Need) {
+    fn need_content(&mut self, content: &[Node<'_>], need: RequiredShape) {
         for node in content {
-            if let Node::Hole(hole) = node {
+            if let Node::Substitution(hole) = node {
                 self.need(hole.index, need);
             }
         }
@@ -375,7 +380,7 @@ impl Planner<'_> {
     /// The holes in attributes take single values only: an array would repeat the element, and a stream is an error.
     fn attributes(&mut self, element: &Element<'_>) {
         for attribute in element.attributes {
-            self.need_content(attribute.content, Need::Single);
+            self.need_content(attribute.content, RequiredShape::Single);
         }
         element.elements().for_each(|child| self.attributes(child));
     }
@@ -404,7 +409,7 @@ fn plain(content: &[Node<'_>], limit: usize) -> String {
 }
 
 fn has_holes(element: &Element<'_>) -> bool {
-    let hole = |node: &Node<'_>| matches!(node, Node::Hole(_));
+    let hole = |node: &Node<'_>| matches!(node, Node::Substitution(_));
     element.content.iter().any(hole)
         || element
             .attributes
@@ -418,7 +423,7 @@ fn has_holes(element: &Element<'_>) -> bool {
 /// The name that a leaf carries: its `Name`, or that of its element; empty for `Data` without one.
 fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     let content = leaf.attribute("Name").unwrap_or_default();
-    if content.iter().any(|node| matches!(node, Node::Hole(_))) {
+    if content.iter().any(|node| matches!(node, Node::Substitution(_))) {
         return Err(Irregular);
     }
     let name = plain(content, MAX_NAMES);
@@ -431,14 +436,14 @@ fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
 /// An element of `EventData` without others in it.
 struct Leaf {
     name: String,
-    source: Source,
+    source: Extractor,
     declared: ValueType,
 }
 
 /// The type that a definition gives for a leaf's value, or that its value has.
 fn declared(content: &[Node<'_>]) -> ValueType {
     match content {
-        [Node::Hole(hole)] => hole.declared,
+        [Node::Substitution(hole)] => hole.declared,
         [Node::Value(value)] => value.value_type,
         _ => TEXT,
     }

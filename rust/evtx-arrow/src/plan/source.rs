@@ -1,7 +1,7 @@
 //! Where a column's text comes from: a constant, a hole, or pieces of both; and what was found there.
 
 use evtx_format::MAX_TEXT;
-use evtx_format::binxml::instance::Values;
+use evtx_format::binxml::instance::ValueTable;
 use evtx_format::render::json;
 use evtx_format::value::Value;
 use evtx_format::value::text::Form;
@@ -13,7 +13,7 @@ pub(crate) const MAX_FIELD: usize = 1 << 20;
 
 /// Where a text comes from.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct Extractor {
     /// The hole whose NULL leaves the element out.
     pub(super) guard: Option<u16>,
     /// An attribute is not there where its value is empty.
@@ -24,7 +24,7 @@ pub(crate) struct Source {
 #[derive(Debug)]
 pub(super) enum Content {
     Constant(Constant),
-    Hole(u16),
+    Substitution(u16),
     Pieces(Box<[Piece]>),
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Content {
 #[derive(Debug)]
 pub(crate) enum Piece {
     Text(Box<str>),
-    Hole(u16),
+    Substitution(u16),
 }
 
 /// A text that is the same for every record, and what it is read as.
@@ -64,20 +64,20 @@ pub(crate) struct Parsed {
 pub(crate) enum Found<'p, 'r> {
     Constant(&'p Constant),
     Value(Value<'r>),
-    Pieces(&'p [Piece], Values<'r>),
+    Pieces(&'p [Piece], ValueTable<'r>),
 }
 
-impl Source {
+impl Extractor {
     /// The holes whose values decide what it gives.
     pub(crate) fn holes(&self) -> impl Iterator<Item = u16> {
         let (hole, pieces) = match &self.content {
             Content::Constant(_) => (None, &[][..]),
-            Content::Hole(hole) => (Some(*hole), &[][..]),
+            Content::Substitution(hole) => (Some(*hole), &[][..]),
             Content::Pieces(pieces) => (None, &pieces[..]),
         };
         let pieces = pieces.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,
-            Piece::Hole(hole) => Some(*hole),
+            Piece::Substitution(hole) => Some(*hole),
         });
         self.guard.into_iter().chain(hole).chain(pieces)
     }
@@ -85,7 +85,7 @@ impl Source {
     /// How many values and texts it is made of.
     pub(super) fn values(&self) -> usize {
         match &self.content {
-            Content::Constant(_) | Content::Hole(_) => 1,
+            Content::Constant(_) | Content::Substitution(_) => 1,
             Content::Pieces(pieces) => pieces.len(),
         }
     }
@@ -93,11 +93,11 @@ impl Source {
     pub(super) fn bytes(&self) -> usize {
         match &self.content {
             Content::Constant(constant) => constant.bytes(),
-            Content::Hole(_) => 0,
+            Content::Substitution(_) => 0,
             Content::Pieces(pieces) => {
                 let of_piece = |piece: &Piece| match piece {
                     Piece::Text(text) => text.len(),
-                    Piece::Hole(_) => 0,
+                    Piece::Substitution(_) => 0,
                 };
                 size_of_val(&**pieces) + pieces.iter().map(of_piece).sum::<usize>()
             }
@@ -108,15 +108,15 @@ impl Source {
     /// not matter whether the element or the attribute is there.
     pub(super) fn direct(&self) -> Option<u16> {
         match (self.guard, &self.content) {
-            (None, Content::Hole(hole)) => Some(*hole),
-            (Some(guard), Content::Hole(hole)) if guard == *hole => Some(*hole),
+            (None, Content::Substitution(hole)) => Some(*hole),
+            (Some(guard), Content::Substitution(hole)) if guard == *hole => Some(*hole),
             _ => None,
         }
     }
 
     /// What a record's values give; `None` where the element or attribute is not there.
     #[inline(always)]
-    pub(crate) fn find<'p, 'r>(&'p self, values: Values<'r>) -> Option<Found<'p, 'r>> {
+    pub(crate) fn find<'p, 'r>(&'p self, values: ValueTable<'r>) -> Option<Found<'p, 'r>> {
         if let Some(guard) = self.guard
             && values.get(guard).is_some_and(Value::is_null)
         {
@@ -124,7 +124,7 @@ impl Source {
         }
         match &self.content {
             Content::Constant(constant) => Some(Found::Constant(constant)),
-            Content::Hole(hole) => {
+            Content::Substitution(hole) => {
                 let value = values.get(*hole).unwrap_or(Value::null());
                 (!self.attribute || !value.is_empty()).then_some(Found::Value(value))
             }
@@ -132,7 +132,7 @@ impl Source {
                 let there = !self.attribute
                     || pieces.iter().any(|piece| match piece {
                         Piece::Text(_) => true,
-                        Piece::Hole(hole) => values.get(*hole).is_some_and(|value| !value.is_empty()),
+                        Piece::Substitution(hole) => values.get(*hole).is_some_and(|value| !value.is_empty()),
                     });
                 there.then_some(Found::Pieces(pieces, values))
             }
@@ -156,7 +156,7 @@ impl Found<'_, '_> {
                     }
                     match piece {
                         Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-                        Piece::Hole(hole) => {
+                        Piece::Substitution(hole) => {
                             if let Some(value) = values.get(*hole) {
                                 value.push_text(out, Form::Plain);
                             }

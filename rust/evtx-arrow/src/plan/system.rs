@@ -2,23 +2,23 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use evtx_format::binxml::instance::Values;
+use evtx_format::binxml::instance::ValueTable;
 
 use super::column_plan::Plan;
-use super::target::Target;
+use super::target::Projection;
 
 /// The holes of a template that the columns of `System` are read from.
 #[derive(Debug)]
-pub(crate) struct SystemHoles {
+pub(crate) struct SystemSubstitutions {
     /// Tells the template from all others. Not 0.
     pub(crate) template: u64,
     /// The first of holes that follow each other, and how many they are.
     runs: Box<[(u16, usize)]>,
 }
 
-impl SystemHoles {
+impl SystemSubstitutions {
     /// Those of a plan for an event's own template; `None` where that has no `System`, or the columns are not asked for.
-    pub(crate) fn new(target: &Target, plan: &Plan) -> Option<Self> {
+    pub(crate) fn new(target: &Projection, plan: &Plan) -> Option<Self> {
         static TEMPLATES: AtomicU64 = AtomicU64::new(1);
         if !plan.system || !target.shares_system() {
             return None;
@@ -32,7 +32,7 @@ impl SystemHoles {
         holes.sort_unstable();
         holes.dedup();
         let runs = holes.chunk_by(|a, b| a + 1 == *b);
-        Some(SystemHoles {
+        Some(SystemSubstitutions {
             template: TEMPLATES.fetch_add(1, Ordering::Relaxed),
             runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
         })
@@ -40,7 +40,7 @@ impl SystemHoles {
 
     /// The descriptors and the bytes of the runs' values.
     #[inline(always)]
-    pub(crate) fn values<'v>(&self, values: Values<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
+    pub(crate) fn values<'v>(&self, values: ValueTable<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
         self.runs.iter().map(move |&(first, count)| {
             let (descriptors, bytes) = values.run(first, count)?;
             Some((descriptors.as_flattened(), bytes))
@@ -51,7 +51,7 @@ impl SystemHoles {
     /// is too short for a run: what it has of that would not be looked at.
     // Apart from what looks at the values again, so that neither runs out of registers.
     #[inline(never)]
-    pub(crate) fn hash(&self, values: Values<'_>) -> Option<(u64, usize)> {
+    pub(crate) fn hash(&self, values: ValueTable<'_>) -> Option<(u64, usize)> {
         let (mut hash, mut len) = (self.template, 0);
         for run in self.values(values) {
             let (descriptors, bytes) = run?;
@@ -63,7 +63,7 @@ impl SystemHoles {
 
     /// Whether the values and their descriptors are those that stand side by side in `known`.
     #[inline(never)]
-    pub(crate) fn are(&self, values: Values<'_>, mut known: &[u8]) -> bool {
+    pub(crate) fn are(&self, values: ValueTable<'_>, mut known: &[u8]) -> bool {
         let mut is_next = |part: &[u8]| {
             let Some((next, rest)) = known.split_at_checked(part.len()) else {
                 return false;

@@ -9,7 +9,7 @@ pub(crate) const MIN_COLUMNS: usize = 4;
 
 /// What the plans of a scan are made for.
 #[derive(Debug, Default)]
-pub(crate) struct Target {
+pub(crate) struct Projection {
     /// The places that columns read.
     pub(crate) places: Vec<Place>,
     /// Whether `event_data` is read.
@@ -24,7 +24,7 @@ pub(crate) struct Target {
     pub(crate) json: bool,
 }
 
-impl Target {
+impl Projection {
     /// The number of a place, which is added if it is not there.
     pub(crate) fn place(&mut self, place: Place) -> usize {
         let known = self.places.iter().position(|known| *known == place);

@@ -5,15 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bumpalo::Bump;
-use evtx_format::binxml::instance::{Definition, HoleSet, Instance, Values};
+use evtx_format::binxml::instance::{Definition, Instance, SubstitutionSet, ValueTable};
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
 use evtx_format::binxml::{Part as StreamPart, Parts, Reader};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
-use super::spelled::Spelled;
-use crate::plan::{Compiled, Plan, Root};
-use crate::record::{ChunkTemplates, Part, PartContent, Records};
+use super::spelled::JsonMemo;
+use crate::plan::{Compiled, Plan, TreeRoot};
+use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
 
 /// Bytes that a group of records may leave in the arena before it ends. One of usual records leaves some ten thousand.
@@ -30,7 +30,7 @@ pub(crate) struct RecordReader<'r, 'c> {
     /// Whether a tree was built in the arena, also one of which only an error is left.
     builds_trees: Cell<bool>,
     /// What was written of the record at hand when it was checked.
-    pub(crate) spelled: RefCell<Spelled<'r>>,
+    pub(crate) spelled: RefCell<JsonMemo<'r>>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -82,19 +82,24 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// Reads the event whose BinXML is at a range of the chunk, without what its holes hold.
-    pub(crate) fn read_event(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>, binxml: Range<usize>) {
+    pub(crate) fn read_event(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut RecordGroup<'r>,
+        binxml: Range<usize>,
+    ) {
         self.reader.begin(binxml.len());
         self.spelled.borrow_mut().begin();
         record.begin();
         // To write an error that is none would cost as much as to write one.
-        if let Err(error) = self.stream(templates, record, binxml, Root::Event) {
+        if let Err(error) = self.stream(templates, record, binxml, TreeRoot::Event) {
             record.error = Some(error);
         }
     }
 
     /// Reads what the event's holes hold, as far as the scan asks for it, and then checks all of the record, if the scan
     /// does. So what is read does not depend on whether it is checked.
-    pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>) {
+    pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) {
         if record.error.is_none() {
             if let Err(error) = self.children(templates, record) {
                 record.error = Some(error);
@@ -107,7 +112,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             if record.repeat_values
                 && record.error.is_none()
                 && self.scan.checks
-                && record.at_hand().text_exceeds(templates)
+                && record.current().text_exceeds(templates)
             {
                 record.error = Some(Error::new(0, ErrorKind::Text));
             }
@@ -123,13 +128,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     fn stream(
         &self,
         templates: &mut ChunkTemplates,
-        record: &mut Records<'r>,
+        record: &mut RecordGroup<'r>,
         stream: Range<usize>,
-        root: Root,
+        root: TreeRoot,
     ) -> Result<()> {
         // A record is one event.
         if let Some((instance, is_all)) = self.reader.leading_instance(stream.clone())
-            && (is_all || root == Root::Event)
+            && (is_all || root == TreeRoot::Event)
         {
             return self.instance(templates, record, instance, root);
         }
@@ -139,7 +144,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 StreamPart::Instance(instance) => self.instance(templates, record, instance, root)?,
                 StreamPart::Element(element) => self.tree(record, element, root, None),
             }
-            if root == Root::Event {
+            if root == TreeRoot::Event {
                 break;
             }
         }
@@ -151,9 +156,9 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     fn instance(
         &self,
         templates: &mut ChunkTemplates,
-        record: &mut Records<'r>,
+        record: &mut RecordGroup<'r>,
         instance: Instance<'r>,
-        root: Root,
+        root: TreeRoot,
     ) -> Result<()> {
         let at = self.template(templates, instance.definition, root);
         let compiled = templates.get(at)?;
@@ -165,7 +170,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         record.note(&compiled.plan);
         let values = instance.values;
         let part = |content| Part::of_template(at, values, content);
-        if !compiled.plan.covers(values) || self.scan.only_trees {
+        if !compiled.plan.supports(values) || self.scan.force_tree_path {
             return match self.tree_of(&instance) {
                 Ok(tree) => {
                     self.tree(record, tree, root, Some(values));
@@ -183,8 +188,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// Reads what the holes of the event's own instance hold.
     #[inline(always)]
-    fn children(&self, templates: &mut ChunkTemplates, record: &mut Records<'r>) -> Result<()> {
-        let Some((at, values)) = record.at_hand().event().and_then(Part::instance) else {
+    fn children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) -> Result<()> {
+        let Some((at, values)) = record.current().event().and_then(Part::instance) else {
             return Ok(());
         };
         let plan = &templates.get(at)?.plan;
@@ -195,7 +200,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         for child in 0..plan.children.len() {
             let hole = templates.get(at)?.plan.children[child];
             if let Some(stream) = values.stream(hole) {
-                self.stream(templates, record, stream, Root::Child)?;
+                self.stream(templates, record, stream, TreeRoot::Child)?;
             }
         }
         Ok(())
@@ -203,13 +208,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// Checks the parts of a record.
     #[inline(always)]
-    fn check_parts(&self, templates: &mut ChunkTemplates, record: &Records<'r>) -> Result<()> {
+    fn check_parts(&self, templates: &mut ChunkTemplates, record: &RecordGroup<'r>) -> Result<()> {
         self.reader.begin_again();
-        for (depth, part) in record.at_hand().parts.iter().enumerate() {
+        for (depth, part) in record.current().parts.iter().enumerate() {
             let depth = depth.min(1);
             match part.content {
                 PartContent::Instance(_, root) => {
-                    let read = part.template().filter(|_| root == Root::Event);
+                    let read = part.template().filter(|_| root == TreeRoot::Event);
                     self.check(templates, part.values, read, depth)?;
                 }
                 PartContent::Tree(_, _, Some(values)) => self.check(templates, values, None, depth)?,
@@ -225,14 +230,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     fn check(
         &self,
         templates: &mut ChunkTemplates,
-        values: Values<'r>,
+        values: ValueTable<'r>,
         read: Option<usize>,
         depth: usize,
     ) -> Result<()> {
         values.check()?;
         let of_read = match read {
             Some(at) => templates.get(at)?.plan.child_holes,
-            None => HoleSet::default(),
+            None => SubstitutionSet::default(),
         };
         if values.may_be_compound_beyond(of_read) {
             for (hole, slot) in values.compound_slots() {
@@ -262,11 +267,11 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 Some(StreamPart::Element(_)) => continue,
                 None => return Ok(()),
             };
-            let at = self.template(templates, instance.definition, Root::Child);
+            let at = self.template(templates, instance.definition, TreeRoot::Child);
             if let Some(fault) = templates.get(at)?.fault(&instance) {
                 return Err(fault);
             }
-            if !templates.get(at)?.covers_text(instance.values) || self.scan.only_trees {
+            if !templates.get(at)?.supports_text(instance.values) || self.scan.force_tree_path {
                 self.builds_trees.set(true);
                 let reader = Reader::new(self.chunk, self.names, self.arena);
                 reader.fragment(stream)?;
@@ -279,7 +284,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// Passes the element that comes next in a stream, if it is sound and that can be told without its tree.
     fn pass_element(&self, parts: &mut Parts<'r>) -> bool {
         let target = &self.scan.target;
-        if self.scan.only_trees {
+        if self.scan.force_tree_path {
             false
         } else if target.user_data || target.json {
             self.spelled.borrow_mut().pass(&self.reader, parts)
@@ -289,20 +294,26 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     #[inline(never)]
-    fn tree(&self, record: &mut Records<'r>, tree: &'r Element<'r>, root: Root, filled: Option<Values<'r>>) {
+    fn tree(
+        &self,
+        record: &mut RecordGroup<'r>,
+        tree: &'r Element<'r>,
+        root: TreeRoot,
+        filled: Option<ValueTable<'r>>,
+    ) {
         let plan = Plan::of_record(&self.scan.target, &self.scan.keys, tree, root);
         record.push_tree(PartContent::Tree(tree, root, filled), plan);
     }
 
     /// The place among the chunk's templates of the one that is defined at an offset.
     #[inline]
-    pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: Root) -> usize {
+    pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: TreeRoot) -> usize {
         templates.place(definition, root, || self.compile(definition, root))
     }
 
     /// What a definition compiles to, and whether the scan keeps that.
     #[cold]
-    fn compile(&self, definition: u32, root: Root) -> Result<(Arc<Compiled>, bool)> {
+    fn compile(&self, definition: u32, root: TreeRoot) -> Result<(Arc<Compiled>, bool)> {
         let definition = Definition::read(self.chunk, definition)?;
         let scan = self.scan;
         if let Some(compiled) = scan.plans.get(self.chunk, &definition, root) {

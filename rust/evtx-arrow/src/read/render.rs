@@ -13,9 +13,9 @@ use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
 use super::reader::RecordReader;
 use crate::columns::Rendering;
-use crate::plan::Root;
+use crate::plan::TreeRoot;
 use crate::plan::user_data;
-use crate::record::{ChunkTemplates, PartContent, RecordParts};
+use crate::record::{ChunkTemplates, PartContent, RecordView};
 
 /// What stands before an event's XML.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
@@ -48,12 +48,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     ///
     /// # Errors
     /// Where the text is too long, or what it takes is damaged.
-    pub(crate) fn push(
-        &mut self,
-        record: RecordParts<'_, 'r>,
-        rendering: Rendering,
-        out: &mut Vec<u8>,
-    ) -> Result<bool> {
+    pub(crate) fn push(&mut self, record: RecordView<'_, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
         self.limit = out.len() + MAX_TEXT;
         self.parts_left = MAX_NODES;
         match rendering {
@@ -63,7 +58,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    fn push_event(&mut self, record: RecordParts<'_, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
+    fn push_event(&mut self, record: RecordView<'_, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
         const EMPTY: Element<'_> = Element {
             name: "Event",
             attributes: &[],
@@ -73,7 +68,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         };
         let content = record.event().map(|part| part.content);
         let root = match content {
-            Some(PartContent::Instance(instance, _)) => Source::Instance(instance, Root::Event),
+            Some(PartContent::Instance(instance, _)) => Source::Instance(instance, TreeRoot::Event),
             Some(PartContent::Tree(tree, ..)) => Source::Tree(tree),
             // A record without anything in it.
             Some(PartContent::Damaged) | None => Source::Tree(&EMPTY),
@@ -93,7 +88,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    fn push_user_data(&mut self, record: RecordParts<'_, 'r>, out: &mut Vec<u8>) -> Result<bool> {
+    fn push_user_data(&mut self, record: RecordView<'_, 'r>, out: &mut Vec<u8>) -> Result<bool> {
         let mut parts = record
             .with_plans(self.templates)
             .filter(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
@@ -132,7 +127,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
 
     /// A program, if it covers an instance.
     fn covering<'p>(&self, program: Option<&'p Program>, instance: &Instance<'_>) -> Option<&'p Program> {
-        program.filter(|program| !self.reader.scan.only_trees && program.covers(instance.values))
+        program.filter(|program| !self.reader.scan.force_tree_path && program.supports(instance.values))
     }
 
     /// Appends an element. `name` is told its name before its text.
@@ -186,7 +181,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             let left = self.parts_left.checked_sub(1);
             self.parts_left = left.ok_or(Error::new(0, ErrorKind::Nodes))?;
             if language == Language::Json
-                && !reader.scan.only_trees
+                && !reader.scan.force_tree_path
                 && let Some(next) = reader.reader.next_name(&parts)
             {
                 name(next, out);
@@ -204,7 +199,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 continue;
             }
             let source = match reader.next_part(&mut parts).transpose()? {
-                Some(StreamPart::Instance(instance)) => Source::Instance(instance, Root::Child),
+                Some(StreamPart::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
                 Some(StreamPart::Element(element)) => Source::Tree(element),
                 None => break,
             };
@@ -217,7 +212,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
 
 /// An element to render.
 enum Source<'r> {
-    Instance(Instance<'r>, Root),
+    Instance(Instance<'r>, TreeRoot),
     Tree(&'r Element<'r>),
 }
 

@@ -17,7 +17,7 @@ const ROOM: usize = 16 << 10;
 
 /// Elements that were written.
 #[derive(Default)]
-pub(crate) struct Spelled<'r> {
+pub(crate) struct JsonMemo<'r> {
     text: Vec<u8>,
     elements: Vec<Written<'r>>,
 }
@@ -29,7 +29,7 @@ struct Written<'r> {
     text: Range<usize>,
 }
 
-impl<'r> Spelled<'r> {
+impl<'r> JsonMemo<'r> {
     /// Begins a record.
     #[inline]
     pub(crate) fn begin(&mut self) {

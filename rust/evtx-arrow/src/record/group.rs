@@ -5,15 +5,15 @@ use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::container::records::FoundRecord;
 
-use super::parts::{Part, PartContent, RecordParts};
-use crate::plan::{Plan, Target};
+use super::parts::{Part, PartContent, RecordView};
+use crate::plan::{Plan, Projection};
 
 /// Most records of a group. They fit the first-level cache.
 pub(crate) const GROUP: usize = 32;
 
 /// Records that were read, and wait for their rows to be appended, a column at a time.
-pub(crate) struct Records<'r> {
-    target: &'r Target,
+pub(crate) struct RecordGroup<'r> {
+    target: &'r Projection,
     parts: BumpVec<'r, Part<'r>>,
     own_plans: Vec<Plan>,
     kept: BumpVec<'r, KeptRecord>,
@@ -46,10 +46,10 @@ pub(crate) struct KeptRecord {
     is_damaged: bool,
 }
 
-impl<'r> Records<'r> {
+impl<'r> RecordGroup<'r> {
     /// Room for `count` records, none of which was read so far.
-    pub(crate) fn new(target: &'r Target, count: usize, arena: &'r Bump) -> Self {
-        Records {
+    pub(crate) fn new(target: &'r Projection, count: usize, arena: &'r Bump) -> Self {
+        RecordGroup {
             target,
             parts: BumpVec::with_capacity_in(2 * count, arena),
             own_plans: Vec::new(),
@@ -102,8 +102,8 @@ impl<'r> Records<'r> {
 
     /// The record at hand, as far as it was read.
     #[inline]
-    pub(crate) fn at_hand(&self) -> RecordParts<'_, 'r> {
-        RecordParts {
+    pub(crate) fn current(&self) -> RecordView<'_, 'r> {
+        RecordView {
             own_plans: &self.own_plans,
             target: self.target,
             parts: &self.parts[self.start..],
@@ -147,8 +147,8 @@ impl<'r> Records<'r> {
 
     /// The parts of a record that is kept.
     #[inline]
-    pub(crate) fn parts(&self, record: &KeptRecord) -> RecordParts<'_, 'r> {
-        RecordParts {
+    pub(crate) fn parts(&self, record: &KeptRecord) -> RecordView<'_, 'r> {
+        RecordView {
             own_plans: &self.own_plans,
             target: self.target,
             parts: &self.parts[record.start as usize..record.end as usize],

@@ -5,17 +5,17 @@
 //! others are the streams that its holes hold (usually one: `EventData`).
 
 use evtx_format::MAX_TEXT;
-use evtx_format::binxml::instance::{Instance, Values};
+use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
 
 use super::templates::ChunkTemplates;
-use crate::plan::{Entry, EventData, Found, Plan, Root, SystemHoles, Target};
+use crate::plan::{Entry, EventData, Found, Plan, Projection, SystemSubstitutions, TreeRoot};
 
 /// The parts of a record.
 #[derive(Clone, Copy)]
-pub(crate) struct RecordParts<'p, 'r> {
+pub(crate) struct RecordView<'p, 'r> {
     pub(super) own_plans: &'p [Plan],
-    pub(super) target: &'p Target,
+    pub(super) target: &'p Projection,
     pub(crate) parts: &'p [Part<'r>],
     /// Whether some of the record is damaged. Parts that come before it are there.
     pub(crate) is_damaged: bool,
@@ -23,14 +23,14 @@ pub(crate) struct RecordParts<'p, 'r> {
 
 pub(crate) struct Part<'r> {
     plan: PlanAt,
-    pub(crate) values: Values<'r>,
+    pub(crate) values: ValueTable<'r>,
     pub(crate) content: PartContent<'r>,
 }
 
 impl<'r> Part<'r> {
     /// A part whose plan is that of a template of the chunk.
     #[inline]
-    pub(crate) fn of_template(at: usize, values: Values<'r>, content: PartContent<'r>) -> Self {
+    pub(crate) fn of_template(at: usize, values: ValueTable<'r>, content: PartContent<'r>) -> Self {
         Part {
             plan: PlanAt::Template(at),
             values,
@@ -42,14 +42,14 @@ impl<'r> Part<'r> {
     pub(super) fn of_own_plan(at: usize, content: PartContent<'r>) -> Self {
         Part {
             plan: PlanAt::Own(at),
-            values: Values::none(),
+            values: ValueTable::none(),
             content,
         }
     }
 
     /// The number of its template and its values, if it is an instance that a plan covers.
     #[inline]
-    pub(crate) fn instance(&self) -> Option<(usize, Values<'r>)> {
+    pub(crate) fn instance(&self) -> Option<(usize, ValueTable<'r>)> {
         match self.content {
             PartContent::Instance(..) => Some((self.template()?, self.values)),
             _ => None,
@@ -82,14 +82,14 @@ enum PlanAt {
 /// What a part was read from.
 #[derive(Clone, Copy)]
 pub(crate) enum PartContent<'r> {
-    Instance(Instance<'r>, Root),
+    Instance(Instance<'r>, TreeRoot),
     /// With what its holes were filled from, if it is that of an instance.
-    Tree(&'r Element<'r>, Root, Option<Values<'r>>),
+    Tree(&'r Element<'r>, TreeRoot, Option<ValueTable<'r>>),
     /// An instance whose tree cannot be read: only what its plan has of the fields counts.
     Damaged,
 }
 
-impl<'p, 'r> RecordParts<'p, 'r> {
+impl<'p, 'r> RecordView<'p, 'r> {
     /// Whether nothing of the record could be read, as it is damaged.
     #[inline]
     pub(crate) fn is_unread(self) -> bool {
@@ -103,7 +103,7 @@ impl<'p, 'r> RecordParts<'p, 'r> {
 
     /// The holes of the event's own template that its `System` is read from, and what fills them.
     #[inline]
-    pub(crate) fn system(self, templates: &'p ChunkTemplates) -> Option<(&'p SystemHoles, Values<'r>)> {
+    pub(crate) fn system(self, templates: &'p ChunkTemplates) -> Option<(&'p SystemSubstitutions, ValueTable<'r>)> {
         let event = self.event()?;
         let compiled = templates.get(event.template()?).ok()?;
         Some((compiled.system.as_ref()?, event.values))
@@ -177,7 +177,7 @@ pub(crate) struct KeyedEntries<'p, 'r> {
     /// By the number of the key in the plan's target.
     numbers: &'p [Option<usize>],
     event_data: &'p EventData,
-    values: Values<'r>,
+    values: ValueTable<'r>,
 }
 
 impl<'p, 'r> KeyedEntries<'p, 'r> {
@@ -200,10 +200,10 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
 
 /// The fields of a record.
 pub(crate) struct Fields<'p, 'r> {
-    pub(crate) record: RecordParts<'p, 'r>,
+    pub(crate) record: RecordView<'p, 'r>,
     templates: &'p ChunkTemplates,
     /// The event's own instance, if that has the `System` element.
-    system: Option<(&'p Plan, Values<'r>)>,
+    system: Option<(&'p Plan, ValueTable<'r>)>,
 }
 
 impl<'p, 'r> Fields<'p, 'r> {
@@ -214,7 +214,7 @@ impl<'p, 'r> Fields<'p, 'r> {
 
     /// The hole of which a number, a time or a GUID in the `System` element is the value, and what fills it, if that is so simple.
     #[inline(always)]
-    pub(crate) fn hole(&self, place: usize) -> Option<(u16, Values<'r>)> {
+    pub(crate) fn hole(&self, place: usize) -> Option<(u16, ValueTable<'r>)> {
         let (plan, values) = self.system?;
         Some((plan.direct[place]?, values))
     }
@@ -234,7 +234,7 @@ impl<'p, 'r> Fields<'p, 'r> {
 }
 
 /// The bytes of text that a map has after each of its entries.
-fn text_of(entries: &[Entry], values: Values<'_>) -> impl Iterator<Item = usize> {
+fn text_of(entries: &[Entry], values: ValueTable<'_>) -> impl Iterator<Item = usize> {
     let mut text = Vec::new();
     entries.iter().scan(0, move |bytes, entry| {
         text.clear();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::{Error, ErrorKind, Result};
 
-use crate::plan::{Compiled, Root};
+use crate::plan::{Compiled, TreeRoot};
 
 /// The templates that a chunk has used so far, by where their definitions stand.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl ChunkTemplates {
 
     /// What the template that is defined at an offset compiled to, if a record was read that uses it.
     #[inline]
-    pub(crate) fn find(&self, definition: u32, root: Root) -> Option<&Compiled> {
+    pub(crate) fn find(&self, definition: u32, root: TreeRoot) -> Option<&Compiled> {
         let known = *self.index.get(index(definition, root))?;
         self.get(usize::from(known).checked_sub(1)?).ok()
     }
@@ -57,7 +57,7 @@ impl ChunkTemplates {
     pub(crate) fn place(
         &mut self,
         definition: u32,
-        root: Root,
+        root: TreeRoot,
         compile: impl FnOnce() -> Result<(Arc<Compiled>, bool)>,
     ) -> usize {
         let entry = index(definition, root);
@@ -105,6 +105,6 @@ impl ChunkTemplates {
 
 /// The entry of [`ChunkTemplates::index`] for a definition.
 #[inline]
-fn index(definition: u32, root: Root) -> usize {
-    2 * definition as usize + usize::from(root == Root::Child)
+fn index(definition: u32, root: TreeRoot) -> usize {
+    2 * definition as usize + usize::from(root == TreeRoot::Child)
 }

@@ -23,7 +23,7 @@ use super::report::{MAX_EVENT_BYTES, Report, ReportError, TooManyEvents, TypeNam
 use crate::filter::{Row, Stage};
 use crate::plan::EventData;
 use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, Part, Records};
+use crate::record::{ChunkTemplates, Part, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::{EntryType, EventField, Events, FieldType, Options, TEXT, Table, column_type, unite};
 
@@ -228,9 +228,9 @@ impl Catalog {
     ) -> Result<(), TooManyEvents> {
         let Catalog { scan, templates, .. } = self;
         let reader = RecordReader::new(scan, chunk, names, arena, interrupt);
-        let mut records = Records::new(&scan.target, 1, arena);
+        let mut records = RecordGroup::new(&scan.target, 1, arena);
         reader.read_event(templates, &mut records, record.binxml());
-        let mut keeps = |records: &Records<'_>, templates: &ChunkTemplates| {
+        let mut keeps = |records: &RecordGroup<'_>, templates: &ChunkTemplates| {
             let row = Row {
                 record_id: None,
                 chunk_index: None,
@@ -238,22 +238,22 @@ impl Catalog {
                 recovered: None,
                 filename: "",
                 written: None,
-                parts: Some((records.at_hand(), templates)),
+                parts: Some((records.current(), templates)),
                 entries: OnceCell::new(),
                 may_be_any_event: false,
                 interrupt,
             };
             scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
         };
-        let has_system = records.at_hand().has_system(templates);
+        let has_system = records.current().has_system(templates);
         if has_system && !keeps(&records, templates) {
             return Ok(());
         }
         reader.read_children(templates, &mut records);
-        if records.at_hand().is_unread() || !has_system && !keeps(&records, templates) {
+        if records.current().is_unread() || !has_system && !keeps(&records, templates) {
             return Ok(());
         }
-        let parts = records.at_hand();
+        let parts = records.current();
         let shape = match parts.event_data(templates) {
             None => {
                 let none = Shape {

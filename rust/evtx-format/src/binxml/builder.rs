@@ -11,10 +11,10 @@ use std::ops::Range;
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
-use super::instance::{Definition, Instance, Values};
+use super::instance::{Definition, Instance, ValueTable};
 use super::names::Name;
 use super::sink::{Fault, Outcome, Sink};
-use super::tree::{Attribute, Element, Hole, Node};
+use super::tree::{Attribute, Element, Node, Substitution};
 use super::walk::{Extent, OUTSIDE, Reader};
 use crate::bytes::Cursor;
 use crate::error::{Error, ErrorKind};
@@ -27,13 +27,13 @@ pub(super) enum Holes<'a> {
     /// A definition's, to be compiled.
     Open,
     /// A definition's, for one record.
-    Filled(Values<'a>),
+    Filled(ValueTable<'a>),
     /// None can be met: a record's own stream.
     Forbidden,
 }
 
 /// A tree that the walk is building.
-pub(super) struct Growing<'r, 'a, 'c> {
+pub(super) struct TreeBuilder<'r, 'a, 'c> {
     reader: &'r Reader<'a, 'c>,
     holes: Holes<'a>,
     /// Streams around this one.
@@ -61,10 +61,10 @@ struct OpenElement<'a> {
     left_out: bool,
 }
 
-impl<'r, 'a, 'c: 'a> Growing<'r, 'a, 'c> {
+impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
     /// No tree so far. `depth` streams and `around` elements surround it.
     pub(super) fn new(reader: &'r Reader<'a, 'c>, holes: Holes<'a>, depth: usize, around: usize) -> Self {
-        Growing {
+        TreeBuilder {
             reader,
             holes,
             depth,
@@ -107,7 +107,7 @@ impl<'r, 'a, 'c: 'a> Growing<'r, 'a, 'c> {
     }
 }
 
-impl<'a, 'c: 'a> Sink<'a> for Growing<'_, 'a, 'c> {
+impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
     fn name_ref(&mut self, at: usize) {
         if matches!(self.holes, Holes::Open) {
             self.reader.name_refs.borrow_mut().push(at as u32);
@@ -217,11 +217,11 @@ impl<'a, 'c: 'a> Sink<'a> for Growing<'_, 'a, 'c> {
         self.embed(Node::Element(root)).map_err(Err)
     }
 
-    fn hole(&mut self, hole: Hole, in_start: bool) -> Result<(), Fault> {
+    fn hole(&mut self, hole: Substitution, in_start: bool) -> Result<(), Fault> {
         let node = match self.holes {
             Holes::Forbidden => return Err(Err(ErrorKind::SubstitutionOutsideTemplate)),
             _ if self.len == 0 => return Err(Err(ErrorKind::Structure(OUTSIDE))),
-            Holes::Open => Node::Hole(hole),
+            Holes::Open => Node::Substitution(hole),
             Holes::Filled(values) => {
                 let slot = values.slot(usize::from(hole.index));
                 let left_out = self.last().is_some_and(|element| element.left_out);
@@ -302,7 +302,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     ) -> crate::error::Result<&'a Element<'a>> {
         let start = definition.body as usize;
         let mut cursor = Cursor::new(self.chunk, start, start + definition.size as usize);
-        let mut tree = Growing::new(self, holes, depth, open);
+        let mut tree = TreeBuilder::new(self, holes, depth, open);
         self.walk(&mut cursor, &mut tree, Extent::Definition, open)?;
         match tree.into_roots() {
             &[Node::Element(root)] => Ok(root),
@@ -320,7 +320,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
         let mut cursor = Cursor::new(self.chunk, stream.start, stream.end);
-        let mut tree = Growing::new(self, Holes::Forbidden, depth, open);
+        let mut tree = TreeBuilder::new(self, Holes::Forbidden, depth, open);
         self.walk(&mut cursor, &mut tree, Extent::Stream, open)?;
         Ok(tree.into_roots())
     }

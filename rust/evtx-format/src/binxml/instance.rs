@@ -65,7 +65,7 @@ impl Definition {
 
 /// Where a value stands in its chunk, and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slot {
+pub struct ValueDescriptor {
     /// Chunk offset of the value's bytes.
     pub offset: u32,
     /// Size in bytes.
@@ -76,7 +76,7 @@ pub struct Slot {
 
 /// Slots that follow each other, and so do their values.
 #[derive(Debug, Clone, Copy)]
-pub struct Slots<'a> {
+pub struct ValueDescriptors<'a> {
     /// The number of the first.
     pub first: u16,
     /// {size u16, type u8, 0 u8} of each value.
@@ -87,7 +87,7 @@ pub struct Slots<'a> {
     pub at: u32,
 }
 
-impl Slots<'_> {
+impl ValueDescriptors<'_> {
     /// How many there are.
     #[inline]
     pub fn len(&self) -> usize {
@@ -118,7 +118,7 @@ fn unusual_size([low, high, byte, _]: [u8; 4]) -> u16 {
     Sizes::OF_TYPES[usize::from(byte)].differ(u16::from_le_bytes([low, high]))
 }
 
-impl Slot {
+impl ValueDescriptor {
     /// Where the stream that the slot holds is in the chunk; `None` where it holds none.
     #[inline]
     pub fn stream(&self) -> Option<Range<usize>> {
@@ -150,14 +150,14 @@ const KINDS: [u8; 256] = {
 
 /// Some holes: two bits for each, of which holes share theirs that are a multiple of 32 apart.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct HoleSet(u64);
+pub struct SubstitutionSet(u64);
 
-impl HoleSet {
+impl SubstitutionSet {
     /// How many holes have bits of their own.
     const OWN: usize = 32;
     /// The bits for compound and for special values.
-    const COMPOUND: HoleSet = HoleSet(u64::MAX / 3 * COMPOUND as u64);
-    const SPECIAL: HoleSet = HoleSet(u64::MAX / 3 * SPECIAL as u64);
+    const COMPOUND: SubstitutionSet = SubstitutionSet(u64::MAX / 3 * COMPOUND as u64);
+    const SPECIAL: SubstitutionSet = SubstitutionSet(u64::MAX / 3 * SPECIAL as u64);
 
     /// Adds a hole.
     pub fn insert(&mut self, hole: usize) {
@@ -167,7 +167,7 @@ impl HoleSet {
 
 /// The value table of an instance: where each value stands, none of them decoded.
 #[derive(Debug, Clone, Copy)]
-pub struct Values<'a>(&'a Table<'a>);
+pub struct ValueTable<'a>(&'a Table<'a>);
 
 #[derive(Debug)]
 struct Table<'a> {
@@ -177,17 +177,17 @@ struct Table<'a> {
     /// Chunk offset of each value.
     offsets: &'a [u32],
     /// What the types of the values are, by [`KINDS`].
-    kinds: HoleSet,
+    kinds: SubstitutionSet,
 }
 
-impl<'a> Values<'a> {
+impl<'a> ValueTable<'a> {
     /// A table without values.
     pub fn none() -> Self {
-        Values(&Table {
+        ValueTable(&Table {
             chunk: &[],
             descriptors: &[],
             offsets: &[],
-            kinds: HoleSet(0),
+            kinds: SubstitutionSet(0),
         })
     }
 
@@ -196,13 +196,13 @@ impl<'a> Values<'a> {
     fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
         let mut behind = *cursor;
         let count = behind.u32("a value table")?;
-        match Values::table(chunk, behind.pos(), behind.end(), count, arena) {
+        match ValueTable::table(chunk, behind.pos(), behind.end(), count, arena) {
             Some((values, end)) => {
                 behind.skip(end - behind.pos(), "values")?;
                 *cursor = behind;
                 Ok(values)
             }
-            None => Err(Values::fault(behind, count)),
+            None => Err(ValueTable::fault(behind, count)),
         }
     }
 
@@ -230,9 +230,9 @@ impl<'a> Values<'a> {
             chunk,
             descriptors,
             offsets,
-            kinds: HoleSet(kinds.rotate_left(count.wrapping_mul(2))),
+            kinds: SubstitutionSet(kinds.rotate_left(count.wrapping_mul(2))),
         };
-        Some((Values(arena.alloc(table)), end))
+        Some((ValueTable(arena.alloc(table)), end))
     }
 
     /// What is wrong with a table of `count` values whose descriptors the cursor stands before.
@@ -254,9 +254,9 @@ impl<'a> Values<'a> {
 
     /// A slot; `None` where the table has none.
     #[inline]
-    pub fn slot(self, number: usize) -> Option<Slot> {
+    pub fn slot(self, number: usize) -> Option<ValueDescriptor> {
         let [low, high, byte, _] = *self.0.descriptors.get(number)?;
-        Some(Slot {
+        Some(ValueDescriptor {
             offset: *self.0.offsets.get(number)?,
             size: u16::from_le_bytes([low, high]),
             value_type: ValueType::from_byte(byte)?,
@@ -265,30 +265,30 @@ impl<'a> Values<'a> {
 
     /// Whether any of some holes may hold an array or a stream: if not, none does.
     #[inline]
-    pub fn may_be_compound(self, holes: HoleSet) -> bool {
-        self.0.kinds.0 & HoleSet::COMPOUND.0 & holes.0 != 0
+    pub fn may_be_compound(self, holes: SubstitutionSet) -> bool {
+        self.0.kinds.0 & SubstitutionSet::COMPOUND.0 & holes.0 != 0
     }
 
     /// Whether any hole but those may hold an array or a stream: if not, none does.
     #[inline]
-    pub fn may_be_compound_beyond(self, holes: HoleSet) -> bool {
-        self.may_be_compound(HoleSet(!holes.0))
-            || self.0.descriptors.len() > HoleSet::OWN && self.0.kinds.0 & HoleSet::COMPOUND.0 != 0
+    pub fn may_be_compound_beyond(self, holes: SubstitutionSet) -> bool {
+        self.may_be_compound(SubstitutionSet(!holes.0))
+            || self.0.descriptors.len() > SubstitutionSet::OWN && self.0.kinds.0 & SubstitutionSet::COMPOUND.0 != 0
     }
 
     /// The slots that hold arrays or streams, with their numbers.
-    pub fn compound_slots(self) -> impl Iterator<Item = (usize, Slot)> {
-        self.numbers(HoleSet::COMPOUND)
+    pub fn compound_slots(self) -> impl Iterator<Item = (usize, ValueDescriptor)> {
+        self.numbers(SubstitutionSet::COMPOUND)
             .filter_map(move |number| Some((number, self.slot(number)?)))
             .filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
     }
 
     /// The numbers of the values of a kind, and some others of tables with more than 32.
     #[inline(always)]
-    fn numbers(self, kind: HoleSet) -> impl Iterator<Item = usize> {
+    fn numbers(self, kind: SubstitutionSet) -> impl Iterator<Item = usize> {
         let all = self.0.kinds.0 & kind.0;
         let len = if all == 0 { 0 } else { self.0.descriptors.len() };
-        (0..len).step_by(HoleSet::OWN).flat_map(move |base| {
+        (0..len).step_by(SubstitutionSet::OWN).flat_map(move |base| {
             let mut left = all;
             std::iter::from_fn(move || {
                 let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
@@ -352,7 +352,7 @@ impl<'a> Values<'a> {
 
     /// The value in a slot of this table.
     #[inline]
-    pub fn value(self, slot: Slot) -> Value<'a> {
+    pub fn value(self, slot: ValueDescriptor) -> Value<'a> {
         let start = slot.offset as usize;
         Value {
             value_type: slot.value_type,
@@ -362,11 +362,11 @@ impl<'a> Values<'a> {
 
     /// The slots of `count` values from `first` on; `None` where the table does not have as many.
     #[inline]
-    pub fn slots(self, first: u16, count: usize) -> Option<Slots<'a>> {
+    pub fn slots(self, first: u16, count: usize) -> Option<ValueDescriptors<'a>> {
         let range = usize::from(first)..usize::from(first) + count;
         // The values stand behind the descriptors.
         let left = 4 * (self.0.descriptors.len() as u32).checked_sub(u32::from(first))?;
-        Some(Slots {
+        Some(ValueDescriptors {
             first,
             at: self.0.offsets.first().map_or(0, |start| start.saturating_sub(left)),
             descriptors: self.0.descriptors.get(range.clone())?,
@@ -429,7 +429,7 @@ impl<'a> Values<'a> {
         if sizes.fold(0, std::ops::BitOr::bitor) != 0 {
             return self.check_all();
         }
-        for number in self.numbers(HoleSet::SPECIAL) {
+        for number in self.numbers(SubstitutionSet::SPECIAL) {
             if let Some(slot) = self.slot(number) {
                 self.value(slot).check(slot.offset as usize)?;
             }
@@ -452,7 +452,7 @@ pub struct Instance<'a> {
     /// Chunk offset of the definition.
     pub definition: u32,
     /// What fills its holes.
-    pub values: Values<'a>,
+    pub values: ValueTable<'a>,
 }
 
 impl<'a> Instance<'a> {
@@ -466,7 +466,7 @@ impl<'a> Instance<'a> {
             let inline = Definition::read(chunk, definition)?;
             cursor.skip(DEFINITION_HEADER + inline.size as usize, "a template definition")?;
         }
-        let values = Values::read(chunk, cursor, arena)?;
+        let values = ValueTable::read(chunk, cursor, arena)?;
         Ok(Instance {
             template_id,
             definition,
@@ -488,7 +488,7 @@ impl<'a> Instance<'a> {
             return None;
         }
         let count = u32_at(head, 14)?;
-        let (values, end) = Values::table(chunk, stream.start + HEAD, stream.end, count, arena)?;
+        let (values, end) = ValueTable::table(chunk, stream.start + HEAD, stream.end, count, arena)?;
         let instance = Instance {
             template_id,
             definition,
@@ -541,20 +541,20 @@ mod tests {
             let mut cursor = Cursor::new(&stream, 5, stream.len());
             let read = Instance::read(&stream, &mut cursor, &arena).expect("an instance");
             proptest::prop_assert_eq!((read.definition, cursor.pos()), (instance.definition, end));
-            let slots: Vec<Slot> = (0..types.len()).filter_map(|number| values.slot(number)).collect();
+            let slots: Vec<ValueDescriptor> = (0..types.len()).filter_map(|number| values.slot(number)).collect();
             proptest::prop_assert_eq!(slots.len(), types.len());
             proptest::prop_assert!((0..types.len()).all(|number| values.slot(number) == read.values.slot(number)));
             proptest::prop_assert_eq!(values.check(), values.check_all());
-            let is_compound = |slot: &Slot| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
+            let is_compound = |slot: &ValueDescriptor| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
             let compound: Vec<usize> = (0..slots.len()).filter(|&number| is_compound(&slots[number])).collect();
             proptest::prop_assert_eq!(values.compound_slots().map(|(number, _)| number).collect::<Vec<_>>(), compound.clone());
-            proptest::prop_assert_eq!(values.may_be_compound_beyond(HoleSet::default()), !compound.is_empty());
+            proptest::prop_assert_eq!(values.may_be_compound_beyond(SubstitutionSet::default()), !compound.is_empty());
             for number in 0..slots.len() {
-                let mut holes = HoleSet::default();
+                let mut holes = SubstitutionSet::default();
                 holes.insert(number);
                 proptest::prop_assert!(values.may_be_compound(holes) || !compound.contains(&number));
                 proptest::prop_assert!(values.may_be_compound_beyond(holes) || compound.iter().all(|&other| other == number));
-                if slots.len() <= HoleSet::OWN {
+                if slots.len() <= SubstitutionSet::OWN {
                     proptest::prop_assert_eq!(values.may_be_compound(holes), compound.contains(&number));
                 }
             }
@@ -568,7 +568,7 @@ mod tests {
 
         #[test]
         fn bytes_agree_as_far_as_they_are_the_same(chunk in proptest::collection::vec(0_u8..2, 0..200), a in 0_usize..80, b in 0_usize..80, len in 0_usize..80) {
-            let values = Values(&Table { chunk: &chunk, ..*Values::none().0 });
+            let values = ValueTable(&Table { chunk: &chunk, ..*ValueTable::none().0 });
             let expected = match (chunk.get(a..a + len), chunk.get(b..b + len)) {
                 (Some(a), Some(b)) => a.iter().zip(b).take_while(|(a, b)| a == b).count(),
                 _ => 0,
@@ -576,7 +576,7 @@ mod tests {
             proptest::prop_assert_eq!(values.agreement(a, b, len), expected);
             if a + 2 * len <= chunk.len() {
                 let again = [&chunk[..a + len], &chunk[a..]].concat();
-                let values = Values(&Table { chunk: &again, ..*Values::none().0 });
+                let values = ValueTable(&Table { chunk: &again, ..*ValueTable::none().0 });
                 proptest::prop_assert_eq!(values.agreement(a, a + len, len), len);
             }
         }

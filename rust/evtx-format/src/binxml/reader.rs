@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::builder::{Growing, Holes};
+use super::builder::{Holes, TreeBuilder};
 use super::instance::{Definition, Instance};
 use super::sink::{Check, Pass, Sink};
 use super::tree::{Element, Node};
@@ -87,7 +87,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 }
                 _ => {
                     cursor.step_back();
-                    let mut tree = Growing::new(self, Holes::Forbidden, 0, 0);
+                    let mut tree = TreeBuilder::new(self, Holes::Forbidden, 0, 0);
                     self.walk(cursor, &mut tree, Extent::Element, 0)?;
                     let Some(&Node::Element(element)) = tree.into_roots().first() else {
                         break;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::instance::Instance;
 use super::names::Name;
-use super::tree::{Hole, Node};
+use super::tree::{Node, Substitution};
 use crate::error::{Error, ErrorKind};
 
 /// Why a sink does not take what only a tree tells.
@@ -59,7 +59,7 @@ pub(crate) trait Sink<'a> {
     }
 
     /// A hole. Only a definition has any.
-    fn hole(&mut self, _hole: Hole, _in_start: bool) -> std::result::Result<(), Fault> {
+    fn hole(&mut self, _hole: Substitution, _in_start: bool) -> std::result::Result<(), Fault> {
         Err(Err(NOT_PLAIN))
     }
 }

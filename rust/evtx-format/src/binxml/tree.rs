@@ -45,12 +45,12 @@ pub enum Node<'a> {
     /// A character reference.
     CharRef(u16),
     /// In a definition, a hole.
-    Hole(Hole),
+    Substitution(Substitution),
 }
 
 /// A substitution in a template definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hole {
+pub struct Substitution {
     /// Index in the value table.
     pub index: u16,
     /// The type that the template declares. The value's own type decides what is read.
@@ -102,7 +102,7 @@ impl<'a> Node<'a> {
         match self {
             Node::Value(value) => !value.is_empty(),
             Node::CData(text) => !text::utf16_is_empty(text),
-            Node::EntityRef(_) | Node::CharRef(_) | Node::Hole(_) => true,
+            Node::EntityRef(_) | Node::CharRef(_) | Node::Substitution(_) => true,
             Node::Element(_) | Node::Repeated(_) => false,
         }
     }
@@ -124,7 +124,7 @@ impl<'a> Node<'a> {
                 Some(c) => text::push_char(out, c, form),
                 None => push_reference(out, &format!("#{number}")),
             },
-            Node::Element(_) | Node::Repeated(_) | Node::Hole(_) => {}
+            Node::Element(_) | Node::Repeated(_) | Node::Substitution(_) => {}
         }
     }
 }

@@ -14,7 +14,7 @@ use bumpalo::Bump;
 use super::instance::Instance;
 use super::names::{NAME_HEADER, Name, Names};
 use super::sink::{Fault, Outcome, Sink};
-use super::tree::{Hole, Node};
+use super::tree::{Node, Substitution};
 use crate::bytes::Cursor;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::{MAX_NAMES, MAX_NODES, MAX_OPEN_ELEMENTS};
@@ -218,7 +218,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     let byte = cursor.u8("a substitution")?;
                     let declared = ValueType::from_byte(byte).ok_or_else(|| fault(ErrorKind::ValueType(byte)))?;
                     let optional = token == 0x0e;
-                    let hole = Hole {
+                    let hole = Substitution {
                         index,
                         declared,
                         optional,

@@ -7,7 +7,7 @@
 
 use hashbrown::HashMap;
 
-use super::ops::{AttributeOp, Compiler, Op, Takes, holes};
+use super::ops::{AcceptedShapes, AttributeOp, Compiler, Op, holes};
 use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
 use crate::value::text::{self, Form};
@@ -27,11 +27,11 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     let has_text = element
         .content
         .iter()
-        .any(|node| !matches!(node, Node::Hole(_)) && node.is_text());
+        .any(|node| !matches!(node, Node::Substitution(_)) && node.is_text());
     let content_holes: Vec<u16> = holes(element.content).collect();
     let attribute_holes = element.attributes.iter().flat_map(|attribute| holes(attribute.content));
     let attribute_holes = attribute_holes
-        .inspect(|&hole| compiler.take(hole, Takes::SINGLE))
+        .inspect(|&hole| compiler.take(hole, AcceptedShapes::SINGLE))
         .count();
     let has_attributes = element
         .attributes
@@ -56,7 +56,10 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                 .content
                 .iter()
                 .rposition(|node| node.elements().next().is_some());
-            let first = element.content.iter().position(|node| matches!(node, Node::Hole(_)));
+            let first = element
+                .content
+                .iter()
+                .position(|node| matches!(node, Node::Substitution(_)));
             compiler.irregular |= first < last || element.elements().all(|child| child.dependency.is_some());
             object(compiler, element, false, has_attributes, false, members);
         }
@@ -70,7 +73,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             }
         }
         (&[hole], false) if element.content.len() == 1 && attribute_holes == 0 && !has_attributes => {
-            compiler.take(hole, Takes::STREAMS);
+            compiler.take(hole, AcceptedShapes::STREAMS);
             let container = is_container(element.name);
             compiler.op(Op::Leaf { hole, container });
         }
@@ -78,11 +81,11 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             let content = content_holes.first().copied();
             content_holes
                 .iter()
-                .for_each(|&hole| compiler.take(hole, Takes::SINGLE));
+                .for_each(|&hole| compiler.take(hole, AcceptedShapes::SINGLE));
             let attributes = element.attributes.iter().filter_map(|attribute| {
                 let key = |compiler: &mut Compiler| _ = text::push_json_key(&mut compiler.literals, attribute.name, 0);
                 match attribute.content {
-                    [Node::Hole(hole)] => Some(AttributeOp::Hole {
+                    [Node::Substitution(hole)] => Some(AttributeOp::Substitution {
                         key: compiler.aside(key),
                         hole: hole.index,
                     }),
@@ -108,7 +111,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
 fn has_literal_text(content: &[Node<'_>]) -> bool {
     content
         .iter()
-        .any(|node| !matches!(node, Node::Hole(_)) && node.is_text())
+        .any(|node| !matches!(node, Node::Substitution(_)) && node.is_text())
 }
 
 /// The elements whose `Data` children are members by the names they carry.
@@ -155,7 +158,7 @@ fn open_object(
         }
     }
     for &hole in members {
-        compiler.take(hole, Takes::STREAMS);
+        compiler.take(hole, AcceptedShapes::STREAMS);
         let names = element.elements().map(|child| child.name.into()).collect();
         compiler.op(Op::Members { hole, names });
     }
@@ -358,12 +361,12 @@ fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
             .attributes
             .iter()
             .flat_map(|a| holes(a.content))
-            .for_each(|hole| compiler.take(hole, Takes::SINGLE));
+            .for_each(|hole| compiler.take(hole, AcceptedShapes::SINGLE));
         let has_text = has_literal_text(element.content);
         let has_children = element.elements().next().is_some();
         match (element.content, holes(element.content).next()) {
-            ([Node::Hole(hole)], _) => {
-                compiler.take(hole.index, Takes::ITEMS);
+            ([Node::Substitution(hole)], _) => {
+                compiler.take(hole.index, AcceptedShapes::ITEMS);
                 compiler.op(Op::Data {
                     hole: hole.index,
                     alone,

@@ -19,7 +19,7 @@ use crate::value::text::{self, Form};
 const MAX_NAMES: usize = 32;
 
 /// Writes the JSON value of an element.
-struct Direct<'o, 'a> {
+struct JsonStream<'o, 'a> {
     out: &'o mut Vec<u8>,
     /// The text may be no longer.
     limit: usize,
@@ -71,7 +71,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// `out` becomes no longer than `limit`. If not, it is still the next.
     pub fn push_json(&self, parts: &mut Parts<'a>, out: &mut Vec<u8>, limit: usize) -> bool {
         let start = out.len();
-        let passed = self.pass(parts, &mut Direct::new(out, limit, self.arena));
+        let passed = self.pass(parts, &mut JsonStream::new(out, limit, self.arena));
         if !passed {
             out.truncate(start);
         }
@@ -79,10 +79,10 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 }
 
-impl<'o, 'a> Direct<'o, 'a> {
+impl<'o, 'a> JsonStream<'o, 'a> {
     /// Appends to `out`, which may become no longer than `limit`, with what has to be remembered in `arena`.
     fn new(out: &'o mut Vec<u8>, limit: usize, arena: &'a Bump) -> Self {
-        Direct {
+        JsonStream {
             limit,
             out,
             open: BumpVec::with_capacity_in(8, arena),
@@ -153,7 +153,7 @@ impl<'o, 'a> Direct<'o, 'a> {
     }
 }
 
-impl<'a> Sink<'a> for Direct<'_, 'a> {
+impl<'a> Sink<'a> for JsonStream<'_, 'a> {
     fn start(&mut self, name: &'a Name<'a>, _: Option<u16>) -> Outcome {
         if let Some(parent) = self.open.last_mut() {
             let lead = match parent.written {

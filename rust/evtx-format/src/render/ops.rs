@@ -46,32 +46,32 @@ pub(crate) enum AttributeOp {
     /// With its key and value.
     Literal(Literal),
     /// With its key.
-    Hole { key: Literal, hole: u16 },
+    Substitution { key: Literal, hole: u16 },
 }
 
 /// What a program can take of a hole beside single values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Takes {
+pub(crate) struct AcceptedShapes {
     /// Arrays that repeat the element.
     pub(crate) items: bool,
     /// Streams.
     pub(crate) streams: bool,
 }
 
-impl Takes {
-    pub(crate) const SINGLE: Takes = Takes {
+impl AcceptedShapes {
+    pub(crate) const SINGLE: AcceptedShapes = AcceptedShapes {
         items: false,
         streams: false,
     };
-    pub(crate) const ITEMS: Takes = Takes {
+    pub(crate) const ITEMS: AcceptedShapes = AcceptedShapes {
         items: true,
         streams: false,
     };
-    pub(crate) const STREAMS: Takes = Takes {
+    pub(crate) const STREAMS: AcceptedShapes = AcceptedShapes {
         items: false,
         streams: true,
     };
-    pub(crate) const ANY: Takes = Takes {
+    pub(crate) const ANY: AcceptedShapes = AcceptedShapes {
         items: true,
         streams: true,
     };
@@ -88,7 +88,7 @@ pub(crate) struct Compiler {
     pub(crate) literals: Vec<u8>,
     flushed: usize,
     pub(super) ops: Vec<Op>,
-    pub(super) takes: Vec<Takes>,
+    pub(super) takes: Vec<AcceptedShapes>,
     pub(crate) irregular: bool,
     /// Nothing more is written once the literals are longer.
     pub(crate) limit: usize,
@@ -178,10 +178,10 @@ impl Compiler {
     }
 
     /// Says what the program can take of a hole.
-    pub(crate) fn take(&mut self, hole: u16, takes: Takes) {
+    pub(crate) fn take(&mut self, hole: u16, takes: AcceptedShapes) {
         let hole = usize::from(hole);
         if self.takes.len() <= hole {
-            self.takes.resize(hole + 1, Takes::ANY);
+            self.takes.resize(hole + 1, AcceptedShapes::ANY);
         }
         let known = &mut self.takes[hole];
         known.items &= takes.items;
@@ -192,7 +192,7 @@ impl Compiler {
 /// The holes among pieces of content.
 pub(crate) fn holes<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = u16> + 'n {
     nodes.iter().filter_map(|node| match node {
-        Node::Hole(hole) => Some(hole.index),
+        Node::Substitution(hole) => Some(hole.index),
         _ => None,
     })
 }

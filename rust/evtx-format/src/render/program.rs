@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::ops::{AttributeOp, Compiler, Literal, Op, Takes};
+use super::ops::{AcceptedShapes, AttributeOp, Compiler, Literal, Op};
 use super::{json, xml};
-use crate::binxml::instance::Values;
+use crate::binxml::instance::ValueTable;
 use crate::binxml::tree::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Value;
@@ -32,7 +32,7 @@ pub struct Program {
     root: Box<str>,
     literals: Box<[u8]>,
     ops: Box<[Op]>,
-    takes: Box<[Takes]>,
+    takes: Box<[AcceptedShapes]>,
     irregular: bool,
 }
 
@@ -146,7 +146,7 @@ impl Program {
 
     /// Whether the program writes what the tree of these values says. If not, [`push_tree`] does.
     #[inline]
-    pub fn covers(&self, values: Values<'_>) -> bool {
+    pub fn supports(&self, values: ValueTable<'_>) -> bool {
         !self.irregular
             && values.compound_slots().all(|(hole, slot)| {
                 let Some(takes) = self.takes.get(hole) else { return true };
@@ -163,7 +163,13 @@ impl Program {
     /// # Errors
     /// [`ErrorKind::Text`] if `out` becomes longer than `limit`, and those of `streams`. What was appended is
     /// then incomplete.
-    pub fn run(&self, values: Values<'_>, streams: &mut dyn Streams, out: &mut Vec<u8>, limit: usize) -> Result<bool> {
+    pub fn run(
+        &self,
+        values: ValueTable<'_>,
+        streams: &mut dyn Streams,
+        out: &mut Vec<u8>,
+        limit: usize,
+    ) -> Result<bool> {
         let mut at = 0;
         while let Some(op) = self.ops.get(at) {
             at += 1;
@@ -191,7 +197,7 @@ impl Program {
     fn step(
         &self,
         op: &Op,
-        values: Values<'_>,
+        values: ValueTable<'_>,
         streams: &mut dyn Streams,
         out: &mut Vec<u8>,
         limit: usize,
@@ -268,7 +274,7 @@ impl Program {
                     }
                     let (key, hole) = match attribute {
                         AttributeOp::Literal(member) => (member, None),
-                        AttributeOp::Hole { key, hole } => (key, Some(value(*hole))),
+                        AttributeOp::Substitution { key, hole } => (key, Some(value(*hole))),
                     };
                     if hole.is_some_and(Value::is_empty) {
                         continue;
@@ -318,7 +324,7 @@ fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams,
 
 /// Where the stream that a hole holds is in the chunk; `None` where it holds none.
 #[inline]
-fn stream(values: Values<'_>, hole: u16) -> Option<Range<usize>> {
+fn stream(values: ValueTable<'_>, hole: u16) -> Option<Range<usize>> {
     let slot = values.slot(usize::from(hole))?;
     slot.stream()
 }

@@ -1,6 +1,6 @@
 //! Elements as XML, in the form that Windows shows, without white space between elements.
 
-use super::ops::{Compiler, Op, Takes, holes};
+use super::ops::{AcceptedShapes, Compiler, Op, holes};
 use crate::binxml::tree::{Attribute, Element, Node, push_reference};
 use crate::value::text::{self, Form};
 
@@ -18,10 +18,10 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         .attributes
         .iter()
         .any(|attribute| holes(attribute.content).next().is_some());
-    if let ([Node::Hole(hole)], false, false) = (element.content, root, attribute_holes) {
+    if let ([Node::Substitution(hole)], false, false) = (element.content, root, attribute_holes) {
         let open = compiler.aside(|compiler| start_tag(compiler, element));
         let close = compiler.aside(|compiler| end_tag(compiler, element));
-        compiler.take(hole.index, Takes::ANY);
+        compiler.take(hole.index, AcceptedShapes::ANY);
         compiler.op(Op::Repeat {
             hole: hole.index,
             open,
@@ -35,9 +35,16 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             return;
         }
         match node {
-            Node::Hole(hole) => {
+            Node::Substitution(hole) => {
                 // An array would repeat the element.
-                compiler.take(hole.index, if root { Takes::ANY } else { Takes::STREAMS });
+                compiler.take(
+                    hole.index,
+                    if root {
+                        AcceptedShapes::ANY
+                    } else {
+                        AcceptedShapes::STREAMS
+                    },
+                );
                 compiler.op(Op::Content { hole: hole.index });
             }
             Node::Element(_) | Node::Repeated(_) => {
@@ -78,9 +85,9 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
         compiler.literal(attribute.name);
         compiler.literal("=\"");
     };
-    holes(attribute.content).for_each(|hole| compiler.take(hole, Takes::SINGLE));
+    holes(attribute.content).for_each(|hole| compiler.take(hole, AcceptedShapes::SINGLE));
     let is_there = |node: &Node<'_>| match node {
-        Node::Hole(_) => false,
+        Node::Substitution(_) => false,
         Node::CData(_) => true,
         _ => node.is_text(),
     };
@@ -91,7 +98,7 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
                 return;
             }
             match node {
-                Node::Hole(hole) => compiler.op(Op::Text {
+                Node::Substitution(hole) => compiler.op(Op::Text {
                     hole: hole.index,
                     form: Form::XmlAttribute,
                 }),
