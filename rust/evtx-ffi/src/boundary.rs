@@ -60,9 +60,7 @@ impl From<ScanError> for Failure {
             ScanError::Interrupted(_) => EvtxErrorKind::Interrupted,
             ScanError::NoFiles(_) => EvtxErrorKind::NoFiles,
             ScanError::Storage(_) => EvtxErrorKind::Storage,
-            ScanError::Input(_) | ScanError::File(_) | ScanError::Decode(_) | ScanError::Report(_) => {
-                EvtxErrorKind::Input
-            }
+            ScanError::Input(_) | ScanError::File(_) | ScanError::Decode(_) => EvtxErrorKind::Input,
         };
         let text = error.to_string();
         Failure { kind, text }

@@ -78,6 +78,16 @@ enum FileState {
     Done { given_up: bool },
 }
 
+/// A file that is being opened. If that panics, the other threads wait for it no longer.
+struct Opening<'q>(&'q FileQueue, usize);
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.lock().files[self.1] = DONE;
+        self.0.opened.notify_all();
+    }
+}
+
 const DONE: FileState = FileState::Done { given_up: false };
 
 impl FileQueue {
@@ -161,7 +171,9 @@ impl FileQueue {
 
     /// Opens a file, outside of the lock, and hands out its first block or what is wrong with it.
     fn open(&self, call: Call<'_>, file: usize) -> Result<Work, ScanError> {
+        let opening = Opening(self, file);
         let opened = self.opened(call, file);
+        std::mem::forget(opening);
         let mut progress = self.lock();
         self.opened.notify_all();
         progress.files[file] = DONE;

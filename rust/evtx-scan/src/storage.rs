@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_arrow::{DecodeError, Poisoned, ReportError};
+use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted};
 
 /// Why a storage does not do what it was asked for.
@@ -74,9 +74,6 @@ pub enum ScanError {
     /// The rows cannot be made.
     #[error(transparent)]
     Decode(DecodeError),
-    /// A report cannot be made.
-    #[error(transparent)]
-    Report(ReportError),
 }
 
 impl From<DecodeError> for ScanError {

@@ -26,6 +26,8 @@ struct Manner {
     slow: Duration,
     /// Whether a read takes long, whatever its size.
     is_remote: bool,
+    /// Whether a read panics.
+    panics: bool,
 }
 
 /// Files in memory.
@@ -93,6 +95,7 @@ impl StorageFile for MemoryFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         std::thread::sleep(self.manner.slow);
+        assert!(!self.manner.panics, "at a read");
         if self.is_interrupted.load(Ordering::Relaxed) {
             return Err(Interrupted.into());
         }
@@ -375,4 +378,34 @@ fn damage_fails_a_scan_that_shall_fail() {
         matches!(&error, ScanError::File(text) if text.starts_with("logs/log: chunk 0, offset")),
         "{error:?}"
     );
+}
+
+#[test]
+fn a_thread_that_panics_holds_up_no_other() {
+    let panics = Manner {
+        slow: Duration::from_millis(20),
+        panics: true,
+        ..Manner::default()
+    };
+    let log = sample("dirty.evtx");
+    let storage = Memory::default()
+        .with("logs/a", &log, panics)
+        .with("logs/b", &log, Manner::default());
+    let scan = file_scan(Options::default(), paths(&storage, "logs/*"));
+    let read = || {
+        let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
+        let mut rows = 0;
+        while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
+            rows += batch.rows.num_rows();
+        }
+        rows
+    };
+    let rows = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(read)).collect();
+        threads
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(rows, [80]);
 }
