@@ -127,7 +127,7 @@ impl Decoder {
             messages: None,
             offset: 0,
             left: 0,
-            chunks: Chunks::ValueDescriptors(0),
+            chunks: Chunks::Slots(0),
             strays: Arc::default(),
             around: AroundStray::default(),
             walk: None,
@@ -283,7 +283,7 @@ impl Decoder {
         self.offset += len;
         self.left -= len;
         match &mut self.chunks {
-            Chunks::ValueDescriptors(slot) => *slot += 1,
+            Chunks::Slots(slot) => *slot += 1,
             Chunks::Image(own) => {
                 *own = own.saturating_sub(len);
                 if *own == 0 {
@@ -513,7 +513,7 @@ impl Decoder {
                 let mut strays = self.strays.iter().skip(first).take(count);
                 if let Some(error) = damage.filter(|_| !found.is_carved && strays.any(|stray| stray.contains(offset))) {
                     let slot = (self.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
-                    let text = self.describe_in(Chunks::ValueDescriptors(slot), &at_record(error, record));
+                    let text = self.describe_in(Chunks::Slots(slot), &at_record(error, record));
                     self.around.failed.insert(offset, (*record, slot, text));
                 }
                 true
@@ -522,7 +522,7 @@ impl Decoder {
                 self.around.failed.remove(&offset);
                 false
             }
-            Chunks::ValueDescriptors(_) => (damage.is_some() || found.is_carved) && self.is_in_stray(offset),
+            Chunks::Slots(_) => (damage.is_some() || found.is_carved) && self.is_in_stray(offset),
             Chunks::Image(_) => false,
         }
     }
@@ -612,7 +612,7 @@ impl Decoder {
     /// The number of the chunk's slot, if it stands in one.
     fn chunk_index(&self) -> Option<u32> {
         match self.chunks {
-            Chunks::ValueDescriptors(slot) => u32::try_from(slot).ok(),
+            Chunks::Slots(slot) => u32::try_from(slot).ok(),
             Chunks::Image(_) | Chunks::Strays(..) => None,
         }
     }
@@ -631,7 +631,7 @@ impl Decoder {
         let offset = self.offset;
         let at = offset + u64::from(error.offset);
         match chunks {
-            Chunks::ValueDescriptors(slot) => format!("{}: chunk {slot}, offset {at:#x}: {error}", self.filename),
+            Chunks::Slots(slot) => format!("{}: chunk {slot}, offset {at:#x}: {error}", self.filename),
             Chunks::Image(_) | Chunks::Strays(..) => {
                 format!("{}: chunk at {offset:#x}, offset {at:#x}: {error}", self.filename)
             }

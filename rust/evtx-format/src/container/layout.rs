@@ -56,7 +56,7 @@ pub struct Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunks {
     /// They follow each other from the block's start. The first stands in the slot of the file with this number.
-    ValueDescriptors(u64),
+    Slots(u64),
     /// Anywhere, in an image. Those that start in so many bytes are the block's; the bytes behind are read so that they are whole.
     Image(u64),
     /// Stray chunks, so many from a number on: all that start in the same slot. The block has the slots around them, whole:
@@ -173,7 +173,7 @@ impl Layout {
             return None;
         }
         let stop = slot_offset((first + self.block_chunks).min(end)).min(self.size);
-        Some(self.block_of(slot_offset(first)..stop, Chunks::ValueDescriptors(first)))
+        Some(self.block_of(slot_offset(first)..stop, Chunks::Slots(first)))
     }
 
     fn block_of(&self, bytes: Range<u64>, chunks: Chunks) -> Block {
@@ -203,7 +203,7 @@ mod tests {
 
     fn first_slot(block: &Block) -> u64 {
         match block.chunks {
-            Chunks::ValueDescriptors(first) => first,
+            Chunks::Slots(first) => first,
             Chunks::Image(_) | Chunks::Strays(..) => panic!("not of slots"),
         }
     }
