@@ -104,12 +104,17 @@ bool ArgumentSetter::Set(std::string_view name, const Value &value) {
 	if (found == known.end()) {
 		return false;
 	}
+	Set(*found, value);
+	return true;
+}
+
+void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 	EvtxValue taken {};
 	std::string text;
 	std::vector<std::uint32_t> event_ids;
 	if (!value.IsNull()) {
-		taken.kind = found->kind;
-		switch (static_cast<EvtxValueKind>(found->kind)) {
+		taken.kind = argument.kind;
+		switch (static_cast<EvtxValueKind>(argument.kind)) {
 		case EvtxValueKind::FLAG:
 			taken.number = value.Get<bool>() ? 1 : 0;
 			break;
@@ -127,8 +132,8 @@ bool ArgumentSetter::Set(std::string_view name, const Value &value) {
 			taken.len = event_ids.size();
 		}
 	}
-	Check(evtx_arguments_set(arguments.get(), name.data(), name.size(), taken, function.data(), function.size()));
-	return true;
+	Check(
+	    evtx_arguments_set(arguments.get(), argument.name, argument.name_len, taken, function.data(), function.size()));
 }
 
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const Value &files) const {

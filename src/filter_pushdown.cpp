@@ -190,8 +190,9 @@ void SkipFolders(TableFunction::FilterPushdownInput &input, const Expression &ex
 	kept.resize(info.paths, 1);
 	for (std::size_t path = 0; path < kept.size(); path++) {
 		storage.Check();
-		const auto value = GetFolderValue(input.GetContext(), call, column - info.columns, path);
-		if (constants.find(value.ToText()) == constants.end()) {
+		// The text that the column's type shows, or none for NULL, which equals nothing.
+		const auto text = AskText(evtx_call_folder_value, &call, column - info.columns, path);
+		if (text.data() == nullptr || constants.find(std::string(text)) == constants.end()) {
 			kept[path] = 0;
 		}
 	}

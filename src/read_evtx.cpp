@@ -46,7 +46,7 @@ void Bind(TableFunction::BindInput &input) {
 			throw duckdb::cxx::InvalidInputException(std::string(NAME) + " has no argument " + name);
 		}
 		const auto value = input.GetConstantArgument(*index);
-		arguments.Set(name, value);
+		arguments.Set(argument, value);
 		text += '\n' + value.ToText();
 	}
 	BoundCall bound(arguments.MakeCall(input.GetContext(), files), text);
@@ -121,10 +121,7 @@ Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalTy
 //! A name of a table that ends as a log's does stands for the call.
 bool IsLogPath(std::string_view name) {
 	constexpr std::string_view EXTENSION = ".evtx";
-	if (name.size() < EXTENSION.size()) {
-		return false;
-	}
-	return EqualNames(name.substr(name.size() - EXTENSION.size()), EXTENSION);
+	return name.size() >= EXTENSION.size() && EqualNames(name.substr(name.size() - EXTENSION.size()), EXTENSION);
 }
 
 void Replace(duckdb::cxx::ReplacementScan::Input &input) {
@@ -136,7 +133,7 @@ void Replace(duckdb::cxx::ReplacementScan::Input &input) {
 	if (!IsLogPath(path)) {
 		return;
 	}
-	input.SetFunctionName("read_evtx");
+	input.SetFunctionName(NAME);
 	input.AddArgument(input.GetContext().GetFactory().CreateValue(duckdb::cxx::varchar_t(path)));
 }
 

@@ -52,12 +52,16 @@ struct BoundReport {
 	std::shared_ptr<const EvtxPaths> paths;
 };
 
-Report MakeReport(const BoundReport &call) {
-	return Create<Report>(evtx_report_new, static_cast<std::uint32_t>(call.kind), call.paths.get());
+//! Something that takes over batches of a report.
+std::unique_ptr<ArrowImporter> MakeImporter(Context &context, EvtxReportKind kind) {
+	Schema schema;
+	Check(evtx_report_schema(static_cast<std::uint32_t>(kind), &schema));
+	return std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
 }
 
 struct ReportState {
-	explicit ReportState(const BoundReport &call) : report(MakeReport(call)) {}
+	explicit ReportState(const BoundReport &call)
+	    : report(Create<Report>(evtx_report_new, static_cast<std::uint32_t>(call.kind), call.paths.get())) {}
 
 	Report report;
 	std::unique_ptr<ArrowImporter> importer;
@@ -69,9 +73,7 @@ void Bind(TableFunction::BindInput &input) {
 	const auto &kind = input.GetUserData<Kind>();
 	Storage storage(input.GetContext());
 	BoundReport call {kind.kind, ExpandPaths(storage, input.GetConstantArgument(0), kind.name)};
-	Schema arrow;
-	Check(evtx_report_schema(MakeReport(call).get(), &arrow));
-	const auto schema = ArrowImporter(input.GetContext(), arrow).GetSchema();
+	const auto schema = MakeImporter(input.GetContext(), kind.kind)->GetSchema();
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		input.AddResultColumn(std::string(schema.GetFieldName(i)), schema.GetFieldType(i));
 	}
@@ -86,9 +88,7 @@ void Exec(TableFunction::ExecInput &input) {
 	auto &state = input.GetGlobalState<ReportState>();
 	auto &context = input.GetContext();
 	if (!state.importer) {
-		Schema schema;
-		Check(evtx_report_schema(state.report.get(), &schema));
-		state.importer = std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
+		state.importer = MakeImporter(context, input.GetBindData<BoundReport>().kind);
 	}
 	auto rows = state.importer->NextChunk();
 	if (!rows) {

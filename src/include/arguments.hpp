@@ -30,8 +30,10 @@ public:
 	//! For `function`, which errors name.
 	explicit ArgumentSetter(std::string function);
 
-	//! Takes an argument. Returns false if there is none of this name.
+	//! Takes an argument.
 	//! @throws duckdb::cxx::Exception if it does not take the value.
+	void Set(const EvtxArgument &argument, const duckdb::cxx::Value &value);
+	//! Takes the argument of a name. Returns false if there is none.
 	bool Set(std::string_view name, const duckdb::cxx::Value &value);
 
 	//! What a statement with these arguments reads of `files`. Reads some of them if the columns depend on them.

@@ -117,8 +117,11 @@ impl Filter {
 impl Conjunct {
     #[inline]
     fn keeps(&self, row: &Row<'_, '_>, scratch: &mut Vec<u8>) -> bool {
-        let decide = |scratch: &mut Vec<u8>| self.node.decide(&mut |operand, test| row.test(*operand, scratch, test));
-        self.of_events && row.may_be_any_event || decide(scratch) == Some(true)
+        if self.of_events && row.may_be_any_event {
+            return true;
+        }
+        let decided = self.node.decide(&mut |operand, test| row.test(*operand, scratch, test));
+        decided == Some(true)
     }
 }
 

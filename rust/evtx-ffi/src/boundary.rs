@@ -133,6 +133,18 @@ pub(crate) unsafe fn put<T>(out: *mut T, value: T) {
     unsafe { out.write(value) }
 }
 
+/// Hands out a text that stays where it is; null for none.
+///
+/// # Safety
+/// `data` and `len` can be written.
+pub(crate) unsafe fn put_text(value: Option<&str>, data: *mut *const c_char, len: *mut usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        put(data, value.map_or(std::ptr::null(), |text| text.as_ptr().cast()));
+        put(len, value.map_or(0, str::len));
+    }
+}
+
 pub(crate) fn export_schema(schema: &SchemaRef) -> Result<FFI_ArrowSchema, String> {
     FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|error| error.to_string())
 }

@@ -4,15 +4,21 @@ use std::ffi::c_char;
 
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_arrow::OnError;
-use evtx_scan::{FolderType, ScanCall, estimate_records};
+use evtx_scan::{FolderColumn, FolderType, ScanCall, estimate_records};
 
 use crate::arguments::EvtxArguments;
-use crate::boundary::{Code, entry, export_schema, free, put, release, text};
+use crate::boundary::{Code, entry, export_schema, free, put, put_text, release, text};
 use crate::paths::EvtxPaths;
 use crate::storage::EvtxStorage;
 
 /// What a statement reads: files, and the columns that they have.
 pub struct EvtxCall(pub(crate) ScanCall);
+
+impl EvtxCall {
+    fn folder(&self, column: usize) -> Result<&FolderColumn, &'static str> {
+        self.0.folders.get(column).ok_or("there is no such column")
+    }
+}
 
 /// What all values of a column of folders are.
 #[repr(u32)]
@@ -38,15 +44,16 @@ impl Code for EvtxFolderType {
     const WHAT: &str = "type of folders";
 }
 
-/// A call of some arguments on some files. Reads some of these if the columns depend on them. `function` is who asks.
+/// A call of some arguments on some files, which it takes out of `paths`. Reads some of these if the columns depend on
+/// them. `function` is who asks.
 ///
 /// # Safety
-/// `arguments` and `paths` are valid, `storage` does what is said of it, `function` is text, `out` can be written. The caller frees the
-/// call.
+/// `arguments` is valid, `paths` is valid and not in use elsewhere, `storage` does what is said of it, `function` is
+/// text, `out` can be written. The caller frees the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_call_new(
     arguments: *const EvtxArguments,
-    paths: *const EvtxPaths,
+    paths: *mut EvtxPaths,
     storage: EvtxStorage,
     function: *const c_char,
     function_len: usize,
@@ -54,8 +61,8 @@ pub unsafe extern "C" fn evtx_call_new(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (arguments, paths, function) = unsafe { (&*arguments, &*paths, text(function, function_len)?) };
-        let paths = paths.0.clone();
+        let (arguments, paths, function) = unsafe { (&*arguments, &mut *paths, text(function, function_len)?) };
+        let paths = std::mem::take(&mut paths.0);
         // SAFETY: the caller's promise.
         let call =
             unsafe { storage.during(|storage, interrupt| arguments.0.call(paths, storage, function, interrupt)) };
@@ -151,11 +158,7 @@ pub unsafe extern "C" fn evtx_call_estimate(call: *const EvtxCall, storage: Evtx
 pub unsafe extern "C" fn evtx_call_folder_type(call: *const EvtxCall, column: usize, out: *mut u32) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let column = unsafe { &*call }
-            .0
-            .folders
-            .get(column)
-            .ok_or("there is no such column")?;
+        let column = unsafe { &*call }.folder(column)?;
         let value_type = match column.value_type {
             FolderType::Date => EvtxFolderType::Date,
             FolderType::Timestamp => EvtxFolderType::Timestamp,
@@ -181,16 +184,9 @@ pub unsafe extern "C" fn evtx_call_folder_name(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let column = unsafe { &*call }
-            .0
-            .folders
-            .get(column)
-            .ok_or("there is no such column")?;
+        let column = unsafe { &*call }.folder(column)?;
         // SAFETY: the caller's promise.
-        unsafe {
-            put(data, column.name.as_ptr().cast());
-            put(len, column.name.len());
-        }
+        unsafe { put_text(Some(&column.name), data, len) };
         Ok(())
     })
 }
@@ -210,17 +206,10 @@ pub unsafe extern "C" fn evtx_call_folder_value(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let column = unsafe { &*call }
-            .0
-            .folders
-            .get(column)
-            .ok_or("there is no such column")?;
+        let column = unsafe { &*call }.folder(column)?;
         let value = column.values.get(path).ok_or("there is no such file")?.as_deref();
         // SAFETY: the caller's promise.
-        unsafe {
-            put(data, value.map_or(std::ptr::null(), |value| value.as_ptr().cast()));
-            put(len, value.map_or(0, str::len));
-        }
+        unsafe { put_text(value, data, len) };
         Ok(())
     })
 }

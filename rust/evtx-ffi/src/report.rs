@@ -4,11 +4,11 @@ use std::ffi::c_char;
 
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Field, SchemaRef};
+use arrow_schema::{DataType, Field};
 use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report};
 use evtx_scan::ReportScan;
 
-use crate::boundary::{Code, entry, export_schema, free, hand_out, put, release};
+use crate::boundary::{Code, entry, export_schema, free, hand_out, put, put_text, release};
 use crate::paths::EvtxPaths;
 use crate::storage::EvtxStorage;
 
@@ -32,7 +32,6 @@ impl Code for EvtxReportKind {
 /// A report on files.
 pub struct EvtxReport {
     scan: ReportScan<Box<dyn Report>>,
-    schema: SchemaRef,
 }
 
 /// What DuckDB calls the type that a column has there.
@@ -79,10 +78,9 @@ pub unsafe extern "C" fn evtx_report_new(kind: u32, paths: *const EvtxPaths, out
         let report = report_of(EvtxReportKind::decode(kind)?);
         // SAFETY: the caller's promise.
         let paths = unsafe { &*paths }.0.clone();
-        let schema = report.schema();
         let scan = ReportScan::new(report, paths);
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxReport { scan, schema }))) };
+        unsafe { put(out, Box::into_raw(Box::new(EvtxReport { scan }))) };
         Ok(())
     })
 }
@@ -97,15 +95,14 @@ pub unsafe extern "C" fn evtx_report_free(report: *mut EvtxReport) {
     release(|| unsafe { free(report) });
 }
 
-/// The columns of a report.
+/// The columns of a report of a kind, an `EvtxReportKind`.
 ///
 /// # Safety
-/// `report` is valid, `out` can be written. The caller releases the schema.
+/// `out` can be written. The caller releases the schema.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_schema(report: *const EvtxReport, out: *mut FFI_ArrowSchema) -> *mut c_char {
+pub unsafe extern "C" fn evtx_report_schema(kind: u32, out: *mut FFI_ArrowSchema) -> *mut c_char {
     entry(|| {
-        // SAFETY: the caller's promise.
-        let schema = export_schema(&unsafe { &*report }.schema)?;
+        let schema = export_schema(&report_of(EvtxReportKind::decode(kind)?).schema())?;
         // SAFETY: the caller's promise.
         unsafe { put(out, schema) };
         Ok(())
@@ -149,12 +146,9 @@ pub unsafe extern "C" fn evtx_report_reading(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let path = unsafe { &*report }.scan.reading().unwrap_or_default();
+        let path = unsafe { &*report }.scan.reading();
         // SAFETY: the caller's promise.
-        unsafe {
-            put(data, path.as_ptr().cast());
-            put(len, path.len());
-        }
+        unsafe { put_text(path, data, len) };
         Ok(())
     })
 }

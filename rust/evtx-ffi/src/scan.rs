@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Fields, Schema};
 use evtx_arrow::{MakeArrays, Scan};
 use evtx_scan::{FileScan, MessageFinder, Worker};
 
-use crate::boundary::{entry, export_schema, free, hand_out, put, release, text};
+use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release, text};
 use crate::call::EvtxCall;
 use crate::filter::predicates;
 use crate::planned::EvtxPlanned;
@@ -21,13 +21,13 @@ use crate::storage::EvtxStorage;
 pub struct EvtxScan {
     scan: Arc<FileScan>,
     /// By file of the scan: its number among the paths of the call.
-    numbers: Vec<usize>,
+    numbers: Arc<[usize]>,
 }
 
 /// A thread of a scan.
 pub struct EvtxWorker {
     worker: Worker,
-    numbers: Vec<usize>,
+    numbers: Arc<[usize]>,
 }
 
 // Which threads have what. The compiler checks it of the types; C++ has to keep to it.
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn evtx_scan_new(
             let name = &paths[number].path;
             hints.keeps(number) && !predicates.iter().any(|predicate| predicate.drops_file(name))
         };
-        let numbers: Vec<usize> = (0..paths.len()).filter(|&number| is_kept(number)).collect();
+        let numbers: Arc<[usize]> = (0..paths.len()).filter(|&number| is_kept(number)).collect();
         let kept = numbers.iter().map(|&number| paths[number].clone()).collect();
         let finder = MessageFinder::new(&call.messages, size(memory) / 4);
         let scan = Arc::new(Scan::filtered(call.table.clone(), &columns, &predicates));
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn evtx_worker_new(scan: *const EvtxScan, out: *mut *mut E
         let scan = unsafe { &*scan };
         let worker = EvtxWorker {
             worker: Worker::new(&scan.scan, ARRAYS),
-            numbers: scan.numbers.clone(),
+            numbers: Arc::clone(&scan.numbers),
         };
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(worker))) };
@@ -257,12 +257,9 @@ pub unsafe extern "C" fn evtx_worker_reading(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let path = unsafe { &*worker }.worker.reading().unwrap_or_default();
+        let path = unsafe { &*worker }.worker.reading();
         // SAFETY: the caller's promise.
-        unsafe {
-            put(data, path.as_ptr().cast());
-            put(len, path.len());
-        }
+        unsafe { put_text(path, data, len) };
         Ok(())
     })
 }

@@ -437,7 +437,7 @@ fn reports_are_read_through_the_c_abi() {
             let mut report = std::ptr::null_mut();
             assert_eq!(take(evtx_report_new(kind as u32, paths, &mut report)), None);
             let mut schema = FFI_ArrowSchema::empty();
-            assert_eq!(take(evtx_report_schema(report, &mut schema)), None);
+            assert_eq!(take(evtx_report_schema(kind as u32, &mut schema)), None);
             let (mut array, mut rows) = (FFI_ArrowArray::empty(), 7);
             assert_eq!(take(evtx_report_next(report, storage, &mut array, &mut rows)), None);
             assert_eq!(rows, rows_then, "{kind:?}");

@@ -9,11 +9,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
-use evtx_format::container::chunk::SECTOR;
-use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, find_chunk, is_unused};
+use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, SECTOR, find_chunk, is_unused};
 use evtx_format::container::header::FILE_HEADER;
-use evtx_format::container::layout::Stray;
-use evtx_format::container::layout::{Block, Chunks};
+use evtx_format::container::layout::{Block, Chunks, Stray};
 use evtx_format::container::records::{FoundRecord, Record, RecordWalk};
 use evtx_format::mta::Messages;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
@@ -24,13 +22,17 @@ use super::batch::{BareRow, BatchBuilder, Location};
 use crate::columns::MakeArrays;
 use crate::filter::{Row, Stage};
 use crate::read::RecordReader;
-use crate::record::ChunkTemplates;
-use crate::record::{GROUP, RecordGroup};
+use crate::record::{ChunkTemplates, GROUP, RecordGroup};
 use crate::scan::{Poisoned, Scan};
 use crate::schema::OnError;
 
-/// The group with the record at hand, and how its work asks whether to go on.
-type Group<'g, 'r> = (&'g RecordGroup<'r>, Interrupt<'g>);
+/// The record at hand, as far as it was read.
+struct AtHand<'g, 'r> {
+    group: &'g RecordGroup<'r>,
+    interrupt: Interrupt<'g>,
+    /// Whether it cannot be told which event it is.
+    is_unread: bool,
+}
 
 /// Frames of records between two looks for an interrupt.
 const FRAMES: usize = 32;
@@ -418,7 +420,7 @@ impl Decoder {
     #[inline(always)]
     fn keeps_frame(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
         // What only looks like a record, or like a copy of one, is found out by reading both, whether or not they are asked for.
-        scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None, false)
+        scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None)
     }
 
     /// Reads a record into a group. Returns whether it is kept.
@@ -439,8 +441,13 @@ impl Decoder {
         // The first damage ends such a scan, also where it is in a record that is not asked for.
         let fails = scan.options.on_error == OnError::Fail;
         let event_first = !recovers && has_system && !fails;
-        let row = Some((&*group, reader.interrupt));
-        if event_first && !self.keeps(Stage::Event, Stage::Event, found, row, false) {
+        let interrupt = reader.interrupt;
+        let at_hand = AtHand {
+            group,
+            interrupt,
+            is_unread,
+        };
+        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(at_hand)) {
             return Ok(false);
         }
         if !has_system || scan.checks || scan.reads_children {
@@ -481,8 +488,12 @@ impl Decoder {
             (false, false) => Stage::Event,
             (false, true) => Stage::Record,
         };
-        let row = Some((&*group, reader.interrupt));
-        if !self.keeps(undecided, Stage::Record, found, row, is_unread) {
+        let at_hand = AtHand {
+            group,
+            interrupt,
+            is_unread,
+        };
+        if !self.keeps(undecided, Stage::Record, found, Some(at_hand)) {
             return Ok(false);
         }
         let on_error = scan.options.on_error;
@@ -535,29 +546,13 @@ impl Decoder {
 
     /// Whether the predicates of some stages are true for a record, read as far as they need.
     #[inline(always)]
-    fn keeps(
-        &mut self,
-        from: Stage,
-        to: Stage,
-        found: &FoundRecord,
-        group: Option<Group<'_, '_>>,
-        may_be_any_event: bool,
-    ) -> bool {
-        self.scan.filter.is_empty() || self.decides(from, to, found, group, may_be_any_event)
+    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, at_hand: Option<AtHand<'_, '_>>) -> bool {
+        self.scan.filter.is_empty() || self.decides(from, to, found, at_hand)
     }
 
     // Apart, for the scans without predicates.
     #[inline(never)]
-    fn decides(
-        &mut self,
-        from: Stage,
-        to: Stage,
-        found: &FoundRecord,
-        group: Option<Group<'_, '_>>,
-        may_be_any_event: bool,
-    ) -> bool {
-        let (group, interrupt) = group.unzip();
-        let interrupt = interrupt.unwrap_or_default();
+    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, at_hand: Option<AtHand<'_, '_>>) -> bool {
         let row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.chunk_index(),
@@ -565,10 +560,10 @@ impl Decoder {
             recovered: Some(found.recovered),
             filename: &self.filename,
             written: found.record.written_nanos(),
-            parts: group.map(|group| (group.current(), &self.templates)),
+            parts: at_hand.as_ref().map(|it| (it.group.current(), &self.templates)),
             entries: OnceCell::new(),
-            may_be_any_event,
-            interrupt,
+            may_be_any_event: at_hand.as_ref().is_some_and(|it| it.is_unread),
+            interrupt: at_hand.map_or(Interrupt::NEVER, |it| it.interrupt),
         };
         self.scan.filter.keeps(from, to, &row, &mut self.scratch)
     }

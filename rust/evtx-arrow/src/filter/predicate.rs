@@ -2,9 +2,7 @@
 
 use super::expression::Expression;
 use super::value::{Comparison, Constants, Literal, Read, Value};
-use crate::schema::OnError;
-use crate::schema::{self, Column, ColumnSource, EntryType, FieldType};
-use crate::schema::{Events, Table};
+use crate::schema::{self, Column, ColumnSource, EntryType, Events, FieldType, OnError, Table};
 
 /// A condition that a scan decides for a record before it builds a row of it.
 #[derive(Debug, Clone)]

@@ -13,8 +13,7 @@ use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
 use super::reader::RecordReader;
 use crate::columns::Rendering;
-use crate::plan::TreeRoot;
-use crate::plan::user_data;
+use crate::plan::{TreeRoot, user_data};
 use crate::record::{ChunkTemplates, PartContent, RecordView};
 
 /// What stands before an event's XML.
