@@ -10,7 +10,7 @@ mod maps;
 mod column;
 mod system;
 
-pub use arrays::{MakeArrays, Numbers, Strings};
+pub use arrays::{Indices, MakeArrays, Strings};
 pub(crate) use column::{ColumnBuilder, Rendering};
 pub(crate) use field::FieldBuilder;
 pub(crate) use maps::LONG;

@@ -12,7 +12,7 @@ use std::cell::OnceCell;
 
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use crate::plan::{Found, MAX_FIELD, Projection};
+use crate::plan::{MAX_FIELD, Projection, Resolved};
 use crate::record::{ChunkTemplates, KeyedEntries, RecordView};
 use crate::schema::ColumnSource;
 
@@ -41,9 +41,9 @@ enum Operand {
     ChunkIndex,
     RecordOffset,
     Recovered,
-    /// A place, by its number in the plan's target.
+    /// A place, by its index in the plan's target.
     Field(usize, Read),
-    /// A key of `event_data`, by its number in the plan's target.
+    /// A key of `event_data`, by its index in the plan's target.
     Entry(usize, Read),
 }
 
@@ -143,13 +143,13 @@ impl<'x, 'r> Row<'x, 'r> {
                 self.written.map(Value::Instant)
             }
             Operand::Field(place, Read::Text) => {
-                field(place).and_then(|found| self.text(&found, MAX_FIELD, scratch, Found::push_text))
+                field(place).and_then(|found| self.text(&found, MAX_FIELD, scratch, Resolved::push_text))
             }
             Operand::Field(place, read) => field(place).and_then(|found| read.value(&found)),
             Operand::Entry(key, read) => {
                 let found = self.entry(key);
                 match read {
-                    Read::Text => found.and_then(|found| self.text(&found, MAX_TEXT, scratch, Found::push_entry)),
+                    Read::Text => found.and_then(|found| self.text(&found, MAX_TEXT, scratch, Resolved::push_entry)),
                     _ => found.and_then(|found| read.value(&found)),
                 }
             }
@@ -158,7 +158,7 @@ impl<'x, 'r> Row<'x, 'r> {
     }
 
     /// What the record has for a key of `event_data`.
-    fn entry(&self, key: usize) -> Option<Found<'x, 'r>> {
+    fn entry(&self, key: usize) -> Option<Resolved<'x, 'r>> {
         let entries = self.entries.get_or_init(|| {
             let (parts, templates) = self.parts?;
             let entries = parts.keyed_entries(templates)?;
@@ -171,10 +171,10 @@ impl<'x, 'r> Row<'x, 'r> {
     /// A text as its column holds it, which is NULL if it is longer than `limit`.
     fn text<'s>(
         &self,
-        found: &Found<'x, 'r>,
+        found: &Resolved<'x, 'r>,
         limit: usize,
         scratch: &'s mut Vec<u8>,
-        push: impl Fn(&Found<'x, 'r>, &mut Vec<u8>),
+        push: impl Fn(&Resolved<'x, 'r>, &mut Vec<u8>),
     ) -> Option<Value<'s>> {
         scratch.clear();
         scratch.shrink_to(MAX_FIELD);

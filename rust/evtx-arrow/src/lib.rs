@@ -1,7 +1,7 @@
 //! EVTX logs as Arrow record batches.
 //!
 //! A log's rows are its records; a column is, for each template that a record uses, either a constant or one
-//! of the template's holes. So a template is compiled once into a *plan* for the columns that a query asks
+//! of the template's substitutions. So a template is compiled once into a *plan* for the columns that a query asks
 //! for, and a record then costs a look at its value table and a copy of the values that are asked for. What
 //! no column asks for is never decoded.
 //!
@@ -23,7 +23,7 @@ mod reports;
 #[cfg(test)]
 mod tests;
 
-pub use columns::{MakeArrays, Numbers, Strings};
+pub use columns::{Indices, MakeArrays, Strings};
 pub use decode::{DecodeError, Decoder};
 pub use filter::{Comparison, Expression, Literal, Predicate};
 pub use reports::{

@@ -12,6 +12,6 @@ mod cache;
 pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EventData, Plan, Run, TreeRoot};
 pub(crate) use keys::{Key, Keys};
-pub(crate) use source::{Constant, Found, MAX_FIELD};
+pub(crate) use source::{Constant, MAX_FIELD, Resolved};
 pub(crate) use system::SystemSubstitutions;
 pub(crate) use target::Projection;

@@ -17,10 +17,10 @@ pub struct Scan {
     pub(crate) plans: PlanCache,
     /// Whether any column needs a record's BinXML.
     pub(crate) reads_binxml: bool,
-    /// Whether a column may be in what the holes of `Event` hold. `System` is not.
+    /// Whether a column may be in what the substitutions of `Event` hold. `System` is not.
     pub(crate) reads_children: bool,
     /// Whether each record is checked in full, and not only what the columns ask for.
-    pub(crate) checks: bool,
+    pub(crate) validates_all: bool,
     /// Whether every instance is read as a tree of its own, as if no plan of a template covered it.
     pub(crate) force_tree_path: bool,
     /// Where the parts of a message are read, if messages are.
@@ -36,7 +36,7 @@ pub struct Scan {
 #[error("another thread of this scan failed in the midst of its work, so the scan cannot go on")]
 pub struct Poisoned;
 
-/// The numbers of places in the target.
+/// The indices of places in the target.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessagePlaces {
     pub(crate) message: usize,
@@ -88,16 +88,20 @@ impl Scan {
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let filter = Filter::new(of_events.as_ref(), predicates, &mut target);
         // There is no text of half an event, and what only looks like a record is none.
-        let checks = reports || target.xml || target.json || options.recover;
+        let validates_all = reports || target.xml || target.json || options.recover;
         let beyond_system = target.places.iter().any(|place| !place.in_system);
         Scan {
             options,
             keys: Arc::default(),
             plans: PlanCache::default(),
-            reads_binxml: checks || target.event_data || target.user_data || !target.places.is_empty(),
-            reads_children: checks || target.event_data || target.user_data || beyond_system || filter.reads_children(),
+            reads_binxml: validates_all || target.event_data || target.user_data || !target.places.is_empty(),
+            reads_children: validates_all
+                || target.event_data
+                || target.user_data
+                || beyond_system
+                || filter.reads_children(),
             filter,
-            checks,
+            validates_all,
             force_tree_path: false,
             message,
             target,

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use common::cells;
 use evtx_arrow::Options;
-use evtx_writer::{Element, Event, Hole, LogWriter, Template, Value};
+use evtx_writer::{Element, Event, LogWriter, Substitution, Template, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Holes of a template: four of `System`, then those of `EventData`.
-const HOLES: usize = 10;
+/// Substitutions of a template: four of `System`, then those of `EventData`.
+const SUBSTITUTIONS: usize = 10;
 
 /// Values of which many are the same, and others differ in one place.
 fn value() -> impl Strategy<Value = Value> {
@@ -33,15 +33,15 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn template(id: u8) -> Arc<Template> {
-    let hole = |index: usize| Hole::new(index as u16, 1);
-    let leaf = |name: &str, index| Element::new(name).hole(hole(index));
+    let substitution = |index: usize| Substitution::new(index as u16, 1);
+    let leaf = |name: &str, index| Element::new(name).substitution(substitution(index));
     let system = Element::new("System")
-        .child(Element::new("Provider").attribute_hole("Name", hole(0)))
+        .child(Element::new("Provider").attribute_substitution("Name", substitution(0)))
         .child(leaf("EventID", 1))
         .child(leaf("Computer", 2))
-        .child(Element::new("Security").attribute_hole("UserID", hole(3)))
+        .child(Element::new("Security").attribute_substitution("UserID", substitution(3)))
         .child(Element::new("Channel").text(format!("Channel {id}")));
-    let data = (4..HOLES).map(|index| leaf("Data", index).attribute("Name", format!("Field {index}")));
+    let data = (4..SUBSTITUTIONS).map(|index| leaf("Data", index).attribute("Name", format!("Field {index}")));
     let data = data.fold(Element::new("EventData"), Element::child);
     Template::new([id; 16], Element::new("Event").child(system).child(data))
 }
@@ -56,13 +56,13 @@ proptest! {
 
     #[test]
     fn records_that_are_alike_read_as_each_would_alone(
-        start in vec(value(), HOLES),
+        start in vec(value(), SUBSTITUTIONS),
         changes in vec(
             (
                 0..2_usize,
-                prop::option::of((0..HOLES, value())),
+                prop::option::of((0..SUBSTITUTIONS, value())),
                 // How many values a record has, if not all.
-                prop::option::weighted(0.2, 0..=HOLES),
+                prop::option::weighted(0.2, 0..=SUBSTITUTIONS),
                 any::<bool>(),
             ),
             1..80,
@@ -72,10 +72,10 @@ proptest! {
         let mut log = LogWriter::new(1);
         let mut values = start;
         for (which, change, count, ends_chunk) in changes {
-            if let Some((hole, value)) = change {
-                values[hole] = value;
+            if let Some((substitution, value)) = change {
+                values[substitution] = value;
             }
-            let there = values[..count.unwrap_or(HOLES)].to_vec();
+            let there = values[..count.unwrap_or(SUBSTITUTIONS)].to_vec();
             log.write(132_223_104_000_000_000, &Event::new(&templates[which], there)).expect("it fits");
             if ends_chunk && values[0] == Value::Null {
                 log.end_chunk();
@@ -98,12 +98,18 @@ fn rows_of_system_are_kept_from_batch_to_batch() {
             1 => i % 1500,
             _ => i * i % 300,
         };
-        let name = |hole: usize| match kind % (7 + hole) {
+        let name = |substitution: usize| match kind % (7 + substitution) {
             0 => Value::Null,
             1 => Value::string("a long name ".repeat(40) + &kind.to_string()),
-            _ => Value::string(format!("{hole} of {kind}")),
+            _ => Value::string(format!("{substitution} of {kind}")),
         };
-        let values = (0..HOLES).map(|hole| if hole < 4 { name(hole) } else { Value::Null });
+        let values = (0..SUBSTITUTIONS).map(|substitution| {
+            if substitution < 4 {
+                name(substitution)
+            } else {
+                Value::Null
+            }
+        });
         let event = Event::new(&templates[kind % 2], values.collect());
         log.write(132_223_104_000_000_000, &event).expect("it fits");
     }

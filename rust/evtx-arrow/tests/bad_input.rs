@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{cell, entries, every_column, read};
 use evtx_arrow::{Expression, OnError, Options, Predicate, Scan};
-use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
+use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 
 const ALL: Options = Options {
     on_error: OnError::Report,
@@ -77,7 +77,7 @@ fn log(stream: &Stream) -> Vec<u8> {
     let mut log = LogWriter::new(1);
     log.write_stream(0, stream).expect("a record that fits");
     let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
-    log.write_stream(0, &Stream::new(vec![Part::Element(sound)]))
+    log.write_stream(0, &Stream::new(vec![Fragment::Element(sound)]))
         .expect("a record that fits");
     log.finish()
 }
@@ -99,7 +99,10 @@ fn template(tag: u8, root: Element) -> Arc<Template> {
 /// An event with an ID of 1 and data that is an instance of its own.
 fn event(data: Element, values: Vec<Value>) -> Stream {
     let id = Element::new("System").child(Element::new("EventID").text("1"));
-    let event = template(1, Element::new("Event").child(id).hole(Hole::new(0, 33)));
+    let event = template(
+        1,
+        Element::new("Event").child(id).substitution(Substitution::new(0, 33)),
+    );
     Event::new(
         &event,
         vec![Value::BinXml(Event::new(&template(2, data), values).into())],
@@ -109,7 +112,11 @@ fn event(data: Element, values: Vec<Value>) -> Stream {
 
 /// An event with one named value.
 fn value(value: Value) -> Row {
-    let data = Element::new("EventData").child(Element::new("Data").attribute("Name", "V").hole(Hole::new(0, 1)));
+    let data = Element::new("EventData").child(
+        Element::new("Data")
+            .attribute("Name", "V")
+            .substitution(Substitution::new(0, 1)),
+    );
     first_row(&log(&event(data, vec![value])))
 }
 
@@ -127,13 +134,13 @@ fn utf16(text: &str) -> Vec<u8> {
 
 #[test]
 fn recursion_by_nested_instances_ends() {
-    let nest = template(3, Element::new("N").hole(Hole::new(0, 33)));
+    let nest = template(3, Element::new("N").substitution(Substitution::new(0, 33)));
     let nested = |levels| {
         (0..levels).fold(Value::string("x"), |value, _| {
             Value::BinXml(Event::new(&nest, vec![value]).into())
         })
     };
-    let data = || Element::new("EventData").child(Element::new("Data").hole(Hole::new(0, 33)));
+    let data = || Element::new("EventData").child(Element::new("Data").substitution(Substitution::new(0, 33)));
     let row = first_row(&log(&event(data(), vec![nested(10)])));
     assert_eq!((row.error.as_deref(), row.value("N")), (None, "x"));
     assert_eq!(row.xml.expect("a text").matches("<N>").count(), 10);
@@ -182,7 +189,7 @@ fn a_template_that_holds_an_instance_of_itself_ends() {
 
     // Put in place of the text of a record that is long enough.
     let text = "x".repeat(200);
-    let mut file = log(&Stream::new(vec![Part::Element(Element::new("Event").text(text))]));
+    let mut file = log(&Stream::new(vec![Fragment::Element(Element::new("Event").text(text))]));
     file[BINXML..BINXML + binxml.len()].copy_from_slice(&binxml);
     // The names of the second record stood where the definition is now.
     rows(&file, ALL)[0].assert_error("BinXML is nested more than 16 levels deep");
@@ -190,7 +197,11 @@ fn a_template_that_holds_an_instance_of_itself_ends() {
 
 #[test]
 fn tables_of_names_and_templates_that_loop_are_not_needed() {
-    let data = Element::new("EventData").child(Element::new("Data").attribute("Name", "V").hole(Hole::new(0, 1)));
+    let data = Element::new("EventData").child(
+        Element::new("Data")
+            .attribute("Name", "V")
+            .substitution(Substitution::new(0, 1)),
+    );
     let mut file = log(&event(data, vec![Value::string("v")]));
     let name = find(&file, &utf16("Event")) - 8 - 4096;
     for slot in file[4096 + 128..4096 + 512].chunks_exact_mut(4) {
@@ -205,8 +216,12 @@ fn tables_of_names_and_templates_that_loop_are_not_needed() {
 #[test]
 fn names_that_overlap_are_read_as_they_stand() {
     let data = Element::new("EventData")
-        .child(Element::new("Data").attribute("Name", "V").hole(Hole::new(0, 1)))
-        .child(Element::new("Other").hole(Hole::new(0, 1)));
+        .child(
+            Element::new("Data")
+                .attribute("Name", "V")
+                .substitution(Substitution::new(0, 1)),
+        )
+        .child(Element::new("Other").substitution(Substitution::new(0, 1)));
     let file = log(&event(data, vec![Value::string("v")]));
     // A name that starts two bytes into `Other`: its length is the letter `O`, and runs over what follows.
     let name = find(&file, &utf16("Other")) - 8;
@@ -226,7 +241,11 @@ fn names_that_overlap_are_read_as_they_stand() {
 
 #[test]
 fn a_value_table_that_claims_more_than_the_record_holds_is_damage() {
-    let data = Element::new("EventData").child(Element::new("Data").attribute("Name", "V").hole(Hole::new(0, 1)));
+    let data = Element::new("EventData").child(
+        Element::new("Data")
+            .attribute("Name", "V")
+            .substitution(Substitution::new(0, 1)),
+    );
     let file = log(&event(data, vec![Value::string("marker")]));
     let at = find(&file, &utf16("marker")) - 4;
     let mut size = file.clone();
@@ -256,7 +275,8 @@ fn text_that_is_no_text_is_shown_as_windows_shows_it() {
 #[test]
 fn times_out_of_range_are_null_and_keep_their_text() {
     let time = |value: Value, shown: &str| {
-        let time = Element::new("TimeCreated").attribute_hole("SystemTime", Hole::new(0, value.value_type()));
+        let time =
+            Element::new("TimeCreated").attribute_substitution("SystemTime", Substitution::new(0, value.value_type()));
         let event = template(1, Element::new("Event").child(Element::new("System").child(time)));
         let row = first_row(&log(&Event::new(&event, vec![value]).into()));
         assert_eq!((row.error, row.time_created), (None, None));
@@ -351,9 +371,12 @@ fn arrays_of_every_type_are_lists() {
 }
 
 #[test]
-fn the_highest_hole_that_there_is_has_no_value() {
-    let data =
-        Element::new("EventData").child(Element::new("Data").attribute("Name", "V").hole(Hole::new(u16::MAX, 1)));
+fn the_highest_substitution_that_there_is_has_no_value() {
+    let data = Element::new("EventData").child(
+        Element::new("Data")
+            .attribute("Name", "V")
+            .substitution(Substitution::new(u16::MAX, 1)),
+    );
     let row = first_row(&log(&event(data, vec![Value::string("x")])));
     assert_eq!(row.error, None);
     assert_eq!(row.event_id.as_deref(), Some("1"));
@@ -364,7 +387,7 @@ fn the_highest_hole_that_there_is_has_no_value() {
 fn a_map_that_is_cut_off_is_so_for_predicates() {
     let entry = |name: &str| {
         (0..300).fold(Element::new("Data").attribute("Name", name), |data, _| {
-            data.hole(Hole::new(0, 1))
+            data.substitution(Substitution::new(0, 1))
         })
     };
     let data = Element::new("EventData")
@@ -387,7 +410,7 @@ fn a_map_that_is_cut_off_is_so_for_predicates() {
 
 #[test]
 fn text_past_the_limit_is_null_and_says_so() {
-    let leaf = || Element::new("Data").hole(Hole::new(0, 1));
+    let leaf = || Element::new("Data").substitution(Substitution::new(0, 1));
     let data = (0..300).fold(Element::new("EventData"), |data, _| data.child(leaf()));
     let file = log(&event(data, vec![Value::string("日".repeat(20_000))]));
     let row = first_row(&file);
@@ -409,7 +432,7 @@ fn text_past_the_limit_is_null_and_says_so() {
     );
     // Where only a text is too long, and not the data, the row does not depend on whether it is asked for.
     let data = (0..200).fold(Element::new("EventData"), |data, _| {
-        data.hole(Hole::new(0, 1)).child(Element::new("X"))
+        data.substitution(Substitution::new(0, 1)).child(Element::new("X"))
     });
     let file = log(&event(data, vec![Value::string("\u{1}".repeat(28_000))]));
     let rows = rows(

@@ -17,7 +17,7 @@ use evtx_arrow::{
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
-use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
+use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -249,7 +249,7 @@ fn read_crafted_logs() {
                 .unwrap_or_else(|error| panic!("{name}: {error:?}"));
         }
         let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
-        log.write_stream(0, &Stream::new(vec![Part::Element(sound)]))
+        log.write_stream(0, &Stream::new(vec![Fragment::Element(sound)]))
             .expect("a record that fits");
         let file = log.finish();
         costs(name, &file);
@@ -408,28 +408,28 @@ fn bombs() -> Vec<(&'static str, Stream)> {
         ("deep data", deep_value(&["Data"], 2)),
         ("deep event data", deep_value(&["EventData", "Data"], 1)),
         ("deep template", deep_template(&["X", "Data"], false)),
-        ("deep template with a hole", deep_template(&["X"], true)),
+        ("deep template with a substitution", deep_template(&["X"], true)),
         ("deep instances", deep_instances(MAX_NESTING, 1)),
         (
             "deep instances of deep templates",
             deep_instances(MAX_NESTING, MAX_OPEN_ELEMENTS / MAX_NESTING - 1),
         ),
         ("too deep instances", deep_instances(MAX_NESTING + 2, 1)),
-        ("one value in many holes", shared_value()),
-        ("one text in many holes", shared_text()),
+        ("one value in many substitutions", shared_value()),
+        ("one text in many substitutions", shared_text()),
         ("arrays of arrays", crossed_arrays(4, 1000)),
         ("arrays of arrays, few enough", crossed_arrays(2, 250)),
         ("arrays beside a long text", arrays_beside_text()),
         ("deep elements", deep_elements(1500)),
         ("deep elements, not too deep", deep_elements(MAX_OPEN_ELEMENTS - 5)),
-        ("a short text in many holes", shared_short_text()),
+        ("a short text in many substitutions", shared_short_text()),
         ("a long text in a field", long_field()),
         ("a long text in elements of arrays", long_text_in_tree()),
         ("long names, short enough", long_names(400)),
         ("long names", long_names(3_000)),
         ("long names of entries", long_entries(2_000)),
         ("many equal names", equal_names(5_000)),
-        ("many equal names in holes", equal_holes(3_000)),
+        ("many equal names in substitutions", equal_substitutions(3_000)),
         ("many different names", different_names(700)),
         ("many children of the event", many_children()),
         ("many members", many_members()),
@@ -440,16 +440,20 @@ fn template(tag: u8, root: Element) -> std::sync::Arc<Template> {
     Template::new([tag; 16], root)
 }
 
-/// Each value holds the next in two holes: two to the power of `depth` elements.
+/// Each value holds the next in two substitutions: two to the power of `depth` elements.
 fn nested_values(depth: usize) -> Stream {
-    let twice = |name: &str| Element::new(name).hole(Hole::new(0, 33)).hole(Hole::new(0, 33));
+    let twice = |name: &str| {
+        Element::new(name)
+            .substitution(Substitution::new(0, 33))
+            .substitution(Substitution::new(0, 33))
+    };
     let pair = template(1, twice("Data"));
     let mut value = Value::string("leaf");
     for _ in 0..depth {
         value = Value::BinXml(Event::new(&pair, vec![value]).into());
     }
     let data = template(2, twice("EventData"));
-    let event = template(3, Element::new("Event").hole(Hole::new(0, 33)));
+    let event = template(3, Element::new("Event").substitution(Substitution::new(0, 33)));
     Event::new(&event, vec![Value::BinXml(Event::new(&data, vec![value]).into())]).into()
 }
 
@@ -470,17 +474,17 @@ fn deep(names: &[&str], texts: usize, levels: usize, innermost: Element) -> Elem
 /// Such elements that a record spells out.
 fn deep_value(names: &[&str], texts: usize) -> Stream {
     let element = deep(names, texts, MAX_OPEN_ELEMENTS - 3, Element::new("L").text("x"));
-    let data = Element::new("UserData").hole(Hole::new(0, 33));
-    event_of(data, vec![Value::BinXml(Stream::new(vec![Part::Element(element)]))])
+    let data = Element::new("UserData").substitution(Substitution::new(0, 33));
+    event_of(data, vec![Value::BinXml(Stream::new(vec![Fragment::Element(element)]))])
 }
 
 /// Such elements of a template.
-fn deep_template(names: &[&str], hole: bool) -> Stream {
-    let innermost = match hole {
+fn deep_template(names: &[&str], substitution: bool) -> Stream {
+    let innermost = match substitution {
         true => Element::new("L")
-            .attribute_hole("a", Hole::new(0, 1))
+            .attribute_substitution("a", Substitution::new(0, 1))
             .text("x")
-            .hole(Hole::new(0, 1)),
+            .substitution(Substitution::new(0, 1)),
         false => Element::new("L"),
     };
     let data = deep(names, 1, MAX_OPEN_ELEMENTS - 3, innermost);
@@ -489,32 +493,47 @@ fn deep_template(names: &[&str], hole: bool) -> Stream {
 
 /// Instances in instances, each of some elements.
 fn deep_instances(depth: usize, levels: usize) -> Stream {
-    let level = template(1, deep(&["X"], 1, levels, Element::new("L").hole(Hole::new(0, 33))));
+    let level = template(
+        1,
+        deep(
+            &["X"],
+            1,
+            levels,
+            Element::new("L").substitution(Substitution::new(0, 33)),
+        ),
+    );
     let mut value = Value::string("leaf");
     for _ in 0..depth {
         value = Value::BinXml(Event::new(&level, vec![value]).into());
     }
-    event_of(Element::new("UserData").hole(Hole::new(0, 33)), vec![value])
+    event_of(
+        Element::new("UserData").substitution(Substitution::new(0, 33)),
+        vec![value],
+    )
 }
 
 fn shared_value() -> Stream {
     let leaves = (0..200).fold(Element::new("Data"), |element, _| {
         element.child(Element::new("L").text("x"))
     });
-    let value = Stream::new(vec![Part::Element(leaves)]);
-    let data = (0..2000).fold(Element::new("EventData"), |element, _| element.hole(Hole::new(0, 33)));
+    let value = Stream::new(vec![Fragment::Element(leaves)]);
+    let data = (0..2000).fold(Element::new("EventData"), |element, _| {
+        element.substitution(Substitution::new(0, 33))
+    });
     event_of(data, vec![Value::BinXml(value)])
 }
 
 fn shared_text() -> Stream {
     let data = (0..2000).fold(Element::new("EventData"), |element, _| {
-        element.child(Element::new("D").hole(Hole::new(0, 1)))
+        element.child(Element::new("D").substitution(Substitution::new(0, 1)))
     });
     event_of(data, vec![Value::string("日本".repeat(6000))])
 }
 
 fn shared_short_text() -> Stream {
-    let text = (0..6000).fold(Element::new("D"), |element, _| element.hole(Hole::new(0, 1)));
+    let text = (0..6000).fold(Element::new("D"), |element, _| {
+        element.substitution(Substitution::new(0, 1))
+    });
     event_of(
         Element::new("EventData").child(text),
         vec![Value::string("日本".repeat(50))],
@@ -526,8 +545,8 @@ fn long_names(count: usize) -> Stream {
     let list = (0..count).fold(Element::new("List"), |list, _| {
         list.child(Element::new("n".repeat(10_000)))
     });
-    let data = Element::new("UserData").hole(Hole::new(0, 33));
-    event_of(data, vec![Value::BinXml(Stream::new(vec![Part::Element(list)]))])
+    let data = Element::new("UserData").substitution(Substitution::new(0, 33));
+    event_of(data, vec![Value::BinXml(Stream::new(vec![Fragment::Element(list)]))])
 }
 
 fn array(count: usize) -> Value {
@@ -535,20 +554,22 @@ fn array(count: usize) -> Value {
 }
 
 fn crossed_arrays(arrays: u16, count: usize) -> Stream {
-    let holes = (0..arrays).fold(Element::new("Data"), |element, i| element.hole(Hole::new(i, 0x81)));
+    let substitutions = (0..arrays).fold(Element::new("Data"), |element, i| {
+        element.substitution(Substitution::new(i, 0x81))
+    });
     event_of(
-        Element::new("EventData").child(holes),
+        Element::new("EventData").child(substitutions),
         (0..arrays).map(|_| array(count)).collect(),
     )
 }
 
 /// Copies of an element that each have all of a text.
 fn arrays_beside_text() -> Stream {
-    let holes = [(0, 0x81), (1, 0x81), (2, 1)];
-    let data = holes
+    let substitutions = [(0, 0x81), (1, 0x81), (2, 1)];
+    let data = substitutions
         .iter()
         .fold(Element::new("Data"), |element, &(index, value_type)| {
-            element.hole(Hole::new(index, value_type))
+            element.substitution(Substitution::new(index, value_type))
         });
     event_of(
         Element::new("EventData").child(data),
@@ -558,8 +579,12 @@ fn arrays_beside_text() -> Stream {
 
 /// A field of `System` in pieces, each of them all of a text.
 fn long_field() -> Stream {
-    let id = (0..3000).fold(Element::new("EventID"), |element, _| element.hole(Hole::new(0, 1)));
-    let computer = (0..3000).fold(Element::new("Computer"), |element, _| element.hole(Hole::new(0, 1)));
+    let id = (0..3000).fold(Element::new("EventID"), |element, _| {
+        element.substitution(Substitution::new(0, 1))
+    });
+    let computer = (0..3000).fold(Element::new("Computer"), |element, _| {
+        element.substitution(Substitution::new(0, 1))
+    });
     let system = Element::new("System").child(id).child(computer);
     let event = template(4, Element::new("Event").child(system));
     Event::new(&event, vec![Value::string("7".repeat(20_000))]).into()
@@ -567,11 +592,17 @@ fn long_field() -> Stream {
 
 /// Text that only the tree of a record has, as an array is beside it.
 fn long_text_in_tree() -> Stream {
-    let text = (0..3000).fold(Element::new("Data"), |element, _| element.hole(Hole::new(0, 1)));
-    let level = (0..3000).fold(Element::new("Level"), |element, _| element.hole(Hole::new(0, 1)));
-    let data = Element::new("EventData")
-        .child(text)
-        .child(Element::new("Data").hole(Hole::new(1, 0x81)).hole(Hole::new(0, 1)));
+    let text = (0..3000).fold(Element::new("Data"), |element, _| {
+        element.substitution(Substitution::new(0, 1))
+    });
+    let level = (0..3000).fold(Element::new("Level"), |element, _| {
+        element.substitution(Substitution::new(0, 1))
+    });
+    let data = Element::new("EventData").child(text).child(
+        Element::new("Data")
+            .substitution(Substitution::new(1, 0x81))
+            .substitution(Substitution::new(0, 1)),
+    );
     let event = template(
         4,
         Element::new("Event")
@@ -583,7 +614,7 @@ fn long_text_in_tree() -> Stream {
 
 fn deep_elements(depth: usize) -> Stream {
     let deep = (0..depth).fold(Element::new("X"), |inner, _| Element::new("X").child(inner));
-    Stream::new(vec![Part::Element(
+    Stream::new(vec![Fragment::Element(
         Element::new("Event").child(Element::new("EventData").child(deep)),
     )])
 }
@@ -593,17 +624,17 @@ fn long_entries(count: usize) -> Stream {
     let data = (0..count).fold(Element::new("EventData"), |data, _| {
         data.child(Element::new("n".repeat(10_000)).text("x"))
     });
-    Stream::new(vec![Part::Element(Element::new("Event").child(data))])
+    Stream::new(vec![Fragment::Element(Element::new("Event").child(data))])
 }
 
 fn equal_names(count: usize) -> Stream {
     let data = (0..count).fold(Element::new("EventData"), |data, _| data.child(Element::new("D")));
-    Stream::new(vec![Part::Element(Element::new("Event").child(data))])
+    Stream::new(vec![Fragment::Element(Element::new("Event").child(data))])
 }
 
-fn equal_holes(count: u16) -> Stream {
+fn equal_substitutions(count: u16) -> Stream {
     let data = (0..count).fold(Element::new("EventData"), |data, index| {
-        data.child(Element::new("D").hole(Hole::new(index % 50, 1)))
+        data.child(Element::new("D").substitution(Substitution::new(index % 50, 1)))
     });
     event_of(data, (0..50).map(|_| Value::string("x")).collect())
 }
@@ -612,31 +643,36 @@ fn different_names(count: usize) -> Stream {
     let data = (0..count).fold(Element::new("EventData"), |data, number| {
         data.child(Element::new(format!("D_{number}")).text("x"))
     });
-    Stream::new(vec![Part::Element(Element::new("Event").child(data))])
+    Stream::new(vec![Fragment::Element(Element::new("Event").child(data))])
 }
 
 /// A stream that stands in many places of the event, so that it is many of its parts.
 fn many_children() -> Stream {
-    let event = (0..4000).fold(Element::new("Event"), |event, _| event.hole(Hole::new(0, 33)));
-    let child = template(6, Element::new("Data").hole(Hole::new(0, 1)));
+    let event = (0..4000).fold(Element::new("Event"), |event, _| {
+        event.substitution(Substitution::new(0, 33))
+    });
+    let child = template(6, Element::new("Data").substitution(Substitution::new(0, 1)));
     let value = Event::new(&child, vec![Value::string("x")]);
     Event::new(&template(7, event), vec![Value::BinXml(value.into())]).into()
 }
 
 /// Elements of a stream that are members of one object of JSON.
 fn many_members() -> Stream {
-    let mut parts: Vec<Part> = (0..300)
-        .map(|number| Part::Element(Element::new(format!("M{number}")).text("x")))
+    let mut parts: Vec<Fragment> = (0..300)
+        .map(|number| Fragment::Element(Element::new(format!("M{number}")).text("x")))
         .collect();
-    parts.extend((0..1200).map(|_| Part::Element(Element::new("M").text("x"))));
+    parts.extend((0..1200).map(|_| Fragment::Element(Element::new("M").text("x"))));
     let data = (0..300).fold(Element::new("UserData"), |data, number| {
         data.child(Element::new(format!("B{number}")))
     });
-    event_of(data.hole(Hole::new(0, 33)), vec![Value::BinXml(Stream::new(parts))])
+    event_of(
+        data.substitution(Substitution::new(0, 33)),
+        vec![Value::BinXml(Stream::new(parts))],
+    )
 }
 
 fn event_of(data: Element, values: Vec<Value>) -> Stream {
-    let event = template(4, Element::new("Event").hole(Hole::new(0, 33)));
+    let event = template(4, Element::new("Event").substitution(Substitution::new(0, 33)));
     let data = template(5, data);
     Event::new(&event, vec![Value::BinXml(Event::new(&data, values).into())]).into()
 }
@@ -647,7 +683,7 @@ fn many_templates() -> Vec<u8> {
     for number in 0..60_000_u32 {
         let mut guid = [0; 16];
         guid[..4].copy_from_slice(&number.to_le_bytes());
-        let template = Template::new(guid, Element::new("Event").hole(Hole::new(0, 1)));
+        let template = Template::new(guid, Element::new("Event").substitution(Substitution::new(0, 1)));
         log.write(0, &Event::new(&template, vec![Value::string("x")]))
             .expect("a record that fits");
     }

@@ -6,7 +6,7 @@ mod common;
 use common::cells;
 use common::oracle::Comparison;
 use evtx_arrow::Options;
-use evtx_writer::{Content, Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
+use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -14,8 +14,8 @@ use proptest::test_runner::RngSeed;
 /// Number of the `error` column.
 const ERROR: usize = 23;
 
-/// Holes of a random template.
-const HOLES: u16 = 6;
+/// Substitutions of a random template.
+const SUBSTITUTIONS: u16 = 6;
 
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -26,7 +26,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The holes below this one never hold an array.
+/// The substitutions below this one never hold an array.
 const SINGLE: u16 = 2;
 
 fn value() -> impl Strategy<Value = Value> {
@@ -64,19 +64,23 @@ fn single_value() -> impl Strategy<Value = Value> {
         1 => (0..1_u64 << 48, vec(any::<u32>(), 0..6)).prop_map(|(authority, subs)| Value::Sid(authority, subs)),
         1 => any::<u32>().prop_map(Value::HexInt32),
         1 => any::<u64>().prop_map(Value::HexInt64),
-        1 => vec(element(false), 1..3).prop_map(|elements| Value::BinXml(Stream::new(elements.into_iter().map(Part::Element).collect()))),
+        1 => vec(element(false), 1..3).prop_map(|elements| Value::BinXml(Stream::new(elements.into_iter().map(Fragment::Element).collect()))),
     ]
 }
 
-fn content(holes: bool) -> BoxedStrategy<Content> {
-    content_of(holes.then_some(HOLES + 1))
+fn content(substitutions: bool) -> BoxedStrategy<Content> {
+    content_of(substitutions.then_some(SUBSTITUTIONS + 1))
 }
 
-/// Literal content, and holes below a limit.
-fn content_of(holes: Option<u16>) -> BoxedStrategy<Content> {
-    let hole = (0..holes.unwrap_or(1), any::<bool>()).prop_map(|(index, optional)| {
-        let hole = Hole::new(index, 1);
-        Content::Hole(if optional { hole } else { hole.required() })
+/// Literal content, and substitutions below a limit.
+fn content_of(substitutions: Option<u16>) -> BoxedStrategy<Content> {
+    let substitution = (0..substitutions.unwrap_or(1), any::<bool>()).prop_map(|(index, optional)| {
+        let substitution = Substitution::new(index, 1);
+        Content::Substitution(if optional {
+            substitution
+        } else {
+            substitution.required()
+        })
     });
     let literal = prop_oneof![
         4 => text().prop_map(Content::Text),
@@ -84,8 +88,8 @@ fn content_of(holes: Option<u16>) -> BoxedStrategy<Content> {
         1 => prop_oneof![Just("lt"), Just("amp"), Just("quot"), Just("apos"), Just("gt")].prop_map(|name| Content::EntityRef(name.to_owned())),
         1 => prop_oneof![0x20_u16..0xd800, Just(9)].prop_map(Content::CharRef),
     ];
-    if holes.is_some() {
-        prop_oneof![3 => hole, 2 => literal].boxed()
+    if substitutions.is_some() {
+        prop_oneof![3 => substitution, 2 => literal].boxed()
     } else {
         literal.boxed()
     }
@@ -95,7 +99,7 @@ fn content_of(holes: Option<u16>) -> BoxedStrategy<Content> {
 type Head = (&'static str, Vec<(&'static str, Vec<Content>)>, Option<u16>);
 
 /// A leaf, or an element with some.
-fn element(holes: bool) -> BoxedStrategy<Element> {
+fn element(substitutions: bool) -> BoxedStrategy<Element> {
     let name = || prop_oneof![4 => Just("Data"), 1 => Just("Other"), 1 => Just("Name")];
     let attribute = (
         prop_oneof![3 => Just("Name"), 1 => Just("Id")],
@@ -103,16 +107,16 @@ fn element(holes: bool) -> BoxedStrategy<Element> {
     );
     // Where an array stands in an attribute that is no name, the oracle's JSON and XML do not agree on how
     // often it repeats the element.
-    let attribute_with_holes = prop_oneof![
-        3 => (Just("Name"), vec(content(holes), 1..3)),
-        1 => (Just("Id"), vec(content_of(holes.then_some(SINGLE)), 1..3)),
+    let attribute_with_substitutions = prop_oneof![
+        3 => (Just("Name"), vec(content(substitutions), 1..3)),
+        1 => (Just("Id"), vec(content_of(substitutions.then_some(SINGLE)), 1..3)),
     ];
     let attributes = prop_oneof![
         2 => Just(Vec::new()),
         4 => vec(attribute, 1..=1),
-        1 => vec(attribute_with_holes, 1..=1),
+        1 => vec(attribute_with_substitutions, 1..=1),
     ];
-    let dependency = prop_oneof![4 => Just(None), 1 => (0..HOLES).prop_map(Some)];
+    let dependency = prop_oneof![4 => Just(None), 1 => (0..SUBSTITUTIONS).prop_map(Some)];
     let build = move |(name, attributes, dependency): Head, content: Vec<Content>| {
         let mut element = Element::new(name);
         for (name, content) in attributes {
@@ -122,11 +126,11 @@ fn element(holes: bool) -> BoxedStrategy<Element> {
             element = element.content(piece);
         }
         match dependency {
-            Some(hole) if holes => element.depends_on(hole),
+            Some(substitution) if substitutions => element.depends_on(substitution),
             _ => element,
         }
     };
-    let leaf = ((name(), attributes, dependency), vec(content(holes), 0..3))
+    let leaf = ((name(), attributes, dependency), vec(content(substitutions), 0..3))
         .prop_map(move |(head, content)| build(head, content));
     leaf.prop_recursive(2, 8, 3, |inner| {
         (Just("Group"), vec(inner.prop_map(Content::Element), 1..4))
@@ -160,13 +164,13 @@ fn system() -> impl Strategy<Value = Element> {
     let attribute_field = (place, vec(content(true), 1..3))
         .prop_map(|((element, name), content)| Element::new(element).attribute_of(name, content));
     let field = prop_oneof![text_field, attribute_field];
-    let dependency = prop_oneof![3 => Just(None), 1 => (0..HOLES).prop_map(Some)];
+    let dependency = prop_oneof![3 => Just(None), 1 => (0..SUBSTITUTIONS).prop_map(Some)];
     vec((field, dependency), 0..8).prop_map(|fields| {
         fields
             .into_iter()
             .fold(Element::new("System"), |system, (field, dependency)| {
                 system.child(match dependency {
-                    Some(hole) => field.depends_on(hole),
+                    Some(substitution) => field.depends_on(substitution),
                     None => field,
                 })
             })
@@ -185,7 +189,10 @@ fn log() -> impl Strategy<Value = RandomLog> {
     )
         .prop_map(|(name, children)| children.into_iter().fold(Element::new(name), Element::content));
     let single = vec(single_value(), usize::from(SINGLE)..=usize::from(SINGLE));
-    let others = vec(value(), usize::from(HOLES - SINGLE)..=usize::from(HOLES - SINGLE));
+    let others = vec(
+        value(),
+        usize::from(SUBSTITUTIONS - SINGLE)..=usize::from(SUBSTITUTIONS - SINGLE),
+    );
     let values = (single, others).prop_map(|(single, others)| [single, others].concat());
     let records = vec(values, 1..5);
     vec((system(), data, records), 1..3).prop_map(|events| RandomLog { events })
@@ -197,7 +204,10 @@ impl RandomLog {
         let mut log = LogWriter::new(100);
         for (i, (system, data, records)) in self.events.iter().enumerate() {
             let outer = Element::new("Event").child(system.clone());
-            let nested = Template::new([i as u8; 16], outer.clone().hole(Hole::new(HOLES, 33)));
+            let nested = Template::new(
+                [i as u8; 16],
+                outer.clone().substitution(Substitution::new(SUBSTITUTIONS, 33)),
+            );
             let inner = Template::new([0x40 + i as u8; 16], data.clone());
             let flat = Template::new([0x80 + i as u8; 16], outer.child(data.clone()));
             for (n, values) in records.iter().enumerate() {

@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use common::{cell, corpus, entries, every_column, read, samples, scan};
 use evtx_arrow::{Catalog, Comparison, Events, Expression, Literal, OnError, Options, Predicate, Scan, Table};
 use evtx_format::Interrupt;
-use evtx_writer::{Element, Event, Hole, LogWriter, Part, Stream, Template, Value};
+use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 
 const FILE_HEADER: usize = 4096;
 
@@ -163,15 +163,17 @@ fn template(guid: u8, id: u32, fields: &[(&str, u8)]) -> (std::sync::Arc<Templat
     let mut data = Element::new("EventData");
     for (index, (name, value_type)) in fields.iter().enumerate() {
         let leaf = Element::new("Data").attribute("Name", *name);
-        data = data.child(leaf.hole(Hole::new(index as u16, *value_type)));
+        data = data.child(leaf.substitution(Substitution::new(index as u16, *value_type)));
     }
     let system = Element::new("System").child(Element::new("EventID").text(id.to_string()));
-    let event = Element::new("Event").child(system).hole(Hole::new(0, 33));
+    let event = Element::new("Event")
+        .child(system)
+        .substitution(Substitution::new(0, 33));
     (Template::new([guid; 16], event), Template::new([guid + 1; 16], data))
 }
 
 fn event((outer, inner): &(std::sync::Arc<Template>, std::sync::Arc<Template>), values: Vec<Value>) -> Event {
-    let data = Stream::new(vec![Part::Instance(Event::new(inner, values))]);
+    let data = Stream::new(vec![Fragment::Instance(Event::new(inner, values))]);
     Event::new(outer, vec![Value::BinXml(data)])
 }
 

@@ -22,10 +22,10 @@ const MAX_MEMORY: usize = 64 << 20;
 const MAX_TIME: Duration = Duration::from_secs(20);
 const CASES: usize = 2000;
 
-/// Numbers that look random, the same in every run (xorshift).
-struct Numbers(u64);
+/// Indices that look random, the same in every run (xorshift).
+struct Indices(u64);
 
-impl Numbers {
+impl Indices {
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -44,7 +44,7 @@ impl Numbers {
 }
 
 /// Damages a log.
-fn damage(file: &mut Vec<u8>, numbers: &mut Numbers) {
+fn damage(file: &mut Vec<u8>, numbers: &mut Indices) {
     for _ in 0..=numbers.below(8) {
         let at = numbers.place(file.len());
         match numbers.below(8) {
@@ -160,7 +160,7 @@ fn survive_damage(logs: &[PathBuf]) {
     for case in 0..if logs.is_empty() { 0 } else { CASES } {
         let log = &logs[case % logs.len()];
         let mut file = std::fs::read(log).expect("the log");
-        damage(&mut file, &mut Numbers(0x9e37_79b9_7f4a_7c15 ^ (case as u64 + 1)));
+        damage(&mut file, &mut Indices(0x9e37_79b9_7f4a_7c15 ^ (case as u64 + 1)));
         survives(&format!("case {case} of {}", log.display()), &file);
     }
 }

@@ -11,7 +11,7 @@ use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::{Options, Scan};
 use evtx_format::Interrupt;
 use evtx_format::mta::Messages;
-use evtx_writer::{Element, Event, Hole, LogWriter, MtaWriter, Template, Value};
+use evtx_writer::{Element, Event, LogWriter, MtaWriter, Substitution, Template, Value};
 
 fn messages(log: &[u8], mta: Option<Vec<u8>>) -> Vec<Option<String>> {
     let options = Options::default();
@@ -72,8 +72,8 @@ fn the_messages_of_a_sample_are_those_that_the_oracle_finds() {
 /// in other letters and one without messages.
 #[test]
 fn messages_are_found_by_place_then_by_record_id() {
-    let id = Element::new("EventRecordID").hole(Hole::new(0, 10).required());
-    let provider = Element::new("Provider").attribute_hole("Name", Hole::new(1, 1));
+    let id = Element::new("EventRecordID").substitution(Substitution::new(0, 10).required());
+    let provider = Element::new("Provider").attribute_substitution("Name", Substitution::new(1, 1));
     let event = Template::new(
         [1; 16],
         Element::new("Event").child(Element::new("System").child(provider).child(id)),

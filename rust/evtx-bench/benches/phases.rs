@@ -14,7 +14,7 @@ use evtx_bench::columns;
 use evtx_format::Interrupt;
 use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::{Part, Reader};
+use evtx_format::binxml::{Reader, TopLevel};
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::layout::{BLOCK_CHUNKS, Layout};
 use evtx_format::container::records::{Record, RecordWalk};
@@ -93,7 +93,7 @@ fn phases(criterion: &mut Criterion) {
         let mut used: Vec<u32> = records
             .iter()
             .filter_map(|record| match reader.next_part(&mut reader.parts(record.binxml())) {
-                Some(Ok(Part::Instance(instance))) => Some(instance.definition),
+                Some(Ok(TopLevel::Instance(instance))) => Some(instance.definition),
                 _ => None,
             })
             .collect();

@@ -68,14 +68,14 @@ pub struct EvtxValue {
 /// What a call says beside its files.
 pub struct EvtxArguments(pub(crate) Arguments);
 
-/// The argument with this number in the list. `known` receives whether there is one.
+/// The argument with this index in the list. `known` receives whether there is one.
 ///
 /// # Safety
 /// `out` and `known` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_argument(number: usize, out: *mut EvtxArgument, known: *mut bool) -> *mut c_char {
+pub unsafe extern "C" fn evtx_argument(index: usize, out: *mut EvtxArgument, known: *mut bool) -> *mut c_char {
     entry(|| {
-        let argument = ARGUMENTS.get(number);
+        let argument = ARGUMENTS.get(index);
         // SAFETY: the caller's promise.
         unsafe { put(known, argument.is_some()) };
         if let Some(argument) = argument {

@@ -20,14 +20,14 @@ use crate::storage::EvtxStorage;
 /// What the threads of a query share.
 pub struct EvtxScan {
     scan: Arc<FileScan>,
-    /// By file of the scan: its number among the paths of the call.
-    numbers: Arc<[usize]>,
+    /// By file of the scan: its index among the paths of the call.
+    indices: Arc<[usize]>,
 }
 
 /// A thread of a scan.
 pub struct EvtxWorker {
     worker: Worker,
-    numbers: Arc<[usize]>,
+    indices: Arc<[usize]>,
 }
 
 // Which threads have what. The compiler checks it of the types; C++ has to keep to it.
@@ -87,17 +87,17 @@ pub unsafe extern "C" fn evtx_scan_new(
         if columns.is_empty() {
             columns.push(0);
         }
-        let is_kept = |number: usize| {
-            let name = &paths[number].path;
-            hints.keeps(number) && !predicates.iter().any(|predicate| predicate.drops_file(name))
+        let is_kept = |index: usize| {
+            let name = &paths[index].path;
+            hints.keeps(index) && !predicates.iter().any(|predicate| predicate.drops_file(name))
         };
-        let numbers: Arc<[usize]> = (0..paths.len()).filter(|&number| is_kept(number)).collect();
-        let kept = numbers.iter().map(|&number| paths[number].clone()).collect();
+        let indices: Arc<[usize]> = (0..paths.len()).filter(|&index| is_kept(index)).collect();
+        let kept = indices.iter().map(|&index| paths[index].clone()).collect();
         let finder = MessageFinder::new(&call.messages, size(memory) / 4);
         let scan = Arc::new(Scan::filtered(call.table.clone(), &columns, &predicates));
         let scan = Arc::new(FileScan::new(scan, kept, Some(finder)));
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxScan { scan, numbers }))) };
+        unsafe { put(out, Box::into_raw(Box::new(EvtxScan { scan, indices }))) };
         Ok(())
     })
 }
@@ -164,10 +164,10 @@ const TRUSTED: MakeArrays = MakeArrays {
         // SAFETY: by what holds for all `Strings`. The tests of `evtx-arrow` read the same logs with all of it checked.
         Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
     },
-    dictionary: |numbers| {
-        let (numbers, values) = numbers.into_parts();
-        // SAFETY: likewise, for all `Numbers`.
-        Ok(unsafe { DictionaryArray::new_unchecked(numbers, values) })
+    dictionary: |indices| {
+        let (indices, values) = indices.into_parts();
+        // SAFETY: likewise, for all `Indices`.
+        Ok(unsafe { DictionaryArray::new_unchecked(indices, values) })
     },
 };
 
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn evtx_worker_new(scan: *const EvtxScan, out: *mut *mut E
         let scan = unsafe { &*scan };
         let worker = EvtxWorker {
             worker: Worker::new(&scan.scan, ARRAYS),
-            numbers: Arc::clone(&scan.numbers),
+            indices: Arc::clone(&scan.indices),
         };
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(worker))) };
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn evtx_worker_free(worker: *mut EvtxWorker) {
 pub struct EvtxPlace {
     /// How many rows there are. At the end of the scan none.
     pub rows: usize,
-    /// The number of their file among the paths of the call.
+    /// The index of their file among the paths of the call.
     pub path: usize,
     /// Their position in the order of all rows. Those of a worker rise.
     pub index: u64,
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn evtx_worker_next(
         let next = unsafe { storage.during(|storage, interrupt| worker.worker.next(storage, interrupt)) }?;
         let mut found = EvtxPlace::default();
         let rows = next.map(|batch| {
-            found.path = worker.numbers[batch.file];
+            found.path = worker.indices[batch.file];
             found.index = batch.index;
             batch.rows
         });

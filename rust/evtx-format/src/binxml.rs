@@ -8,5 +8,5 @@ mod walk;
 mod builder;
 mod reader;
 
-pub use reader::{Part, Parts, Template};
+pub use reader::{StreamCursor, Template, TopLevel};
 pub use walk::Reader;

@@ -144,7 +144,7 @@ pub enum ErrorKind {
         /// The ID of the template that is defined there.
         found: u32,
     },
-    /// A hole where there is no value table to fill it from.
+    /// A substitution where there is no value table to fill it from.
     #[error("a substitution stands outside of a template")]
     SubstitutionOutsideTemplate,
     /// A template instance in a template definition.

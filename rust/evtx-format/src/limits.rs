@@ -8,7 +8,7 @@ pub const MAX_NESTING: usize = 16;
 pub const MAX_OPEN_ELEMENTS: usize = 96;
 
 /// Most nodes (elements, attributes, pieces of content) that one record may expand to. A small one has fewer: 4096, and
-/// eight for each of its bytes. A chunk has room for some ten thousand, but values are shared by the holes that name them, so a
+/// eight for each of its bytes. A chunk has room for some ten thousand, but values are shared by the substitutions that name them, so a
 /// small crafted record could otherwise grow exponentially.
 pub const MAX_NODES: usize = 1 << 16;
 

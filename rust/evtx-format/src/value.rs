@@ -514,7 +514,7 @@ mod tests {
                     bytes: &bytes[..size],
                 });
                 let passes = value.is_some_and(|value| value.check(0).is_ok());
-                let is_usual = Sizes::OF_TYPES[usize::from(byte)].differ(size as u16) == 0;
+                let is_usual = Sizes::OF_TYPES[usize::from(byte)].mismatch_bits(size as u16) == 0;
                 let looked_at = value_type.is_none_or(|value_type| usual_sizes(value_type).is_none());
                 assert!(passes || looked_at || !is_usual, "type {byte:#x}, size {size}");
                 let fixed = value_type.and_then(|value_type| value_type.scalar.fixed_size());

@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::{Part, Reader};
+use evtx_format::binxml::{Reader, TopLevel};
 use evtx_format::render::program::{Language, push_tree};
 use proptest::prelude::*;
 
@@ -166,7 +166,7 @@ fn check(tokens: &[Token]) -> bool {
     let part = reader.next_part(&mut read);
     if is_sound || is_written {
         assert!(is_sound);
-        let Some(Ok(Part::Element(tree))) = part else {
+        let Some(Ok(TopLevel::Element(tree))) = part else {
             panic!("{part:?}")
         };
         assert_eq!(name, Some(tree.name));
@@ -177,7 +177,7 @@ fn check(tokens: &[Token]) -> bool {
             assert_eq!(String::from_utf8(out), String::from_utf8(expected));
             assert!(written == read);
         }
-    } else if let Some(Ok(Part::Element(tree))) = part {
+    } else if let Some(Ok(TopLevel::Element(tree))) = part {
         // Only what holds elements of its own is not looked into.
         assert!(tokens.iter().any(|token| matches!(token, Token::Stream)), "{tree:?}");
     }

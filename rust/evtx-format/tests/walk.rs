@@ -4,11 +4,11 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
-use evtx_format::binxml::{Part, Reader};
+use evtx_format::binxml::{Reader, TopLevel};
 use evtx_format::container::records::RecordWalk;
 use evtx_format::value::text::Form;
 use evtx_format::{ErrorKind, MAX_OPEN_ELEMENTS, Result};
-use evtx_writer::{self as writer, Content, Event, Hole, LogWriter, Stream, Template, Value};
+use evtx_writer::{self as writer, Content, Event, LogWriter, Stream, Substitution, Template, Value};
 
 /// Writes a record and hands its chunk and the range of its BinXML to `check`.
 fn with_record<T>(stream: &Stream, check: impl FnOnce(&[u8], std::ops::Range<usize>) -> T) -> T {
@@ -27,11 +27,15 @@ fn show(element: &Element<'_>) -> String {
     let text = |node: &Node<'_>| {
         let mut text = Vec::new();
         node.push_text(&mut text, Form::Plain);
-        let hole = match node {
-            Node::Substitution(hole) => format!("%{}{}", hole.index, if hole.optional { "?" } else { "" }),
+        let substitution = match node {
+            Node::Substitution(substitution) => format!(
+                "%{}{}",
+                substitution.index,
+                if substitution.optional { "?" } else { "" }
+            ),
             _ => String::new(),
         };
-        String::from_utf8(text).unwrap() + &hole + &node.elements().map(show).collect::<String>()
+        String::from_utf8(text).unwrap() + &substitution + &node.elements().map(show).collect::<String>()
     };
     let all = |nodes: &[Node<'_>]| nodes.iter().map(text).collect::<String>();
     let attributes: String = element
@@ -43,7 +47,7 @@ fn show(element: &Element<'_>) -> String {
     format!("<{}{attributes}{closing}>{}", element.name, all(element.content))
 }
 
-/// The first part of a record, as a tree with its holes filled.
+/// The first part of a record, as a tree with its substitutions filled.
 fn filled(stream: &Stream) -> Result<String> {
     with_record(stream, |chunk, binxml| {
         let arena = Bump::new();
@@ -51,8 +55,8 @@ fn filled(stream: &Stream) -> Result<String> {
         let reader = Reader::new(chunk, &names, &arena);
         let mut parts = reader.parts(binxml);
         match reader.next_part(&mut parts).expect("a part")? {
-            Part::Element(element) => Ok(show(element)),
-            Part::Instance(instance) => reader.instance(&instance).map(show),
+            TopLevel::Element(element) => Ok(show(element)),
+            TopLevel::Instance(instance) => reader.instance(&instance).map(show),
         }
     })
 }
@@ -66,18 +70,22 @@ fn string(text: &str) -> Value {
 }
 
 #[test]
-fn a_definition_keeps_its_holes_and_an_instance_fills_them() {
+fn a_definition_keeps_its_substitutions_and_an_instance_fills_them() {
     let root = writer::Element::new("A")
-        .attribute_hole("x", Hole::new(0, 1))
+        .attribute_substitution("x", Substitution::new(0, 1))
         .attribute_of("y", vec![Content::Text("t".into()), Content::EntityRef("lt".into())])
-        .child(writer::Element::new("B").hole(Hole::new(1, 8).required()).depends_on(1))
+        .child(
+            writer::Element::new("B")
+                .substitution(Substitution::new(1, 8).required())
+                .depends_on(1),
+        )
         .child(writer::Element::new("C"));
     let stream = instance(root.clone(), vec![string("v"), Value::UInt32(7)]);
     with_record(&stream, |chunk, binxml| {
         let arena = Bump::new();
         let names = Names::new(chunk, &arena);
         let reader = Reader::new(chunk, &names, &arena);
-        let Some(Ok(Part::Instance(instance))) = reader.next_part(&mut reader.parts(binxml)) else {
+        let Some(Ok(TopLevel::Instance(instance))) = reader.next_part(&mut reader.parts(binxml)) else {
             panic!("an instance")
         };
         let template = reader
@@ -101,8 +109,8 @@ fn arrays_repeat_the_element_that_holds_them() {
     let array = |items: &[&str]| Value::StringArray(items.iter().map(|&item| item.to_owned()).collect());
     let root = writer::Element::new("A").child(
         writer::Element::new("B")
-            .attribute_hole("n", Hole::new(0, 0x81))
-            .hole(Hole::new(1, 0x81)),
+            .attribute_substitution("n", Substitution::new(0, 0x81))
+            .substitution(Substitution::new(1, 0x81)),
     );
     let stream = instance(root.clone(), vec![array(&["p", ""]), array(&["1", "2"])]);
     // Content before attributes; an empty item leaves its attribute out.
@@ -112,16 +120,19 @@ fn arrays_repeat_the_element_that_holds_them() {
 }
 
 #[test]
-fn streams_nest_where_their_hole_is() {
+fn streams_nest_where_their_substitution_is() {
     let inner = Event::new(
-        &Template::new([2; 16], writer::Element::new("I").hole(Hole::new(0, 1))),
+        &Template::new([2; 16], writer::Element::new("I").substitution(Substitution::new(0, 1))),
         vec![string("x")],
     );
     let parts = vec![
-        writer::Part::Instance(inner),
-        writer::Part::Element(writer::Element::new("J").text("y")),
+        writer::Fragment::Instance(inner),
+        writer::Fragment::Element(writer::Element::new("J").text("y")),
     ];
-    let root = writer::Element::new("A").text("1").hole(Hole::new(0, 33)).text("2");
+    let root = writer::Element::new("A")
+        .text("1")
+        .substitution(Substitution::new(0, 33))
+        .text("2");
     let stream = instance(root, vec![Value::BinXml(Stream::new(parts))]);
     assert_eq!(filled(&stream), Ok("<A>1<I>x<J>y2".to_owned()));
 }
@@ -129,12 +140,12 @@ fn streams_nest_where_their_hole_is() {
 #[test]
 fn what_is_no_tree_is_an_error() {
     let kind = |stream: &Stream| filled(stream).unwrap_err().kind;
-    let element = Stream::new(vec![writer::Part::Element(
-        writer::Element::new("A").hole(Hole::new(0, 1)),
+    let element = Stream::new(vec![writer::Fragment::Element(
+        writer::Element::new("A").substitution(Substitution::new(0, 1)),
     )]);
     assert_eq!(kind(&element), ErrorKind::SubstitutionOutsideTemplate);
-    let inner = Stream::new(vec![writer::Part::Element(writer::Element::new("I"))]);
-    let attribute = writer::Element::new("A").attribute_hole("x", Hole::new(0, 33));
+    let inner = Stream::new(vec![writer::Fragment::Element(writer::Element::new("I"))]);
+    let attribute = writer::Element::new("A").attribute_substitution("x", Substitution::new(0, 33));
     assert_eq!(
         kind(&instance(attribute, vec![Value::BinXml(inner)])),
         ErrorKind::ElementInAttribute
@@ -144,10 +155,10 @@ fn what_is_no_tree_is_an_error() {
             writer::Element::new("X").child(inner)
         })
     };
-    let stream = |levels| Stream::new(vec![writer::Part::Element(deep(levels))]);
+    let stream = |levels| Stream::new(vec![writer::Fragment::Element(deep(levels))]);
     assert!(filled(&stream(MAX_OPEN_ELEMENTS)).is_ok());
     assert_eq!(kind(&stream(MAX_OPEN_ELEMENTS + 1)), ErrorKind::OpenElements);
-    let huge = writer::Element::new("A").hole(Hole::new(0, 8));
+    let huge = writer::Element::new("A").substitution(Substitution::new(0, 8));
     assert!(matches!(
         kind(&instance(huge, vec![Value::Raw(8, vec![1, 2])])),
         ErrorKind::ValueSize { value_type: 8, size: 2 }

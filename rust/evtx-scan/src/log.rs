@@ -64,7 +64,7 @@ impl OpenLog {
         self.layout.blocks()
     }
 
-    pub(crate) fn block(&self, number: u64) -> Option<Block> {
-        self.layout.block(number)
+    pub(crate) fn block(&self, index: u64) -> Option<Block> {
+        self.layout.block(index)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// A template definition: an element with holes.
+/// A template definition: an element with substitutions.
 #[derive(Debug, PartialEq)]
 pub struct Template {
     pub(crate) guid: [u8; 16],
@@ -61,7 +61,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The instance of a template whose holes have these values.
+    /// The instance of a template whose substitutions have these values.
     pub fn new(template: &Arc<Template>, values: Vec<Value>) -> Self {
         let template = Arc::clone(template);
         Event { template, values }
@@ -71,28 +71,28 @@ impl Event {
 /// A BinXML stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<Fragment>,
 }
 
 /// What stands at the top of a stream.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Part {
+pub enum Fragment {
     /// A template instance.
     Instance(Event),
-    /// An element that is spelled out, without holes.
+    /// An element that is spelled out, without substitutions.
     Element(Element),
 }
 
 impl Stream {
     /// A stream of parts, of which a record has one.
-    pub fn new(parts: Vec<Part>) -> Self {
+    pub fn new(parts: Vec<Fragment>) -> Self {
         Stream { parts }
     }
 }
 
 impl From<Event> for Stream {
     fn from(event: Event) -> Self {
-        Stream::new(vec![Part::Instance(event)])
+        Stream::new(vec![Fragment::Instance(event)])
     }
 }
 
@@ -118,31 +118,31 @@ pub enum Content {
     EntityRef(String),
     /// A character reference.
     CharRef(u16),
-    /// A hole.
-    Hole(Hole),
+    /// A substitution.
+    Substitution(Substitution),
 }
 
-/// A hole of a template.
+/// A substitution of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hole {
+pub struct Substitution {
     pub(crate) index: u16,
     pub(crate) value_type: u8,
     pub(crate) optional: bool,
 }
 
-impl Hole {
-    /// A hole for the value at an index, of a type.
+impl Substitution {
+    /// A substitution for the value at an index, of a type.
     pub fn new(index: u16, value_type: u8) -> Self {
-        Hole {
+        Substitution {
             index,
             value_type,
             optional: true,
         }
     }
 
-    /// The hole, but one that an empty value does not leave out.
+    /// The substitution, but one that an empty value does not leave out.
     pub fn required(self) -> Self {
-        Hole {
+        Substitution {
             optional: false,
             ..self
         }
@@ -165,9 +165,9 @@ impl Element {
         self.attribute_of(name, vec![Content::Text(text.into())])
     }
 
-    /// With an attribute that is a hole.
-    pub fn attribute_hole(self, name: &str, hole: Hole) -> Self {
-        self.attribute_of(name, vec![Content::Hole(hole)])
+    /// With an attribute that is a substitution.
+    pub fn attribute_substitution(self, name: &str, substitution: Substitution) -> Self {
+        self.attribute_of(name, vec![Content::Substitution(substitution)])
     }
 
     /// With an attribute of any content but elements.
@@ -186,9 +186,9 @@ impl Element {
         self.content(Content::Text(text.into()))
     }
 
-    /// With a hole.
-    pub fn hole(self, hole: Hole) -> Self {
-        self.content(Content::Hole(hole))
+    /// With a substitution.
+    pub fn substitution(self, substitution: Substitution) -> Self {
+        self.content(Content::Substitution(substitution))
     }
 
     /// With a piece of content.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::binxml::{Content, Element, Event, Hole, Part, Stream, Template, Value};
+use crate::binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 use crate::error::WriteError;
 use crate::value::{stored_guid, utf16};
 
@@ -118,11 +118,11 @@ impl Chunk {
     fn stream(&mut self, stream: &Stream) -> Result<(), WriteError> {
         for part in &stream.parts {
             match part {
-                Part::Instance(event) => {
+                Fragment::Instance(event) => {
                     self.bytes.extend(FRAGMENT_HEADER);
                     self.instance(event)?;
                 }
-                Part::Element(element) => {
+                Fragment::Element(element) => {
                     self.bytes.extend(FRAGMENT_HEADER);
                     self.element(element, false);
                 }
@@ -231,7 +231,7 @@ impl Chunk {
                 self.bytes.push(0x09);
                 self.name(name);
             }
-            Content::Hole(Hole {
+            Content::Substitution(Substitution {
                 index,
                 value_type,
                 optional,
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_record_that_does_not_fit_leaves_the_chunk_as_it_was() {
-        let text = |length| Stream::new(vec![Part::Element(Element::new("Event").text("x".repeat(length)))]);
+        let text = |length| Stream::new(vec![Fragment::Element(Element::new("Event").text("x".repeat(length)))]);
         let mut chunk = Chunk::new();
         assert_eq!(chunk.write(1, 0, &text(30_000)), Ok(true));
         let before = chunk.clone();

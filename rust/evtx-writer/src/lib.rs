@@ -1,14 +1,14 @@
 //! Writes EVTX logs, as Windows lays them out.
 //!
-//! An [`Event`] is a [`Template`] and the values that fill its holes; a value can be a stream of its own that
+//! An [`Event`] is a [`Template`] and the values that fill its substitutions; a value can be a stream of its own that
 //! holds another instance, as `EventData` does. A [`LogWriter`] puts events into records and records into
 //! chunks, keeps each chunk's names and template definitions at their first use, links them into the chunk's
 //! tables, and computes the checksums.
 //!
 //! ```
-//! use evtx_writer::{Element, Event, Hole, LogWriter, Template, Value};
+//! use evtx_writer::{Element, Event, Substitution, LogWriter, Template, Value};
 //!
-//! let id = Element::new("EventID").hole(Hole::new(0, Value::UInt16(0).value_type()));
+//! let id = Element::new("EventID").substitution(Substitution::new(0, Value::UInt16(0).value_type()));
 //! let template = Template::new([7; 16], Element::new("Event").child(Element::new("System").child(id)));
 //! let mut log = LogWriter::new(1);
 //! log.write(132_223_104_000_000_000, &Event::new(&template, vec![Value::UInt16(4624)]))?;
@@ -27,7 +27,7 @@ mod chunk;
 mod log;
 mod mta;
 
-pub use binxml::{Content, Element, Event, Hole, Part, Stream, Template, Value};
+pub use binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 pub use error::WriteError;
 pub use log::LogWriter;
 pub use mta::MtaWriter;

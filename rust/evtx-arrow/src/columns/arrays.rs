@@ -24,23 +24,23 @@ impl Strings {
     }
 }
 
-/// Numbers of values as a builder wrote them. As of [`Strings`], it holds for all there are that every number which is not NULL
+/// Indices of values as a builder wrote them. As of [`Strings`], it holds for all there are that every index which is not NULL
 /// is that of one of the values.
 #[derive(Debug)]
-pub struct Numbers {
-    numbers: Int32Array,
+pub struct Indices {
+    indices: Int32Array,
     values: ArrayRef,
 }
 
-impl Numbers {
+impl Indices {
     /// Only builders may, of what they have numbered.
-    pub(crate) fn new(numbers: Int32Array, values: ArrayRef) -> Self {
-        Numbers { numbers, values }
+    pub(crate) fn new(indices: Int32Array, values: ArrayRef) -> Self {
+        Indices { indices, values }
     }
 
-    /// The numbers and the values.
+    /// The indices and the values.
     pub fn into_parts(self) -> (Int32Array, ArrayRef) {
-        (self.numbers, self.values)
+        (self.indices, self.values)
     }
 }
 
@@ -58,7 +58,7 @@ pub struct MakeArrays {
     /// Makes strings.
     pub strings: fn(Strings) -> Result<StringViewArray, ArrowError>,
     /// Makes a dictionary.
-    pub dictionary: fn(Numbers) -> Result<DictionaryArray<Int32Type>, ArrowError>,
+    pub dictionary: fn(Indices) -> Result<DictionaryArray<Int32Type>, ArrowError>,
 }
 
 impl MakeArrays {
@@ -68,9 +68,9 @@ impl MakeArrays {
             let (views, buffers, nulls) = strings.into_parts();
             StringViewArray::try_new(views, buffers, nulls)
         },
-        dictionary: |numbers| {
-            let (numbers, values) = numbers.into_parts();
-            DictionaryArray::try_new(numbers, values)
+        dictionary: |indices| {
+            let (indices, values) = indices.into_parts();
+            DictionaryArray::try_new(indices, values)
         },
     };
 }

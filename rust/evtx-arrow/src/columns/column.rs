@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::ArrowError;
 use evtx_format::render::program::Language;
 
-use super::arrays::{MakeArrays, Numbers, finish_primitive};
+use super::arrays::{Indices, MakeArrays, finish_primitive};
 use super::entries::EntryBuilder;
 use super::field::FieldBuilder;
 use super::maps::MapBuilder;
@@ -29,10 +29,10 @@ pub(crate) enum Rendering {
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
     RecordId(PrimitiveBuilder<UInt64Type>),
-    /// With the number of its place in the plan's target.
+    /// With the index of its place in the plan's target.
     Field(usize, FieldBuilder),
     EventData(MapBuilder),
-    /// With the number of its key in the plan's target.
+    /// With the index of its key in the plan's target.
     Entry(usize, EntryBuilder),
     /// The text of an event or of an element in it.
     Rendered(Rendering, TextBuilder),
@@ -104,7 +104,7 @@ impl ColumnBuilder {
             ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::FileName => {
                 let names = Arc::new(StringArray::from_iter_values([filename]));
-                Arc::new((make.dictionary)(Numbers::new(vec![0; rows].into(), names))?)
+                Arc::new((make.dictionary)(Indices::new(vec![0; rows].into(), names))?)
             }
             ColumnBuilder::ChunkIndex(builder) => finish_primitive(builder),
             ColumnBuilder::RecordOffset(builder) => finish_primitive(builder),

@@ -9,8 +9,8 @@ use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
-use super::arrays::{MakeArrays, Numbers, take};
-use crate::plan::{Constant, Found, MAX_FIELD};
+use super::arrays::{Indices, MakeArrays, take};
+use crate::plan::{Constant, MAX_FIELD, Resolved};
 
 /// Most strings, and most bytes of them, that a dictionary keeps from batch to batch.
 const MAX_NAMES: usize = 4096;
@@ -23,13 +23,13 @@ pub(crate) struct DictionaryBuilder {
     rows: Vec<i32>,
     nulls: NullBufferBuilder,
     names: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, i32>,
+    indices: HashMap<Box<str>, i32>,
     bytes: usize,
     /// The dictionary of the last batch.
     array: Arc<StringArray>,
-    /// The number of the constant that was last appended.
+    /// The index of the constant that was last appended.
     last_constant: i32,
-    /// The UTF-16 string that was last appended, and its number.
+    /// The UTF-16 string that was last appended, and its index.
     last_value: (Vec<u8>, Option<i32>),
     scratch: Vec<u8>,
 }
@@ -40,7 +40,7 @@ impl DictionaryBuilder {
             rows: Vec::new(),
             nulls: NullBufferBuilder::new(0),
             names: Vec::new(),
-            numbers: HashMap::new(),
+            indices: HashMap::new(),
             bytes: 0,
             array: Arc::new(StringArray::new_null(0)),
             last_constant: 0,
@@ -51,15 +51,15 @@ impl DictionaryBuilder {
 
     /// Appends what was found; NULL for nothing, and for what is longer than [`MAX_FIELD`].
     #[inline(always)]
-    pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) {
-        let number = match found {
+    pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) {
+        let index = match found {
             None => None,
-            Some(Found::Constant(constant)) => self.constant(constant),
-            Some(Found::Value(value)) => self.value(*value),
+            Some(Resolved::Constant(constant)) => self.constant(constant),
+            Some(Resolved::Value(value)) => self.value(*value),
             Some(pieces) => self.text(|out| pieces.push_text(out)),
         };
-        self.rows.push(number.unwrap_or_default());
-        self.nulls.append(number.is_some());
+        self.rows.push(index.unwrap_or_default());
+        self.nulls.append(index.is_some());
     }
 
     #[inline]
@@ -69,9 +69,9 @@ impl DictionaryBuilder {
         {
             return Some(self.last_constant);
         }
-        let number = self.text(|out| out.extend_from_slice(constant.text.as_bytes()))?;
-        self.last_constant = number;
-        Some(number)
+        let index = self.text(|out| out.extend_from_slice(constant.text.as_bytes()))?;
+        self.last_constant = index;
+        Some(index)
     }
 
     #[inline]
@@ -80,30 +80,30 @@ impl DictionaryBuilder {
         if is_string && self.last_value.1.is_some() && self.last_value.0 == value.bytes {
             return self.last_value.1;
         }
-        let number = self.text(|out| value.push_text(out, Form::Plain));
+        let index = self.text(|out| value.push_text(out, Form::Plain));
         if is_string {
             self.last_value.0.clear();
             self.last_value.0.extend_from_slice(value.bytes);
-            self.last_value.1 = number;
+            self.last_value.1 = index;
         }
-        number
+        index
     }
 
-    /// The number of the string that `push` appends.
+    /// The index of the string that `push` appends.
     fn text(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> Option<i32> {
         self.scratch.clear();
         push(&mut self.scratch);
         let name = std::str::from_utf8(&self.scratch)
             .ok()
             .filter(|name| name.len() <= MAX_FIELD)?;
-        if let Some(&number) = self.numbers.get(name) {
-            return Some(number);
+        if let Some(&index) = self.indices.get(name) {
+            return Some(index);
         }
-        let number = self.names.len() as i32;
+        let index = self.names.len() as i32;
         self.bytes += name.len();
         self.names.push(name.into());
-        self.numbers.insert(name.into(), number);
-        Some(number)
+        self.indices.insert(name.into(), index);
+        Some(index)
     }
 
     /// Bytes of text that the batch takes.
@@ -130,7 +130,7 @@ impl DictionaryBuilder {
         if self.array.len() != self.names.len() {
             self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
         }
-        let array = (make.dictionary)(Numbers::new(rows, Arc::clone(&self.array) as ArrayRef))?;
+        let array = (make.dictionary)(Indices::new(rows, Arc::clone(&self.array) as ArrayRef))?;
         Ok(Arc::new(array))
     }
 }

@@ -9,7 +9,7 @@ use evtx_format::MAX_TEXT;
 
 use super::arrays::{MakeArrays, take};
 use super::field::FieldBuilder;
-use crate::plan::Found;
+use crate::plan::Resolved;
 use crate::schema::EntryType;
 
 /// A column of an entry's values, or of lists of its items.
@@ -37,28 +37,28 @@ impl EntryBuilder {
 
     /// Appends what was found. As a list, a single value is one of one item, and an empty one has none.
     #[inline(never)]
-    pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
+    pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
         if !self.entry_type.list {
             return self.push_item(found);
         }
         match found {
             None => {}
-            Some(Found::Value(value)) => {
+            Some(Resolved::Value(value)) => {
                 let value = value.single();
                 if value.value_type.array {
                     for item in value.items() {
-                        self.push_item(Some(&Found::Value(item)))?;
+                        self.push_item(Some(&Resolved::Value(item)))?;
                     }
                 } else if !value.is_empty() {
-                    self.push_item(Some(&Found::Value(value)))?;
+                    self.push_item(Some(&Resolved::Value(value)))?;
                 }
             }
-            Some(Found::Constant(constant)) if !constant.items.is_empty() => {
+            Some(Resolved::Constant(constant)) if !constant.items.is_empty() => {
                 for item in &constant.items {
-                    self.push_item(Some(&Found::Constant(item)))?;
+                    self.push_item(Some(&Resolved::Constant(item)))?;
                 }
             }
-            Some(Found::Constant(constant)) if constant.text.is_empty() => {}
+            Some(Resolved::Constant(constant)) if constant.text.is_empty() => {}
             Some(found) => self.push_item(Some(found))?,
         }
         self.offsets.push(self.len);
@@ -66,7 +66,7 @@ impl EntryBuilder {
         Ok(())
     }
 
-    fn push_item(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
+    fn push_item(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
         self.len += 1;
         match (&mut self.items, found) {
             (FieldBuilder::Text(builder), Some(found)) => {

@@ -16,7 +16,7 @@ use evtx_format::value::time::filetime_to_unix_nanos;
 use super::arrays::{MakeArrays, finish_primitive};
 use super::dictionary::DictionaryBuilder;
 use super::text::TextBuilder;
-use crate::plan::Found;
+use crate::plan::Resolved;
 use crate::record::{Fields, GROUP};
 use crate::schema::FieldType;
 
@@ -55,12 +55,14 @@ where
     T::Native: TryFrom<u64>,
 {
     append(builder, records, |_, fields| {
-        let number = at.hole(fields).and_then(|(hole, values)| values.unsigned(hole));
+        let number = at
+            .substitution(fields)
+            .and_then(|(substitution, values)| values.unsigned(substitution));
         number.or_else(|| at.number(fields))?.try_into().ok()
     });
 }
 
-/// A place that a column reads. What is no more than the usual value of a hole is read where the column is filled, all else here.
+/// A place that a column reads. What is no more than the usual value of a substitution is read where the column is filled, all else here.
 #[derive(Clone, Copy)]
 struct At {
     place: usize,
@@ -69,28 +71,32 @@ struct At {
 
 impl At {
     #[inline(always)]
-    fn hole<'r>(self, fields: &Fields<'_, 'r>) -> Option<(u16, ValueTable<'r>)> {
-        if self.in_system { fields.hole(self.place) } else { None }
+    fn substitution<'r>(self, fields: &Fields<'_, 'r>) -> Option<(u16, ValueTable<'r>)> {
+        if self.in_system {
+            fields.substitution(self.place)
+        } else {
+            None
+        }
     }
 
     #[inline(always)]
-    fn found<'p, 'r>(self, fields: &Fields<'p, 'r>) -> Option<Found<'p, 'r>> {
+    fn found<'p, 'r>(self, fields: &Fields<'p, 'r>) -> Option<Resolved<'p, 'r>> {
         fields.get_at(self.place, self.in_system)
     }
 
     #[inline(never)]
     fn number(self, fields: &Fields<'_, '_>) -> Option<u64> {
-        self.found(fields).as_ref().and_then(Found::number)
+        self.found(fields).as_ref().and_then(Resolved::number)
     }
 
     #[inline(never)]
     fn nanos(self, fields: &Fields<'_, '_>) -> Option<i64> {
-        self.found(fields).as_ref().and_then(Found::nanos)
+        self.found(fields).as_ref().and_then(Resolved::nanos)
     }
 
     #[inline(never)]
     fn uuid(self, fields: &Fields<'_, '_>) -> Option<[u8; 16]> {
-        self.found(fields).as_ref().and_then(Found::uuid)
+        self.found(fields).as_ref().and_then(Resolved::uuid)
     }
 }
 
@@ -188,23 +194,23 @@ impl FieldBuilder {
     }
 
     /// Appends what was found of a record; NULL for nothing, and for what the column cannot hold.
-    pub(crate) fn push(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
-        fn number<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Found<'_, '_>>)
+    pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
+        fn number<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Resolved<'_, '_>>)
         where
             T::Native: TryFrom<u64>,
         {
-            let number = found.and_then(Found::number);
+            let number = found.and_then(Resolved::number);
             builder.append_option(number.and_then(|number| number.try_into().ok()));
         }
         match self {
-            FieldBuilder::Time(builder) => builder.append_option(found.and_then(Found::nanos)),
+            FieldBuilder::Time(builder) => builder.append_option(found.and_then(Resolved::nanos)),
             FieldBuilder::UInt8(builder) => number(builder, found),
             FieldBuilder::UInt16(builder) => number(builder, found),
             FieldBuilder::UInt32(builder) => number(builder, found),
             FieldBuilder::UInt64(builder) => number(builder, found),
             FieldBuilder::Text(builder) => builder.push_text(found),
             FieldBuilder::Name(builder) => builder.push(found),
-            FieldBuilder::Uuid(builder) => builder.push(found.and_then(Found::uuid))?,
+            FieldBuilder::Uuid(builder) => builder.push(found.and_then(Resolved::uuid))?,
             other => other.push_field(found)?,
         }
         Ok(())
@@ -220,7 +226,7 @@ impl FieldBuilder {
     }
 
     /// Appends what each of some records has at a place, as [`push`](Self::push) does. `written` is the FILETIME
-    /// that stands in for the time of a record, by its number, if nothing of that can be read.
+    /// that stands in for the time of a record, by its index, if nothing of that can be read.
     pub(crate) fn extend(
         &mut self,
         records: &[Fields<'_, '_>],
@@ -231,8 +237,8 @@ impl FieldBuilder {
         let at = At { place, in_system };
         match self {
             FieldBuilder::Time(builder) => append(builder, records, |row, fields| {
-                let hole = at.hole(fields);
-                match hole.and_then(|(hole, values)| values.fixed(hole, Scalar::FileTime)) {
+                let substitution = at.substitution(fields);
+                match substitution.and_then(|(substitution, values)| values.fixed(substitution, Scalar::FileTime)) {
                     Some(ticks) => filetime_to_unix_nanos(u64::from_le_bytes(ticks)),
                     None => match written(row) {
                         None => at.nanos(fields),
@@ -254,8 +260,8 @@ impl FieldBuilder {
                 .for_each(|fields| builder.push(at.found(fields).as_ref())),
             FieldBuilder::Uuid(builder) => {
                 for fields in records {
-                    builder.push(match at.hole(fields) {
-                        Some((hole, values)) if values.is_null(hole) => None,
+                    builder.push(match at.substitution(fields) {
+                        Some((substitution, values)) if values.is_null(substitution) => None,
                         _ => at.uuid(fields),
                     })?;
                 }
@@ -272,12 +278,12 @@ impl FieldBuilder {
     /// As [`push`](Self::push), for the types that only fields of events have. Apart, as code that is not run slows that down which
     /// is.
     #[cold]
-    fn push_field(&mut self, found: Option<&Found<'_, '_>>) -> Result<(), ArrowError> {
-        fn integer<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Found<'_, '_>>)
+    fn push_field(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
+        fn integer<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Resolved<'_, '_>>)
         where
             T::Native: TryFrom<i128>,
         {
-            let number = found.and_then(Found::integer);
+            let number = found.and_then(Resolved::integer);
             builder.append_option(number.and_then(|number| number.try_into().ok()));
         }
         match self {
@@ -286,14 +292,14 @@ impl FieldBuilder {
             FieldBuilder::Int32(builder) => integer(builder, found),
             FieldBuilder::Int64(builder) => integer(builder, found),
             FieldBuilder::Int128(builder) => {
-                builder.push(found.and_then(Found::integer).map(i128::to_le_bytes))?;
+                builder.push(found.and_then(Resolved::integer).map(i128::to_le_bytes))?;
             }
             FieldBuilder::Float32(builder) => {
-                builder.append_option(found.and_then(Found::float).map(|float| float as f32));
+                builder.append_option(found.and_then(Resolved::float).map(|float| float as f32));
             }
-            FieldBuilder::Float64(builder) => builder.append_option(found.and_then(Found::float)),
-            FieldBuilder::Bool(builder) => builder.append_option(found.and_then(Found::bool)),
-            FieldBuilder::Bytes(builder) => builder.append_option(found.and_then(Found::bytes)),
+            FieldBuilder::Float64(builder) => builder.append_option(found.and_then(Resolved::float)),
+            FieldBuilder::Bool(builder) => builder.append_option(found.and_then(Resolved::bool)),
+            FieldBuilder::Bytes(builder) => builder.append_option(found.and_then(Resolved::bytes)),
             _ => {}
         }
         Ok(())

@@ -15,7 +15,7 @@ pub(crate) struct Dictionary {
     shared: Arc<StringArray>,
     own: HashMap<Box<str>, i32>,
     own_names: Vec<Box<str>>,
-    /// Keys of the batch: numbers of shared names, or of own ones as `-1 - number`.
+    /// Keys of the batch: indices of shared names, or of own ones as `-1 - index`.
     entries: Vec<i32>,
     highest: i32,
     /// Bytes of the batch's own names.
@@ -37,33 +37,33 @@ impl Dictionary {
 
     #[inline]
     pub(crate) fn push(&mut self, key: &Key) {
-        let number = match key {
-            Key::Shared(number) => {
-                self.highest = self.highest.max(*number);
-                *number
+        let index = match key {
+            Key::Shared(index) => {
+                self.highest = self.highest.max(*index);
+                *index
             }
             Key::Own(name) => self.own(name),
         };
-        self.entries.push(number);
+        self.entries.push(index);
     }
 
-    /// Pushes shared keys, by their numbers, with the highest of them.
+    /// Pushes shared keys, by their indices, with the highest of them.
     #[inline]
-    pub(crate) fn push_run(&mut self, numbers: &[i32], highest: i32) {
+    pub(crate) fn push_run(&mut self, indices: &[i32], highest: i32) {
         self.highest = self.highest.max(highest);
-        self.entries.extend_from_slice(numbers);
+        self.entries.extend_from_slice(indices);
     }
 
     fn own(&mut self, name: &str) -> i32 {
-        if let Some(&number) = self.own.get(name) {
-            return number;
+        if let Some(&index) = self.own.get(name) {
+            return index;
         }
-        let number = -1 - self.own_names.len() as i32;
-        self.own.insert(name.into(), number);
+        let index = -1 - self.own_names.len() as i32;
+        self.own.insert(name.into(), index);
         self.own_names.push(name.into());
         // Each twice, and once more in the batch.
         self.own_bytes += 3 * (name.len() + size_of::<Box<str>>());
-        number
+        index
     }
 
     /// Bytes that the batch takes.
@@ -76,7 +76,7 @@ impl Dictionary {
         self.entries.len()
     }
 
-    /// Ends the batch: its entries as numbers, and the names that they number.
+    /// Ends the batch: its entries as indices, and the names that they index.
     pub(crate) fn finish(&mut self) -> (Vec<i32>, Arc<StringArray>) {
         let mut entries = take(&mut self.entries);
         if usize::try_from(self.highest).is_ok_and(|highest| highest >= self.shared.len()) {

@@ -10,10 +10,10 @@ use evtx_format::binxml::instance::{ValueDescriptors, ValueTable, value_size};
 use evtx_format::value::Value;
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use super::arrays::{MakeArrays, Numbers, take};
+use super::arrays::{Indices, MakeArrays, take};
 use super::key_dictionary::Dictionary;
 use super::text::TextBuilder;
-use crate::plan::{Entry, Found, Keys, Run};
+use crate::plan::{Entry, Keys, Resolved, Run};
 use crate::schema::{entries_field, entry_fields};
 
 /// Bytes of text that take some time to write, between two looks for an interrupt.
@@ -26,8 +26,8 @@ pub(crate) struct MapBuilder {
     values: MapValues,
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
-    /// By the number of the template in its chunk.
-    last: Vec<LastRun>,
+    /// By the index of the template in its chunk.
+    last: Vec<PreviousMap>,
     /// The chunk and batch at hand, which what is remembered has to be of.
     epoch: u64,
 }
@@ -36,15 +36,15 @@ pub(crate) struct MapBuilder {
 #[derive(Debug)]
 struct MapValues {
     texts: TextBuilder,
-    /// By entry, the number of its text.
-    numbers: Vec<i32>,
+    /// By entry, the index of its text.
+    indices: Vec<i32>,
 }
 
 /// The last map of a template's records, since most of its values come again in the next.
 #[derive(Debug, Default)]
-struct LastRun {
+struct PreviousMap {
     epoch: u64,
-    /// The number of its first entry.
+    /// The index of its first entry.
     first: usize,
     /// Chunk offsets of its descriptors and values, and how many they are.
     descriptors: u32,
@@ -64,7 +64,7 @@ impl MapBuilder {
         }
     }
 
-    /// Begins a chunk. Templates have other numbers from here on.
+    /// Begins a chunk. Templates have other indices from here on.
     pub(crate) fn start_chunk(&mut self) {
         self.epoch += 1;
     }
@@ -88,7 +88,7 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends the map of a record: entries that are all there. `template` is the number of its template.
+    /// Appends the map of a record: entries that are all there. `template` is the index of its template.
     // Apart from the loop over the columns, which takes longer with this in it.
     #[inline(never)]
     pub(crate) fn push_run(&mut self, run: &Run, values: ValueTable<'_>, template: usize) {
@@ -96,8 +96,8 @@ impl MapBuilder {
         match run.consecutive(values) {
             Some(slots) => self.push_slots(slots, values, template),
             None => {
-                for &hole in &run.holes {
-                    self.values.push_hole(values, hole);
+                for &substitution in &run.substitutions {
+                    self.values.push_substitution(values, substitution);
                 }
             }
         }
@@ -108,7 +108,7 @@ impl MapBuilder {
     /// there, as far as they stand side by side in one go.
     fn push_slots(&mut self, slots: ValueDescriptors<'_>, values: ValueTable<'_>, template: usize) {
         if self.last.len() <= template {
-            self.last.resize_with(template + 1, LastRun::default);
+            self.last.resize_with(template + 1, PreviousMap::default);
         }
         let last = &mut self.last[template];
         if last.epoch != self.epoch {
@@ -116,28 +116,28 @@ impl MapBuilder {
         }
         let old = values.descriptors(last.descriptors, last.count);
         let (first, mut old_start) = (last.first, last.values as usize);
-        *last = LastRun {
+        *last = PreviousMap {
             epoch: self.epoch,
-            first: self.values.numbers.len(),
+            first: self.values.indices.len(),
             descriptors: slots.at,
             values: slots.offsets.first().copied().unwrap_or_default(),
             count: slots.len(),
         };
-        // Descriptors are the same up to `alike`.
-        let (mut at, mut alike) = (0, 0);
+        // Descriptors are the same up to `matching_until`.
+        let (mut at, mut matching_until) = (0, 0);
         while at < slots.len() {
-            if at >= alike {
+            if at >= matching_until {
                 let pairs = slots.descriptors[at..].iter().zip(old.get(at..).unwrap_or_default());
-                alike = at + pairs.take_while(|(new, old)| new == old).count();
+                matching_until = at + pairs.take_while(|(new, old)| new == old).count();
             }
-            if at < alike {
+            if at < matching_until {
                 let start = slots.offsets[at] as usize;
-                let len = slots.end(alike - 1) - start;
+                let len = slots.end(matching_until - 1) - start;
                 let agree = values.agreement(start, old_start, len);
-                let mut same = alike;
+                let mut same = matching_until;
                 if agree < len {
                     // The next value starts where one ends.
-                    let ends = slots.offsets[at + 1..alike].iter();
+                    let ends = slots.offsets[at + 1..matching_until].iter();
                     same = at + ends.take_while(|&&end| end as usize <= start + agree).count();
                 }
                 self.values.repeat(first + at..first + same);
@@ -145,7 +145,7 @@ impl MapBuilder {
                 old_start += slots.offsets.get(at).map_or(0, |&next| next as usize - start);
             }
             if at < slots.len() {
-                self.values.push_hole(values, slots.first + at as u16);
+                self.values.push_substitution(values, slots.first + at as u16);
                 old_start += old.get(at).map_or(0, |&old| value_size(old));
                 at += 1;
             }
@@ -165,13 +165,13 @@ impl MapBuilder {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.values.texts.bytes() + self.keys.bytes() + size_of_val(&*self.values.numbers)
+        self.values.texts.bytes() + self.keys.bytes() + size_of_val(&*self.values.indices)
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<MapArray, ArrowError> {
         self.epoch += 1;
         let (entries, names) = self.keys.finish();
-        let keys = (make.dictionary)(Numbers::new(entries.into(), names))?;
+        let keys = (make.dictionary)(Indices::new(entries.into(), names))?;
         let columns: Vec<ArrayRef> = vec![Arc::new(keys), self.values.finish(make)?];
         let entries = StructArray::try_new(entry_fields(), columns, None)?;
         let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
@@ -184,36 +184,37 @@ impl MapValues {
     fn new() -> Self {
         MapValues {
             texts: TextBuilder::new(),
-            numbers: Vec::new(),
+            indices: Vec::new(),
         }
     }
 
     /// Appends the text of an entry. Returns its length.
-    fn push_found(&mut self, found: &Found<'_, '_>) -> usize {
-        self.numbers.push(self.texts.len() as i32);
+    fn push_found(&mut self, found: &Resolved<'_, '_>) -> usize {
+        self.indices.push(self.texts.len() as i32);
         self.texts.push_found(found, MAX_TEXT, |out| found.push_entry(out))
     }
 
-    /// Appends the value of a hole, as the text of an entry.
+    /// Appends the value of a substitution, as the text of an entry.
     #[inline(always)]
-    fn push_hole(&mut self, values: ValueTable<'_>, hole: u16) {
-        let value = values.get(hole).unwrap_or(Value::null());
-        self.numbers.push(self.texts.len() as i32);
-        self.texts.push_value(value, |out| Found::Value(value).push_entry(out));
+    fn push_substitution(&mut self, values: ValueTable<'_>, substitution: u16) {
+        let value = values.get(substitution).unwrap_or(Value::null());
+        self.indices.push(self.texts.len() as i32);
+        self.texts
+            .push_value(value, |out| Resolved::Value(value).push_entry(out));
     }
 
-    /// Appends what entries of this batch have, by their numbers, once more. Entries that are not there are left out.
+    /// Appends what entries of this batch have, by their indices, once more. Entries that are not there are left out.
     #[inline]
     fn repeat(&mut self, entries: Range<usize>) {
-        debug_assert!(entries.end <= self.numbers.len());
-        if entries.end <= self.numbers.len() {
-            self.numbers.extend_from_within(entries);
+        debug_assert!(entries.end <= self.indices.len());
+        if entries.end <= self.indices.len() {
+            self.indices.extend_from_within(entries);
         }
     }
 
     fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        let numbers = take(&mut self.numbers).into();
+        let indices = take(&mut self.indices).into();
         let texts = self.texts.finish(make)?;
-        Ok(Arc::new((make.dictionary)(Numbers::new(numbers, Arc::new(texts)))?))
+        Ok(Arc::new((make.dictionary)(Indices::new(indices, Arc::new(texts)))?))
     }
 }

@@ -1,6 +1,6 @@
 //! The columns of `System` that tell what kind of event a record is: level, task, provider, channel, computer and the like.
 //!
-//! A log has few different rows of them. So each is kept once, with the number that each record has of them, and a record
+//! A log has few different rows of them. So each is kept once, with the index that each record has of them, and a record
 //! whose values have the same bytes as those of one before takes over that one's row: none of its columns is looked at.
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
@@ -30,7 +30,7 @@ pub(crate) struct SystemRows {
     columns: Vec<SystemColumn>,
     /// How many rows the columns have.
     len: u32,
-    /// By row of the batch, the number of its row in the columns.
+    /// By row of the batch, the index of its row in the columns.
     rows: Vec<u32>,
     seen: Box<[RowMemo]>,
     /// The descriptors and values of what was seen, run by run.
@@ -41,8 +41,8 @@ pub(crate) struct SystemRows {
 
 #[derive(Debug)]
 struct SystemColumn {
-    /// Its number among all columns.
-    number: usize,
+    /// Its index among all columns.
+    index: usize,
     place: usize,
     builder: FieldBuilder,
     /// Its rows when the last batch ended.
@@ -66,11 +66,11 @@ impl SystemRows {
         let mut columns = Vec::new();
         if target.shares_system() {
             let all = std::mem::take(builders).into_iter().enumerate();
-            for (number, builder) in all {
+            for (index, builder) in all {
                 match builder {
                     ColumnBuilder::Field(place, builder) if target.places[place].repeats() => {
                         columns.push(SystemColumn {
-                            number,
+                            index,
                             place,
                             builder,
                             array: None,
@@ -96,14 +96,14 @@ impl SystemRows {
         self.columns.is_empty()
     }
 
-    /// Appends the row of a record, with the values of its template's holes, if it has such.
+    /// Appends the row of a record, with the values of its template's substitutions, if it has such.
     #[inline]
     pub(crate) fn push(
         &mut self,
         system: Option<(&SystemSubstitutions, ValueTable<'_>)>,
         fields: &Fields<'_, '_>,
     ) -> Result<(), ArrowError> {
-        if let Some(row) = system.and_then(|(holes, values)| self.find(holes, values)) {
+        if let Some(row) = system.and_then(|(substitutions, values)| self.find(substitutions, values)) {
             self.rows.push(row);
             return Ok(());
         }
@@ -125,24 +125,24 @@ impl SystemRows {
 
     /// The row of a record with the same values. If there is none, the next row is theirs.
     #[inline]
-    fn find(&mut self, holes: &SystemSubstitutions, values: ValueTable<'_>) -> Option<u32> {
-        let (hash, len) = holes.hash(values)?;
+    fn find(&mut self, substitutions: &SystemSubstitutions, values: ValueTable<'_>) -> Option<u32> {
+        let (hash, len) = substitutions.hash(values)?;
         let seen = self.seen.get_mut((hash >> 32) as usize % SEEN)?;
-        if seen.template == holes.template
+        if seen.template == substitutions.template
             && seen.len == len
             && let Some(known) = self.bytes.get(seen.start..seen.start + len)
-            && holes.are(values, known)
+            && substitutions.matches(values, known)
         {
             return Some(seen.row);
         }
         if len <= MAX_BYTES {
             *seen = RowMemo {
-                template: holes.template,
+                template: substitutions.template,
                 start: self.bytes.len(),
                 len,
                 row: self.len,
             };
-            for (descriptors, bytes) in holes.values(values).flatten() {
+            for (descriptors, bytes) in substitutions.values(values).flatten() {
                 self.bytes.extend_from_slice(descriptors);
                 self.bytes.extend_from_slice(bytes);
             }
@@ -155,7 +155,7 @@ impl SystemRows {
         self.text
     }
 
-    /// Ends the batch: each column with its number, in order.
+    /// Ends the batch: each column with its index, in order.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<Vec<(usize, ArrayRef)>, ArrowError> {
         let rows = UInt32Array::from(arrays::take(&mut self.rows));
         let len = self.len as usize;
@@ -166,7 +166,7 @@ impl SystemRows {
             };
             let array = take(&known, &rows, None)?;
             column.array = Some(known);
-            Ok((column.number, array))
+            Ok((column.index, array))
         });
         let columns = columns.collect::<Result<_, ArrowError>>()?;
         if self.len > MAX_ROWS || self.bytes.len().max(self.text) > MAX_KEPT {

@@ -7,7 +7,7 @@ use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
 use super::arrays::{MakeArrays, Strings, take};
-use crate::plan::{Found, MAX_FIELD};
+use crate::plan::{MAX_FIELD, Resolved};
 
 /// Longest string that lives in its view.
 const INLINE: usize = 12;
@@ -16,8 +16,8 @@ const INLINE: usize = 12;
 /// Few in this crate's unit tests, so that these have more than one buffer.
 const MAX_BUFFER: usize = if cfg!(test) { 1 << 10 } else { i32::MAX as usize };
 
-/// The view of a string that starts at `offset` of a buffer with this number: its length, and then all of it, or four bytes of
-/// it, the number and the offset. The buffer has no more than [`MAX_BUFFER`] bytes.
+/// The view of a string that starts at `offset` of a buffer with this index: its length, and then all of it, or four bytes of
+/// it, the index and the offset. The buffer has no more than [`MAX_BUFFER`] bytes.
 #[inline]
 fn view(text: &[u8], buffer: u32, offset: u32) -> u128 {
     let le = |bytes: &[u8]| {
@@ -88,16 +88,21 @@ impl TextBuilder {
     /// Appends a value's text, as `push` appends it to the bytes it is given, or NULL if it is longer than `limit`. Returns its
     /// length.
     #[inline]
-    pub(crate) fn push_found(&mut self, found: &Found<'_, '_>, limit: usize, push: impl FnOnce(&mut Vec<u8>)) -> usize {
+    pub(crate) fn push_found(
+        &mut self,
+        found: &Resolved<'_, '_>,
+        limit: usize,
+        push: impl FnOnce(&mut Vec<u8>),
+    ) -> usize {
         match found {
-            Found::Value(value) => self.push_value(*value, push),
+            Resolved::Value(value) => self.push_value(*value, push),
             _ => self.push(limit, push),
         }
     }
 
     /// Appends the text of what was found at a place, or NULL for nothing.
     #[inline(always)]
-    pub(crate) fn push_text(&mut self, found: Option<&Found<'_, '_>>) {
+    pub(crate) fn push_text(&mut self, found: Option<&Resolved<'_, '_>>) {
         match found {
             Some(found) => _ = self.push_found(found, MAX_FIELD, |out| found.push_text(out)),
             None => self.push_null(),
@@ -263,8 +268,8 @@ mod tests {
             MAX_BUFFER - 40,
             13,
         ];
-        for (number, len) in lens.into_iter().enumerate() {
-            builder.push(MAX_TEXT, |out| out.resize(out.len() + len, b'a' + number as u8));
+        for (index, len) in lens.into_iter().enumerate() {
+            builder.push(MAX_TEXT, |out| out.resize(out.len() + len, b'a' + index as u8));
         }
         let (bytes, cloned) = (
             builder.bytes(),
@@ -276,10 +281,10 @@ mod tests {
         assert!(array.data_buffers().iter().all(|buffer| buffer.len() <= MAX_BUFFER));
         let held: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
         assert_eq!(bytes, held + 16 * lens.len());
-        for (number, len) in lens.into_iter().enumerate() {
-            let text = array.is_valid(number).then(|| array.value(number));
-            let pushed = String::from_utf8(vec![b'a' + number as u8; len]).expect("a text");
-            assert_eq!(text, (len <= MAX_BUFFER).then_some(&*pushed), "{number}");
+        for (index, len) in lens.into_iter().enumerate() {
+            let text = array.is_valid(index).then(|| array.value(index));
+            let pushed = String::from_utf8(vec![b'a' + index as u8; len]).expect("a text");
+            assert_eq!(text, (len <= MAX_BUFFER).then_some(&*pushed), "{index}");
         }
         assert_eq!(builder.bytes(), 0);
     }

@@ -23,7 +23,7 @@ const BATCH_BYTES: usize = 8 << 20;
 /// Where a chunk stands in its file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Location {
-    /// Its number, if it has one.
+    /// Its index, if it has one.
     pub(crate) chunk_index: Option<u32>,
     /// File offset in bytes.
     pub(crate) offset: u64,
@@ -57,13 +57,13 @@ impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
         let mut builders = ColumnBuilder::of(&scan.columns, &scan.target, &scan.keys);
         let system = SystemRows::take(&scan.target, &mut builders);
-        let numbers = |has: fn(&ColumnBuilder) -> bool| {
+        let indices = |has: fn(&ColumnBuilder) -> bool| {
             let found = builders.iter().enumerate().filter(|(_, builder)| has(builder));
             found.map(|(i, _)| i).collect()
         };
         BatchBuilder {
-            texts: numbers(ColumnBuilder::is_text),
-            rendered: numbers(|builder| matches!(builder, ColumnBuilder::Rendered(..))),
+            texts: indices(ColumnBuilder::is_text),
+            rendered: indices(|builder| matches!(builder, ColumnBuilder::Rendered(..))),
             builders,
             system,
             scan,
@@ -97,7 +97,7 @@ impl BatchBuilder {
         rendered.any(|&text| self.builders[text].bytes() >= BATCH_BYTES)
     }
 
-    /// Begins a chunk, whose templates have numbers of their own.
+    /// Begins a chunk, whose templates have indices of their own.
     pub(crate) fn start_chunk(&mut self) {
         for builder in &mut self.builders {
             if let ColumnBuilder::EventData(builder) = builder {
@@ -117,8 +117,8 @@ impl BatchBuilder {
             .iter_mut()
             .map(|builder| builder.finish(rows, filename, self.make_arrays));
         let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
-        for (number, array) in self.system.finish(self.make_arrays)? {
-            columns.insert(number, array);
+        for (index, array) in self.system.finish(self.make_arrays)? {
+            columns.insert(index, array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(Some(RecordBatch::try_new_with_options(
@@ -140,8 +140,8 @@ impl BatchBuilder {
         group: &RecordGroup<'r>,
     ) -> Result<(), Error> {
         let (mut outcome, mut is_interrupted) = (Ok(()), false);
-        for &number in &self.rendered {
-            if let ColumnBuilder::Rendered(rendering, builder) = &mut self.builders[number] {
+        for &index in &self.rendered {
+            if let ColumnBuilder::Rendered(rendering, builder) = &mut self.builders[index] {
                 if is_interrupted || *rendering == Rendering::UserData && !group.may_have_user_data {
                     builder.push_null();
                     continue;

@@ -450,7 +450,7 @@ impl Decoder {
         if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(at_hand)) {
             return Ok(false);
         }
-        if !has_system || scan.checks || scan.reads_children {
+        if !has_system || scan.validates_all || scan.reads_children {
             reader.read_children(&mut self.templates, group);
         }
         if group.error.is_none() && group.current().parts.is_empty() {
@@ -497,7 +497,7 @@ impl Decoder {
             return Ok(false);
         }
         let on_error = scan.options.on_error;
-        let mut error = damage.filter(|_| scan.checks);
+        let mut error = damage.filter(|_| scan.validates_all);
         if error.is_some() && on_error == OnError::Skip {
             return Ok(false);
         }

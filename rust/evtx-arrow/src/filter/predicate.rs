@@ -281,7 +281,7 @@ mod tests {
         recover: false,
     };
 
-    /// Numbers of the columns that the conditions are about: `record_id` and `record_offset`, both numbers, and `filename`.
+    /// Indices of the columns that the conditions are about: `record_id` and `record_offset`, both numbers, and `filename`.
     fn columns() -> [usize; 3] {
         let table = Table::from(LOCATED);
         let place = |name: &str| table.columns.iter().position(|column| column.name == name);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::plan::Found;
+use crate::plan::Resolved;
 use crate::schema::FieldType;
 
 /// A constant that a column is compared with.
@@ -161,7 +161,7 @@ impl Read {
     }
 
     /// The value of what was found, but for text.
-    pub(super) fn value(self, found: &Found<'_, '_>) -> Option<Value<'static>> {
+    pub(super) fn value(self, found: &Resolved<'_, '_>) -> Option<Value<'static>> {
         match self {
             Read::Number(greatest) => found.number().filter(|number| *number <= greatest).map(Value::Number),
             Read::Integer(greatest) => {

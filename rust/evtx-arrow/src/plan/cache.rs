@@ -35,7 +35,7 @@ pub(crate) struct Compiled {
     /// What is wrong with its names.
     pub(crate) unsound_name: Option<Error>,
     pub(crate) plan: Plan,
-    /// The holes that its `System` is read from, if the rows of that are shared.
+    /// The substitutions that its `System` is read from, if the rows of that are shared.
     pub(crate) system: Option<SystemSubstitutions>,
     /// The whole element as XML.
     pub(crate) xml: Option<Program>,

@@ -1,8 +1,8 @@
 //! Column plans: what a tree gives to each column that a query asks for.
 //!
-//! The plan of a template says, for each column, *constant*, *hole*, *pieces of both*, or *absent*; a
+//! The plan of a template says, for each column, *constant*, *substitution*, *pieces of both*, or *absent*; a
 //! record's values then fill it. A record that no plan of a template covers is read into a tree of its own,
-//! whose holes are filled, and the plan of that tree has constants only. So there is one set of rules, and
+//! whose substitutions are filled, and the plan of that tree has constants only. So there is one set of rules, and
 //! one place that appends.
 
 use evtx_format::MAX_TEXT;
@@ -26,8 +26,8 @@ pub(crate) enum TreeRoot {
 pub(crate) struct Plan {
     /// By place, in the order of [`Projection::places`].
     pub(crate) fields: Box<[Option<Extractor>]>,
-    /// The hole of which a number, a time or a GUID at each place is the value, if it is no more than that.
-    pub(crate) direct: Box<[Option<u16>]>,
+    /// The substitution of which a number, a time or a GUID at each place is the value, if it is no more than that.
+    pub(crate) bare_substitution: Box<[Option<u16>]>,
     /// Whether the tree has any place outside of `System`.
     pub(crate) beyond_system: bool,
     /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
@@ -45,20 +45,20 @@ pub(crate) struct Plan {
     pub(super) overflows: bool,
     /// Whether a text can have a value of the record so often that it takes much more memory than the record.
     pub(crate) repeats_values: bool,
-    /// The holes that stand for children of `Event`, in order.
+    /// The substitutions that stand for children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
     /// The same, as a set.
-    pub(crate) child_holes: SubstitutionSet,
-    /// What the columns need of each hole's value.
+    pub(crate) child_substitutions: SubstitutionSet,
+    /// What the columns need of each substitution's value.
     pub(super) needs: Box<[RequiredShape]>,
-    /// The holes that columns read.
-    pub(super) read_holes: SubstitutionSet,
+    /// The substitutions that columns read.
+    pub(super) read_substitutions: SubstitutionSet,
 }
 
 /// What an element gives that a record can leave out.
 #[derive(Debug)]
 pub(super) struct Conditional<T> {
-    /// The hole whose NULL leaves the element out.
+    /// The substitution whose NULL leaves the element out.
     pub(super) guard: Option<u16>,
     pub(super) given: T,
 }
@@ -85,14 +85,14 @@ pub(crate) struct EventData {
     pub(crate) may_exceed: bool,
 }
 
-/// Entries that every record has, each the value of a hole: what most templates have.
+/// Entries that every record has, each the value of a substitution: what most templates have.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// The numbers of their keys, and the highest of them.
     pub(crate) keys: Box<[i32]>,
     pub(crate) highest_key: i32,
-    pub(crate) holes: Box<[u16]>,
-    /// The first hole, if the others follow it in order.
+    pub(crate) substitutions: Box<[u16]>,
+    /// The first substitution, if the others follow it in order.
     first_of_consecutive: Option<u16>,
 }
 
@@ -103,7 +103,7 @@ impl Run {
     /// The slots of the values, if they follow each other.
     #[inline]
     pub(crate) fn consecutive<'r>(&self, values: ValueTable<'r>) -> Option<ValueDescriptors<'r>> {
-        values.slots(self.first_of_consecutive?, self.holes.len())
+        values.slots(self.first_of_consecutive?, self.substitutions.len())
     }
 }
 
@@ -115,9 +115,9 @@ impl EventData {
                 Extractor {
                     guard: None,
                     attribute: false,
-                    content: Content::Substitution(hole),
+                    content: Content::Substitution(substitution),
                 },
-            ) => Some((*key, *hole)),
+            ) => Some((*key, *substitution)),
             _ => None,
         });
         let run = simple
@@ -126,7 +126,7 @@ impl EventData {
         let run = run.map(|run| Run {
             keys: run.iter().map(|(key, _)| *key).collect(),
             highest_key: run.iter().map(|(key, _)| *key).max().unwrap_or(-1),
-            holes: run.iter().map(|(_, hole)| *hole).collect(),
+            substitutions: run.iter().map(|(_, substitution)| *substitution).collect(),
             first_of_consecutive: run
                 .first()
                 .map(|(_, first)| *first)
@@ -150,12 +150,12 @@ pub(crate) struct Entry {
     pub(crate) declared: ValueType,
 }
 
-/// What a plan can take of a hole, so that the columns stay what the tree says.
+/// What a plan can take of a substitution, so that the columns stay what the tree says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RequiredShape {
     /// Anything: no column looks at it.
     Nothing,
-    /// The hole is a child of `Event`: anything, as a stream of its own.
+    /// The substitution is a child of `Event`: anything, as a stream of its own.
     Child,
     /// A single value or an array: the only content of a leaf of `EventData`.
     Leaf,
@@ -167,15 +167,17 @@ impl Plan {
     /// Whether the plan tells what the tree of these values has.
     #[inline]
     pub(crate) fn supports(&self, values: ValueTable<'_>) -> bool {
-        !self.irregular && (!values.may_be_compound(self.read_holes) || self.supports_compound(values))
+        !self.irregular && (!values.may_be_compound(self.read_substitutions) || self.supports_compound(values))
     }
 
     #[cold]
     fn supports_compound(&self, values: ValueTable<'_>) -> bool {
-        values.compound_slots().all(|(hole, slot)| match self.needs.get(hole) {
-            Some(need) if *need >= RequiredShape::Leaf => self.takes(*need, values.value(slot)),
-            _ => true,
-        })
+        values
+            .compound_slots()
+            .all(|(substitution, slot)| match self.needs.get(substitution) {
+                Some(need) if *need >= RequiredShape::Leaf => self.takes(*need, values.value(slot)),
+                _ => true,
+            })
     }
 
     fn takes(&self, need: RequiredShape, value: Value<'_>) -> bool {
@@ -216,13 +218,13 @@ impl Plan {
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
         let of_entry = |entry: &Entry| {
-            // Runs have a key and a hole of each.
+            // Runs have a key and a substitution of each.
             let own = size_of::<Entry>() + size_of::<(i32, u16)>();
             own + entry.source.bytes() + if let Key::Own(name) = &entry.key { name.len() } else { 0 }
         };
         let fields = self.fields.iter().flatten().map(Extractor::bytes);
         size_of_val(&*self.fields)
-            + size_of_val(&*self.direct)
+            + size_of_val(&*self.bare_substitution)
             + size_of_val(&*self.keyed)
             + size_of_val(&*self.needs)
             + size_of_val(&*self.children)
@@ -235,8 +237,8 @@ impl Plan {
         self.overflows
     }
 
-    /// Whether a hole stands for a child of `Event`.
-    pub(crate) fn is_child(&self, hole: usize) -> bool {
-        self.needs.get(hole) == Some(&RequiredShape::Child)
+    /// Whether a substitution stands for a child of `Event`.
+    pub(crate) fn is_child(&self, substitution: usize) -> bool {
+        self.needs.get(substitution) == Some(&RequiredShape::Child)
     }
 }

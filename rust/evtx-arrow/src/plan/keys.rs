@@ -14,7 +14,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// A name of an entry in `event_data`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// One of the scan's names, by number.
+    /// One of the scan's names, by index.
     Shared(i32),
     /// Any other.
     Own(Box<str>),
@@ -28,7 +28,7 @@ pub(crate) struct Keys {
 
 #[derive(Debug, Default)]
 struct Known {
-    numbers: HashMap<Arc<str>, i32>,
+    indices: HashMap<Arc<str>, i32>,
     names: Vec<Arc<str>>,
     bytes: usize,
 }
@@ -51,28 +51,28 @@ impl Keys {
 
     /// The key for a name, a new one if need be.
     pub(crate) fn key(&self, name: &str) -> Key {
-        let find = |known: &Known| known.numbers.get(name).copied();
-        if let Some(number) = find(&self.read()) {
-            return Key::Shared(number);
+        let find = |known: &Known| known.indices.get(name).copied();
+        if let Some(index) = find(&self.read()) {
+            return Key::Shared(index);
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = find(&known) {
-            return Key::Shared(number);
+        if let Some(index) = find(&known) {
+            return Key::Shared(index);
         }
         if known.names.len() >= MAX_KEYS || known.bytes + name.len() > MAX_BYTES {
             return Key::Own(name.into());
         }
-        let number = known.names.len() as i32;
+        let index = known.names.len() as i32;
         let name: Arc<str> = name.into();
         known.bytes += name.len();
         known.names.push(Arc::clone(&name));
-        known.numbers.insert(name, number);
-        Key::Shared(number)
+        known.indices.insert(name, index);
+        Key::Shared(index)
     }
 }
 
 impl Keys {
-    /// All names, by their numbers.
+    /// All names, by their indices.
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         self.read().names.clone()
     }
@@ -80,9 +80,9 @@ impl Keys {
     /// The name of a key.
     pub(crate) fn name(&self, key: &Key) -> Arc<str> {
         match key {
-            Key::Shared(number) => {
+            Key::Shared(index) => {
                 let known = self.read();
-                known.names.get(*number as usize).cloned().unwrap_or_default()
+                known.names.get(*index as usize).cloned().unwrap_or_default()
             }
             Key::Own(name) => name.as_ref().into(),
         }

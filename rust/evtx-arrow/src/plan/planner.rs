@@ -46,16 +46,16 @@ impl Plan {
             TreeRoot::Event => planner.event(tree),
             TreeRoot::Child => planner.child_of_event(tree, None),
         }
-        for (hole, need) in planner.needs.iter().enumerate() {
+        for (substitution, need) in planner.needs.iter().enumerate() {
             match need {
                 RequiredShape::Nothing => {}
-                RequiredShape::Child => planner.plan.child_holes.insert(hole),
-                RequiredShape::Leaf | RequiredShape::Single => planner.plan.read_holes.insert(hole),
+                RequiredShape::Child => planner.plan.child_substitutions.insert(substitution),
+                RequiredShape::Leaf | RequiredShape::Single => planner.plan.read_substitutions.insert(substitution),
             }
         }
         planner.plan.needs = planner.needs.into();
         let fields = planner.plan.fields.iter();
-        planner.plan.direct = fields.map(|source| source.as_ref()?.direct()).collect();
+        planner.plan.bare_substitution = fields.map(|source| source.as_ref()?.bare_substitution()).collect();
         let mut places = target.places.iter().zip(&planner.plan.fields);
         planner.plan.beyond_system = places.any(|(place, source)| !place.in_system && source.is_some());
         planner.plan.repeats_values = planner.plan.overflows || planner.plan.texts_hold_many_values();
@@ -110,24 +110,24 @@ impl Planner<'_> {
     fn event(&mut self, event: &Element<'_>) {
         let mut children = Vec::new();
         for node in event.content {
-            if let Node::Substitution(hole) = node {
-                children.push(hole.index);
-                self.need(hole.index, RequiredShape::Child);
+            if let Node::Substitution(substitution) = node {
+                children.push(substitution.index);
+                self.need(substitution.index, RequiredShape::Child);
             }
             for child in node.elements() {
                 self.child_of_event(child, None);
             }
         }
         self.plan.children = children.into();
-        // Columns look at the tree first and then at the streams of its holes, which is the order of the text
-        // only if the holes come last.
+        // Columns look at the tree first and then at the streams of its substitutions, which is the order of the text
+        // only if the substitutions come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
-        let hole = event
+        let substitution = event
             .content
             .iter()
             .position(|node| matches!(node, Node::Substitution(_)));
-        if let (Some(hole), Some(last)) = (hole, last) {
-            self.plan.irregular |= hole < last;
+        if let (Some(substitution), Some(last)) = (substitution, last) {
+            self.plan.irregular |= substitution < last;
         }
     }
 
@@ -214,7 +214,7 @@ impl Planner<'_> {
     /// The text of an element. A constant that is longer than `limit` can end anywhere behind it.
     fn text(&mut self, element: &Element<'_>, guard: Guard, limit: usize) -> Result<Extractor, Irregular> {
         let mut source = if element.elements().next().is_some() {
-            if has_holes(element) {
+            if has_substitutions(element) {
                 return Err(Irregular);
             }
             let mut text = Vec::new();
@@ -231,7 +231,7 @@ impl Planner<'_> {
     /// The text of pieces of content without elements. A constant that is longer than `limit` can end anywhere behind it.
     fn source(&mut self, content: &[Node<'_>], limit: usize) -> Extractor {
         let content = match content {
-            [Node::Substitution(hole)] => Content::Substitution(hole.index),
+            [Node::Substitution(substitution)] => Content::Substitution(substitution.index),
             [Node::Value(value)] => {
                 let mut text = Vec::new();
                 value.push_text(&mut text, Form::Plain);
@@ -242,8 +242,8 @@ impl Planner<'_> {
                 for run in
                     content.chunk_by(|a, b| !matches!(a, Node::Substitution(_)) && !matches!(b, Node::Substitution(_)))
                 {
-                    if let [Node::Substitution(hole)] = run {
-                        pieces.push(Piece::Substitution(hole.index));
+                    if let [Node::Substitution(substitution)] = run {
+                        pieces.push(Piece::Substitution(substitution.index));
                         continue;
                     }
                     let text = plain(run, limit);
@@ -282,11 +282,11 @@ impl Planner<'_> {
         let mut names = Names::new();
         let mut guarded = false;
         let mut keyed: Box<[Option<usize>]> = vec![None; self.target.keys.len()].into();
-        let entries = leaves.into_iter().enumerate().map(|(number, leaf)| {
+        let entries = leaves.into_iter().enumerate().map(|(index, leaf)| {
             let Leaf { name, source, declared } = leaf;
             let (key, depends) = names.key(name);
             if let Some(wanted) = self.target.key_number(&key) {
-                keyed[wanted] = Some(number);
+                keyed[wanted] = Some(index);
             }
             // An entry that is left out would change the names of those after it.
             let irregular = depends && guarded;
@@ -345,8 +345,8 @@ impl Planner<'_> {
                 }
                 let name = leaf_name(child)?;
                 let mut source = match child.content {
-                    [Node::Substitution(hole)] => {
-                        self.need(hole.index, RequiredShape::Leaf);
+                    [Node::Substitution(substitution)] => {
+                        self.need(substitution.index, RequiredShape::Leaf);
                         self.source(child.content, MAX_TEXT)
                     }
                     _ => self.text(child, guard, MAX_TEXT)?,
@@ -361,23 +361,23 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn need(&mut self, hole: u16, need: RequiredShape) {
-        let hole = usize::from(hole);
-        if self.needs.len() <= hole {
-            self.needs.resize(hole + 1, RequiredShape::Nothing);
+    fn need(&mut self, substitution: u16, need: RequiredShape) {
+        let substitution = usize::from(substitution);
+        if self.needs.len() <= substitution {
+            self.needs.resize(substitution + 1, RequiredShape::Nothing);
         }
-        self.needs[hole] = self.needs[hole].max(need);
+        self.needs[substitution] = self.needs[substitution].max(need);
     }
 
     fn need_content(&mut self, content: &[Node<'_>], need: RequiredShape) {
         for node in content {
-            if let Node::Substitution(hole) = node {
-                self.need(hole.index, need);
+            if let Node::Substitution(substitution) = node {
+                self.need(substitution.index, need);
             }
         }
     }
 
-    /// The holes in attributes take single values only: an array would repeat the element, and a stream is an error.
+    /// The substitutions in attributes take single values only: an array would repeat the element, and a stream is an error.
     fn attributes(&mut self, element: &Element<'_>) {
         for attribute in element.attributes {
             self.need_content(attribute.content, RequiredShape::Single);
@@ -408,16 +408,16 @@ fn plain(content: &[Node<'_>], limit: usize) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-fn has_holes(element: &Element<'_>) -> bool {
-    let hole = |node: &Node<'_>| matches!(node, Node::Substitution(_));
-    element.content.iter().any(hole)
+fn has_substitutions(element: &Element<'_>) -> bool {
+    let substitution = |node: &Node<'_>| matches!(node, Node::Substitution(_));
+    element.content.iter().any(substitution)
         || element
             .attributes
             .iter()
-            .any(|attribute| attribute.content.iter().any(hole))
+            .any(|attribute| attribute.content.iter().any(substitution))
         || element
             .elements()
-            .any(|child| child.dependency.is_some() || has_holes(child))
+            .any(|child| child.dependency.is_some() || has_substitutions(child))
 }
 
 /// The name that a leaf carries: its `Name`, or that of its element; empty for `Data` without one.
@@ -443,7 +443,7 @@ struct Leaf {
 /// The type that a definition gives for a leaf's value, or that its value has.
 fn declared(content: &[Node<'_>]) -> ValueType {
     match content {
-        [Node::Substitution(hole)] => hole.declared,
+        [Node::Substitution(substitution)] => substitution.declared,
         [Node::Value(value)] => value.value_type,
         _ => TEXT,
     }

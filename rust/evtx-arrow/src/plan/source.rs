@@ -1,4 +1,4 @@
-//! Where a column's text comes from: a constant, a hole, or pieces of both; and what was found there.
+//! Where a column's text comes from: a constant, a substitution, or pieces of both; and what was found there.
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::ValueTable;
@@ -14,7 +14,7 @@ pub(crate) const MAX_FIELD: usize = 1 << 20;
 /// Where a text comes from.
 #[derive(Debug)]
 pub(crate) struct Extractor {
-    /// The hole whose NULL leaves the element out.
+    /// The substitution whose NULL leaves the element out.
     pub(super) guard: Option<u16>,
     /// An attribute is not there where its value is empty.
     pub(super) attribute: bool,
@@ -61,25 +61,25 @@ pub(crate) struct Parsed {
 
 /// What was found for a record.
 #[derive(Clone, Copy)]
-pub(crate) enum Found<'p, 'r> {
+pub(crate) enum Resolved<'p, 'r> {
     Constant(&'p Constant),
     Value(Value<'r>),
     Pieces(&'p [Piece], ValueTable<'r>),
 }
 
 impl Extractor {
-    /// The holes whose values decide what it gives.
-    pub(crate) fn holes(&self) -> impl Iterator<Item = u16> {
-        let (hole, pieces) = match &self.content {
+    /// The substitutions whose values decide what it gives.
+    pub(crate) fn substitutions(&self) -> impl Iterator<Item = u16> {
+        let (substitution, pieces) = match &self.content {
             Content::Constant(_) => (None, &[][..]),
-            Content::Substitution(hole) => (Some(*hole), &[][..]),
+            Content::Substitution(substitution) => (Some(*substitution), &[][..]),
             Content::Pieces(pieces) => (None, &pieces[..]),
         };
         let pieces = pieces.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,
-            Piece::Substitution(hole) => Some(*hole),
+            Piece::Substitution(substitution) => Some(*substitution),
         });
-        self.guard.into_iter().chain(hole).chain(pieces)
+        self.guard.into_iter().chain(substitution).chain(pieces)
     }
 
     /// How many values and texts it is made of.
@@ -104,51 +104,53 @@ impl Extractor {
         }
     }
 
-    /// The hole that a number, a time or a GUID is the value of. NULL stands for none and for what cannot be read as one, so it does
+    /// The substitution that a number, a time or a GUID is the value of. NULL stands for none and for what cannot be read as one, so it does
     /// not matter whether the element or the attribute is there.
-    pub(super) fn direct(&self) -> Option<u16> {
+    pub(super) fn bare_substitution(&self) -> Option<u16> {
         match (self.guard, &self.content) {
-            (None, Content::Substitution(hole)) => Some(*hole),
-            (Some(guard), Content::Substitution(hole)) if guard == *hole => Some(*hole),
+            (None, Content::Substitution(substitution)) => Some(*substitution),
+            (Some(guard), Content::Substitution(substitution)) if guard == *substitution => Some(*substitution),
             _ => None,
         }
     }
 
     /// What a record's values give; `None` where the element or attribute is not there.
     #[inline(always)]
-    pub(crate) fn find<'p, 'r>(&'p self, values: ValueTable<'r>) -> Option<Found<'p, 'r>> {
+    pub(crate) fn find<'p, 'r>(&'p self, values: ValueTable<'r>) -> Option<Resolved<'p, 'r>> {
         if let Some(guard) = self.guard
             && values.get(guard).is_some_and(Value::is_null)
         {
             return None;
         }
         match &self.content {
-            Content::Constant(constant) => Some(Found::Constant(constant)),
-            Content::Substitution(hole) => {
-                let value = values.get(*hole).unwrap_or(Value::null());
-                (!self.attribute || !value.is_empty()).then_some(Found::Value(value))
+            Content::Constant(constant) => Some(Resolved::Constant(constant)),
+            Content::Substitution(substitution) => {
+                let value = values.get(*substitution).unwrap_or(Value::null());
+                (!self.attribute || !value.is_empty()).then_some(Resolved::Value(value))
             }
             Content::Pieces(pieces) => {
                 let there = !self.attribute
                     || pieces.iter().any(|piece| match piece {
                         Piece::Text(_) => true,
-                        Piece::Substitution(hole) => values.get(*hole).is_some_and(|value| !value.is_empty()),
+                        Piece::Substitution(substitution) => {
+                            values.get(*substitution).is_some_and(|value| !value.is_empty())
+                        }
                     });
-                there.then_some(Found::Pieces(pieces, values))
+                there.then_some(Resolved::Pieces(pieces, values))
             }
         }
     }
 }
 
 // Inlined, so that what was found stays in registers on its way.
-impl Found<'_, '_> {
+impl Resolved<'_, '_> {
     /// Appends the text. One that is longer than [`MAX_TEXT`] can end anywhere behind it.
     #[inline]
     pub(crate) fn push_text(&self, out: &mut Vec<u8>) {
         match self {
-            Found::Constant(constant) => out.extend_from_slice(constant.text.as_bytes()),
-            Found::Value(value) => value.push_text(out, Form::Plain),
-            Found::Pieces(pieces, values) => {
+            Resolved::Constant(constant) => out.extend_from_slice(constant.text.as_bytes()),
+            Resolved::Value(value) => value.push_text(out, Form::Plain),
+            Resolved::Pieces(pieces, values) => {
                 let limit = out.len() + MAX_TEXT;
                 for piece in *pieces {
                     if out.len() > limit {
@@ -156,8 +158,8 @@ impl Found<'_, '_> {
                     }
                     match piece {
                         Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
-                        Piece::Substitution(hole) => {
-                            if let Some(value) = values.get(*hole) {
+                        Piece::Substitution(substitution) => {
+                            if let Some(value) = values.get(*substitution) {
                                 value.push_text(out, Form::Plain);
                             }
                         }
@@ -171,7 +173,7 @@ impl Found<'_, '_> {
     #[inline]
     pub(crate) fn push_entry(&self, out: &mut Vec<u8>) {
         match self {
-            Found::Value(value) if value.value_type.array && value.repeats() => json::push_array(out, value.items()),
+            Resolved::Value(value) if value.value_type.array && value.repeats() => json::push_array(out, value.items()),
             _ => self.push_text(out),
         }
     }
@@ -186,40 +188,40 @@ impl Found<'_, '_> {
     #[inline(always)]
     pub(crate) fn number(&self) -> Option<u64> {
         match self {
-            Found::Constant(Constant {
+            Resolved::Constant(Constant {
                 parsed: Some(parsed), ..
             }) => parsed.number,
-            Found::Constant(constant) => convert::number_from_text(&constant.text),
-            Found::Value(value) => convert::number(value),
-            Found::Pieces(..) => convert::number_from_text(&self.text()?),
+            Resolved::Constant(constant) => convert::number_from_text(&constant.text),
+            Resolved::Value(value) => convert::number(value),
+            Resolved::Pieces(..) => convert::number_from_text(&self.text()?),
         }
     }
 
     /// A number, negative ones too.
     pub(crate) fn integer(&self) -> Option<i128> {
         match self {
-            Found::Value(value) => convert::integer(value),
+            Resolved::Value(value) => convert::integer(value),
             found => convert::integer_from_text(&found.text()?),
         }
     }
 
     pub(crate) fn float(&self) -> Option<f64> {
         match self {
-            Found::Value(value) => convert::float(value),
+            Resolved::Value(value) => convert::float(value),
             found => convert::float_from_text(&found.text()?),
         }
     }
 
     pub(crate) fn bool(&self) -> Option<bool> {
         match self {
-            Found::Value(value) => convert::bool(value),
+            Resolved::Value(value) => convert::bool(value),
             found => convert::bool_from_text(&found.text()?),
         }
     }
 
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
         match self {
-            Found::Value(value) => convert::bytes(value),
+            Resolved::Value(value) => convert::bytes(value),
             found => convert::bytes_from_text(&found.text()?),
         }
     }
@@ -227,24 +229,24 @@ impl Found<'_, '_> {
     #[inline(always)]
     pub(crate) fn nanos(&self) -> Option<i64> {
         match self {
-            Found::Constant(Constant {
+            Resolved::Constant(Constant {
                 parsed: Some(parsed), ..
             }) => parsed.nanos,
-            Found::Constant(constant) => convert::nanos_from_text(&constant.text),
-            Found::Value(value) => convert::nanos(value),
-            Found::Pieces(..) => convert::nanos_from_text(&self.text()?),
+            Resolved::Constant(constant) => convert::nanos_from_text(&constant.text),
+            Resolved::Value(value) => convert::nanos(value),
+            Resolved::Pieces(..) => convert::nanos_from_text(&self.text()?),
         }
     }
 
     #[inline(always)]
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
         match self {
-            Found::Constant(Constant {
+            Resolved::Constant(Constant {
                 parsed: Some(parsed), ..
             }) => parsed.uuid,
-            Found::Constant(constant) => convert::uuid_from_text(&constant.text),
-            Found::Value(value) => convert::uuid(value),
-            Found::Pieces(..) => convert::uuid_from_text(&self.text()?),
+            Resolved::Constant(constant) => convert::uuid_from_text(&constant.text),
+            Resolved::Value(value) => convert::uuid(value),
+            Resolved::Pieces(..) => convert::uuid_from_text(&self.text()?),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The holes that the columns of `System` are read from, which tell whether records have the same row of them.
+//! The substitutions that the columns of `System` are read from, which tell whether records have the same row of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,12 +7,12 @@ use evtx_format::binxml::instance::ValueTable;
 use super::column_plan::Plan;
 use super::target::Projection;
 
-/// The holes of a template that the columns of `System` are read from.
+/// The substitutions of a template that the columns of `System` are read from.
 #[derive(Debug)]
 pub(crate) struct SystemSubstitutions {
     /// Tells the template from all others. Not 0.
     pub(crate) template: u64,
-    /// The first of holes that follow each other, and how many they are.
+    /// The first of substitutions that follow each other, and how many they are.
     runs: Box<[(u16, usize)]>,
 }
 
@@ -23,15 +23,15 @@ impl SystemSubstitutions {
         if !plan.system || !target.shares_system() {
             return None;
         }
-        let mut holes: Vec<u16> = Vec::new();
+        let mut substitutions: Vec<u16> = Vec::new();
         for (place, source) in target.places.iter().zip(&plan.fields) {
             if let (true, Some(source)) = (place.repeats(), source) {
-                holes.extend(source.holes());
+                substitutions.extend(source.substitutions());
             }
         }
-        holes.sort_unstable();
-        holes.dedup();
-        let runs = holes.chunk_by(|a, b| a + 1 == *b);
+        substitutions.sort_unstable();
+        substitutions.dedup();
+        let runs = substitutions.chunk_by(|a, b| a + 1 == *b);
         Some(SystemSubstitutions {
             template: TEMPLATES.fetch_add(1, Ordering::Relaxed),
             runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
@@ -56,20 +56,20 @@ impl SystemSubstitutions {
         for run in self.values(values) {
             let (descriptors, bytes) = run?;
             len += descriptors.len() + bytes.len();
-            hash = mix(hash, bytes);
+            hash = hash_step(hash, bytes);
         }
         Some((hash, len))
     }
 
     /// Whether the values and their descriptors are those that stand side by side in `known`.
     #[inline(never)]
-    pub(crate) fn are(&self, values: ValueTable<'_>, mut known: &[u8]) -> bool {
+    pub(crate) fn matches(&self, values: ValueTable<'_>, mut known: &[u8]) -> bool {
         let mut is_next = |part: &[u8]| {
             let Some((next, rest)) = known.split_at_checked(part.len()) else {
                 return false;
             };
             known = rest;
-            same(part, next)
+            bytes_equal(part, next)
         };
         let mut runs = self.values(values).flatten();
         runs.all(|(descriptors, bytes)| is_next(descriptors) && is_next(bytes))
@@ -78,7 +78,7 @@ impl SystemSubstitutions {
 
 /// Whether parts of the same length are the same. Most are short, so that a call would take longer.
 #[inline(always)]
-fn same(a: &[u8], b: &[u8]) -> bool {
+fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     #[inline(always)]
     fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
         a.first_chunk::<N>() == b.first_chunk::<N>() && a.last_chunk::<N>() == b.last_chunk::<N>()
@@ -94,7 +94,7 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// A hash of where values differ first: their first and last bytes.
 #[inline]
-fn mix(hash: u64, bytes: &[u8]) -> u64 {
+fn hash_step(hash: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let (first, last) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
         (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),

@@ -8,7 +8,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::{Definition, Instance, SubstitutionSet, ValueTable};
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Part as StreamPart, Parts, Reader};
+use evtx_format::binxml::{Reader, StreamCursor, TopLevel};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
 use super::spelled::JsonMemo;
@@ -73,15 +73,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
 
     /// The next part of a stream; `None` at its end.
     #[inline]
-    pub(crate) fn next_part(&self, parts: &mut Parts<'r>) -> Option<Result<StreamPart<'r>>> {
+    pub(crate) fn next_part(&self, parts: &mut StreamCursor<'r>) -> Option<Result<TopLevel<'r>>> {
         let part = self.reader.next_part(parts);
-        if !matches!(part, None | Some(Ok(StreamPart::Instance(_)))) {
+        if !matches!(part, None | Some(Ok(TopLevel::Instance(_)))) {
             self.builds_trees.set(true);
         }
         part
     }
 
-    /// Reads the event whose BinXML is at a range of the chunk, without what its holes hold.
+    /// Reads the event whose BinXML is at a range of the chunk, without what its substitutions hold.
     pub(crate) fn read_event(
         &self,
         templates: &mut ChunkTemplates,
@@ -97,27 +97,27 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// Reads what the event's holes hold, as far as the scan asks for it, and then checks all of the record, if the scan
+    /// Reads what the event's substitutions hold, as far as the scan asks for it, and then checks all of the record, if the scan
     /// does. So what is read does not depend on whether it is checked.
     pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) {
         if record.error.is_none() {
             if let Err(error) = self.children(templates, record) {
                 record.error = Some(error);
             }
-            if self.scan.checks
+            if self.scan.validates_all
                 && let Err(error) = self.check_parts(templates, record)
             {
                 record.error = Some(error);
             }
             if record.repeat_values
                 && record.error.is_none()
-                && self.scan.checks
+                && self.scan.validates_all
                 && record.current().text_exceeds(templates)
             {
                 record.error = Some(Error::new(0, ErrorKind::Text));
             }
         }
-        if self.scan.checks && record.not_its_own.is_none() {
+        if self.scan.validates_all && record.not_its_own.is_none() {
             record.not_its_own = self.reader.unsound_name();
         }
         if record.not_its_own.is_some() {
@@ -141,8 +141,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let mut parts = self.reader.parts(stream);
         while let Some(part) = self.next_part(&mut parts) {
             match part? {
-                StreamPart::Instance(instance) => self.instance(templates, record, instance, root)?,
-                StreamPart::Element(element) => self.tree(record, element, root, None),
+                TopLevel::Instance(instance) => self.instance(templates, record, instance, root)?,
+                TopLevel::Element(element) => self.tree(record, element, root, None),
             }
             if root == TreeRoot::Event {
                 break;
@@ -162,12 +162,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         let at = self.template(templates, instance.definition, root);
         let compiled = templates.get(at)?;
-        if self.scan.checks
+        if self.scan.validates_all
             && let Some(fault) = compiled.fault(&instance)
         {
             record.not_its_own = Some(fault);
         }
-        record.note(&compiled.plan);
+        record.observe_plan(&compiled.plan);
         let values = instance.values;
         let part = |content| Part::of_template(at, values, content);
         if !compiled.plan.supports(values) || self.scan.force_tree_path {
@@ -186,7 +186,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Reads what the holes of the event's own instance hold.
+    /// Reads what the substitutions of the event's own instance hold.
     #[inline(always)]
     fn children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) -> Result<()> {
         let Some((at, values)) = record.current().event().and_then(Part::instance) else {
@@ -198,8 +198,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Ok(());
         }
         for child in 0..plan.children.len() {
-            let hole = templates.get(at)?.plan.children[child];
-            if let Some(stream) = values.stream(hole) {
+            let substitution = templates.get(at)?.plan.children[child];
+            if let Some(stream) = values.stream(substitution) {
                 self.stream(templates, record, stream, TreeRoot::Child)?;
             }
         }
@@ -236,12 +236,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         values.check()?;
         let of_read = match read {
-            Some(at) => templates.get(at)?.plan.child_holes,
+            Some(at) => templates.get(at)?.plan.child_substitutions,
             None => SubstitutionSet::default(),
         };
         if values.may_be_compound_beyond(of_read) {
-            for (hole, slot) in values.compound_slots() {
-                let is_read = read.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_child(hole)));
+            for (substitution, slot) in values.compound_slots() {
+                let is_read = read.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_child(substitution)));
                 if let Some(stream) = slot.stream().filter(|_| !is_read) {
                     self.check_stream(templates, stream, depth + 1)?;
                 }
@@ -263,8 +263,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 continue;
             }
             let instance = match self.next_part(&mut parts).transpose()? {
-                Some(StreamPart::Instance(instance)) => instance,
-                Some(StreamPart::Element(_)) => continue,
+                Some(TopLevel::Instance(instance)) => instance,
+                Some(TopLevel::Element(_)) => continue,
                 None => return Ok(()),
             };
             let at = self.template(templates, instance.definition, TreeRoot::Child);
@@ -282,7 +282,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// Passes the element that comes next in a stream, if it is sound and that can be told without its tree.
-    fn pass_element(&self, parts: &mut Parts<'r>) -> bool {
+    fn pass_element(&self, parts: &mut StreamCursor<'r>) -> bool {
         let target = &self.scan.target;
         if self.scan.force_tree_path {
             false

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use evtx_format::binxml::Part as StreamPart;
+use evtx_format::binxml::TopLevel;
 use evtx_format::binxml::instance::Instance;
 use evtx_format::binxml::tree::Element;
 use evtx_format::render::program::{Language, Members, Program, Streams, push_tree};
@@ -27,7 +27,7 @@ pub(crate) struct Renderer<'x, 'r, 'c> {
     depth: usize,
     /// How long the text may become that it is appended to.
     limit: usize,
-    /// How many more parts of streams are rendered: values are shared by the holes that name them, so there can be more of them than
+    /// How many more parts of streams are rendered: values are shared by the substitutions that name them, so there can be more of them than
     /// the record has room for.
     parts_left: usize,
 }
@@ -192,14 +192,14 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                     continue;
                 }
                 // Its key is there.
-                if let Some(StreamPart::Element(element)) = reader.next_part(&mut parts).transpose()? {
+                if let Some(TopLevel::Element(element)) = reader.next_part(&mut parts).transpose()? {
                     push_tree(language, element, out, self.limit)?;
                 }
                 continue;
             }
             let source = match reader.next_part(&mut parts).transpose()? {
-                Some(StreamPart::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
-                Some(StreamPart::Element(element)) => Source::Tree(element),
+                Some(TopLevel::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
+                Some(TopLevel::Element(element)) => Source::Tree(element),
                 None => break,
             };
             self.push_source(language, source, out, &mut name)?;

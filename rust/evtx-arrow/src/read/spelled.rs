@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use evtx_format::MAX_TEXT;
-use evtx_format::binxml::{Parts, Reader};
+use evtx_format::binxml::{Reader, StreamCursor};
 
 /// Most elements that are kept. Real records have one.
 const MAX_ELEMENTS: usize = 8;
@@ -24,8 +24,8 @@ pub(crate) struct JsonMemo<'r> {
 
 /// An element that was written: where it comes next, where it was passed, and its text.
 struct Written<'r> {
-    before: Parts<'r>,
-    after: Parts<'r>,
+    before: StreamCursor<'r>,
+    after: StreamCursor<'r>,
     text: Range<usize>,
 }
 
@@ -38,7 +38,7 @@ impl<'r> JsonMemo<'r> {
     }
 
     /// Passes the element that comes next in a stream, if it can be written, and keeps what was.
-    pub(crate) fn pass(&mut self, reader: &Reader<'r, '_>, parts: &mut Parts<'r>) -> bool {
+    pub(crate) fn pass(&mut self, reader: &Reader<'r, '_>, parts: &mut StreamCursor<'r>) -> bool {
         let (before, start) = (*parts, self.text.len());
         if self.text.capacity() == 0 {
             self.text.reserve(ROOM);
@@ -57,7 +57,13 @@ impl<'r> JsonMemo<'r> {
 
     /// Appends the JSON value of the element that comes next in a stream, if it can be written and `out` becomes no longer than
     /// `limit`.
-    pub(crate) fn push(&self, reader: &Reader<'r, '_>, parts: &mut Parts<'r>, out: &mut Vec<u8>, limit: usize) -> bool {
+    pub(crate) fn push(
+        &self,
+        reader: &Reader<'r, '_>,
+        parts: &mut StreamCursor<'r>,
+        out: &mut Vec<u8>,
+        limit: usize,
+    ) -> bool {
         let Some(written) = self.elements.iter().find(|written| written.before == *parts) else {
             return reader.push_json(parts, out, limit);
         };

@@ -29,7 +29,7 @@ pub(crate) struct RecordGroup<'r> {
     pub(crate) beyond_system: bool,
     /// Whether the record at hand may have a `UserData` element that is asked for.
     pub(crate) may_have_user_data: bool,
-    /// What is wrong with records that are kept, by their number among those.
+    /// What is wrong with records that are kept, by their index among those.
     reports: Vec<(usize, String)>,
 }
 
@@ -81,7 +81,7 @@ impl<'r> RecordGroup<'r> {
 
     /// Takes notice of what a part of the record at hand may have.
     #[inline]
-    pub(crate) fn note(&mut self, plan: &Plan) {
+    pub(crate) fn observe_plan(&mut self, plan: &Plan) {
         self.repeat_values |= plan.repeats_values;
         self.beyond_system |= plan.beyond_system;
         self.may_have_user_data |= plan.may_have_user_data();
@@ -95,7 +95,7 @@ impl<'r> RecordGroup<'r> {
 
     /// Adds a part with a plan of its own.
     pub(crate) fn push_tree(&mut self, content: PartContent<'r>, plan: Plan) {
-        self.note(&plan);
+        self.observe_plan(&plan);
         self.parts.push(Part::of_own_plan(self.own_plans.len(), content));
         self.own_plans.push(plan);
     }
@@ -133,7 +133,7 @@ impl<'r> RecordGroup<'r> {
         self.reports.push((self.kept.len(), error));
     }
 
-    /// What is wrong with a record, by its number among those that are kept.
+    /// What is wrong with a record, by its index among those that are kept.
     #[inline]
     pub(crate) fn reported(&self, row: usize) -> Option<&str> {
         let report = self.reports.iter().find(|(of, _)| *of == row)?;

@@ -2,14 +2,14 @@
 //!
 //! A part is a template instance with its plan, or a tree with a plan of its own: for elements that a record
 //! spells out, and for instances that no plan of their template covers. The first part is the event; the
-//! others are the streams that its holes hold (usually one: `EventData`).
+//! others are the streams that its substitutions hold (usually one: `EventData`).
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
 
 use super::templates::ChunkTemplates;
-use crate::plan::{Entry, EventData, Found, Plan, Projection, SystemSubstitutions, TreeRoot};
+use crate::plan::{Entry, EventData, Plan, Projection, Resolved, SystemSubstitutions, TreeRoot};
 
 /// The parts of a record.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// A part whose plan is its own, by its number.
+    /// A part whose plan is its own, by its index.
     pub(super) fn of_own_plan(at: usize, content: PartContent<'r>) -> Self {
         Part {
             plan: PlanAt::Own(at),
@@ -47,7 +47,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// The number of its template and its values, if it is an instance that a plan covers.
+    /// The index of its template and its values, if it is an instance that a plan covers.
     #[inline]
     pub(crate) fn instance(&self) -> Option<(usize, ValueTable<'r>)> {
         match self.content {
@@ -56,7 +56,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// The number of its template among those of the chunk, if it has its plan from one.
+    /// The index of its template among those of the chunk, if it has its plan from one.
     #[inline]
     pub(crate) fn template(&self) -> Option<usize> {
         match self.plan {
@@ -83,7 +83,7 @@ enum PlanAt {
 #[derive(Clone, Copy)]
 pub(crate) enum PartContent<'r> {
     Instance(Instance<'r>, TreeRoot),
-    /// With what its holes were filled from, if it is that of an instance.
+    /// With what its substitutions were filled from, if it is that of an instance.
     Tree(&'r Element<'r>, TreeRoot, Option<ValueTable<'r>>),
     /// An instance whose tree cannot be read: only what its plan has of the fields counts.
     Damaged,
@@ -101,7 +101,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
         self.with_plans(templates).next().is_some_and(|(_, plan)| plan.system)
     }
 
-    /// The holes of the event's own template that its `System` is read from, and what fills them.
+    /// The substitutions of the event's own template that its `System` is read from, and what fills them.
     #[inline]
     pub(crate) fn system(self, templates: &'p ChunkTemplates) -> Option<(&'p SystemSubstitutions, ValueTable<'r>)> {
         let event = self.event()?;
@@ -123,7 +123,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
     }
 
     /// What the record has at a place.
-    pub(crate) fn field(self, templates: &'p ChunkTemplates, place: usize) -> Option<Found<'p, 'r>> {
+    pub(crate) fn field(self, templates: &'p ChunkTemplates, place: usize) -> Option<Resolved<'p, 'r>> {
         self.fields(templates).get(place)
     }
 
@@ -144,7 +144,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
         let mut parts = self.with_plans(templates).filter(|(part, _)| !part.is_damaged());
         parts.find_map(|(part, plan)| {
             Some(KeyedEntries {
-                numbers: &plan.keyed,
+                indices: &plan.keyed,
                 event_data: plan.event_data(part.values)?,
                 values: part.values,
             })
@@ -174,8 +174,8 @@ impl<'p, 'r> RecordView<'p, 'r> {
 /// The entries of a record's `event_data`, to be looked for by their keys.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyedEntries<'p, 'r> {
-    /// By the number of the key in the plan's target.
-    numbers: &'p [Option<usize>],
+    /// By the index of the key in the plan's target.
+    indices: &'p [Option<usize>],
     event_data: &'p EventData,
     values: ValueTable<'r>,
 }
@@ -191,9 +191,9 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
     }
 
     /// What the record has for a key, if its entry is before the limit.
-    pub(crate) fn get(&self, key: usize, limit: usize) -> Option<Found<'p, 'r>> {
-        let number = (*self.numbers.get(key)?)?;
-        let entry = self.event_data.entries.get(number).filter(|_| number < limit)?;
+    pub(crate) fn get(&self, key: usize, limit: usize) -> Option<Resolved<'p, 'r>> {
+        let index = (*self.indices.get(key)?)?;
+        let entry = self.event_data.entries.get(index).filter(|_| index < limit)?;
         entry.source.find(self.values)
     }
 }
@@ -208,21 +208,21 @@ pub(crate) struct Fields<'p, 'r> {
 
 impl<'p, 'r> Fields<'p, 'r> {
     /// What the record has at a place.
-    pub(crate) fn get(&self, place: usize) -> Option<Found<'p, 'r>> {
+    pub(crate) fn get(&self, place: usize) -> Option<Resolved<'p, 'r>> {
         self.get_at(place, self.record.target.places[place].in_system)
     }
 
-    /// The hole of which a number, a time or a GUID in the `System` element is the value, and what fills it, if that is so simple.
+    /// The substitution of which a number, a time or a GUID in the `System` element is the value, and what fills it, if that is so simple.
     #[inline(always)]
-    pub(crate) fn hole(&self, place: usize) -> Option<(u16, ValueTable<'r>)> {
+    pub(crate) fn substitution(&self, place: usize) -> Option<(u16, ValueTable<'r>)> {
         let (plan, values) = self.system?;
-        Some((plan.direct[place]?, values))
+        Some((plan.bare_substitution[place]?, values))
     }
 
     /// What the record has at a place, of which it is known whether it is in the `System` element.
     #[inline(always)]
-    pub(crate) fn get_at(&self, place: usize, in_system: bool) -> Option<Found<'p, 'r>> {
-        // What an event's holes hold is no part of its System, whether or not it is read.
+    pub(crate) fn get_at(&self, place: usize, in_system: bool) -> Option<Resolved<'p, 'r>> {
+        // What an event's substitutions hold is no part of its System, whether or not it is read.
         if let Some((plan, values)) = self.system
             && in_system
         {

@@ -62,7 +62,7 @@ pub const EVENT_COLUMNS: [(&str, &str); 10] = [
     ),
 ];
 
-/// The places of a catalog's scan, by number.
+/// The places of a catalog's scan, by index.
 const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];
 const PROVIDER: usize = 0;
 const EVENT_ID: usize = 1;
@@ -80,15 +80,15 @@ struct Shape {
 #[derive(Default)]
 struct Shapes {
     shapes: Vec<Shape>,
-    numbers: HashMap<Shape, usize>,
+    indices: HashMap<Shape, usize>,
     /// About how many bytes they take.
     bytes: usize,
 }
 
 impl Shapes {
-    /// The number of a shape, a new one if need be.
-    fn number(&mut self, shape: Shape) -> usize {
-        *self.numbers.entry(shape).or_insert_with_key(|shape| {
+    /// The index of a shape, a new one if need be.
+    fn index_of(&mut self, shape: Shape) -> usize {
+        *self.indices.entry(shape).or_insert_with_key(|shape| {
             let names = shape
                 .fields
                 .iter()
@@ -107,7 +107,7 @@ struct Event {
     id: Option<u32>,
     version: Option<u8>,
     channel: Option<Box<str>>,
-    /// The number of its shape.
+    /// The index of its shape.
     shape: usize,
 }
 
@@ -121,7 +121,7 @@ pub struct Catalog {
     scratch: Vec<u8>,
     key: Vec<u8>,
     shapes: Shapes,
-    /// By the number of the template in the chunk at hand: the number of its shape.
+    /// By the index of the template in the chunk at hand: the index of its shape.
     chunk_shapes: Vec<Option<usize>>,
     /// By what makes an event another one: its place in `found`.
     known: HashMap<Box<[u8]>, usize>,
@@ -154,8 +154,8 @@ impl Catalog {
     pub fn new(events: Option<Events>) -> Self {
         let mut table = Table::from(Options::default());
         table.events = events.clone().map(Arc::new);
-        let number = |name: &str| table.columns.iter().position(|column| column.name == name);
-        let projection: Vec<usize> = COLUMNS.iter().filter_map(|name| number(name)).collect();
+        let index = |name: &str| table.columns.iter().position(|column| column.name == name);
+        let projection: Vec<usize> = COLUMNS.iter().filter_map(|name| index(name)).collect();
         Catalog {
             scan: Scan::new(table, &projection),
             events,
@@ -260,18 +260,18 @@ impl Catalog {
                     template: None,
                     fields: [].into(),
                 };
-                self.shapes.number(none)
+                self.shapes.index_of(none)
             }
             Some((event_data, part)) => {
                 let known = part.template().and_then(|at| *self.chunk_shapes.get(at)?);
                 known.unwrap_or_else(|| {
                     let shape = shape(scan, templates, event_data, part);
-                    let number = self.shapes.number(shape);
+                    let index = self.shapes.index_of(shape);
                     if let Some(at) = part.template() {
                         self.chunk_shapes.resize(self.chunk_shapes.len().max(at + 1), None);
-                        self.chunk_shapes[at] = Some(number);
+                        self.chunk_shapes[at] = Some(index);
                     }
-                    number
+                    index
                 })
             }
         };
@@ -432,7 +432,7 @@ impl Catalog {
 struct Columns {
     columns: Vec<(Arc<str>, Option<EntryType>, Option<usize>)>,
     first: Option<usize>,
-    numbers: HashMap<Arc<str>, usize>,
+    indices: HashMap<Arc<str>, usize>,
 }
 
 impl Columns {
@@ -441,7 +441,7 @@ impl Columns {
         let mut last = None;
         for (name, value_type) in &shape.fields {
             let found = column_type(*value_type);
-            if let Some(&known) = self.numbers.get(name) {
+            if let Some(&known) = self.indices.get(name) {
                 let column_type = &mut self.columns[known].1;
                 *column_type = match (*column_type, found) {
                     (Some(known), Some(found)) => Some(unite(known, found)),
@@ -449,29 +449,29 @@ impl Columns {
                 };
                 last = Some(known);
             } else if self.columns.len() < MAX_FIELDS {
-                let number = self.columns.len();
+                let index = self.columns.len();
                 let next = match last {
-                    Some(last) => self.columns[last].2.replace(number),
-                    None => self.first.replace(number),
+                    Some(last) => self.columns[last].2.replace(index),
+                    None => self.first.replace(index),
                 };
                 self.columns.push((Arc::clone(name), found, next));
-                self.numbers.insert(Arc::clone(name), number);
-                last = Some(number);
+                self.indices.insert(Arc::clone(name), index);
+                last = Some(index);
             }
         }
     }
 
     fn in_order(&self) -> Vec<EventField> {
-        let next = |number: &usize| self.columns[*number].2;
-        let numbers = std::iter::successors(self.first, next);
-        let field = |number: usize| {
-            let (name, column_type, _) = &self.columns[number];
+        let next = |index: &usize| self.columns[*index].2;
+        let indices = std::iter::successors(self.first, next);
+        let field = |index: usize| {
+            let (name, column_type, _) = &self.columns[index];
             EventField {
                 name: name.as_ref().into(),
                 column_type: column_type.unwrap_or(TEXT),
             }
         };
-        numbers.map(field).collect()
+        indices.map(field).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use super::report::{Report, ReportError};
 
 /// What a walk over the records of a chunk finds.
 #[derive(Debug, Default)]
-struct Found {
+struct Resolved {
     header: Option<ChunkHeader>,
     records: u64,
     /// The IDs of the first and the last record.
@@ -28,12 +28,12 @@ struct Found {
     error: Option<String>,
 }
 
-impl Found {
+impl Resolved {
     fn of(chunk: &[u8], index: u64, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
         let (mut walk, damage) = RecordWalk::new(chunk, false);
-        let mut found = Found {
+        let mut found = Resolved {
             header: ChunkHeader::read(chunk).ok(),
-            ..Found::default()
+            ..Resolved::default()
         };
         let mut error = damage;
         while let Some(item) = walk.next(chunk) {
@@ -219,7 +219,7 @@ impl FileRow {
             self.unused += 1;
             return Ok(());
         }
-        let found = Found::of(chunk, index, interrupt)?;
+        let found = Resolved::of(chunk, index, interrupt)?;
         self.records += found.records;
         for (first, last) in found.runs.runs {
             self.runs.add(first, last);
@@ -425,7 +425,7 @@ struct ChunkRow {
     /// Its number; none for a file that cannot be read.
     index: Option<u64>,
     is_used: Option<bool>,
-    found: Found,
+    found: Resolved,
     checksums: (Option<u32>, Option<u32>),
     templates: Option<u32>,
     span: Option<Span>,
@@ -456,9 +456,9 @@ impl Report for ChunkReport {
             self.next += 1;
             let is_used = !is_unused(chunk);
             let mut found = if is_used {
-                Found::of(chunk, index, interrupt)?
+                Resolved::of(chunk, index, interrupt)?
             } else {
-                Found::default()
+                Resolved::default()
             };
             let header = found.header;
             self.rows.push(ChunkRow {
@@ -483,9 +483,9 @@ impl Report for ChunkReport {
                 filename: Arc::clone(&self.filename),
                 index: None,
                 is_used: None,
-                found: Found {
+                found: Resolved {
                     error: Some(failure.to_owned()),
-                    ..Found::default()
+                    ..Resolved::default()
                 },
                 checksums: (None, None),
                 templates: None,

@@ -1,4 +1,4 @@
-//! Numbers for names that come back.
+//! Indices for names that come back.
 
 use hashbrown::{HashMap, HashSet};
 

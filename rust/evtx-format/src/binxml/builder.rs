@@ -1,9 +1,9 @@
 //! The tree of a stream, as the walk finds its elements.
 //!
 //! Filling a template follows Windows (MS-EVEN6, sections 2.2.12 and 3.1.4.7.5):
-//! - an optional hole whose value is empty leaves nothing; an attribute without content is not there;
+//! - an optional substitution whose value is empty leaves nothing; an attribute without content is not there;
 //! - an element that depends on a NULL value is left out, but for a template's root;
-//! - a BinXML value's elements stand in its hole's place;
+//! - a BinXML value's elements stand in its substitution's place;
 //! - an array of two or more items repeats the element that holds it, once per item.
 
 use std::ops::Range;
@@ -21,9 +21,9 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::MAX_NESTING;
 use crate::value::Value;
 
-/// How the walk meets a hole.
+/// How the walk meets a substitution.
 #[derive(Clone, Copy)]
-pub(super) enum Holes<'a> {
+pub(super) enum Substitutions<'a> {
     /// A definition's, to be compiled.
     Open,
     /// A definition's, for one record.
@@ -35,7 +35,7 @@ pub(super) enum Holes<'a> {
 /// A tree that the walk is building.
 pub(super) struct TreeBuilder<'r, 'a, 'c> {
     reader: &'r Reader<'a, 'c>,
-    holes: Holes<'a>,
+    substitutions: Substitutions<'a>,
     /// Streams around this one.
     depth: usize,
     /// Elements open around the stream.
@@ -63,10 +63,15 @@ struct OpenElement<'a> {
 
 impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
     /// No tree so far. `depth` streams and `around` elements surround it.
-    pub(super) fn new(reader: &'r Reader<'a, 'c>, holes: Holes<'a>, depth: usize, around: usize) -> Self {
+    pub(super) fn new(
+        reader: &'r Reader<'a, 'c>,
+        substitutions: Substitutions<'a>,
+        depth: usize,
+        around: usize,
+    ) -> Self {
         TreeBuilder {
             reader,
-            holes,
+            substitutions,
             depth,
             around,
             stack: BumpVec::new_in(reader.arena),
@@ -109,17 +114,19 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
 
 impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
     fn name_ref(&mut self, at: usize) {
-        if matches!(self.holes, Holes::Open) {
+        if matches!(self.substitutions, Substitutions::Open) {
             self.reader.name_refs.borrow_mut().push(at as u32);
         }
     }
 
     fn start(&mut self, name: &'a Name<'a>, dependency: Option<u16>) -> Outcome {
         // A root is not left out: it has nothing to be left out of.
-        let left_out = match (self.last(), self.holes, dependency) {
+        let left_out = match (self.last(), self.substitutions, dependency) {
             (None, ..) => false,
             (Some(parent), ..) if parent.left_out => true,
-            (Some(_), Holes::Filled(values), Some(hole)) => values.get(hole).is_some_and(Value::is_null),
+            (Some(_), Substitutions::Filled(values), Some(substitution)) => {
+                values.get(substitution).is_some_and(Value::is_null)
+            }
             _ => false,
         };
         if self.len == self.stack.len() {
@@ -174,7 +181,11 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
         let Some(open) = self.stack[..self.len].last_mut() else {
             return Ok(());
         };
-        let (name, dependency) = (open.name, open.dependency.filter(|_| matches!(self.holes, Holes::Open)));
+        let (name, dependency) = (
+            open.name,
+            open.dependency
+                .filter(|_| matches!(self.substitutions, Substitutions::Open)),
+        );
         let attributes: &[_] = std::mem::replace(&mut open.attributes, BumpVec::new_in(arena)).into_bump_slice();
         let content: &[_] = std::mem::replace(&mut open.content, BumpVec::new_in(arena)).into_bump_slice();
         let (left_out, repeats) = (open.left_out, open.repeats);
@@ -217,13 +228,13 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
         self.embed(Node::Element(root)).map_err(Err)
     }
 
-    fn hole(&mut self, hole: Substitution, in_start: bool) -> Result<(), Fault> {
-        let node = match self.holes {
-            Holes::Forbidden => return Err(Err(ErrorKind::SubstitutionOutsideTemplate)),
+    fn substitution(&mut self, substitution: Substitution, in_start: bool) -> Result<(), Fault> {
+        let node = match self.substitutions {
+            Substitutions::Forbidden => return Err(Err(ErrorKind::SubstitutionOutsideTemplate)),
             _ if self.len == 0 => return Err(Err(ErrorKind::Structure(OUTSIDE))),
-            Holes::Open => Node::Substitution(hole),
-            Holes::Filled(values) => {
-                let slot = values.slot(usize::from(hole.index));
+            Substitutions::Open => Node::Substitution(substitution),
+            Substitutions::Filled(values) => {
+                let slot = values.slot(usize::from(substitution.index));
                 let left_out = self.last().is_some_and(|element| element.left_out);
                 let Some(slot) = slot.filter(|_| !left_out) else {
                     return Ok(());
@@ -235,7 +246,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
                     return self.stream(stream).map(drop);
                 }
                 let value = values.value(slot);
-                if hole.optional && value.is_empty() {
+                if substitution.optional && value.is_empty() {
                     return Ok(());
                 }
                 Node::Value(value)
@@ -290,19 +301,19 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     ) -> crate::error::Result<&'a Element<'a>> {
         instance.values.check()?;
         let definition = Definition::read(self.chunk, instance.definition)?;
-        self.definition_root(&definition, Holes::Filled(instance.values), depth, open)
+        self.definition_root(&definition, Substitutions::Filled(instance.values), depth, open)
     }
 
     pub(super) fn definition_root(
         &self,
         definition: &Definition,
-        holes: Holes<'a>,
+        substitutions: Substitutions<'a>,
         depth: usize,
         open: usize,
     ) -> crate::error::Result<&'a Element<'a>> {
         let start = definition.body as usize;
         let mut cursor = Cursor::new(self.chunk, start, start + definition.size as usize);
-        let mut tree = TreeBuilder::new(self, holes, depth, open);
+        let mut tree = TreeBuilder::new(self, substitutions, depth, open);
         self.walk(&mut cursor, &mut tree, Extent::Definition, open)?;
         match tree.into_roots() {
             &[Node::Element(root)] => Ok(root),
@@ -320,7 +331,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
         let mut cursor = Cursor::new(self.chunk, stream.start, stream.end);
-        let mut tree = TreeBuilder::new(self, Holes::Forbidden, depth, open);
+        let mut tree = TreeBuilder::new(self, Substitutions::Forbidden, depth, open);
         self.walk(&mut cursor, &mut tree, Extent::Stream, open)?;
         Ok(tree.into_roots())
     }

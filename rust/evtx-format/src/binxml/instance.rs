@@ -77,7 +77,7 @@ pub struct ValueDescriptor {
 /// Slots that follow each other, and so do their values.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueDescriptors<'a> {
-    /// The number of the first.
+    /// The index of the first.
     pub first: u16,
     /// {size u16, type u8, 0 u8} of each value.
     pub descriptors: &'a [[u8; 4]],
@@ -101,8 +101,8 @@ impl ValueDescriptors<'_> {
 
     /// Chunk offset behind a value.
     #[inline]
-    pub fn end(&self, number: usize) -> usize {
-        self.offsets[number] as usize + value_size(self.descriptors[number])
+    pub fn end(&self, index: usize) -> usize {
+        self.offsets[index] as usize + value_size(self.descriptors[index])
     }
 }
 
@@ -115,7 +115,7 @@ pub fn value_size([low, high, ..]: [u8; 4]) -> usize {
 /// Not 0 if the size in a descriptor is none of the usual ones of its type.
 #[inline(always)]
 fn unusual_size([low, high, byte, _]: [u8; 4]) -> u16 {
-    Sizes::OF_TYPES[usize::from(byte)].differ(u16::from_le_bytes([low, high]))
+    Sizes::OF_TYPES[usize::from(byte)].mismatch_bits(u16::from_le_bytes([low, high]))
 }
 
 impl ValueDescriptor {
@@ -148,20 +148,20 @@ const KINDS: [u8; 256] = {
     kinds
 };
 
-/// Some holes: two bits for each, of which holes share theirs that are a multiple of 32 apart.
+/// Some substitutions: two bits for each, of which substitutions share theirs that are a multiple of 32 apart.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SubstitutionSet(u64);
 
 impl SubstitutionSet {
-    /// How many holes have bits of their own.
+    /// How many substitutions have bits of their own.
     const OWN: usize = 32;
     /// The bits for compound and for special values.
     const COMPOUND: SubstitutionSet = SubstitutionSet(u64::MAX / 3 * COMPOUND as u64);
     const SPECIAL: SubstitutionSet = SubstitutionSet(u64::MAX / 3 * SPECIAL as u64);
 
-    /// Adds a hole.
-    pub fn insert(&mut self, hole: usize) {
-        self.0 |= 3 << (2 * (hole % Self::OWN));
+    /// Adds a substitution.
+    pub fn insert(&mut self, substitution: usize) {
+        self.0 |= 3 << (2 * (substitution % Self::OWN));
     }
 }
 
@@ -254,38 +254,38 @@ impl<'a> ValueTable<'a> {
 
     /// A slot; `None` where the table has none.
     #[inline]
-    pub fn slot(self, number: usize) -> Option<ValueDescriptor> {
-        let [low, high, byte, _] = *self.0.descriptors.get(number)?;
+    pub fn slot(self, index: usize) -> Option<ValueDescriptor> {
+        let [low, high, byte, _] = *self.0.descriptors.get(index)?;
         Some(ValueDescriptor {
-            offset: *self.0.offsets.get(number)?,
+            offset: *self.0.offsets.get(index)?,
             size: u16::from_le_bytes([low, high]),
             value_type: ValueType::from_byte(byte)?,
         })
     }
 
-    /// Whether any of some holes may hold an array or a stream: if not, none does.
+    /// Whether any of some substitutions may hold an array or a stream: if not, none does.
     #[inline]
-    pub fn may_be_compound(self, holes: SubstitutionSet) -> bool {
-        self.0.kinds.0 & SubstitutionSet::COMPOUND.0 & holes.0 != 0
+    pub fn may_be_compound(self, substitutions: SubstitutionSet) -> bool {
+        self.0.kinds.0 & SubstitutionSet::COMPOUND.0 & substitutions.0 != 0
     }
 
-    /// Whether any hole but those may hold an array or a stream: if not, none does.
+    /// Whether any substitution but those may hold an array or a stream: if not, none does.
     #[inline]
-    pub fn may_be_compound_beyond(self, holes: SubstitutionSet) -> bool {
-        self.may_be_compound(SubstitutionSet(!holes.0))
+    pub fn may_be_compound_beyond(self, substitutions: SubstitutionSet) -> bool {
+        self.may_be_compound(SubstitutionSet(!substitutions.0))
             || self.0.descriptors.len() > SubstitutionSet::OWN && self.0.kinds.0 & SubstitutionSet::COMPOUND.0 != 0
     }
 
-    /// The slots that hold arrays or streams, with their numbers.
+    /// The slots that hold arrays or streams, with their indices.
     pub fn compound_slots(self) -> impl Iterator<Item = (usize, ValueDescriptor)> {
-        self.numbers(SubstitutionSet::COMPOUND)
-            .filter_map(move |number| Some((number, self.slot(number)?)))
+        self.indices(SubstitutionSet::COMPOUND)
+            .filter_map(move |index| Some((index, self.slot(index)?)))
             .filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
     }
 
-    /// The numbers of the values of a kind, and some others of tables with more than 32.
+    /// The indices of the values of a kind, and some others of tables with more than 32.
     #[inline(always)]
-    fn numbers(self, kind: SubstitutionSet) -> impl Iterator<Item = usize> {
+    fn indices(self, kind: SubstitutionSet) -> impl Iterator<Item = usize> {
         let all = self.0.kinds.0 & kind.0;
         let len = if all == 0 { 0 } else { self.0.descriptors.len() };
         (0..len).step_by(SubstitutionSet::OWN).flat_map(move |base| {
@@ -298,32 +298,32 @@ impl<'a> ValueTable<'a> {
         })
     }
 
-    /// Where the stream that a hole holds is in the chunk; `None` where it holds none.
+    /// Where the stream that a substitution holds is in the chunk; `None` where it holds none.
     #[inline]
-    pub fn stream(self, hole: u16) -> Option<Range<usize>> {
-        self.slot(usize::from(hole))?.stream()
+    pub fn stream(self, substitution: u16) -> Option<Range<usize>> {
+        self.slot(usize::from(substitution))?.stream()
     }
 
-    /// The value of a hole; `None` where the table has none for it, which counts as empty.
+    /// The value of a substitution; `None` where the table has none for it, which counts as empty.
     #[inline]
-    pub fn get(self, hole: u16) -> Option<Value<'a>> {
-        self.slot(usize::from(hole)).map(|slot| self.value(slot))
+    pub fn get(self, substitution: u16) -> Option<Value<'a>> {
+        self.slot(usize::from(substitution)).map(|slot| self.value(slot))
     }
 
-    /// The bytes of a hole's value, if that is a single one of a type and size. [`get`](Self::get) tells of all others.
+    /// The bytes of a substitution's value, if that is a single one of a type and size. [`get`](Self::get) tells of all others.
     #[inline(always)]
-    pub fn fixed<const N: usize>(self, hole: u16, scalar: Scalar) -> Option<[u8; N]> {
-        let number = usize::from(hole);
-        let &[low, high, byte, _] = self.0.descriptors.get(number)?;
+    pub fn fixed<const N: usize>(self, substitution: u16, scalar: Scalar) -> Option<[u8; N]> {
+        let index = usize::from(substitution);
+        let &[low, high, byte, _] = self.0.descriptors.get(index)?;
         if [low, high, byte] != [N as u8, 0, scalar as u8] {
             return None;
         }
-        array_at(self.0.chunk, *self.0.offsets.get(number)? as usize)
+        array_at(self.0.chunk, *self.0.offsets.get(index)? as usize)
     }
 
-    /// The number in a hole, if that is a single one of an unsigned type, and its size the usual. [`get`](Self::get) tells of all others.
+    /// The number in a substitution, if that is a single one of an unsigned type, and its size the usual. [`get`](Self::get) tells of all others.
     #[inline(always)]
-    pub fn unsigned(self, hole: u16) -> Option<u64> {
+    pub fn unsigned(self, substitution: u16) -> Option<u64> {
         /// By type.
         const SIZES: [u8; 256] = {
             let mut sizes = [u8::MAX; 256];
@@ -333,20 +333,20 @@ impl<'a> ValueTable<'a> {
             sizes[Scalar::UInt64 as usize] = 8;
             sizes
         };
-        let number = usize::from(hole);
-        let &[size, high, byte, _] = self.0.descriptors.get(number)?;
+        let index = usize::from(substitution);
+        let &[size, high, byte, _] = self.0.descriptors.get(index)?;
         if [size, high] != [SIZES[usize::from(byte)], 0] {
             return None;
         }
         // Seven bytes behind it may not be its own.
-        let bytes = u64_at(self.0.chunk, *self.0.offsets.get(number)? as usize)?;
+        let bytes = u64_at(self.0.chunk, *self.0.offsets.get(index)? as usize)?;
         Some(bytes & u64::MAX >> (64 - 8 * u32::from(size)))
     }
 
-    /// Whether a hole's value is a NULL.
+    /// Whether a substitution's value is a NULL.
     #[inline(always)]
-    pub fn is_null(self, hole: u16) -> bool {
-        let descriptor = self.0.descriptors.get(usize::from(hole));
+    pub fn is_null(self, substitution: u16) -> bool {
+        let descriptor = self.0.descriptors.get(usize::from(substitution));
         descriptor.is_some_and(|descriptor| descriptor[2] == Scalar::Null as u8)
     }
 
@@ -429,8 +429,8 @@ impl<'a> ValueTable<'a> {
         if sizes.fold(0, std::ops::BitOr::bitor) != 0 {
             return self.check_all();
         }
-        for number in self.numbers(SubstitutionSet::SPECIAL) {
-            if let Some(slot) = self.slot(number) {
+        for index in self.indices(SubstitutionSet::SPECIAL) {
+            if let Some(slot) = self.slot(index) {
                 self.value(slot).check(slot.offset as usize)?;
             }
         }
@@ -439,7 +439,7 @@ impl<'a> ValueTable<'a> {
 
     #[cold]
     fn check_all(self) -> Result<()> {
-        let mut slots = (0..self.0.descriptors.len()).filter_map(|number| self.slot(number));
+        let mut slots = (0..self.0.descriptors.len()).filter_map(|index| self.slot(index));
         slots.try_for_each(|slot| self.value(slot).check(slot.offset as usize))
     }
 }
@@ -451,7 +451,7 @@ pub struct Instance<'a> {
     pub template_id: u32,
     /// Chunk offset of the definition.
     pub definition: u32,
-    /// What fills its holes.
+    /// What fills its substitutions.
     pub values: ValueTable<'a>,
 }
 
@@ -541,21 +541,21 @@ mod tests {
             let mut cursor = Cursor::new(&stream, 5, stream.len());
             let read = Instance::read(&stream, &mut cursor, &arena).expect("an instance");
             proptest::prop_assert_eq!((read.definition, cursor.pos()), (instance.definition, end));
-            let slots: Vec<ValueDescriptor> = (0..types.len()).filter_map(|number| values.slot(number)).collect();
+            let slots: Vec<ValueDescriptor> = (0..types.len()).filter_map(|index| values.slot(index)).collect();
             proptest::prop_assert_eq!(slots.len(), types.len());
-            proptest::prop_assert!((0..types.len()).all(|number| values.slot(number) == read.values.slot(number)));
+            proptest::prop_assert!((0..types.len()).all(|index| values.slot(index) == read.values.slot(index)));
             proptest::prop_assert_eq!(values.check(), values.check_all());
             let is_compound = |slot: &ValueDescriptor| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml;
-            let compound: Vec<usize> = (0..slots.len()).filter(|&number| is_compound(&slots[number])).collect();
-            proptest::prop_assert_eq!(values.compound_slots().map(|(number, _)| number).collect::<Vec<_>>(), compound.clone());
+            let compound: Vec<usize> = (0..slots.len()).filter(|&index| is_compound(&slots[index])).collect();
+            proptest::prop_assert_eq!(values.compound_slots().map(|(index, _)| index).collect::<Vec<_>>(), compound.clone());
             proptest::prop_assert_eq!(values.may_be_compound_beyond(SubstitutionSet::default()), !compound.is_empty());
-            for number in 0..slots.len() {
-                let mut holes = SubstitutionSet::default();
-                holes.insert(number);
-                proptest::prop_assert!(values.may_be_compound(holes) || !compound.contains(&number));
-                proptest::prop_assert!(values.may_be_compound_beyond(holes) || compound.iter().all(|&other| other == number));
+            for index in 0..slots.len() {
+                let mut substitutions = SubstitutionSet::default();
+                substitutions.insert(index);
+                proptest::prop_assert!(values.may_be_compound(substitutions) || !compound.contains(&index));
+                proptest::prop_assert!(values.may_be_compound_beyond(substitutions) || compound.iter().all(|&other| other == index));
                 if slots.len() <= SubstitutionSet::OWN {
-                    proptest::prop_assert_eq!(values.may_be_compound(holes), compound.contains(&number));
+                    proptest::prop_assert_eq!(values.may_be_compound(substitutions), compound.contains(&index));
                 }
             }
             // What is no type, or runs past the end, is for the reader that says so.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::builder::{Holes, TreeBuilder};
+use super::builder::{Substitutions, TreeBuilder};
 use super::instance::{Definition, Instance};
 use super::sink::{Check, Pass, Sink};
 use super::tree::{Element, Node};
@@ -10,7 +10,7 @@ use super::walk::{Extent, Reader};
 use crate::bytes::Cursor;
 use crate::error::Result;
 
-/// A definition's tree, its holes open.
+/// A definition's tree, its substitutions open.
 #[derive(Debug)]
 pub struct Template<'a> {
     /// The root element.
@@ -24,7 +24,7 @@ pub struct Template<'a> {
 
 /// What stands at the top of a stream.
 #[derive(Debug, Clone, Copy)]
-pub enum Part<'a> {
+pub enum TopLevel<'a> {
     /// A template instance.
     Instance(Instance<'a>),
     /// An element that the record spells out.
@@ -33,11 +33,11 @@ pub enum Part<'a> {
 
 /// A place in a stream, between its top parts. Made by [`Reader::parts`].
 #[derive(Clone, Copy)]
-pub struct Parts<'a> {
+pub struct StreamCursor<'a> {
     cursor: Cursor<'a>,
 }
 
-impl PartialEq for Parts<'_> {
+impl PartialEq for StreamCursor<'_> {
     /// Places in streams of one chunk are the same if they stand there at the same offset.
     fn eq(&self, other: &Self) -> bool {
         self.cursor.pos() == other.cursor.pos() && self.cursor.end() == other.cursor.end()
@@ -56,8 +56,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 
     /// The parts at the top of the stream in a range of the chunk.
-    pub fn parts(&self, stream: Range<usize>) -> Parts<'a> {
-        Parts {
+    pub fn parts(&self, stream: Range<usize>) -> StreamCursor<'a> {
+        StreamCursor {
             cursor: Cursor::new(self.chunk, stream.start, stream.end),
         }
     }
@@ -67,7 +67,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// # Errors
     /// Where the stream is damaged. Nothing of it comes after an error.
     #[inline]
-    pub fn next_part(&self, parts: &mut Parts<'a>) -> Option<Result<Part<'a>>> {
+    pub fn next_part(&self, parts: &mut StreamCursor<'a>) -> Option<Result<TopLevel<'a>>> {
         let part = self.read_part(&mut parts.cursor).transpose()?;
         if part.is_err() {
             parts.cursor = Cursor::new(self.chunk, 0, 0);
@@ -76,23 +76,23 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 
     #[inline]
-    fn read_part(&self, cursor: &mut Cursor<'a>) -> Result<Option<Part<'a>>> {
+    fn read_part(&self, cursor: &mut Cursor<'a>) -> Result<Option<TopLevel<'a>>> {
         while !cursor.at_end() {
             match cursor.u8("a token")? {
                 0x00 => break,
                 0x0f => cursor.skip(3, "a fragment header")?,
                 0x0c => {
                     let instance = Instance::read(self.chunk, cursor, self.arena)?;
-                    return Ok(Some(Part::Instance(instance)));
+                    return Ok(Some(TopLevel::Instance(instance)));
                 }
                 _ => {
                     cursor.step_back();
-                    let mut tree = TreeBuilder::new(self, Holes::Forbidden, 0, 0);
+                    let mut tree = TreeBuilder::new(self, Substitutions::Forbidden, 0, 0);
                     self.walk(cursor, &mut tree, Extent::Element, 0)?;
                     let Some(&Node::Element(element)) = tree.into_roots().first() else {
                         break;
                     };
-                    return Ok(Some(Part::Element(element)));
+                    return Ok(Some(TopLevel::Element(element)));
                 }
             }
         }
@@ -118,7 +118,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 
     /// The name of the element that comes next in a stream; `None` where something else does, or where it cannot be read.
-    pub fn next_name(&self, parts: &Parts<'a>) -> Option<&'a str> {
+    pub fn next_name(&self, parts: &StreamCursor<'a>) -> Option<&'a str> {
         let mut cursor = parts.cursor;
         self.at_element(&mut cursor).then(|| {
             cursor.skip(1 + 4, "an element start").ok()?;
@@ -127,12 +127,12 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 
     /// Passes the element that comes next in a stream, if it is sound as far as can be told without its tree.
-    pub fn pass_element(&self, parts: &mut Parts<'a>) -> bool {
+    pub fn pass_element(&self, parts: &mut StreamCursor<'a>) -> bool {
         self.pass(parts, &mut Check)
     }
 
     /// Gives the element that comes next in a stream to a sink, if it takes it.
-    pub(crate) fn pass(&self, parts: &mut Parts<'a>, sink: &mut impl Sink<'a>) -> bool {
+    pub(crate) fn pass(&self, parts: &mut StreamCursor<'a>, sink: &mut impl Sink<'a>) -> bool {
         let (mut cursor, nodes_left) = (parts.cursor, self.nodes_left.get());
         let passed = self.at_element(&mut cursor) && self.walk(&mut cursor, sink, Extent::Element, 0).is_ok();
         if passed {
@@ -153,13 +153,13 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// A definition's tree, its holes open.
+    /// A definition's tree, its substitutions open.
     ///
     /// # Errors
     /// Where the definition is damaged, or has not exactly one root element.
     pub fn template(&self, definition: &Definition) -> Result<Template<'a>> {
         self.name_refs.borrow_mut().clear();
-        let root = self.definition_root(definition, Holes::Open, 0, 0)?;
+        let root = self.definition_root(definition, Substitutions::Open, 0, 0)?;
         Ok(Template {
             root,
             name_refs: self.name_refs.take(),
@@ -167,7 +167,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         })
     }
 
-    /// An instance's tree, its holes filled.
+    /// An instance's tree, its substitutions filled.
     ///
     /// # Errors
     /// Where its definition or a value that it holds is damaged.

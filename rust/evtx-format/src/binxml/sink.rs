@@ -22,7 +22,7 @@ pub(crate) trait Sink<'a> {
     /// The chunk offset of a reference to a name, before what it is the name of.
     fn name_ref(&mut self, _at: usize) {}
 
-    /// An element, whose start tag is open from here on. In a definition it can depend on a hole.
+    /// An element, whose start tag is open from here on. In a definition it can depend on a substitution.
     fn start(&mut self, _name: &'a Name<'a>, _dependency: Option<u16>) -> Outcome {
         Ok(())
     }
@@ -58,8 +58,8 @@ pub(crate) trait Sink<'a> {
         Err(Err(NOT_PLAIN))
     }
 
-    /// A hole. Only a definition has any.
-    fn hole(&mut self, _hole: Substitution, _in_start: bool) -> std::result::Result<(), Fault> {
+    /// A substitution. Only a definition has any.
+    fn substitution(&mut self, _substitution: Substitution, _in_start: bool) -> std::result::Result<(), Fault> {
         Err(Err(NOT_PLAIN))
     }
 }

@@ -14,7 +14,7 @@ pub struct Element<'a> {
     pub attributes: &'a [Attribute<'a>],
     /// What it holds, in order.
     pub content: &'a [Node<'a>],
-    /// In a definition, the hole whose NULL leaves the element out.
+    /// In a definition, the substitution whose NULL leaves the element out.
     pub dependency: Option<u16>,
     /// Whether BinXML closed it as empty, so that it is shown as `<x/>`.
     pub self_closing: bool,
@@ -44,7 +44,7 @@ pub enum Node<'a> {
     EntityRef(&'a str),
     /// A character reference.
     CharRef(u16),
-    /// In a definition, a hole.
+    /// In a definition, a substitution.
     Substitution(Substitution),
 }
 
@@ -107,7 +107,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Appends its text, references resolved. Elements and open holes have none.
+    /// Appends its text, references resolved. Elements and open substitutions have none.
     pub fn push_text(&self, out: &mut Vec<u8>, form: Form) {
         match *self {
             Node::Value(value) => value.push_text(out, form),

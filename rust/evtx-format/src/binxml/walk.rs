@@ -1,6 +1,6 @@
 //! The one walk over BinXML: a stream of tokens, given to a sink.
 //!
-//! The same walk reads a template definition, leaving its **holes** open for whoever compiles it, and an
+//! The same walk reads a template definition, leaving its **substitutions** open for whoever compiles it, and an
 //! instance, filling them from its value table. So what a compiled template says of a record and what the
 //! record's own tree says cannot drift.
 //!
@@ -26,7 +26,7 @@ const NO_DEPENDENCY: u16 = 0xffff;
 /// What a walk is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// A template definition, whose elements can depend on holes.
+    /// A template definition, whose elements can depend on substitutions.
     Definition,
     /// A stream of a record.
     Stream,
@@ -119,7 +119,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 0x00 => break,
                 0x01 | 0x41 => {
                     let dependency = match extent == Extent::Definition {
-                        true => Some(cursor.u16("an element start")?).filter(|&hole| hole != NO_DEPENDENCY),
+                        true => {
+                            Some(cursor.u16("an element start")?).filter(|&substitution| substitution != NO_DEPENDENCY)
+                        }
                         false => None,
                     };
                     cursor.skip(4, "an element start")?;
@@ -218,12 +220,13 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     let byte = cursor.u8("a substitution")?;
                     let declared = ValueType::from_byte(byte).ok_or_else(|| fault(ErrorKind::ValueType(byte)))?;
                     let optional = token == 0x0e;
-                    let hole = Substitution {
+                    let substitution = Substitution {
                         index,
                         declared,
                         optional,
                     };
-                    sink.hole(hole, in_start).map_err(|error| error.unwrap_or_else(fault))?;
+                    sink.substitution(substitution, in_start)
+                        .map_err(|error| error.unwrap_or_else(fault))?;
                 }
                 0x0f => cursor.skip(3, "a fragment header")?,
                 _ => return Err(fault(ErrorKind::Token(token))),

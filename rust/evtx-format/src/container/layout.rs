@@ -55,11 +55,11 @@ pub struct Block {
 /// Where the chunks of a block stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunks {
-    /// They follow each other from the block's start. The first stands in the slot of the file with this number.
+    /// They follow each other from the block's start. The first stands in the slot of the file with this index.
     Slots(u64),
     /// Anywhere, in an image. Those that start in so many bytes are the block's; the bytes behind are read so that they are whole.
     Image(u64),
-    /// Stray chunks, so many from a number on: all that start in the same slot. The block has the slots around them, whole:
+    /// Stray chunks, so many from an index on: all that start in the same slot. The block has the slots around them, whole:
     /// what these lead to and the stray chunks do not is told of.
     Strays(usize, usize),
 }
@@ -147,17 +147,17 @@ impl Layout {
         (self.slots() - self.oldest).div_ceil(self.block_chunks) + self.oldest.div_ceil(self.block_chunks)
     }
 
-    /// The block with a number, in the order of the records: from the oldest chunk to the end of the file,
+    /// The block with an index, in the order of the records: from the oldest chunk to the end of the file,
     /// then from its start.
-    pub fn block(&self, number: u64) -> Option<Block> {
+    pub fn block(&self, index: u64) -> Option<Block> {
         if self.image {
-            let offset = number.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
+            let offset = index.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
             let left = self.size - offset;
             let len = left.min(IMAGE_BLOCK + CHUNK_SIZE as u64);
             return Some(self.block_of(offset..offset + len, Chunks::Image(left.min(IMAGE_BLOCK))));
         }
-        if let Some(number) = number.checked_sub(self.slot_blocks()) {
-            let &(first, count) = self.stray_blocks.get(usize::try_from(number).ok()?)?;
+        if let Some(index) = index.checked_sub(self.slot_blocks()) {
+            let &(first, count) = self.stray_blocks.get(usize::try_from(index).ok()?)?;
             let strays = self.strays.get(first..first + count)?;
             let (start, end) = (strays.first()?.offset, strays.last()?.end());
             let start = slot_at(start).map_or(start, slot_offset);
@@ -165,9 +165,9 @@ impl Layout {
             return Some(self.block_of(start..end.min(self.size), Chunks::Strays(first, count)));
         }
         let tail = (self.slots() - self.oldest).div_ceil(self.block_chunks);
-        let (first, end) = match number.checked_sub(tail) {
-            None => (self.oldest + number * self.block_chunks, self.slots()),
-            Some(number) => (number * self.block_chunks, self.oldest),
+        let (first, end) = match index.checked_sub(tail) {
+            None => (self.oldest + index * self.block_chunks, self.slots()),
+            Some(index) => (index * self.block_chunks, self.oldest),
         };
         if first >= end {
             return None;
@@ -214,8 +214,8 @@ mod tests {
             let size = slot_offset(slots) + tail;
             let layout = Layout::new(size, oldest).in_blocks_of(chunks);
             let mut seen = Vec::new();
-            for number in 0..layout.blocks() {
-                let block = layout.block(number).expect("a block");
+            for index in 0..layout.blocks() {
+                let block = layout.block(index).expect("a block");
                 prop_assert!(block.len > 0 && block.len <= chunks * CHUNK_SIZE as u64);
                 prop_assert!(block.offset + block.len <= size);
                 seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| first_slot(&block) + i));

@@ -7,7 +7,7 @@
 
 use hashbrown::HashMap;
 
-use super::ops::{AcceptedShapes, AttributeOp, Compiler, Op, holes};
+use super::ops::{AcceptedShapes, AttributeOp, Compiler, Op, substitutions};
 use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
 use crate::value::text::{self, Form};
@@ -28,17 +28,20 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         .content
         .iter()
         .any(|node| !matches!(node, Node::Substitution(_)) && node.is_text());
-    let content_holes: Vec<u16> = holes(element.content).collect();
-    let attribute_holes = element.attributes.iter().flat_map(|attribute| holes(attribute.content));
-    let attribute_holes = attribute_holes
-        .inspect(|&hole| compiler.take(hole, AcceptedShapes::SINGLE))
+    let content_substitutions: Vec<u16> = substitutions(element.content).collect();
+    let attribute_substitutions = element
+        .attributes
+        .iter()
+        .flat_map(|attribute| substitutions(attribute.content));
+    let attribute_substitutions = attribute_substitutions
+        .inspect(|&substitution| compiler.take(substitution, AcceptedShapes::SINGLE))
         .count();
     let has_attributes = element
         .attributes
         .iter()
         .any(|attribute| has_literal_text(attribute.content));
-    match (&content_holes[..], has_children) {
-        _ if attribute_holes > 0 && (has_children || has_text) => compiler.irregular = true,
+    match (&content_substitutions[..], has_children) {
+        _ if attribute_substitutions > 0 && (has_children || has_text) => compiler.irregular = true,
         ([], true) => {
             let container = is_container(element.name);
             // Without any child it would be a leaf.
@@ -63,7 +66,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             compiler.irregular |= first < last || element.elements().all(|child| child.dependency.is_some());
             object(compiler, element, false, has_attributes, false, members);
         }
-        ([], false) if attribute_holes == 0 => {
+        ([], false) if attribute_substitutions == 0 => {
             if has_attributes {
                 object(compiler, element, false, true, has_text, &[]);
             } else if has_text {
@@ -72,24 +75,27 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                 compiler.literal("null");
             }
         }
-        (&[hole], false) if element.content.len() == 1 && attribute_holes == 0 && !has_attributes => {
-            compiler.take(hole, AcceptedShapes::STREAMS);
+        (&[substitution], false) if element.content.len() == 1 && attribute_substitutions == 0 && !has_attributes => {
+            compiler.take(substitution, AcceptedShapes::STREAMS);
             let container = is_container(element.name);
-            compiler.op(Op::Leaf { hole, container });
+            compiler.op(Op::Leaf {
+                substitution,
+                container,
+            });
         }
-        (&[] | &[_], false) if element.content.len() == content_holes.len() => {
-            let content = content_holes.first().copied();
-            content_holes
+        (&[] | &[_], false) if element.content.len() == content_substitutions.len() => {
+            let content = content_substitutions.first().copied();
+            content_substitutions
                 .iter()
-                .for_each(|&hole| compiler.take(hole, AcceptedShapes::SINGLE));
+                .for_each(|&substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
             let attributes = element.attributes.iter().filter_map(|attribute| {
                 let key = |compiler: &mut Compiler| _ = text::push_json_key(&mut compiler.literals, attribute.name, 0);
                 match attribute.content {
-                    [Node::Substitution(hole)] => Some(AttributeOp::Substitution {
+                    [Node::Substitution(substitution)] => Some(AttributeOp::Substitution {
                         key: compiler.aside(key),
-                        hole: hole.index,
+                        substitution: substitution.index,
                     }),
-                    content if holes(content).next().is_some() => {
+                    content if substitutions(content).next().is_some() => {
                         compiler.irregular = true;
                         None
                     }
@@ -157,10 +163,10 @@ fn open_object(
             push_child(compiler, &mut object, child, &mut counts);
         }
     }
-    for &hole in members {
-        compiler.take(hole, AcceptedShapes::STREAMS);
+    for &substitution in members {
+        compiler.take(substitution, AcceptedShapes::STREAMS);
         let names = element.elements().map(|child| child.name.into()).collect();
-        compiler.op(Op::Members { hole, names });
+        compiler.op(Op::Members { substitution, names });
     }
     // Members of several streams would have to know each other's names, and text among elements is text of the object.
     compiler.irregular |= members.len() > 1;
@@ -335,7 +341,7 @@ impl<'n> Counts<'n> {
 fn data_name(compiler: &mut Compiler, element: &Element<'_>) -> Option<Vec<u8>> {
     let name = element.attribute("Name")?;
     // Its name decides what it is.
-    compiler.irregular |= holes(name).next().is_some();
+    compiler.irregular |= substitutions(name).next().is_some();
     if !name.iter().any(Node::is_text) {
         return None;
     }
@@ -360,15 +366,15 @@ fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
         element
             .attributes
             .iter()
-            .flat_map(|a| holes(a.content))
-            .for_each(|hole| compiler.take(hole, AcceptedShapes::SINGLE));
+            .flat_map(|a| substitutions(a.content))
+            .for_each(|substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
         let has_text = has_literal_text(element.content);
         let has_children = element.elements().next().is_some();
-        match (element.content, holes(element.content).next()) {
-            ([Node::Substitution(hole)], _) => {
-                compiler.take(hole.index, AcceptedShapes::ITEMS);
+        match (element.content, substitutions(element.content).next()) {
+            ([Node::Substitution(substitution)], _) => {
+                compiler.take(substitution.index, AcceptedShapes::ITEMS);
                 compiler.op(Op::Data {
-                    hole: hole.index,
+                    substitution: substitution.index,
                     alone,
                 });
             }

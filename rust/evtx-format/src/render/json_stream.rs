@@ -10,7 +10,7 @@ use super::json::is_container;
 use crate::binxml::names::Name;
 use crate::binxml::sink::{NOT_PLAIN, Outcome, Sink};
 use crate::binxml::tree::Node;
-use crate::binxml::{Parts, Reader};
+use crate::binxml::{Reader, StreamCursor};
 use crate::error::ErrorKind;
 use crate::value::Scalar;
 use crate::value::text::{self, Form};
@@ -69,7 +69,7 @@ enum Text {
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// Appends the JSON value of the element that comes next in a stream, if it is sound and can be written without its tree, and
     /// `out` becomes no longer than `limit`. If not, it is still the next.
-    pub fn push_json(&self, parts: &mut Parts<'a>, out: &mut Vec<u8>, limit: usize) -> bool {
+    pub fn push_json(&self, parts: &mut StreamCursor<'a>, out: &mut Vec<u8>, limit: usize) -> bool {
         let start = out.len();
         let passed = self.pass(parts, &mut JsonStream::new(out, limit, self.arena));
         if !passed {

@@ -13,31 +13,35 @@ pub(super) type Literal = Range<usize>;
 pub(crate) enum Op {
     /// A literal.
     Literal(Literal),
-    /// Skips the next ops if the hole's value is NULL.
-    Guard { hole: u16, skip: usize },
+    /// Skips the next ops if the substitution's value is NULL.
+    Guard { substitution: u16, skip: usize },
     /// A value's text.
-    Text { hole: u16, form: Form },
-    /// XML: an attribute whose value is a hole, with the literal ` name="`; nothing if the value is empty.
-    Attribute { hole: u16, open: Literal },
-    /// XML: a hole in content. Text, or a stream.
-    Content { hole: u16 },
-    /// XML: an element of one hole, which an array repeats.
-    Repeat { hole: u16, open: Literal, close: Literal },
+    Text { substitution: u16, form: Form },
+    /// XML: an attribute whose value is a substitution, with the literal ` name="`; nothing if the value is empty.
+    Attribute { substitution: u16, open: Literal },
+    /// XML: a substitution in content. Text, or a stream.
+    Content { substitution: u16 },
+    /// XML: an element of one substitution, which an array repeats.
+    Repeat {
+        substitution: u16,
+        open: Literal,
+        close: Literal,
+    },
     /// JSON: a comma, unless the object is empty so far.
     Comma,
     /// JSON: the value of a leaf.
-    Leaf { hole: u16, container: bool },
+    Leaf { substitution: u16, container: bool },
     /// JSON: the end of an object, or `null` in its place where it has no member.
     CloseOrNull,
     /// JSON: the value of a `Data` leaf. `alone`, an array is one of JSON; else its items are some of a list.
-    Data { hole: u16, alone: bool },
-    /// JSON: the value of an element whose attributes or content are holes.
+    Data { substitution: u16, alone: bool },
+    /// JSON: the value of an element whose attributes or content are substitutions.
     Element {
         attributes: Box<[AttributeOp]>,
         content: Option<u16>,
     },
     /// JSON: the elements of a stream as members, after members of these names.
-    Members { hole: u16, names: Box<[Box<str>]> },
+    Members { substitution: u16, names: Box<[Box<str>]> },
 }
 
 /// JSON: an attribute of [`Op::Element`].
@@ -46,10 +50,10 @@ pub(crate) enum AttributeOp {
     /// With its key and value.
     Literal(Literal),
     /// With its key.
-    Substitution { key: Literal, hole: u16 },
+    Substitution { key: Literal, substitution: u16 },
 }
 
-/// What a program can take of a hole beside single values.
+/// What a program can take of a substitution beside single values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AcceptedShapes {
     /// Arrays that repeat the element.
@@ -84,7 +88,7 @@ const MAX_LITERALS: usize = 1 << 20;
 /// A program in the making.
 #[derive(Debug)]
 pub(crate) struct Compiler {
-    /// Literals so far, from `flushed` on not yet in an op. For a tree without holes, all of its text.
+    /// Literals so far, from `flushed` on not yet in an op. For a tree without substitutions, all of its text.
     pub(crate) literals: Vec<u8>,
     flushed: usize,
     pub(super) ops: Vec<Op>,
@@ -111,7 +115,7 @@ impl Default for Compiler {
 }
 
 impl Compiler {
-    /// A compiler that appends to a text, for a tree without holes, as long as that is no longer than `limit`.
+    /// A compiler that appends to a text, for a tree without substitutions, as long as that is no longer than `limit`.
     pub(super) fn appending(text: Vec<u8>, limit: usize) -> Self {
         Compiler {
             literals: text,
@@ -168,31 +172,33 @@ impl Compiler {
 
     /// What `write` compiles is left out if the value that an element depends on is NULL.
     pub(crate) fn guarded(&mut self, dependency: Option<u16>, write: impl FnOnce(&mut Self)) {
-        let Some(hole) = dependency else { return write(self) };
-        self.op(Op::Guard { hole, skip: 0 });
+        let Some(substitution) = dependency else {
+            return write(self);
+        };
+        self.op(Op::Guard { substitution, skip: 0 });
         let at = self.ops.len();
         write(self);
         self.flush();
         let skip = self.ops.len() - at;
-        self.ops[at - 1] = Op::Guard { hole, skip };
+        self.ops[at - 1] = Op::Guard { substitution, skip };
     }
 
-    /// Says what the program can take of a hole.
-    pub(crate) fn take(&mut self, hole: u16, takes: AcceptedShapes) {
-        let hole = usize::from(hole);
-        if self.takes.len() <= hole {
-            self.takes.resize(hole + 1, AcceptedShapes::ANY);
+    /// Says what the program can take of a substitution.
+    pub(crate) fn take(&mut self, substitution: u16, takes: AcceptedShapes) {
+        let substitution = usize::from(substitution);
+        if self.takes.len() <= substitution {
+            self.takes.resize(substitution + 1, AcceptedShapes::ANY);
         }
-        let known = &mut self.takes[hole];
+        let known = &mut self.takes[substitution];
         known.items &= takes.items;
         known.streams &= takes.streams;
     }
 }
 
-/// The holes among pieces of content.
-pub(crate) fn holes<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = u16> + 'n {
+/// The substitutions among pieces of content.
+pub(crate) fn substitutions<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = u16> + 'n {
     nodes.iter().filter_map(|node| match node {
-        Node::Substitution(hole) => Some(hole.index),
+        Node::Substitution(substitution) => Some(substitution.index),
         _ => None,
     })
 }

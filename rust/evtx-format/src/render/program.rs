@@ -1,8 +1,8 @@
-//! Text of whole elements, compiled: literal runs and what the holes put between them, decided once per
+//! Text of whole elements, compiled: literal runs and what the substitutions put between them, decided once per
 //! template.
 //!
 //! A [`Program`] writes the XML or JSON of the instances of a template straight into a buffer. A tree without
-//! holes compiles to one literal run: that is how a record is rendered that no program covers, so there is
+//! substitutions compiles to one literal run: that is how a record is rendered that no program covers, so there is
 //! one set of rules for both.
 
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct Program {
     irregular: bool,
 }
 
-/// Renders the streams that a program's holes hold: whoever has the programs of their templates.
+/// Renders the streams that a program's substitutions hold: whoever has the programs of their templates.
 pub trait Streams {
     /// Appends the XML of the elements of a stream, at a range of the chunk.
     ///
@@ -111,7 +111,7 @@ impl<'p> Members<'p> {
 }
 
 impl Program {
-    /// The program of a template, given its tree with holes.
+    /// The program of a template, given its tree with substitutions.
     pub fn new(language: Language, root: &Element<'_>) -> Self {
         let mut compiler = Compiler::default();
         compile(&mut compiler, language, root);
@@ -148,8 +148,10 @@ impl Program {
     #[inline]
     pub fn supports(&self, values: ValueTable<'_>) -> bool {
         !self.irregular
-            && values.compound_slots().all(|(hole, slot)| {
-                let Some(takes) = self.takes.get(hole) else { return true };
+            && values.compound_slots().all(|(substitution, slot)| {
+                let Some(takes) = self.takes.get(substitution) else {
+                    return true;
+                };
                 match slot.value_type.array {
                     true => takes.items || !values.value(slot).repeats(),
                     false => takes.streams || slot.size == 0,
@@ -175,8 +177,8 @@ impl Program {
             at += 1;
             match op {
                 Op::Literal(literal) => out.extend_from_slice(&self.literals[literal.clone()]),
-                Op::Guard { hole, skip } => {
-                    if values.get(*hole).is_some_and(Value::is_null) {
+                Op::Guard { substitution, skip } => {
+                    if values.get(*substitution).is_some_and(Value::is_null) {
                         at += skip;
                     }
                 }
@@ -203,24 +205,28 @@ impl Program {
         limit: usize,
     ) -> Result<bool> {
         let literal = |literal: &Literal| &self.literals[literal.clone()];
-        let value = |hole: u16| values.get(hole).unwrap_or(Value::null());
+        let value = |substitution: u16| values.get(substitution).unwrap_or(Value::null());
         match op {
             Op::Literal(_) | Op::Guard { .. } => {}
-            Op::Text { hole, form } => value(*hole).push_text(out, *form),
-            Op::Attribute { hole, open } => {
-                let value = value(*hole);
+            Op::Text { substitution, form } => value(*substitution).push_text(out, *form),
+            Op::Attribute { substitution, open } => {
+                let value = value(*substitution);
                 if !value.is_empty() {
                     out.extend_from_slice(literal(open));
                     value.push_text(out, Form::XmlAttribute);
                     out.push(b'"');
                 }
             }
-            Op::Content { hole } => match stream(values, *hole) {
+            Op::Content { substitution } => match stream(values, *substitution) {
                 Some(range) => streams.push_xml(range, out)?,
-                None => value(*hole).push_text(out, Form::XmlText),
+                None => value(*substitution).push_text(out, Form::XmlText),
             },
-            Op::Repeat { hole, open, close } => {
-                let repeated = value(*hole);
+            Op::Repeat {
+                substitution,
+                open,
+                close,
+            } => {
+                let repeated = value(*substitution);
                 if repeated.value_type.array && repeated.repeats() {
                     for item in repeated.items() {
                         if out.len() > limit {
@@ -233,7 +239,7 @@ impl Program {
                     return Ok(true);
                 }
                 out.extend_from_slice(literal(open));
-                match stream(values, *hole) {
+                match stream(values, *substitution) {
                     Some(range) => streams.push_xml(range, out)?,
                     None => repeated.push_text(out, Form::XmlText),
                 }
@@ -244,9 +250,12 @@ impl Program {
                     out.push(b',');
                 }
             }
-            Op::Leaf { hole, container } => match stream(values, *hole) {
+            Op::Leaf {
+                substitution,
+                container,
+            } => match stream(values, *substitution) {
                 Some(range) => return push_object(range, *container, streams, out),
-                None => json::push_leaf(out, value(*hole), b"null"),
+                None => json::push_leaf(out, value(*substitution), b"null"),
             },
             Op::CloseOrNull => {
                 if out.last() == Some(&b'{') {
@@ -256,8 +265,8 @@ impl Program {
                     out.push(b'}');
                 }
             }
-            Op::Data { hole, alone } => {
-                let data = value(*hole);
+            Op::Data { substitution, alone } => {
+                let data = value(*substitution);
                 match data.value_type.array && data.repeats() {
                     true if *alone => json::push_array(out, data.items()),
                     true => json::push_items(out, data.items()),
@@ -272,18 +281,18 @@ impl Program {
                     if out.len() > limit {
                         break;
                     }
-                    let (key, hole) = match attribute {
+                    let (key, substitution) = match attribute {
                         AttributeOp::Literal(member) => (member, None),
-                        AttributeOp::Substitution { key, hole } => (key, Some(value(*hole))),
+                        AttributeOp::Substitution { key, substitution } => (key, Some(value(*substitution))),
                     };
-                    if hole.is_some_and(Value::is_empty) {
+                    if substitution.is_some_and(Value::is_empty) {
                         continue;
                     }
                     if out.len() > empty {
                         out.push(b',');
                     }
                     out.extend_from_slice(literal(key));
-                    if let Some(value) = hole {
+                    if let Some(value) = substitution {
                         json::push_leaf(out, value, b"");
                     }
                 }
@@ -301,8 +310,8 @@ impl Program {
                 }
                 out.push(b'}');
             }
-            Op::Members { hole, names } => {
-                if let Some(range) = stream(values, *hole) {
+            Op::Members { substitution, names } => {
+                if let Some(range) = stream(values, *substitution) {
                     streams.push_members(range, &mut Members::after(names), out)?;
                 }
             }
@@ -322,10 +331,10 @@ fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams,
     Ok(!is_empty && (!container || !members.has_data))
 }
 
-/// Where the stream that a hole holds is in the chunk; `None` where it holds none.
+/// Where the stream that a substitution holds is in the chunk; `None` where it holds none.
 #[inline]
-fn stream(values: ValueTable<'_>, hole: u16) -> Option<Range<usize>> {
-    let slot = values.slot(usize::from(hole))?;
+fn stream(values: ValueTable<'_>, substitution: u16) -> Option<Range<usize>> {
+    let slot = values.slot(usize::from(substitution))?;
     slot.stream()
 }
 
@@ -336,7 +345,7 @@ fn compile(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
     }
 }
 
-/// Appends the text of a tree without holes.
+/// Appends the text of a tree without substitutions.
 ///
 /// # Errors
 /// [`ErrorKind::Text`] if `out` becomes longer than `limit`.

@@ -1,6 +1,6 @@
 //! Elements as XML, in the form that Windows shows, without white space between elements.
 
-use super::ops::{AcceptedShapes, Compiler, Op, holes};
+use super::ops::{AcceptedShapes, Compiler, Op, substitutions};
 use crate::binxml::tree::{Attribute, Element, Node, push_reference};
 use crate::value::text::{self, Form};
 
@@ -14,16 +14,16 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     if compiler.is_full() {
         return;
     }
-    let attribute_holes = element
+    let attribute_substitutions = element
         .attributes
         .iter()
-        .any(|attribute| holes(attribute.content).next().is_some());
-    if let ([Node::Substitution(hole)], false, false) = (element.content, root, attribute_holes) {
+        .any(|attribute| substitutions(attribute.content).next().is_some());
+    if let ([Node::Substitution(substitution)], false, false) = (element.content, root, attribute_substitutions) {
         let open = compiler.aside(|compiler| start_tag(compiler, element));
         let close = compiler.aside(|compiler| end_tag(compiler, element));
-        compiler.take(hole.index, AcceptedShapes::ANY);
+        compiler.take(substitution.index, AcceptedShapes::ANY);
         compiler.op(Op::Repeat {
-            hole: hole.index,
+            substitution: substitution.index,
             open,
             close,
         });
@@ -35,17 +35,19 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             return;
         }
         match node {
-            Node::Substitution(hole) => {
+            Node::Substitution(substitution) => {
                 // An array would repeat the element.
                 compiler.take(
-                    hole.index,
+                    substitution.index,
                     if root {
                         AcceptedShapes::ANY
                     } else {
                         AcceptedShapes::STREAMS
                     },
                 );
-                compiler.op(Op::Content { hole: hole.index });
+                compiler.op(Op::Content {
+                    substitution: substitution.index,
+                });
             }
             Node::Element(_) | Node::Repeated(_) => {
                 for child in node.elements() {
@@ -85,7 +87,7 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
         compiler.literal(attribute.name);
         compiler.literal("=\"");
     };
-    holes(attribute.content).for_each(|hole| compiler.take(hole, AcceptedShapes::SINGLE));
+    substitutions(attribute.content).for_each(|substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
     let is_there = |node: &Node<'_>| match node {
         Node::Substitution(_) => false,
         Node::CData(_) => true,
@@ -98,8 +100,8 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
                 return;
             }
             match node {
-                Node::Substitution(hole) => compiler.op(Op::Text {
-                    hole: hole.index,
+                Node::Substitution(substitution) => compiler.op(Op::Text {
+                    substitution: substitution.index,
                     form: Form::XmlAttribute,
                 }),
                 _ => literal(compiler, node, true),
@@ -108,13 +110,13 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
         compiler.literal("\"");
         return;
     }
-    // It is there if its hole is not empty.
-    let mut holes = holes(attribute.content);
-    match (holes.next(), holes.next()) {
+    // It is there if its substitution is not empty.
+    let mut substitutions = substitutions(attribute.content);
+    match (substitutions.next(), substitutions.next()) {
         (None, _) => {}
-        (Some(hole), None) => {
+        (Some(substitution), None) => {
             let open = compiler.aside(open);
-            compiler.op(Op::Attribute { hole, open });
+            compiler.op(Op::Attribute { substitution, open });
         }
         _ => compiler.irregular = true,
     }

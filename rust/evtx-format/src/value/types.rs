@@ -149,7 +149,7 @@ impl Sizes {
 
     /// Not 0 if a size is none of them.
     #[inline]
-    pub(crate) fn differ(self, size: u16) -> u16 {
+    pub(crate) fn mismatch_bits(self, size: u16) -> u16 {
         (size ^ self.size) & self.mask
     }
 }

@@ -1,6 +1,6 @@
 //! A log of everything that BinXML can hold and that the story does not.
 
-use evtx_writer::{Content, Element, Event, Hole, Part, Stream, Template, Value};
+use evtx_writer::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 
 use crate::provider::{Header, Machine, Provider, at};
 
@@ -27,14 +27,26 @@ fn oddities() -> Vec<u8> {
 
     // 2: names that come back, are missing or empty, and elements with names of their own.
     let data = Element::new("EventData")
-        .child(Element::new("Data").attribute("Name", "Twice").hole(Hole::new(0, 1)))
-        .child(Element::new("Data").attribute("Name", "Twice").hole(Hole::new(1, 1)))
-        .child(Element::new("Data").hole(Hole::new(2, 1)))
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Twice")
+                .substitution(Substitution::new(0, 1)),
+        )
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Twice")
+                .substitution(Substitution::new(1, 1)),
+        )
+        .child(Element::new("Data").substitution(Substitution::new(2, 1)))
         .child(Element::new("Data").attribute("Name", "").text("literal"))
-        .child(Element::new("Own").hole(Hole::new(3, 8)))
+        .child(Element::new("Own").substitution(Substitution::new(3, 8)))
         .child(
             Element::new("Deep")
-                .child(Element::new("Leaf").attribute("Name", "Inner").hole(Hole::new(0, 1)))
+                .child(
+                    Element::new("Leaf")
+                        .attribute("Name", "Inner")
+                        .substitution(Substitution::new(0, 1)),
+                )
                 .text("beside"),
         );
     log.event_of(
@@ -50,16 +62,28 @@ fn oddities() -> Vec<u8> {
         .child(
             Element::new("Data")
                 .attribute("Name", "Strings")
-                .hole(Hole::new(0, 0x81)),
+                .substitution(Substitution::new(0, 0x81)),
         )
-        .child(Element::new("Data").attribute("Name", "One").hole(Hole::new(1, 0x81)))
+        .child(
+            Element::new("Data")
+                .attribute("Name", "One")
+                .substitution(Substitution::new(1, 0x81)),
+        )
         .child(
             Element::new("Data")
                 .attribute("Name", "Numbers")
-                .hole(Hole::new(2, 0x88)),
+                .substitution(Substitution::new(2, 0x88)),
         )
-        .child(Element::new("Data").attribute("Name", "None").hole(Hole::new(3, 0x81)))
-        .child(Element::new("Data").attribute("Name", "After").hole(Hole::new(4, 1)));
+        .child(
+            Element::new("Data")
+                .attribute("Name", "None")
+                .substitution(Substitution::new(3, 0x81)),
+        )
+        .child(
+            Element::new("Data")
+                .attribute("Name", "After")
+                .substitution(Substitution::new(4, 1)),
+        );
     let strings = |items: &[&str]| Value::StringArray(items.iter().map(|&item| item.to_owned()).collect());
     let values = vec![
         strings(&["first \"quoted\"", "", "third"]),
@@ -74,10 +98,14 @@ fn oddities() -> Vec<u8> {
     let data = Element::new("EventData")
         .child(
             Element::new("Data")
-                .attribute_hole("Name", Hole::new(0, 0x81))
-                .hole(Hole::new(1, 1)),
+                .attribute_substitution("Name", Substitution::new(0, 0x81))
+                .substitution(Substitution::new(1, 1)),
         )
-        .child(Element::new("Data").attribute("Name", "After").hole(Hole::new(1, 1)));
+        .child(
+            Element::new("Data")
+                .attribute("Name", "After")
+                .substitution(Substitution::new(1, 1)),
+        );
     log.event_of(
         &PROVIDER,
         &header(4),
@@ -103,10 +131,14 @@ fn oddities() -> Vec<u8> {
                 .text(" 2 ")
                 .content(Content::CharRef(0xe9))
                 .content(Content::CData(" <raw> & ]]> ".into()))
-                .hole(Hole::new(0, 1))
+                .substitution(Substitution::new(0, 1))
                 .content(Content::EntityRef("custom".into())),
         )
-        .child(Element::new("Data").attribute("Name", "Controls").hole(Hole::new(1, 1)));
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Controls")
+                .substitution(Substitution::new(1, 1)),
+        );
     let values = vec![text("<&>\"'\t日本 😀"), text("a\u{1}b\u{fffe}c\r\nd")];
     log.event_of(&PROVIDER, &header(5), "escapes", data, values);
 
@@ -115,16 +147,20 @@ fn oddities() -> Vec<u8> {
         .child(
             Element::new("Data")
                 .attribute("Name", "Gone")
-                .hole(Hole::new(0, 1))
+                .substitution(Substitution::new(0, 1))
                 .depends_on(0),
         )
         .child(
             Element::new("Data")
                 .attribute("Name", "Kept")
-                .hole(Hole::new(1, 1))
+                .substitution(Substitution::new(1, 1))
                 .depends_on(1),
         )
-        .child(Element::new("Data").attribute("Name", "Empty").hole(Hole::new(0, 1)));
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Empty")
+                .substitution(Substitution::new(0, 1)),
+        );
     for value in [Value::Null, text("there")] {
         log.event_of(
             &PROVIDER,
@@ -150,28 +186,32 @@ fn oddities() -> Vec<u8> {
     let data = Element::new("UserData").child(
         Element::new("EventXML")
             .attribute("xmlns:auto-ns2", "http://schemas.microsoft.com/win/2004/08/events")
-            .attribute_hole("Id", Hole::new(0, 8))
-            .child(Element::new("Param").hole(Hole::new(1, 1)))
-            .child(Element::new("Param").hole(Hole::new(0, 8)))
+            .attribute_substitution("Id", Substitution::new(0, 8))
+            .child(Element::new("Param").substitution(Substitution::new(1, 1)))
+            .child(Element::new("Param").substitution(Substitution::new(0, 8)))
             .child(
                 Element::new("Mixed")
                     .text("before ")
-                    .child(Element::new("Inner").hole(Hole::new(2, 13)))
+                    .child(Element::new("Inner").substitution(Substitution::new(2, 13)))
                     .text("after"),
             )
-            .child(Element::new("Items").child(Element::new("Item").hole(Hole::new(3, 0x81))))
+            .child(Element::new("Items").child(Element::new("Item").substitution(Substitution::new(3, 0x81))))
             .child(Element::new("Nothing")),
     );
     let values = vec![Value::UInt32(7), text("\"x\""), Value::Bool(true), strings(&["p", "q"])];
     log.event_of(&PROVIDER, &header(8), "user data", data, values);
 
     // 9: a value that holds elements where no column expects them: entries of EventData.
-    let inner = Stream::new(vec![Part::Element(
+    let inner = Stream::new(vec![Fragment::Element(
         Element::new("Data").attribute("Name", "Nested").text("deep"),
     )]);
     let data = Element::new("EventData")
-        .child(Element::new("Data").attribute("Name", "Flat").hole(Hole::new(0, 1)))
-        .hole(Hole::new(1, 33));
+        .child(
+            Element::new("Data")
+                .attribute("Name", "Flat")
+                .substitution(Substitution::new(0, 1)),
+        )
+        .substitution(Substitution::new(1, 33));
     log.event_of(
         &PROVIDER,
         &header(9),
@@ -180,23 +220,23 @@ fn oddities() -> Vec<u8> {
         vec![text("flat"), Value::BinXml(inner)],
     );
 
-    // 10: a record that is an instance of an event without holes, and one that is spelled out.
+    // 10: a record that is an instance of an event without substitutions, and one that is spelled out.
     let event = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("10")));
     let template = Template::new(*b"event of no hole", event.clone());
     log.log
         .write(at(10, 0, 10, 0), &Event::new(&template, vec![]))
         .expect("an event that fits");
     log.log
-        .write_stream(at(10, 0, 10, 1), &Stream::new(vec![Part::Element(event)]))
+        .write_stream(at(10, 0, 10, 1), &Stream::new(vec![Fragment::Element(event)]))
         .expect("an event that fits");
 
     // 11: values of System that its columns cannot hold.
     let event = Element::new("Event").child(
         Element::new("System")
-            .child(Element::new("EventID").hole(Hole::new(0, 1)))
-            .child(Element::new("Level").hole(Hole::new(1, 7)))
-            .child(Element::new("TimeCreated").attribute_hole("SystemTime", Hole::new(2, 17)))
-            .child(Element::new("Channel").hole(Hole::new(3, 1))),
+            .child(Element::new("EventID").substitution(Substitution::new(0, 1)))
+            .child(Element::new("Level").substitution(Substitution::new(1, 7)))
+            .child(Element::new("TimeCreated").attribute_substitution("SystemTime", Substitution::new(2, 17)))
+            .child(Element::new("Channel").substitution(Substitution::new(3, 1))),
     );
     let template = Template::new(*b"values too large", event);
     let values = vec![text("eleven"), Value::Int32(-1), Value::FileTime(u64::MAX), text("")];

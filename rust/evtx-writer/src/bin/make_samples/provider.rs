@@ -1,10 +1,10 @@
-//! Events as Windows' providers write them: a `System` element with the same holes for all, and `EventData`
+//! Events as Windows' providers write them: a `System` element with the same substitutions for all, and `EventData`
 //! as an instance of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use evtx_writer::{Element, Event, Hole, LogWriter, Stream, Template, Value};
+use evtx_writer::{Element, Event, LogWriter, Stream, Substitution, Template, Value};
 
 pub(crate) const DC: &str = "DC01.northwind.example";
 
@@ -16,7 +16,7 @@ pub(crate) fn at(hour: u64, minute: u64, second: u64, ticks: u64) -> u64 {
     DAY + (hour * 3600 + minute * 60 + second) * 10_000_000 + ticks
 }
 
-/// The holes of `System`, in the order of their values.
+/// The substitutions of `System`, in the order of their values.
 const LEVEL: u16 = 0;
 const OPCODE: u16 = 1;
 const TASK: u16 = 2;
@@ -112,7 +112,7 @@ impl Machine {
             data = data.child(
                 Element::new("Data")
                     .attribute("Name", *name)
-                    .hole(hole(i as u16, value)),
+                    .substitution(substitution(i as u16, value)),
             );
         }
         let key = format!("{} {} {}", provider.name, header.event_id, header.version);
@@ -174,9 +174,9 @@ impl Machine {
     }
 }
 
-/// A hole for a value, of its type.
-fn hole(index: u16, value: &Value) -> Hole {
-    Hole::new(index, value.value_type()).required()
+/// A substitution for a value, of its type.
+fn substitution(index: u16, value: &Value) -> Substitution {
+    Substitution::new(index, value.value_type()).required()
 }
 
 /// A GUID for a template: from its key, the same in every run.
@@ -194,9 +194,12 @@ fn template_guid(key: &str) -> [u8; 16] {
 
 /// The `Event` of a provider on a machine.
 fn event(provider: &Provider, computer: &str) -> Element {
-    let hole = |index, value_type: Value| Hole::new(index, value_type.value_type());
-    let number =
-        |name: &str, index, value: Value| Element::new(name).hole(hole(index, value).required()).depends_on(index);
+    let substitution = |index, value_type: Value| Substitution::new(index, value_type.value_type());
+    let number = |name: &str, index, value: Value| {
+        Element::new(name)
+            .substitution(substitution(index, value).required())
+            .depends_on(index)
+    };
     let mut source = Element::new("Provider").attribute("Name", provider.name);
     if let Some(guid) = provider.guid {
         source = source.attribute("Guid", format!("{{{guid}}}"));
@@ -205,8 +208,8 @@ fn event(provider: &Provider, computer: &str) -> Element {
         source = source.attribute("EventSourceName", name);
     }
     let event_id = Element::new("EventID")
-        .attribute_hole("Qualifiers", hole(QUALIFIERS, Value::UInt16(0)))
-        .hole(hole(EVENT_ID, Value::UInt16(0)).required());
+        .attribute_substitution("Qualifiers", substitution(QUALIFIERS, Value::UInt16(0)))
+        .substitution(substitution(EVENT_ID, Value::UInt16(0)).required());
     let guid = || Value::Guid([0; 16]);
     let system = Element::new("System")
         .child(source)
@@ -216,25 +219,25 @@ fn event(provider: &Provider, computer: &str) -> Element {
         .child(number("Task", TASK, Value::UInt16(0)))
         .child(number("Opcode", OPCODE, Value::UInt8(0)))
         .child(number("Keywords", KEYWORDS, Value::HexInt64(0)))
-        .child(Element::new("TimeCreated").attribute_hole("SystemTime", hole(TIME, Value::FileTime(0))))
+        .child(Element::new("TimeCreated").attribute_substitution("SystemTime", substitution(TIME, Value::FileTime(0))))
         .child(number("EventRecordID", RECORD, Value::UInt64(0)))
         .child(
             Element::new("Correlation")
-                .attribute_hole("ActivityID", hole(ACTIVITY, guid()))
-                .attribute_hole("RelatedActivityID", hole(RELATED, guid())),
+                .attribute_substitution("ActivityID", substitution(ACTIVITY, guid()))
+                .attribute_substitution("RelatedActivityID", substitution(RELATED, guid())),
         )
         .child(
             Element::new("Execution")
-                .attribute_hole("ProcessID", hole(PROCESS, Value::UInt32(0)))
-                .attribute_hole("ThreadID", hole(THREAD, Value::UInt32(0))),
+                .attribute_substitution("ProcessID", substitution(PROCESS, Value::UInt32(0)))
+                .attribute_substitution("ThreadID", substitution(THREAD, Value::UInt32(0))),
         )
         .child(Element::new("Channel").text(provider.channel))
         .child(Element::new("Computer").text(computer))
-        .child(Element::new("Security").attribute_hole("UserID", hole(USER, Value::Sid(5, vec![]))));
+        .child(Element::new("Security").attribute_substitution("UserID", substitution(USER, Value::Sid(5, vec![]))));
     Element::new("Event")
         .attribute("xmlns", XMLNS)
         .child(system)
-        .hole(Hole::new(DATA, 33))
+        .substitution(Substitution::new(DATA, 33))
 }
 
 pub(crate) fn local_system() -> Value {

@@ -1,6 +1,6 @@
 //! The logs that tell the story.
 
-use evtx_writer::{Content, Element, Event, Hole, MtaWriter, Part, Stream, Template, Value};
+use evtx_writer::{Content, Element, Event, Fragment, MtaWriter, Stream, Substitution, Template, Value};
 
 use crate::provider::{DC, Field, Header, Machine, Provider, XMLNS, at, local_system, text};
 use crate::sysmon;
@@ -372,8 +372,12 @@ fn dc_system() -> Vec<u8> {
     // A classic event: its strings are one array value, which repeats the element, and raw data follows.
     let uptime = |log: &mut Machine, time, seconds: &str| {
         let data = Element::new("EventData")
-            .child(Element::new("Data").hole(Hole::new(0, 0x81).required()))
-            .child(Element::new("Binary").hole(Hole::new(1, 14).required()).depends_on(1));
+            .child(Element::new("Data").substitution(Substitution::new(0, 0x81).required()))
+            .child(
+                Element::new("Binary")
+                    .substitution(Substitution::new(1, 14).required())
+                    .depends_on(1),
+            );
         let strings = ["", "", "", "", seconds, "60", "0 Coordinated Universal Time"].map(str::to_owned);
         let values = vec![
             Value::StringArray(strings.into()),
@@ -394,14 +398,14 @@ fn dc_system() -> Vec<u8> {
             .child(
                 Element::new("Data")
                     .attribute("Name", "param1")
-                    .hole(Hole::new(0, 1).required()),
+                    .substitution(Substitution::new(0, 1).required()),
             )
             .child(
                 Element::new("Data")
                     .attribute("Name", "param2")
-                    .hole(Hole::new(1, 1).required()),
+                    .substitution(Substitution::new(1, 1).required()),
             )
-            .child(Element::new("Binary").hole(Hole::new(2, 14).required()));
+            .child(Element::new("Binary").substitution(Substitution::new(2, 14).required()));
         let binary: Vec<u8> = service.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
         let header = Header {
             qualifiers: Some(16384),
@@ -474,10 +478,10 @@ fn workstation_security() -> Vec<u8> {
     let data = Element::new("UserData").child(
         Element::new("LogFileCleared")
             .attribute("xmlns", "http://manifests.microsoft.com/win/2004/08/windows/eventlog")
-            .child(Element::new("SubjectUserSid").hole(Hole::new(0, 19).required()))
-            .child(Element::new("SubjectUserName").hole(Hole::new(1, 1).required()))
-            .child(Element::new("SubjectDomainName").hole(Hole::new(2, 1).required()))
-            .child(Element::new("SubjectLogonId").hole(Hole::new(3, 21).required())),
+            .child(Element::new("SubjectUserSid").substitution(Substitution::new(0, 19).required()))
+            .child(Element::new("SubjectUserName").substitution(Substitution::new(1, 1).required()))
+            .child(Element::new("SubjectDomainName").substitution(Substitution::new(2, 1).required()))
+            .child(Element::new("SubjectLogonId").substitution(Substitution::new(3, 21).required())),
     );
     let header = Header {
         level: 4,
@@ -550,12 +554,12 @@ fn forwarded_events() -> Vec<u8> {
         .child(
             Element::new("Data")
                 .attribute("Name", "TargetUserName")
-                .hole(Hole::new(0, 1).required()),
+                .substitution(Substitution::new(0, 1).required()),
         )
         .child(
             Element::new("Data")
                 .attribute("Name", "IpAddress")
-                .hole(Hole::new(1, 1).required()),
+                .substitution(Substitution::new(1, 1).required()),
         );
     let template = Template::new(*b"forwarded 4624  ", data);
     for (minute, user) in [(44, STOLEN), (59, "jon.smith")] {
@@ -565,7 +569,7 @@ fn forwarded_events() -> Vec<u8> {
             "Logon",
             "Audit Success",
         );
-        let stream = Stream::new(vec![Part::Instance(event), Part::Element(info)]);
+        let stream = Stream::new(vec![Fragment::Instance(event), Fragment::Element(info)]);
         let header = audit(4624, at(8, minute, 53, 100), 12544, AUDIT_SUCCESS);
         log.event_with(&SECURITY, &header, Value::BinXml(stream));
         log.origin_record = log.origin_record.map(|record| record + 6);
@@ -612,7 +616,7 @@ fn forwarded_events() -> Vec<u8> {
         .child(data)
         .child(info);
     log.log
-        .write_stream(at(8, 46, 9, 0), &Stream::new(vec![Part::Element(event)]))
+        .write_stream(at(8, 46, 9, 0), &Stream::new(vec![Fragment::Element(event)]))
         .expect("an event that fits");
     log.log.finish()
 }
