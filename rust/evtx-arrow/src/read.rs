@@ -1,6 +1,6 @@
 //! Records read into parts, and their texts.
 
-mod spelled;
+mod json_memo;
 mod reader;
 mod render;
 

@@ -11,7 +11,7 @@ use evtx_format::binxml::tree::Element;
 use evtx_format::binxml::{Reader, StreamCursor, TopLevel};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
-use super::spelled::JsonMemo;
+use super::json_memo::JsonMemo;
 use crate::plan::{Compiled, Plan, TreeRoot};
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
@@ -30,7 +30,7 @@ pub(crate) struct RecordReader<'r, 'c> {
     /// Whether a tree was built in the arena, also one of which only an error is left.
     builds_trees: Cell<bool>,
     /// What was written of the record at hand when it was checked.
-    pub(crate) spelled: RefCell<JsonMemo<'r>>,
+    pub(crate) json_memo: RefCell<JsonMemo<'r>>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -51,7 +51,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             reader: Reader::new(chunk, names, arena),
             interrupt,
             builds_trees: Cell::new(false),
-            spelled: RefCell::default(),
+            json_memo: RefCell::default(),
         }
     }
 
@@ -89,7 +89,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         binxml: Range<usize>,
     ) {
         self.reader.begin(binxml.len());
-        self.spelled.borrow_mut().begin();
+        self.json_memo.borrow_mut().begin();
         record.begin();
         // To write an error that is none would cost as much as to write one.
         if let Err(error) = self.stream(templates, record, binxml, TreeRoot::Event) {
@@ -287,7 +287,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if self.scan.force_tree_path {
             false
         } else if target.user_data || target.json {
-            self.spelled.borrow_mut().pass(&self.reader, parts)
+            self.json_memo.borrow_mut().pass(&self.reader, parts)
         } else {
             self.reader.pass_element(parts)
         }

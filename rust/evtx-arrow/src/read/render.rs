@@ -185,7 +185,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             {
                 name(next, out);
                 if reader
-                    .spelled
+                    .json_memo
                     .borrow()
                     .push(&reader.reader, &mut parts, out, self.limit)
                 {
