@@ -1,4 +1,5 @@
-# `make query` answers SQL over the samples, `make test` runs everything. Each target sets up what it lacks and does nothing twice.
+# `make query` answers SQL over the samples, `make test` runs everything. Each target sets up what it lacks and does
+# nothing twice.
 
 # Any Python 3.10 or newer. The build works in a virtual environment of its own.
 PYTHON ?= python3
@@ -140,9 +141,9 @@ CAMPAIGN_SECONDS ?= 60
 campaign: release $(VENV)/.test
 	@$(VENV_PYTHON) tools/campaign.py $(EXTENSION) $(CAMPAIGN_SECONDS)
 
-# Damaged logs, and the tests that load the extension: its C++ side under AddressSanitizer and UBSan, its Rust side with debug assertions,
-# overflow checks, and arrays that are checked when they are made. Leaks of the Python process are not ours to find. The logs that EVTX_HOSTILE
-# names are read too. Cargo's profile of tests checks as much.
+# Damaged logs, and the tests that load the extension: its C++ side under AddressSanitizer and UBSan, its Rust side with
+# debug assertions, overflow checks, and arrays that are checked when they are made. Leaks of the Python process are not
+# ours to find. The logs that EVTX_HOSTILE names are read too. Cargo's profile of tests checks as much.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
 SANITIZED := $(BUILD)/sanitize/extension/evtx/evtx.duckdb_extension
 UNDER_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
@@ -164,7 +165,8 @@ bench-logs:
 	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples
 	@$(PYTHON) bench/logs.py $(BUILD)/bench/logs rust/target/release/make_samples
 
-# Alternates with evtx_dump, prints the table, and leaves a report. BENCH passes on options, as BENCH="--log security --query all".
+# Alternates with evtx_dump, prints the table, and leaves a report. BENCH passes on options, as BENCH="--log security
+# --query all".
 bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump bench-logs
 	@$(VENV_PYTHON) bench/run.py $(EXTENSION) $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs $(BUILD)/bench/report.json $(BENCH)
 

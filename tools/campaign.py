@@ -31,8 +31,8 @@ sys.path.insert(0, str(ROOT / "test/python"))
 
 from judge import Cases, Judge, shrink  # noqa: E402
 
-# How long a case may take, in seconds, until it counts as a hang; after how many cases a process is replaced, and how much memory it
-# may have, in bytes; how often the same invariant is shown in full.
+# How long a case may take, in seconds, until it counts as a hang; after how many cases a process is replaced, and how
+# much memory it may have, in bytes; how often the same invariant is shown in full.
 HANG, CASES, MEMORY, SHOWN = 120, 1000, 8 << 30, 10
 
 

@@ -41,7 +41,8 @@ def main(out, logs):
                 continue
             free, = struct.unpack_from("<I", chunk, 48)
             (out / "chunk" / f"{number}-{at}").write_bytes(chunk[:max(RECORDS, min(free, CHUNK))])
-            # The first record's inline definitions stand at offsets that only hold where it does, right behind the header.
+            # The first record's inline definitions stand at offsets that only hold where it does, right behind the
+            # header.
             for i, binxml in enumerate(records(chunk, 3)):
                 (out / "record" / f"{number}-{at}-{i}").write_bytes(binxml)
     for folder in {pathlib.Path(path).parent / "LocaleMetaData" for path in logs}:

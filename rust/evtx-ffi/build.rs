@@ -1,5 +1,5 @@
-//! Writes the C++ header of the C ABI, `evtx_ffi.h`: for the crate's tests, and for who links the library, in the folder
-//! `include` beside it.
+//! Writes the C++ header of the C ABI, `evtx_ffi.h`: for the crate's tests, and for who links the library, in the
+//! folder `include` beside it.
 
 use std::path::Path;
 

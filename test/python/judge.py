@@ -24,7 +24,8 @@ import duckdb
 from damage import KINDS, Log, repair
 from structures import CHUNK, CHUNK_HEADER, CHUNK_MAGIC, FILE_HEADER, FILE_MAGIC, SECTOR, Chunk, place, slots
 
-# How long a query may take, in seconds, with room for a slow machine, and how long an interrupt. What should be met is told.
+# How long a query may take, in seconds, with room for a slow machine, and how long an interrupt. What should be met is
+# told.
 MAX_TIME, MAX_INTERRUPT, INTERRUPT = 5, 1, 0.1
 # After how many seconds a query is given up.
 STOP = 30

@@ -16,7 +16,8 @@ PLAIN = "number text time uuid"
 ORDERED = PLAIN + " float bool blob"
 # DuckDB 2.0.0 has no BETWEEN of lists, and yet makes one of two comparisons. So lists are compared for equality only.
 ANY = ORDERED + " list"
-# How a predicate on an operand <x> is written: the families of types that it is for, its weight, its forms. <v>, <lo> and
+# How a predicate on an operand <x> is written: the families of types that it is for, its weight, its forms. <v>, <lo>
+# and
 # <hi> are constants of <x>, <vs> are a few, <many> up to some hundred; <t> is one as text; <near> is a number a little
 # above a value, <k> a small one; <y> is an operand of the same family; <z> is any operand and <w> a constant of it; <s>
 # is <x> in <same>, which is another scan of the same source. What can fail on a value is left out, as it depends on the
@@ -122,14 +123,15 @@ MACROS = ["strictly_between(x, low, high) AS x > low AND x < high", "is_one_of(x
 # ---- Queries
 
 # The weight and the forms of each kind. An alias is a letter, which stands for a source; with a digit it is that source
-# again. <from a> is a source with its alias, <rows a> the same with a predicate, <call a> a source that is a call and no
-# more, <p a b> is a predicate over these sources. <cols a b>, <agg a> and <aggs a b> are what to select. <x1 a> (any
-# operand), <n1 a> (a number) and <g1 a> (one to group by) are the same each time; <vg1 a> is a constant of <g1 a>; <list>
-# is the same list of columns each time.
+# again. <from a> is a source with its alias, <rows a> the same with a predicate, <call a> a source that is a call and
+# no more, <p a b> is a predicate over these sources. <cols a b>, <agg a> and <aggs a b> are what to select. <x1 a> (any
+# operand), <n1 a> (a number) and <g1 a> (one to group by) are the same each time; <vg1 a> is a constant of <g1 a>;
+# <list> is the same list of columns each time.
 #
 # No form depends on an order that is not total. ORDER BY ALL orders by all that is selected, so that rows that tie are
-# equal; windows order by all that is selected, too. Sums are of integers. An ASOF join selects what rows that are equally
-# near have in common. The exception is a limit without an order: rows come in the order of the logs, and DuckDB keeps it.
+# equal; windows order by all that is selected, too. Sums are of integers. An ASOF join selects what rows that are
+# equally near have in common. The exception is a limit without an order: rows come in the order of the logs, and DuckDB
+# keeps it.
 QUERIES = {
     "filter": (
         12,

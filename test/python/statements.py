@@ -295,8 +295,8 @@ def literal(value):
 
 
 # DuckDB 2.0.0 loses the values of parameters when it copies a plan for window_self_join, so that `PREPARE s AS SELECT
-# count(*) OVER (PARTITION BY g) FROM (SELECT i, i % 3 AS g FROM range(9) r(i)) WHERE i::VARCHAR = $1` gives no row. Where
-# filters are pushed down to a scan, the statement is planned anew with the values.
+# count(*) OVER (PARTITION BY g) FROM (SELECT i, i % 3 AS g FROM range(9) r(i)) WHERE i::VARCHAR = $1` gives no row.
+# Where filters are pushed down to a scan, the statement is planned anew with the values.
 NEEDED_BY_PARAMETERS = ["filter_pushdown"]
 
 
@@ -599,10 +599,11 @@ WRONG = "read_evtx with pushdown differs from both others"
 # As where a scan gives other values when other columns are selected.
 BOTH_WRONG = "read_evtx differs with and without pushdown"
 UNSTABLE = "the statement gives something else each time"
-# DuckDB 2.0.0 has faults that show over other sources too, but in one form only, as plans differ. It fails with an internal error
-# on a correlated EXISTS over an OR with many constants in an IN, and on some statements where projection_pullup is disabled. Over
-# tables, whose values it knows bounds of, it drops the LIMIT of `t LEFT JOIN u ON t.id = u.id AND u.x <> 1 LIMIT 20` where all
-# u.x are 1. There, tables give what read_evtx gives once nothing is optimized.
+# DuckDB 2.0.0 has faults that show over other sources too, but in one form only, as plans differ. It fails with an
+# internal error on a correlated EXISTS over an OR with many constants in an IN, and on some statements where
+# projection_pullup is disabled. Over tables, whose values it knows bounds of, it drops the LIMIT of `t LEFT JOIN u ON
+# t.id = u.id AND u.x <> 1 LIMIT 20` where all u.x are 1. There, tables give what read_evtx gives once nothing is
+# optimized.
 FAULT = "a fault of DuckDB"
 
 

@@ -82,8 +82,8 @@ struct Conjunct {
 }
 
 impl Filter {
-    /// The filter of predicates that all have to be true, `of_events` for the records of a table of some events. Adds what they
-    /// read to the plan's target.
+    /// The filter of predicates that all have to be true, `of_events` for the records of a table of some events. Adds
+    /// what they read to the plan's target.
     pub(crate) fn new(of_events: Option<&Predicate>, predicates: &[Predicate], target: &mut Projection) -> Self {
         let mut conjuncts = Vec::new();
         let of_events = of_events.into_iter().map(|predicate| (predicate, true));

@@ -138,8 +138,8 @@ impl Scan {
         self.options.recover
     }
 
-    /// Looks whether what the threads share is sound. A lock stays poisoned once it is, so a look behind some work tells of all
-    /// of it, and nothing else has to look.
+    /// Looks whether what the threads share is sound. A lock stays poisoned once it is, so a look behind some work
+    /// tells of all of it, and nothing else has to look.
     ///
     /// # Errors
     /// [`Poisoned`].

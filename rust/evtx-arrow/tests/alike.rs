@@ -1,5 +1,5 @@
-//! Records that are alike but for a byte, a size or a type somewhere: what a row takes over from one before is what it would have
-//! been read as.
+//! Records that are alike but for a byte, a size or a type somewhere: what a row takes over from one before is what it
+//! would have been read as.
 
 mod common;
 

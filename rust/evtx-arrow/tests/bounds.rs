@@ -1,5 +1,5 @@
-//! What a crafted log may cost: the time between two looks for an interrupt, and memory. Each of these logs is small, and would
-//! take minutes or gigabytes if its work were not bounded.
+//! What a crafted log may cost: the time between two looks for an interrupt, and memory. Each of these logs is small,
+//! and would take minutes or gigabytes if its work were not bounded.
 
 mod common;
 

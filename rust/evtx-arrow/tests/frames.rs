@@ -30,8 +30,8 @@ fn sample(name: &str) -> Vec<u8> {
     std::fs::read(path).expect("the log")
 }
 
-/// The IDs of the records, the texts of the errors, and of how many rows that were recovered and are no error the event is not
-/// known.
+/// The IDs of the records, the texts of the errors, and of how many rows that were recovered and are no error the event
+/// is not known.
 fn rows(file: &[u8], options: Options) -> (Vec<u64>, Vec<String>, usize) {
     let recovered = options.recover.then_some("recovered");
     let names = ["record_id", "event_id", "error"].into_iter().chain(recovered);

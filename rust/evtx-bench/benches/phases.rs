@@ -1,5 +1,5 @@
-//! What each phase of reading costs, for one block of a log (1 MiB). The log is the one that `EVTX_BENCH_LOG` names, else
-//! a sample's first chunk again and again.
+//! What each phase of reading costs, for one block of a log (1 MiB). The log is the one that `EVTX_BENCH_LOG` names,
+//! else a sample's first chunk again and again.
 
 use std::hint::black_box;
 use std::path::Path;

@@ -126,8 +126,8 @@ pub unsafe extern "C" fn evtx_arguments_free(arguments: *mut EvtxArguments) {
 /// Takes the value for the argument of a name. `function` is who asks.
 ///
 /// # Safety
-/// `arguments` is valid and not in use elsewhere, `name` and `function` are text, the pointers of `value` are valid as far as its kind
-/// has them.
+/// `arguments` is valid and not in use elsewhere, `name` and `function` are text, the pointers of `value` are valid as
+/// far as its kind has them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_arguments_set(
     arguments: *mut EvtxArguments,

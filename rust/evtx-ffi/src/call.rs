@@ -191,8 +191,8 @@ pub unsafe extern "C" fn evtx_call_folder_name(
     })
 }
 
-/// What the folders of a file say in a column, as text without a NUL, which is there as long as the call is. `data` receives null for
-/// NULL.
+/// What the folders of a file say in a column, as text without a NUL, which is there as long as the call is. `data`
+/// receives null for NULL.
 ///
 /// # Safety
 /// `call` is valid, `data` and `len` can be written.

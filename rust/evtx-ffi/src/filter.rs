@@ -119,8 +119,8 @@ pub struct EvtxNode {
     pub len: u64,
 }
 
-/// The predicates of a query, as far as the caller can tell them: conditions that all have to be true, as nodes in postfix order
-/// whose texts are among `len` bytes.
+/// The predicates of a query, as far as the caller can tell them: conditions that all have to be true, as nodes in
+/// postfix order whose texts are among `len` bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxHints {

@@ -1,9 +1,9 @@
 //! The C ABI of `evtx-arrow`, for the DuckDB extension. The only crate with `unsafe`.
 //!
-//! One error channel: a function that can fail returns an error, which the caller frees with [`evtx_error_free`], or null if it
-//! succeeded. Its first letter is the number of an [`EvtxErrorKind`], and its text follows. What a function has to tell goes through
-//! pointers. Panics are caught in every entry, by `entry` or `release`, and become such an error where there is someone to tell.
-//! Nothing here calls back into the caller but what takes an [`EvtxStorage`].
+//! One error channel: a function that can fail returns an error, which the caller frees with [`evtx_error_free`], or
+//! null if it succeeded. Its first letter is the number of an [`EvtxErrorKind`], and its text follows. What a function
+//! has to tell goes through pointers. Panics are caught in every entry, by `entry` or `release`, and become such an
+//! error where there is someone to tell. Nothing here calls back into the caller but what takes an [`EvtxStorage`].
 //!
 //! Pointers to text are UTF-8 with a length and are only read during the call.
 

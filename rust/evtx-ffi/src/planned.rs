@@ -1,10 +1,10 @@
 //! Calls as parts of plans: whether what a call was told of a query's predicates still holds when it is run.
 //!
-//! After the predicates were told, DuckDB can make one scan of two with the same arguments, whatever each was told: the rows of the one
-//! that stays are then the other's too. Nothing is said to either, and nothing that a call can see names the statement that it is part
-//! of. But the scan that goes is destroyed before anything of the statement is run. So a call does without its hints if another with
-//! the same arguments was destroyed unrun, with other hints, since they were told. That can be another statement's too, which costs
-//! time and no rows.
+//! After the predicates were told, DuckDB can make one scan of two with the same arguments, whatever each was told: the
+//! rows of the one that stays are then the other's too. Nothing is said to either, and nothing that a call can see
+//! names the statement that it is part of. But the scan that goes is destroyed before anything of the statement is run.
+//! So a call does without its hints if another with the same arguments was destroyed unrun, with other hints, since
+//! they were told. That can be another statement's too, which costs time and no rows.
 
 use std::collections::HashMap;
 use std::ffi::c_char;

@@ -109,12 +109,12 @@ pub unsafe extern "C" fn evtx_report_schema(kind: u32, out: *mut FFI_ArrowSchema
     })
 }
 
-/// Hands out the next rows, as a struct array of the report's schema. `rows` receives their number; if that is 0, the report is at
-/// its end and `out` is left alone.
+/// Hands out the next rows, as a struct array of the report's schema. `rows` receives their number; if that is 0, the
+/// report is at its end and `out` is left alone.
 ///
 /// # Safety
-/// `report` is valid and not in use elsewhere, `storage` does what is said of it, `out` and `rows` can be written. The caller
-/// releases the array.
+/// `report` is valid and not in use elsewhere, `storage` does what is said of it, `out` and `rows` can be written. The
+/// caller releases the array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_report_next(
     report: *mut EvtxReport,
@@ -133,8 +133,8 @@ pub unsafe extern "C" fn evtx_report_next(
     })
 }
 
-/// The path that is being read, as text without a NUL, which is there until the report is used or freed; `len` receives 0 if there
-/// is none.
+/// The path that is being read, as text without a NUL, which is there until the report is used or freed; `len` receives
+/// 0 if there is none.
 ///
 /// # Safety
 /// `report` is valid, `data` and `len` can be written.

@@ -52,14 +52,14 @@ fn size(text: &str) -> u64 {
     bytes.map_or(0, |(number, power)| (number * 1024_f64.powi(power as i32)) as u64)
 }
 
-/// A scan of the columns with these indexes in the schema of a call, in this order, and of the files that may have rows which
-/// the query wants, of which `planned` was told. Those that the call does not have are
-/// left out; if none is left, there is the first one, as something has to say how many rows there are. Messages that stand beside the
-/// logs may take a quarter of a size of memory together, which is as DuckDB writes it: `24.9 GiB`.
+/// A scan of the columns with these indexes in the schema of a call, in this order, and of the files that may have rows
+/// which the query wants, of which `planned` was told. Those that the call does not have are left out; if none is left,
+/// there is the first one, as something has to say how many rows there are. Messages that stand beside the logs may
+/// take a quarter of a size of memory together, which is as DuckDB writes it: `24.9 GiB`.
 ///
 /// # Safety
-/// `call` is valid, `columns` points to `column_count` indexes, `planned` is null or valid, `memory` is text, `out` can be
-/// written. The caller frees the scan.
+/// `call` is valid, `columns` points to `column_count` indexes, `planned` is null or valid, `memory` is text, `out` can
+/// be written. The caller frees the scan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_scan_new(
     call: *const EvtxCall,
@@ -150,8 +150,8 @@ pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_A
     })
 }
 
-/// Makes the arrays of a decoder: in a build that checks what it can, as `evtx-arrow` does, else without another look at each
-/// value.
+/// Makes the arrays of a decoder: in a build that checks what it can, as `evtx-arrow` does, else without another look
+/// at each value.
 const ARRAYS: MakeArrays = if cfg!(debug_assertions) {
     MakeArrays::CHECKED
 } else {
@@ -215,8 +215,8 @@ pub struct EvtxPlace {
 /// Hands out the next rows, as a struct array of the scan's schema. At the end of the scan `out` is left alone.
 ///
 /// # Safety
-/// `worker` is valid and not in use elsewhere, `storage` does what is said of it, `out` and `place` can be written. The caller
-/// releases the array.
+/// `worker` is valid and not in use elsewhere, `storage` does what is said of it, `out` and `place` can be written. The
+/// caller releases the array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_worker_next(
     worker: *mut EvtxWorker,
@@ -244,8 +244,8 @@ pub unsafe extern "C" fn evtx_worker_next(
     })
 }
 
-/// The path that is being read, as text without a NUL, which is there until the worker is used or freed; `len` receives 0 if there
-/// is none.
+/// The path that is being read, as text without a NUL, which is there until the worker is used or freed; `len` receives
+/// 0 if there is none.
 ///
 /// # Safety
 /// `worker` is valid, `data` and `len` can be written.

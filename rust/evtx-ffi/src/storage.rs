@@ -43,8 +43,8 @@ pub unsafe extern "C" fn evtx_texts_push(texts: *mut EvtxTexts, data: *const u8,
     release(|| unsafe { (*texts).0.push(bytes(data, len).to_vec()) });
 }
 
-/// The engine's files, for one call. The functions are called in the thread of that call only, but for those of files. They return
-/// an `EvtxStorageCode`, and nothing is thrown through them.
+/// The engine's files, for one call. The functions are called in the thread of that call only, but for those of files.
+/// They return an `EvtxStorageCode`, and nothing is thrown through them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxStorage {
@@ -72,7 +72,8 @@ pub struct EvtxStorage {
         size: *mut u64,
         texts: *mut EvtxTexts,
     ) -> u32,
-    /// Fills a buffer with the bytes of a file from an offset on. It is called from any thread, and from several at once.
+    /// Fills a buffer with the bytes of a file from an offset on. It is called from any thread, and from several at
+    /// once.
     pub read_at:
         unsafe extern "C" fn(file: *mut c_void, buffer: *mut u8, len: usize, offset: u64, texts: *mut EvtxTexts) -> u32,
     /// Closes a file. It is called from any thread.

@@ -34,7 +34,8 @@ pub const MAX_FILE: usize = 1 << 30;
 /// Most bytes of a message. Those that Windows formats have 64 KiB at most.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// Bytes of memory that [`Messages`] of a file of `size` bytes take at most: the file, and what is known of each of its records.
+/// Bytes of memory that [`Messages`] of a file of `size` bytes take at most: the file, and what is known of each of its
+/// records.
 pub fn memory(size: usize) -> u64 {
     (1 << 20) + 6 * size as u64
 }

@@ -169,8 +169,8 @@ impl<'a> Value<'a> {
         )
     }
 
-    /// The text of a string, a number or a hexadecimal number, if it is ASCII of up to twelve characters: as the bytes of
-    /// a number, the first character's the lowest, and how many there are. Most values of events are such. What
+    /// The text of a string, a number or a hexadecimal number, if it is ASCII of up to twelve characters: as the bytes
+    /// of a number, the first character's the lowest, and how many there are. Most values of events are such. What
     /// [`push_text`](Self::push_text) appends to a column is the same.
     #[inline(always)]
     pub fn short_text(self) -> Option<(u128, usize)> {

@@ -53,7 +53,8 @@ enum Set {
     EventIds(fn(&mut Arguments, Option<Vec<u32>>)),
 }
 
-/// How many files are read for the fields of events, and where Event Viewer saves the messages of a log: as in the list.
+/// How many files are read for the fields of events, and where Event Viewer saves the messages of a log: as in the
+/// list.
 const SAMPLE_SIZE: &str = "100";
 const MESSAGES: &str = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
 

@@ -38,7 +38,8 @@ impl HeldMessages {
 }
 
 impl MessageFinder {
-    /// Looks for messages at a place beside each log, a glob with `{log}` for the log's name. They may take so many bytes together.
+    /// Looks for messages at a place beside each log, a glob with `{log}` for the log's name. They may take so many
+    /// bytes together.
     pub fn new(place: &str, memory: u64) -> Self {
         MessageFinder {
             place: place.to_owned(),

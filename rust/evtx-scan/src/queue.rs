@@ -17,8 +17,8 @@ const WAIT: Duration = Duration::from_millis(20);
 /// Numbers of batches are below this: DuckDB's are.
 const BATCH_INDEXES: u64 = 10_000_000_000_000;
 
-/// The position of a block in the order of all rows: that with a number in the file with a number, of so many files. Files share the
-/// numbers below 10^13 evenly.
+/// The position of a block in the order of all rows: that with a number in the file with a number, of so many files.
+/// Files share the numbers below 10^13 evenly.
 ///
 /// # Errors
 /// [`ScanError::Input`] if there is no room for the block.
@@ -114,7 +114,8 @@ impl FileQueue {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next work for a thread whose last was of the file with this number; none at the end. The positions of a thread rise.
+    /// The next work for a thread whose last was of the file with this number; none at the end. The positions of a
+    /// thread rise.
     pub(crate) fn claim(&self, call: Call<'_>, last_file: usize) -> Result<Option<Work>, ScanError> {
         let mut progress = self.lock();
         loop {

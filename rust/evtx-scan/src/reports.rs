@@ -9,12 +9,13 @@ use crate::file::{LogFile, describe_failure};
 use crate::paths::ScanPath;
 use crate::storage::{Call, ScanError, Storage, StorageError};
 
-/// Most bytes that are read for the fields of events, unless all files are asked for, and fewest of each file. A template comes back in
-/// every chunk that uses it, so evenly spread pieces of a file have nearly all that it has.
+/// Most bytes that are read for the fields of events, unless all files are asked for, and fewest of each file. A
+/// template comes back in every chunk that uses it, so evenly spread pieces of a file have nearly all that it has.
 const SAMPLE_BYTES: u64 = 512 << 20;
 const LEAST_BYTES: u64 = 8 << 20;
 
-/// Pieces that are read of a remote file for the fields of events: its header and the first one, which the scan mostly needs too.
+/// Pieces that are read of a remote file for the fields of events: its header and the first one, which the scan mostly
+/// needs too.
 const REMOTE_PIECES: u64 = 2;
 
 /// Files that are read for a report, one after the other.
@@ -146,8 +147,9 @@ fn read_piece(
     }
 }
 
-/// Reads the fields of events from so many of the files, evenly spread, or from all of all if `sample_size` is `None`. Of a large file
-/// some pieces are read, of a remote one the first. A file that cannot be read is the scan's to tell of.
+/// Reads the fields of events from so many of the files, evenly spread, or from all of all if `sample_size` is `None`.
+/// Of a large file some pieces are read, of a remote one the first. A file that cannot be read is the scan's to tell
+/// of.
 ///
 /// # Errors
 /// [`ScanError::Interrupted`].

@@ -136,8 +136,8 @@ impl Worker {
         }
     }
 
-    /// Claims the thread's next work and reads it. A file that a glob found ends where it cannot be read. Returns false at the
-    /// end of the scan.
+    /// Claims the thread's next work and reads it. A file that a glob found ends where it cannot be read. Returns false
+    /// at the end of the scan.
     fn claim(&mut self, call: Call<'_>) -> Result<bool, ScanError> {
         // What is open of the last block's file is let go of before another one is opened.
         self.work = None;

@@ -18,8 +18,9 @@ pub enum StorageError {
 
 /// Where files are. It is used from the thread that calls, which may be another one each time.
 pub trait Storage {
-    /// The paths of the files that a pattern stands for, with `*`, `?`, `[..]`, and `**` for any number of folders. A path without
-    /// these stands for the file that it names, if there is one. Paths are bytes, as file systems have them.
+    /// The paths of the files that a pattern stands for, with `*`, `?`, `[..]`, and `**` for any number of folders. A
+    /// path without these stands for the file that it names, if there is one. Paths are bytes, as file systems have
+    /// them.
     ///
     /// # Errors
     /// [`StorageError`]; no file is none.

@@ -8,8 +8,8 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
-/// Strings as a builder wrote them. Nothing outside of this crate can make such, so whoever is given some may rely on what
-/// holds for them: every string is UTF-8, and every view that is not NULL is that of a string of the buffers.
+/// Strings as a builder wrote them. Nothing outside of this crate can make such, so whoever is given some may rely on
+/// what holds for them: every string is UTF-8, and every view that is not NULL is that of a string of the buffers.
 #[derive(Debug)]
 pub struct Strings {
     pub(super) views: ScalarBuffer<u128>,
@@ -24,8 +24,8 @@ impl Strings {
     }
 }
 
-/// Indices of values as a builder wrote them. As of [`Strings`], it holds for all there are that every index which is not NULL
-/// is that of one of the values.
+/// Indices of values as a builder wrote them. As of [`Strings`], it holds for all there are that every index which is
+/// not NULL is that of one of the values.
 #[derive(Debug)]
 pub struct Indices {
     indices: Int32Array,
@@ -46,8 +46,8 @@ impl Indices {
 
 /// What makes the arrays of a batch out of what the builders wrote.
 ///
-/// [`MakeArrays::CHECKED`] looks through all of it once more. A caller that may use `unsafe` can do without. The functions are
-/// safe to call as they take what only builders make; those of Arrow that skip the check are not:
+/// [`MakeArrays::CHECKED`] looks through all of it once more. A caller that may use `unsafe` can do without. The
+/// functions are safe to call as they take what only builders make; those of Arrow that skip the check are not:
 ///
 /// ```compile_fail
 /// let make = evtx_arrow::MakeArrays::CHECKED;

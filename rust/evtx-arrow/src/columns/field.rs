@@ -62,7 +62,8 @@ where
     });
 }
 
-/// A place that a column reads. What is no more than the usual value of a substitution is read where the column is filled, all else here.
+/// A place that a column reads. What is no more than the usual value of a substitution is read where the column is
+/// filled, all else here.
 #[derive(Clone, Copy)]
 struct At {
     place: usize,
@@ -275,8 +276,8 @@ impl FieldBuilder {
         Ok(())
     }
 
-    /// As [`push`](Self::push), for the types that only fields of events have. Apart, as code that is not run slows that down which
-    /// is.
+    /// As [`push`](Self::push), for the types that only fields of events have. Apart, as code that is not run slows
+    /// that down which is.
     #[cold]
     fn push_field(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
         fn integer<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Resolved<'_, '_>>)

@@ -104,8 +104,8 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends the values of slots that follow each other. Those that are the same in the template's last record are copied from
-    /// there, as far as they stand side by side in one go.
+    /// Appends the values of slots that follow each other. Those that are the same in the template's last record are
+    /// copied from there, as far as they stand side by side in one go.
     fn push_slots(&mut self, slots: ValueDescriptors<'_>, values: ValueTable<'_>, template: usize) {
         if self.last.len() <= template {
             self.last.resize_with(template + 1, PreviousMap::default);

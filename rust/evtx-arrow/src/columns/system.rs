@@ -1,7 +1,9 @@
-//! The columns of `System` that tell what kind of event a record is: level, task, provider, channel, computer and the like.
+//! The columns of `System` that tell what kind of event a record is: level, task, provider, channel, computer and the
+//! like.
 //!
-//! A log has few different rows of them. So each is kept once, with the index that each record has of them, and a record
-//! whose values have the same bytes as those of one before takes over that one's row: none of its columns is looked at.
+//! A log has few different rows of them. So each is kept once, with the index that each record has of them, and a
+//! record whose values have the same bytes as those of one before takes over that one's row: none of its columns is
+//! looked at.
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;

@@ -12,12 +12,12 @@ use crate::plan::{MAX_FIELD, Resolved};
 /// Longest string that lives in its view.
 const INLINE: usize = 12;
 
-/// Most bytes of a buffer that views point into, as they have 32 bits for a length and an offset, which Arrow takes for signed.
-/// Few in this crate's unit tests, so that these have more than one buffer.
+/// Most bytes of a buffer that views point into, as they have 32 bits for a length and an offset, which Arrow takes for
+/// signed. Few in this crate's unit tests, so that these have more than one buffer.
 const MAX_BUFFER: usize = if cfg!(test) { 1 << 10 } else { i32::MAX as usize };
 
-/// The view of a string that starts at `offset` of a buffer with this index: its length, and then all of it, or four bytes of
-/// it, the index and the offset. The buffer has no more than [`MAX_BUFFER`] bytes.
+/// The view of a string that starts at `offset` of a buffer with this index: its length, and then all of it, or four
+/// bytes of it, the index and the offset. The buffer has no more than [`MAX_BUFFER`] bytes.
 #[inline]
 fn view(text: &[u8], buffer: u32, offset: u32) -> u128 {
     let le = |bytes: &[u8]| {
@@ -85,8 +85,8 @@ impl TextBuilder {
         len
     }
 
-    /// Appends a value's text, as `push` appends it to the bytes it is given, or NULL if it is longer than `limit`. Returns its
-    /// length.
+    /// Appends a value's text, as `push` appends it to the bytes it is given, or NULL if it is longer than `limit`.
+    /// Returns its length.
     #[inline]
     pub(crate) fn push_found(
         &mut self,

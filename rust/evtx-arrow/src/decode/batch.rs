@@ -302,8 +302,8 @@ impl BatchBuilder {
     }
 }
 
-/// Appends the fields of events that have columns of their own. Apart from the other columns, which take longer with this among
-/// them.
+/// Appends the fields of events that have columns of their own. Apart from the other columns, which take longer with
+/// this among them.
 #[inline(never)]
 fn push_fields(
     builders: &mut [ColumnBuilder],

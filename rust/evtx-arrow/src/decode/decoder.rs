@@ -96,8 +96,8 @@ struct AroundStray {
     /// Whether the slots are being read for that, which gives no rows; and whether they were.
     is_filling: bool,
     is_filled: bool,
-    /// Those that do not read in their slot, by their file offsets, each with the number of its slot and what is wrong. The stray
-    /// chunk tells of those that it does not lead to.
+    /// Those that do not read in their slot, by their file offsets, each with the number of its slot and what is wrong.
+    /// The stray chunk tells of those that it does not lead to.
     failed: BTreeMap<u64, (Record, u64, String)>,
 }
 
@@ -105,7 +105,8 @@ struct ChunkWalk {
     records: RecordWalk,
     /// What is wrong with the chunk as a whole, to be reported behind its records.
     damage: Vec<Error>,
-    /// IDs and times of the records that were read so far, if others are recovered: the free space can hold copies of them.
+    /// IDs and times of the records that were read so far, if others are recovered: the free space can hold copies of
+    /// them.
     seen: HashSet<(u64, u64)>,
 }
 
@@ -177,8 +178,8 @@ impl Decoder {
     /// `bytes` is what is left of the block, all of it.
     ///
     /// # Errors
-    /// [`DecodeError::Damaged`] if the scan fails on errors, at the first; [`DecodeError::Interrupted`]; [`DecodeError::Poisoned`]. The
-    /// block is not to be gone on with then.
+    /// [`DecodeError::Damaged`] if the scan fails on errors, at the first; [`DecodeError::Interrupted`];
+    /// [`DecodeError::Poisoned`]. The block is not to be gone on with then.
     pub fn decode(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let mut arenas = std::mem::take(&mut self.arenas);
         let result = self.decode_block(bytes, &mut arenas, interrupt);
@@ -238,7 +239,8 @@ impl Decoder {
         Ok(consumed)
     }
 
-    /// Decodes stray chunks, so many from the `first` on, and then tells of the records that neither they nor their slots give.
+    /// Decodes stray chunks, so many from the `first` on, and then tells of the records that neither they nor their
+    /// slots give.
     fn decode_strays(
         &mut self,
         bytes: &[u8],
@@ -419,7 +421,8 @@ impl Decoder {
     /// Whether a record can be kept, as far as its frame tells.
     #[inline(always)]
     fn keeps_frame(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
-        // What only looks like a record, or like a copy of one, is found out by reading both, whether or not they are asked for.
+        // What only looks like a record, or like a copy of one, is found out by reading both, whether or not they are
+        // asked for.
         scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None)
     }
 
@@ -456,7 +459,8 @@ impl Decoder {
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
         }
-        // A definition or a name that was overwritten makes nonsense of a record that was left behind, but the record is one.
+        // A definition or a name that was overwritten makes nonsense of a record that was left behind, but the record
+        // is one.
         let is_orphaned = carved && group.not_its_own.is_some();
         if is_orphaned {
             group.drop_parts();
@@ -515,7 +519,8 @@ impl Decoder {
         Ok(true)
     }
 
-    /// Whether a record that a slot leads to is a stray chunk's: it does not read in the slot, or only looks like a record there.
+    /// Whether a record that a slot leads to is a stray chunk's: it does not read in the slot, or only looks like a
+    /// record there.
     fn is_of_stray(&mut self, found: &FoundRecord, damage: Option<Error>) -> bool {
         let record = &found.record;
         let offset = self.offset + u64::from(record.offset);
@@ -574,7 +579,8 @@ impl Decoder {
         Ok(self.batch.push_rows(reader, &self.templates, group, at, messages)?)
     }
 
-    /// A row of what is known where no record could be read. A table of some events has it too, as it may have been one.
+    /// A row of what is known where no record could be read. A table of some events has it too, as it may have been
+    /// one.
     fn push_bare(&mut self, row: &BareRow<'_>) -> Result<(), DecodeError> {
         let known = Row {
             record_id: row.record.map(|record| record.id),

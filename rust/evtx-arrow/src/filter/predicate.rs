@@ -81,8 +81,8 @@ impl Term {
 }
 
 impl Predicate {
-    /// The strongest predicate that a scan of the table decides and that is true wherever the condition is. `None` where
-    /// that would be true everywhere.
+    /// The strongest predicate that a scan of the table decides and that is true wherever the condition is. `None`
+    /// where that would be true everywhere.
     ///
     /// Whoever drops the records for which it is not true loses none for which the condition is.
     pub fn implied(table: &Table, condition: &Expression) -> Option<Self> {
@@ -138,8 +138,8 @@ impl Polarity {
 
 /// A node for a condition. `None` stands for the constant that keeps most records: true, or, under NOT, false.
 ///
-/// AND, OR and NOT are monotone in the order false, NULL, true. So what takes the place of a part may only be greater than
-/// the part, or, under NOT, only be less.
+/// AND, OR and NOT are monotone in the order false, NULL, true. So what takes the place of a part may only be greater
+/// than the part, or, under NOT, only be less.
 fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Node<Term>> {
     use Polarity::{Negative, Positive};
     // What such a constant makes of a junction that it stands in: it can be left out, or decides.
@@ -281,7 +281,8 @@ mod tests {
         recover: false,
     };
 
-    /// Indices of the columns that the conditions are about: `record_id` and `record_offset`, both numbers, and `filename`.
+    /// Indices of the columns that the conditions are about: `record_id` and `record_offset`, both numbers, and
+    /// `filename`.
     fn columns() -> [usize; 3] {
         let table = Table::from(LOCATED);
         let place = |name: &str| table.columns.iter().position(|column| column.name == name);
@@ -326,8 +327,8 @@ mod tests {
         })
     }
 
-    /// What an engine makes of a condition: SQL's logic, written down plainly. `open` says what becomes of what the core cannot
-    /// know: NULL, false or true in turn, and whether the bounds of a range are its own.
+    /// What an engine makes of a condition: SQL's logic, written down plainly. `open` says what becomes of what the
+    /// core cannot know: NULL, false or true in turn, and whether the bounds of a range are its own.
     struct Engine<'o> {
         values: [Option<u64>; 2],
         open: &'o mut dyn Iterator<Item = u8>,
@@ -415,8 +416,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
-        /// Whatever an engine means by what the core cannot know: where the condition is true, so is the hint. Where there is
-        /// nothing of that, they are the same.
+        /// Whatever an engine means by what the core cannot know: where the condition is true, so is the hint. Where
+        /// there is nothing of that, they are the same.
         #[test]
         fn a_hint_is_true_wherever_its_condition_is(
             condition in conditions(),

@@ -73,7 +73,8 @@ impl Compiled {
         }
     }
 
-    /// What is wrong with an instance of a template ID that refers to it: it was meant for another, or names were overwritten.
+    /// What is wrong with an instance of a template ID that refers to it: it was meant for another, or names were
+    /// overwritten.
     #[inline]
     pub(crate) fn fault(&self, instance: &Instance<'_>) -> Option<Error> {
         let is_own = instance.template_id == self.template_id && self.unsound_name.is_none();
@@ -159,8 +160,8 @@ impl PlanCache {
         Some(Arc::clone(&found.compiled))
     }
 
-    /// Keeps what a definition compiled to for chunks that hold the same template, while there is room. Returns whether it does.
-    /// What is damaged in one chunk is not for others.
+    /// Keeps what a definition compiled to for chunks that hold the same template, while there is room. Returns whether
+    /// it does. What is damaged in one chunk is not for others.
     pub(crate) fn insert(
         &self,
         chunk: &[u8],

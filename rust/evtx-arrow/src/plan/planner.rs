@@ -228,7 +228,8 @@ impl Planner<'_> {
         Ok(source)
     }
 
-    /// The text of pieces of content without elements. A constant that is longer than `limit` can end anywhere behind it.
+    /// The text of pieces of content without elements. A constant that is longer than `limit` can end anywhere behind
+    /// it.
     fn source(&mut self, content: &[Node<'_>], limit: usize) -> Extractor {
         let content = match content {
             [Node::Substitution(substitution)] => Content::Substitution(substitution.index),
@@ -377,7 +378,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The substitutions in attributes take single values only: an array would repeat the element, and a stream is an error.
+    /// The substitutions in attributes take single values only: an array would repeat the element, and a stream is an
+    /// error.
     fn attributes(&mut self, element: &Element<'_>) {
         for attribute in element.attributes {
             self.need_content(attribute.content, RequiredShape::Single);

@@ -104,8 +104,8 @@ impl Extractor {
         }
     }
 
-    /// The substitution that a number, a time or a GUID is the value of. NULL stands for none and for what cannot be read as one, so it does
-    /// not matter whether the element or the attribute is there.
+    /// The substitution that a number, a time or a GUID is the value of. NULL stands for none and for what cannot be
+    /// read as one, so it does not matter whether the element or the attribute is there.
     pub(super) fn bare_substitution(&self) -> Option<u16> {
         match (self.guard, &self.content) {
             (None, Content::Substitution(substitution)) => Some(*substitution),

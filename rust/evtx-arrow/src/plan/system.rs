@@ -17,7 +17,8 @@ pub(crate) struct SystemSubstitutions {
 }
 
 impl SystemSubstitutions {
-    /// Those of a plan for an event's own template; `None` where that has no `System`, or the columns are not asked for.
+    /// Those of a plan for an event's own template; `None` where that has no `System`, or the columns are not asked
+    /// for.
     pub(crate) fn new(target: &Projection, plan: &Plan) -> Option<Self> {
         static TEMPLATES: AtomicU64 = AtomicU64::new(1);
         if !plan.system || !target.shares_system() {
@@ -47,8 +48,8 @@ impl SystemSubstitutions {
         })
     }
 
-    /// A hash of where values differ first, and how many bytes they have with their descriptors. `None` where the table of values
-    /// is too short for a run: what it has of that would not be looked at.
+    /// A hash of where values differ first, and how many bytes they have with their descriptors. `None` where the table
+    /// of values is too short for a run: what it has of that would not be looked at.
     // Apart from what looks at the values again, so that neither runs out of registers.
     #[inline(never)]
     pub(crate) fn hash(&self, values: ValueTable<'_>) -> Option<(u64, usize)> {

@@ -55,8 +55,8 @@ impl<'r> JsonMemo<'r> {
         is_passed
     }
 
-    /// Appends the JSON value of the element that comes next in a stream, if it can be written and `out` becomes no longer than
-    /// `limit`.
+    /// Appends the JSON value of the element that comes next in a stream, if it can be written and `out` becomes no
+    /// longer than `limit`.
     pub(crate) fn push(
         &self,
         reader: &Reader<'r, '_>,

@@ -97,8 +97,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// Reads what the event's substitutions hold, as far as the scan asks for it, and then checks all of the record, if the scan
-    /// does. So what is read does not depend on whether it is checked.
+    /// Reads what the event's substitutions hold, as far as the scan asks for it, and then checks all of the record, if
+    /// the scan does. So what is read does not depend on whether it is checked.
     pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) {
         if record.error.is_none() {
             if let Err(error) = self.children(templates, record) {

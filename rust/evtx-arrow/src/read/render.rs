@@ -27,8 +27,8 @@ pub(crate) struct Renderer<'x, 'r, 'c> {
     depth: usize,
     /// How long the text may become that it is appended to.
     limit: usize,
-    /// How many more parts of streams are rendered: values are shared by the substitutions that name them, so there can be more of them than
-    /// the record has room for.
+    /// How many more parts of streams are rendered: values are shared by the substitutions that name them, so there can
+    /// be more of them than the record has room for.
     parts_left: usize,
 }
 

@@ -212,7 +212,8 @@ impl<'p, 'r> Fields<'p, 'r> {
         self.get_at(place, self.record.target.places[place].in_system)
     }
 
-    /// The substitution of which a number, a time or a GUID in the `System` element is the value, and what fills it, if that is so simple.
+    /// The substitution of which a number, a time or a GUID in the `System` element is the value, and what fills it, if
+    /// that is so simple.
     #[inline(always)]
     pub(crate) fn substitution(&self, place: usize) -> Option<(u16, ValueTable<'r>)> {
         let (plan, values) = self.system?;

@@ -19,8 +19,8 @@ pub(crate) struct ChunkTemplates {
     bytes: usize,
 }
 
-/// Bytes of templates at which a chunk forgets those that it has used. Those of real chunks take some hundred KiB, but crafted
-/// definitions can overlap.
+/// Bytes of templates at which a chunk forgets those that it has used. Those of real chunks take some hundred KiB, but
+/// crafted definitions can overlap.
 const MAX_BYTES: usize = 16 << 20;
 
 impl Default for ChunkTemplates {
@@ -51,8 +51,8 @@ impl ChunkTemplates {
         self.get(usize::from(known).checked_sub(1)?).ok()
     }
 
-    /// The place of the template that is defined at an offset, which `compile` compiles at its first use: what it compiled to, and
-    /// whether the scan keeps that.
+    /// The place of the template that is defined at an offset, which `compile` compiles at its first use: what it
+    /// compiled to, and whether the scan keeps that.
     #[inline]
     pub(crate) fn place(
         &mut self,

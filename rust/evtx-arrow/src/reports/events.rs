@@ -1,8 +1,8 @@
 //! What events a log holds, and what fields each has.
 //!
-//! The fields and their types are those of the template definitions. A definition does not say which event it is for, and
-//! several events can share one, so each record is asked which event it is of and which template its `EventData` refers to.
-//! No field is decoded.
+//! The fields and their types are those of the template definitions. A definition does not say which event it is for,
+//! and several events can share one, so each record is asked which event it is of and which template its `EventData`
+//! refers to. No field is decoded.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -315,8 +315,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// The fields of the events, as columns: in the order of the first event's, and those that only a later one has behind
-    /// the field that they stand behind there. There are at most 4,096.
+    /// The fields of the events, as columns: in the order of the first event's, and those that only a later one has
+    /// behind the field that they stand behind there. There are at most 4,096.
     pub fn fields(&self) -> Vec<EventField> {
         let ids = self.events.as_ref().map_or(&[][..], |events| &events.ids);
         let ranks: HashMap<u32, usize> = ids.iter().enumerate().rev().map(|(rank, id)| (*id, rank)).collect();
@@ -352,8 +352,9 @@ impl Catalog {
         ]))
     }
 
-    /// The next rows behind a place, which moves behind them; `None` where there are no more. A row per field of each event, by
-    /// provider, ID, version and channel, and one for an event without fields. `type_name` names the type of a column.
+    /// The next rows behind a place, which moves behind them; `None` where there are no more. A row per field of each
+    /// event, by provider, ID, version and channel, and one for an event without fields. `type_name` names the type of
+    /// a column.
     ///
     /// # Errors
     /// That of Arrow, if it cannot be made.

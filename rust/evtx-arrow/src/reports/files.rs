@@ -105,7 +105,8 @@ impl Runs {
         }
     }
 
-    /// Makes one run of those that follow or overlap each other. If there are too many all the same, it makes one of all.
+    /// Makes one run of those that follow or overlap each other. If there are too many all the same, it makes one of
+    /// all.
     #[cold]
     fn unite(&mut self) {
         self.runs.sort_unstable();

@@ -7,7 +7,8 @@ use evtx_format::{Interrupt, Interrupted};
 
 use crate::scan::Poisoned;
 
-/// Most bytes that are kept of the events. The some tens of thousands that Windows has take a few MiB; more come from crafted files.
+/// Most bytes that are kept of the events. The some tens of thousands that Windows has take a few MiB; more come from
+/// crafted files.
 pub(super) const MAX_EVENT_BYTES: usize = 32 << 20;
 
 /// Names the type of a column, as the caller's language does.
@@ -37,8 +38,8 @@ pub enum ReportError {
 
 /// A table of what files are, rather than of what their records say.
 ///
-/// For each file: [`start`](Self::start), [`push`](Self::push) of its bytes in order, first its header alone (4,096 bytes,
-/// or as many as there are) and then whole chunks, of which the last may be cut short, and [`end`](Self::end).
+/// For each file: [`start`](Self::start), [`push`](Self::push) of its bytes in order, first its header alone (4,096
+/// bytes, or as many as there are) and then whole chunks, of which the last may be cut short, and [`end`](Self::end).
 pub trait Report: Send {
     /// The schema of the batches.
     fn schema(&self) -> SchemaRef;
@@ -56,7 +57,8 @@ pub trait Report: Send {
     /// Ends the file. `failure` says why the rest of it was not read, if it was not.
     fn end(&mut self, failure: Option<&str>);
 
-    /// The next rows that are whole, some thousand at most; `None` if there are none for now. `last` says that no file follows.
+    /// The next rows that are whole, some thousand at most; `None` if there are none for now. `last` says that no file
+    /// follows.
     ///
     /// # Errors
     /// That of Arrow, if the batch cannot be made.

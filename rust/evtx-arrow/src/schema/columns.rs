@@ -321,7 +321,8 @@ pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
 pub struct ColumnReference {
     /// Its name and type.
     pub field: Field,
-    /// Where in the event's XML its value stands, as a path below `Event`; empty for one that has no single place there.
+    /// Where in the event's XML its value stands, as a path below `Event`; empty for one that has no single place
+    /// there.
     pub place: String,
     /// What it holds, in a sentence.
     pub about: &'static str,

@@ -2,7 +2,8 @@
 
 use hashbrown::{HashMap, HashSet};
 
-/// Names that are taken. The second of a name becomes `name_1`, the third `name_2`, and so on, as far as these are free.
+/// Names that are taken. The second of a name becomes `name_1`, the third `name_2`, and so on, as far as these are
+/// free.
 #[derive(Debug)]
 pub(crate) struct Numbering {
     /// What of a name makes it another one.

@@ -25,7 +25,8 @@ pub struct EventField {
     pub(crate) column_type: EntryType,
 }
 
-/// The columns of a call: those that its options ask for, and, if it is about certain events, one for each of their fields.
+/// The columns of a call: those that its options ask for, and, if it is about certain events, one for each of their
+/// fields.
 #[derive(Debug, Clone)]
 pub struct Table {
     pub(crate) options: Options,

@@ -192,7 +192,8 @@ pub(crate) fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<Stri
     })
 }
 
-/// Every cell of every column of a log as text, row by row, read through the plans of templates or through a tree of each record.
+/// Every cell of every column of a log as text, row by row, read through the plans of templates or through a tree of
+/// each record.
 pub(crate) fn cells(file: &[u8], name: &str, options: Options, force_tree_path: bool) -> Vec<Vec<Option<String>>> {
     let mut new = Scan::new(options, &every_column(&options));
     if force_tree_path {

@@ -40,8 +40,8 @@ pub(super) struct TreeBuilder<'r, 'a, 'c> {
     depth: usize,
     /// Elements open around the stream.
     around: usize,
-    /// The elements that are open, and behind them some that were, whose places are used again: to move what was just written
-    /// stalls.
+    /// The elements that are open, and behind them some that were, whose places are used again: to move what was just
+    /// written stalls.
     stack: BumpVec<'a, OpenElement<'a>>,
     /// How many are open.
     len: usize,

@@ -56,8 +56,8 @@ impl Definition {
 }
 
 impl Definition {
-    /// The template ID that instances of the template have: the first four bytes of its GUID, little endian. So it is in
-    /// all logs that were looked at.
+    /// The template ID that instances of the template have: the first four bytes of its GUID, little endian. So it is
+    /// in all logs that were looked at.
     pub fn template_id(&self) -> u32 {
         u32_at(&self.guid, 0).unwrap_or_default()
     }
@@ -206,8 +206,8 @@ impl<'a> ValueTable<'a> {
         }
     }
 
-    /// The table of `count` values whose descriptors stand at `at`, and where its values end; `None` where that is not before
-    /// `until`, or a type is none.
+    /// The table of `count` values whose descriptors stand at `at`, and where its values end; `None` where that is not
+    /// before `until`, or a type is none.
     // What is returned fits registers, and its callers are small.
     #[inline(never)]
     fn table(chunk: &'a [u8], at: usize, until: usize, count: u32, arena: &'a Bump) -> Option<(Self, usize)> {
@@ -310,7 +310,8 @@ impl<'a> ValueTable<'a> {
         self.slot(usize::from(substitution)).map(|slot| self.value(slot))
     }
 
-    /// The bytes of a substitution's value, if that is a single one of a type and size. [`get`](Self::get) tells of all others.
+    /// The bytes of a substitution's value, if that is a single one of a type and size. [`get`](Self::get) tells of all
+    /// others.
     #[inline(always)]
     pub fn fixed<const N: usize>(self, substitution: u16, scalar: Scalar) -> Option<[u8; N]> {
         let index = usize::from(substitution);
@@ -321,7 +322,8 @@ impl<'a> ValueTable<'a> {
         array_at(self.0.chunk, *self.0.offsets.get(index)? as usize)
     }
 
-    /// The number in a substitution, if that is a single one of an unsigned type, and its size the usual. [`get`](Self::get) tells of all others.
+    /// The number in a substitution, if that is a single one of an unsigned type, and its size the usual.
+    /// [`get`](Self::get) tells of all others.
     #[inline(always)]
     pub fn unsigned(self, substitution: u16) -> Option<u64> {
         /// By type.
@@ -382,7 +384,8 @@ impl<'a> ValueTable<'a> {
         bytes.as_chunks().0
     }
 
-    /// The descriptors of `count` values from `first` on, and the bytes of the values; `None` where the table does not have as many.
+    /// The descriptors of `count` values from `first` on, and the bytes of the values; `None` where the table does not
+    /// have as many.
     #[inline]
     pub fn run(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
         let slots = self.slots(first, count)?;
@@ -474,8 +477,8 @@ impl<'a> Instance<'a> {
         })
     }
 
-    /// The instance that a stream begins with, behind a fragment header, and where it ends: what nearly all streams are. `None`
-    /// for any other, and where its definition stands inline or it is damaged.
+    /// The instance that a stream begins with, behind a fragment header, and where it ends: what nearly all streams
+    /// are. `None` for any other, and where its definition stands inline or it is damaged.
     #[inline(always)]
     pub(crate) fn leading(chunk: &'a [u8], stream: Range<usize>, arena: &'a Bump) -> Option<(Self, usize)> {
         const HEAD: usize = 18;

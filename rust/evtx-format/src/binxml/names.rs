@@ -54,12 +54,13 @@ pub struct Name<'c> {
     before: Option<&'c Name<'c>>,
 }
 
-/// Room for the starts of most members. All of it is copied, as to copy a number of bytes that is known takes few instructions.
+/// Room for the starts of most members. All of it is copied, as to copy a number of bytes that is known takes few
+/// instructions.
 const SHORT_MEMBER: usize = 64;
 
 impl Name<'_> {
-    /// Appends the start of a JSON member that has the name, numbered if `number` is not 0: behind a brace or a comma, and with the
-    /// quote of its value if that has one.
+    /// Appends the start of a JSON member that has the name, numbered if `number` is not 0: behind a brace or a comma,
+    /// and with the quote of its value if that has one.
     #[inline]
     pub(crate) fn push_member(&self, out: &mut Vec<u8>, lead: u8, number: usize, quoted: bool) {
         if number > 0 || self.member_len == 0 {
@@ -108,7 +109,8 @@ impl<'c> Names<'c> {
     /// The name at a chunk offset. If it is not kept, it is decoded into `arena`, and its bytes are taken from `left`.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`] where it runs past the chunk, [`ErrorKind::Names`] where `left` does not have as many bytes.
+    /// [`ErrorKind::Truncated`] where it runs past the chunk, [`ErrorKind::Names`] where `left` does not have as many
+    /// bytes.
     #[inline]
     pub fn get<'a>(&self, offset: u32, arena: &'a Bump, left: &Cell<usize>) -> Result<&'a Name<'a>>
     where

@@ -45,8 +45,8 @@ impl PartialEq for StreamCursor<'_> {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// The template instance that a stream in a range of the chunk begins with, and whether there is nothing behind it. `None` where
-    /// it begins otherwise, or is damaged: its [parts](Self::parts) tell.
+    /// The template instance that a stream in a range of the chunk begins with, and whether there is nothing behind it.
+    /// `None` where it begins otherwise, or is damaged: its [parts](Self::parts) tell.
     #[inline(always)]
     pub fn leading_instance(&self, stream: Range<usize>) -> Option<(Instance<'a>, bool)> {
         let until = stream.end;
@@ -100,8 +100,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(None)
     }
 
-    /// Chunk offset of where a stream in a range of the chunk ends: that of its end token, or the range's end. `None` where it is
-    /// damaged before.
+    /// Chunk offset of where a stream in a range of the chunk ends: that of its end token, or the range's end. `None`
+    /// where it is damaged before.
     pub(crate) fn stream_end(&self, stream: Range<usize>) -> Option<usize> {
         let mut cursor = Cursor::new(self.chunk, stream.start, stream.end);
         loop {
@@ -117,7 +117,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// The name of the element that comes next in a stream; `None` where something else does, or where it cannot be read.
+    /// The name of the element that comes next in a stream; `None` where something else does, or where it cannot be
+    /// read.
     pub fn next_name(&self, parts: &StreamCursor<'a>) -> Option<&'a str> {
         let mut cursor = parts.cursor;
         self.at_element(&mut cursor).then(|| {

@@ -16,8 +16,8 @@ pub(crate) type Outcome = std::result::Result<(), ErrorKind>;
 /// An error elsewhere, or the kind of one at the token.
 pub(crate) type Fault = std::result::Result<Error, ErrorKind>;
 
-/// Takes what the walk finds in a stream, in order. The walk has seen to it that it can stand there. If nothing else is said, plain
-/// elements are taken to see whether they are sound, and what has to be looked into further is not taken.
+/// Takes what the walk finds in a stream, in order. The walk has seen to it that it can stand there. If nothing else is
+/// said, plain elements are taken to see whether they are sound, and what has to be looked into further is not taken.
 pub(crate) trait Sink<'a> {
     /// The chunk offset of a reference to a name, before what it is the name of.
     fn name_ref(&mut self, _at: usize) {}

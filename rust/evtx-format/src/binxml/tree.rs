@@ -71,8 +71,8 @@ impl<'a> Element<'a> {
         Some(attribute.content)
     }
 
-    /// Appends the text of the element and all it holds, as XPath's `string()` gives it. Stops once `out` is longer than
-    /// `limit`.
+    /// Appends the text of the element and all it holds, as XPath's `string()` gives it. Stops once `out` is longer
+    /// than `limit`.
     ///
     /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds.
     pub fn push_text(&self, out: &mut Vec<u8>, form: Form, limit: usize) {

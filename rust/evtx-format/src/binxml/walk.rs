@@ -37,7 +37,8 @@ pub(super) enum Extent {
 /// Why content has no place.
 pub(super) const OUTSIDE: &str = "content stands outside of an element";
 
-/// Most nodes that a record of so many bytes of BinXML may expand to: templates give it some hundred, its own bytes the others.
+/// Most nodes that a record of so many bytes of BinXML may expand to: templates give it some hundred, its own bytes the
+/// others.
 fn max_nodes(bytes: usize) -> usize {
     MAX_NODES.min(4096 + 8 * bytes)
 }
@@ -92,7 +93,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.names_left.set(MAX_NAMES);
     }
 
-    /// The damage that a name which was read is not what its hash says: its bytes were damaged, or overwritten by others.
+    /// The damage that a name which was read is not what its hash says: its bytes were damaged, or overwritten by
+    /// others.
     #[inline]
     pub fn unsound_name(&self) -> Option<Error> {
         let offset = self.unsound_name.get()?;
@@ -244,8 +246,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Gives a piece of content to a sink. Inlined, so that a node goes there in registers: to read what was just written in parts
-    /// stalls.
+    /// Gives a piece of content to a sink. Inlined, so that a node goes there in registers: to read what was just
+    /// written in parts stalls.
     #[inline(always)]
     fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, in_start: bool) -> Outcome {
         if open == 0 {

@@ -112,8 +112,8 @@ impl ChunkHeader {
     }
 }
 
-/// Where the chunk header has its table of templates: 32 lists of definitions, each the chunk offset of its first, which
-/// begins with that of the next.
+/// Where the chunk header has its table of templates: 32 lists of definitions, each the chunk offset of its first,
+/// which begins with that of the next.
 const TEMPLATE_TABLE: Range<usize> = 384..CHUNK_HEADER;
 
 /// How many template definitions the lists of a chunk reach.

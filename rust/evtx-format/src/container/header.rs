@@ -87,8 +87,8 @@ impl FileHeader {
         self.flags & FULL != 0
     }
 
-    /// Whether the log was closed, and had not wrapped by then, so that its chunks stand in the order of their records. A
-    /// header that keeps no checksum, or whose checksum does not match, does not say.
+    /// Whether the log was closed, and had not wrapped by then, so that its chunks stand in the order of their records.
+    /// A header that keeps no checksum, or whose checksum does not match, does not say.
     pub(super) fn never_wrapped(&self) -> bool {
         self.flags & (DIRTY | NO_CHECKSUMS) == 0 && self.first_chunk == 0 && self.checksum == self.computed_checksum
     }

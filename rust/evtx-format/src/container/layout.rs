@@ -1,7 +1,7 @@
 //! Where a log's chunks are, and in which order they hold its records.
 //!
-//! Chunks stand in slots at fixed offsets behind the 4,096-byte header, to the end of the file. The header's counts can be stale (a
-//! live log that was copied is *dirty*), so they are not used to find chunks.
+//! Chunks stand in slots at fixed offsets behind the 4,096-byte header, to the end of the file. The header's counts can
+//! be stale (a live log that was copied is *dirty*), so they are not used to find chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -57,10 +57,11 @@ pub struct Block {
 pub enum Chunks {
     /// They follow each other from the block's start. The first stands in the slot of the file with this index.
     Slots(u64),
-    /// Anywhere, in an image. Those that start in so many bytes are the block's; the bytes behind are read so that they are whole.
+    /// Anywhere, in an image. Those that start in so many bytes are the block's; the bytes behind are read so that they
+    /// are whole.
     Image(u64),
-    /// Stray chunks, so many from an index on: all that start in the same slot. The block has the slots around them, whole:
-    /// what these lead to and the stray chunks do not is told of.
+    /// Stray chunks, so many from an index on: all that start in the same slot. The block has the slots around them,
+    /// whole: what these lead to and the stray chunks do not is told of.
     Strays(usize, usize),
 }
 

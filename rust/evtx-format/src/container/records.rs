@@ -100,7 +100,8 @@ impl Record {
         self.offset as usize + RECORD_HEADER..self.end() - 4
     }
 
-    /// When it was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its BinXML cannot be read.
+    /// When it was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its BinXML cannot be
+    /// read.
     pub fn written_nanos(&self) -> Option<i64> {
         filetime_to_unix_nanos(self.written)
     }
@@ -117,9 +118,9 @@ impl Record {
         next.is_ok_and(|next| next.id == self.id.wrapping_add(1) && next.size_copy_matches(chunk))
     }
 
-    /// Whether the copy of its size matches, and the record behind it has the next ID. All but a chunk's last record are so, in
-    /// logs as Windows writes them. If it is so, how many magics are in its last bytes, where no other record has room: what stood
-    /// there before was not written over.
+    /// Whether the copy of its size matches, and the record behind it has the next ID. All but a chunk's last record
+    /// are so, in logs as Windows writes them. If it is so, how many magics are in its last bytes, where no other
+    /// record has room: what stood there before was not written over.
     #[inline(always)]
     fn is_followed(&self, chunk: &[u8]) -> Option<usize> {
         let around = chunk.get(self.end() - 8..)?.first_chunk::<24>()?;
@@ -217,9 +218,9 @@ impl RecordWalk {
         (walk, damage)
     }
 
-    /// Chunk offset of the end of a run of records, from the first on, each followed by the next. None of them has another
-    /// record in it: there are no more magics than records. In logs as Windows writes them the run ends with the last record
-    /// but one.
+    /// Chunk offset of the end of a run of records, from the first on, each followed by the next. None of them has
+    /// another record in it: there are no more magics than records. In logs as Windows writes them the run ends with
+    /// the last record but one.
     fn sound_run(&self, chunk: &[u8]) -> usize {
         let (mut at, mut count) = (CHUNK_HEADER, 0);
         while at < self.end
@@ -332,7 +333,8 @@ impl RecordWalk {
         self.carve.start = record.offset as usize + 1;
     }
 
-    /// Whether the last record that the header knows was reached, as far as its IDs make sense. Those of an empty chunk are reversed.
+    /// Whether the last record that the header knows was reached, as far as its IDs make sense. Those of an empty chunk
+    /// are reversed.
     fn is_reached(&self, header: &ChunkHeader) -> bool {
         header.first_record_id > header.last_record_id || self.last.is_some_and(|last| last >= header.last_record_id)
     }
@@ -431,7 +433,8 @@ impl RecordWalk {
         Ok((record, damage))
     }
 
-    /// Where another record starts inside of a record, if that is beyond doubt. What a value of a sound record holds is none.
+    /// Where another record starts inside of a record, if that is beyond doubt. What a value of a sound record holds is
+    /// none.
     fn inside(&self, chunk: &[u8], record: &Record, before: (u64, usize)) -> Option<usize> {
         let start = record.offset as usize;
         let span = start + RECORD_HEADER..record.end();
@@ -499,7 +502,8 @@ impl RecordWalk {
         })
     }
 
-    /// Whether a record has the ID that comes next, and ends where records do, so that the copy of its size need not match.
+    /// Whether a record has the ID that comes next, and ends where records do, so that the copy of its size need not
+    /// match.
     fn is_next(&self, chunk: &[u8], (id, _): (u64, usize), record: &Record) -> bool {
         let is_next = |id: u64, record: &Record| id.checked_add(1) == Some(record.id);
         let end = record.end();
@@ -541,8 +545,8 @@ fn ends_with_its_size(chunk: &[u8], at: usize, end: usize) -> bool {
     end >= at + RECORD_FRAME && u32_at(chunk, end - 4) == Some((end - at) as u32)
 }
 
-/// Whether a record can come after another, given that one's ID and chunk offset: its ID is higher, by no more than there is
-/// room for records between them.
+/// Whether a record can come after another, given that one's ID and chunk offset: its ID is higher, by no more than
+/// there is room for records between them.
 fn follows((id, at): (u64, usize), record: &Record) -> bool {
     let room = (record.offset as usize).saturating_sub(at) / RECORD_FRAME;
     let step = record.id.checked_sub(id);

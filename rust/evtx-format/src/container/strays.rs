@@ -89,8 +89,8 @@ impl StraySearch {
 /// Most stray chunks of a file.
 const MAX_STRAYS: usize = 1 << 20;
 
-/// Where the records of a chunk end that follow each other from its start on; `None` where it is no chunk beyond doubt: its header has
-/// a checksum that holds, or a record stands behind it.
+/// Where the records of a chunk end that follow each other from its start on; `None` where it is no chunk beyond doubt:
+/// its header has a checksum that holds, or a record stands behind it.
 fn records_of(chunk: &[u8]) -> Option<usize> {
     let header = ChunkHeader::read(chunk).ok()?;
     let mut at = CHUNK_HEADER;

@@ -206,8 +206,8 @@ impl Survey {
         })
     }
 
-    /// Ends the survey of a log where a range that is wanted cannot be read: its slots are taken as they stand. Does nothing before
-    /// the header was pushed.
+    /// Ends the survey of a log where a range that is wanted cannot be read: its slots are taken as they stand. Does
+    /// nothing before the header was pushed.
     pub fn give_up(&mut self) {
         if self.header.is_some() {
             self.strays = None;

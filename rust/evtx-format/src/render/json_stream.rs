@@ -67,8 +67,8 @@ enum Text {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// Appends the JSON value of the element that comes next in a stream, if it is sound and can be written without its tree, and
-    /// `out` becomes no longer than `limit`. If not, it is still the next.
+    /// Appends the JSON value of the element that comes next in a stream, if it is sound and can be written without its
+    /// tree, and `out` becomes no longer than `limit`. If not, it is still the next.
     pub fn push_json(&self, parts: &mut StreamCursor<'a>, out: &mut Vec<u8>, limit: usize) -> bool {
         let start = out.len();
         let passed = self.pass(parts, &mut JsonStream::new(out, limit, self.arena));
@@ -115,7 +115,8 @@ impl<'o, 'a> JsonStream<'o, 'a> {
         Ok(0)
     }
 
-    /// Writes a piece of text. If it is the first, `begin` writes what comes before it, and is told whether a quote does.
+    /// Writes a piece of text. If it is the first, `begin` writes what comes before it, and is told whether a quote
+    /// does.
     #[inline(always)]
     fn piece(&mut self, node: Node<'a>, begin: impl FnOnce(&mut Self, bool)) -> Outcome {
         let string = match node {

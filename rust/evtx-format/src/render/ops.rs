@@ -81,8 +81,8 @@ impl AcceptedShapes {
     };
 }
 
-/// Most bytes of literals in a template's program. One of real logs has some thousand; a longer text is read from the tree of each
-/// record.
+/// Most bytes of literals in a template's program. One of real logs has some thousand; a longer text is read from the
+/// tree of each record.
 const MAX_LITERALS: usize = 1 << 20;
 
 /// A program in the making.

@@ -58,7 +58,8 @@ pub struct Members<'p> {
     before: &'p [Box<str>],
     /// Where the first member after them has its name in the text, escaped. Most objects have no other.
     first: Range<usize>,
-    /// How often each name was there, as it is escaped, once there is a second member. Escaping keeps different names different.
+    /// How often each name was there, as it is escaped, once there is a second member. Escaping keeps different names
+    /// different.
     counts: HashMap<Vec<u8>, usize>,
     /// Whether any of them is `Data`.
     has_data: bool,

@@ -32,8 +32,8 @@ pub(crate) fn is_bare(unit: u16, form: Form) -> bool {
     (printable | space) & !escaped
 }
 
-/// The bytes of as many units, if the form takes all of them as they are. Without branches, so that compilers make vector
-/// instructions of it.
+/// The bytes of as many units, if the form takes all of them as they are. Without branches, so that compilers make
+/// vector instructions of it.
 #[inline(always)]
 fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u8; UNITS]> {
     let mut bytes = [0; UNITS];
@@ -46,7 +46,8 @@ fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u
     bare.then_some(bytes)
 }
 
-/// The units of UTF-16LE text, but for a NUL at its end, which ends it in any case: the strings of some providers have one.
+/// The units of UTF-16LE text, but for a NUL at its end, which ends it in any case: the strings of some providers have
+/// one.
 #[inline(always)]
 fn units_of(text: &[u8]) -> &[[u8; 2]] {
     match text.as_chunks::<2>().0 {

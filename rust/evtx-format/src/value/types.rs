@@ -121,7 +121,8 @@ impl ValueType {
     }
 }
 
-/// The sizes with which a value of a type passes [`Value::check`](crate::value::Value::check) without being looked at, or most of them.
+/// The sizes with which a value of a type passes [`Value::check`](crate::value::Value::check) without being looked at,
+/// or most of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     size: u16,

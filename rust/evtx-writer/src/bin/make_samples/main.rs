@@ -1,6 +1,7 @@
 //! Writes the logs under `samples/`. usage: `make_samples FOLDER [CHUNKS]`
 //!
-//! With CHUNKS, there are also two logs of so many different chunks, to measure with: large-security.evtx and large-sysmon.evtx.
+//! With CHUNKS, there are also two logs of so many different chunks, to measure with: large-security.evtx and
+//! large-sysmon.evtx.
 //!
 //! They tell one story, of the morning of 5 March 2024 at northwind.example: from 203.0.113.45 somebody tries
 //! one password on many accounts of the domain controller DC01, gets in as `svc-backup`, installs a service

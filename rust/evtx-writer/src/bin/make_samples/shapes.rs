@@ -69,8 +69,8 @@ fn record_offsets(file: &[u8], chunk: usize) -> Vec<usize> {
     offsets
 }
 
-/// The third of six records claims the bytes of the fourth too, the others have IDs as if that were not there, and all checksums
-/// hold.
+/// The third of six records claims the bytes of the fourth too, the others have IDs as if that were not there, and all
+/// checksums hold.
 fn hidden_record() -> Vec<u8> {
     let mut file = services(1, 6).finish();
     let offsets = record_offsets(&file, 0);
