@@ -166,7 +166,7 @@ private:
 };
 
 //! Leaves out the paths whose folders do not have one of the constants that a column of theirs is compared with.
-void SkipFolders(TableFunction::FilterPushdownInput &input, const Expression &expression, const EvtxCall &call,
+void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expression &expression, const EvtxCall &call,
                  std::vector<std::uint8_t> &kept, Storage &storage) {
 	const auto type = expression.GetType();
 	const auto info = Ask<EvtxCallInfo>(evtx_call_info, &call);

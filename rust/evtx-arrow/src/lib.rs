@@ -27,8 +27,7 @@ pub use columns::{Indices, MakeArrays, Strings};
 pub use decode::{DecodeError, Decoder};
 pub use filter::{Comparison, Expression, Literal, Predicate};
 pub use reports::{
-    CHUNK_COLUMNS, Catalog, CatalogPlace, ChunkReport, EVENT_COLUMNS, EventReport, FILE_COLUMNS, FileReport, Report,
-    ReportError, TooManyEvents, TypeName,
+    Catalog, CatalogPlace, ChunkReport, EventReport, FileReport, Report, ReportError, TooManyEvents, TypeName,
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{ColumnReference, EventField, Events, OnError, Options, Table, reference, schema};

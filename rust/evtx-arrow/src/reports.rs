@@ -1,9 +1,10 @@
 //! What files, chunks and events are, rather than what records say.
 
 mod report;
+mod table;
 mod events;
 mod files;
 
-pub use events::{Catalog, CatalogPlace, EVENT_COLUMNS, EventReport};
-pub use files::{CHUNK_COLUMNS, ChunkReport, FILE_COLUMNS, FileReport};
+pub use events::{Catalog, CatalogPlace, EventReport};
+pub use files::{ChunkReport, FileReport};
 pub use report::{Report, ReportError, TooManyEvents, TypeName};

@@ -3,9 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use evtx_arrow::{
-    CHUNK_COLUMNS, Catalog, ChunkReport, EVENT_COLUMNS, EventReport, FILE_COLUMNS, FileReport, Report, reference,
-};
+use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report, reference};
 
 use crate::report::duckdb_type;
 
@@ -13,7 +11,8 @@ const INTRODUCTION: &str = "# Columns
 
 <!-- Written by `make docs`, out of the code. -->
 
-Times are UTC. Any column can be NULL: where the event does not have it, where it does not fit, where the record is damaged.
+Times are UTC. Any column can be NULL: where the event does not have it, where it does not fit, where the record is
+damaged.
 
 ## read_evtx(files)
 
@@ -24,7 +23,8 @@ Times are UTC. Any column can be NULL: where the event does not have it, where i
 const FIELDS: &str = "
 ## read_evtx(files, event_id := ...)
 
-The columns of `read_evtx(files)`, with one for each field in place of `event_data`, and `event_data` behind `filename`. A field's type is that which templates declare for it:
+The columns of `read_evtx(files)`, with one for each field in place of `event_data`, and `event_data` behind
+`filename`. The type of a field is the one that its template declares:
 
 | BinXML | column |
 | --- | --- |
@@ -39,23 +39,17 @@ The columns of `read_evtx(files)`, with one for each field in place of `event_da
 | `String`, `AnsiString`, `SID`, and all others | VARCHAR, as in `event_data` |
 | an array of these | a list; an empty value is an empty list |
 
-Where templates differ, the column is of the narrowest type that holds both: of numbers a wider one, HUGEINT at last, of a value and an array the list, else VARCHAR.
+Where templates differ, the column has the narrowest type that holds both: of two numbers a wider one (at most
+HUGEINT), of a value and an array the list, of all others VARCHAR.
 ";
 
-fn report(out: &mut String, call: &str, report: &dyn Report, columns: &[(&str, &str)]) {
-    let schema = report.schema();
-    let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    assert_eq!(
-        names,
-        columns.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-        "{call}"
-    );
+fn report(out: &mut String, call: &str, report: &dyn Report) {
     writeln!(
         out,
         "\n## {call}\n\n| column | type | what it holds |\n| --- | --- | --- |"
     )
     .expect("memory");
-    for (field, (name, about)) in schema.fields().iter().zip(columns) {
+    for (field, (name, about)) in report.schema().fields().iter().zip(report.reference()) {
         writeln!(out, "| `{name}` | {} | {about} |", duckdb_type(field)).expect("memory");
     }
 }
@@ -83,19 +77,9 @@ fn the_reference_has_every_column() {
     }
     text.push_str(FIELDS);
     let events = EventReport::new(Catalog::new(None), duckdb_type);
-    report(&mut text, "evtx_schema(files)", &events, &EVENT_COLUMNS);
-    report(
-        &mut text,
-        "evtx_file_metadata(files)",
-        &FileReport::default(),
-        &FILE_COLUMNS,
-    );
-    report(
-        &mut text,
-        "evtx_chunk_metadata(files)",
-        &ChunkReport::default(),
-        &CHUNK_COLUMNS,
-    );
+    report(&mut text, "evtx_schema(files)", &events);
+    report(&mut text, "evtx_file_metadata(files)", &FileReport::default());
+    report(&mut text, "evtx_chunk_metadata(files)", &ChunkReport::default());
 
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/columns.md");
     if std::env::var("EVTX_DOCS").is_ok_and(|what| what == "write") {

@@ -7,9 +7,8 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use arrow_array::builder::{FixedSizeBinaryBuilder, StringBuilder, UInt8Builder, UInt32Builder, UInt64Builder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
 use bumpalo::Bump;
 use evtx_format::Interrupt;
 use evtx_format::binxml::names::Names;
@@ -20,12 +19,13 @@ use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 
 use super::report::{MAX_EVENT_BYTES, Report, ReportError, TooManyEvents, TypeName};
+use super::table::{self, ReportColumn, Value};
 use crate::filter::{Row, Stage};
 use crate::plan::EventData;
 use crate::read::RecordReader;
 use crate::record::{ChunkTemplates, Part, RecordGroup};
 use crate::scan::Scan;
-use crate::schema::{EntryType, EventField, Events, FieldType, Options, TEXT, Table, column_type, unite};
+use crate::schema::{EntryType, EventField, Events, Options, TEXT, Table, column_type, unite};
 
 /// About how many bytes an event takes beside its names.
 const EVENT: usize = 256;
@@ -35,32 +35,6 @@ const MAX_FIELDS: usize = 4096;
 
 /// Most rows of a batch.
 const BATCH_ROWS: usize = 2048;
-
-/// The columns of [`Catalog::batch`], each with what it holds.
-pub const EVENT_COLUMNS: [(&str, &str); 10] = [
-    ("provider", "Who raises the event."),
-    ("event_id", "What kind of event it is."),
-    ("version", "The version of the event."),
-    ("channel", "The log that it is written to."),
-    (
-        "field_position",
-        "The number of the field in `EventData`, from 0 on. NULL, as the next three, for an event without fields.",
-    ),
-    ("field_name", "The field's name, its key in `event_data`."),
-    ("binxml_type", "The type that the template declares, `[]` for an array."),
-    (
-        "column_type",
-        "The type of its column in `read_evtx(..., event_id := ...)`, were this its only template.",
-    ),
-    (
-        "template_guid",
-        "The template that `EventData` is an instance of. NULL where records spell it out.",
-    ),
-    (
-        "records",
-        "How many records there are of this provider, event, version, channel and template.",
-    ),
-];
 
 /// The places of a catalog's scan, by index.
 const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];
@@ -109,6 +83,76 @@ struct Event {
     channel: Option<Box<str>>,
     /// The index of its shape.
     shape: usize,
+}
+
+/// A row of [`EventReport`]: a field of an event, or an event without fields.
+struct EventRow<'c> {
+    event: &'c Event,
+    records: u64,
+    shape: &'c Shape,
+    /// The place of the field in `EventData`.
+    position: usize,
+    field: Option<&'c (Arc<str>, ValueType)>,
+    type_name: TypeName,
+}
+
+/// The columns of [`EventReport`].
+const fn event_columns<'c>() -> [ReportColumn<EventRow<'c>>; 10] {
+    [
+        ReportColumn {
+            name: "provider",
+            about: "Who raises the event.",
+            value: Value::Text(|row| row.event.provider.as_deref().map(Into::into)),
+        },
+        ReportColumn {
+            name: "event_id",
+            about: "What kind of event it is.",
+            value: Value::UInt32(|row| row.event.id),
+        },
+        ReportColumn {
+            name: "version",
+            about: "The version of the event.",
+            value: Value::UInt8(|row| row.event.version),
+        },
+        ReportColumn {
+            name: "channel",
+            about: "The log that it is written to.",
+            value: Value::Text(|row| row.event.channel.as_deref().map(Into::into)),
+        },
+        ReportColumn {
+            name: "field_position",
+            about: "The number of the field in `EventData`, from 0 on. NULL, as the next three, for an event without fields.",
+            value: Value::UInt32(|row| row.field.map(|_| row.position as u32)),
+        },
+        ReportColumn {
+            name: "field_name",
+            about: "The field's name, its key in `event_data`.",
+            value: Value::Text(|row| row.field.map(|(name, _)| (**name).into())),
+        },
+        ReportColumn {
+            name: "binxml_type",
+            about: "The type that the template declares, `[]` for an array.",
+            value: Value::Text(|row| row.field.map(|(_, value_type)| value_type.to_string().into())),
+        },
+        ReportColumn {
+            name: "column_type",
+            about: "The type of its column in `read_evtx(..., event_id := ...)`, were this its only template.",
+            value: Value::Text(|row| {
+                let (name, value_type) = row.field?;
+                Some((row.type_name)(&column_type(*value_type).unwrap_or(TEXT).field(name)).into())
+            }),
+        },
+        ReportColumn {
+            name: "template_guid",
+            about: "The template that `EventData` is an instance of. NULL where records spell it out.",
+            value: Value::Uuid(|row| row.shape.template),
+        },
+        ReportColumn {
+            name: "records",
+            about: "How many records there are of this provider, event, version, channel and template.",
+            value: Value::UInt64(|row| Some(row.records)),
+        },
+    ]
 }
 
 /// Collects the events of logs.
@@ -335,96 +379,40 @@ impl Catalog {
         columns.in_order()
     }
 
-    /// The schema of [`Catalog::batch`].
-    pub fn schema() -> SchemaRef {
-        let text = |name| Field::new(name, DataType::Utf8, true);
-        Arc::new(Schema::new(vec![
-            text("provider"),
-            Field::new("event_id", DataType::UInt32, true),
-            Field::new("version", DataType::UInt8, true),
-            text("channel"),
-            Field::new("field_position", DataType::UInt32, true),
-            text("field_name"),
-            text("binxml_type"),
-            text("column_type"),
-            FieldType::Uuid.field("template_guid"),
-            Field::new("records", DataType::UInt64, false),
-        ]))
-    }
-
     /// The next rows behind a place, which moves behind them; `None` where there are no more. A row per field of each
     /// event, by provider, ID, version and channel, and one for an event without fields. `type_name` names the type of
     /// a column.
     ///
     /// # Errors
     /// That of Arrow, if it cannot be made.
-    pub fn batch(
-        &self,
-        place: &mut CatalogPlace,
-        type_name: impl Fn(&Field) -> String,
-    ) -> Result<Option<RecordBatch>, ArrowError> {
-        let mut providers = StringBuilder::new();
-        let mut ids = UInt32Builder::new();
-        let mut versions = UInt8Builder::new();
-        let mut channels = StringBuilder::new();
-        let mut positions = UInt32Builder::new();
-        let mut names = StringBuilder::new();
-        let mut binxml_types = StringBuilder::new();
-        let mut column_types = StringBuilder::new();
-        let mut templates = FixedSizeBinaryBuilder::new(16);
-        let mut records = UInt64Builder::new();
+    pub fn batch(&self, place: &mut CatalogPlace, type_name: TypeName) -> Result<Option<RecordBatch>, ArrowError> {
         let order = place.order.get_or_insert_with(|| {
             let mut order: Vec<usize> = (0..self.found.len()).collect();
             order.sort_by(|a, b| self.found[*a].0.cmp(&self.found[*b].0));
             order
         });
-        let mut rows = 0;
-        while let Some(&at) = order.get(place.event).filter(|_| rows < BATCH_ROWS) {
-            let (event, count) = &self.found[at];
+        let mut rows = Vec::new();
+        while let Some(&at) = order.get(place.event).filter(|_| rows.len() < BATCH_ROWS) {
+            let (event, records) = &self.found[at];
             let shape = &self.shapes.shapes[event.shape];
             let all = shape.fields.len().max(1);
-            let end = all.min(place.field + BATCH_ROWS - rows);
-            rows += end - place.field;
-            for position in std::mem::replace(&mut place.field, end)..end {
-                let field = shape.fields.get(position);
-                providers.append_option(event.provider.as_deref());
-                ids.append_option(event.id);
-                versions.append_option(event.version);
-                channels.append_option(event.channel.as_deref());
-                positions.append_option(field.map(|_| position as u32));
-                names.append_option(field.map(|(name, _)| name));
-                binxml_types.append_option(field.map(|(_, value_type)| value_type.to_string()));
-                column_types.append_option(field.map(|(name, value_type)| {
-                    let column_type = column_type(*value_type).unwrap_or(TEXT);
-                    type_name(&column_type.field(name))
-                }));
-                match &shape.template {
-                    Some(template) => templates.append_value(template)?,
-                    None => templates.append_null(),
-                }
-                records.append_value(*count);
-            }
+            let end = all.min(place.field + BATCH_ROWS - rows.len());
+            rows.extend((place.field..end).map(|position| EventRow {
+                event,
+                records: *records,
+                shape,
+                position,
+                field: shape.fields.get(position),
+                type_name,
+            }));
+            place.field = end;
             if end == all {
                 place.event += 1;
                 place.field = 0;
             }
         }
-        if rows == 0 {
-            return Ok(None);
-        }
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(providers.finish()),
-            Arc::new(ids.finish()),
-            Arc::new(versions.finish()),
-            Arc::new(channels.finish()),
-            Arc::new(positions.finish()),
-            Arc::new(names.finish()),
-            Arc::new(binxml_types.finish()),
-            Arc::new(column_types.finish()),
-            Arc::new(templates.finish()),
-            Arc::new(records.finish()),
-        ];
-        RecordBatch::try_new(Catalog::schema(), columns).map(Some)
+        let batch = (!rows.is_empty()).then(|| table::batch(&event_columns(), &rows));
+        batch.transpose()
     }
 }
 
@@ -515,7 +503,11 @@ impl EventReport {
 
 impl Report for EventReport {
     fn schema(&self) -> SchemaRef {
-        Catalog::schema()
+        table::schema(&event_columns())
+    }
+
+    fn reference(&self) -> Vec<(&'static str, &'static str)> {
+        table::reference(&event_columns())
     }
 
     fn start(&mut self, _filename: &str, size: u64) {

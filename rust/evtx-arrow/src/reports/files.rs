@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, RecordBatch, StringArray, TimestampNanosecondArray, UInt16Array, UInt32Array, UInt64Array,
-};
+use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
@@ -13,10 +11,11 @@ use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use super::report::{Report, ReportError};
+use super::table::{self, ReportColumn, Value};
 
 /// What a walk over the records of a chunk finds.
 #[derive(Debug, Default)]
-struct Resolved {
+struct ChunkSummary {
     header: Option<ChunkHeader>,
     records: u64,
     /// The IDs of the first and the last record.
@@ -28,12 +27,12 @@ struct Resolved {
     error: Option<String>,
 }
 
-impl Resolved {
+impl ChunkSummary {
     fn of(chunk: &[u8], index: u64, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
         let (mut walk, damage) = RecordWalk::new(chunk, false);
-        let mut found = Resolved {
+        let mut found = ChunkSummary {
             header: ChunkHeader::read(chunk).ok(),
-            ..Resolved::default()
+            ..ChunkSummary::default()
         };
         let mut error = damage;
         while let Some(item) = walk.next(chunk) {
@@ -146,48 +145,121 @@ struct Span {
     missing: Option<u64>,
 }
 
-/// The columns of a [`FileReport`], each with what it holds.
-pub const FILE_COLUMNS: [(&str, &str); 22] = [
-    ("filename", "The path of the file."),
-    ("file_size", "Its size, in bytes."),
-    ("version", "The version of the format: 3.1, or 3.2 on newer Windows."),
-    ("flags", "The header's flags: 1 dirty, 2 full, 4 no checksums."),
-    (
-        "is_dirty",
-        "Whether the log was open when it was copied, so that its header is behind its chunks.",
-    ),
-    (
-        "is_full",
-        "Whether the log has reached its size, so that its newest records replace its oldest.",
-    ),
-    ("first_chunk", "The number of the oldest chunk, as the header has it."),
-    ("last_chunk", "The number of the newest chunk, as the header has it."),
-    (
-        "next_record_id",
-        "The ID that the next record gets, as the header has it.",
-    ),
-    ("header_chunks", "How many chunks there are, as the header has it."),
-    ("stored_checksum", "The header's CRC32, as stored."),
-    ("computed_checksum", "The header's CRC32, as its bytes give it."),
-    (
-        "chunks",
-        "How many chunks the file has room for, one that is cut short included.",
-    ),
-    ("unused_chunks", "How many of them are all zeros."),
-    (
-        "damaged_chunks",
-        "How many of them are damaged, or do not match their checksums.",
-    ),
-    ("records", "How many records there are."),
-    ("first_record_id", "The least ID of a record."),
-    ("last_record_id", "The greatest ID of a record."),
-    (
-        "missing_records",
-        "How many IDs between these two no record has. NULL if they are in more pieces than any real log's.",
-    ),
-    ("first_written", "When the first record was written, UTC."),
-    ("last_written", "When the last record was written, UTC."),
-    ("error", "NULL, or the first thing that is wrong with the file."),
+/// The columns of a [`FileReport`].
+const FILE_COLUMNS: [ReportColumn<FileRow>; 22] = [
+    ReportColumn {
+        name: "filename",
+        about: "The path of the file.",
+        value: Value::Text(|row| Some(row.filename.as_str().into())),
+    },
+    ReportColumn {
+        name: "file_size",
+        about: "Its size, in bytes.",
+        value: Value::UInt64(|row| Some(row.size)),
+    },
+    ReportColumn {
+        name: "version",
+        about: "The version of the format: 3.1, or 3.2 on newer Windows.",
+        value: Value::Text(|row| {
+            row.header
+                .map(|header| format!("{}.{}", header.version.0, header.version.1).into())
+        }),
+    },
+    ReportColumn {
+        name: "flags",
+        about: "The header's flags: 1 dirty, 2 full, 4 no checksums.",
+        value: Value::UInt32(|row| row.header.map(|header| header.flags)),
+    },
+    ReportColumn {
+        name: "is_dirty",
+        about: "Whether the log was open when it was copied, so that its header is behind its chunks.",
+        value: Value::Bool(|row| row.header.map(|header| header.is_dirty())),
+    },
+    ReportColumn {
+        name: "is_full",
+        about: "Whether the log has reached its size, so that its newest records replace its oldest.",
+        value: Value::Bool(|row| row.header.map(|header| header.is_full())),
+    },
+    ReportColumn {
+        name: "first_chunk",
+        about: "The number of the oldest chunk, as the header has it.",
+        value: Value::UInt64(|row| row.header.map(|header| header.first_chunk)),
+    },
+    ReportColumn {
+        name: "last_chunk",
+        about: "The number of the newest chunk, as the header has it.",
+        value: Value::UInt64(|row| row.header.map(|header| header.last_chunk)),
+    },
+    ReportColumn {
+        name: "next_record_id",
+        about: "The ID that the next record gets, as the header has it.",
+        value: Value::UInt64(|row| row.header.map(|header| header.next_record_id)),
+    },
+    ReportColumn {
+        name: "header_chunks",
+        about: "How many chunks there are, as the header has it.",
+        value: Value::UInt16(|row| row.header.map(|header| header.chunk_count)),
+    },
+    ReportColumn {
+        name: "stored_checksum",
+        about: "The header's CRC32, as stored.",
+        value: Value::UInt32(|row| row.header.map(|header| header.checksum)),
+    },
+    ReportColumn {
+        name: "computed_checksum",
+        about: "The header's CRC32, as its bytes give it.",
+        value: Value::UInt32(|row| row.header.map(|header| header.computed_checksum)),
+    },
+    ReportColumn {
+        name: "chunks",
+        about: "How many chunks the file has room for, one that is cut short included.",
+        value: Value::UInt64(|row| row.header.map(|_| row.chunks)),
+    },
+    ReportColumn {
+        name: "unused_chunks",
+        about: "How many of them are all zeros.",
+        value: Value::UInt64(|row| row.header.map(|_| row.unused)),
+    },
+    ReportColumn {
+        name: "damaged_chunks",
+        about: "How many of them are damaged, or do not match their checksums.",
+        value: Value::UInt64(|row| row.header.map(|_| row.damaged)),
+    },
+    ReportColumn {
+        name: "records",
+        about: "How many records there are.",
+        value: Value::UInt64(|row| row.header.map(|_| row.records)),
+    },
+    ReportColumn {
+        name: "first_record_id",
+        about: "The least ID of a record.",
+        value: Value::UInt64(|row| row.span.map(|span| span.least)),
+    },
+    ReportColumn {
+        name: "last_record_id",
+        about: "The greatest ID of a record.",
+        value: Value::UInt64(|row| row.span.map(|span| span.greatest)),
+    },
+    ReportColumn {
+        name: "missing_records",
+        about: "How many IDs between these two no record has. NULL if they are in more pieces than any real log's.",
+        value: Value::UInt64(|row| row.span?.missing),
+    },
+    ReportColumn {
+        name: "first_written",
+        about: "When the first record was written, UTC.",
+        value: Value::Time(|row| row.times.map(|(first, _)| first)),
+    },
+    ReportColumn {
+        name: "last_written",
+        about: "When the last record was written, UTC.",
+        value: Value::Time(|row| row.times.map(|(_, last)| last)),
+    },
+    ReportColumn {
+        name: "error",
+        about: "NULL, or the first thing that is wrong with the file.",
+        value: Value::Text(|row| row.error.as_deref().map(Into::into)),
+    },
 ];
 
 /// The file headers, one row per file.
@@ -208,6 +280,8 @@ struct FileRow {
     damaged: u64,
     records: u64,
     runs: Runs,
+    /// That of the runs, once the file has ended.
+    span: Option<Span>,
     times: Option<(i64, i64)>,
     error: Option<String>,
 }
@@ -220,7 +294,7 @@ impl FileRow {
             self.unused += 1;
             return Ok(());
         }
-        let found = Resolved::of(chunk, index, interrupt)?;
+        let found = ChunkSummary::of(chunk, index, interrupt)?;
         self.records += found.records;
         for (first, last) in found.runs.runs {
             self.runs.add(first, last);
@@ -244,8 +318,11 @@ fn chunks(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 impl Report for FileReport {
     fn schema(&self) -> SchemaRef {
-        // An empty batch is always made.
-        FileReport::rows(&mut []).map_or_else(|_| Arc::new(arrow_schema::Schema::empty()), |batch| batch.schema())
+        table::schema(&FILE_COLUMNS)
+    }
+
+    fn reference(&self) -> Vec<(&'static str, &'static str)> {
+        table::reference(&FILE_COLUMNS)
     }
 
     fn start(&mut self, filename: &str, size: u64) {
@@ -274,8 +351,9 @@ impl Report for FileReport {
 
     fn end(&mut self, failure: Option<&str>) {
         self.is_open = false;
-        if let (Some(row), Some(failure)) = (self.rows.last_mut(), failure) {
-            row.error = Some(failure.to_owned());
+        if let Some(row) = self.rows.last_mut() {
+            row.span = std::mem::take(&mut row.runs).span();
+            row.error = failure.map(str::to_owned).or(row.error.take());
         }
     }
 
@@ -283,131 +361,136 @@ impl Report for FileReport {
         if self.is_open || self.rows.is_empty() {
             return Ok(None);
         }
-        let mut rows = std::mem::take(&mut self.rows);
-        FileReport::rows(&mut rows).map(Some)
+        let rows = std::mem::take(&mut self.rows);
+        table::batch(&FILE_COLUMNS, &rows).map(Some)
     }
 }
 
-impl FileReport {
-    fn rows(rows: &mut [FileRow]) -> Result<RecordBatch, ArrowError> {
-        let spans: Vec<_> = rows.iter_mut().map(|row| row.runs.span()).collect();
-        let rows = &*rows;
-        let header = |field: fn(&FileHeader) -> u64| -> ArrayRef {
-            let values = rows.iter().map(|row| row.header.as_ref().map(field));
-            Arc::new(UInt64Array::from_iter(values))
-        };
-        let narrow = |field: fn(&FileHeader) -> u32| -> ArrayRef {
-            let values = rows.iter().map(|row| row.header.as_ref().map(field));
-            Arc::new(UInt32Array::from_iter(values))
-        };
-        let flag = |field: fn(&FileHeader) -> bool| -> ArrayRef {
-            let values = rows.iter().map(|row| row.header.as_ref().map(field));
-            Arc::new(BooleanArray::from_iter(values))
-        };
-        let count = |field: fn(&FileRow) -> u64| -> ArrayRef {
-            let values = rows.iter().map(|row| row.header.map(|_| field(row)));
-            Arc::new(UInt64Array::from_iter(values))
-        };
-        let id = |field: fn(Span) -> Option<u64>| -> ArrayRef {
-            Arc::new(UInt64Array::from_iter(spans.iter().map(|span| span.and_then(field))))
-        };
-        let time = |field: fn((i64, i64)) -> i64| -> ArrayRef {
-            let values = rows.iter().map(|row| row.times.map(field));
-            Arc::new(TimestampNanosecondArray::from_iter(values))
-        };
-        let versions = rows.iter().map(|row| {
-            row.header
-                .map(|header| format!("{}.{}", header.version.0, header.version.1))
-        });
-        let chunk_counts = rows.iter().map(|row| row.header.map(|header| header.chunk_count));
-        RecordBatch::try_from_iter_with_nullable([
-            ("filename", text(rows.iter().map(|row| Some(&*row.filename))), true),
-            (
-                "file_size",
-                Arc::new(UInt64Array::from_iter(rows.iter().map(|row| Some(row.size)))),
-                true,
-            ),
-            ("version", Arc::new(StringArray::from_iter(versions)), true),
-            ("flags", narrow(|header| header.flags), true),
-            ("is_dirty", flag(FileHeader::is_dirty), true),
-            ("is_full", flag(FileHeader::is_full), true),
-            ("first_chunk", header(|header| header.first_chunk), true),
-            ("last_chunk", header(|header| header.last_chunk), true),
-            ("next_record_id", header(|header| header.next_record_id), true),
-            ("header_chunks", Arc::new(UInt16Array::from_iter(chunk_counts)), true),
-            ("stored_checksum", narrow(|header| header.checksum), true),
-            ("computed_checksum", narrow(|header| header.computed_checksum), true),
-            ("chunks", count(|row| row.chunks), true),
-            ("unused_chunks", count(|row| row.unused), true),
-            ("damaged_chunks", count(|row| row.damaged), true),
-            ("records", count(|row| row.records), true),
-            ("first_record_id", id(|span| Some(span.least)), true),
-            ("last_record_id", id(|span| Some(span.greatest)), true),
-            ("missing_records", id(|span| span.missing), true),
-            ("first_written", time(|times| times.0), true),
-            ("last_written", time(|times| times.1), true),
-            ("error", text(rows.iter().map(|row| row.error.as_deref())), true),
-        ])
-    }
-}
-
-fn text<'t>(values: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
-    Arc::new(StringArray::from_iter(values))
-}
-
-/// The columns of a [`ChunkReport`], each with what it holds.
-pub const CHUNK_COLUMNS: [(&str, &str); 24] = [
-    ("filename", "The path of the file."),
-    (
-        "chunk_index",
-        "The number of the chunk in the file, from 0 on. NULL, as all but `error`, for a file that is no log.",
-    ),
-    ("chunk_offset", "Where it starts in the file, in bytes."),
-    (
-        "is_used",
-        "Whether it was ever used; one that was not is all zeros, and has no header.",
-    ),
-    ("flags", "The header's flags: 4 no checksums."),
-    (
-        "first_record_number",
-        "The number of its first record, counted over the log's life.",
-    ),
-    ("last_record_number", "The number of its last record."),
-    (
-        "header_first_record_id",
-        "The ID of its first record, as the header has it.",
-    ),
-    (
-        "header_last_record_id",
-        "The ID of its last record, as the header has it.",
-    ),
-    (
-        "last_record_offset",
-        "Where its last record starts in the chunk, in bytes.",
-    ),
-    (
-        "free_space_offset",
-        "Where its free space starts in the chunk, in bytes.",
-    ),
-    ("free_bytes", "How many bytes are free."),
-    ("stored_header_checksum", "The header's CRC32, as stored."),
-    ("computed_header_checksum", "The header's CRC32, as its bytes give it."),
-    ("stored_records_checksum", "The records' CRC32, as stored."),
-    (
-        "computed_records_checksum",
-        "The records' CRC32, as their bytes give it.",
-    ),
-    ("templates", "How many template definitions its table reaches."),
-    ("records", "How many records there are."),
-    ("first_record_id", "The least ID of a record."),
-    ("last_record_id", "The greatest ID of a record."),
-    (
-        "missing_records",
-        "How many IDs between these two no record has. NULL if they are in more pieces than any real log's.",
-    ),
-    ("first_written", "When its first record was written, UTC."),
-    ("last_written", "When its last record was written, UTC."),
-    ("error", "NULL, or the first thing that is wrong with it."),
+/// The columns of a [`ChunkReport`].
+const CHUNK_COLUMNS: [ReportColumn<ChunkRow>; 24] = [
+    ReportColumn {
+        name: "filename",
+        about: "The path of the file.",
+        value: Value::Text(|row| Some((*row.filename).into())),
+    },
+    ReportColumn {
+        name: "chunk_index",
+        about: "The number of the chunk in the file, from 0 on. NULL, as all but `error`, for a file that is no log.",
+        value: Value::UInt64(|row| row.index),
+    },
+    ReportColumn {
+        name: "chunk_offset",
+        about: "Where it starts in the file, in bytes.",
+        value: Value::UInt64(|row| row.index.map(offset)),
+    },
+    ReportColumn {
+        name: "is_used",
+        about: "Whether it was ever used; one that was not is all zeros, and has no header.",
+        value: Value::Bool(|row| row.is_used),
+    },
+    ReportColumn {
+        name: "flags",
+        about: "The header's flags: 4 no checksums.",
+        value: Value::UInt32(|row| row.header().map(|header| header.flags)),
+    },
+    ReportColumn {
+        name: "first_record_number",
+        about: "The number of its first record, counted over the log's life.",
+        value: Value::UInt64(|row| row.header().map(|header| header.first_record_number)),
+    },
+    ReportColumn {
+        name: "last_record_number",
+        about: "The number of its last record.",
+        value: Value::UInt64(|row| row.header().map(|header| header.last_record_number)),
+    },
+    ReportColumn {
+        name: "header_first_record_id",
+        about: "The ID of its first record, as the header has it.",
+        value: Value::UInt64(|row| row.header().map(|header| header.first_record_id)),
+    },
+    ReportColumn {
+        name: "header_last_record_id",
+        about: "The ID of its last record, as the header has it.",
+        value: Value::UInt64(|row| row.header().map(|header| header.last_record_id)),
+    },
+    ReportColumn {
+        name: "last_record_offset",
+        about: "Where its last record starts in the chunk, in bytes.",
+        value: Value::UInt32(|row| row.header().map(|header| header.last_record)),
+    },
+    ReportColumn {
+        name: "free_space_offset",
+        about: "Where its free space starts in the chunk, in bytes.",
+        value: Value::UInt32(|row| row.header().map(|header| header.free_space)),
+    },
+    ReportColumn {
+        name: "free_bytes",
+        about: "How many bytes are free.",
+        value: Value::UInt32(|row| {
+            row.header()
+                .map(|header| (CHUNK_SIZE as u32).saturating_sub(header.free_space))
+        }),
+    },
+    ReportColumn {
+        name: "stored_header_checksum",
+        about: "The header's CRC32, as stored.",
+        value: Value::UInt32(|row| row.header().map(|header| header.header_checksum)),
+    },
+    ReportColumn {
+        name: "computed_header_checksum",
+        about: "The header's CRC32, as its bytes give it.",
+        value: Value::UInt32(|row| row.checksums.0),
+    },
+    ReportColumn {
+        name: "stored_records_checksum",
+        about: "The records' CRC32, as stored.",
+        value: Value::UInt32(|row| row.header().map(|header| header.records_checksum)),
+    },
+    ReportColumn {
+        name: "computed_records_checksum",
+        about: "The records' CRC32, as their bytes give it.",
+        value: Value::UInt32(|row| row.checksums.1),
+    },
+    ReportColumn {
+        name: "templates",
+        about: "How many template definitions its table reaches.",
+        value: Value::UInt32(|row| row.templates),
+    },
+    ReportColumn {
+        name: "records",
+        about: "How many records there are.",
+        value: Value::UInt64(|row| row.is_used.map(|_| row.found.records)),
+    },
+    ReportColumn {
+        name: "first_record_id",
+        about: "The least ID of a record.",
+        value: Value::UInt64(|row| row.span.map(|span| span.least)),
+    },
+    ReportColumn {
+        name: "last_record_id",
+        about: "The greatest ID of a record.",
+        value: Value::UInt64(|row| row.span.map(|span| span.greatest)),
+    },
+    ReportColumn {
+        name: "missing_records",
+        about: "How many IDs between these two no record has. NULL if they are in more pieces than any real log's.",
+        value: Value::UInt64(|row| row.span?.missing),
+    },
+    ReportColumn {
+        name: "first_written",
+        about: "When its first record was written, UTC.",
+        value: Value::Time(|row| row.found.times.map(|(first, _)| first)),
+    },
+    ReportColumn {
+        name: "last_written",
+        about: "When its last record was written, UTC.",
+        value: Value::Time(|row| row.found.times.map(|(_, last)| last)),
+    },
+    ReportColumn {
+        name: "error",
+        about: "NULL, or the first thing that is wrong with it.",
+        value: Value::Text(|row| row.found.error.as_deref().map(Into::into)),
+    },
 ];
 
 /// The chunk headers, one row per chunk slot, and one for each file that cannot be read.
@@ -426,16 +509,25 @@ struct ChunkRow {
     /// Its number; none for a file that cannot be read.
     index: Option<u64>,
     is_used: Option<bool>,
-    found: Resolved,
+    found: ChunkSummary,
     checksums: (Option<u32>, Option<u32>),
     templates: Option<u32>,
     span: Option<Span>,
 }
 
+impl ChunkRow {
+    fn header(&self) -> Option<&ChunkHeader> {
+        self.found.header.as_ref()
+    }
+}
+
 impl Report for ChunkReport {
     fn schema(&self) -> SchemaRef {
-        // An empty batch is always made.
-        ChunkReport::rows(&[]).map_or_else(|_| Arc::new(arrow_schema::Schema::empty()), |batch| batch.schema())
+        table::schema(&CHUNK_COLUMNS)
+    }
+
+    fn reference(&self) -> Vec<(&'static str, &'static str)> {
+        table::reference(&CHUNK_COLUMNS)
     }
 
     fn start(&mut self, filename: &str, size: u64) {
@@ -457,9 +549,9 @@ impl Report for ChunkReport {
             self.next += 1;
             let is_used = !is_unused(chunk);
             let mut found = if is_used {
-                Resolved::of(chunk, index, interrupt)?
+                ChunkSummary::of(chunk, index, interrupt)?
             } else {
-                Resolved::default()
+                ChunkSummary::default()
             };
             let header = found.header;
             self.rows.push(ChunkRow {
@@ -484,9 +576,9 @@ impl Report for ChunkReport {
                 filename: Arc::clone(&self.filename),
                 index: None,
                 is_used: None,
-                found: Resolved {
+                found: ChunkSummary {
                     error: Some(failure.to_owned()),
-                    ..Resolved::default()
+                    ..ChunkSummary::default()
                 },
                 checksums: (None, None),
                 templates: None,
@@ -500,74 +592,7 @@ impl Report for ChunkReport {
         if rows.is_empty() {
             return Ok(None);
         }
-        ChunkReport::rows(&rows).map(Some)
-    }
-}
-
-impl ChunkReport {
-    fn rows(rows: &[ChunkRow]) -> Result<RecordBatch, ArrowError> {
-        let wide = |field: fn(&ChunkHeader) -> u64| -> ArrayRef {
-            let values = rows.iter().map(|row| row.found.header.as_ref().map(field));
-            Arc::new(UInt64Array::from_iter(values))
-        };
-        let narrow = |field: fn(&ChunkHeader) -> u32| -> ArrayRef {
-            let values = rows.iter().map(|row| row.found.header.as_ref().map(field));
-            Arc::new(UInt32Array::from_iter(values))
-        };
-        let number = |field: fn(&ChunkRow) -> Option<u64>| -> ArrayRef {
-            Arc::new(UInt64Array::from_iter(rows.iter().map(field)))
-        };
-        let small = |field: fn(&ChunkRow) -> Option<u32>| -> ArrayRef {
-            Arc::new(UInt32Array::from_iter(rows.iter().map(field)))
-        };
-        let time = |field: fn((i64, i64)) -> i64| -> ArrayRef {
-            let values = rows.iter().map(|row| row.found.times.map(field));
-            Arc::new(TimestampNanosecondArray::from_iter(values))
-        };
-        let used = |row: &ChunkRow, count: u64| row.is_used.map(|_| count);
-        let counts = rows.iter().map(|row| used(row, row.found.records));
-        RecordBatch::try_from_iter_with_nullable([
-            ("filename", text(rows.iter().map(|row| Some(&*row.filename))), true),
-            ("chunk_index", number(|row| row.index), true),
-            ("chunk_offset", number(|row| row.index.map(offset)), true),
-            (
-                "is_used",
-                Arc::new(BooleanArray::from_iter(rows.iter().map(|row| row.is_used))) as ArrayRef,
-                true,
-            ),
-            ("flags", narrow(|header| header.flags), true),
-            ("first_record_number", wide(|header| header.first_record_number), true),
-            ("last_record_number", wide(|header| header.last_record_number), true),
-            ("header_first_record_id", wide(|header| header.first_record_id), true),
-            ("header_last_record_id", wide(|header| header.last_record_id), true),
-            ("last_record_offset", narrow(|header| header.last_record), true),
-            ("free_space_offset", narrow(|header| header.free_space), true),
-            (
-                "free_bytes",
-                narrow(|header| (CHUNK_SIZE as u32).saturating_sub(header.free_space)),
-                true,
-            ),
-            ("stored_header_checksum", narrow(|header| header.header_checksum), true),
-            ("computed_header_checksum", small(|row| row.checksums.0), true),
-            (
-                "stored_records_checksum",
-                narrow(|header| header.records_checksum),
-                true,
-            ),
-            ("computed_records_checksum", small(|row| row.checksums.1), true),
-            ("templates", small(|row| row.templates), true),
-            ("records", Arc::new(UInt64Array::from_iter(counts)), true),
-            ("first_record_id", number(|row| row.span.map(|span| span.least)), true),
-            ("last_record_id", number(|row| row.span.map(|span| span.greatest)), true),
-            (
-                "missing_records",
-                number(|row| row.span.and_then(|span| span.missing)),
-                true,
-            ),
-            ("first_written", time(|times| times.0), true),
-            ("last_written", time(|times| times.1), true),
-            ("error", text(rows.iter().map(|row| row.found.error.as_deref())), true),
-        ])
+        table::batch(&CHUNK_COLUMNS, &rows).map(Some)
     }
 }
 

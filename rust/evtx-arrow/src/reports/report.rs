@@ -44,6 +44,9 @@ pub trait Report: Send {
     /// The schema of the batches.
     fn schema(&self) -> SchemaRef;
 
+    /// The name of each column, with what it holds.
+    fn reference(&self) -> Vec<(&'static str, &'static str)>;
+
     /// Begins a file of `size` bytes.
     fn start(&mut self, filename: &str, size: u64);
 
@@ -68,6 +71,10 @@ pub trait Report: Send {
 impl<R: Report + ?Sized> Report for Box<R> {
     fn schema(&self) -> SchemaRef {
         (**self).schema()
+    }
+
+    fn reference(&self) -> Vec<(&'static str, &'static str)> {
+        (**self).reference()
     }
 
     fn start(&mut self, filename: &str, size: u64) {

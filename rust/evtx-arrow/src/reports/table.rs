@@ -1,0 +1,96 @@
+//! The columns of a report: for each its name, what it holds, and how it is made of a row.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::{
+    ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, TimestampNanosecondArray, UInt8Array,
+    UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+
+use crate::schema::FieldType;
+
+/// A column over rows of type `R`.
+pub(super) struct ReportColumn<R> {
+    pub(super) name: &'static str,
+    /// What it holds, in a sentence.
+    pub(super) about: &'static str,
+    pub(super) value: Value<R>,
+}
+
+/// The value of a row in a column; `None` is NULL.
+pub(super) enum Value<R> {
+    Text(for<'r> fn(&'r R) -> Option<Cow<'r, str>>),
+    Bool(fn(&R) -> Option<bool>),
+    UInt8(fn(&R) -> Option<u8>),
+    UInt16(fn(&R) -> Option<u16>),
+    UInt32(fn(&R) -> Option<u32>),
+    UInt64(fn(&R) -> Option<u64>),
+    /// Nanoseconds since 1970-01-01 UTC.
+    Time(fn(&R) -> Option<i64>),
+    /// The 16 bytes of a GUID, in the order of its text.
+    Uuid(fn(&R) -> Option<[u8; 16]>),
+}
+
+impl<R> Value<R> {
+    fn field(&self, name: &str) -> Field {
+        let data_type = match self {
+            Value::Text(_) => DataType::Utf8,
+            Value::Bool(_) => DataType::Boolean,
+            Value::UInt8(_) => DataType::UInt8,
+            Value::UInt16(_) => DataType::UInt16,
+            Value::UInt32(_) => DataType::UInt32,
+            Value::UInt64(_) => DataType::UInt64,
+            Value::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            Value::Uuid(_) => return FieldType::Uuid.field(name),
+        };
+        Field::new(name, data_type, true)
+    }
+
+    fn array(&self, rows: &[R]) -> ArrayRef {
+        let rows = rows.iter();
+        match self {
+            Value::Text(value) => Arc::new(StringArray::from_iter(rows.map(value))),
+            Value::Bool(value) => Arc::new(BooleanArray::from_iter(rows.map(value))),
+            Value::UInt8(value) => Arc::new(UInt8Array::from_iter(rows.map(value))),
+            Value::UInt16(value) => Arc::new(UInt16Array::from_iter(rows.map(value))),
+            Value::UInt32(value) => Arc::new(UInt32Array::from_iter(rows.map(value))),
+            Value::UInt64(value) => Arc::new(UInt64Array::from_iter(rows.map(value))),
+            Value::Time(value) => Arc::new(TimestampNanosecondArray::from_iter(rows.map(value))),
+            Value::Uuid(value) => {
+                let mut guids = FixedSizeBinaryBuilder::with_capacity(rows.len(), 16);
+                for guid in rows.map(value) {
+                    match guid {
+                        // 16 bytes always fit.
+                        Some(guid) => _ = guids.append_value(guid),
+                        None => guids.append_null(),
+                    }
+                }
+                Arc::new(guids.finish())
+            }
+        }
+    }
+}
+
+/// The schema of some columns.
+pub(super) fn schema<R>(columns: &[ReportColumn<R>]) -> SchemaRef {
+    let fields = columns.iter().map(|column| column.value.field(column.name));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// The names of some columns, each with what it holds.
+pub(super) fn reference<R>(columns: &[ReportColumn<R>]) -> Vec<(&'static str, &'static str)> {
+    columns.iter().map(|column| (column.name, column.about)).collect()
+}
+
+/// The rows as a batch.
+///
+/// # Errors
+/// That of Arrow, if it cannot be made.
+pub(super) fn batch<R>(columns: &[ReportColumn<R>], rows: &[R]) -> Result<RecordBatch, ArrowError> {
+    let arrays = columns.iter().map(|column| column.value.array(rows)).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    RecordBatch::try_new_with_options(schema(columns), arrays, &options)
+}
