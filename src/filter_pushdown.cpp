@@ -31,53 +31,38 @@ constexpr const char *SETTING = "evtx_filter_pushdown";
 //! take time in the square of their number: 20 ms for so many constants, 10 s for 50,000.
 constexpr idx_t MAX_CHILDREN = 2000;
 
-//! The functions that the core knows. LIKE becomes one of the first three where its pattern is a plain one.
-constexpr std::array<std::pair<const char *, EvtxNodeKind>, 7> FUNCTIONS = {{
-    {"prefix", EvtxNodeKind::PREFIX},
-    {"starts_with", EvtxNodeKind::PREFIX},
-    {"^@", EvtxNodeKind::PREFIX},
-    {"suffix", EvtxNodeKind::SUFFIX},
-    {"ends_with", EvtxNodeKind::SUFFIX},
-    {"contains", EvtxNodeKind::CONTAINS},
-    {"map_extract_value", EvtxNodeKind::MAP_VALUE},
+//! What SQL calls the operators that are no functions to DuckDB.
+constexpr std::array<std::pair<ExpressionType, const char *>, 16> OPERATORS = {{
+    {ExpressionType::CONJUNCTION_AND, "AND"},
+    {ExpressionType::CONJUNCTION_OR, "OR"},
+    {ExpressionType::OPERATOR_NOT, "NOT"},
+    {ExpressionType::OPERATOR_IS_NULL, "IS NULL"},
+    {ExpressionType::OPERATOR_IS_NOT_NULL, "IS NOT NULL"},
+    {ExpressionType::COMPARE_EQUAL, "="},
+    {ExpressionType::COMPARE_NOTEQUAL, "<>"},
+    {ExpressionType::COMPARE_LESSTHAN, "<"},
+    {ExpressionType::COMPARE_LESSTHANOREQUALTO, "<="},
+    {ExpressionType::COMPARE_GREATERTHAN, ">"},
+    {ExpressionType::COMPARE_GREATERTHANOREQUALTO, ">="},
+    {ExpressionType::COMPARE_DISTINCT_FROM, "IS DISTINCT FROM"},
+    {ExpressionType::COMPARE_NOT_DISTINCT_FROM, "IS NOT DISTINCT FROM"},
+    {ExpressionType::COMPARE_BETWEEN, "BETWEEN"},
+    {ExpressionType::COMPARE_IN, "IN"},
+    {ExpressionType::COMPARE_NOT_IN, "NOT IN"},
 }};
 
-//! The operations that the core knows.
-constexpr std::array<std::pair<ExpressionType, EvtxNodeKind>, 16> OPERATIONS = {{
-    {ExpressionType::CONJUNCTION_AND, EvtxNodeKind::AND},
-    {ExpressionType::CONJUNCTION_OR, EvtxNodeKind::OR},
-    {ExpressionType::OPERATOR_NOT, EvtxNodeKind::NOT},
-    {ExpressionType::OPERATOR_IS_NULL, EvtxNodeKind::IS_NULL},
-    {ExpressionType::OPERATOR_IS_NOT_NULL, EvtxNodeKind::IS_NOT_NULL},
-    {ExpressionType::COMPARE_EQUAL, EvtxNodeKind::EQUAL},
-    {ExpressionType::COMPARE_NOTEQUAL, EvtxNodeKind::NOT_EQUAL},
-    {ExpressionType::COMPARE_LESSTHAN, EvtxNodeKind::LESS},
-    {ExpressionType::COMPARE_LESSTHANOREQUALTO, EvtxNodeKind::LESS_OR_EQUAL},
-    {ExpressionType::COMPARE_GREATERTHAN, EvtxNodeKind::GREATER},
-    {ExpressionType::COMPARE_GREATERTHANOREQUALTO, EvtxNodeKind::GREATER_OR_EQUAL},
-    {ExpressionType::COMPARE_DISTINCT_FROM, EvtxNodeKind::DISTINCT_FROM},
-    {ExpressionType::COMPARE_NOT_DISTINCT_FROM, EvtxNodeKind::NOT_DISTINCT_FROM},
-    {ExpressionType::COMPARE_BETWEEN, EvtxNodeKind::BETWEEN},
-    {ExpressionType::COMPARE_IN, EvtxNodeKind::ONE_OF},
-    {ExpressionType::COMPARE_NOT_IN, EvtxNodeKind::NONE_OF},
-}};
-
-//! What a list has for a key.
-template <class List, class Key>
-EvtxNodeKind Find(const List &list, const Key &key) {
-	const auto found = std::find_if(list.begin(), list.end(), [&](const auto &entry) { return key == entry.first; });
-	return found == list.end() ? EvtxNodeKind::UNKNOWN : found->second;
-}
-
-//! What an expression with children is to the core.
-EvtxNodeKind GetOperation(const Expression &expression) {
-	if (expression.GetType() != ExpressionType::BOUND_FUNCTION) {
-		return Find(OPERATIONS, expression.GetType());
+//! The operator or function that an expression is; empty if it has no name of the system.
+std::string GetOperation(const Expression &expression) {
+	const auto type = expression.GetType();
+	if (type == ExpressionType::BOUND_FUNCTION) {
+		// Not a function of the same name that a user has made.
+		const auto qualified = expression.GetFunctionQualifiedName();
+		const auto is_system = qualified.GetPartCount() <= 1 || qualified.GetPart(0) == "system";
+		return is_system ? std::string(expression.GetFunctionName()) : std::string();
 	}
-	// Not a function of the same name that a user has made.
-	const auto qualified = expression.GetFunctionQualifiedName();
-	const auto is_system = qualified.GetPartCount() <= 1 || qualified.GetPart(0) == "system";
-	return is_system ? Find(FUNCTIONS, expression.GetFunctionName()) : EvtxNodeKind::UNKNOWN;
+	const auto *const found =
+	    std::find_if(OPERATORS.begin(), OPERATORS.end(), [&](const auto &known) { return known.first == type; });
+	return found == OPERATORS.end() ? std::string() : found->second;
 }
 
 //! What of a call's rows a query does not want, as far as a scan can save work by that.
@@ -104,21 +89,22 @@ public:
 			WriteNode(EvtxNodeKind::COLUMN, input.GetColumnIndex(expression.GetColumnIndex()));
 			return;
 		}
-		const auto kind = GetOperation(expression);
+		const auto name = GetOperation(expression);
 		const auto count = expression.GetChildCount();
-		if (kind == EvtxNodeKind::UNKNOWN || count > MAX_CHILDREN) {
+		if (name.empty() || count > MAX_CHILDREN) {
 			WriteNode(EvtxNodeKind::UNKNOWN);
 			return;
 		}
 		for (idx_t i = 0; i < count; i++) {
 			Write(expression.GetChild(i));
 		}
-		hints.nodes.push_back({static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(count), 0, 0, 0});
+		WriteNode(EvtxNodeKind::OPERATION, 0, name, count);
 	}
 
 private:
-	void WriteNode(EvtxNodeKind kind, std::uint64_t number = 0, std::string_view bytes = {}) {
-		hints.nodes.push_back({static_cast<std::uint32_t>(kind), 0, number, hints.bytes.size(), bytes.size()});
+	void WriteNode(EvtxNodeKind kind, std::uint64_t number = 0, std::string_view bytes = {}, idx_t children = 0) {
+		hints.nodes.push_back({static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(children), number,
+		                       hints.bytes.size(), bytes.size()});
 		hints.bytes += bytes;
 	}
 

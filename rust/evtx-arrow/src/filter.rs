@@ -4,6 +4,7 @@
 //! what it needs: the file's path, a record's header, the values of the event's own instance, or all of the
 //! record. What needs least is decided first, and the first that is not true ends the record.
 
+mod comparison;
 mod value;
 mod expression;
 mod predicate;
@@ -16,10 +17,11 @@ use crate::plan::{MAX_FIELD, Projection, Resolved};
 use crate::record::{ChunkTemplates, KeyedEntries, RecordView};
 use crate::schema::ColumnSource;
 
+pub use comparison::Comparison;
 pub use expression::Expression;
 pub use predicate::Predicate;
 use predicate::{Node, Term};
-pub use value::{Comparison, Literal};
+pub use value::Literal;
 use value::{Read, Value};
 
 /// What a term's value takes of a record, from the cheapest.

@@ -12,8 +12,6 @@ pub enum EvtxNodeKind {
     Unknown,
     /// The column `number`. Without children.
     Column,
-    /// The value of a map for a key: a column and a text.
-    MapValue,
     /// The unsigned number `number`. Without children, as all constants.
     Number,
     /// A signed number: `number` is the bits of an i64.
@@ -26,79 +24,14 @@ pub enum EvtxNodeKind {
     Text,
     /// A truth value: `number` is 0 or 1.
     Bool,
-    /// All of the children.
-    And,
-    /// Any of the children.
-    Or,
-    /// The opposite of the child.
-    Not,
-    /// The child is NULL.
-    IsNull,
-    /// The child is not NULL.
-    IsNotNull,
-    /// The first child equals the second.
-    Equal,
-    /// The two differ.
-    NotEqual,
-    /// The first is less.
-    Less,
-    /// The first is not greater.
-    LessOrEqual,
-    /// The first is greater.
-    Greater,
-    /// The first is not less.
-    GreaterOrEqual,
-    /// The first starts with the second.
-    Prefix,
-    /// The first ends with the second.
-    Suffix,
-    /// The second is in the first.
-    Contains,
-    /// The two differ, where NULL is a value like others.
-    DistinctFrom,
-    /// The opposite of that.
-    NotDistinctFrom,
-    /// The first lies from the second to the third; the bounds themselves may be left out.
-    Between,
-    /// The first equals one of the others.
-    OneOf,
-    /// The first equals none of the others.
-    NoneOf,
+    /// An operator or a function of the children: the name that SQL has for it, as bytes.
+    Operation,
 }
 
 impl Code for EvtxNodeKind {
     const ALL: &[Self] = {
         use EvtxNodeKind::*;
-        &[
-            Unknown,
-            Column,
-            MapValue,
-            Number,
-            Integer,
-            Instant,
-            Uuid,
-            Text,
-            Bool,
-            And,
-            Or,
-            Not,
-            IsNull,
-            IsNotNull,
-            Equal,
-            NotEqual,
-            Less,
-            LessOrEqual,
-            Greater,
-            GreaterOrEqual,
-            Prefix,
-            Suffix,
-            Contains,
-            DistinctFrom,
-            NotDistinctFrom,
-            Between,
-            OneOf,
-            NoneOf,
-        ]
+        &[Unknown, Column, Number, Integer, Instant, Uuid, Text, Bool, Operation]
     };
     const WHAT: &str = "kind of node";
 }
@@ -217,59 +150,54 @@ impl Builder<'_> {
 
     /// The condition that a node is, given what its children are. One whose children are not what it takes is unknown.
     fn expression(&self, kind: EvtxNodeKind, node: &EvtxNode, children: Vec<Expression>) -> Result<Expression, String> {
-        use EvtxNodeKind as Kind;
         let constant = match kind {
-            Kind::Number => Literal::Number(node.number),
-            Kind::Integer => Literal::Integer(node.number.cast_signed()),
-            Kind::Instant => Literal::Instant(node.number.cast_signed()),
-            Kind::Bool => Literal::Bool(node.number != 0),
-            Kind::Text => Literal::Text(self.text(node)?),
-            Kind::Uuid => Literal::Uuid(self.bytes(node)?.try_into().map_err(|_| "a GUID has 16 bytes")?),
-            _ => return Ok(self.operation(kind, node, children).unwrap_or(Expression::Unknown)),
+            EvtxNodeKind::Unknown => return Ok(Expression::Unknown),
+            EvtxNodeKind::Column => {
+                let column = usize::try_from(node.number);
+                return Ok(column.map_or(Expression::Unknown, Expression::Column));
+            }
+            EvtxNodeKind::Operation => {
+                let name = self.text(node)?;
+                return Ok(operation(&name, children).unwrap_or(Expression::Unknown));
+            }
+            EvtxNodeKind::Number => Literal::Number(node.number),
+            EvtxNodeKind::Integer => Literal::Integer(node.number.cast_signed()),
+            EvtxNodeKind::Instant => Literal::Instant(node.number.cast_signed()),
+            EvtxNodeKind::Bool => Literal::Bool(node.number != 0),
+            EvtxNodeKind::Text => Literal::Text(self.text(node)?),
+            EvtxNodeKind::Uuid => Literal::Uuid(self.bytes(node)?.try_into().map_err(|_| "a GUID has 16 bytes")?),
         };
         Ok(Expression::Constant(constant))
     }
+}
 
-    fn operation(&self, kind: EvtxNodeKind, node: &EvtxNode, children: Vec<Expression>) -> Option<Expression> {
-        use EvtxNodeKind as Kind;
-        let one = |children: Vec<Expression>| Some(Box::new(<[_; 1]>::try_from(children).ok()?.into_iter().next()?));
-        let two = |children: Vec<Expression>| Some(Box::new(<[_; 2]>::try_from(children).ok()?));
-        let not = |expression| Some(Expression::Not(Box::new(expression)));
-        let compare = |comparison, children| Some(Expression::Compare(comparison, two(children)?));
-        let is_in = |children: Vec<Expression>| {
-            let mut children = children.into_iter();
-            Some(Expression::In(Box::new(children.next()?), children.collect()))
-        };
-        match kind {
-            Kind::Column => Some(Expression::Column(usize::try_from(node.number).ok()?)),
-            Kind::MapValue => match <[_; 2]>::try_from(children).ok()? {
-                [Expression::Column(column), Expression::Constant(Literal::Text(key))] => {
-                    Some(Expression::Entry(column, key))
-                }
-                _ => None,
-            },
-            Kind::And => Some(Expression::And(children)),
-            Kind::Or => Some(Expression::Or(children)),
-            Kind::Not => Some(Expression::Not(one(children)?)),
-            Kind::IsNull => Some(Expression::IsNull(one(children)?)),
-            Kind::IsNotNull => not(Expression::IsNull(one(children)?)),
-            Kind::Equal => compare(Comparison::Equal, children),
-            Kind::NotEqual => compare(Comparison::NotEqual, children),
-            Kind::Less => compare(Comparison::Less, children),
-            Kind::LessOrEqual => compare(Comparison::LessOrEqual, children),
-            Kind::Greater => compare(Comparison::Greater, children),
-            Kind::GreaterOrEqual => compare(Comparison::GreaterOrEqual, children),
-            Kind::Prefix => compare(Comparison::Prefix, children),
-            Kind::Suffix => compare(Comparison::Suffix, children),
-            Kind::Contains => compare(Comparison::Contains, children),
-            Kind::DistinctFrom => Some(Expression::DistinctFrom(two(children)?)),
-            Kind::NotDistinctFrom => not(Expression::DistinctFrom(two(children)?)),
-            Kind::Between => Some(Expression::Between(Box::new(children.try_into().ok()?))),
-            Kind::OneOf => is_in(children),
-            Kind::NoneOf => not(is_in(children)?),
-            Kind::Unknown | Kind::Number | Kind::Integer | Kind::Instant | Kind::Uuid | Kind::Text | Kind::Bool => None,
-        }
-    }
+/// What an operator or a function of SQL is to a scan; `None` for what the core does not know. Comparisons have a list
+/// of their own.
+fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
+    let one = |children: Vec<Expression>| Some(Box::new(<[_; 1]>::try_from(children).ok()?.into_iter().next()?));
+    let two = |children: Vec<Expression>| Some(Box::new(<[_; 2]>::try_from(children).ok()?));
+    let not = |expression| Expression::Not(Box::new(expression));
+    let is_in = |children: Vec<Expression>| {
+        let mut children = children.into_iter();
+        Some(Expression::In(Box::new(children.next()?), children.collect()))
+    };
+    Some(match name {
+        "AND" => Expression::And(children),
+        "OR" => Expression::Or(children),
+        "NOT" => Expression::Not(one(children)?),
+        "IS NULL" => Expression::IsNull(one(children)?),
+        "IS NOT NULL" => not(Expression::IsNull(one(children)?)),
+        "IS DISTINCT FROM" => Expression::DistinctFrom(two(children)?),
+        "IS NOT DISTINCT FROM" => not(Expression::DistinctFrom(two(children)?)),
+        "BETWEEN" => Expression::Between(Box::new(children.try_into().ok()?)),
+        "IN" => is_in(children)?,
+        "NOT IN" => not(is_in(children)?),
+        "map_extract_value" => match <[_; 2]>::try_from(children).ok()? {
+            [Expression::Column(column), Expression::Constant(Literal::Text(key))] => Expression::Entry(column, key),
+            _ => return None,
+        },
+        name => Expression::Compare(Comparison::named(name)?, two(children)?),
+    })
 }
 
 /// What the rows of a table that a query wants have to fulfil, as far as a scan decides it.
@@ -291,68 +219,81 @@ mod tests {
 
     use super::*;
 
-    fn node(kind: EvtxNodeKind, children: u32, number: u64) -> EvtxNode {
+    /// The bytes of all nodes: the names of operators.
+    const NAMES: &str = "< = AND OR NOT BETWEEN";
+
+    fn leaf(kind: EvtxNodeKind, number: u64) -> EvtxNode {
         EvtxNode {
             kind: kind as u32,
-            children,
+            children: 0,
             number,
             start: 0,
             len: 0,
         }
     }
 
+    fn operation(name: &str, children: u32) -> EvtxNode {
+        EvtxNode {
+            children,
+            start: NAMES.find(name).expect("a name") as u64,
+            len: name.len() as u64,
+            ..leaf(EvtxNodeKind::Operation, 0)
+        }
+    }
+
     /// How many predicates come of some nodes.
     fn count(nodes: &[EvtxNode]) -> Result<usize, String> {
-        predicates(&Options::default().into(), nodes, b"").map(|predicates| predicates.len())
+        let table = Options::default().into();
+        predicates(&table, nodes, NAMES.as_bytes()).map(|predicates| predicates.len())
     }
 
     #[test]
     fn nodes_become_predicates() {
-        use EvtxNodeKind::*;
-        let compared = [node(Column, 0, 0), node(Number, 0, 5), node(Less, 2, 0)];
+        let column = leaf(EvtxNodeKind::Column, 0);
+        let number = |number| leaf(EvtxNodeKind::Number, number);
+        let compared = [column, number(5), operation("<", 2)];
         assert_eq!(count(&compared), Ok(1));
         assert_eq!(count(&[compared, compared].concat()), Ok(2));
-        let either = [&compared[..], &[node(Unknown, 0, 0), node(Or, 2, 0)]].concat();
+        let either = [&compared[..], &[leaf(EvtxNodeKind::Unknown, 0), operation("OR", 2)]].concat();
         assert_eq!(count(&either), Ok(0), "nothing is known of the other");
-        let between = [
-            node(Column, 0, 0),
-            node(Number, 0, 1),
-            node(Number, 0, 2),
-            node(Between, 3, 0),
-        ];
+        let between = [column, number(1), number(2), operation("BETWEEN", 3)];
         assert_eq!(count(&between), Ok(1));
-        assert_eq!(count(&[&between[..], &[node(Not, 1, 0)]].concat()), Ok(0));
-        assert_eq!(
-            count(&[node(Column, 0, 77), node(Number, 0, 1), node(Equal, 2, 0)]),
-            Ok(0)
-        );
+        assert_eq!(count(&[&between[..], &[operation("NOT", 1)]].concat()), Ok(0));
+        let other = leaf(EvtxNodeKind::Column, 77);
+        assert_eq!(count(&[other, number(1), operation("=", 2)]), Ok(0));
+        let unnamed = EvtxNode {
+            len: 0,
+            ..operation("<", 2)
+        };
+        assert_eq!(count(&[column, number(5), unnamed]), Ok(0), "no such operator");
     }
 
     #[test]
     fn what_is_no_condition_is_an_error() {
-        use EvtxNodeKind::*;
-        assert!(count(&[node(And, 1, 0)]).is_err());
+        assert!(count(&[operation("AND", 1)]).is_err());
         let unknown_kind = EvtxNode {
             kind: 99,
-            ..node(And, 0, 0)
+            ..leaf(EvtxNodeKind::Unknown, 0)
         };
         assert_eq!(count(&[unknown_kind]), Err("99 is no kind of node".to_owned()));
-        let text = EvtxNode {
-            start: u64::MAX,
-            len: 2,
-            ..node(Text, 0, 0)
-        };
-        assert!(count(&[text]).is_err());
-        assert!(count(&[node(Uuid, 0, 0)]).is_err());
+        for kind in [EvtxNodeKind::Text, EvtxNodeKind::Operation] {
+            let beyond = EvtxNode {
+                start: u64::MAX,
+                len: 2,
+                ..leaf(kind, 0)
+            };
+            assert!(count(&[beyond]).is_err());
+        }
+        assert!(count(&[leaf(EvtxNodeKind::Uuid, 0)]).is_err());
     }
 
     #[test]
     fn what_lies_too_deep_is_unknown() {
-        use EvtxNodeKind::*;
-        let mut nodes = vec![node(Column, 0, 0), node(Number, 0, 5), node(Less, 2, 0)];
-        nodes.extend([node(Not, 1, 0)].repeat(60));
+        let number = leaf(EvtxNodeKind::Number, 5);
+        let mut nodes = vec![leaf(EvtxNodeKind::Column, 0), number, operation("<", 2)];
+        nodes.extend([operation("NOT", 1)].repeat(60));
         assert_eq!(count(&nodes), Ok(1));
-        nodes.extend([node(Not, 1, 0)].repeat(100_000));
+        nodes.extend([operation("NOT", 1)].repeat(100_000));
         assert_eq!(count(&nodes), Ok(0));
     }
 }

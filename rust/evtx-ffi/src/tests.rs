@@ -232,19 +232,23 @@ fn a_file_is_read_through_the_c_abi() {
         assert_eq!(take(evtx_call_schema(call, &mut schema)), None);
         assert_eq!(schema.child(0).name(), Some("record_id"));
 
-        let node = |kind: EvtxNodeKind, children| EvtxNode {
+        let node = |kind: EvtxNodeKind, children, len| EvtxNode {
             kind: kind as u32,
             children,
             number: 0,
             start: 0,
-            len: 0,
+            len,
         };
-        let nodes = [node(EvtxNodeKind::Column, 0), node(EvtxNodeKind::IsNull, 1)];
+        let name = "IS NULL";
+        let nodes = [
+            node(EvtxNodeKind::Column, 0, 0),
+            node(EvtxNodeKind::Operation, 1, name.len() as u64),
+        ];
         let hints = EvtxHints {
             nodes: nodes.as_ptr(),
             node_count: nodes.len(),
-            bytes: std::ptr::null(),
-            len: 0,
+            bytes: name.as_ptr(),
+            len: name.len(),
             kept_paths: [1].as_ptr(),
             path_count: 1,
         };

@@ -1,6 +1,7 @@
 //! Conditions as an engine has them.
 
-use super::value::{Comparison, Literal};
+use super::comparison::Comparison;
+use super::value::Literal;
 
 /// A condition over the columns of a table, as SQL has it. What is of no use to a scan is [`Unknown`](Self::Unknown).
 #[derive(Debug, Clone, PartialEq, Eq)]

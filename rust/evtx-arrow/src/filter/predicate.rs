@@ -1,7 +1,8 @@
 //! Predicates as a caller makes them, over the columns of a table.
 
+use super::comparison::Comparison;
 use super::expression::Expression;
-use super::value::{Comparison, Constants, Literal, Read, Value};
+use super::value::{Constants, Literal, Read, Value};
 use crate::schema::{self, Column, ColumnSource, EntryType, Events, FieldType, OnError, Table};
 
 /// A condition that a scan decides for a record before it builds a row of it.

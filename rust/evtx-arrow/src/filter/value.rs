@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::comparison::{Comparison, Test};
 use crate::plan::Resolved;
 use crate::schema::FieldType;
 
@@ -23,24 +24,6 @@ pub enum Literal {
     Bool(bool),
 }
 
-/// How a value is compared with a constant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the names say it
-pub enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    /// The text starts with the constant.
-    Prefix,
-    /// The text ends with the constant.
-    Suffix,
-    /// The constant is in the text.
-    Contains,
-}
-
 /// A value of a record that is not NULL.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'v> {
@@ -52,38 +35,14 @@ pub(super) enum Value<'v> {
     Bool(bool),
 }
 
-impl Comparison {
-    /// What is left of the comparison when its sides are exchanged. `None` where the sides are not alike.
-    pub(super) fn exchanged(self) -> Option<Self> {
-        Some(match self {
-            Comparison::Equal | Comparison::NotEqual => self,
-            Comparison::Less => Comparison::Greater,
-            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
-            Comparison::Greater => Comparison::Less,
-            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
-            Comparison::Prefix | Comparison::Suffix | Comparison::Contains => return None,
-        })
-    }
-
-    /// Whether only texts are compared so.
-    pub(super) fn is_of_text(self) -> bool {
-        matches!(self, Comparison::Prefix | Comparison::Suffix | Comparison::Contains)
-    }
-}
-
 impl Value<'_> {
     pub(super) fn compares(&self, comparison: Comparison, literal: &Literal) -> bool {
-        let is = |ordered: fn(Ordering) -> bool| self.order(literal).is_some_and(ordered);
-        match comparison {
-            Comparison::Equal => is(Ordering::is_eq),
-            Comparison::NotEqual => is(Ordering::is_ne),
-            Comparison::Less => is(Ordering::is_lt),
-            Comparison::LessOrEqual => is(Ordering::is_le),
-            Comparison::Greater => is(Ordering::is_gt),
-            Comparison::GreaterOrEqual => is(Ordering::is_ge),
-            Comparison::Prefix => self.has_text(literal, |value, text| value.starts_with(text)),
-            Comparison::Suffix => self.has_text(literal, |value, text| value.ends_with(text)),
-            Comparison::Contains => self.has_text(literal, |value, text| memchr::memmem::find(value, text).is_some()),
+        match comparison.test() {
+            Test::Order(holds) => self.order(literal).is_some_and(holds),
+            Test::Text(holds) => match (self, literal) {
+                (Value::Text(value), Literal::Text(literal)) => holds(value, literal.as_bytes()),
+                _ => false,
+            },
         }
     }
 
@@ -99,13 +58,6 @@ impl Value<'_> {
             (Value::Text(value), Literal::Text(literal)) => (*value).cmp(literal.as_bytes()),
             _ => return None,
         })
-    }
-
-    fn has_text(&self, literal: &Literal, has: impl Fn(&[u8], &[u8]) -> bool) -> bool {
-        match (self, literal) {
-            (Value::Text(value), Literal::Text(literal)) => has(value, literal.as_bytes()),
-            _ => false,
-        }
     }
 }
 

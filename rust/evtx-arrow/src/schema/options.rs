@@ -14,18 +14,25 @@ pub enum OnError {
     Fail,
 }
 
+impl OnError {
+    /// All there are, by their names.
+    pub const ALL: [(&str, OnError); 3] = [
+        ("report", OnError::Report),
+        ("skip", OnError::Skip),
+        ("fail", OnError::Fail),
+    ];
+}
+
 impl FromStr for OnError {
     type Err = String;
 
+    /// The one of a name, without regard to case.
     fn from_str(name: &str) -> Result<Self, String> {
-        match name.to_ascii_lowercase().as_str() {
-            "report" => Ok(OnError::Report),
-            "skip" => Ok(OnError::Skip),
-            "fail" => Ok(OnError::Fail),
-            _ => Err(format!(
-                "on_error must be one of 'report', 'skip', 'fail', not '{name}'"
-            )),
-        }
+        let found = OnError::ALL.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+        found.map(|(_, on_error)| *on_error).ok_or_else(|| {
+            let names = OnError::ALL.map(|(known, _)| format!("'{known}'"));
+            format!("on_error must be one of {}, not '{name}'", names.join(", "))
+        })
     }
 }
 
