@@ -135,88 +135,172 @@ impl FixedBuilder {
             self.rows.append_nulls(std::mem::take(&mut self.nulls));
         }
     }
+}
 
-    fn finish(&mut self) -> ArrayRef {
+/// What all builders do.
+trait Build {
+    /// How many bytes of text it has.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// Ends the batch.
+    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
+
+    /// What is in the builder so far, which stays there.
+    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
+}
+
+impl<T: ArrowPrimitiveType> Build for PrimitiveBuilder<T> {
+    fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(finish_primitive(self))
+    }
+
+    fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(PrimitiveBuilder::finish_cloned(self)))
+    }
+}
+
+impl Build for BooleanBuilder {
+    fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(BooleanBuilder::finish(self)))
+    }
+
+    fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(BooleanBuilder::finish_cloned(self)))
+    }
+}
+
+impl Build for BinaryBuilder {
+    fn bytes(&self) -> usize {
+        self.values_slice().len()
+    }
+
+    fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(BinaryBuilder::finish(self)))
+    }
+
+    fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(BinaryBuilder::finish_cloned(self)))
+    }
+}
+
+impl Build for FixedBuilder {
+    fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.end_nulls();
         let array = self.rows.finish();
         self.rows = FixedSizeBinaryBuilder::with_capacity(array.len(), Self::SIZE as i32);
-        Arc::new(array)
+        Ok(Arc::new(array))
     }
 
-    fn finish_cloned(&mut self) -> ArrayRef {
+    fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.end_nulls();
-        Arc::new(self.rows.finish_cloned())
+        Ok(Arc::new(self.rows.finish_cloned()))
     }
 }
 
-/// A column that is read from a place in the event, or the items of one.
-#[derive(Debug)]
-pub(crate) enum FieldBuilder {
-    Time(PrimitiveBuilder<TimestampNanosecondType>),
-    UInt8(PrimitiveBuilder<UInt8Type>),
-    UInt16(PrimitiveBuilder<UInt16Type>),
-    UInt32(PrimitiveBuilder<UInt32Type>),
-    UInt64(PrimitiveBuilder<UInt64Type>),
-    Int8(PrimitiveBuilder<Int8Type>),
-    Int16(PrimitiveBuilder<Int16Type>),
-    Int32(PrimitiveBuilder<Int32Type>),
-    Int64(PrimitiveBuilder<Int64Type>),
-    Int128(FixedBuilder),
-    Float32(PrimitiveBuilder<Float32Type>),
-    Float64(PrimitiveBuilder<Float64Type>),
-    Bool(BooleanBuilder),
-    Bytes(BinaryBuilder),
-    Text(TextBuilder),
-    Name(DictionaryBuilder),
-    Uuid(FixedBuilder),
+impl Build for TextBuilder {
+    fn bytes(&self) -> usize {
+        TextBuilder::bytes(self)
+    }
+
+    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(TextBuilder::finish(self, make)?))
+    }
+
+    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        Ok(Arc::new(TextBuilder::finish_cloned(self, make)?))
+    }
+}
+
+impl Build for DictionaryBuilder {
+    fn bytes(&self) -> usize {
+        DictionaryBuilder::bytes(self)
+    }
+
+    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        DictionaryBuilder::finish(self, make)
+    }
+
+    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        DictionaryBuilder::finish_cloned(self, make)
+    }
+}
+
+/// Makes [`FieldBuilder`] of a list of entries: a [`FieldType`], its builder, and how the builder takes what was found
+/// of a record, which is NULL for nothing and for what the column cannot hold.
+macro_rules! field_builders {
+    ($($field_type:ident($builder:ty): |$this:ident, $found:ident| $push:expr;)+) => {
+        /// A column that is read from a place in the event, or the items of one.
+        #[derive(Debug)]
+        pub(crate) enum FieldBuilder {
+            $($field_type($builder),)+
+        }
+
+        impl FieldBuilder {
+            pub(crate) fn new(field_type: FieldType) -> Self {
+                match field_type {
+                    $(FieldType::$field_type => FieldBuilder::$field_type(<$builder>::new()),)+
+                }
+            }
+
+            /// Appends what was found of a record.
+            pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
+                match self {
+                    $(FieldBuilder::$field_type($this) => {
+                        let $found = found;
+                        $push;
+                    })+
+                }
+                Ok(())
+            }
+
+            fn builder(&self) -> &dyn Build {
+                match self {
+                    $(FieldBuilder::$field_type(builder) => builder,)+
+                }
+            }
+
+            fn builder_mut(&mut self) -> &mut dyn Build {
+                match self {
+                    $(FieldBuilder::$field_type(builder) => builder,)+
+                }
+            }
+        }
+    };
+}
+
+field_builders! {
+    Time(PrimitiveBuilder<TimestampNanosecondType>): |to, found| to.append_option(found.and_then(Resolved::nanos));
+    UInt8(PrimitiveBuilder<UInt8Type>): |to, found| to.append_option(unsigned(found));
+    UInt16(PrimitiveBuilder<UInt16Type>): |to, found| to.append_option(unsigned(found));
+    UInt32(PrimitiveBuilder<UInt32Type>): |to, found| to.append_option(unsigned(found));
+    UInt64(PrimitiveBuilder<UInt64Type>): |to, found| to.append_option(unsigned(found));
+    Int8(PrimitiveBuilder<Int8Type>): |to, found| to.append_option(signed(found));
+    Int16(PrimitiveBuilder<Int16Type>): |to, found| to.append_option(signed(found));
+    Int32(PrimitiveBuilder<Int32Type>): |to, found| to.append_option(signed(found));
+    Int64(PrimitiveBuilder<Int64Type>): |to, found| to.append_option(signed(found));
+    Int128(FixedBuilder): |to, found| to.push(found.and_then(Resolved::integer).map(i128::to_le_bytes))?;
+    Float32(PrimitiveBuilder<Float32Type>): |to, found| {
+        to.append_option(found.and_then(Resolved::float).map(|float| float as f32));
+    };
+    Float64(PrimitiveBuilder<Float64Type>): |to, found| to.append_option(found.and_then(Resolved::float));
+    Bool(BooleanBuilder): |to, found| to.append_option(found.and_then(Resolved::bool));
+    Bytes(BinaryBuilder): |to, found| to.append_option(found.and_then(Resolved::bytes));
+    Text(TextBuilder): |to, found| to.push_text(found);
+    Name(DictionaryBuilder): |to, found| to.push(found);
+    Uuid(FixedBuilder): |to, found| to.push(found.and_then(Resolved::uuid))?;
+}
+
+fn unsigned<N: TryFrom<u64>>(found: Option<&Resolved<'_, '_>>) -> Option<N> {
+    found?.number()?.try_into().ok()
+}
+
+fn signed<N: TryFrom<i128>>(found: Option<&Resolved<'_, '_>>) -> Option<N> {
+    found?.integer()?.try_into().ok()
 }
 
 impl FieldBuilder {
-    pub(crate) fn new(field_type: FieldType) -> Self {
-        match field_type {
-            FieldType::Time => FieldBuilder::Time(PrimitiveBuilder::new()),
-            FieldType::UInt8 => FieldBuilder::UInt8(PrimitiveBuilder::new()),
-            FieldType::UInt16 => FieldBuilder::UInt16(PrimitiveBuilder::new()),
-            FieldType::UInt32 => FieldBuilder::UInt32(PrimitiveBuilder::new()),
-            FieldType::UInt64 => FieldBuilder::UInt64(PrimitiveBuilder::new()),
-            FieldType::Int8 => FieldBuilder::Int8(PrimitiveBuilder::new()),
-            FieldType::Int16 => FieldBuilder::Int16(PrimitiveBuilder::new()),
-            FieldType::Int32 => FieldBuilder::Int32(PrimitiveBuilder::new()),
-            FieldType::Int64 => FieldBuilder::Int64(PrimitiveBuilder::new()),
-            FieldType::Int128 => FieldBuilder::Int128(FixedBuilder::new()),
-            FieldType::Float32 => FieldBuilder::Float32(PrimitiveBuilder::new()),
-            FieldType::Float64 => FieldBuilder::Float64(PrimitiveBuilder::new()),
-            FieldType::Bool => FieldBuilder::Bool(BooleanBuilder::new()),
-            FieldType::Bytes => FieldBuilder::Bytes(BinaryBuilder::new()),
-            FieldType::Text => FieldBuilder::Text(TextBuilder::new()),
-            FieldType::Name => FieldBuilder::Name(DictionaryBuilder::new()),
-            FieldType::Uuid => FieldBuilder::Uuid(FixedBuilder::new()),
-        }
-    }
-
-    /// Appends what was found of a record; NULL for nothing, and for what the column cannot hold.
-    pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
-        fn number<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Resolved<'_, '_>>)
-        where
-            T::Native: TryFrom<u64>,
-        {
-            let number = found.and_then(Resolved::number);
-            builder.append_option(number.and_then(|number| number.try_into().ok()));
-        }
-        match self {
-            FieldBuilder::Time(builder) => builder.append_option(found.and_then(Resolved::nanos)),
-            FieldBuilder::UInt8(builder) => number(builder, found),
-            FieldBuilder::UInt16(builder) => number(builder, found),
-            FieldBuilder::UInt32(builder) => number(builder, found),
-            FieldBuilder::UInt64(builder) => number(builder, found),
-            FieldBuilder::Text(builder) => builder.push_text(found),
-            FieldBuilder::Name(builder) => builder.push(found),
-            FieldBuilder::Uuid(builder) => builder.push(found.and_then(Resolved::uuid))?,
-            other => other.push_field(found)?,
-        }
-        Ok(())
-    }
-
     /// Appends NULLs.
     pub(crate) fn push_nulls(&mut self, count: usize) -> Result<(), ArrowError> {
         match self {
@@ -226,7 +310,8 @@ impl FieldBuilder {
         Ok(())
     }
 
-    /// Appends what each of some records has at a place, as [`push`](Self::push) does. `written` is the FILETIME
+    /// Appends what each of some records has at a place, as [`push`](Self::push) does: in one go for the types that
+    /// columns of all events have. `written` is the FILETIME
     /// that stands in for the time of a record, by its index, if nothing of that can be read.
     pub(crate) fn extend(
         &mut self,
@@ -269,94 +354,23 @@ impl FieldBuilder {
             }
             other => {
                 for fields in records {
-                    other.push_field(at.found(fields).as_ref())?;
+                    other.push(at.found(fields).as_ref())?;
                 }
             }
         }
         Ok(())
     }
 
-    /// As [`push`](Self::push), for the types that only fields of events have. Apart, as code that is not run slows
-    /// that down which is.
-    #[cold]
-    fn push_field(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
-        fn integer<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, found: Option<&Resolved<'_, '_>>)
-        where
-            T::Native: TryFrom<i128>,
-        {
-            let number = found.and_then(Resolved::integer);
-            builder.append_option(number.and_then(|number| number.try_into().ok()));
-        }
-        match self {
-            FieldBuilder::Int8(builder) => integer(builder, found),
-            FieldBuilder::Int16(builder) => integer(builder, found),
-            FieldBuilder::Int32(builder) => integer(builder, found),
-            FieldBuilder::Int64(builder) => integer(builder, found),
-            FieldBuilder::Int128(builder) => {
-                builder.push(found.and_then(Resolved::integer).map(i128::to_le_bytes))?;
-            }
-            FieldBuilder::Float32(builder) => {
-                builder.append_option(found.and_then(Resolved::float).map(|float| float as f32));
-            }
-            FieldBuilder::Float64(builder) => builder.append_option(found.and_then(Resolved::float)),
-            FieldBuilder::Bool(builder) => builder.append_option(found.and_then(Resolved::bool)),
-            FieldBuilder::Bytes(builder) => builder.append_option(found.and_then(Resolved::bytes)),
-            _ => {}
-        }
-        Ok(())
-    }
-
     pub(crate) fn bytes(&self) -> usize {
-        match self {
-            FieldBuilder::Text(builder) => builder.bytes(),
-            FieldBuilder::Name(builder) => builder.bytes(),
-            FieldBuilder::Bytes(builder) => builder.values_slice().len(),
-            _ => 0,
-        }
+        self.builder().bytes()
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(match self {
-            FieldBuilder::Time(builder) => finish_primitive(builder),
-            FieldBuilder::UInt8(builder) => finish_primitive(builder),
-            FieldBuilder::UInt16(builder) => finish_primitive(builder),
-            FieldBuilder::UInt32(builder) => finish_primitive(builder),
-            FieldBuilder::UInt64(builder) => finish_primitive(builder),
-            FieldBuilder::Int8(builder) => finish_primitive(builder),
-            FieldBuilder::Int16(builder) => finish_primitive(builder),
-            FieldBuilder::Int32(builder) => finish_primitive(builder),
-            FieldBuilder::Int64(builder) => finish_primitive(builder),
-            FieldBuilder::Int128(builder) => builder.finish(),
-            FieldBuilder::Float32(builder) => finish_primitive(builder),
-            FieldBuilder::Float64(builder) => finish_primitive(builder),
-            FieldBuilder::Bool(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Bytes(builder) => Arc::new(builder.finish()),
-            FieldBuilder::Text(builder) => Arc::new(builder.finish(make)?),
-            FieldBuilder::Name(builder) => builder.finish(make)?,
-            FieldBuilder::Uuid(builder) => builder.finish(),
-        })
+        self.builder_mut().finish(make)
     }
 
     /// What is in the builder so far, which stays there.
     pub(crate) fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(match self {
-            FieldBuilder::Time(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::UInt8(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::UInt16(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::UInt32(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::UInt64(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Int8(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Int16(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Int32(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Int64(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Int128(builder) => builder.finish_cloned(),
-            FieldBuilder::Float32(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Float64(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Bool(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Bytes(builder) => Arc::new(builder.finish_cloned()),
-            FieldBuilder::Text(builder) => Arc::new(builder.finish_cloned(make)?),
-            FieldBuilder::Name(builder) => builder.finish_cloned(make)?,
-            FieldBuilder::Uuid(builder) => builder.finish_cloned(),
-        })
+        self.builder_mut().finish_cloned(make)
     }
 }
