@@ -1,9 +1,11 @@
-//! `docs/columns.md`, out of the columns that there are. `EVTX_DOCS=write` writes it anew.
+//! What of `docs/` is made out of the code: `columns.md`, and the table of arguments in `read_evtx.md`.
+//! `EVTX_DOCS=write` writes it anew.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report, reference};
+use evtx_scan::{ARGUMENTS, ArgumentKind};
 
 use crate::report::duckdb_type;
 
@@ -81,13 +83,39 @@ fn the_reference_has_every_column() {
     report(&mut text, "evtx_file_metadata(files)", &FileReport::default());
     report(&mut text, "evtx_chunk_metadata(files)", &ChunkReport::default());
 
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/columns.md");
-    if std::env::var("EVTX_DOCS").is_ok_and(|what| what == "write") {
-        std::fs::write(&path, &text).expect("a file that can be written");
+    check("columns.md", |_| text.clone());
+}
+
+#[test]
+fn the_docs_have_every_argument() {
+    let mut table = "| argument | default | what it does |\n| --- | --- | --- |\n".to_owned();
+    for argument in &ARGUMENTS {
+        let default = match (argument.default, argument.kind()) {
+            (None, _) => String::new(),
+            (Some(text), ArgumentKind::Text) => format!("`'{text}'`"),
+            (Some(text), _) => format!("`{text}`"),
+        };
+        writeln!(table, "| `{}` | {default} | {} |", argument.name, argument.about).expect("memory");
     }
-    let written = std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
+    check("read_evtx.md", |written| {
+        let (before, rest) = written
+            .split_once("<!-- arguments -->\n")
+            .expect("the start of the table");
+        let (_, behind) = rest.split_once("<!-- /arguments -->").expect("the end of the table");
+        format!("{before}<!-- arguments -->\n{table}<!-- /arguments -->{behind}")
+    });
+}
+
+/// Compares a page with what the code makes of it, or writes it.
+fn check(page: &str, make: impl Fn(&str) -> String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let read = || std::fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
+    if std::env::var("EVTX_DOCS").is_ok_and(|what| what == "write") {
+        std::fs::write(&path, make(&read())).expect("a file that can be written");
+    }
+    let written = read();
     assert!(
-        written == text,
-        "docs/columns.md is not what the code says; `make docs` writes it"
+        written == make(&written),
+        "docs/{page} is not what the code says; `make docs` writes it"
     );
 }

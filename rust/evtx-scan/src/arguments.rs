@@ -87,7 +87,7 @@ pub const ARGUMENTS: [Argument; 11] = [
     Argument {
         name: "messages",
         default: Some(MESSAGES),
-        about: "Where the messages of a log stand: a glob from its folder on, with `{log}` for its name.",
+        about: "Where a log's messages are: a glob relative to its folder, in which `{log}` is the log's name.",
         set: Set::Text(|arguments, text| {
             arguments.messages = text.unwrap_or_default();
             Ok(())
@@ -96,7 +96,7 @@ pub const ARGUMENTS: [Argument; 11] = [
     Argument {
         name: "on_error",
         default: Some("report"),
-        about: "What becomes of damage: a row with `error` set (report), no row (skip), the end of the query (fail).",
+        about: "What becomes of damage: a row with `error` set (`report`), no row (`skip`), an error of the query (`fail`).",
         set: Set::Text(|arguments, text| {
             arguments.options.on_error = text.unwrap_or_default().parse()?;
             Ok(())
@@ -114,13 +114,13 @@ pub const ARGUMENTS: [Argument; 11] = [
     Argument {
         name: "recover",
         default: Some("false"),
-        about: "Adds the records that a chunk's bookkeeping no longer reaches, stray chunks, chunks in files that are no logs.",
+        about: "Adds records in free space and in damaged chunks, stray chunks, and chunks in files that are no logs.",
         set: Set::Flag(|arguments| &mut arguments.options.recover),
     },
     Argument {
         name: "sample_size",
         default: Some(SAMPLE_SIZE),
-        about: "With `event_id`: how many files are read for the fields, evenly spread; -1 for all of all.",
+        about: "With `event_id`: how many files are read to find the fields; -1 for every file in full.",
         set: Set::Integer(|arguments, size| {
             if size < -1 {
                 return Err(format!(
@@ -235,7 +235,8 @@ impl Arguments {
             (None, None) => Table::from(self.options),
             (None, Some(_)) => {
                 return Err(ScanError::Input(format!(
-                    "{function} takes a provider with an event_id only; to have all of a provider's events, filter by the column"
+                    "{function} takes a provider only with an event_id; for all events of a provider, filter by the \
+                     column provider"
                 )));
             }
             (Some(ids), provider) => {
