@@ -1,4 +1,4 @@
-//! BinXML: names, trees of elements, template instances, and the one walk over a stream.
+//! BinXML: names, element trees, template instances, and the one walk over a stream (MS-EVEN6, section 2.2.12).
 
 pub mod names;
 pub mod tree;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The `N` bytes of `data` at `at`, or `None` where they are not all there.
+/// The `N` bytes of `data` at `at`; `None` if `data` ends before.
 #[inline]
 pub(crate) fn array_at<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
     data.get(at..)?.first_chunk::<N>().copied()
@@ -26,10 +26,10 @@ pub(crate) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     array_at(data, at).map(u64::from_le_bytes)
 }
 
-/// A read position in a chunk, and where what is being read ends.
+/// A read position in a chunk, and the end of the structure that is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
-    /// The chunk up to the end of what is being read, so that positions are chunk offsets.
+    /// The chunk up to the end of the structure. It starts at the chunk's start, so that positions are chunk offsets.
     data: &'a [u8],
     pos: usize,
 }
@@ -48,13 +48,13 @@ impl<'a> Cursor<'a> {
         self.pos
     }
 
-    /// Where what is being read ends.
+    /// Chunk offset of the end of the structure.
     #[inline]
     pub(crate) fn end(&self) -> usize {
         self.data.len()
     }
 
-    /// Goes back over the byte that was read last.
+    /// Moves back by one byte.
     #[inline]
     pub(crate) fn step_back(&mut self) {
         self.pos = self.pos.saturating_sub(1);
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         self.pos >= self.data.len()
     }
 
-    /// The next byte, which is not passed.
+    /// The next byte. Does not move.
     #[inline]
     pub(crate) fn peek(&self) -> Option<u8> {
         self.data.get(self.pos).copied()

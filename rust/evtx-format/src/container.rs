@@ -1,4 +1,4 @@
-//! The container: the file, its chunks, and the records in them.
+//! The container: the file header, the chunks and the records.
 
 pub mod chunk;
 pub mod header;

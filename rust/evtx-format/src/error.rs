@@ -1,13 +1,14 @@
-//! What can be wrong with a log, and where.
+//! The errors of the format: what is wrong in a chunk, and at which offset.
 
 use std::fmt;
 
-/// A result with the format's [`Error`].
+/// A result whose error is the format's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Something that the format does not allow, and where in the chunk it stands.
+/// Something that the format does not allow, and its offset in the chunk.
 ///
-/// `Display` gives the sentence without the place: whoever knows the file and the chunk's place in it says where.
+/// `Display` writes what is wrong, without the offset. The caller adds the place, because only the caller knows the
+/// file and the index of the chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     /// Offset in the chunk, in bytes.
@@ -17,7 +18,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error at a chunk offset. Chunks are 64 KiB, so larger offsets are crafted and saturate.
+    /// An error at a chunk offset, in bytes. A chunk has 64 KiB, so an offset past `u32::MAX` comes from a crafted
+    /// file; it becomes `u32::MAX`.
     pub fn new(offset: usize, kind: ErrorKind) -> Self {
         Error {
             offset: u32::try_from(offset).unwrap_or(u32::MAX),
@@ -34,147 +36,148 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What is wrong, as a sentence to the person who reads the `error` column.
+/// What is wrong. `Display` writes a sentence for the person who reads the `error` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A structure runs past the end of what holds it.
+    /// A structure runs past the end of the bytes that hold it.
     #[error("{what} needs {need} bytes, but only {have} are left")]
     Truncated {
-        /// The structure.
+        /// The name of the structure.
         what: &'static str,
-        /// Bytes that it takes.
+        /// Bytes that the structure takes.
         need: usize,
-        /// Bytes that are there.
+        /// Bytes that are left.
         have: usize,
     },
-    /// The chunk does not start with `ElfChnk`.
+    /// The chunk does not start with `ElfChnk\0`. Holds the bytes that stand there.
     #[error("the chunk starts with \"{}\" in place of \"ElfChnk\\0\"", .0.escape_ascii())]
     ChunkMagic([u8; 8]),
-    /// The file ends inside of the chunk.
+    /// The file ends inside the chunk.
     #[error("the chunk is cut short: {have} of 65536 bytes are there")]
     ChunkCutShort {
-        /// Bytes that are there.
+        /// Bytes of the chunk that the file has.
         have: usize,
     },
-    /// The chunk header's free space offset points outside of the chunk.
+    /// The free space offset in the chunk header lies in the header or behind the chunk. Holds the offset.
     #[error("the chunk header puts its free space at offset {0}, outside of the chunk")]
     FreeSpaceOffset(u32),
-    /// A stored checksum does not match the bytes it covers.
+    /// A stored CRC32 does not match the bytes that it covers.
     #[error("the {what} checksum is {stored:#010x}, but its bytes give {computed:#010x}")]
     Checksum {
         /// What the checksum covers.
         what: &'static str,
-        /// As stored.
+        /// The checksum that the file stores.
         stored: u32,
-        /// As computed.
+        /// The checksum of the bytes.
         computed: u32,
     },
-    /// No record where one should start.
+    /// No record starts where one should. Holds the four bytes that stand there.
     #[error("no record starts here: found \"{}\" in place of \"**\\0\\0\"", .0.escape_ascii())]
     RecordMagic([u8; 4]),
-    /// A record's size cannot be right.
+    /// The size of a record is smaller than a record's frame, or runs past the room that there is.
     #[error("the record claims a size of {size} bytes, of which the chunk holds {room}")]
     RecordSize {
-        /// As stored.
+        /// The stored size in bytes.
         size: u32,
-        /// From the record to the end of the chunk.
+        /// Bytes from the record to the end of the chunk, or to the next record if only the header of this one is left.
         room: usize,
     },
-    /// A record's size reaches past its end, or ends before it.
+    /// The stored size of a record does not lead to the place where the record ends.
     #[error("the record claims a size of {claimed} bytes, but ends after {actual}")]
     RecordSpan {
-        /// As stored.
+        /// The stored size in bytes.
         claimed: u32,
-        /// From the record to the next, or to the free space.
+        /// Bytes from the record to the next record, or to the free space.
         actual: u32,
     },
-    /// The records end before the last one that the chunk's header knows.
+    /// The records end before the last one that the chunk header lists.
     #[error("the records end here, but the chunk header says that the last one has ID {id}")]
     LastRecord {
-        /// As the header has it.
+        /// The ID of the last record, from the chunk header.
         id: u64,
     },
-    /// The chunk's header has other IDs than its records.
+    /// The record IDs in the chunk header are not those of the records.
     #[error("the chunk header says that its records have the IDs {} to {}, but they have {} to {}", .stored.0, .stored.1, .found.0, .found.1)]
     RecordIds {
-        /// The IDs of the first and the last record, as the header has them.
+        /// The IDs of the first and the last record, from the chunk header.
         stored: (u64, u64),
-        /// Those of the first and the last record that there are.
+        /// The IDs of the first and the last record in the chunk.
         found: (u64, u64),
     },
-    /// A record without anything in it.
+    /// A record holds no event.
     #[error("the record holds no event")]
     NoEvent,
-    /// A byte that starts no BinXML token.
+    /// A byte is not a BinXML token. Holds the byte.
     #[error("{0:#04x} is no BinXML token")]
     Token(u8),
-    /// A byte that names no value type.
+    /// A byte does not name a value type. Holds the byte.
     #[error("{0:#04x} is no BinXML value type")]
     ValueType(u8),
-    /// A value type that has no text form.
+    /// A value has a type without a text form. Holds the byte of the type.
     #[error("values of type {0:#04x} cannot be rendered")]
     UnsupportedValue(u8),
-    /// A value's size does not fit its type.
+    /// The size of a value does not fit its type.
     #[error("a value of type {value_type:#04x} has {size} bytes")]
     ValueSize {
-        /// The type's byte.
+        /// The byte of the type.
         value_type: u8,
-        /// The size in bytes, as its descriptor gives it.
+        /// The size in bytes, from the value descriptor.
         size: usize,
     },
-    /// The value table's values do not fit the record.
+    /// The values of a value table run past the end of the record.
     #[error("the value table claims {claimed} bytes of values, but the record has room for {room}")]
     ValueTable {
-        /// The sum of the sizes of its descriptors, in bytes.
+        /// The sum of the sizes in the value descriptors, in bytes.
         claimed: usize,
-        /// Bytes behind the descriptors.
+        /// Bytes from the end of the value descriptors to the end of the record.
         room: usize,
     },
-    /// A name's hash does not match its units.
+    /// The stored hash of a name is not the hash of its units.
     #[error("a name is not what its hash says")]
     NameHash,
-    /// An instance refers to the definition of another template than the one that it names.
+    /// A template instance names one template, but refers to the definition of another.
     #[error(
         "the record is an instance of template {named:08x}, but where its definition should be is that of {found:08x}"
     )]
     TemplateId {
-        /// The ID in the instance.
+        /// The template ID in the instance.
         named: u32,
-        /// The ID of the template that is defined there.
+        /// The template ID of the definition.
         found: u32,
     },
-    /// A substitution where there is no value table to fill it from.
+    /// A substitution stands where no value table fills it.
     #[error("a substitution stands outside of a template")]
     SubstitutionOutsideTemplate,
-    /// A template instance in a template definition.
+    /// A template definition holds a template instance.
     #[error("a template definition holds a template instance")]
     InstanceInDefinition,
-    /// An element or a BinXML value in an attribute.
+    /// An attribute holds a BinXML value or a template instance.
     #[error("an attribute holds an element")]
     ElementInAttribute,
-    /// Tokens that do not add up to a tree.
+    /// The tokens do not form a tree. Holds the reason.
     #[error("the BinXML tokens do not form a tree: {0}")]
     Structure(&'static str),
-    /// A template definition without exactly one root element.
+    /// A template definition has no root element, or more than one. Holds how many it has.
     #[error("the template definition has {0} root elements in place of one")]
     DefinitionRoots(usize),
-    /// Streams nested past [`MAX_NESTING`](crate::limits::MAX_NESTING).
+    /// Streams are nested more than [`MAX_NESTING`](crate::limits::MAX_NESTING) levels deep.
     #[error("BinXML is nested more than {} levels deep", crate::limits::MAX_NESTING)]
     Nesting,
-    /// Elements nested past [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS).
+    /// More than [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) elements are open at once.
     #[error("elements are nested more than {} levels deep", crate::limits::MAX_OPEN_ELEMENTS)]
     OpenElements,
-    /// A record that grows past [`MAX_NODES`](crate::limits::MAX_NODES).
+    /// The record expands to more nodes than it may have: [`MAX_NODES`](crate::limits::MAX_NODES), fewer if it is
+    /// small.
     #[error("the record expands to more than {} nodes", crate::limits::MAX_NODES)]
     Nodes,
-    /// Templates of one record that take more memory than those of any real log.
+    /// The templates of one record take more memory than those of any real log.
     #[error("the record's templates take too much memory")]
     Templates,
-    /// Names that take more than [`MAX_NAMES`](crate::limits::MAX_NAMES).
+    /// The names take more than [`MAX_NAMES`](crate::limits::MAX_NAMES) bytes.
     #[error("the record's names take more than {} MiB", crate::limits::MAX_NAMES >> 20)]
     Names,
-    /// A record whose text grows past [`MAX_TEXT`](crate::limits::MAX_TEXT).
+    /// The text of the record takes more than [`MAX_TEXT`](crate::limits::MAX_TEXT) bytes.
     #[error("the record's text exceeds {} MiB", crate::limits::MAX_TEXT >> 20)]
     Text,
 }

@@ -1,8 +1,8 @@
-//! Work that ends early because its caller wants it to.
+//! Interrupts: the caller can end work early.
 
 use std::fmt;
 
-/// How work asks whether to go on: often enough that no answer takes more than some milliseconds.
+/// Tells long work whether to stop. The work asks at least every few milliseconds.
 #[derive(Clone, Copy, Default)]
 pub struct Interrupt<'i> {
     is_set: Option<&'i dyn Fn() -> bool>,
@@ -14,24 +14,24 @@ impl fmt::Debug for Interrupt<'_> {
     }
 }
 
-/// The caller wants no more of it. What was begun is not to be gone on with.
+/// The caller has ended the work. The result so far is incomplete, and the work cannot be continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
 impl<'i> Interrupt<'i> {
-    /// Nobody ends the work early.
+    /// Never stops the work.
     pub const NEVER: Interrupt<'static> = Interrupt { is_set: None };
 
-    /// Work that ends early once `is_set` returns true. It is called up to a million times a second.
+    /// Stops the work once `is_set` returns true. The work calls it up to a million times a second.
     pub fn new(is_set: &'i dyn Fn() -> bool) -> Self {
         Interrupt { is_set: Some(is_set) }
     }
 
-    /// Asks.
+    /// Asks whether the work shall stop.
     ///
     /// # Errors
-    /// [`Interrupted`] if the work shall end.
+    /// [`Interrupted`] if it shall.
     #[inline]
     pub fn check(&self) -> Result<(), Interrupted> {
         match self.is_set {

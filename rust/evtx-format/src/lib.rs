@@ -6,19 +6,19 @@
 //! **template instance**: a reference to a definition (an XML tree with typed substitutions) and a **value
 //! table** that fills the substitutions.
 //!
-//! This crate reads those structures out of byte slices. It does no I/O, knows nothing of tables, and
-//! trusts nothing: every offset, size and count is checked before use.
+//! This crate reads those structures from byte slices. It does no I/O, knows nothing of tables, and
+//! trusts nothing: it checks every offset, size and count before use.
 //!
-//! | module | what it reads |
+//! | module | what it does |
 //! | --- | --- |
-//! | [`value`] | typed values, and their text as Windows shows it |
-//! | [`binxml`] | names, template instances, and the one walk over a stream: to a tree, its substitutions left open or filled, or to JSON |
-//! | [`container`] | the file header and where the chunks are, chunk headers, records and the walk over those of a chunk |
-//! | [`mta`] | the messages beside a log that was saved with them |
-//! | [`render`] | the text of whole elements, compiled once per template |
+//! | [`value`] | reads typed values and writes their text as Windows shows it |
+//! | [`binxml`] | reads names and template instances; the one walk over a stream, to a tree or to JSON |
+//! | [`container`] | reads the file header, finds the chunks, and walks over the records of a chunk |
+//! | [`mta`] | reads the messages that were saved beside a log |
+//! | [`render`] | writes whole elements as XML or JSON, compiled once per template |
 //!
-//! Byte order is little endian throughout. The BinXML part is MS-EVEN6, section 2.2.12; the container is
-//! known from reverse engineering and from real logs.
+//! All numbers are little endian. MS-EVEN6, section 2.2.12, specifies BinXML; the container is known from
+//! reverse engineering and from real logs.
 #![forbid(unsafe_code)]
 
 mod limits;

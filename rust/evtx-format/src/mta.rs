@@ -1,8 +1,8 @@
 //! `.MTA` files: the messages of a log that was saved *with display information*.
 //!
-//! Event Viewer then writes `LocaleMetaData/<log>_<LCID>.MTA` beside the log, as MS-EVEN6, section 3.1.1.7,
-//! calls a localized log. The layout of the file is known from files that Windows wrote (the `evtx` crate's
-//! `docs/mta.md` describes it): a header with sections by name, each a chain of pages of up to 100 records.
+//! For such a log (MS-EVEN6, section 3.1.1.7, calls it a localized log), Event Viewer writes
+//! `LocaleMetaData/<log>_<LCID>.MTA` beside it. The layout of the file is known from files that Windows wrote, and the
+//! `evtx` crate's `docs/mta.md` describes it: a header with named sections, each a chain of pages of up to 100 records.
 //!
 //! | section | a record is |
 //! | --- | --- |
@@ -21,7 +21,7 @@ use crate::value::text::{self, Form};
 
 const MAGIC: [u8; 8] = *b"MTAFile\0";
 const PAGE_HEADER: usize = 888;
-/// Most bytes of a publisher's name. In logs it stands in a chunk.
+/// The most bytes of a publisher's name: a log has it in a chunk, of 64 KiB.
 const MAX_PUBLISHER: usize = 64 << 10;
 const PAGE_SLOTS: usize = 100;
 /// A descriptor before its name: offset u64, size u64, name length u32.
@@ -29,39 +29,40 @@ const DESCRIPTOR: usize = 20;
 /// A record before its payload: index u32, size u32.
 const RECORD_HEADER: usize = 8;
 
-/// Most bytes of a file.
+/// The most bytes of an MTA file that is read.
 pub const MAX_FILE: usize = 1 << 30;
-/// Most bytes of a message. Those that Windows formats have 64 KiB at most.
+/// The most bytes of a message. Windows formats messages of at most 64 KiB.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// Bytes of memory that [`Messages`] of a file of `size` bytes take at most: the file, and what is known of each of its
+/// The most bytes of memory that the [`Messages`] of a file of `size` bytes take: the file itself, and the maps of its
 /// records.
 pub fn memory(size: usize) -> u64 {
     (1 << 20) + 6 * size as u64
 }
 
-/// Why a file has no messages.
+/// Why the messages of a file cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MtaError {
-    /// It does not start with `MTAFile`.
+    /// The file does not start with `MTAFile\0`.
     #[error("not an MTA file: it does not start with \"MTAFile\\0\"")]
     Magic,
-    /// It has more than [`MAX_FILE`] bytes.
+    /// The file has more than [`MAX_FILE`] bytes.
     #[error("the MTA file is larger than 1 GiB")]
     TooLarge,
-    /// A section is missing or out of bounds.
+    /// A section is missing or out of bounds. Holds its name.
     #[error("the MTA file has no sound section {0}")]
     Section(&'static str),
-    /// A record is out of bounds, not what its section holds, or shares its bytes with others.
+    /// A page or a record of a section is out of bounds, a record does not fit its section, or records share bytes.
+    /// Holds the name of the section.
     #[error("section {0} of the MTA file is damaged")]
     Damaged(&'static str),
-    /// The caller wants no more.
+    /// The caller has interrupted the work.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
 
-/// The messages of a log.
-// The maps are trees, as a hash table that grows holds up an interrupt.
+/// The messages of a log, read from its MTA file.
+// The maps are trees, because the growth of a large hash table would delay the answer to an interrupt.
 #[derive(Debug)]
 pub struct Messages {
     file: Vec<u8>,
@@ -69,16 +70,16 @@ pub struct Messages {
     events: BTreeMap<u32, (u64, u32)>,
     /// The first message for an `EventRecordID`, by position.
     by_record: BTreeMap<u64, u32>,
-    /// By index: where the text is in the file.
+    /// By index of the message: the range of its text in the file.
     texts: BTreeMap<u32, Range<u32>>,
-    /// In small letters: the names compare without regard to ASCII case.
+    /// In lower case: the names compare without regard to ASCII case.
     publishers: HashSet<String>,
 }
 
 impl Messages {
-    /// The name, as a glob, of the files that may hold the messages of a log, given its path. `place` is such a
-    /// glob from the log's folder on, with `{log}` where the log's name stands without its extension. `None` where the
-    /// path names no file or `place` is empty.
+    /// A glob of the files that may hold the messages of a log, whose path is given. `place` is a glob relative to the
+    /// log's folder, or absolute; `{log}` in it stands for the log's name without its extension. `None` if the path
+    /// names no file or `place` is empty.
     pub fn pattern(log: &str, place: &str) -> Option<String> {
         let (folder, name) = log
             .rsplit_once(['/', '\\'])
@@ -90,10 +91,10 @@ impl Messages {
         named.then(|| literal(folder) + &place.replace("{log}", &literal(stem)))
     }
 
-    /// Reads an MTA file, in time and memory that its size bounds: no two records share bytes.
+    /// Reads an MTA file. Its size bounds the time and the memory, because a file whose records share bytes is damaged.
     ///
     /// # Errors
-    /// [`MtaError`]: the file is none, too large, or damaged, or the caller wants no more.
+    /// [`MtaError`] if the file is not an MTA file, too large or damaged, or if the caller interrupts.
     pub fn read(file: Vec<u8>, interrupt: Interrupt<'_>) -> Result<Self, MtaError> {
         if array_at(&file, 0) != Some(MAGIC) {
             return Err(MtaError::Magic);
@@ -134,7 +135,7 @@ impl Messages {
                 at = at.checked_add(4)?.checked_add(8 * u32_at(file, at)? as usize)?;
             }
             let name = at + 4..(at + 4).checked_add(u32_at(file, at)? as usize)?;
-            // No log refers to a name that a chunk has no room for.
+            // A chunk has no room for a longer name, so no event could have it.
             (name.end <= payload.end && name.len() <= MAX_PUBLISHER)
                 .then(|| messages.publishers.insert(plain(&file[name]).to_ascii_lowercase()))
                 .map(drop)
@@ -142,12 +143,12 @@ impl Messages {
         Ok(messages)
     }
 
-    /// Appends the message of an event; false where there is none. `record` is the ID in the log's own
-    /// record, `event_record` that of `System/EventRecordID`.
+    /// Appends the message of an event as UTF-8. Returns false if it has none. `record` is the ID in the record's
+    /// header, `event_record` the one in `System/EventRecordID`.
     ///
-    /// A saved log numbers its records from 1, so the entry at the record's position is its own, if it says
-    /// so; a log that was merged from several has IDs that come back. Without the event's publisher Windows
-    /// has no message either.
+    /// A saved log numbers its records from 1, so the entry at that position is the record's if it has the same
+    /// `event_record`. (A log that was merged from several has equal ones.) Else the first entry with that
+    /// `event_record` counts. An event whose publisher the file does not list has no message, as in Windows.
     pub fn push(&self, provider: &str, record: u64, event_record: u64, out: &mut Vec<u8>) -> bool {
         if !self.publishers.contains(&provider.to_ascii_lowercase()) {
             return false;
@@ -168,7 +169,7 @@ impl Messages {
     }
 }
 
-/// A glob that matches a text and nothing else.
+/// A glob that matches only this text.
 fn literal(text: &str) -> String {
     text.chars()
         .map(|c| {
@@ -187,7 +188,8 @@ fn plain(text: &[u8]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Hands the index and payload of each record of a section to `take`, which returns `None` for one that is damaged.
+/// Passes the index of each record of a section, and the range of its payload, to `take`, which returns `None` if the
+/// record is damaged.
 fn records(
     file: &[u8],
     name: &'static str,
@@ -198,7 +200,7 @@ fn records(
     let mut pages = Pages {
         file,
         page: Some(section.start),
-        // A chain that comes back to itself ends with the pages that the section has room for.
+        // A circular chain ends at the number of pages that the section has room for.
         pages_left: section.len() / PAGE_HEADER,
         bytes_left: section.len(),
         section,
@@ -211,10 +213,10 @@ fn records(
     Ok(())
 }
 
-/// Where a section is in the file.
+/// The range of a section in the file.
 fn section(file: &[u8], name: &str) -> Option<Range<usize>> {
     let mut at = 24_usize;
-    // Each descriptor takes room, so a count that the file could not hold ends at its end.
+    // The count is not trusted: each descriptor takes room, so the loop ends at the end of the file.
     for _ in 0..u32_at(file, 20)? {
         let start = usize::try_from(u64_at(file, at)?).ok()?;
         let size = usize::try_from(u64_at(file, at + 8)?).ok()?;
@@ -229,20 +231,20 @@ fn section(file: &[u8], name: &str) -> Option<Range<usize>> {
     None
 }
 
-/// A walk over the pages of a section, and over the records of each. Offsets in a section are relative to its start.
+/// A walk over the pages of a section and their records. The stored offsets are relative to the start of the section.
 struct Pages<'f, T> {
     file: &'f [u8],
     section: Range<usize>,
     /// Offset of the next page in the file; `None` at the end.
     page: Option<usize>,
     pages_left: usize,
-    /// Bytes that the records to come can have, as none shares its bytes with others.
+    /// How many bytes the remaining records can take. No two records share bytes.
     bytes_left: usize,
     take: T,
 }
 
 impl<T: FnMut(u32, Range<usize>) -> Option<()>> Pages<'_, T> {
-    /// Hands out the records of the next page; `None` where it is damaged.
+    /// Passes the records of the next page to `take`; `None` if the page is damaged.
     fn next(&mut self) -> Option<()> {
         let (file, page) = (self.file, self.page?);
         self.pages_left = self.pages_left.checked_sub(1)?;
@@ -265,7 +267,7 @@ impl<T: FnMut(u32, Range<usize>) -> Option<()>> Pages<'_, T> {
         Some(())
     }
 
-    /// The offset in the file that stands at a place.
+    /// The file offset that is stored at `at`; `None` if it is out of bounds.
     fn offset(&self, at: usize) -> Option<usize> {
         let offset = usize::try_from(u64_at(self.file, at)?).ok()?;
         self.section

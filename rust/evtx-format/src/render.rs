@@ -1,4 +1,4 @@
-//! Text of whole elements: XML and JSON, compiled once per template.
+//! Whole elements as XML or JSON text, by programs that are compiled once per template.
 
 mod ops;
 pub mod json;

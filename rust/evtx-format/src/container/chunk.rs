@@ -9,21 +9,21 @@ use crate::error::{Error, ErrorKind, Result};
 /// Size of a chunk, in bytes.
 pub const CHUNK_SIZE: usize = 65_536;
 
-/// Size of a chunk header with its string and template tables, in bytes. Records start behind it.
+/// Size of a chunk header with its string and template tables, in bytes. The records start behind it.
 pub const CHUNK_HEADER: usize = 512;
 
-/// In an image, chunks start at multiples of this, in bytes: a sector.
+/// Size of a sector, in bytes. In an image, chunks are looked for at multiples of it.
 pub const SECTOR: usize = 512;
 
 pub(crate) const CHUNK_MAGIC: [u8; 8] = *b"ElfChnk\0";
 
-/// Flag in chunk and file headers: no checksums are kept.
+/// Flag in a chunk header: the chunk keeps no checksums.
 const NO_CHECKSUMS: u32 = 4;
 
-/// What a chunk's header says.
+/// The fields of a chunk header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkHeader {
-    /// Number of the first record, counted from the log's start.
+    /// Number of the first record. Numbers count the records from the start of the log.
     pub first_record_number: u64,
     /// Number of the last record.
     pub last_record_number: u64,
@@ -35,19 +35,19 @@ pub struct ChunkHeader {
     pub last_record: u32,
     /// Chunk offset behind the last record.
     pub free_space: u32,
-    /// CRC32 of the records, bytes 512 to the free space.
+    /// CRC32 of the records: bytes 512 to the free space. As stored.
     pub records_checksum: u32,
-    /// Flags; 4 says that there are no checksums.
+    /// Flags. 4: the chunk keeps no checksums.
     pub flags: u32,
-    /// CRC32 of bytes 0 to 120 and 128 to 512.
+    /// CRC32 of bytes 0 to 120 and 128 to 512. As stored.
     pub header_checksum: u32,
 }
 
 impl ChunkHeader {
-    /// Reads a chunk's header from its first bytes, at least 128.
+    /// Reads the header of a chunk from its first bytes, of which it needs 128.
     ///
     /// # Errors
-    /// [`ErrorKind::ChunkMagic`], or [`ErrorKind::ChunkCutShort`] where the bytes are too few.
+    /// [`ErrorKind::ChunkMagic`] if they do not start with `ElfChnk\0`, [`ErrorKind::ChunkCutShort`] if they are fewer.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         let cut_short = || Error::new(0, ErrorKind::ChunkCutShort { have: bytes.len() });
         let magic = array_at::<8>(bytes, 0).ok_or_else(cut_short)?;
@@ -72,17 +72,17 @@ impl ChunkHeader {
         })
     }
 
-    /// Whether the header's own checksum is kept and matches.
+    /// Whether the header keeps a checksum of itself that matches.
     pub fn is_sound(&self, chunk: &[u8]) -> bool {
         self.flags & NO_CHECKSUMS == 0 && self.computed_header_checksum(chunk) == Some(self.header_checksum)
     }
 
-    /// The checksum of the header; `None` where the chunk ends in it.
+    /// The CRC32 of the header's bytes; `None` if the chunk ends before.
     pub fn computed_header_checksum(&self, chunk: &[u8]) -> Option<u32> {
         Some(checksum(&[chunk.get(..120)?, chunk.get(128..CHUNK_HEADER)?]))
     }
 
-    /// The checksum of the records; `None` where the chunk ends in them.
+    /// The CRC32 of the records' bytes; `None` if the chunk ends before, or if the free space is out of range.
     pub fn computed_records_checksum(&self, chunk: &[u8]) -> Option<u32> {
         Some(checksum(&[chunk.get(CHUNK_HEADER..self.free_space as usize)?]))
     }
@@ -90,7 +90,8 @@ impl ChunkHeader {
     /// Checks the stored checksums of the header and of the records against the chunk's bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`] for the first that does not match. Chunks that keep no checksums pass.
+    /// [`ErrorKind::Checksum`] for the first that does not match. A chunk that keeps no checksums passes, and so does a
+    /// part of it that the file cuts short.
     pub fn verify(&self, chunk: &[u8]) -> Result<()> {
         if self.flags & NO_CHECKSUMS != 0 {
             return Ok(());
@@ -112,13 +113,13 @@ impl ChunkHeader {
     }
 }
 
-/// Where the chunk header has its table of templates: 32 lists of definitions, each the chunk offset of its first,
-/// which begins with that of the next.
+/// Chunk offsets of the template table: the heads of 32 linked lists of definitions, u32 each. A head is the chunk
+/// offset of the first definition, and each definition starts with the chunk offset of the next.
 const TEMPLATE_TABLE: Range<usize> = 384..CHUNK_HEADER;
 
-/// How many template definitions the lists of a chunk reach.
+/// How many template definitions the template table of a chunk reaches.
 pub fn template_count(chunk: &[u8]) -> usize {
-    // A list that runs in a circle ends when there are more than there is room for.
+    // The count of a circular list ends at the number of definitions that a chunk has room for.
     let mut room = CHUNK_SIZE / DEFINITION_HEADER;
     let mut count = 0;
     for list in TEMPLATE_TABLE.step_by(4) {
@@ -133,20 +134,21 @@ pub fn template_count(chunk: &[u8]) -> usize {
     count
 }
 
-/// The CRC32 of bytes that need not stand side by side.
+/// The CRC32 of several byte ranges, as if they were one.
 fn checksum(parts: &[&[u8]]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     parts.iter().for_each(|part| hasher.update(part));
     hasher.finalize()
 }
 
-/// Whether a chunk slot was never used: all zeros.
+/// Whether a slot was never used: it is all zeros.
 pub fn is_unused(slot: &[u8]) -> bool {
-    // The first bytes tell for every chunk that was used.
+    // A used slot starts with the chunk's magic, so this ends at its first byte.
     slot.iter().all(|&byte| byte == 0)
 }
 
-/// Offset of the first chunk in an image, from `from` on in steps of a sector, by its signature.
+/// Offset of the first chunk in an image at or behind `from`. Looks for the chunk magic in steps of one sector,
+/// counted from `from`.
 pub fn find_chunk(image: &[u8], from: usize) -> Option<usize> {
     let sectors = image.get(from..)?.chunks(SECTOR);
     let found = sectors.enumerate().find(|(_, sector)| sector.starts_with(&CHUNK_MAGIC));

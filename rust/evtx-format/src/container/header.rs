@@ -3,11 +3,11 @@
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind};
 
-/// Size of the file header, in bytes, of which 128 are used.
+/// Size of the file header, in bytes. The format uses 128 of them.
 pub const FILE_HEADER: usize = 4096;
 
 pub(super) const FILE_MAGIC: [u8; 8] = *b"ElfFile\0";
-/// Flags of the file header: the log is not closed; it has reached its size; no checksums are kept.
+// Flags of the file header. The log is not closed; it has reached its maximum size; it keeps no checksums.
 const DIRTY: u32 = 1;
 const FULL: u32 = 2;
 const NO_CHECKSUMS: u32 = 4;
@@ -15,18 +15,18 @@ const NO_CHECKSUMS: u32 = 4;
 /// Why a file is not a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotEvtx {
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("not an EVTX log: the file is empty, there is nothing in place of \"ElfFile\\0\"")]
     Empty,
-    /// It starts otherwise.
+    /// The file does not start with `ElfFile\0`. Holds its first eight bytes, or all of a shorter file.
     #[error("not an EVTX log: it starts with \"{}\" in place of \"ElfFile\\0\"", .0.escape_ascii())]
     Magic(Vec<u8>),
-    /// It ends before its header does.
+    /// The file ends inside its header. Holds the size of the file in bytes.
     #[error("not an EVTX log: after \"ElfFile\\0\" the file ends at {0} bytes, inside of its 4096-byte header")]
     Short(u64),
 }
 
-/// What a file header says.
+/// The fields of a file header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileHeader {
     /// Number of the oldest chunk.
@@ -48,10 +48,11 @@ pub struct FileHeader {
 }
 
 impl FileHeader {
-    /// Reads a file header from the first bytes of a file of `size` bytes, 4,096 or as many as there are.
+    /// Reads the file header. `bytes` are the first 4,096 bytes of the file, or all of a shorter one; `size` is the
+    /// size of the file in bytes.
     ///
     /// # Errors
-    /// [`NotEvtx`] where it is none.
+    /// [`NotEvtx`] if the file does not start with a whole file header.
     pub fn read(bytes: &[u8], size: u64) -> Result<Self, NotEvtx> {
         if bytes.is_empty() {
             return Err(NotEvtx::Empty);
@@ -77,26 +78,26 @@ impl FileHeader {
         })
     }
 
-    /// Whether the log was open when it was copied, so that the header is behind its chunks.
+    /// Whether the log was open when it was copied, so that the header can be older than the chunks.
     pub fn is_dirty(&self) -> bool {
         self.flags & DIRTY != 0
     }
 
-    /// Whether the log had reached its size.
+    /// Whether the log had reached its maximum size.
     pub fn is_full(&self) -> bool {
         self.flags & FULL != 0
     }
 
-    /// Whether the log was closed, and had not wrapped by then, so that its chunks stand in the order of their records.
-    /// A header that keeps no checksum, or whose checksum does not match, does not say.
+    /// Whether the log was closed before it ever wrapped, so that the chunks stand in the order of their records. False
+    /// if the header keeps no checksum, or one that does not match, since such a header cannot be trusted.
     pub(super) fn never_wrapped(&self) -> bool {
         self.flags & (DIRTY | NO_CHECKSUMS) == 0 && self.first_chunk == 0 && self.checksum == self.computed_checksum
     }
 
-    /// Checks the stored checksum. Headers that keep none pass.
+    /// Checks the stored checksum. A header that keeps none passes.
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`] where it does not match.
+    /// [`ErrorKind::Checksum`] if it does not match.
     pub fn verify(&self) -> Result<(), Error> {
         if self.flags & NO_CHECKSUMS != 0 || self.checksum == self.computed_checksum {
             return Ok(());

@@ -1,7 +1,7 @@
-//! Where a log's chunks are, and in which order they hold its records.
+//! The layout of a file: where its chunks are, in the order of their records.
 //!
-//! Chunks stand in slots at fixed offsets behind the 4,096-byte header, to the end of the file. The header's counts can
-//! be stale (a live log that was copied is *dirty*), so they are not used to find chunks.
+//! Chunks stand in slots of 64 KiB, from the end of the 4,096-byte header to the end of the file. The counts in the
+//! header can be stale (a live log that was copied is *dirty*), so they are not used to find chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use super::chunk::CHUNK_SIZE;
 use super::header::FILE_HEADER;
 
-/// Chunks in a block: what one read brings and one thread works on (1 MiB).
+/// Chunks in a block: 1 MiB. One thread reads a block at once and decodes it.
 pub const BLOCK_CHUNKS: u64 = 16;
 
-/// Chunks in a block of a file where a read takes long (8 MiB).
+/// Chunks in a block of a remote file, where each read takes long: 8 MiB.
 pub const REMOTE_BLOCK_CHUNKS: u64 = 128;
 
-/// Bytes of an image in which the chunks of a block start.
+/// Size of the part of an image that one block covers, in bytes: the block's chunks start in it.
 pub(super) const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
 
 /// A chunk that stands in no slot.
@@ -23,64 +23,66 @@ pub(super) const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
 pub struct Stray {
     /// Offset in the file, in bytes.
     pub offset: u64,
-    /// Length in bytes: a chunk, or less where another chunk or the end of the file comes before.
+    /// Length in bytes: 65,536, or less if another chunk or the end of the file comes before.
     pub len: u64,
 }
 
 impl Stray {
-    /// File offset behind it.
+    /// File offset of its end, in bytes.
     pub fn end(&self) -> u64 {
         self.offset + self.len
     }
 
-    /// Whether a file offset is in it.
+    /// Whether a file offset, in bytes, lies in it.
     pub fn contains(&self, offset: u64) -> bool {
         (self.offset..self.end()).contains(&offset)
     }
 }
 
-/// Bytes to read at once.
+/// A range of a file that is read at once, and the chunks in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// Offset in the file, in bytes.
     pub offset: u64,
     /// Length in bytes. The last slot of a file can be cut short.
     pub len: u64,
-    /// Which chunks of those bytes are the block's.
+    /// Which chunks in those bytes belong to the block.
     pub chunks: Chunks,
-    /// The stray chunks of the file. A record that is in one, and does not read in its slot, is the stray chunk's.
+    /// All stray chunks of the file. A record that cannot be read in its slot and lies in a stray chunk is left to the
+    /// stray chunk.
     pub strays: Arc<[Stray]>,
 }
 
-/// Where the chunks of a block stand.
+/// Where the chunks of a block stand in its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunks {
-    /// They follow each other from the block's start. The first stands in the slot of the file with this index.
+    /// The chunks follow each other from the start of the block. Holds the index in the file of the first slot.
     Slots(u64),
-    /// Anywhere, in an image. Those that start in so many bytes are the block's; the bytes behind are read so that they
-    /// are whole.
+    /// The chunks of an image stand at any sector. Holds how many bytes from the start the block covers: the chunks
+    /// that start there belong to the block. The bytes behind are read so that the last of these chunks is whole.
     Image(u64),
-    /// Stray chunks, so many from an index on: all that start in the same slot. The block has the slots around them,
-    /// whole: what these lead to and the stray chunks do not is told of.
+    /// Stray chunks: the index of the first in [`Block::strays`], and how many there are. All of them start in one
+    /// slot. The block has the whole slots around them, so that damage which the stray chunks do not explain is
+    /// reported.
     Strays(usize, usize),
 }
 
-/// Where a log's chunks are, and in which order they hold its records.
+/// Where the chunks of a file are, in the order of their records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     size: u64,
     pub(super) oldest: u64,
     /// Chunks in a block.
     block_chunks: u64,
-    /// Whether chunks can be anywhere: the file is no log.
+    /// Whether the file is an image, in which chunks can start at any sector.
     image: bool,
     strays: Arc<[Stray]>,
-    /// Of each block of stray chunks, the first and how many it has.
+    /// For each block of stray chunks: the index of the first, and how many it has.
     stray_blocks: Arc<[(usize, usize)]>,
 }
 
 impl Layout {
-    /// A log of `size` bytes whose oldest records are in chunk slot `oldest`.
+    /// A log of `size` bytes whose oldest records are in the slot with index `oldest`.
     pub fn new(size: u64, oldest: u64) -> Self {
         let layout = Layout {
             size,
@@ -96,7 +98,7 @@ impl Layout {
         }
     }
 
-    /// The layout in blocks of so many chunks, at least one. Those of an image stay as they are.
+    /// The layout with blocks of `chunks` chunks, at least one. The blocks of an image keep their size.
     pub fn in_blocks_of(self, chunks: u64) -> Self {
         Layout {
             block_chunks: chunks.max(1),
@@ -104,7 +106,7 @@ impl Layout {
         }
     }
 
-    /// A file of `size` bytes that is no log, in which chunks can be found by their signature.
+    /// An image of `size` bytes: a file that is not a log, in which chunks are found by their magic.
     pub fn image(size: u64) -> Self {
         Layout {
             size,
@@ -116,7 +118,7 @@ impl Layout {
         }
     }
 
-    /// The layout with chunks that stand in no slot. They come last.
+    /// The layout with stray chunks, whose blocks come last.
     pub(super) fn with_strays(self, strays: Arc<[Stray]>) -> Self {
         let of_slots = strays.chunk_by(|a, b| slot_at(a.offset) == slot_at(b.offset));
         let stray_blocks = of_slots.scan(0, |first, of_slot| {
@@ -130,12 +132,12 @@ impl Layout {
         }
     }
 
-    /// Chunk slots in the file, one that is cut short included.
+    /// How many slots the file has. A last slot that is cut short counts.
     pub fn slots(&self) -> u64 {
         (self.size.saturating_sub(FILE_HEADER as u64)).div_ceil(CHUNK_SIZE as u64)
     }
 
-    /// Blocks in the file.
+    /// How many blocks the file has.
     pub fn blocks(&self) -> u64 {
         if self.image {
             return self.size.div_ceil(IMAGE_BLOCK);
@@ -143,13 +145,13 @@ impl Layout {
         self.slot_blocks() + self.stray_blocks.len() as u64
     }
 
-    /// Blocks of slots: those from the oldest on, then those before it.
+    /// How many blocks of slots the file has. They go from the oldest slot to the last, then from slot 0 to the oldest.
     fn slot_blocks(&self) -> u64 {
         (self.slots() - self.oldest).div_ceil(self.block_chunks) + self.oldest.div_ceil(self.block_chunks)
     }
 
-    /// The block with an index, in the order of the records: from the oldest chunk to the end of the file,
-    /// then from its start.
+    /// The block with an index; `None` behind the last. Blocks are in the order of the records: from the oldest chunk
+    /// to the end of the file, then from the file's start, then the stray chunks.
     pub fn block(&self, index: u64) -> Option<Block> {
         if self.image {
             let offset = index.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
@@ -187,12 +189,12 @@ impl Layout {
     }
 }
 
-/// The slot that a file offset is in; `None` before the first.
+/// Index of the slot that a file offset lies in; `None` before the first slot.
 fn slot_at(offset: u64) -> Option<u64> {
     Some(offset.checked_sub(FILE_HEADER as u64)? / CHUNK_SIZE as u64)
 }
 
-/// File offset of a slot.
+/// File offset of a slot, in bytes.
 pub(super) fn slot_offset(slot: u64) -> u64 {
     FILE_HEADER as u64 + slot * CHUNK_SIZE as u64
 }

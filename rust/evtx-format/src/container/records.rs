@@ -1,4 +1,7 @@
-//! Records, and the walk over those of a chunk.
+//! Records, and the walk over the records of a chunk.
+//!
+//! A record is `2a 2a 00 00`, a size u32, an ID u64, the time at which it was written (FILETIME, u64), BinXML, and a
+//! copy of the size u32. Windows aligns records to eight bytes.
 
 use std::ops::Range;
 
@@ -12,35 +15,35 @@ use crate::bytes::{u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::time::filetime_to_unix_nanos;
 
-/// Bytes of a record before its BinXML: magic 4, size u32, ID u64, time written u64.
+/// Bytes of a record before its BinXML: magic, size u32, ID u64, time written u64.
 pub const RECORD_HEADER: usize = 24;
 
-/// A record's header, and the copy of its size at its end.
+/// Bytes of a record's frame: its header, and the copy of its size at its end. No record is smaller.
 const RECORD_FRAME: usize = RECORD_HEADER + 4;
 
 const RECORD_MAGIC: [u8; 4] = *b"**\0\0";
 
-/// How often a record is looked into that becomes shorter each time, as others are found in it.
+/// How often one record is searched for records inside it. Each one found makes the record shorter.
 const MAX_INSIDE: usize = 8;
 
-/// A record's place, and what its header says.
+/// The place of a record, and the fields of its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// Chunk offset of the record.
     pub offset: u32,
-    /// Size in bytes, header and trailing copy of the size included.
+    /// Size in bytes, with the header and the copy of the size.
     pub size: u32,
     /// Record ID.
     pub id: u64,
-    /// When it was written, a FILETIME: 100 ns ticks since 1601-01-01 UTC.
+    /// The time at which it was written, a FILETIME: 100 ns ticks since 1601-01-01 UTC.
     pub written: u64,
 }
 
 impl Record {
-    /// Reads the header of the record at a chunk offset. Its size is as stored, which can be wrong.
+    /// Reads the header of the record at a chunk offset. Does not check the stored size.
     ///
     /// # Errors
-    /// [`ErrorKind::RecordMagic`] where none starts there, [`ErrorKind::Truncated`] where the chunk ends in it.
+    /// [`ErrorKind::RecordMagic`] if no record starts there, [`ErrorKind::Truncated`] if the chunk ends in the header.
     pub fn header(chunk: &[u8], at: usize) -> Result<Self> {
         let Some(header) = chunk.get(at..).and_then(|rest| rest.first_chunk::<RECORD_HEADER>()) else {
             let kind = ErrorKind::Truncated {
@@ -57,7 +60,7 @@ impl Record {
         Ok(Record::behind_magic(header, at))
     }
 
-    /// What a header says behind its magic.
+    /// The fields of a header, without a check of its magic.
     #[inline(always)]
     fn behind_magic(header: &[u8; RECORD_HEADER], at: usize) -> Self {
         Record {
@@ -68,7 +71,7 @@ impl Record {
         }
     }
 
-    /// The record at a chunk offset, whatever its magic; `None` where its size cannot be right.
+    /// The record at a chunk offset, without a check of its magic; `None` if its size cannot be right.
     fn without_magic(chunk: &[u8], at: usize) -> Option<Self> {
         let header = chunk.get(at..)?.first_chunk::<RECORD_HEADER>()?;
         let record = Record::behind_magic(header, at);
@@ -79,7 +82,7 @@ impl Record {
     /// Reads the header of the record at a chunk offset, and checks its size.
     ///
     /// # Errors
-    /// As [`Record::header`], and [`ErrorKind::RecordSize`] where the size is too small or runs past the chunk.
+    /// Those of [`Record::header`], and [`ErrorKind::RecordSize`] if the size is too small or runs past the chunk.
     pub fn read(chunk: &[u8], at: usize) -> Result<Self> {
         let record = Self::header(chunk, at)?;
         let room = chunk.len() - at;
@@ -90,7 +93,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Chunk offset behind the record.
+    /// Chunk offset of the record's end.
     pub fn end(&self) -> usize {
         self.offset as usize + self.size as usize
     }
@@ -100,27 +103,27 @@ impl Record {
         self.offset as usize + RECORD_HEADER..self.end() - 4
     }
 
-    /// When it was written, in nanoseconds since 1970-01-01 UTC: what stands in for its time where its BinXML cannot be
-    /// read.
+    /// The time at which it was written, in nanoseconds since 1970-01-01 UTC; `None` if that does not fit an i64. It
+    /// stands in for the event's time if the BinXML cannot be read.
     pub fn written_nanos(&self) -> Option<i64> {
         filetime_to_unix_nanos(self.written)
     }
 
-    /// Whether the copy of the size at the record's end matches. Windows does not need it to, and real logs
-    /// have records where it does not; it tells a record from bytes that look like one.
+    /// Whether the copy of the size at the record's end matches. Some records in real logs have another copy, and
+    /// Windows reads them. But a copy that matches tells a record from bytes that look like one.
     pub(crate) fn size_copy_matches(&self, chunk: &[u8]) -> bool {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }
 
-    /// Whether the record behind it has the next ID, and a copy of its size that matches.
+    /// Whether the record behind this one has the next ID and a copy of its size that matches.
     fn is_before_next(&self, chunk: &[u8]) -> bool {
         let next = Record::read(chunk, self.end());
         next.is_ok_and(|next| next.id == self.id.wrapping_add(1) && next.size_copy_matches(chunk))
     }
 
-    /// Whether the copy of its size matches, and the record behind it has the next ID. All but a chunk's last record
-    /// are so, in logs as Windows writes them. If it is so, how many magics are in its last bytes, where no other
-    /// record has room: what stood there before was not written over.
+    /// `Some` if the copy of its size matches and the record behind it has the next ID. In logs as Windows writes them
+    /// that holds for all records of a chunk but the last. The number is how many magics stand in the four bytes before
+    /// the copy of the size, 0 or 1: Windows pads records there, and leaves what stood in the padding before.
     #[inline(always)]
     fn is_followed(&self, chunk: &[u8]) -> Option<usize> {
         let around = chunk.get(self.end() - 8..)?.first_chunk::<24>()?;
@@ -134,55 +137,55 @@ impl Record {
 /// A record that a walk has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoundRecord {
-    /// The record.
+    /// The record. If its stored size is wrong, this has the size that the next record or the free space gives it.
     pub record: Record,
-    /// Whether the chunk's own bookkeeping does not reach it.
+    /// Whether it was recovered: it is carved, or the header of its chunk cannot be read.
     pub recovered: bool,
-    /// Whether it stands where no record has to be, so that it only looks like one until it is read.
+    /// Whether it was carved from bytes that the live records do not reach. It can be noise until its BinXML is read.
     pub is_carved: bool,
-    /// Whether its frame is damaged: [`RecordWalk::damage`] says how. Its end is then where the next record says.
+    /// Whether its frame is damaged. [`RecordWalk::damage`] says how.
     pub is_damaged: bool,
 }
 
-/// A walk over a chunk's records, in the order of their places. It holds no bytes: each step is given the
-/// chunk, so that a walk can be left and taken up again.
+/// A walk over the records of a chunk, in the order of their offsets. It borrows no bytes: the caller passes the chunk
+/// to each step, so that a walk can be left and continued later.
 ///
-/// Records' own frames decide, not the chunk's header. The header says where records end, but a record there that
-/// continues the IDs before it is one of them all the same.
+/// The frames of the records decide which records there are, not the chunk header. The header says where the records
+/// end, but the walk goes on behind that place if a record there continues the IDs.
 #[derive(Debug, Clone)]
 pub struct RecordWalk {
     next: Option<usize>,
-    /// Records end here, if none goes on: the free space, or the end of the chunk.
+    /// Where the header says that the records end: the free space, or the end of the chunk.
     end: usize,
-    /// Where a record starts behind `end` that the header knows of.
+    /// Chunk offset of a record behind `end` at which the walk continues.
     known_beyond: usize,
-    /// What the header says, if it can be read.
+    /// The chunk header, if it can be read.
     header: Option<ChunkHeader>,
     /// ID of the last record.
     last: Option<u64>,
     /// What is wrong with the frame of the last record.
     damage: Option<Error>,
-    /// Whether records are also looked for where the header does not lead.
+    /// Whether records are also carved from the bytes between the live ones.
     recover: bool,
-    /// Records that start before this chunk offset are known to be sound in their frames, and to have no other in them.
+    /// The records that start before this chunk offset have sound frames and no other record in them.
     sound_until: usize,
-    /// Where records are still to be looked for before the walk goes on.
+    /// The bytes that are still to be carved before the walk goes on.
     carve: Range<usize>,
-    /// Whether the end of the chunk needs no error of its own.
+    /// Whether an error has already told why the records end, so that the end needs none of its own.
     end_is_told: bool,
 }
 
-/// A record whose frame was looked at, and what is wrong with the frame.
+/// A record whose frame was checked, and what is wrong with the frame.
 type Framed = (Record, Option<Error>);
 
 impl RecordWalk {
     /// A walk over the records of a chunk, and what is wrong with the chunk as a whole.
     ///
-    /// A chunk that is cut short, without its magic, or with its free space out of range is walked to its
-    /// end, and only records whose two sizes agree count there.
+    /// A chunk that is cut short is walked to the cut. A chunk without its magic, or with its free space out of range,
+    /// is walked to its end, and a record in it counts if its two sizes agree or the next record stands behind it.
     ///
-    /// With `recover`, the walk also finds what the bookkeeping no longer reaches: records between live ones
-    /// that are damaged, and those that were left behind the last one when the chunk was written anew.
+    /// With `recover`, the walk also carves records that the live ones do not lead to: between a damaged record and the
+    /// next live one, and behind the last record, where those of an older use of the chunk were left.
     pub fn new(chunk: &[u8], recover: bool) -> (Self, Option<Error>) {
         let header = ChunkHeader::read(chunk).and_then(|header| {
             if (header.free_space as usize) < CHUNK_HEADER || header.free_space as usize > CHUNK_SIZE {
@@ -218,9 +221,9 @@ impl RecordWalk {
         (walk, damage)
     }
 
-    /// Chunk offset of the end of a run of records, from the first on, each followed by the next. None of them has
-    /// another record in it: there are no more magics than records. In logs as Windows writes them the run ends with
-    /// the last record but one.
+    /// Chunk offset of the end of the sound run: the records from the first on that are each followed by the next. 0 if
+    /// one of them may have another record in it, which is so if the run has more magics than records. In logs as
+    /// Windows writes them the run ends with the last record but one.
     fn sound_run(&self, chunk: &[u8]) -> usize {
         let (mut at, mut count) = (CHUNK_HEADER, 0);
         while at < self.end
@@ -234,12 +237,16 @@ impl RecordWalk {
         if count_magics(run) > count { 0 } else { at }
     }
 
-    /// The next record, or what stands where one should start; `None` at the end.
+    /// The next record; `None` at the end.
     ///
-    /// A record ends where its size says, unless another record is inside of it. One whose size cannot be right ends
-    /// where the next record starts. Past bytes that are no record the walk goes on at the next one that is beyond
-    /// doubt: its sizes agree, and its ID follows or another record stands behind it.
-    // A call for each record would cost a tenth of counting them.
+    /// A record ends where its size says, unless another record starts inside it. A record whose size cannot be right
+    /// ends where the next record starts. Behind bytes that are not a record, the walk goes on at the next record that
+    /// is beyond doubt: its two sizes agree, and its ID can follow or another record stands behind it.
+    ///
+    /// # Errors
+    /// Why no record starts where one should, once for each such place, or [`ErrorKind::LastRecord`] at the end. The
+    /// walk goes on behind an error.
+    // Inlined: a call for each record takes a tenth of the time of count(*).
     #[inline(always)]
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
         if let Some(at) = self.next
@@ -293,7 +300,7 @@ impl RecordWalk {
                     }
                     return Some(Ok(FoundRecord {
                         record,
-                        // Without a header, no bookkeeping reaches it.
+                        // Without a header, nothing says that the record is live.
                         recovered: self.recover && self.header.is_none(),
                         is_carved: false,
                         is_damaged: damage.is_some(),
@@ -313,7 +320,7 @@ impl RecordWalk {
         }
     }
 
-    /// The ID of a record, or the one that it has to have by those around it if they agree and it does not.
+    /// The ID of a record. If the IDs of the records around it leave one ID between them, it is that one.
     fn id_between(&self, chunk: &[u8], record: &Record) -> u64 {
         let due = self.last.and_then(|last| last.checked_add(1));
         let is_due = |due: &u64| {
@@ -323,23 +330,23 @@ impl RecordWalk {
         due.filter(is_due).unwrap_or(record.id)
     }
 
-    /// What is wrong with the frame of the record that was given last.
+    /// What is wrong with the frame of the record that was found last among the live ones.
     pub fn damage(&self) -> Option<Error> {
         self.damage
     }
 
-    /// Takes a recovered record back that turned out to be none, so that others in its place are found.
+    /// Tells the walk that the carved record which it gave last is noise, so that it carves again from the next byte.
     pub fn reject(&mut self, record: &Record) {
         self.carve.start = record.offset as usize + 1;
     }
 
-    /// Whether the last record that the header knows was reached, as far as its IDs make sense. Those of an empty chunk
-    /// are reversed.
+    /// Whether the walk has reached the last record that the header lists. True if the header's IDs are reversed, as
+    /// those of an empty chunk are.
     fn is_reached(&self, header: &ChunkHeader) -> bool {
         header.first_record_id > header.last_record_id || self.last.is_some_and(|last| last >= header.last_record_id)
     }
 
-    /// Says once, at the end, if the last record that the header knows was not reached.
+    /// An error, once, if the records end before the last one that the header lists.
     fn unreached(&mut self, chunk: &[u8]) -> Option<Error> {
         let header = self.header?;
         if std::mem::replace(&mut self.end_is_told, true) || self.is_reached(&header) {
@@ -351,7 +358,7 @@ impl RecordWalk {
         Some(Error::new(self.end.min(chunk.len()), kind))
     }
 
-    /// Whether records go on where the header says that they end: it is behind its records, or lies.
+    /// Whether the records go on where the header says that they end. The header is then stale or forged.
     fn goes_on(&self, chunk: &[u8], at: usize) -> bool {
         let is_later = |record: &Record, step| match self.last {
             Some(last) => last.checked_add(step) == Some(record.id),
@@ -360,7 +367,7 @@ impl RecordWalk {
         let follows = Record::read(chunk, at).is_ok_and(|record| {
             is_later(&record, 1) && (record.size_copy_matches(chunk) || record.is_before_next(chunk))
         });
-        // Its magic or its ID may be damaged, but the record behind it goes on.
+        // The magic or the ID of this record may be damaged, but the record behind it continues the IDs.
         follows
             || Record::without_magic(chunk, at).is_some_and(|record| {
                 let next = Record::read(chunk, record.end());
@@ -369,15 +376,15 @@ impl RecordWalk {
             })
     }
 
-    /// The record whose frame starts at an offset.
+    /// The record whose frame starts at a chunk offset, and what is wrong with the frame.
     ///
     /// # Errors
-    /// Why none does, or why it is not known where it ends.
+    /// Why no frame starts there, or why the end of the record is not known.
     fn framed(&self, chunk: &[u8], at: usize) -> Result<Framed> {
         let (mut record, mut damage) = match Record::header(chunk, at) {
             Ok(record) => (record, None),
             Err(error) => {
-                // All but its magic may be sound.
+                // Only the magic may be damaged.
                 let record = Record::without_magic(chunk, at).ok_or(error)?;
                 let follows = self.last.is_some_and(|last| last.checked_add(1) == Some(record.id));
                 if !follows || !record.size_copy_matches(chunk) {
@@ -386,7 +393,7 @@ impl RecordWalk {
                 (record, Some(error))
             }
         };
-        // Whatever the ID is, it cannot be trusted more than that of the record before.
+        // An ID that does not follow is trusted less than the ID of the record before.
         let before = match self.last {
             Some(last) if last.checked_add(1) != Some(record.id) => (last, at),
             _ => (record.id, at),
@@ -406,16 +413,16 @@ impl RecordWalk {
             && Record::header(chunk, record.end()).is_err()
             && self.inside(chunk, &record, before).is_none()
         {
-            // The size may be too small, or that of the last record too large.
+            // The size may be too small, or too large if this is the last record.
             let next = self.resume(chunk, record.end(), Some(before)).unwrap_or(self.end);
             if ends_with_its_size(chunk, at, next) {
                 record.size = (next - at) as u32;
             }
         }
-        // In what is left of it there can be another one.
+        // The part of the record that is left can have another record in it.
         for _ in 0..MAX_INSIDE {
             match self.inside(chunk, &record, before) {
-                // Only its header is left.
+                // Not even room for a frame is left.
                 Some(next) if next - at < RECORD_FRAME => {
                     return Err(Error::new(at, ErrorKind::RecordSize { size, room: next - at }));
                 }
@@ -433,33 +440,33 @@ impl RecordWalk {
         Ok((record, damage))
     }
 
-    /// Where another record starts inside of a record, if that is beyond doubt. What a value of a sound record holds is
-    /// none.
+    /// Chunk offset of another record that starts inside a record, if that is beyond doubt. A value of a sound record
+    /// that looks like a record does not count.
     fn inside(&self, chunk: &[u8], record: &Record, before: (u64, usize)) -> Option<usize> {
         let start = record.offset as usize;
         let span = start + RECORD_HEADER..record.end();
         let copy_matches = record.size_copy_matches(chunk);
         let mut end_of_values = None;
         find_any(chunk, span, |inner| {
-            // Where both end at one place, there is one copy for two sizes.
+            // Two records that end at one place have one copy of the size, which matches only one of them.
             let shares_copy = inner.end() == record.end();
             let has_copy = inner.size_copy_matches(chunk) || shares_copy || self.is_next(chunk, before, inner);
             if !has_copy {
                 return false;
             }
             let is_known = || follows(before, inner) || !copy_matches && self.leads_on(chunk, inner);
-            // Read for the few records that have any.
+            // Few records get here, so only their BinXML is read.
             match *end_of_values.get_or_insert_with(|| binxml_end(chunk, record)) {
-                // Nothing but a record is written there, and a few bytes of what was there before.
+                // Behind its BinXML a record has only padding, so a frame there is a hidden record.
                 Some(end) if inner.offset as usize >= end => copy_matches && inner.end() <= record.end() || is_known(),
-                // A value can hold what looks like a record, but that its record's two sizes differ says more.
+                // A value can look like a record, so this counts only if the outer record's two sizes differ.
                 Some(_) => !copy_matches && is_known(),
                 None => is_known(),
             }
         })
     }
 
-    /// Goes on at `next`; what is between is looked through first.
+    /// Continues the walk at `next`. With `recover`, carves the bytes between first.
     fn skip(&mut self, from: usize, next: Option<usize>, chunk: &[u8]) {
         self.next = next;
         if self.recover {
@@ -467,7 +474,7 @@ impl RecordWalk {
         }
     }
 
-    /// The next record in the span that is looked through.
+    /// The next record in the bytes that are carved.
     fn carve(&mut self, chunk: &[u8]) -> Option<Record> {
         let Range { start, end } = self.carve;
         let found = find(chunk, start..end, |record| record.end() <= end);
@@ -479,12 +486,12 @@ impl RecordWalk {
         record
     }
 
-    /// Chunk offset of the next record beyond doubt, from `from` on. `before` is the ID of the record before and where
-    /// that starts, if there is one.
+    /// Chunk offset of the next record beyond doubt, from `from` on. `before` is the ID and the chunk offset of the
+    /// record before, if there is one.
     fn resume(&self, chunk: &[u8], from: usize, before: Option<(u64, usize)>) -> Option<usize> {
-        // Behind the free space stand records that the header does not know, but for those that it is behind of.
+        // The records in the free space are from an older use of the chunk, unless the live ones end too early.
         let is_short = self.header.is_some_and(|header| !self.is_reached(&header));
-        // By its header the chunk holds no records, but it may all the same.
+        // A header can say that the chunk is empty though it has records.
         let seems_empty = self.end <= CHUNK_HEADER;
         let until = if is_short || seems_empty { chunk.len() } else { self.end };
         find_any(chunk, from..until, |record| {
@@ -496,14 +503,14 @@ impl RecordWalk {
             let follows = before.map_or(is_of_header, |before| follows(before, record));
             match (record.offset as usize) < self.end {
                 true => follows || self.leads_on(chunk, record),
-                // Exported logs have records there of what was exported before, with IDs that go on.
+                // The free space of exported logs has records of an earlier export, whose IDs go on too.
                 false => follows && is_of_header || seems_empty && record.is_before_next(chunk),
             }
         })
     }
 
-    /// Whether a record has the ID that comes next, and ends where records do, so that the copy of its size need not
-    /// match.
+    /// Whether a record has the next ID, and ends where the next record starts or the records end. The copy of its size
+    /// then need not match.
     fn is_next(&self, chunk: &[u8], (id, _): (u64, usize), record: &Record) -> bool {
         let is_next = |id: u64, record: &Record| id.checked_add(1) == Some(record.id);
         let end = record.end();
@@ -511,7 +518,8 @@ impl RecordWalk {
         is_next(id, record) && (end == self.end || leads_on())
     }
 
-    /// Whether another record stands behind a record whose sizes agree, or the end.
+    /// Whether a record ends where another record starts or the records end. The record behind it counts if its two
+    /// sizes agree or it has the next ID.
     fn leads_on(&self, chunk: &[u8], record: &Record) -> bool {
         let end = record.end();
         let is_next = |next: Record| next.size_copy_matches(chunk) || next.id == record.id.wrapping_add(1);
@@ -519,12 +527,12 @@ impl RecordWalk {
     }
 }
 
-/// Chunk offset of the first record that starts in a span and is accepted, of those whose two sizes agree.
+/// Chunk offset of the first record in a span whose two sizes agree and that `accept` accepts.
 fn find(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) -> bool) -> Option<usize> {
     find_any(chunk, span, |record| record.size_copy_matches(chunk) && accept(record))
 }
 
-/// As [`find`], whatever the copies of their sizes say.
+/// As [`find`], without a check of the copies of the sizes.
 fn find_any(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) -> bool) -> Option<usize> {
     let mut from = span.start;
     let bytes = &chunk[..chunk.len().min(span.end + RECORD_MAGIC.len() - 1)];
@@ -540,20 +548,20 @@ fn find_any(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) ->
     None
 }
 
-/// Whether what starts at one chunk offset and ends at another ends with its size.
+/// Whether the bytes from one chunk offset to another end with their own size, as a record does.
 fn ends_with_its_size(chunk: &[u8], at: usize, end: usize) -> bool {
     end >= at + RECORD_FRAME && u32_at(chunk, end - 4) == Some((end - at) as u32)
 }
 
-/// Whether a record can come after another, given that one's ID and chunk offset: its ID is higher, by no more than
-/// there is room for records between them.
+/// Whether a record can come after another, whose ID and chunk offset are given: its ID is higher, by no more than the
+/// number of records that fit between the two, plus one.
 fn follows((id, at): (u64, usize), record: &Record) -> bool {
     let room = (record.offset as usize).saturating_sub(at) / RECORD_FRAME;
     let step = record.id.checked_sub(id);
     step.is_some_and(|step| step > 0 && step <= room as u64 + 1)
 }
 
-/// What a record has behind its BinXML, if records may be found there.
+/// The bytes of a record behind its BinXML if the record has a magic in it, else an empty range.
 fn unused(chunk: &[u8], record: &Record) -> Range<usize> {
     let bytes = chunk.get(record.binxml()).unwrap_or_default();
     let may_be_there = memmem::find(bytes, &RECORD_MAGIC).is_some();
@@ -561,7 +569,7 @@ fn unused(chunk: &[u8], record: &Record) -> Range<usize> {
     end.map_or(0..0, |end| end..record.binxml().end)
 }
 
-/// Chunk offset of where a record's BinXML ends; `None` where it is damaged.
+/// Chunk offset of the end of a record's BinXML; `None` if the BinXML is damaged.
 #[cold]
 fn binxml_end(chunk: &[u8], record: &Record) -> Option<usize> {
     let arena = Bump::new();
@@ -569,8 +577,8 @@ fn binxml_end(chunk: &[u8], record: &Record) -> Option<usize> {
     Reader::new(chunk, &names, &arena).stream_end(record.binxml())
 }
 
-/// How many times the magic of a record stands in some bytes, at multiples of four: Windows aligns records to eight.
-// Without branches, so that compilers make vector instructions of it.
+/// How many times the magic of a record stands in some bytes at multiples of four. (Windows aligns records to eight.)
+// Without branches, so that the compiler vectorizes it.
 fn count_magics(bytes: &[u8]) -> usize {
     let magics = bytes
         .as_chunks::<4>()
@@ -580,8 +588,8 @@ fn count_magics(bytes: &[u8]) -> usize {
     magics.sum::<u32>() as usize
 }
 
-/// Whether there is nothing where a record should start: zeros, or too few bytes for a header. Some chunks'
-/// headers put the free space behind where it really starts.
+/// Whether zeros, or too few bytes for a header, stand where a record should start. That is the end of the records in
+/// chunks whose header puts the free space too far behind.
 fn is_blank(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::RecordMagic([0, 0, 0, 0]) | ErrorKind::Truncated { .. })
 }

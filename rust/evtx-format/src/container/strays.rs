@@ -1,4 +1,4 @@
-//! Stray chunks: those that stand in no slot of their log, as bytes were lost or put in before them.
+//! Stray chunks: chunks that stand at no slot of their log, because bytes before them were lost or inserted.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,24 +10,25 @@ use super::header::FILE_HEADER;
 use super::layout::Stray;
 use super::records::Record;
 
-/// Looks for stray chunks in all of a file.
+/// A search for stray chunks in a whole file.
 #[derive(Debug, Clone)]
 pub(crate) struct StraySearch {
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     size: u64,
-    /// Bytes to look through at a time.
+    /// How many bytes are searched at a time.
     piece: u64,
-    /// Bytes that were looked through.
+    /// How many bytes were searched.
     done: u64,
-    /// Where the records end that follow each other from the start of the last chunk on. What is in them is a value.
+    /// File offset of the end of the records that follow each other from the start of the last chunk. A chunk magic
+    /// before it is part of a value.
     records_end: u64,
-    /// Whether that chunk has any.
+    /// Whether the last chunk has records.
     has_records: bool,
     found: Vec<Stray>,
 }
 
 impl StraySearch {
-    /// A search in a file of `size` bytes, of `piece` bytes at a time.
+    /// A search of a file of `size` bytes in pieces of `piece` bytes.
     pub(crate) fn new(size: u64, piece: u64) -> Self {
         StraySearch {
             size,
@@ -41,16 +42,16 @@ impl StraySearch {
 
     /// The range of the file to push next; `None` at the end.
     pub(crate) fn wants(&self) -> Option<Range<u64>> {
-        // A chunk that starts in the piece is looked at whole.
+        // One chunk more than the piece, so that each chunk that starts in the piece is there whole.
         let end = self.done + self.piece + CHUNK_SIZE as u64;
         (self.done < self.size).then(|| self.done..end.min(self.size))
     }
 
-    /// Takes the bytes of the range that was wanted.
+    /// Takes the bytes of the range that [`wants`](Self::wants) named.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let start = self.done;
         self.done += self.piece;
-        // The last signature of a piece may reach behind it.
+        // A magic that starts in the piece can end behind it.
         let own = bytes.len().min(self.piece as usize + CHUNK_MAGIC.len() - 1);
         for at in memmem::find_iter(&bytes[..own], &CHUNK_MAGIC) {
             let chunk = &bytes[at..];
@@ -58,7 +59,7 @@ impl StraySearch {
         }
     }
 
-    /// Takes the bytes from a chunk's magic on.
+    /// Takes the bytes from a chunk magic on, up to 64 KiB, and the file offset of the magic.
     fn chunk(&mut self, offset: u64, chunk: &[u8]) {
         let Some(records) = records_of(chunk) else { return };
         let has_records = records > CHUNK_HEADER;
@@ -66,7 +67,7 @@ impl StraySearch {
             return;
         }
         match self.found.last_mut() {
-            // The header of a chunk without records, by whose chance signature this one stands.
+            // The last one has no records, and this one starts in its header: its magic was there by chance.
             Some(last) if offset < last.offset + CHUNK_HEADER as u64 => _ = self.found.pop(),
             Some(last) => last.len = last.len.min(offset - last.offset),
             None => {}
@@ -86,11 +87,11 @@ impl StraySearch {
     }
 }
 
-/// Most stray chunks of a file.
+/// The most stray chunks that a search keeps.
 const MAX_STRAYS: usize = 1 << 20;
 
-/// Where the records of a chunk end that follow each other from its start on; `None` where it is no chunk beyond doubt:
-/// its header has a checksum that holds, or a record stands behind it.
+/// Chunk offset of the end of the records that follow each other from a chunk's start. `None` if the bytes are not a
+/// chunk beyond doubt, which has a header checksum that matches or a record behind the header.
 fn records_of(chunk: &[u8]) -> Option<usize> {
     let header = ChunkHeader::read(chunk).ok()?;
     let mut at = CHUNK_HEADER;

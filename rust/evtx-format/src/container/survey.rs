@@ -1,4 +1,4 @@
-//! The survey of a file: how it is laid out, found out by reads that the caller does.
+//! The survey of a file: it finds the layout with a few reads, which the caller does.
 
 use std::ops::Range;
 
@@ -7,29 +7,29 @@ use super::header::{FILE_HEADER, FileHeader, NotEvtx};
 use super::layout::{BLOCK_CHUNKS, Layout, REMOTE_BLOCK_CHUNKS, slot_offset};
 use super::strays::StraySearch;
 
-/// Bytes of a chunk that the survey looks at.
+/// Bytes of a chunk that the survey reads.
 const PROBE: usize = 128;
 
-/// Damaged chunk slots that the survey steps over at either end of a file before it gives up.
+/// How many slots without a readable header the survey steps over at either end of a file before it gives up.
 const MAX_STEPS: u64 = 16;
 
-/// How a survey looks for the oldest chunk.
+/// How a survey finds the oldest chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// In every chunk's header, 128 bytes of every 64 KiB. Right for any file, such as a log from a shadow
-    /// copy, whose chunks are of mixed ages.
+    /// Reads 128 bytes of every chunk. Right for any file, also for a log from a shadow copy, whose chunks are of mixed
+    /// ages.
     Every,
-    /// By bisection, with some ten reads, for files where a read takes long. Right for logs as Windows writes
-    /// them: the first record IDs rise up to a point and start again lower there.
+    /// Bisects, with some ten reads, for remote files, where each read takes long. Right for logs as Windows writes
+    /// them: the first record IDs of the chunks rise, fall once, and rise again.
     Bisect,
 }
 
-/// Finds a log's [`Layout`] by reads that the caller does: while [`Survey::wants`] names a range of the file,
-/// read it and [`push`](Survey::push) it.
+/// Finds the [`Layout`] of a file. The caller does the reads: while [`Survey::wants`] names a range of the file, read
+/// it and [`push`](Survey::push) it.
 ///
-/// A log that is full writes each new chunk over its oldest one, so once it has *wrapped* its oldest chunk
-/// can be anywhere. It is the one with the lowest first record ID. The file header names it too, but a dirty
-/// log is ahead of its header.
+/// A full log writes each new chunk over its oldest one, so that the oldest chunk of a log that has *wrapped* can stand
+/// in any slot. It is the chunk with the lowest first record ID. The file header names it too, but the header of a
+/// dirty log is stale.
 #[derive(Debug, Clone)]
 pub struct Survey {
     size: u64,
@@ -39,7 +39,7 @@ pub struct Survey {
     header: Option<FileHeader>,
     strays: Option<StraySearch>,
     state: State,
-    /// Once nothing more is wanted.
+    /// The layout, once nothing more is wanted.
     layout: Option<Layout>,
 }
 
@@ -47,27 +47,28 @@ pub struct Survey {
 enum State {
     /// Wants the file header.
     Header,
-    /// Wants the chunk at a slot, having seen those before it.
+    /// Wants the chunk at `slot`. `oldest` is the oldest of the chunks before it.
     Every { slot: u64, oldest: Option<Anchor> },
-    /// Wants the chunk at a slot, looking for the first that says where it belongs.
+    /// Wants the chunk at `slot`, to find the first chunk with a readable header.
     First { slot: u64 },
-    /// Wants the chunk at a slot, looking for the last such.
+    /// Wants the chunk at `slot`, to find the last chunk with a readable header.
     Last { first: Anchor, slot: u64 },
-    /// Chunks up to `low` are not older than the first; the one at `high` is. Wants the chunk at `probe`, between them.
+    /// The chunk at `low` is not older than the first, the one at `high` is. Wants the chunk at `probe`, between them.
     Bisect {
         first: Anchor,
         low: u64,
         high: u64,
         probe: u64,
     },
-    /// Knows the oldest slot, and looks for stray chunks.
+    /// Has found the oldest slot, and searches for stray chunks.
     Strays(u64),
-    /// Knows the oldest slot.
+    /// Has found the oldest slot.
     Done(u64),
-    /// Knows that it is no log.
+    /// Has found that the file is an image.
     Image,
 }
 
+/// A chunk whose header says where it belongs in the order of the records.
 #[derive(Debug, Clone, Copy)]
 struct Anchor {
     slot: u64,
@@ -75,9 +76,9 @@ struct Anchor {
 }
 
 impl Survey {
-    /// A survey of a file of `size` bytes. With `recover`, a file that is no log is taken for an image that
-    /// may hold chunks, and a log is also looked through for stray chunks: with [`Search::Every`] always, with
-    /// [`Search::Bisect`] if one of the slots that it looks at has no chunk.
+    /// A survey of a file of `size` bytes. With `recover`, a file that is not a log is surveyed as an image, and a log
+    /// is searched for stray chunks: with [`Search::Every`] always, with [`Search::Bisect`] if a slot that the survey
+    /// reads has bytes but no chunk.
     pub fn new(size: u64, search: Search, recover: bool) -> Self {
         Survey {
             size,
@@ -91,8 +92,8 @@ impl Survey {
         }
     }
 
-    /// The range of the file to read and push next, in bytes; `None` once the layout is known. A range can be
-    /// empty (of an empty file).
+    /// The range of the file to read and push next, in bytes; `None` once the layout is known. The range of an empty
+    /// file is empty.
     pub fn wants(&self) -> Option<Range<u64>> {
         let slot = match self.state {
             State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
@@ -105,10 +106,10 @@ impl Survey {
         Some(offset..(offset + PROBE as u64).min(self.size))
     }
 
-    /// Takes the bytes of the range that was wanted.
+    /// Takes the bytes of the range that [`wants`](Self::wants) named.
     ///
     /// # Errors
-    /// [`NotEvtx`] where the file is not a log.
+    /// [`NotEvtx`] if the file is not a log and the survey is not one with `recover`.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), NotEvtx> {
         if let State::Strays(oldest) = self.state {
             if let Some(strays) = &mut self.strays {
@@ -153,7 +154,8 @@ impl Survey {
                 };
                 match self.search {
                     _ if self.slots == 0 => State::Done(0),
-                    // Its slots are looked at all the same.
+                    // The search for stray chunks depends on what the slots hold, so they are read even if the header
+                    // tells the oldest.
                     Search::Bisect if self.recover => State::First { slot: 0 },
                     _ if self.slots == 1 || header.never_wrapped() => State::Done(0),
                     Search::Every => State::Every { slot: 0, oldest: None },
@@ -180,7 +182,7 @@ impl Survey {
             State::Last { first, slot } => match anchor(bytes, slot) {
                 Some(last) if last.first_record_id < first.first_record_id => bisect(first, first.slot, slot),
                 Some(_) => State::Done(0),
-                // A log that has wrapped has no slots left unused.
+                // An unused slot at the end: the log has not wrapped.
                 None if is_unused(bytes) || slot <= first.slot + 1 || slot + MAX_STEPS <= self.slots => State::Done(0),
                 None => State::Last { first, slot: slot - 1 },
             },
@@ -198,7 +200,7 @@ impl Survey {
                     high,
                     probe: probe + 1,
                 },
-                // Nothing between the middle and `high` says where it belongs.
+                // No chunk between the middle and `high` has a readable header.
                 None => bisect(first, low, low + (high - low) / 2),
             },
             State::Strays(oldest) | State::Done(oldest) => State::Done(oldest),
@@ -206,8 +208,8 @@ impl Survey {
         })
     }
 
-    /// Ends the survey of a log where a range that is wanted cannot be read: its slots are taken as they stand. Does
-    /// nothing before the header was pushed.
+    /// Ends the survey of a log because a wanted range cannot be read. The layout then has the slots in the order of
+    /// the file. Does nothing before the header was pushed.
     pub fn give_up(&mut self) {
         if self.header.is_some() {
             self.strays = None;
@@ -216,7 +218,7 @@ impl Survey {
         }
     }
 
-    /// The file header, once it was pushed.
+    /// The file header, once it was pushed; `None` of an image.
     pub fn header(&self) -> Option<&FileHeader> {
         self.header.as_ref()
     }
@@ -239,7 +241,7 @@ impl Survey {
     }
 }
 
-/// Chunks in a block of a file that is surveyed so.
+/// How many chunks the blocks of a file have, by the search that surveys it.
 fn block_chunks(search: Search) -> u64 {
     match search {
         Search::Every => BLOCK_CHUNKS,
@@ -264,7 +266,7 @@ fn bisect(first: Anchor, low: u64, high: u64) -> State {
     }
 }
 
-/// What a chunk says of its place; `None` where it is damaged, unused, or its range of IDs is reversed.
+/// The anchor of a chunk, from its first bytes; `None` if the header cannot be read or its range of IDs is reversed.
 fn anchor(bytes: &[u8], slot: u64) -> Option<Anchor> {
     let header = ChunkHeader::read(bytes).ok()?;
     (header.first_record_id <= header.last_record_id).then_some(Anchor {
