@@ -17,7 +17,8 @@ use evtx_format::binxml::names::Names;
 use evtx_format::binxml::{Reader, TopLevel};
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::layout::{BLOCK_CHUNKS, Layout};
-use evtx_format::container::records::{Record, RecordWalk};
+use evtx_format::container::record::Record;
+use evtx_format::container::records::RecordWalk;
 use evtx_format::render::program::{Language, Program};
 
 const FILE_HEADER: usize = 4096;

@@ -3,6 +3,7 @@
 pub mod chunk;
 pub mod header;
 pub mod layout;
+pub mod record;
 pub mod records;
 mod strays;
 pub mod survey;

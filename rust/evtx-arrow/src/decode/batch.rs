@@ -6,7 +6,8 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::ArrowError;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
-use evtx_format::container::records::{FoundRecord, Record};
+use evtx_format::container::record::Record;
+use evtx_format::container::records::FoundRecord;
 use evtx_format::mta::Messages;
 
 use crate::columns::{ColumnBuilder, FieldBuilder, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};

@@ -12,7 +12,8 @@ use evtx_format::binxml::names::Names;
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, SECTOR, find_chunk, is_unused};
 use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::{Block, Chunks, Stray};
-use evtx_format::container::records::{FoundRecord, Record, RecordWalk};
+use evtx_format::container::record::Record;
+use evtx_format::container::records::{FoundRecord, RecordWalk};
 use evtx_format::mta::Messages;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 

@@ -14,7 +14,8 @@ use evtx_format::Interrupt;
 use evtx_format::binxml::names::Names;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FileHeader;
-use evtx_format::container::records::{Record, RecordWalk};
+use evtx_format::container::record::Record;
+use evtx_format::container::records::RecordWalk;
 use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 

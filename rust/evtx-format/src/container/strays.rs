@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::chunk::{CHUNK_HEADER, CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader};
 use super::header::FILE_HEADER;
 use super::layout::Stray;
-use super::records::Record;
+use super::record::Record;
 
 /// A search for stray chunks in a whole file.
 #[derive(Debug, Clone)]

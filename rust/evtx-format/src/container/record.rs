@@ -1,0 +1,173 @@
+//! A record's frame, and what tells a record from bytes that look like one.
+//!
+//! A record is `2a 2a 00 00`, a size u32, an ID u64, the time at which it was written (FILETIME, u64), BinXML, and a
+//! copy of the size u32. Windows aligns records to eight bytes.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::bytes::{u32_at, u64_at};
+use crate::error::{Error, ErrorKind, Result};
+use crate::value::time::filetime_to_unix_nanos;
+
+/// Bytes of a record before its BinXML: magic, size u32, ID u64, time written u64.
+pub const RECORD_HEADER: usize = 24;
+
+/// Bytes of a record's frame: its header, and the copy of its size at its end. No record is smaller.
+pub(super) const RECORD_FRAME: usize = RECORD_HEADER + 4;
+
+pub(super) const RECORD_MAGIC: [u8; 4] = *b"**\0\0";
+
+/// The place of a record, and the fields of its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// Chunk offset of the record.
+    pub offset: u32,
+    /// Size in bytes, with the header and the copy of the size.
+    pub size: u32,
+    /// Record ID.
+    pub id: u64,
+    /// The time at which it was written, a FILETIME: 100 ns ticks since 1601-01-01 UTC.
+    pub written: u64,
+}
+
+impl Record {
+    /// Reads the header of the record at a chunk offset. Does not check the stored size.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RecordMagic`] if no record starts there, [`ErrorKind::Truncated`] if the chunk ends in the header.
+    pub fn header(chunk: &[u8], at: usize) -> Result<Self> {
+        let Some(header) = chunk.get(at..).and_then(|rest| rest.first_chunk::<RECORD_HEADER>()) else {
+            let kind = ErrorKind::Truncated {
+                what: "a record header",
+                need: RECORD_HEADER,
+                have: chunk.len().saturating_sub(at),
+            };
+            return Err(Error::new(at, kind));
+        };
+        let magic = [header[0], header[1], header[2], header[3]];
+        if magic != RECORD_MAGIC {
+            return Err(Error::new(at, ErrorKind::RecordMagic(magic)));
+        }
+        Ok(Record::behind_magic(header, at))
+    }
+
+    /// The fields of a header, without a check of its magic.
+    #[inline(always)]
+    fn behind_magic(header: &[u8; RECORD_HEADER], at: usize) -> Self {
+        Record {
+            offset: at as u32,
+            size: u32_at(header, 4).unwrap_or_default(),
+            id: u64_at(header, 8).unwrap_or_default(),
+            written: u64_at(header, 16).unwrap_or_default(),
+        }
+    }
+
+    /// The record at a chunk offset, without a check of its magic; `None` if its size cannot be right.
+    pub(super) fn without_magic(chunk: &[u8], at: usize) -> Option<Self> {
+        let header = chunk.get(at..)?.first_chunk::<RECORD_HEADER>()?;
+        let record = Record::behind_magic(header, at);
+        let is_whole = record.size as usize >= RECORD_FRAME && record.end() <= chunk.len();
+        is_whole.then_some(record)
+    }
+
+    /// Reads the header of the record at a chunk offset, and checks its size.
+    ///
+    /// # Errors
+    /// Those of [`Record::header`], and [`ErrorKind::RecordSize`] if the size is too small or runs past the chunk.
+    pub fn read(chunk: &[u8], at: usize) -> Result<Self> {
+        let record = Self::header(chunk, at)?;
+        let room = chunk.len() - at;
+        if (record.size as usize) < RECORD_FRAME || record.size as usize > room {
+            let size = record.size;
+            return Err(Error::new(at, ErrorKind::RecordSize { size, room }));
+        }
+        Ok(record)
+    }
+
+    /// Chunk offset of the record's end.
+    pub fn end(&self) -> usize {
+        self.offset as usize + self.size as usize
+    }
+
+    /// Chunk offsets of the record's BinXML.
+    pub fn binxml(&self) -> Range<usize> {
+        self.offset as usize + RECORD_HEADER..self.end() - 4
+    }
+
+    /// The time at which it was written, in nanoseconds since 1970-01-01 UTC; `None` if that does not fit an i64. It
+    /// stands in for the event's time if the BinXML cannot be read.
+    pub fn written_nanos(&self) -> Option<i64> {
+        filetime_to_unix_nanos(self.written)
+    }
+
+    /// Whether the copy of the size at the record's end matches. Some records in real logs have another copy, and
+    /// Windows reads them. But a copy that matches tells a record from bytes that look like one.
+    pub(crate) fn size_copy_matches(&self, chunk: &[u8]) -> bool {
+        u32_at(chunk, self.end() - 4) == Some(self.size)
+    }
+
+    /// Whether the record behind this one has the next ID and a copy of its size that matches.
+    pub(super) fn is_before_next(&self, chunk: &[u8]) -> bool {
+        let next = Record::read(chunk, self.end());
+        next.is_ok_and(|next| next.id == self.id.wrapping_add(1) && next.size_copy_matches(chunk))
+    }
+
+    /// `Some` if the copy of its size matches and the record behind it has the next ID. In logs as Windows writes them
+    /// that holds for all records of a chunk but the last. The number is how many magics stand in the four bytes before
+    /// the copy of the size, 0 or 1: Windows pads records there, and leaves what stood in the padding before.
+    #[inline(always)]
+    pub(super) fn is_followed(&self, chunk: &[u8]) -> Option<usize> {
+        let around = chunk.get(self.end() - 8..)?.first_chunk::<24>()?;
+        let is_followed = u32_at(around, 4) == Some(self.size)
+            && around[8..12] == RECORD_MAGIC
+            && u64_at(around, 16) == Some(self.id.wrapping_add(1));
+        is_followed.then_some(usize::from(around[..4] == RECORD_MAGIC))
+    }
+}
+
+/// Chunk offset of the first record in a span whose two sizes agree and that `accept` accepts.
+pub(super) fn find(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) -> bool) -> Option<usize> {
+    find_any(chunk, span, |record| record.size_copy_matches(chunk) && accept(record))
+}
+
+/// As [`find`], without a check of the copies of the sizes.
+pub(super) fn find_any(chunk: &[u8], span: Range<usize>, mut accept: impl FnMut(&Record) -> bool) -> Option<usize> {
+    let mut from = span.start;
+    let bytes = &chunk[..chunk.len().min(span.end + RECORD_MAGIC.len() - 1)];
+    while let Some(found) = memmem::find(bytes.get(from..)?, &RECORD_MAGIC) {
+        let at = from + found;
+        if let Ok(record) = Record::read(chunk, at)
+            && accept(&record)
+        {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// Whether the bytes from one chunk offset to another end with their own size, as a record does.
+pub(super) fn ends_with_its_size(chunk: &[u8], at: usize, end: usize) -> bool {
+    end >= at + RECORD_FRAME && u32_at(chunk, end - 4) == Some((end - at) as u32)
+}
+
+/// Whether a record can come after another, whose ID and chunk offset are given: its ID is higher, by no more than the
+/// number of records that fit between the two, plus one.
+pub(super) fn follows((id, at): (u64, usize), record: &Record) -> bool {
+    let room = (record.offset as usize).saturating_sub(at) / RECORD_FRAME;
+    let step = record.id.checked_sub(id);
+    step.is_some_and(|step| step > 0 && step <= room as u64 + 1)
+}
+
+/// How many times the magic of a record stands in some bytes at multiples of four. (Windows aligns records to eight.)
+// Without branches, so that the compiler vectorizes it.
+pub(super) fn count_magics(bytes: &[u8]) -> usize {
+    let magics = bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|bytes| u32::from(*bytes == RECORD_MAGIC));
+    magics.sum::<u32>() as usize
+}
