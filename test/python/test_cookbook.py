@@ -1,4 +1,4 @@
-"""Every query of the cookbook runs on the samples, and gives what stands behind it; those of the README and of the other pages give rows.
+"""Every query of the cookbook runs on the samples, and gives what stands behind it; those of all other pages give rows.
 
 EVTX_DOCS=write writes the tables of the cookbook anew.
 """
