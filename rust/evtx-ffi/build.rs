@@ -1,15 +1,22 @@
 //! Writes the C++ header of the C ABI, `evtx_ffi.h`: for the crate's tests, and for who links the library, in the
-//! folder `include` beside it.
+//! folder `include` beside it. Lists the SQL macros.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo:rerun-if-changed=src");
     println!("cargo:rerun-if-changed=cbindgen.toml");
+    println!("cargo:rerun-if-changed=sql");
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     let bindings = cbindgen::generate(&manifest).expect("the C ABI can be described in C++");
     let out = Path::new(&out);
+    let mut macros: Vec<PathBuf> = std::fs::read_dir(Path::new(&manifest).join("sql"))
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .expect("the folder of macros");
+    macros.sort();
+    let list: String = macros.iter().map(|path| format!("include_str!({path:?}),\n")).collect();
+    std::fs::write(out.join("macros.rs"), format!("&[{list}]")).expect("a list of macros");
     bindings.write_to_file(out.join("evtx_ffi.h"));
     // That folder is <profile>/build/<package>/out.
     let profile = out.ancestors().nth(3).expect("cargo builds in folders of a profile");

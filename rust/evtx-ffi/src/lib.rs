@@ -11,6 +11,7 @@ mod boundary;
 mod storage;
 mod paths;
 mod report;
+mod macros;
 #[cfg(test)]
 mod reference;
 mod arguments;
@@ -31,6 +32,7 @@ pub use call::{
     evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema,
 };
 pub use filter::{EvtxHints, EvtxNode, EvtxNodeKind};
+pub use macros::{EvtxMacro, EvtxParameter, EvtxText, evtx_macro};
 pub use paths::{EvtxPaths, evtx_paths_expand, evtx_paths_free, evtx_paths_new};
 pub use planned::{EvtxPlanned, evtx_planned_free, evtx_planned_new, evtx_planned_tell};
 pub use report::{
