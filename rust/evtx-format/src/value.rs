@@ -10,12 +10,12 @@ use text::{Form, push_hex_byte};
 use time::SystemTime;
 pub use types::{Scalar, ValueType};
 
-/// A value: its type, and its bytes as its descriptor's size cuts them.
+/// A value: its type and its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
     /// The type.
     pub value_type: ValueType,
-    /// The bytes.
+    /// The bytes, as many as the value descriptor says. Numbers in them are little endian.
     pub bytes: &'a [u8],
 }
 
@@ -25,7 +25,7 @@ const NULL: ValueType = ValueType {
 };
 
 impl<'a> Value<'a> {
-    /// A single value.
+    /// A single value, not an array.
     pub fn new(scalar: Scalar, bytes: &'a [u8]) -> Self {
         let value_type = ValueType { scalar, array: false };
         Value { value_type, bytes }
@@ -45,8 +45,8 @@ impl<'a> Value<'a> {
         (!self.value_type.array).then_some(self.value_type.scalar)
     }
 
-    /// Whether it is NULL: an element that depends on such a value is left out (MS-EVEN6 2.2.12). A BinXML
-    /// value without bytes counts as NULL.
+    /// Whether the value is NULL. An element that depends on a NULL value is left out (MS-EVEN6, section 2.2.12). A
+    /// BinXML value without bytes counts as NULL.
     #[inline]
     pub fn is_null(self) -> bool {
         match self.scalar() {
@@ -56,8 +56,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is empty, so that an optional substitution of it, or an attribute that holds nothing else, is
-    /// left out.
+    /// Whether the value is empty. An optional substitution of an empty value leaves nothing, and an attribute that
+    /// holds only an empty value is left out.
     #[inline]
     pub fn is_empty(self) -> bool {
         if self.value_type.array {
@@ -75,12 +75,11 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Checks that the bytes are a whole value of the type.
+    /// Checks that the bytes are a whole value of the type. `at` is the chunk offset of the value, for the error.
     ///
     /// # Errors
-    /// [`ErrorKind::ValueSize`] where they are too few or, for items of an array, do not add up;
-    /// [`ErrorKind::UnsupportedValue`] for types that have no text. The error's offset is `at`, where the
-    /// value stands in the chunk.
+    /// [`ErrorKind::ValueSize`] if the bytes are too few, or not a whole number of units or items;
+    /// [`ErrorKind::UnsupportedValue`] if the type has no text form.
     #[inline]
     pub fn check(self, at: usize) -> Result<()> {
         let kind = match self.check_kind() {
@@ -132,7 +131,7 @@ impl<'a> Value<'a> {
         ErrorKind::UnsupportedValue(self.value_type.to_byte())
     }
 
-    /// The items of an array value, as single values. Empty for a value that is none.
+    /// The items of an array value, as single values. A value that is not an array has no items.
     pub fn items(self) -> Items<'a> {
         Items {
             scalar: self.value_type.scalar,
@@ -141,13 +140,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is an array that repeats the element that holds it: one of two or more items
-    /// (MS-EVEN6, section 3.1.4.7.5).
+    /// Whether the value is an array of two or more items, which repeats the element that holds it (MS-EVEN6, section
+    /// 3.1.4.7.5).
     pub fn repeats(self) -> bool {
         self.value_type.array && self.items().nth(1).is_some()
     }
 
-    /// The item of an array of one, which is shown as the item is; any other value itself.
+    /// The item of an array of one item, which is shown as the item; any other value itself.
     #[inline(always)]
     pub fn single(self) -> Self {
         if !self.value_type.array {
@@ -160,7 +159,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether JSON shows it bare: integers and booleans.
+    /// Whether JSON shows the value without quotes: a single integer or boolean.
     pub fn is_json_literal(self) -> bool {
         use Scalar::*;
         matches!(
@@ -169,9 +168,11 @@ impl<'a> Value<'a> {
         )
     }
 
-    /// The text of a string, a number or a hexadecimal number, if it is ASCII of up to twelve characters: as the bytes
-    /// of a number, the first character's the lowest, and how many there are. Most values of events are such. What
-    /// [`push_text`](Self::push_text) appends to a column is the same.
+    /// The text of a string, a number, a hexadecimal number or a SID, if it is printable ASCII of at most twelve
+    /// characters: the characters as the bytes of a number, the first one in the lowest byte, and how many there are.
+    /// The text is the one that [`push_text`](Self::push_text) appends in [`Form::Plain`].
+    ///
+    /// `None` for other values. Most values of events have such a text, which stays in registers.
     #[inline(always)]
     pub fn short_text(self) -> Option<(u128, usize)> {
         match self.scalar()? {
@@ -190,9 +191,9 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Appends the text that Windows shows, escaped for its place. The items of an array are joined by commas.
+    /// Appends the text that Windows shows, as UTF-8, escaped for its place. Commas separate the items of an array.
     ///
-    /// A value whose bytes do not pass [`Value::check`] appends what can be read of it, or nothing.
+    /// A value that does not pass [`Value::check`] appends what can be read of it, or nothing.
     #[inline]
     pub fn push_text(self, out: &mut Vec<u8>, form: Form) {
         if !self.value_type.array {
@@ -273,8 +274,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number of an integer or hexadecimal value, or of a bit mask in a boolean, that is not negative;
-    /// `None` for any other value.
+    /// The number in an integer, a hexadecimal value, or a boolean that holds a bit mask; `None` if it is negative, and
+    /// for any other value.
     #[inline]
     pub fn to_u64(self) -> Option<u64> {
         use Scalar::*;
@@ -296,7 +297,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number of an integer or hexadecimal value, or of a bit mask in a boolean; `None` for any other value.
+    /// The number in an integer, a hexadecimal value, or a boolean that holds a bit mask; `None` for any other value.
+    /// A negative bit mask is `None` too.
     pub fn to_i128(self) -> Option<i128> {
         use Scalar::*;
         let bytes = self.bytes;
@@ -310,19 +312,19 @@ impl<'a> Value<'a> {
         Some(signed.into())
     }
 
-    /// The number of a floating-point or integer value; `None` for any other value.
+    /// The number in a floating-point, integer or hexadecimal value, rounded to an f64; `None` for any other value.
     pub fn to_f64(self) -> Option<f64> {
         match self.scalar()? {
             Scalar::Real32 => array_at(self.bytes, 0).map(|bytes| f32::from_le_bytes(bytes).into()),
             Scalar::Real64 => array_at(self.bytes, 0).map(f64::from_le_bytes),
-            // The text of a boolean is no number.
+            // A boolean is not a number, not even one that holds a bit mask.
             Scalar::Bool => None,
             _ => self.to_i128().map(|number| number as f64),
         }
     }
 
-    /// The instant of a FILETIME or SYSTEMTIME in nanoseconds since 1970-01-01 UTC; `None` for any other value
-    /// and where it does not fit.
+    /// The instant of a FILETIME or SYSTEMTIME in nanoseconds since 1970-01-01 UTC; `None` if it does not fit an i64,
+    /// and for any other value.
     #[inline]
     pub fn to_unix_nanos(self) -> Option<i64> {
         match self.scalar()? {
@@ -332,7 +334,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The 16 bytes of a GUID in the order of its text (RFC 4122); `None` for any other value.
+    /// The 16 bytes of a GUID in the order of its text, which is big endian (RFC 4122); `None` for any other value.
     #[inline]
     pub fn to_uuid(self) -> Option<[u8; 16]> {
         match self.scalar()? {
@@ -347,7 +349,7 @@ impl<'a> Value<'a> {
 pub struct Items<'a> {
     scalar: Scalar,
     rest: &'a [u8],
-    /// Booleans of which one is a bit mask: all of them are numbers then.
+    /// Whether the items are booleans and one of them holds a bit mask. All of them are shown as numbers then.
     numbers: bool,
 }
 
@@ -364,7 +366,7 @@ impl<'a> Iterator for Items<'a> {
                 let end = self.rest.chunks_exact(2).position(|unit| unit == [0, 0])? * 2;
                 (&self.rest[..end], &self.rest[end + 2..])
             }
-            // The last one may lack its NUL.
+            // The last item may lack its NUL.
             (Scalar::AnsiString, _) => {
                 let end = memchr::memchr(0, self.rest).unwrap_or(self.rest.len());
                 (&self.rest[..end], self.rest.get(end + 1..).unwrap_or(&[]))
@@ -382,7 +384,7 @@ fn has_bit_masks(bools: &[u8]) -> bool {
     bools.chunks_exact(4).any(|b| !matches!(b, [0 | 1, 0, 0, 0]))
 }
 
-/// Splits the SID at the start of `bytes` off: revision u8, count u8, authority u48 (big endian), sub-authorities u32.
+/// Splits off the SID at the start of `bytes`: revision u8, count u8, authority u48 (big endian), sub-authorities u32.
 fn split_sid(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let count = usize::from(*bytes.get(1)?);
     bytes.split_at_checked(8 + 4 * count)
@@ -407,14 +409,15 @@ fn push_hex(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&text[16 - digits..]);
 }
 
-/// A GUID is stored as u32, u16, u16 (little endian) and 8 bytes; its text has all of them big endian.
+/// The bytes of a stored GUID in the order of its text. A GUID is stored as u32, u16, u16 (little endian) and 8 bytes;
+/// its text has all of them big endian.
 pub fn guid_in_text_order(guid: [u8; 16]) -> [u8; 16] {
     const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     ORDER.map(|i| guid[i])
 }
 
 fn push_guid(out: &mut Vec<u8>, guid: [u8; 16]) {
-    /// Where the digits of each byte stand.
+    /// Offsets of each byte's digits in the text.
     const AT: [usize; 16] = [1, 3, 5, 7, 10, 12, 15, 17, 20, 22, 25, 27, 29, 31, 33, 35];
     let mut text = *b"{00000000-0000-0000-0000-000000000000}";
     for (at, byte) in AT.into_iter().zip(guid_in_text_order(guid)) {
@@ -435,7 +438,7 @@ const HEX: [[u8; 2]; 256] = {
     hex
 };
 
-/// The text of a SID with one part, such as those of services are, as [`Value::short_text`] gives text.
+/// The text of a SID with one sub-authority, such as a service has, in the form of [`Value::short_text`].
 #[inline]
 fn short_sid(sid: &[u8]) -> Option<(u128, usize)> {
     let (&[1, 1, 0, 0, 0, 0, 0, authority @ 0..10], rest) = sid.split_first_chunk::<8>()? else {
@@ -453,7 +456,7 @@ fn push_sid(out: &mut Vec<u8>, sid: &[u8]) {
         return;
     };
     if revision == 1 {
-        // In one go, since a column's view begins with these four.
+        // In one write, because an Arrow string view holds the first four bytes.
         out.extend_from_slice(b"S-1-");
     } else {
         out.extend_from_slice(b"S-");

@@ -1,10 +1,10 @@
-//! The tree of a stream, as the walk finds its elements.
+//! The sink that builds a tree of elements.
 //!
-//! Filling a template follows Windows (MS-EVEN6, sections 2.2.12 and 3.1.4.7.5):
-//! - an optional substitution whose value is empty leaves nothing; an attribute without content is not there;
-//! - an element that depends on a NULL value is left out, but for a template's root;
-//! - a BinXML value's elements stand in its substitution's place;
-//! - an array of two or more items repeats the element that holds it, once per item.
+//! It fills templates as Windows does (MS-EVEN6, sections 2.2.12 and 3.1.4.7.5):
+//! - An optional substitution whose value is empty leaves nothing. An attribute without content is left out.
+//! - An element that depends on a NULL value is left out, unless it is the root of the template.
+//! - The elements of a BinXML value take the place of the substitution.
+//! - An array of two or more items repeats the element that holds it, once per item.
 
 use std::ops::Range;
 
@@ -21,14 +21,14 @@ use crate::error::{Error, ErrorKind};
 use crate::limits::MAX_NESTING;
 use crate::value::Value;
 
-/// How the walk meets a substitution.
+/// What becomes of substitutions.
 #[derive(Clone, Copy)]
 pub(super) enum Substitutions<'a> {
-    /// A definition's, to be compiled.
+    /// They stay in the tree of a definition, to be compiled.
     Open,
-    /// A definition's, for one record.
+    /// The values of a record fill them.
     Filled(ValueTable<'a>),
-    /// None can be met: a record's own stream.
+    /// They are an error, because a record's own stream has no value table.
     Forbidden,
 }
 
@@ -36,14 +36,14 @@ pub(super) enum Substitutions<'a> {
 pub(super) struct TreeBuilder<'r, 'a, 'c> {
     reader: &'r Reader<'a, 'c>,
     substitutions: Substitutions<'a>,
-    /// Streams around this one.
+    /// How many streams are around this one.
     depth: usize,
-    /// Elements open around the stream.
+    /// How many elements are open around the stream.
     around: usize,
-    /// The elements that are open, and behind them some that were, whose places are used again: to move what was just
-    /// written stalls.
+    /// The first `len` elements are open. Those behind were closed and are used again in place, because to move an
+    /// element right after it was written is a store-forwarding stall.
     stack: BumpVec<'a, OpenElement<'a>>,
-    /// How many are open.
+    /// How many elements of the stream are open.
     len: usize,
     roots: BumpVec<'a, Node<'a>>,
 }
@@ -57,12 +57,13 @@ struct OpenElement<'a> {
     content: BumpVec<'a, Node<'a>>,
     /// Whether its content or an attribute holds an array that repeats it.
     repeats: bool,
-    /// Whether it, or an element around it, depends on a value that is NULL. Nothing in it is looked at.
+    /// Whether the element is left out, because it or an element around it depends on a NULL value. Values in it are
+    /// not looked at.
     left_out: bool,
 }
 
 impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
-    /// No tree so far. `depth` streams and `around` elements surround it.
+    /// A builder of an empty tree. `depth` streams and `around` open elements are around it.
     pub(super) fn new(
         reader: &'r Reader<'a, 'c>,
         substitutions: Substitutions<'a>,
@@ -80,7 +81,7 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
         }
     }
 
-    /// The top elements.
+    /// The elements at the top of the tree.
     pub(super) fn into_roots(self) -> &'a [Node<'a>] {
         self.roots.into_bump_slice()
     }
@@ -96,12 +97,12 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
         self.stack[..self.len].last_mut()
     }
 
-    /// Elements open around what a stream or an instance at the current place holds.
+    /// How many elements are open around the current place.
     fn open(&self) -> usize {
         self.around + self.len
     }
 
-    /// Puts an element of a stream or an instance in its place.
+    /// Adds an element of a nested stream or instance at the current place.
     fn embed(&mut self, root: Node<'a>) -> Outcome {
         self.reader.count_node()?;
         match self.last_mut() {
@@ -120,7 +121,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
     }
 
     fn start(&mut self, name: &'a Name<'a>, dependency: Option<u16>) -> Outcome {
-        // A root is not left out: it has nothing to be left out of.
+        // A root is never left out.
         let left_out = match (self.last(), self.substitutions, dependency) {
             (None, ..) => false,
             (Some(parent), ..) if parent.left_out => true,
@@ -149,7 +150,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
         }
     }
 
-    // Inlined, so that a node is written where it stays: to move what was just written stalls.
+    // Inlined, so that a node is written where it stays: to move it right after is a store-forwarding stall.
     #[inline(always)]
     fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
         if let Some(element) = self.last_mut()
@@ -201,7 +202,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
             self_closing,
         };
         let Some(parent) = self.stack[..self.len].last_mut() else {
-            // Nor is a root repeated.
+            // A root is not repeated.
             self.roots.push(Node::Element(arena.alloc_with(element)));
             return Ok(());
         };
@@ -268,7 +269,7 @@ fn repeats(node: &Node<'_>) -> bool {
 }
 
 impl<'a> OpenElement<'a> {
-    /// A place for elements.
+    /// An unused entry of the stack.
     #[cold]
     fn new(arena: &'a Bump) -> Self {
         OpenElement {
@@ -336,8 +337,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(tree.into_roots())
     }
 
-    /// Appends the copies of an element that its arrays make: one for each item of the first, those in turn
-    /// for the next. Content is looked through before attributes.
+    /// Appends the copies of an element that its arrays make: one for each item of the first array, and each copy is
+    /// repeated by the next array. Arrays in the content come before arrays in attributes.
     fn repeat(&self, element: Element<'a>, copies: &mut BumpVec<'a, Element<'a>>) -> Outcome {
         let array = |nodes: &'a [Node<'a>]| {
             nodes.iter().enumerate().find_map(|(i, node)| match node {
@@ -368,7 +369,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Content with one piece replaced by an array's item, or without it where the item is an empty string.
+    /// Content with one piece replaced by an item of an array, or without the piece if the item is empty.
     fn replace(&self, content: &'a [Node<'a>], at: usize, item: Value<'a>) -> Result<&'a [Node<'a>], ErrorKind> {
         let nodes = content.iter().enumerate().filter_map(|(i, node)| match i == at {
             true => (!item.is_empty()).then_some(Node::Value(item)),

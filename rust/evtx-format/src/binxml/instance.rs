@@ -1,8 +1,8 @@
-//! Template instances and the definitions that they refer to.
+//! Template instances and the template definitions that they refer to (MS-EVEN6, section 2.2.12).
 //!
-//! An instance is the token 0x0c, a byte (1), a template ID u32 and the chunk offset u32 of its definition.
-//! At the first use in a chunk the definition follows right there. Then the **value table**: a count u32, as
-//! many descriptors {size u16, type u8, 0 u8}, and the values back to back.
+//! An instance is the token 0x0c, a byte (1), the template ID u32 and the chunk offset u32 of the definition. At its
+//! first use in a chunk, the definition follows there. Then comes the **value table**: a count u32, as many **value
+//! descriptors** {size u16, type u8, 0 u8}, and the values back to back.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub const DEFINITION_HEADER: usize = 24;
 /// A template definition in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Definition {
-    /// Identifies the template in its provider's manifest. Crafted files can give one to several templates.
+    /// The GUID of the template, as stored: u32, u16, u16, 8 bytes. In a crafted file several templates can have one.
     pub guid: [u8; 16],
     /// Chunk offset of the body, a BinXML stream.
     pub body: u32,
@@ -31,7 +31,7 @@ impl Definition {
     /// Reads the definition at a chunk offset.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`] where it runs past the chunk.
+    /// [`ErrorKind::Truncated`] if it runs past the end of the chunk.
     pub fn read(chunk: &[u8], offset: u32) -> Result<Self> {
         let at = offset as usize;
         let body = at.saturating_add(DEFINITION_HEADER);
@@ -56,39 +56,39 @@ impl Definition {
 }
 
 impl Definition {
-    /// The template ID that instances of the template have: the first four bytes of its GUID, little endian. So it is
-    /// in all logs that were looked at.
+    /// The template ID in the instances of the template: the first four bytes of its GUID, little endian, as found in
+    /// all logs that were examined.
     pub fn template_id(&self) -> u32 {
         u32_at(&self.guid, 0).unwrap_or_default()
     }
 }
 
-/// Where a value stands in its chunk, and its type.
+/// A value descriptor: the place of a value in its chunk, and its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueDescriptor {
     /// Chunk offset of the value's bytes.
     pub offset: u32,
     /// Size in bytes.
     pub size: u16,
-    /// Type, as the descriptor gives it.
+    /// The type of the value.
     pub value_type: ValueType,
 }
 
-/// Slots that follow each other, and so do their values.
+/// Value descriptors that follow each other in a value table. Their values follow each other too.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueDescriptors<'a> {
-    /// The index of the first.
+    /// The index of the first descriptor in the value table.
     pub first: u16,
-    /// {size u16, type u8, 0 u8} of each value.
+    /// The descriptors as stored: {size u16, type u8, 0 u8}, little endian.
     pub descriptors: &'a [[u8; 4]],
-    /// Chunk offset of each value.
+    /// The chunk offset of each value.
     pub offsets: &'a [u32],
-    /// Chunk offset of the descriptors.
+    /// Chunk offset of the first descriptor.
     pub at: u32,
 }
 
 impl ValueDescriptors<'_> {
-    /// How many there are.
+    /// How many descriptors there are.
     #[inline]
     pub fn len(&self) -> usize {
         self.descriptors.len()
@@ -99,27 +99,28 @@ impl ValueDescriptors<'_> {
         self.descriptors.is_empty()
     }
 
-    /// Chunk offset behind a value.
+    /// Chunk offset of the end of a value. `index` counts from the first of these descriptors, and has to be one of
+    /// theirs.
     #[inline]
     pub fn end(&self, index: usize) -> usize {
         self.offsets[index] as usize + value_size(self.descriptors[index])
     }
 }
 
-/// The size of the value that a descriptor is of, in bytes.
+/// The size of a value in bytes, from its stored descriptor.
 #[inline]
 pub fn value_size([low, high, ..]: [u8; 4]) -> usize {
     usize::from(u16::from_le_bytes([low, high]))
 }
 
-/// Not 0 if the size in a descriptor is none of the usual ones of its type.
+/// Not 0 if the size in a descriptor is not a usual size of its type.
 #[inline(always)]
 fn unusual_size([low, high, byte, _]: [u8; 4]) -> u16 {
     Sizes::OF_TYPES[usize::from(byte)].mismatch_bits(u16::from_le_bytes([low, high]))
 }
 
 impl ValueDescriptor {
-    /// Where the stream that the slot holds is in the chunk; `None` where it holds none.
+    /// The range in the chunk of the BinXML stream that is the value; `None` if the value is not BinXML or is empty.
     #[inline]
     pub fn stream(&self) -> Option<Range<usize>> {
         let start = self.offset as usize;
@@ -128,12 +129,13 @@ impl ValueDescriptor {
     }
 }
 
-/// What [`KINDS`] says of a type: its values hold arrays or streams; they have to be looked at one by one; it is none.
+// The flags in `KINDS`. COMPOUND: the value is an array or a stream. SPECIAL: its size alone does not tell whether the
+// value is sound. UNKNOWN: the byte does not name a type.
 const COMPOUND: u8 = 1;
 const SPECIAL: u8 = 2;
 const UNKNOWN: u8 = 4;
 
-/// What the reader of a value table has to know of each type.
+/// By type byte: what the reader of a value table has to know of the type.
 const KINDS: [u8; 256] = {
     let mut kinds = [UNKNOWN; 256];
     let mut byte = 0;
@@ -148,14 +150,15 @@ const KINDS: [u8; 256] = {
     kinds
 };
 
-/// Some substitutions: two bits for each, of which substitutions share theirs that are a multiple of 32 apart.
+/// A set of substitutions, with two bits for each index modulo 32. So it can hold substitutions that were not inserted:
+/// those whose index differs from an inserted one by a multiple of 32.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SubstitutionSet(u64);
 
 impl SubstitutionSet {
-    /// How many substitutions have bits of their own.
+    /// How many substitutions have their own bits.
     const OWN: usize = 32;
-    /// The bits for compound and for special values.
+    // Of each pair of bits, the one for compound and the one for special values.
     const COMPOUND: SubstitutionSet = SubstitutionSet(u64::MAX / 3 * COMPOUND as u64);
     const SPECIAL: SubstitutionSet = SubstitutionSet(u64::MAX / 3 * SPECIAL as u64);
 
@@ -165,18 +168,18 @@ impl SubstitutionSet {
     }
 }
 
-/// The value table of an instance: where each value stands, none of them decoded.
+/// The value table of an instance: the place and type of each value. The values are not decoded.
 #[derive(Debug, Clone, Copy)]
 pub struct ValueTable<'a>(&'a Table<'a>);
 
 #[derive(Debug)]
 struct Table<'a> {
     chunk: &'a [u8],
-    /// {size u16, type u8, 0 u8} of each value.
+    /// The descriptors as stored: {size u16, type u8, 0 u8}, little endian.
     descriptors: &'a [[u8; 4]],
-    /// Chunk offset of each value.
+    /// The chunk offset of each value.
     offsets: &'a [u32],
-    /// What the types of the values are, by [`KINDS`].
+    /// For each substitution, the flags of its type in [`KINDS`].
     kinds: SubstitutionSet,
 }
 
@@ -191,7 +194,7 @@ impl<'a> ValueTable<'a> {
         })
     }
 
-    /// Reads the table whose count the cursor stands before, and moves behind its values.
+    /// Reads the table at the cursor, which stands before its count, and moves the cursor behind the values.
     #[inline]
     fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
         let mut behind = *cursor;
@@ -206,12 +209,12 @@ impl<'a> ValueTable<'a> {
         }
     }
 
-    /// The table of `count` values whose descriptors stand at `at`, and where its values end; `None` where that is not
-    /// before `until`, or a type is none.
-    // What is returned fits registers, and its callers are small.
+    /// The table of `count` values whose descriptors stand at `at`, and the chunk offset of the end of its values.
+    /// `None` if that is behind `until`, or if a type byte does not name a type.
+    // Out of line, so that its inlined callers stay small. The result is returned in registers.
     #[inline(never)]
     fn table(chunk: &'a [u8], at: usize, until: usize, count: u32, arena: &'a Bump) -> Option<(Self, usize)> {
-        // The descriptors must be there before anything is reserved for them.
+        // The bytes must back the count before memory is reserved for it.
         let descriptors = chunk.get(at..until)?.as_chunks::<4>().0.get(..count as usize)?;
         let (mut end, mut kinds, mut all) = (at + 4 * descriptors.len(), 0_u64, 0);
         let offsets = arena.alloc_slice_fill_with(descriptors.len(), |i| {
@@ -235,7 +238,7 @@ impl<'a> ValueTable<'a> {
         Some((ValueTable(arena.alloc(table)), end))
     }
 
-    /// What is wrong with a table of `count` values whose descriptors the cursor stands before.
+    /// Why the table of `count` values cannot be read. The cursor stands before its descriptors.
     #[cold]
     fn fault(mut cursor: Cursor<'_>, count: u32) -> Error {
         let at = cursor.pos();
@@ -252,7 +255,7 @@ impl<'a> ValueTable<'a> {
         })
     }
 
-    /// A slot; `None` where the table has none.
+    /// The descriptor with an index; `None` if the table has no such descriptor.
     #[inline]
     pub fn slot(self, index: usize) -> Option<ValueDescriptor> {
         let [low, high, byte, _] = *self.0.descriptors.get(index)?;
@@ -263,27 +266,27 @@ impl<'a> ValueTable<'a> {
         })
     }
 
-    /// Whether any of some substitutions may hold an array or a stream: if not, none does.
+    /// Whether one of some substitutions may hold an array or a stream. False means that none does.
     #[inline]
     pub fn may_be_compound(self, substitutions: SubstitutionSet) -> bool {
         self.0.kinds.0 & SubstitutionSet::COMPOUND.0 & substitutions.0 != 0
     }
 
-    /// Whether any substitution but those may hold an array or a stream: if not, none does.
+    /// Whether a substitution that is not in the set may hold an array or a stream. False means that none does.
     #[inline]
     pub fn may_be_compound_beyond(self, substitutions: SubstitutionSet) -> bool {
         self.may_be_compound(SubstitutionSet(!substitutions.0))
             || self.0.descriptors.len() > SubstitutionSet::OWN && self.0.kinds.0 & SubstitutionSet::COMPOUND.0 != 0
     }
 
-    /// The slots that hold arrays or streams, with their indices.
+    /// The descriptors of arrays and BinXML values, with their indices.
     pub fn compound_slots(self) -> impl Iterator<Item = (usize, ValueDescriptor)> {
         self.indices(SubstitutionSet::COMPOUND)
             .filter_map(move |index| Some((index, self.slot(index)?)))
             .filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
     }
 
-    /// The indices of the values of a kind, and some others of tables with more than 32.
+    /// The indices of the values of a kind. In a table of more than 32 values, some of other kinds are among them.
     #[inline(always)]
     fn indices(self, kind: SubstitutionSet) -> impl Iterator<Item = usize> {
         let all = self.0.kinds.0 & kind.0;
@@ -298,20 +301,20 @@ impl<'a> ValueTable<'a> {
         })
     }
 
-    /// Where the stream that a substitution holds is in the chunk; `None` where it holds none.
+    /// The range in the chunk of the BinXML stream that a substitution holds; `None` if it holds none.
     #[inline]
     pub fn stream(self, substitution: u16) -> Option<Range<usize>> {
         self.slot(usize::from(substitution))?.stream()
     }
 
-    /// The value of a substitution; `None` where the table has none for it, which counts as empty.
+    /// The value of a substitution; `None` if the table has no value for it, which counts as an empty value.
     #[inline]
     pub fn get(self, substitution: u16) -> Option<Value<'a>> {
         self.slot(usize::from(substitution)).map(|slot| self.value(slot))
     }
 
-    /// The bytes of a substitution's value, if that is a single one of a type and size. [`get`](Self::get) tells of all
-    /// others.
+    /// The bytes of a substitution's value if it is a single value of type `scalar` with `N` bytes, at most 255; `None`
+    /// for other values, which [`get`](Self::get) gives.
     #[inline(always)]
     pub fn fixed<const N: usize>(self, substitution: u16, scalar: Scalar) -> Option<[u8; N]> {
         let index = usize::from(substitution);
@@ -322,11 +325,11 @@ impl<'a> ValueTable<'a> {
         array_at(self.0.chunk, *self.0.offsets.get(index)? as usize)
     }
 
-    /// The number in a substitution, if that is a single one of an unsigned type, and its size the usual.
-    /// [`get`](Self::get) tells of all others.
+    /// The number in a substitution if it is a single unsigned integer of its type's usual size. `None` for other
+    /// values, and where the chunk ends too soon behind the value; [`get`](Self::get) gives those.
     #[inline(always)]
     pub fn unsigned(self, substitution: u16) -> Option<u64> {
-        /// By type.
+        /// By type byte, in bytes.
         const SIZES: [u8; 256] = {
             let mut sizes = [u8::MAX; 256];
             sizes[Scalar::UInt8 as usize] = 1;
@@ -340,19 +343,19 @@ impl<'a> ValueTable<'a> {
         if [size, high] != [SIZES[usize::from(byte)], 0] {
             return None;
         }
-        // Seven bytes behind it may not be its own.
+        // Reads eight bytes, of which up to seven belong to what follows, and masks those off.
         let bytes = u64_at(self.0.chunk, *self.0.offsets.get(index)? as usize)?;
         Some(bytes & u64::MAX >> (64 - 8 * u32::from(size)))
     }
 
-    /// Whether a substitution's value is a NULL.
+    /// Whether the type of a substitution's value is NULL.
     #[inline(always)]
     pub fn is_null(self, substitution: u16) -> bool {
         let descriptor = self.0.descriptors.get(usize::from(substitution));
         descriptor.is_some_and(|descriptor| descriptor[2] == Scalar::Null as u8)
     }
 
-    /// The value in a slot of this table.
+    /// The value of a descriptor of this table.
     #[inline]
     pub fn value(self, slot: ValueDescriptor) -> Value<'a> {
         let start = slot.offset as usize;
@@ -362,11 +365,11 @@ impl<'a> ValueTable<'a> {
         }
     }
 
-    /// The slots of `count` values from `first` on; `None` where the table does not have as many.
+    /// The descriptors of `count` values from index `first` on; `None` if the table does not have as many.
     #[inline]
     pub fn slots(self, first: u16, count: usize) -> Option<ValueDescriptors<'a>> {
         let range = usize::from(first)..usize::from(first) + count;
-        // The values stand behind the descriptors.
+        // The first value starts where the descriptors end.
         let left = 4 * (self.0.descriptors.len() as u32).checked_sub(u32::from(first))?;
         Some(ValueDescriptors {
             first,
@@ -376,7 +379,7 @@ impl<'a> ValueTable<'a> {
         })
     }
 
-    /// The descriptors at a chunk offset, as far as they are in the chunk.
+    /// The `count` stored descriptors at a chunk offset; none if they run past the end of the chunk.
     #[inline]
     pub fn descriptors(self, at: u32, count: usize) -> &'a [[u8; 4]] {
         let start = at as usize;
@@ -384,8 +387,8 @@ impl<'a> ValueTable<'a> {
         bytes.as_chunks().0
     }
 
-    /// The descriptors of `count` values from `first` on, and the bytes of the values; `None` where the table does not
-    /// have as many.
+    /// The stored descriptors of `count` values from index `first` on, and the bytes of these values; `None` if the
+    /// table does not have as many.
     #[inline]
     pub fn run(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
         let slots = self.slots(first, count)?;
@@ -396,7 +399,7 @@ impl<'a> ValueTable<'a> {
         Some((slots.descriptors, bytes.unwrap_or_default()))
     }
 
-    /// How many bytes of the chunk from `a` on are the same as from `b` on, of at most `len`.
+    /// How many bytes at the chunk offsets `a` and `b` are equal, up to the first difference; at most `len`.
     #[inline]
     pub fn agreement(self, a: usize, b: usize, len: usize) -> usize {
         const BLOCK: usize = 16;
@@ -409,7 +412,8 @@ impl<'a> ValueTable<'a> {
                 return i * BLOCK + differ.trailing_zeros() as usize / 8;
             }
         }
-        // What is behind the last whole block is looked at with some that is known to be the same.
+        // The bytes behind the last whole block are compared together with some before them, which are known to be
+        // equal.
         match (a.last_chunk::<BLOCK>(), b.last_chunk::<BLOCK>()) {
             (Some(last_of_a), Some(last_of_b)) if a.len() == b.len() => {
                 let differ = u128::from_le_bytes(*last_of_a) ^ u128::from_le_bytes(*last_of_b);
@@ -426,7 +430,7 @@ impl<'a> ValueTable<'a> {
     /// Checks every value against its type.
     ///
     /// # Errors
-    /// That of the first value that does not pass [`Value::check`].
+    /// The error of the first value that does not pass [`Value::check`].
     pub fn check(self) -> Result<()> {
         let sizes = self.0.descriptors.iter().map(|&descriptor| unusual_size(descriptor));
         if sizes.fold(0, std::ops::BitOr::bitor) != 0 {
@@ -450,16 +454,16 @@ impl<'a> ValueTable<'a> {
 /// A template instance.
 #[derive(Debug, Clone, Copy)]
 pub struct Instance<'a> {
-    /// The first four bytes of the template's GUID, little endian.
+    /// The template ID: the first four bytes of the template's GUID, little endian.
     pub template_id: u32,
-    /// Chunk offset of the definition.
+    /// Chunk offset of the template definition.
     pub definition: u32,
-    /// What fills its substitutions.
+    /// The values of the substitutions.
     pub values: ValueTable<'a>,
 }
 
 impl<'a> Instance<'a> {
-    /// Reads the instance whose 0x0c token the cursor has just passed, and moves behind its values.
+    /// Reads the instance whose token 0x0c the cursor has just passed, and moves the cursor behind its values.
     #[inline]
     pub(crate) fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
         cursor.skip(1, "a template instance")?;
@@ -477,8 +481,9 @@ impl<'a> Instance<'a> {
         })
     }
 
-    /// The instance that a stream begins with, behind a fragment header, and where it ends: what nearly all streams
-    /// are. `None` for any other, and where its definition stands inline or it is damaged.
+    /// The instance at the start of a stream, behind a fragment header, and the chunk offset of its end. Nearly all
+    /// streams are such an instance. `None` for other streams, and if the definition stands inline or the instance is
+    /// damaged.
     #[inline(always)]
     pub(crate) fn leading(chunk: &'a [u8], stream: Range<usize>, arena: &'a Bump) -> Option<(Self, usize)> {
         const HEAD: usize = 18;

@@ -1,9 +1,9 @@
 //! Element and attribute names.
 //!
-//! A name is stored once per chunk, at its first use: `next` u32 (the chain of its hash bucket), `hash` u16,
-//! `length` u16 in UTF-16 units, the units, and a NUL. BinXML refers to it by chunk offset. The chunk
-//! header's string table points to the chains, but is not needed to read names, so damage there costs
-//! nothing.
+//! A name is stored once per chunk, at its first use: `next` u32 (chunk offset of the next name in its hash bucket),
+//! `hash` u16, `length` u16 in UTF-16 units, the units, and a NUL unit. BinXML refers to a name by its chunk offset.
+//! The string table in the chunk header points to the hash buckets. Names are read without it, so damage to it is
+//! harmless.
 
 use std::cell::Cell;
 
@@ -17,10 +17,10 @@ use crate::value::text::{self, Form};
 /// Bytes before a name's units: next u32, hash u16, length u16.
 pub const NAME_HEADER: usize = 8;
 
-/// The UTF-16LE units of the name at a chunk offset.
+/// The UTF-16LE bytes of the name at a chunk offset, without the NUL.
 ///
 /// # Errors
-/// [`ErrorKind::Truncated`] where the name runs past the chunk.
+/// [`ErrorKind::Truncated`] if the name runs past the end of the chunk.
 pub fn name_units(chunk: &[u8], offset: u32) -> Result<&[u8]> {
     let start = offset as usize;
     let length = start.checked_add(6).and_then(|at| u16_at(chunk, at));
@@ -41,26 +41,27 @@ pub fn name_units(chunk: &[u8], offset: u32) -> Result<&[u8]> {
 /// A name of a chunk.
 #[derive(Debug)]
 pub struct Name<'c> {
-    /// Its text.
+    /// The text of the name.
     pub text: &'c str,
-    /// The start of a JSON member that has the name, `,"name":"`, and how long it is; 0 if it has no room.
+    /// The start of a JSON member with this name, `,"name":"`, if it is short.
     member: [u8; SHORT_MEMBER],
+    /// The length of `member` in bytes; 0 if it is not filled in.
     member_len: usize,
-    /// Its chunk offset.
+    /// The chunk offset of the name.
     offset: u32,
-    /// Whether its hash is that of its units.
+    /// Whether the stored hash is the hash of the units.
     pub(crate) is_sound: bool,
-    /// The name that was met before it, of those that share a place in [`Names::known`].
+    /// The name that was read before this one and shares its place in [`Names::known`].
     before: Option<&'c Name<'c>>,
 }
 
-/// Room for the starts of most members. All of it is copied, as to copy a number of bytes that is known takes few
-/// instructions.
+/// Room for the start of most JSON members, in bytes. All of it is copied each time, because a copy of constant size
+/// takes few instructions.
 const SHORT_MEMBER: usize = 64;
 
 impl Name<'_> {
-    /// Appends the start of a JSON member that has the name, numbered if `number` is not 0: behind a brace or a comma,
-    /// and with the quote of its value if that has one.
+    /// Appends the start of a JSON member with this name: the byte `lead` (a brace or a comma), the key, numbered if
+    /// `number` is not 0, a colon, and a quote if the value is `quoted`.
     #[inline]
     pub(crate) fn push_member(&self, out: &mut Vec<u8>, lead: u8, number: usize, quoted: bool) {
         if number > 0 || self.member_len == 0 {
@@ -82,21 +83,21 @@ impl Name<'_> {
     }
 }
 
-/// Places for names, of which most chunks have fewer.
+/// The size of the hash table of names. Most chunks have fewer names.
 const PLACES: usize = 256;
 
-/// The names of a chunk, decoded at their first use and kept in the chunk's arena, as long as there is room for them.
+/// The names of a chunk. Each is decoded once and kept in the chunk's arena, up to [`MAX_NAMES`] bytes of text.
 pub struct Names<'c> {
     chunk: &'c [u8],
     arena: &'c Bump,
-    /// How many more bytes of text are kept.
+    /// How many more bytes of text can be kept.
     left: Cell<usize>,
-    /// By some bits of their offset, the name that was met last.
+    /// A hash table by some bits of the offset: the name that was read last of those with these bits.
     known: [Cell<Option<&'c Name<'c>>>; PLACES],
 }
 
 impl<'c> Names<'c> {
-    /// The names of `chunk`, to be kept in `arena`.
+    /// The names of `chunk`, which are kept in `arena`.
     pub fn new(chunk: &'c [u8], arena: &'c Bump) -> Self {
         Names {
             chunk,
@@ -106,11 +107,12 @@ impl<'c> Names<'c> {
         }
     }
 
-    /// The name at a chunk offset. If it is not kept, it is decoded into `arena`, and its bytes are taken from `left`.
+    /// The name at a chunk offset. If there is no more room to keep it, it is decoded into `arena`, and `left` is
+    /// reduced by the bytes that it may take.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`] where it runs past the chunk, [`ErrorKind::Names`] where `left` does not have as many
-    /// bytes.
+    /// [`ErrorKind::Truncated`] if the name runs past the end of the chunk, [`ErrorKind::Names`] if it may take more
+    /// than `left` bytes.
     #[inline]
     pub fn get<'a>(&self, offset: u32, arena: &'a Bump, left: &Cell<usize>) -> Result<&'a Name<'a>>
     where
@@ -168,27 +170,28 @@ impl<'c> Names<'c> {
             member,
             member_len,
             offset,
-            // Zeros would be the name of no letters, which no element has.
+            // Zeroed bytes would be an empty name whose hash matches, but no element has an empty name.
             is_sound: !units.is_empty() && stored_hash(self.chunk, offset) == Some(hash(units)),
             before,
         })
     }
 }
 
-/// The hash that is stored with the name at a chunk offset.
+/// The hash that is stored with the name at a chunk offset; `None` if the chunk ends before.
 #[inline]
 pub fn stored_hash(chunk: &[u8], offset: u32) -> Option<u16> {
     u16_at(chunk, (offset as usize).checked_add(4)?)
 }
 
-/// The hash of a name: the lower half of a polynomial of its units. So it is in all logs that were looked at.
+/// The hash of a name: the lower 16 bits of a polynomial of its UTF-16 units, as found in all logs that were examined.
 fn hash(units: &[u8]) -> u16 {
     let units = units.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
     let hash = units.fold(0_u32, |hash, unit| hash.wrapping_mul(65_599).wrapping_add(unit.into()));
     hash as u16
 }
 
-/// Writes the start of a JSON member if it has room and nothing in the name is escaped. Returns the name.
+/// Writes the start of a JSON member into `member`. Returns the name; `None` if it is too long, not ASCII, or escaped
+/// in JSON.
 #[inline]
 fn short_member<'m>(units: &[u8], member: &'m mut [u8; SHORT_MEMBER]) -> Option<&'m str> {
     let units = units.as_chunks::<2>().0;

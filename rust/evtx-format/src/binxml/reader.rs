@@ -1,4 +1,4 @@
-//! What is read of a chunk's BinXML: the parts of a record's stream, templates, instances, and streams in values.
+//! Reads the BinXML of a chunk: the parts of a record's stream, template definitions, instances, and BinXML values.
 
 use std::ops::Range;
 
@@ -10,43 +10,44 @@ use super::walk::{Extent, Reader};
 use crate::bytes::Cursor;
 use crate::error::Result;
 
-/// A definition's tree, its substitutions open.
+/// The tree of a template definition, with open substitutions.
 #[derive(Debug)]
 pub struct Template<'a> {
     /// The root element.
     pub root: &'a Element<'a>,
     /// Chunk offsets of the u32 name references in the body, in order.
     pub name_refs: Vec<u32>,
-    /// Whether the body depends on nothing but its bytes and names. One that embeds a BinXML value can refer
-    /// to other templates.
+    /// Whether the tree depends only on the bytes of the body and on its names. A body with a BinXML value in it can
+    /// refer to other templates.
     pub self_contained: bool,
 }
 
-/// What stands at the top of a stream.
+/// A part at the top of a stream.
 #[derive(Debug, Clone, Copy)]
 pub enum TopLevel<'a> {
     /// A template instance.
     Instance(Instance<'a>),
-    /// An element that the record spells out.
+    /// An element that the record spells out, without a template.
     Element(&'a Element<'a>),
 }
 
-/// A place in a stream, between its top parts. Made by [`Reader::parts`].
+/// A position in a stream, between its top parts. Made by [`Reader::parts`].
 #[derive(Clone, Copy)]
 pub struct StreamCursor<'a> {
     cursor: Cursor<'a>,
 }
 
 impl PartialEq for StreamCursor<'_> {
-    /// Places in streams of one chunk are the same if they stand there at the same offset.
+    /// Compares positions in streams of one chunk: by their offset, and the end of the stream.
     fn eq(&self, other: &Self) -> bool {
         self.cursor.pos() == other.cursor.pos() && self.cursor.end() == other.cursor.end()
     }
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// The template instance that a stream in a range of the chunk begins with, and whether there is nothing behind it.
-    /// `None` where it begins otherwise, or is damaged: its [parts](Self::parts) tell.
+    /// The template instance at the start of the stream in a range of the chunk, and whether the stream ends behind it.
+    /// `None` if the stream does not start with an instance of a definition that stands elsewhere, or if the instance
+    /// is damaged. Its [parts](Self::parts) tell which.
     #[inline(always)]
     pub fn leading_instance(&self, stream: Range<usize>) -> Option<(Instance<'a>, bool)> {
         let until = stream.end;
@@ -55,7 +56,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Some((instance, is_all))
     }
 
-    /// The parts at the top of the stream in a range of the chunk.
+    /// The position before the first part of the stream in a range of the chunk.
     pub fn parts(&self, stream: Range<usize>) -> StreamCursor<'a> {
         StreamCursor {
             cursor: Cursor::new(self.chunk, stream.start, stream.end),
@@ -65,7 +66,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// The next part of a stream; `None` at its end.
     ///
     /// # Errors
-    /// Where the stream is damaged. Nothing of it comes after an error.
+    /// If the stream is damaged. The next call then returns `None`.
     #[inline]
     pub fn next_part(&self, parts: &mut StreamCursor<'a>) -> Option<Result<TopLevel<'a>>> {
         let part = self.read_part(&mut parts.cursor).transpose()?;
@@ -100,8 +101,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(None)
     }
 
-    /// Chunk offset of where a stream in a range of the chunk ends: that of its end token, or the range's end. `None`
-    /// where it is damaged before.
+    /// Chunk offset of the end of the stream in a range of the chunk: of its end token, or of the end of the range.
+    /// `None` if the stream is damaged before.
     pub(crate) fn stream_end(&self, stream: Range<usize>) -> Option<usize> {
         let mut cursor = Cursor::new(self.chunk, stream.start, stream.end);
         loop {
@@ -117,7 +118,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// The name of the element that comes next in a stream; `None` where something else does, or where it cannot be
+    /// The name of the next element of a stream; `None` if the next part is not an element, or if the name cannot be
     /// read.
     pub fn next_name(&self, parts: &StreamCursor<'a>) -> Option<&'a str> {
         let mut cursor = parts.cursor;
@@ -127,12 +128,14 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         })?
     }
 
-    /// Passes the element that comes next in a stream, if it is sound as far as can be told without its tree.
+    /// Moves behind the next element of a stream and returns true, if the element is sound and has no stream, instance
+    /// or substitution in it. Else does not move.
     pub fn pass_element(&self, parts: &mut StreamCursor<'a>) -> bool {
         self.pass(parts, &mut Check)
     }
 
-    /// Gives the element that comes next in a stream to a sink, if it takes it.
+    /// Passes the next element of a stream to a sink, and moves behind it. If the sink refuses it, or it is damaged,
+    /// returns false and does not move.
     pub(crate) fn pass(&self, parts: &mut StreamCursor<'a>, sink: &mut impl Sink<'a>) -> bool {
         let (mut cursor, nodes_left) = (parts.cursor, self.nodes_left.get());
         let passed = self.at_element(&mut cursor) && self.walk(&mut cursor, sink, Extent::Element, 0).is_ok();
@@ -144,7 +147,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         passed
     }
 
-    /// Whether an element comes next, behind the headers of fragments.
+    /// Moves behind fragment headers, and returns whether an element comes next.
     fn at_element(&self, cursor: &mut Cursor<'a>) -> bool {
         loop {
             match cursor.peek() {
@@ -154,10 +157,10 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// A definition's tree, its substitutions open.
+    /// The tree of a template definition, with open substitutions.
     ///
     /// # Errors
-    /// Where the definition is damaged, or has not exactly one root element.
+    /// If the definition is damaged, or does not have exactly one root element.
     pub fn template(&self, definition: &Definition) -> Result<Template<'a>> {
         self.name_refs.borrow_mut().clear();
         let root = self.definition_root(definition, Substitutions::Open, 0, 0)?;
@@ -168,18 +171,18 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         })
     }
 
-    /// An instance's tree, its substitutions filled.
+    /// The tree of an instance, with its substitutions filled.
     ///
     /// # Errors
-    /// Where its definition or a value that it holds is damaged.
+    /// If its definition or one of its values is damaged.
     pub fn instance(&self, instance: &Instance<'a>) -> Result<&'a Element<'a>> {
         self.fill(instance, 0, 0)
     }
 
-    /// The elements of the stream that a BinXML value holds.
+    /// The elements of the BinXML value in a range of the chunk.
     ///
     /// # Errors
-    /// Where it is damaged.
+    /// If the value is damaged.
     pub fn fragment(&self, stream: Range<usize>) -> Result<&'a [Node<'a>]> {
         self.nested(stream, 0, 0)
     }

@@ -1,4 +1,4 @@
-//! What takes the things that the walk finds.
+//! Sinks: they take what the walk over BinXML finds.
 
 use std::ops::Range;
 
@@ -7,30 +7,34 @@ use super::names::Name;
 use super::tree::{Node, Substitution};
 use crate::error::{Error, ErrorKind};
 
-/// Why a sink does not take what only a tree tells.
+/// The error of a sink for an element that only a tree can represent. No user sees it: the caller builds the tree.
 pub(crate) const NOT_PLAIN: ErrorKind = ErrorKind::Structure("an element is not plain");
 
-/// What a sink says: the kind of an error at the token, if it cannot take it.
+/// The result of a sink: if it refuses what the walk found, the kind of error. The walk adds the token's offset.
 pub(crate) type Outcome = std::result::Result<(), ErrorKind>;
 
-/// An error elsewhere, or the kind of one at the token.
+/// The error of a sink that reads on elsewhere: `Ok` holds an error with its offset, `Err` a kind of error at the
+/// token.
 pub(crate) type Fault = std::result::Result<Error, ErrorKind>;
 
-/// Takes what the walk finds in a stream, in order. The walk has seen to it that it can stand there. If nothing else is
-/// said, plain elements are taken to see whether they are sound, and what has to be looked into further is not taken.
+/// Takes what the walk finds in a stream, in order. The walk has checked that each token is allowed where it stands.
+///
+/// The methods without another definition accept elements, attributes and text, and do nothing with them. They refuse
+/// streams, instances and substitutions.
 pub(crate) trait Sink<'a> {
-    /// The chunk offset of a reference to a name, before what it is the name of.
+    /// The chunk offset of a reference to a name. Comes before the element, attribute or entity with that name.
     fn name_ref(&mut self, _at: usize) {}
 
-    /// An element, whose start tag is open from here on. In a definition it can depend on a substitution.
+    /// The start of an element, whose start tag is open from here on. In a definition the element can depend on the
+    /// substitution with an index.
     fn start(&mut self, _name: &'a Name<'a>, _dependency: Option<u16>) -> Outcome {
         Ok(())
     }
 
-    /// An attribute.
+    /// The start of an attribute of the innermost element.
     fn attribute(&mut self, _name: &'a Name<'a>) {}
 
-    /// A piece of what stands in a start tag: of the attribute's value, if there is one.
+    /// A piece of content in a start tag: of the last attribute's value, if there is an attribute.
     fn attribute_content(&mut self, _node: Node<'a>) -> Outcome {
         Ok(())
     }
@@ -48,7 +52,7 @@ pub(crate) trait Sink<'a> {
         Ok(())
     }
 
-    /// A BinXML value in content, at a range of the chunk. Says whether it has any element.
+    /// A BinXML value in content, at a range of the chunk. Returns whether the value has an element.
     fn stream(&mut self, _stream: Range<usize>) -> std::result::Result<bool, Fault> {
         Err(Err(NOT_PLAIN))
     }
@@ -58,18 +62,18 @@ pub(crate) trait Sink<'a> {
         Err(Err(NOT_PLAIN))
     }
 
-    /// A substitution. Only a definition has any.
+    /// A substitution, in a start tag or in content. Only a definition may have substitutions.
     fn substitution(&mut self, _substitution: Substitution, _in_start: bool) -> std::result::Result<(), Fault> {
         Err(Err(NOT_PLAIN))
     }
 }
 
-/// Takes what is sound.
+/// A sink that does nothing, for a walk that only checks.
 pub(super) struct Check;
 
 impl Sink<'_> for Check {}
 
-/// Passes what is there, whatever the streams and instances in it hold.
+/// As [`Check`], but it also accepts streams and instances, without a look at what they hold.
 pub(super) struct Pass;
 
 impl<'a> Sink<'a> for Pass {

@@ -1,6 +1,6 @@
-//! Trees of elements, as the walk over BinXML builds them.
+//! Trees of elements, which the walk over BinXML builds.
 //!
-//! A tree lives in an arena and borrows text and values from the chunk.
+//! A tree lives in an arena. It borrows text and values from the chunk.
 
 use crate::value::text::{self, Form};
 use crate::value::{Value, ValueType};
@@ -8,24 +8,25 @@ use crate::value::{Value, ValueType};
 /// An element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Element<'a> {
-    /// Name.
+    /// The name.
     pub name: &'a str,
-    /// Attributes that have content, in order.
+    /// The attributes that have content, in order.
     pub attributes: &'a [Attribute<'a>],
-    /// What it holds, in order.
+    /// The pieces of content, in order.
     pub content: &'a [Node<'a>],
-    /// In a definition, the substitution whose NULL leaves the element out.
+    /// In a template definition: the index of the substitution on which the element depends. If its value is NULL, the
+    /// element is left out.
     pub dependency: Option<u16>,
-    /// Whether BinXML closed it as empty, so that it is shown as `<x/>`.
+    /// Whether BinXML closes the element as empty, so that it is shown as `<x/>`.
     pub self_closing: bool,
 }
 
 /// An attribute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Attribute<'a> {
-    /// Name.
+    /// The name.
     pub name: &'a str,
-    /// Its value's pieces. No elements.
+    /// The pieces of its value, none of which is an element.
     pub content: &'a [Node<'a>],
 }
 
@@ -34,47 +35,47 @@ pub struct Attribute<'a> {
 pub enum Node<'a> {
     /// An element.
     Element(&'a Element<'a>),
-    /// The copies of one element that an array made, two or more.
+    /// Copies of one element, which an array has repeated.
     Repeated(&'a [Element<'a>]),
     /// A value. Literal text is a value of type [`Scalar::String`](crate::value::Scalar::String).
     Value(Value<'a>),
-    /// A CDATA section, UTF-16LE.
+    /// A CDATA section: its text in UTF-16LE.
     CData(&'a [u8]),
-    /// An entity reference by name, as `amp`.
+    /// An entity reference: its name, as `amp`.
     EntityRef(&'a str),
-    /// A character reference.
+    /// A character reference: a UTF-16 unit.
     CharRef(u16),
-    /// In a definition, a substitution.
+    /// In a template definition: a substitution.
     Substitution(Substitution),
 }
 
 /// A substitution in a template definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Substitution {
-    /// Index in the value table.
+    /// The index of its value in the value table.
     pub index: u16,
-    /// The type that the template declares. The value's own type decides what is read.
+    /// The type that the template declares. A value is read by its own type, from its value descriptor.
     pub declared: ValueType,
-    /// Whether an empty value leaves nothing.
+    /// Whether the substitution leaves nothing if its value is empty.
     pub optional: bool,
 }
 
 impl<'a> Element<'a> {
-    /// The child elements, those of arrays one by one.
+    /// The child elements. Copies that an array has made are separate elements.
     pub fn elements(&self) -> impl Iterator<Item = &'a Element<'a>> + use<'a> {
         self.content.iter().flat_map(Node::elements)
     }
 
-    /// The content of an attribute; `None` where there is none of the name.
+    /// The content of the attribute with a name; `None` if there is no such attribute.
     pub fn attribute(&self, name: &str) -> Option<&'a [Node<'a>]> {
         let attribute = self.attributes.iter().find(|attribute| attribute.name == name)?;
         Some(attribute.content)
     }
 
-    /// Appends the text of the element and all it holds, as XPath's `string()` gives it. Stops once `out` is longer
-    /// than `limit`.
+    /// Appends the text of the element and of all elements in it, as XPath's `string()` does. Stops once `out` is
+    /// longer than `limit` bytes.
     ///
-    /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds.
+    /// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
     pub fn push_text(&self, out: &mut Vec<u8>, form: Form, limit: usize) {
         for node in self.content {
             node.elements().for_each(|child| child.push_text(out, form, limit));
@@ -87,7 +88,7 @@ impl<'a> Element<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The elements that the node stands for.
+    /// The element or the repeated elements that the node is; none for other nodes.
     pub fn elements(&self) -> impl Iterator<Item = &'a Element<'a>> + use<'a> {
         let elements = match *self {
             Node::Element(element) => std::slice::from_ref(element),
@@ -97,7 +98,7 @@ impl<'a> Node<'a> {
         elements.iter()
     }
 
-    /// Whether it is text that is not empty. An element is none.
+    /// Whether the node is text that is not empty. A substitution counts as such; an element does not.
     pub fn is_text(&self) -> bool {
         match self {
             Node::Value(value) => !value.is_empty(),
@@ -107,7 +108,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Appends its text, references resolved. Elements and open substitutions have none.
+    /// Appends the text of the node, with references resolved. Appends nothing for an element or an open substitution.
+    /// A reference that cannot be resolved stays a reference.
     pub fn push_text(&self, out: &mut Vec<u8>, form: Form) {
         match *self {
             Node::Value(value) => value.push_text(out, form),
@@ -136,7 +138,7 @@ pub fn push_reference(out: &mut Vec<u8>, name: &str) {
     out.push(b';');
 }
 
-/// Appends the text of pieces of content. Stops once `out` is longer than `limit`.
+/// Appends the text of pieces of content. Stops once `out` is longer than `limit` bytes.
 pub fn push_nodes(out: &mut Vec<u8>, nodes: &[Node<'_>], form: Form, limit: usize) {
     for node in nodes {
         if out.len() > limit {

@@ -1,11 +1,10 @@
-//! The one walk over BinXML: a stream of tokens, given to a sink.
+//! The one walk over BinXML: reads the tokens of a stream, checks their structure, and passes what it finds to a sink.
 //!
-//! The same walk reads a template definition, leaving its **substitutions** open for whoever compiles it, and an
-//! instance, filling them from its value table. So what a compiled template says of a record and what the
-//! record's own tree says cannot drift.
+//! There are sinks that build a tree, that write JSON, and that do nothing, for a mere check.
 //!
-//! The walk sees to the structure, and gives what it finds to a sink: one builds a tree, one writes JSON at once,
-//! one takes nothing, to check.
+//! The same walk reads a template definition for the compiler, which leaves its **substitutions** open, and for a
+//! record, which fills them from its value table. So a compiled template and the tree of a record cannot differ in how
+//! they read BinXML.
 
 use std::cell::{Cell, RefCell};
 
@@ -23,46 +22,48 @@ use crate::value::{Scalar, Value, ValueType};
 /// The dependency ID of an element without a dependency.
 const NO_DEPENDENCY: u16 = 0xffff;
 
-/// What a walk is over.
+/// What a walk covers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// A template definition, whose elements can depend on substitutions.
+    /// A template definition, whose elements have a dependency ID.
     Definition,
-    /// A stream of a record.
+    /// A whole stream of a record.
     Stream,
-    /// The element that comes next in such a stream.
+    /// The next element of a stream of a record.
     Element,
 }
 
-/// Why content has no place.
+/// The error of content without an element around it.
 pub(super) const OUTSIDE: &str = "content stands outside of an element";
 
-/// Most nodes that a record of so many bytes of BinXML may expand to: templates give it some hundred, its own bytes the
-/// others.
+/// The most nodes that a record with `bytes` bytes of BinXML may expand to. Its templates make some hundred nodes, its
+/// own bytes the others.
 fn max_nodes(bytes: usize) -> usize {
     MAX_NODES.min(4096 + 8 * bytes)
 }
 
-/// Reads BinXML of one chunk into trees in one arena. What it builds of a record counts against [`MAX_NODES`].
+/// Reads the BinXML of one chunk into trees in one arena. [`MAX_NODES`] limits the nodes of each record.
 pub struct Reader<'a, 'c> {
     pub(super) chunk: &'a [u8],
     names: &'a Names<'c>,
     pub(crate) arena: &'a Bump,
+    /// How many more nodes the current record may have.
     pub(super) nodes_left: Cell<usize>,
-    /// How many the record at hand may expand to.
+    /// How many nodes the current record may have in all.
     nodes: Cell<usize>,
-    /// How many bytes more of names are read that the chunk does not keep.
+    /// How many more bytes the names that the chunk has no room to keep may take.
     names_left: Cell<usize>,
-    /// Where the definition that is read refers to names.
+    /// Chunk offsets of the name references in the definition that is read.
     pub(super) name_refs: RefCell<Vec<u32>>,
+    /// Whether a BinXML value was found in the stream itself.
     pub(super) embeds_binxml: Cell<bool>,
-    /// Chunk offset of a name that was read and is not what its hash says.
+    /// Chunk offset of a name that was read and whose hash does not match.
     unsound_name: Cell<Option<u32>>,
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// A reader of `chunk` that builds in `arena`.
-    // There is one for each record, and moving what was just written stalls.
+    /// A reader of `chunk` that builds its trees in `arena`.
+    // Inlined: a reader is made for each record, and to move it right after it was written is a store-forwarding stall.
     #[inline(always)]
     pub fn new(chunk: &'a [u8], names: &'a Names<'c>, arena: &'a Bump) -> Self {
         Reader {
@@ -78,7 +79,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Begins a record of so many bytes of BinXML: what was built and read so far no longer counts.
+    /// Begins a record with `bytes` bytes of BinXML. Resets the limits on nodes and names, and
+    /// [`unsound_name`](Self::unsound_name).
     #[inline]
     pub fn begin(&self, bytes: usize) {
         self.nodes.set(max_nodes(bytes));
@@ -86,22 +88,23 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.unsound_name.set(None);
     }
 
-    /// Begins to read a record once more: what was built so far no longer counts.
+    /// Begins to read the same record again. Resets the limits on nodes and names.
     #[inline]
     pub fn begin_again(&self) {
         self.nodes_left.set(self.nodes.get());
         self.names_left.set(MAX_NAMES);
     }
 
-    /// The damage that a name which was read is not what its hash says: its bytes were damaged, or overwritten by
-    /// others.
+    /// The error [`ErrorKind::NameHash`] if the record has a name whose hash does not match: its bytes were damaged or
+    /// overwritten.
     #[inline]
     pub fn unsound_name(&self) -> Option<Error> {
         let offset = self.unsound_name.get()?;
         Some(Error::new(offset as usize, ErrorKind::NameHash))
     }
 
-    /// Walks as far as there is something, and gives what is there to a sink. `around` elements surround it.
+    /// Walks over the tokens from the cursor to the end token, or over one element, and passes what it finds to a sink.
+    /// `around` is how many elements are open around the stream.
     pub(super) fn walk<S: Sink<'a>>(
         &self,
         cursor: &mut Cursor<'a>,
@@ -109,7 +112,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         extent: Extent,
         around: usize,
     ) -> Result<()> {
-        // Elements that are open in this stream, and whether the start tag of the last of them is.
+        // How many elements of this stream are open, and whether the start tag of the innermost is.
         let (mut open, mut in_start) = (0, false);
         let mut has_root = false;
         while !cursor.at_end() {
@@ -200,7 +203,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     let name = self.name(cursor, sink)?.text;
                     self.put(sink, Node::EntityRef(name), open, in_start).map_err(fault)?;
                 }
-                // Processing instructions have no place in an event's text.
+                // Processing instructions are not part of the text of an event.
                 0x0a => self.name(cursor, sink).map(drop)?,
                 0x0b => {
                     let units = cursor.u16("a processing instruction")?;
@@ -246,8 +249,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Gives a piece of content to a sink. Inlined, so that a node goes there in registers: to read what was just
-    /// written in parts stalls.
+    /// Passes a piece of content to a sink. Inlined, so that the node stays in registers: to write it in parts and read
+    /// it whole is a store-forwarding stall.
     #[inline(always)]
     fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, in_start: bool) -> Outcome {
         if open == 0 {
@@ -260,7 +263,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Reads a reference to a name, and passes the name where it stands inline, at its first use.
+    /// Reads a reference to a name, and moves the cursor behind the name if it stands inline, at its first use.
     #[inline]
     pub(super) fn name<S: Sink<'a>>(&self, cursor: &mut Cursor<'a>, sink: &mut S) -> Result<&'a Name<'a>> {
         sink.name_ref(cursor.pos());
@@ -285,7 +288,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 }
 
-/// The type of a value that stands in the stream itself, and its size in bytes. The value comes next.
+/// Reads the type and the size in bytes of a value in the stream itself. The cursor then stands before the value.
 #[inline(always)]
 fn inline_value(cursor: &mut Cursor<'_>) -> std::result::Result<(ValueType, usize), Fault> {
     const WHAT: &str = "a value";
@@ -297,7 +300,7 @@ fn inline_value(cursor: &mut Cursor<'_>) -> std::result::Result<(ValueType, usiz
         (false, Scalar::Null, _) => 0,
         (false, Scalar::String, _) => 2 * usize::from(cursor.u16(WHAT).map_err(Ok)?),
         (false, Scalar::BinXml, _) => usize::from(cursor.u16(WHAT).map_err(Ok)?),
-        // Only a value table gives the other types a size.
+        // The other types have a size only in a value table.
         _ => return Err(Ok(Error::new(at, ErrorKind::UnsupportedValue(byte)))),
     };
     Ok((value_type, size))

@@ -1,23 +1,22 @@
-//! Text: UTF-16LE and Windows-1252 to UTF-8, escaped for where it goes, in one pass.
+//! Text: converts UTF-16LE and Windows-1252 to UTF-8 and escapes it, in one pass.
 
-/// Where text goes, which decides what is escaped.
+/// Where text is written to, which decides what is escaped or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A column: the text that a reader of the XML gets, nothing escaped. Windows writes `_` for the
-    /// characters that XML 1.0 does not allow (C0 controls but tab, LF and CR; U+FFFE, U+FFFF; lone
-    /// surrogates), so that is what it holds.
+    /// A column: nothing is escaped, as a reader of the XML gets the text. `_` replaces the characters that XML 1.0
+    /// does not allow, as Windows does it: C0 controls but tab, LF and CR; U+FFFE and U+FFFF; lone surrogates.
     Plain,
-    /// Inside of a JSON string, where every character has a form and a lone surrogate becomes U+FFFD.
+    /// A JSON string: quotes, backslashes and C0 controls are escaped. U+FFFD replaces lone surrogates.
     Json,
     /// The text of an XML element: as [`Form::Plain`], with `&`, `<` and `>` escaped.
     XmlText,
-    /// The value of an XML attribute: quotes are escaped too.
+    /// The value of an XML attribute: as [`Form::XmlText`], with quotes and apostrophes escaped.
     XmlAttribute,
-    /// A CDATA section of XML: nothing is escaped or replaced but lone surrogates, by U+FFFD.
+    /// A CDATA section of XML, or a name: nothing is escaped. U+FFFD replaces lone surrogates.
     Raw,
 }
 
-/// Whether a form takes a unit as it is, as the byte that it then is in UTF-8: ASCII text that is not escaped.
+/// Whether a form writes a UTF-16 unit as one byte, unchanged: it is ASCII and not escaped or replaced.
 #[inline(always)]
 pub(crate) fn is_bare(unit: u16, form: Form) -> bool {
     let is = |byte: u8| unit == u16::from(byte);
@@ -32,8 +31,7 @@ pub(crate) fn is_bare(unit: u16, form: Form) -> bool {
     (printable | space) & !escaped
 }
 
-/// The bytes of as many units, if the form takes all of them as they are. Without branches, so that compilers make
-/// vector instructions of it.
+/// The units as bytes, if the form writes all of them unchanged. Without branches, so that the compiler vectorizes it.
 #[inline(always)]
 fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u8; UNITS]> {
     let mut bytes = [0; UNITS];
@@ -46,8 +44,7 @@ fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u
     bare.then_some(bytes)
 }
 
-/// The units of UTF-16LE text, but for a NUL at its end, which ends it in any case: the strings of some providers have
-/// one.
+/// The units of UTF-16LE text, without a NUL at its end, which the strings of some providers have.
 #[inline(always)]
 fn units_of(text: &[u8]) -> &[[u8; 2]] {
     match text.as_chunks::<2>().0 {
@@ -56,8 +53,8 @@ fn units_of(text: &[u8]) -> &[[u8; 2]] {
     }
 }
 
-/// Up to twelve characters of printable ASCII as the bytes of a number, the first character's the lowest, and how many
-/// there are; `None` for other UTF-16LE text. They go from register to register, which is what most values take.
+/// At most twelve characters of printable ASCII as the bytes of a number, the first one in the lowest byte, and how
+/// many there are; `None` for other UTF-16LE text. Most values are this short, and their text stays in registers.
 #[inline(always)]
 pub(crate) fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
     let units = units_of(text);
@@ -88,8 +85,8 @@ pub(crate) fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
     Some((bytes, len))
 }
 
-/// The decimal digits of a number below 100,000,000, as [`short_ascii`] gives text. All eight are made at once, two
-/// halves, four quarters, eight digits.
+/// The decimal digits of a number below 100,000,000, in the form of [`short_ascii`]. Makes all eight digits at once:
+/// splits the number into two halves, four quarters, eight digits.
 #[inline]
 pub(crate) fn short_decimal(number: u32) -> (u128, usize) {
     let halves = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
@@ -102,7 +99,7 @@ pub(crate) fn short_decimal(number: u32) -> (u128, usize) {
     (text.into(), 8 - zeros as usize)
 }
 
-/// A number in hexadecimal after `0x`, as [`short_ascii`] gives text.
+/// `0x` and the hexadecimal digits of a number, in the form of [`short_ascii`].
 #[inline]
 pub(crate) fn short_hex(number: u32) -> (u128, usize) {
     let number = u64::from(number);
@@ -116,7 +113,7 @@ pub(crate) fn short_hex(number: u32) -> (u128, usize) {
     (0x7830 | text << 16, 2 + digits as usize)
 }
 
-/// Appends UTF-16LE text up to its first NUL, or all of it. A trailing odd byte is not looked at.
+/// Appends UTF-16LE text as UTF-8, up to its first NUL. Ignores an odd byte at the end.
 #[inline]
 pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
     match form {
@@ -128,7 +125,7 @@ pub fn push_utf16(out: &mut Vec<u8>, text: &[u8], form: Form) {
     }
 }
 
-/// As [`push_utf16`], with a form that is known where it is called.
+/// As [`push_utf16`]. Inlined, so that the form is a constant.
 #[inline(always)]
 fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
     let text = units_of(text);
@@ -162,7 +159,7 @@ fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
     if rest.is_empty() {
         return;
     }
-    // The last few units, with some before them that were taken already.
+    // The last one to three units, together with units before them that were written already: those are replaced.
     if rest.len() < 4
         && let Some(units) = text.last_chunk::<4>()
         && let Some(bytes) = narrow(units, form)
@@ -176,7 +173,7 @@ fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
     }
 }
 
-/// What JSON shows of each ASCII character, and in how many bytes; 0 for those that take more than two.
+/// The JSON form of each ASCII character, and its length in bytes; 0 for characters that take more than two.
 const JSON: [([u8; 2], u8); 128] = {
     let mut json = [([0; 2], 0); 128];
     let mut byte = 0x20;
@@ -194,8 +191,8 @@ const JSON: [([u8; 2], u8); 128] = {
     json
 };
 
-/// Appends up to 16 units, as a JSON string has them. Returns false, and appends nothing, where one of them is no ASCII
-/// or takes more than two bytes.
+/// Appends up to 16 units, escaped for a JSON string. Returns false, and appends nothing, if one of them is not ASCII
+/// or its JSON form takes more than two bytes.
 fn push_escaped(out: &mut Vec<u8>, units: &[[u8; 2]]) -> bool {
     let mut text = [0; 33];
     let mut len = 0;
@@ -212,7 +209,7 @@ fn push_escaped(out: &mut Vec<u8>, units: &[[u8; 2]]) -> bool {
     true
 }
 
-/// Appends at least `units` units, one at a time. Returns the rest; `None` at a NUL.
+/// Appends at least `units` units, one at a time. Returns the units behind them; `None` at a NUL.
 fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, form: Form) -> Option<&'t [[u8; 2]]> {
     let mut taken = 0;
     while taken < units {
@@ -287,8 +284,8 @@ pub fn push_char(out: &mut Vec<u8>, c: char, form: Form) {
     }
 }
 
-/// Appends the escape of a control character. The `evtx` crate's output, which is the reference, has capital
-/// digits for those of UTF-16 text and small ones for others.
+/// Appends the JSON escape of a control character. The output of the `evtx` crate, which is the reference, has
+/// upper-case digits for control characters of UTF-16 text and lower-case digits for others.
 #[cold]
 fn push_json_control(out: &mut Vec<u8>, control: u8, digits: &[u8; 16]) {
     match control {
@@ -309,10 +306,10 @@ fn push_utf8(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// How many bytes the form takes as they are, from the first on: blocks without branches, then one by one.
+/// How many bytes from the first on the form writes unchanged.
 fn bare_len(text: &[u8], form: Form) -> usize {
     const BLOCK: usize = 16;
-    // With the form known, what compilers make of a block has no branches either.
+    // Inlined, so that the form is a constant and the test of a block has no branches.
     #[inline(always)]
     fn of_form(text: &[u8], form: Form) -> usize {
         let (blocks, _) = text.as_chunks::<BLOCK>();
@@ -344,27 +341,27 @@ pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
     }
 }
 
-/// Appends an ANSI string. EVTX does not say which code page it was written in; Windows-1252 is the common
-/// one. NULs are dropped.
+/// Appends an ANSI string as UTF-8, without its NULs. EVTX does not name the code page, so the common one is assumed:
+/// Windows-1252.
 pub fn push_ansi(out: &mut Vec<u8>, text: &[u8], form: Form) {
     let (text, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(text);
     text.split('\0').for_each(|part| push_str(out, part, form));
 }
 
-/// Appends the two hexadecimal digits of a byte.
+/// Appends the two hexadecimal digits of a byte. `digits` are the characters of 0 to 15.
 #[inline]
 pub fn push_hex_byte(out: &mut Vec<u8>, byte: u8, digits: &[u8; 16]) {
     out.push(digits[usize::from(byte >> 4)]);
     out.push(digits[usize::from(byte & 15)]);
 }
 
-/// Whether UTF-16LE text is empty: no unit before its first NUL.
+/// Whether UTF-16LE text is empty: it has no unit, or its first one is NUL.
 #[inline]
 pub fn utf16_is_empty(text: &[u8]) -> bool {
     text.len() < 2 || text[..2] == [0, 0]
 }
 
-/// Appends `"name":`, numbered if `number` is not 0. Returns where the name ends.
+/// Appends `"name":`, or `"name_1":` with a `number` that is not 0. Returns the offset in `out` of the end of the name.
 pub(crate) fn push_json_key(out: &mut Vec<u8>, name: &str, number: usize) -> usize {
     out.push(b'"');
     push_str(out, name, Form::Json);
@@ -373,7 +370,7 @@ pub(crate) fn push_json_key(out: &mut Vec<u8>, name: &str, number: usize) -> usi
     end
 }
 
-/// As [`push_json_key`], with a name that is escaped.
+/// As [`push_json_key`], with a name that is already escaped.
 pub(crate) fn push_escaped_json_key(out: &mut Vec<u8>, name: &[u8], number: usize) {
     out.push(b'"');
     out.extend_from_slice(name);

@@ -1,4 +1,4 @@
-//! The two forms in which Windows stores a time, and the text that it shows for them.
+//! FILETIME and SYSTEMTIME, and the text that Windows shows for them.
 
 use crate::bytes::u16_at;
 
@@ -22,19 +22,19 @@ pub struct Fields {
     pub minute: u8,
     /// Second, 0 to 59.
     pub second: u8,
-    /// 100 ns ticks in the second, 0 to 9,999,999.
+    /// 100 ns ticks since the start of the second, 0 to 9,999,999.
     pub ticks: u32,
 }
 
-/// The instant of a FILETIME (100 ns ticks since 1601-01-01 UTC) in nanoseconds since 1970-01-01 UTC, or `None`
-/// where that does not fit: before 1677-09-21 or after 2262-04-11.
+/// The instant of a FILETIME (100 ns ticks since 1601-01-01 UTC) in nanoseconds since 1970-01-01 UTC; `None` if it does
+/// not fit an i64: before 1677-09-21 or after 2262-04-11.
 pub fn filetime_to_unix_nanos(filetime: u64) -> Option<i64> {
     let ticks = i64::try_from(filetime).ok()?.checked_sub(UNIX_EPOCH)?;
     ticks.checked_mul(100)
 }
 
-/// The fields that Windows shows for a FILETIME: a year past 9999 keeps its last four digits, and a value
-/// past `i64::MAX` is all zeros.
+/// The fields that Windows shows for a FILETIME. A year past 9999 keeps its last four digits; a FILETIME past
+/// `i64::MAX` has all fields 0.
 pub fn filetime_fields(filetime: u64) -> Fields {
     if i64::try_from(filetime).is_err() {
         return Fields::default();
@@ -55,8 +55,8 @@ pub fn filetime_fields(filetime: u64) -> Fields {
 
 /// The Gregorian date that is `days` days after 1601-01-01.
 fn civil_date(days: u64) -> (u64, u8, u8) {
-    // 1601 starts a 400-year cycle, whose centuries have 36,524 days but for the last, and their 4-year spans 1,461 but
-    // for the last.
+    // 1601 starts a cycle of 400 years. Its centuries have 36,524 days, the last one a day more; the spans of 4 years
+    // in a century have 1,461 days, the last one a day less, except in the last century.
     let (cycles, day) = (days / 146_097, days % 146_097);
     let centuries = (day / 36_524).min(3);
     let day = day - centuries * 36_524;
@@ -86,7 +86,7 @@ fn days_in_month(year: u64, month: u8) -> u16 {
 pub struct SystemTime(pub [u16; 8]);
 
 impl SystemTime {
-    /// Reads the 16 bytes of a SYSTEMTIME; `None` where there are fewer.
+    /// Reads a SYSTEMTIME from its 16 bytes; `None` if there are fewer.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let mut fields = [0; 8];
         for (i, field) in fields.iter_mut().enumerate() {
@@ -95,7 +95,8 @@ impl SystemTime {
         Some(SystemTime(fields))
     }
 
-    /// Whether Windows takes it for a time. The day of the week is not looked at.
+    /// Whether the fields are a valid time for Windows: a date from 1601 to 30827, and a time of day. The day of the
+    /// week does not matter.
     pub fn is_valid(self) -> bool {
         let [year, month, _, day, hour, minute, second, milli] = self.0;
         (1601..=30827).contains(&year)
@@ -108,7 +109,7 @@ impl SystemTime {
             && milli < 1000
     }
 
-    /// The fields that Windows shows: 1601-01-01 where it is not valid, the last four digits of a year past 9999.
+    /// The fields that Windows shows: 1601-01-01 for an invalid time, and the last four digits of a year past 9999.
     pub fn fields(self) -> Fields {
         if !self.is_valid() {
             return Fields {
@@ -130,7 +131,7 @@ impl SystemTime {
         }
     }
 
-    /// The instant in nanoseconds since 1970-01-01 UTC; `None` where it is not valid or does not fit.
+    /// The instant in nanoseconds since 1970-01-01 UTC; `None` if the time is invalid or does not fit an i64.
     pub fn to_unix_nanos(self) -> Option<i64> {
         if !self.is_valid() {
             return None;
@@ -149,7 +150,7 @@ impl SystemTime {
     }
 }
 
-/// Appends `YYYY-MM-DDThh:mm:ss.fffffffZ`, with the seven digits that a FILETIME has.
+/// Appends `YYYY-MM-DDThh:mm:ss.fffffffZ`, with the seven fractional digits of a FILETIME.
 pub fn push_time(out: &mut Vec<u8>, time: Fields) {
     let mut text = *b"0000-00-00T00:00:00.0000000Z";
     digits(&mut text[0..4], u32::from(time.year));

@@ -1,12 +1,12 @@
-//! The types of values: their numbers in the format (MS-EVEN6, section 2.2.12), their names, their sizes.
+//! The types of values: their type bytes (MS-EVEN6, section 2.2.12), names and sizes.
 
-/// The type of a single value. The numbers are those of the format.
+/// The type of a single value. Its discriminant is the type byte of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)] // the names say it
 pub enum Scalar {
     Null = 0,
-    /// UTF-16LE, ends at its first NUL or at its size.
+    /// UTF-16LE text. It ends at its first NUL, or at its size.
     String = 1,
     /// Text in an unnamed 8-bit code page.
     AnsiString = 2,
@@ -20,15 +20,15 @@ pub enum Scalar {
     UInt64 = 10,
     Real32 = 11,
     Real64 = 12,
-    /// 4 bytes. Windows stores bit masks in some of them, which stay numbers.
+    /// 4 bytes. Windows stores bit masks in some booleans. A value that is neither 0 nor 1 is shown as a number.
     Bool = 13,
     Binary = 14,
     Guid = 15,
     /// A pointer-sized number of 4 or 8 bytes, shown in hexadecimal.
     SizeT = 16,
-    /// 100 ns ticks since 1601-01-01 UTC, u64.
+    /// A u64: 100 ns ticks since 1601-01-01 UTC.
     FileTime = 17,
-    /// Eight u16 fields.
+    /// Eight u16: year, month, day of week, day, hour, minute, second, millisecond.
     SystemTime = 18,
     Sid = 19,
     HexInt32 = 20,
@@ -39,17 +39,17 @@ pub enum Scalar {
     EvtXml = 35,
 }
 
-/// The type of a value: a scalar's, or that of an array of them.
+/// The type of a value: a single value, or an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ValueType {
-    /// The type, or that of the items.
+    /// The type of the value, or of the items of the array.
     pub scalar: Scalar,
-    /// Whether it is an array (0x80 in the type's byte).
+    /// Whether the value is an array (bit 0x80 of the type byte).
     pub array: bool,
 }
 
 impl std::fmt::Display for ValueType {
-    /// The name, as in MS-EVEN6 without its ending; `[]` behind that of an array.
+    /// Writes the name of the type, as `UInt32` or `GUID`. `[]` follows the name of an array's items.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = match self.scalar {
             Scalar::Bool => "Boolean",
@@ -64,7 +64,7 @@ impl std::fmt::Display for ValueType {
 }
 
 impl ValueType {
-    /// The type that a byte names.
+    /// The type that a type byte names; `None` if it names none.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {
         const TYPES: [Option<ValueType>; 256] = {
@@ -115,25 +115,25 @@ impl ValueType {
         })
     }
 
-    /// The byte that names the type.
+    /// The type byte.
     pub fn to_byte(self) -> u8 {
         self.scalar as u8 | if self.array { 0x80 } else { 0 }
     }
 }
 
-/// The sizes with which a value of a type passes [`Value::check`](crate::value::Value::check) without being looked at,
-/// or most of them.
+/// The usual sizes of a type: a value that has one of them passes [`Value::check`](crate::value::Value::check), so that
+/// its bytes need not be read. Other sizes may pass too.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     size: u16,
-    /// The bits of the size that count.
+    /// Which bits of a size have to equal those of `size`.
     mask: u16,
 }
 
 impl Sizes {
     const ANY: Sizes = Sizes { size: 0, mask: 0 };
 
-    /// By the byte that names the type. For those of which every value is looked at, any size is fine.
+    /// By type byte. A type of which every value has to be checked has all sizes here.
     pub(crate) const OF_TYPES: [Sizes; 256] = {
         let mut sizes = [Sizes::ANY; 256];
         let mut byte = 0;
@@ -148,14 +148,14 @@ impl Sizes {
         sizes
     };
 
-    /// Not 0 if a size is none of them.
+    /// Not 0 if a size is not one of the usual sizes.
     #[inline]
     pub(crate) fn mismatch_bits(self, size: u16) -> u16 {
         (size ^ self.size) & self.mask
     }
 }
 
-/// The usual sizes of a type; `None` if every value of it has to be looked at.
+/// The usual sizes of a type; `None` if every value of the type has to be checked.
 pub(crate) const fn usual_sizes(value_type: ValueType) -> Option<Sizes> {
     use Scalar::*;
     match (value_type.scalar, value_type.scalar.fixed_size()) {
@@ -171,7 +171,7 @@ pub(crate) const fn usual_sizes(value_type: ValueType) -> Option<Sizes> {
 }
 
 impl Scalar {
-    /// The size in bytes of the types that have one size.
+    /// The size in bytes; `None` if values of the type have different sizes.
     #[inline]
     pub const fn fixed_size(self) -> Option<usize> {
         use Scalar::*;
