@@ -95,8 +95,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.names_left.set(MAX_NAMES);
     }
 
-    /// The error [`ErrorKind::NameHash`] if the record has a name whose hash does not match: its bytes were damaged or
-    /// overwritten.
+    /// The error [`ErrorKind::NameHash`] if a name of the record was read whose hash does not match: its bytes were
+    /// damaged or overwritten.
     #[inline]
     pub fn unsound_name(&self) -> Option<Error> {
         let offset = self.unsound_name.get()?;

@@ -1,9 +1,11 @@
-//! Elements as JSON, in the shape that `evtx_dump -o json` made common.
+//! Elements as JSON, in the shape of `evtx_dump -o json`.
 //!
-//! A leaf is its value: a bare number or boolean for integers and booleans, else a string, `null` where it is
-//! empty. Other elements are objects: `#attributes`, `#text`, then a member per child, named as the child, a
-//! name that comes back numbered `_1`, `_2`. In `EventData` and `UserData`, `Data` children that have names
-//! are members by those; if none has, they are one member `Data`.
+//! - A leaf, which has neither attributes nor children, is its value: a number or `true` or `false` for an integer or
+//!   boolean, `null` if it is empty, else a string.
+//! - Any other element is an object with the members `#attributes` and `#text`, then one for each child, named after
+//!   it. Names that come again are numbered: `name_1`, `name_2`.
+//! - A `Data` child of `EventData` or `UserData` that has a `Name` is a member with that name. If no `Data` child has
+//!   one, all of them are one member `Data`.
 
 use hashbrown::HashMap;
 
@@ -13,12 +15,14 @@ use crate::limits::MAX_TEXT;
 use crate::value::text::{self, Form};
 use crate::value::{Items, Scalar, Value};
 
-/// Compiles the value of a root element, as the member of its parent has it.
+/// Compiles the value of a root element, without its name.
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
     element(compiler, root, true);
 }
 
-/// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds.
+/// Compiles the value of an element.
+///
+/// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
 fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     if compiler.is_full() {
         return;
@@ -44,7 +48,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         _ if attribute_substitutions > 0 && (has_children || has_text) => compiler.irregular = true,
         ([], true) => {
             let container = is_container(element.name);
-            // Without any child it would be a leaf.
+            // If all its children are left out, the element is a leaf.
             let may_be_leaf = element.elements().all(|child| child.dependency.is_some());
             compiler.irregular |= may_be_leaf && (has_attributes || has_text);
             open_object(compiler, element, container, has_attributes, has_text, &[]);
@@ -120,7 +124,7 @@ fn has_literal_text(content: &[Node<'_>]) -> bool {
         .any(|node| !matches!(node, Node::Substitution(_)) && node.is_text())
 }
 
-/// The elements whose `Data` children are members by the names they carry.
+/// Whether the `Data` children of an element are members named by their `Name`.
 pub(super) fn is_container(name: &str) -> bool {
     matches!(name, "EventData" | "UserData")
 }
@@ -137,7 +141,7 @@ fn object(
     compiler.literal("}");
 }
 
-/// As [`object`], but for the brace at its end.
+/// As [`object`], without the brace at the end.
 fn open_object(
     compiler: &mut Compiler,
     element: &Element<'_>,
@@ -168,17 +172,17 @@ fn open_object(
         let names = element.elements().map(|child| child.name.into()).collect();
         compiler.op(Op::Members { substitution, names });
     }
-    // Members of several streams would have to know each other's names, and text among elements is text of the object.
+    // The numbering of names would have to go on from one stream to the next.
     compiler.irregular |= members.len() > 1;
 }
 
-/// Writes the member of a child that is named as the child is.
+/// Writes a child as a member with the child's name.
 fn push_child<'n>(compiler: &mut Compiler, object: &mut Object, child: &'n Element<'_>, counts: &mut Counts<'n>) {
     if compiler.is_full() {
         return;
     }
     let (number, any_guarded) = counts.count(child.name.as_bytes(), child.dependency.is_some());
-    // One that is left out could not keep the numbers of the others.
+    // If a child of a repeated name is left out, the numbers of the others change.
     compiler.irregular |= number > 0 && any_guarded;
     object.member(compiler, child.dependency, |object, compiler| {
         object.key(compiler, child.name, number);
@@ -186,7 +190,7 @@ fn push_child<'n>(compiler: &mut Compiler, object: &mut Object, child: &'n Eleme
     });
 }
 
-/// Writes the members of an element whose `Data` children are such by the names they carry.
+/// Writes the members of `EventData` or `UserData`.
 fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Element<'_>) {
     let children: Vec<&Element<'_>> = element.elements().collect();
     let is_data = |child: &Element<'_>| child.name == "Data";
@@ -213,7 +217,7 @@ fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Elemen
         .iter()
         .any(|child| is_data(child) && child.dependency.is_some())
     {
-        // Leaving one out could change what the others are.
+        // If a `Data` child is left out, the members that the others become can change.
         compiler.irregular |= named || positional.len() > 1;
     }
     let mut counts = Counts::default();
@@ -230,7 +234,7 @@ fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Elemen
         if !is_data(child) {
             push_child(compiler, object, child, &mut counts);
         } else if let Some(name) = &names[first] {
-            // Those of one name in a row are an array: what an array value made.
+            // `Data` children of one name in a row are a JSON array: an array value has repeated the element.
             while at < children.len() && is_data(children[at]) && names[at].as_ref() == Some(name) {
                 at += 1;
             }
@@ -248,9 +252,9 @@ fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Elemen
     }
 }
 
-/// An object that is being written.
+/// A JSON object that is being written.
 struct Object {
-    /// Whether a member is there for certain; `None` while a guard decides.
+    /// Whether it has a member; `None` if that depends on the values of a record.
     has_member: Option<bool>,
 }
 
@@ -262,7 +266,7 @@ impl Object {
         }
     }
 
-    /// Writes a member that is left out if the value that its element depends on is NULL.
+    /// Writes a member, which is left out of a record in which the value of `dependency` is NULL.
     fn member(
         &mut self,
         compiler: &mut Compiler,
@@ -276,7 +280,7 @@ impl Object {
         }
     }
 
-    /// Writes the next member's key, numbered if `number` is not 0.
+    /// Writes the key of the next member, numbered if `number` is not 0.
     fn key(&mut self, compiler: &mut Compiler, name: &str, number: usize) {
         self.comma(compiler);
         text::push_json_key(&mut compiler.literals, name, number);
@@ -297,20 +301,21 @@ impl Object {
     }
 }
 
-/// How often names were there. Most objects have a few.
+/// Counts names. Most objects have few, which a linear search finds fastest.
 #[derive(Default)]
 struct Counts<'n> {
+    /// The first names.
     few: [Count<'n>; FEW_NAMES],
-    /// How many there are of them.
+    /// How many entries of `few` are in use.
     len: usize,
-    /// The names, once there are more.
+    /// The other names.
     many: HashMap<&'n [u8], Count<'n>>,
 }
 
-/// Most names that are looked through one by one.
+/// The most names that are searched one by one.
 const FEW_NAMES: usize = 8;
 
-/// How often a name was there, and whether any of them was guarded.
+/// How often a name came, and whether one of its members can be left out.
 #[derive(Default, Clone, Copy)]
 struct Count<'n> {
     name: &'n [u8],
@@ -319,7 +324,7 @@ struct Count<'n> {
 }
 
 impl<'n> Counts<'n> {
-    /// Counts a name. Returns how often it was there before, and whether any of them is guarded.
+    /// Counts a name. Returns how often it came before, and whether one of its members can be left out.
     fn count(&mut self, name: &'n [u8], guarded: bool) -> (usize, bool) {
         let few = &mut self.few[..self.len];
         let known = match few.iter().position(|known| known.name == name) {
@@ -337,10 +342,10 @@ impl<'n> Counts<'n> {
     }
 }
 
-/// A `Data` element's name, escaped; `None` where it has none or it is empty.
+/// The `Name` of a `Data` element, escaped; `None` if it has none, or an empty one.
 fn data_name(compiler: &mut Compiler, element: &Element<'_>) -> Option<Vec<u8>> {
     let name = element.attribute("Name")?;
-    // Its name decides what it is.
+    // The name decides which member the element becomes, so it has to be known.
     compiler.irregular |= substitutions(name).next().is_some();
     if !name.iter().any(Node::is_text) {
         return None;
@@ -350,7 +355,7 @@ fn data_name(compiler: &mut Compiler, element: &Element<'_>) -> Option<Vec<u8>> 
     Some(text)
 }
 
-/// The value of one `Data` element, or the array of several.
+/// Writes the value of one `Data` element, or the array of several.
 fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
     let alone = data.len() == 1;
     if !alone {
@@ -379,7 +384,7 @@ fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
                 });
             }
             (_, Some(_)) => compiler.irregular = true,
-            // Its attributes are left out: the name is that of the member.
+            // Without `#attributes`, because the `Name` is already the key.
             _ if has_children => {
                 compiler.irregular |= element.elements().all(|child| child.dependency.is_some());
                 object(compiler, element, false, false, has_text, &[]);
@@ -417,8 +422,9 @@ fn push_text_of(compiler: &mut Compiler, content: &[Node<'_>], mixed: bool) {
     push_content(&mut compiler.literals, content, mixed, limit);
 }
 
-/// Text content: a bare literal where it is one value that JSON shows so, else a string. `mixed` content has
-/// elements, which are not looked at, and neither are values that are empty. Stops once `out` is longer than `limit`.
+/// Appends content as text: without quotes if it is a single integer or boolean, else as a string. With `mixed`, which
+/// is for content with elements, elements and empty values do not count as pieces. Stops once `out` is longer than
+/// `limit` bytes.
 fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit: usize) {
     let mut pieces = content.iter().filter(|node| !mixed || node.is_text());
     if let (Some(Node::Value(value)), None) = (pieces.next(), pieces.next())
@@ -432,7 +438,7 @@ fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit: usi
     out.push(b'"');
 }
 
-/// The value of a leaf: bare, quoted, or what stands for an empty one.
+/// Appends the value of a leaf, or `empty` if the value is empty.
 #[inline]
 pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
     if value.is_empty() {
@@ -442,7 +448,7 @@ pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
     }
 }
 
-/// Appends a value: bare where JSON shows it so, else as a string.
+/// Appends a value: without quotes if it is an integer or boolean, else as a string.
 #[inline]
 fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     if value.is_json_literal() {
@@ -457,8 +463,8 @@ fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     out.push(b'"');
 }
 
-/// Appends the value of content without elements: a bare literal where it is one value that JSON shows so,
-/// else a string. Stops once `out` is longer than `limit`.
+/// Appends the JSON value of content without elements: without quotes if it is a single integer or boolean, else as a
+/// string. Stops once `out` is longer than `limit` bytes.
 pub fn push_text_value(out: &mut Vec<u8>, content: &[Node<'_>], limit: usize) {
     push_content(out, content, false, limit);
 }
@@ -470,7 +476,7 @@ pub fn push_array(out: &mut Vec<u8>, items: Items<'_>) {
     out.push(b']');
 }
 
-/// Appends the items of an array value, with commas between them.
+/// Appends the items of an array value, separated by commas.
 pub(crate) fn push_items(out: &mut Vec<u8>, items: Items<'_>) {
     for (i, item) in items.enumerate() {
         if i > 0 {

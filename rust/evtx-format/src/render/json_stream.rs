@@ -1,7 +1,8 @@
-//! The JSON of an element, written while the walk passes it.
+//! The sink that writes an element as JSON while the walk reads it, without a tree.
 //!
-//! Most elements that records spell out are plain: attributes, and a text or children, but not both. Whatever is
-//! not so plain is not taken, and its tree tells; the two give the same bytes.
+//! Most elements that records spell out are plain: they have attributes, and text or children, but not both. The sink
+//! refuses any other element, which is then rendered from its tree. Both ways give the same bytes; a property test
+//! (`tests/json_stream.rs`) checks that.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -15,29 +16,29 @@ use crate::error::ErrorKind;
 use crate::value::Scalar;
 use crate::value::text::{self, Form};
 
-/// Most different names that the children of an element have, as they are looked through one by one.
+/// The most different names that the children of an element may have. They are searched one by one.
 const MAX_NAMES: usize = 32;
 
 /// Writes the JSON value of an element.
 struct JsonStream<'o, 'a> {
     out: &'o mut Vec<u8>,
-    /// The text may be no longer.
+    /// The most bytes that `out` may have.
     limit: usize,
     /// The elements that are open.
     open: BumpVec<'a, Open>,
-    /// The names of their children so far, and how often each was there.
+    /// The names of their children so far, and how often each came.
     names: BumpVec<'a, (&'a str, usize)>,
     /// The attribute that is open.
     attribute: Option<&'a Name<'a>>,
-    /// What there is of the text that is being written: an attribute's value, or an element's content.
+    /// What was written of the current text, which is the value of an attribute or the content of an element.
     text: Text,
 }
 
 /// An element that is open.
 struct Open {
-    /// Where the names of its children start.
+    /// The index in `names` of its children's first name.
     names: usize,
-    /// Whether `Data` children have rules of their own.
+    /// Whether it is `EventData` or `UserData`, where `Data` children have other rules.
     container: bool,
     written: Written,
 }
@@ -46,13 +47,13 @@ struct Open {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     Nothing,
-    /// Some attributes, whose object is open until the start tag ends.
+    /// Attributes. Their object stays open until the start tag ends.
     Attributes,
-    /// Text alone, which is the value.
+    /// Text without attributes. The text is the value of the element.
     Text,
-    /// Text after attributes, as a member.
+    /// Text after attributes, as the member `#text`.
     TextMember,
-    /// Some children.
+    /// One or more children.
     Children,
 }
 
@@ -60,15 +61,16 @@ enum Written {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Text {
     Nothing,
-    /// A value that is not quoted.
+    /// A number or boolean without quotes.
     Bare,
-    /// A string, its end left open.
+    /// A string without its closing quote.
     Quoted,
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// Appends the JSON value of the element that comes next in a stream, if it is sound and can be written without its
-    /// tree, and `out` becomes no longer than `limit`. If not, it is still the next.
+    /// Appends the JSON value of the next element of a stream, and moves behind the element. Returns false, appends
+    /// nothing and does not move if the element is damaged or needs a tree, or if `out` would be longer than `limit`
+    /// bytes.
     pub fn push_json(&self, parts: &mut StreamCursor<'a>, out: &mut Vec<u8>, limit: usize) -> bool {
         let start = out.len();
         let passed = self.pass(parts, &mut JsonStream::new(out, limit, self.arena));
@@ -80,7 +82,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
 }
 
 impl<'o, 'a> JsonStream<'o, 'a> {
-    /// Appends to `out`, which may become no longer than `limit`, with what has to be remembered in `arena`.
+    /// A sink that appends to `out` up to `limit` bytes, and keeps its own state in `arena`.
     fn new(out: &'o mut Vec<u8>, limit: usize, arena: &'a Bump) -> Self {
         JsonStream {
             limit,
@@ -96,12 +98,13 @@ impl<'o, 'a> JsonStream<'o, 'a> {
         self.out.extend_from_slice(text);
     }
 
-    /// The innermost element, which there is as long as the walk calls for it.
+    /// The innermost open element. The walk only calls for content while there is one.
     fn innermost(&mut self) -> Result<&mut Open, ErrorKind> {
         self.open.last_mut().ok_or(NOT_PLAIN)
     }
 
-    /// Counts a child of the innermost element. Returns how many of its name were there before.
+    /// Counts a child of the innermost element, whose names start at index `from`. Returns how often the name came
+    /// before.
     fn count(&mut self, name: &'a str, from: usize) -> Result<usize, ErrorKind> {
         let names = &mut self.names[from..];
         if let Some((_, count)) = names.iter_mut().find(|(known, _)| *known == name) {
@@ -115,8 +118,8 @@ impl<'o, 'a> JsonStream<'o, 'a> {
         Ok(0)
     }
 
-    /// Writes a piece of text. If it is the first, `begin` writes what comes before it, and is told whether a quote
-    /// does.
+    /// Writes a piece of text. Before the first piece, `begin` writes what comes before the text; its argument tells
+    /// whether that ends with a quote.
     #[inline(always)]
     fn piece(&mut self, node: Node<'a>, begin: impl FnOnce(&mut Self, bool)) -> Outcome {
         let string = match node {
@@ -125,7 +128,7 @@ impl<'o, 'a> JsonStream<'o, 'a> {
         };
         match self.text {
             Text::Nothing => {
-                // Whether an empty piece counts depends on those after it.
+                // Whether an empty piece counts depends on the pieces after it, which are not known yet.
                 if string.map_or_else(|| !node.is_text(), text::utf16_is_empty) {
                     return Err(NOT_PLAIN);
                 }

@@ -1,27 +1,27 @@
-//! The steps of a program, and the compiler that XML and JSON give them to.
+//! The operations of a program, and the compiler that collects them.
 
 use std::ops::Range;
 
 use crate::binxml::tree::Node;
 use crate::value::text::Form;
 
-/// A place in a program's literals.
+/// A range in the literals of a program.
 pub(super) type Literal = Range<usize>;
 
-/// A step of a program.
+/// An operation of a program.
 #[derive(Debug)]
 pub(crate) enum Op {
     /// A literal.
     Literal(Literal),
-    /// Skips the next ops if the substitution's value is NULL.
+    /// Skips the next `skip` operations if the value of the substitution is NULL.
     Guard { substitution: u16, skip: usize },
-    /// A value's text.
+    /// The text of a value.
     Text { substitution: u16, form: Form },
-    /// XML: an attribute whose value is a substitution, with the literal ` name="`; nothing if the value is empty.
+    /// XML: an attribute whose value is a substitution. `open` is ` name="`. Writes nothing if the value is empty.
     Attribute { substitution: u16, open: Literal },
-    /// XML: a substitution in content. Text, or a stream.
+    /// XML: a substitution in content, which holds a text or a stream.
     Content { substitution: u16 },
-    /// XML: an element of one substitution, which an array repeats.
+    /// XML: an element whose content is one substitution. An array repeats the element.
     Repeat {
         substitution: u16,
         open: Literal,
@@ -29,36 +29,38 @@ pub(crate) enum Op {
     },
     /// JSON: a comma, unless the object is empty so far.
     Comma,
-    /// JSON: the value of a leaf.
+    /// JSON: the value of a leaf, or the object of the stream in it. `container`: the leaf is `EventData` or
+    /// `UserData`.
     Leaf { substitution: u16, container: bool },
-    /// JSON: the end of an object, or `null` in its place where it has no member.
+    /// JSON: the end of an object. Replaces an object without members by `null`.
     CloseOrNull,
-    /// JSON: the value of a `Data` leaf. `alone`, an array is one of JSON; else its items are some of a list.
+    /// JSON: the value of a `Data` leaf. An array is a JSON array if the leaf is `alone`; else its items are appended
+    /// to the JSON array of several leaves.
     Data { substitution: u16, alone: bool },
     /// JSON: the value of an element whose attributes or content are substitutions.
     Element {
         attributes: Box<[AttributeOp]>,
         content: Option<u16>,
     },
-    /// JSON: the elements of a stream as members, after members of these names.
+    /// JSON: the elements of a stream as members, behind members with these names.
     Members { substitution: u16, names: Box<[Box<str>]> },
 }
 
 /// JSON: an attribute of [`Op::Element`].
 #[derive(Debug)]
 pub(crate) enum AttributeOp {
-    /// With its key and value.
+    /// A literal attribute: its key and value.
     Literal(Literal),
-    /// With its key.
+    /// An attribute whose value is a substitution.
     Substitution { key: Literal, substitution: u16 },
 }
 
-/// What a program can take of a substitution beside single values.
+/// Which values of a substitution a program can write beside single values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AcceptedShapes {
-    /// Arrays that repeat the element.
+    /// Whether it can write arrays that repeat the element.
     pub(crate) items: bool,
-    /// Streams.
+    /// Whether it can write streams.
     pub(crate) streams: bool,
 }
 
@@ -81,22 +83,25 @@ impl AcceptedShapes {
     };
 }
 
-/// Most bytes of literals in a template's program. One of real logs has some thousand; a longer text is read from the
-/// tree of each record.
+/// The most bytes of literals in the program of a template. Those of real logs have some thousand. A template with more
+/// has no program, and each of its records is rendered from its tree.
 const MAX_LITERALS: usize = 1 << 20;
 
-/// A program in the making.
+/// A program that is being compiled.
 #[derive(Debug)]
 pub(crate) struct Compiler {
-    /// Literals so far, from `flushed` on not yet in an op. For a tree without substitutions, all of its text.
+    /// The literals so far. For a tree without substitutions, its whole text.
     pub(crate) literals: Vec<u8>,
+    /// The literals from here on are not in an operation yet.
     flushed: usize,
     pub(super) ops: Vec<Op>,
+    /// By index of the substitution.
     pub(super) takes: Vec<AcceptedShapes>,
+    /// Whether no program can render the template.
     pub(crate) irregular: bool,
-    /// Nothing more is written once the literals are longer.
+    /// The most bytes that the literals may have.
     pub(crate) limit: usize,
-    /// Whether they would be.
+    /// Whether the literals would have more, by what [`fill`](Self::fill) was told.
     overflows: bool,
 }
 
@@ -115,7 +120,7 @@ impl Default for Compiler {
 }
 
 impl Compiler {
-    /// A compiler that appends to a text, for a tree without substitutions, as long as that is no longer than `limit`.
+    /// A compiler for a tree without substitutions. It appends to `text`, up to `limit` bytes.
     pub(super) fn appending(text: Vec<u8>, limit: usize) -> Self {
         Compiler {
             literals: text,
@@ -124,7 +129,7 @@ impl Compiler {
         }
     }
 
-    /// The compiler of a template that no program covers.
+    /// The compiler of a template that no program can render.
     pub(super) fn irregular() -> Self {
         Compiler {
             irregular: true,
@@ -132,12 +137,12 @@ impl Compiler {
         }
     }
 
-    /// Whether the text is too long already.
+    /// Whether the literals are longer than the limit.
     pub(crate) fn is_full(&self) -> bool {
         self.overflows || self.literals.len() > self.limit
     }
 
-    /// Says that the text would be too long.
+    /// Tells that the literals would be longer than the limit.
     pub(crate) fn fill(&mut self) {
         self.overflows = true;
     }
@@ -146,7 +151,7 @@ impl Compiler {
         self.literals.extend_from_slice(text.as_bytes());
     }
 
-    /// Ends the literal run.
+    /// Ends the literal run: makes an operation of it.
     pub(super) fn flush(&mut self) {
         let end = self.literals.len();
         if self.flushed < end {
@@ -155,13 +160,13 @@ impl Compiler {
         }
     }
 
-    /// Adds an op behind the literal run.
+    /// Adds an operation behind the literal run.
     pub(crate) fn op(&mut self, op: Op) {
         self.flush();
         self.ops.push(op);
     }
 
-    /// A literal that an op has for itself.
+    /// A literal for the fields of an operation. It is not part of the literal run.
     pub(crate) fn aside(&mut self, write: impl FnOnce(&mut Self)) -> Literal {
         self.flush();
         let start = self.literals.len();
@@ -170,7 +175,7 @@ impl Compiler {
         start..self.flushed
     }
 
-    /// What `write` compiles is left out if the value that an element depends on is NULL.
+    /// Compiles what `write` writes so that it is left out of records in which the value of `dependency` is NULL.
     pub(crate) fn guarded(&mut self, dependency: Option<u16>, write: impl FnOnce(&mut Self)) {
         let Some(substitution) = dependency else {
             return write(self);
@@ -183,7 +188,7 @@ impl Compiler {
         self.ops[at - 1] = Op::Guard { substitution, skip };
     }
 
-    /// Says what the program can take of a substitution.
+    /// Restricts which values of a substitution the program can write.
     pub(crate) fn take(&mut self, substitution: u16, takes: AcceptedShapes) {
         let substitution = usize::from(substitution);
         if self.takes.len() <= substitution {
@@ -195,7 +200,7 @@ impl Compiler {
     }
 }
 
-/// The substitutions among pieces of content.
+/// The indices of the substitutions among pieces of content.
 pub(crate) fn substitutions<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = u16> + 'n {
     nodes.iter().filter_map(|node| match node {
         Node::Substitution(substitution) => Some(substitution.index),

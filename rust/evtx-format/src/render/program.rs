@@ -1,9 +1,8 @@
-//! Text of whole elements, compiled: literal runs and what the substitutions put between them, decided once per
-//! template.
+//! Programs: a template, compiled to literal runs and operations on its substitutions.
 //!
-//! A [`Program`] writes the XML or JSON of the instances of a template straight into a buffer. A tree without
-//! substitutions compiles to one literal run: that is how a record is rendered that no program covers, so there is
-//! one set of rules for both.
+//! A [`Program`] writes the XML or JSON of each instance of a template straight into a buffer. A record that no program
+//! supports is rendered from its tree by the same compiler: a tree without substitutions compiles to one literal run,
+//! which is the text. So there is one set of rules for both.
 
 use std::ops::Range;
 
@@ -17,16 +16,16 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::value::Value;
 use crate::value::text::{self, Form};
 
-/// What a program writes.
+/// The language that a program writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// XML, without white space between elements, as the `evtx` crate's `indent(false)`.
+    /// XML, without white space between elements, as the `evtx` crate writes it with `indent(false)`.
     Xml,
-    /// JSON, as `evtx_dump -o json`: the value of an element.
+    /// The JSON value of the element, in the shape of `evtx_dump -o json`.
     Json,
 }
 
-/// Renders the instances of a template.
+/// A template that was compiled to write its instances as text.
 #[derive(Debug)]
 pub struct Program {
     root: Box<str>,
@@ -36,32 +35,33 @@ pub struct Program {
     irregular: bool,
 }
 
-/// Renders the streams that a program's substitutions hold: whoever has the programs of their templates.
+/// Renders the streams that the substitutions of a program hold. The implementor has the programs of the templates in
+/// them.
 pub trait Streams {
-    /// Appends the XML of the elements of a stream, at a range of the chunk.
+    /// Appends the elements of the stream in a range of the chunk as XML.
     ///
     /// # Errors
-    /// Where the stream is damaged.
+    /// If the stream is damaged.
     fn push_xml(&mut self, stream: Range<usize>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Appends the elements of a stream as members of a JSON object.
+    /// Appends the elements of the stream in a range of the chunk as members of a JSON object.
     ///
     /// # Errors
-    /// Where the stream is damaged.
+    /// If the stream is damaged.
     fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()>;
 }
 
-/// The names that members of a JSON object have so far.
+/// The names that the members of a JSON object have so far.
 #[derive(Debug, Default)]
 pub struct Members<'p> {
-    /// Those that the object's program has written.
+    /// The names of the members that the program has written.
     before: &'p [Box<str>],
-    /// Where the first member after them has its name in the text, escaped. Most objects have no other.
+    /// The range in the text of the escaped name of the first member after those. Most objects have no further member.
     first: Range<usize>,
-    /// How often each name was there, as it is escaped, once there is a second member. Escaping keeps different names
-    /// different.
+    /// How often each name came, by the escaped name. Filled with the second member. Different names stay different
+    /// when they are escaped.
     counts: HashMap<Vec<u8>, usize>,
-    /// Whether any of them is `Data`.
+    /// Whether one of the names is `Data`.
     has_data: bool,
 }
 
@@ -73,7 +73,8 @@ impl<'p> Members<'p> {
         }
     }
 
-    /// Writes the key of the next member, for an element of a name.
+    /// Writes the key of the next member, which is an element with this name, and the comma before it. Numbers a name
+    /// that came before.
     pub fn push_key(&mut self, name: &str, out: &mut Vec<u8>) {
         if out.last() != Some(&b'{') {
             out.push(b',');
@@ -112,7 +113,7 @@ impl<'p> Members<'p> {
 }
 
 impl Program {
-    /// The program of a template, given its tree with substitutions.
+    /// Compiles a template, given its tree with open substitutions.
     pub fn new(language: Language, root: &Element<'_>) -> Self {
         let mut compiler = Compiler::default();
         compile(&mut compiler, language, root);
@@ -129,7 +130,7 @@ impl Program {
         }
     }
 
-    /// About how many bytes it takes.
+    /// About how many bytes of memory the program takes.
     pub fn bytes(&self) -> usize {
         let of_op = |op: &Op| match op {
             Op::Element { attributes, .. } => size_of_val(&**attributes),
@@ -145,7 +146,7 @@ impl Program {
         &self.root
     }
 
-    /// Whether the program writes what the tree of these values says. If not, [`push_tree`] does.
+    /// Whether the program can write an instance with these values. If not, [`push_tree`] has to.
     #[inline]
     pub fn supports(&self, values: ValueTable<'_>) -> bool {
         !self.irregular
@@ -160,12 +161,12 @@ impl Program {
             })
     }
 
-    /// Appends the text of an instance that the program covers. Returns false where its streams turn out to hold what
-    /// the program cannot tell, and [`push_tree`] has to; what was appended is then of no use.
+    /// Appends the text of an instance that the program [supports](Self::supports). Returns false if a stream in it
+    /// holds something that the program cannot write. The caller then drops what was appended, and uses [`push_tree`].
     ///
     /// # Errors
-    /// [`ErrorKind::Text`] if `out` becomes longer than `limit`, and those of `streams`. What was appended is
-    /// then incomplete.
+    /// [`ErrorKind::Text`] if `out` becomes longer than `limit` bytes, and the errors of `streams`. The text that was
+    /// appended is then incomplete.
     pub fn run(
         &self,
         values: ValueTable<'_>,
@@ -299,7 +300,7 @@ impl Program {
                 }
                 let content = content.map_or(Value::null(), value);
                 if out.len() == empty {
-                    // Without attributes it is a leaf.
+                    // All attributes are left out, so the element is a leaf.
                     out.truncate(start);
                     json::push_leaf(out, content, b"null");
                     return Ok(true);
@@ -321,8 +322,8 @@ impl Program {
     }
 }
 
-/// Appends the object of a stream's elements, as the content of a leaf. Returns false where it is none, or where `Data`
-/// elements in it have rules of their own.
+/// Appends the object of a stream's elements, as the content of a leaf. Returns false if the stream has no elements, or
+/// if it has `Data` elements in a `container`, where other rules hold.
 fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
     out.push(b'{');
     let mut members = Members::default();
@@ -332,7 +333,7 @@ fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams,
     Ok(!is_empty && (!container || !members.has_data))
 }
 
-/// Where the stream that a substitution holds is in the chunk; `None` where it holds none.
+/// The range in the chunk of the stream that a substitution holds; `None` if it holds none.
 #[inline]
 fn stream(values: ValueTable<'_>, substitution: u16) -> Option<Range<usize>> {
     let slot = values.slot(usize::from(substitution))?;
@@ -346,10 +347,10 @@ fn compile(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
     }
 }
 
-/// Appends the text of a tree without substitutions.
+/// Appends the text of a tree without open substitutions.
 ///
 /// # Errors
-/// [`ErrorKind::Text`] if `out` becomes longer than `limit`.
+/// [`ErrorKind::Text`] if `out` becomes longer than `limit` bytes.
 pub fn push_tree(language: Language, root: &Element<'_>, out: &mut Vec<u8>, limit: usize) -> Result<()> {
     let mut compiler = Compiler::appending(std::mem::take(out), limit);
     compile(&mut compiler, language, root);

@@ -1,15 +1,17 @@
-//! Elements as XML, in the form that Windows shows, without white space between elements.
+//! Elements as XML, as Windows shows them, without white space between elements.
 
 use super::ops::{AcceptedShapes, Compiler, Op, substitutions};
 use crate::binxml::tree::{Attribute, Element, Node, push_reference};
 use crate::value::text::{self, Form};
 
-/// Compiles a root element, which no array repeats and no dependency leaves out.
+/// Compiles a root element. No array repeats a root, and no dependency leaves it out.
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
     element(compiler, root, true);
 }
 
-/// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds.
+/// Compiles an element.
+///
+/// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
 fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     if compiler.is_full() {
         return;
@@ -36,7 +38,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         }
         match node {
             Node::Substitution(substitution) => {
-                // An array would repeat the element.
+                // An array would repeat the element, but not a root.
                 compiler.take(
                     substitution.index,
                     if root {
@@ -60,7 +62,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     end_tag(compiler, element);
 }
 
-/// The start tag, or all of an element that was closed as empty.
+/// Writes the start tag, or the whole of an element that is closed as empty.
 fn start_tag(compiler: &mut Compiler, element: &Element<'_>) {
     compiler.literal("<");
     compiler.literal(element.name);
@@ -110,7 +112,7 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
         compiler.literal("\"");
         return;
     }
-    // It is there if its substitution is not empty.
+    // The attribute is left out if its substitution is empty.
     let mut substitutions = substitutions(attribute.content);
     match (substitutions.next(), substitutions.next()) {
         (None, _) => {}
@@ -122,7 +124,7 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
     }
 }
 
-/// Text as it stands in XML: references stay references.
+/// Writes a literal piece of content. References stay references.
 fn literal(compiler: &mut Compiler, node: &Node<'_>, in_attribute: bool) {
     let form = if in_attribute {
         Form::XmlAttribute
@@ -138,7 +140,7 @@ fn literal(compiler: &mut Compiler, node: &Node<'_>, in_attribute: bool) {
     }
 }
 
-/// A CDATA section. `]]>` in its text would end it early, so it goes on in another.
+/// Appends a CDATA section. `]]>` in its text would end it, so the section is split there.
 fn push_cdata(out: &mut Vec<u8>, text: &[u8]) {
     let mut raw = Vec::new();
     text::push_utf16(&mut raw, text, Form::Raw);
