@@ -1,4 +1,4 @@
-//! A file that is read.
+//! An open file, its reads, and the estimate of how many records files have.
 
 use std::sync::Arc;
 
@@ -9,22 +9,22 @@ use evtx_format::container::header::FILE_HEADER;
 use crate::paths::ScanPath;
 use crate::storage::{ScanError, Storage, StorageError, StorageFile};
 
-/// Bytes to read at once: the blocks of a layout are as large.
+// Bytes that are read at once: the size of a block of a local and of a remote file.
 const LOCAL_PIECE: u64 = 1 << 20;
 const REMOTE_PIECE: u64 = 8 << 20;
 
-/// What an estimate takes for the size of a file that it does not ask for, and for that of a record, in bytes.
+// What an estimate assumes, in bytes: the size of a remote file, and the size of a record.
 const USUAL_SIZE: u64 = 20 << 20;
 const USUAL_RECORD: u64 = 800;
 
-/// How many files an estimate asks for their size at most.
+/// The most files that an estimate looks at.
 const MAX_ASKED: usize = 64;
 
-/// A file that was opened.
+/// An open file.
 pub(crate) struct LogFile {
     file: Arc<dyn StorageFile>,
     is_remote: bool,
-    /// Its first bytes, if a read takes long.
+    /// The first bytes of a remote file, which were read when it was opened.
     head: Vec<u8>,
 }
 
@@ -53,12 +53,12 @@ impl LogFile {
         self.is_remote
     }
 
-    /// Bytes to read at once.
+    /// How many bytes to read at once.
     pub(crate) fn piece(&self) -> u64 {
         if self.is_remote { REMOTE_PIECE } else { LOCAL_PIECE }
     }
 
-    /// Puts so many bytes from an offset on into a buffer, in place of what it has.
+    /// Replaces the content of a buffer with `len` bytes of the file from an offset on.
     pub(crate) fn read(&self, buffer: &mut Vec<u8>, offset: u64, len: u64) -> Result<(), StorageError> {
         buffer.resize(len as usize, 0);
         let end = offset.saturating_add(len);
@@ -72,7 +72,8 @@ impl LogFile {
         self.file.read_at(buffer, offset)
     }
 
-    /// As [`read`](Self::read), but where it fails the buffer has the chunks before.
+    /// As [`read`](Self::read), but after an error the buffer holds the chunks that can be read, up to the first that
+    /// cannot.
     pub(crate) fn read_chunks(&self, buffer: &mut Vec<u8>, offset: u64, len: u64) -> Result<(), StorageError> {
         let why = match self.read(buffer, offset, len) {
             Err(StorageError::Failed(why)) => why,
@@ -91,15 +92,15 @@ impl LogFile {
     }
 }
 
-/// A failure of the storage as the row of its file has it.
+/// The text of a failure of the storage in the row of its file.
 pub(crate) fn describe_failure(text: &str) -> String {
     format!("cannot be read: {text}")
 }
 
-/// About how many records files have, by their sizes. Of many files, some are asked.
+/// An estimate of how many records files have, by the sizes of at most 64 of them.
 ///
 /// # Errors
-/// [`ScanError::Interrupted`].
+/// [`ScanError::Interrupted`]. A file that cannot be opened counts as empty.
 pub fn estimate_records(storage: &dyn Storage, paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<u64, ScanError> {
     let asked = paths.len().min(MAX_ASKED);
     let mut size = 0;
@@ -112,7 +113,7 @@ pub fn estimate_records(storage: &dyn Storage, paths: &[ScanPath], interrupt: In
             match storage.open(&path.path) {
                 Ok(file) => size += file.size(),
                 Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
-                // The scan tells of it.
+                // The scan will report it.
                 Err(StorageError::Failed(_)) => {}
             }
         }

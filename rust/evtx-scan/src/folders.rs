@@ -1,4 +1,4 @@
-//! Folders named `key=value` as columns, as Hive partitions data.
+//! Columns from folders named `key=value`, as in data that Hive has partitioned.
 
 use evtx_format::Interrupt;
 use jiff::civil::{Date, DateTime};
@@ -6,19 +6,19 @@ use jiff::civil::{Date, DateTime};
 use crate::paths::ScanPath;
 use crate::storage::ScanError;
 
-/// What stands for NULL.
+/// The value that stands for NULL.
 const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// What all values of a column of folders are.
+/// The type of a column of folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FolderType {
-    /// `2024-03-05`.
+    /// Dates, as `2024-03-05`.
     Date,
-    /// `2024-03-05 08:44:52.9`, to microseconds.
+    /// Times without a time zone, to microseconds, as `2024-03-05 08:44:52.9`.
     Timestamp,
-    /// A whole number of 64 bits, as it is written without anything before its digits but a minus.
+    /// Signed 64-bit integers, as `-42`: without a plus and without leading zeros.
     Integer,
-    /// Any.
+    /// Any text.
     Text,
 }
 
@@ -27,16 +27,16 @@ pub enum FolderType {
 pub struct FolderColumn {
     /// The key.
     pub name: String,
-    /// What its values are. A type counts only if it shows all of them as the folders have them.
+    /// The type: the first of [`FolderType`] that shows every value exactly as the folders write it.
     pub value_type: FolderType,
-    /// By file: its value, or NULL.
+    /// By index of the file: the value, `None` for NULL.
     pub values: Vec<Option<String>>,
 }
 
-/// The columns that the folders of some files make.
+/// The columns of the folders of some files.
 ///
 /// # Errors
-/// [`ScanError::Input`] if not all of the files have the same keys, and [`ScanError::Interrupted`].
+/// [`ScanError::Input`] if the files do not all have the same keys in the same order, and [`ScanError::Interrupted`].
 pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<Vec<FolderColumn>, ScanError> {
     let mut columns: Vec<FolderColumn> = Vec::new();
     for (i, path) in paths.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Re
     Ok(columns)
 }
 
-/// Whether a type shows a text as it is.
+/// Whether a type shows the value of a text exactly as the text.
 fn is_of(wanted: FolderType, text: &str) -> bool {
     match wanted {
         FolderType::Date => text.parse::<Date>().is_ok_and(|date| date.to_string() == text),
@@ -81,7 +81,7 @@ fn is_of(wanted: FolderType, text: &str) -> bool {
     }
 }
 
-/// The keys and values of a path's folders.
+/// The keys and values of the folders in a path.
 fn pairs(path: &str) -> Vec<(String, String)> {
     let folders = path.rsplit_once(['/', '\\']).map_or("", |(folders, _)| folders);
     let pairs = folders.split(['/', '\\']).filter_map(|folder| folder.split_once('='));
@@ -89,7 +89,7 @@ fn pairs(path: &str) -> Vec<(String, String)> {
     named.map(|(key, value)| (unescape(key), unescape(value))).collect()
 }
 
-/// Replaces `%XX` by the byte.
+/// Replaces each `%XX` by the byte with that hexadecimal number.
 fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));

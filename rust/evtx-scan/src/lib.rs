@@ -1,14 +1,15 @@
 //! Scans of EVTX files over any storage.
 //!
-//! A [`FileScan`] is what the threads of one query share: the files, the order in which their blocks are read, and how
-//! far it is. Each thread has a [`Worker`], which claims a block, reads it, and gives its rows as batches, and each
-//! batch has the position of its block in the order of all rows. A [`ReportScan`] reads the same files for a report.
+//! The threads of a query share a [`FileScan`]: the files, the order of their blocks, and the progress. Each thread has
+//! a [`Worker`], which claims a block, reads it, and returns its rows as batches. Each batch has the position of its
+//! block in the order of all rows. A [`ReportScan`] reads files for a report.
 //!
-//! An engine implements [`Storage`], and hands it to each call: so a call can use what only the engine's current thread
-//! may. [`LocalStorage`] is that of a machine's own files.
+//! An engine implements [`Storage`] and passes it to each call, so that a call can use state of the engine that belongs
+//! to the current thread. [`LocalStorage`] reads the files of this machine.
 //!
-//! - A file that the caller named and that cannot be read is an error. One that a glob found is a row that says so.
-//! - No call takes more than some milliseconds between two questions whether to go on.
+//! - A file that the caller named and that cannot be read is an error. A file that a glob found becomes a row that says
+//!   why it cannot be read.
+//! - Every call asks every few milliseconds whether it was interrupted.
 #![forbid(unsafe_code)]
 
 mod storage;

@@ -1,4 +1,4 @@
-//! The files of this machine.
+//! A storage of the files of this machine.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::storage::{Storage, StorageError, StorageFile};
 
-/// The files of this machine, by paths as its file systems have them.
+/// A storage of the files of this machine, by the paths of its file systems.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalStorage;
 
@@ -40,7 +40,7 @@ impl Storage for LocalStorage {
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
         let kind = std::fs::metadata(path).map_err(|error| failed(path, error))?;
         if !kind.is_file() {
-            // To open a pipe would wait for someone who writes to it.
+            // To open a pipe would block until a process writes to it.
             return Err(failed(path, "it is no file that can be read at offsets"));
         }
         let file = File::open(path).map_err(|error| failed(path, error))?;

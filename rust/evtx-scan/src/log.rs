@@ -1,4 +1,4 @@
-//! A log that is read: its file, how it is laid out, and what stands beside it.
+//! An open log: its file, its layout, and the messages beside it.
 
 use evtx_format::container::layout::{Block, Layout};
 use evtx_format::container::survey::{Search, Survey};
@@ -8,17 +8,17 @@ use crate::messages::HeldMessages;
 use crate::paths::ScanPath;
 use crate::storage::{Call, StorageError};
 
-/// A log whose blocks are read.
+/// An open log.
 pub(crate) struct OpenLog {
     pub(crate) file: LogFile,
     layout: Layout,
-    /// What is wrong with its header's checksum.
+    /// What is wrong with the checksum of its file header.
     pub(crate) bad_checksum: Option<String>,
-    /// The messages that stand beside it, if they are asked for and there are any.
+    /// The messages beside it, if the scan reads them and there are any.
     pub(crate) messages: Option<HeldMessages>,
 }
 
-/// A file that is opened: a log, or why it is none.
+/// The result of opening a file: a log, or why the file is not a log.
 pub(crate) enum Opened {
     Log(OpenLog),
     Not(String),
@@ -40,7 +40,7 @@ impl OpenLog {
             match file.read(&mut bytes, range.start, range.end - range.start) {
                 Ok(()) => {}
                 Err(StorageError::Failed(_)) if survey.header().is_some() => {
-                    // What can be read is, and the scan tells where that ends.
+                    // The scan reads as far as it can, and reports where that ends.
                     survey.give_up();
                     break;
                 }

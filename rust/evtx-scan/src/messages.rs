@@ -1,4 +1,4 @@
-//! The messages that stand beside logs.
+//! Finds and reads the message files (`.MTA`) that stand beside logs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,11 @@ use crate::storage::{Call, StorageError};
 #[derive(Debug)]
 pub struct MessageFinder {
     place: String,
-    /// How many bytes the messages of all logs may still take.
+    /// How many more bytes of memory messages may take.
     left: Arc<AtomicU64>,
 }
 
-/// Messages, and the memory that they take.
+/// Messages, and the memory that is reserved for them. Drop gives it back.
 #[derive(Debug)]
 pub(crate) struct HeldMessages {
     messages: Option<Arc<Messages>>,
@@ -38,8 +38,9 @@ impl HeldMessages {
 }
 
 impl MessageFinder {
-    /// Looks for messages at a place beside each log, a glob with `{log}` for the log's name. They may take so many
-    /// bytes together.
+    /// A finder that looks for the messages of a log at `place`, a glob relative to the log's folder in which `{log}`
+    /// stands for the log's name. `memory` is how many bytes the messages of all logs that are open may take together.
+    /// A log whose messages would take more is read without them.
     pub fn new(place: &str, memory: u64) -> Self {
         MessageFinder {
             place: place.to_owned(),
@@ -47,7 +48,7 @@ impl MessageFinder {
         }
     }
 
-    /// The messages of a log, if there are any that can be read.
+    /// The messages of a log; `None` if there are none that can be read.
     pub(crate) fn find(&self, call: Call<'_>, log: &str) -> Result<Option<HeldMessages>, StorageError> {
         match self.read(call, log) {
             Err(StorageError::Failed(_)) => Ok(None),
@@ -59,7 +60,7 @@ impl MessageFinder {
         let Some(pattern) = Messages::pattern(log, &self.place) else {
             return Ok(None);
         };
-        // There is one for each language that the log was saved with.
+        // There is one file for each language that the log was saved with. The first in the order of paths is taken.
         let Some(path) = call.storage.glob(&pattern)?.into_iter().min() else {
             return Ok(None);
         };

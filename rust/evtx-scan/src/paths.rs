@@ -1,17 +1,18 @@
-//! The files that a call reads.
+//! The paths of the files that a call reads.
 
 use evtx_format::Interrupt;
 
 use crate::storage::{ScanError, Storage};
 
-/// A path that a call reads.
+/// The path of a file that a call reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanPath {
-    /// As text.
+    /// The path as text. U+FFFD replaces bytes that are not UTF-8.
     pub path: String,
-    /// Whether the caller named it, rather than a glob found it. What is no log is an error then, and a row otherwise.
+    /// Whether the caller named the file. If it is not a log, that is an error. False if a glob found the file: then it
+    /// becomes a row that says what is wrong.
     pub explicitly_named: bool,
-    /// Whether its bytes are that text. If they are not UTF-8, there is nothing to open it by.
+    /// Whether the path is UTF-8. If not, the file cannot be opened, because a storage opens files by their text.
     pub is_text: bool,
 }
 
@@ -19,10 +20,12 @@ fn has_glob(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
-/// The files that a path, a glob, or a folder stands for, in the order of their paths. `function` is who asks.
+/// The files that a path, a glob, or a folder stands for, sorted by path. `function` is the name of the SQL function,
+/// for errors.
 ///
 /// # Errors
-/// [`ScanError::NoFiles`] if there are none, [`ScanError::Input`] if the path is empty, and those of the storage.
+/// [`ScanError::NoFiles`] if there are none, [`ScanError::Input`] if the path is empty, [`ScanError::Interrupted`],
+/// and the errors of the storage.
 pub fn expand(
     storage: &dyn Storage,
     path: &str,
@@ -37,11 +40,11 @@ pub fn expand(
     let mut is_named = !is_glob || storage.exists(path)?;
     let mut found = storage.glob(path)?;
     if found.is_empty() && !is_glob {
-        // A folder stands for the logs in it, as for DuckDB's own readers.
+        // A folder stands for all logs in it and in its subfolders.
         found = storage.glob(&format!("{path}/**/*.[eE][vV][tT][xX]"))?;
         is_named = false;
         if found.is_empty() {
-            // Fails with the reason why it cannot be read, if it cannot.
+            // If the path cannot be read, this fails with the reason.
             storage.open(path)?;
         }
     }
@@ -57,7 +60,7 @@ pub fn expand(
         };
         ScanPath {
             path,
-            // No query can name what is no text.
+            // A query is UTF-8, so it cannot have named such a path.
             explicitly_named: is_named && is_text,
             is_text,
         }

@@ -1,4 +1,4 @@
-//! The blocks of a scan's files, handed out to its threads.
+//! The queue that hands out the blocks of the files to the threads of a scan.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,17 +11,18 @@ use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
 use crate::storage::{Call, ScanError, StorageError};
 
-/// How long a thread waits for others before it looks for an interrupt.
+/// How long a thread waits for another one before it looks for an interrupt.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Numbers of batches are below this: DuckDB's are.
+/// DuckDB's batch indexes are below this.
 const BATCH_INDEXES: u64 = 10_000_000_000_000;
 
-/// The position of a block in the order of all rows: that with a number in the file with a number, of so many files.
-/// Files share the numbers below 10^13 evenly.
+/// The batch index of a block: its position in the order of all rows. `files` is the number of files, `file` the index
+/// of the block's file among them, and `block` the index of the block in the file. The files share the indexes below
+/// 10^13 evenly.
 ///
 /// # Errors
-/// [`ScanError::Input`] if there is no room for the block.
+/// [`ScanError::Input`] if the file has more blocks than its share of the indexes.
 pub fn batch_index(files: usize, file: usize, block: u64) -> Result<u64, ScanError> {
     let of_each = BATCH_INDEXES / files.max(1) as u64;
     match block < of_each && file < files.max(1) {
@@ -32,15 +33,15 @@ pub fn batch_index(files: usize, file: usize, block: u64) -> Result<u64, ScanErr
     }
 }
 
-/// What a thread works on next.
+/// The next piece of work of a thread.
 pub(crate) struct Work {
-    /// The number of the file among those of the scan.
+    /// The index of the file among the files of the scan.
     pub(crate) file: usize,
-    /// Position in the order of all rows.
+    /// The position of the rows in the order of all rows.
     pub(crate) batch_index: u64,
-    /// What is wrong with the file: it cannot be read, or its header is damaged. Told once.
+    /// What is wrong with the file as a whole. Only the first work of a file has it.
     pub(crate) damage: Option<String>,
-    /// The log and its block, if there is any to read.
+    /// The log and the block to read, if there is one.
     pub(crate) block: Option<(Arc<OpenLog>, Block)>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct Work {
 pub(crate) struct FileOptions {
     pub(crate) recover: bool,
     pub(crate) verify: bool,
-    /// Finds messages, if they are asked for.
+    /// Finds messages, if the scan reads them.
     pub(crate) messages: Option<MessageFinder>,
 }
 
@@ -62,23 +63,23 @@ pub(crate) struct FileQueue {
 
 struct Progress {
     files: Vec<FileState>,
-    /// Files before this one are done; files from `unopened` on are waiting.
+    /// The files before `first` are done. The files from `unopened` on are waiting.
     first: usize,
     unopened: usize,
 }
 
 enum FileState {
-    /// Not looked at.
+    /// No thread has opened it.
     Waiting,
-    /// A thread is finding out how it is laid out.
+    /// A thread opens and surveys it.
     Opening,
-    /// It has blocks to hand out, from a number on.
+    /// It is open. Holds the index of the next block to hand out.
     Open(Arc<OpenLog>, u64),
-    /// All of it was handed out, or it was given up.
+    /// All blocks were handed out, or the file was given up.
     Done { given_up: bool },
 }
 
-/// A file that is being opened. If that panics, the other threads wait for it no longer.
+/// A file that a thread opens. If the thread panics, drop marks the file as done, so that no other thread waits for it.
 struct Opening<'q>(&'q FileQueue, usize);
 
 impl Drop for Opening<'_> {
@@ -109,13 +110,13 @@ impl FileQueue {
         &self.paths[file]
     }
 
-    // What is behind the lock is changed in single steps, so that a panic leaves none undone.
+    // A poisoned lock is used all the same: each change under the lock is one step, which a panic cannot interrupt.
     fn lock(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next work for a thread whose last was of the file with this number; none at the end. The positions of a
-    /// thread rise.
+    /// The next work for a thread whose last work was of the file with index `last_file`; `None` at the end. The batch
+    /// indexes that one thread gets rise.
     pub(crate) fn claim(&self, call: Call<'_>, last_file: usize) -> Result<Option<Work>, ScanError> {
         let mut progress = self.lock();
         loop {
@@ -163,14 +164,14 @@ impl FileQueue {
             work.block = block.map(|block| (Arc::clone(log), block));
             *next += 1;
             if *next >= log.blocks() {
-                // The threads that decode its blocks keep it open.
+                // The threads that still read its blocks keep it open.
                 progress.files[file] = DONE;
             }
         }
         Ok(work)
     }
 
-    /// Opens a file, outside of the lock, and hands out its first block or what is wrong with it.
+    /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file.
     fn open(&self, call: Call<'_>, file: usize) -> Result<Work, ScanError> {
         let opening = Opening(self, file);
         let opened = self.opened(call, file);
@@ -193,7 +194,7 @@ impl FileQueue {
         Ok(work)
     }
 
-    /// The log of a path, and what is wrong with it.
+    /// Opens and surveys a file. Returns the log, and what is wrong with the file.
     fn opened(&self, call: Call<'_>, file: usize) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
         let path = &self.paths[file];
         let open = || {
@@ -217,14 +218,15 @@ impl FileQueue {
         }
     }
 
-    /// Hands out no more of a file that cannot be read on. Returns false if it was given up before.
+    /// Gives up a file that cannot be read, so that no more blocks of it are handed out. Returns false if it was given
+    /// up before.
     pub(crate) fn give_up(&self, file: usize) -> bool {
         let mut progress = self.lock();
         let before = std::mem::replace(&mut progress.files[file], FileState::Done { given_up: true });
         !matches!(before, FileState::Done { given_up: true })
     }
 
-    /// The share of the scan that was handed out, 0 to 1: files by their number, each by its blocks.
+    /// The share of the scan that was handed out, 0 to 1. Each file counts the same, by the share of its blocks.
     pub(crate) fn progress(&self) -> f64 {
         let progress = self.lock();
         let of_file = |state: &FileState| match state {

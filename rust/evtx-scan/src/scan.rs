@@ -1,4 +1,4 @@
-//! What the threads of a query share, and what each of them does.
+//! The scan that the threads of a query share, and the worker of each thread.
 
 use std::sync::Arc;
 
@@ -12,40 +12,41 @@ use crate::paths::ScanPath;
 use crate::queue::{FileOptions, FileQueue, Work};
 use crate::storage::{Call, ScanError, Storage, StorageError};
 
-/// The files of a query, and what is done of them. The threads share it.
+/// A scan of files, and its progress. The threads of a query share it.
 pub struct FileScan {
     scan: Arc<Scan>,
     queue: FileQueue,
 }
 
-/// The rows of a block, or some of them.
+/// Rows of one block.
 #[derive(Debug)]
 pub struct FileBatch {
-    /// The rows, of one file.
+    /// The rows, all of one file.
     pub rows: RecordBatch,
-    /// The number of the file among those of the scan.
+    /// The index of the file among the files of the scan.
     pub file: usize,
-    /// The position of the block in the order of all rows. The positions that a worker gives rise.
+    /// The position of the block in the order of all rows. The positions that one worker returns never fall.
     pub index: u64,
 }
 
-/// A thread of a scan.
+/// A thread's part of a scan.
 pub struct Worker {
     scan: Arc<FileScan>,
     decoder: Decoder,
     work: Option<Work>,
-    /// The bytes of the block at hand, and how many of them were decoded.
+    /// The bytes of the current block.
     block: Vec<u8>,
+    /// How many of them were decoded.
     decoded: usize,
-    /// Whether the decoder was told of the block.
+    /// Whether the decoder has started the current block.
     is_started: bool,
-    /// Why there is no more of the block's file, to be told behind its rows.
+    /// Why the current file cannot be read further. Reported behind the rows of the block.
     failure: Option<String>,
     last_file: usize,
 }
 
 impl FileScan {
-    /// A scan of files. Messages are looked for by `messages`, if the scan reads them.
+    /// A scan of files. If the scan reads messages, `messages` finds them.
     pub fn new(scan: Arc<Scan>, paths: Vec<ScanPath>, messages: Option<MessageFinder>) -> Self {
         let options = FileOptions {
             recover: scan.recovers(),
@@ -61,14 +62,14 @@ impl FileScan {
         self.queue.progress()
     }
 
-    /// What is read of the files.
+    /// The projection, options and predicates of the scan.
     pub fn scan(&self) -> &Arc<Scan> {
         &self.scan
     }
 }
 
 impl Worker {
-    /// A thread's part of a scan, with the way to make its arrays.
+    /// A worker of a scan. `arrays` makes the Arrow arrays of its batches.
     pub fn new(scan: &Arc<FileScan>, arrays: MakeArrays) -> Self {
         Worker {
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
@@ -82,7 +83,7 @@ impl Worker {
         }
     }
 
-    /// The path that is being read, if any is.
+    /// The path of the file that the worker reads, if there is one.
     pub fn reading(&self) -> Option<&str> {
         let work = self.work.as_ref()?;
         Some(&self.scan.queue.path(work.file).path)
@@ -91,7 +92,8 @@ impl Worker {
     /// The next rows; `None` at the end of the scan.
     ///
     /// # Errors
-    /// Those of the storage for files that the caller named, and what ends a scan early. Nothing follows an error.
+    /// [`ScanError::Storage`] and [`ScanError::File`] for files that the caller named, and every other [`ScanError`]
+    /// that ends a scan early. After an error the worker cannot be used.
     pub fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<FileBatch>, ScanError> {
         let call = Call { storage, interrupt };
         loop {
@@ -113,7 +115,7 @@ impl Worker {
                 continue;
             }
             if !self.is_started {
-                // What is wrong with the file, if anything, was handed out.
+                // The row of what is wrong with the file as a whole comes before the rows of the block.
                 self.start();
             } else if let Some(failure) = self.failure.take() {
                 self.report(&failure)?;
@@ -136,10 +138,10 @@ impl Worker {
         }
     }
 
-    /// Claims the thread's next work and reads it. A file that a glob found ends where it cannot be read. Returns false
-    /// at the end of the scan.
+    /// Claims the next work and reads its block. Returns false at the end of the scan. A file that a glob found and
+    /// that cannot be read on is given up.
     fn claim(&mut self, call: Call<'_>) -> Result<bool, ScanError> {
-        // What is open of the last block's file is let go of before another one is opened.
+        // Lets go of the last file, which may close it, before another one is opened.
         self.work = None;
         let scan = Arc::clone(&self.scan);
         let Some(work) = scan.queue.claim(call, self.last_file)? else {
@@ -154,7 +156,7 @@ impl Worker {
         match read {
             Ok(()) => {}
             Err(StorageError::Failed(why)) if !path.explicitly_named => {
-                // Other threads can be at other blocks of it, and fail too. A row of the file is enough.
+                // Other threads can fail at other blocks of the same file. One row of the file is enough.
                 let is_first = scan.queue.give_up(work.file);
                 self.failure = is_first.then(|| describe_failure(&why));
             }
@@ -167,7 +169,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Adds a row that says what is wrong with the file at hand.
+    /// Adds a row that says what is wrong with the current file.
     fn report(&mut self, what: &str) -> Result<(), ScanError> {
         let Some(work) = &self.work else { return Ok(()) };
         let path: Arc<str> = self.scan.queue.path(work.file).path.as_str().into();

@@ -1,78 +1,77 @@
-//! What a scan asks of the place where files are.
+//! Storages: where a scan finds and reads files; and the errors of a scan.
 
 use std::sync::Arc;
 
 use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted};
 
-/// Why a storage does not do what it was asked for.
+/// Why a storage cannot do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// The caller wants no more.
+    /// The caller has interrupted the work.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// It cannot, for this reason.
+    /// The storage failed. Holds the reason, as a text for the user.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Where files are. It is used from the thread that calls, which may be another one each time.
+/// A place with files. A scan uses it from the calling thread, which can be another one for each call.
 pub trait Storage {
-    /// The paths of the files that a pattern stands for, with `*`, `?`, `[..]`, and `**` for any number of folders. A
-    /// path without these stands for the file that it names, if there is one. Paths are bytes, as file systems have
-    /// them.
+    /// The paths of the files that match a pattern: `*`, `?` and `[..]`, and `**` for any number of folders. A path
+    /// without these matches the file with that path. Paths are bytes, because file systems allow any.
     ///
     /// # Errors
-    /// [`StorageError`]; no file is none.
+    /// [`StorageError`] if the storage fails or is interrupted. It is not an error that no file matches.
     fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError>;
 
     /// Whether a path names a file.
     ///
     /// # Errors
-    /// [`StorageError`].
+    /// [`StorageError`] if the storage fails or is interrupted.
     fn exists(&self, path: &str) -> Result<bool, StorageError>;
 
-    /// Whether a read takes long, whatever its size.
+    /// Whether the file with this path is remote: every read takes long, whatever its size.
     fn is_remote(&self, path: &str) -> bool;
 
     /// Opens a file.
     ///
     /// # Errors
-    /// [`StorageError`] if it cannot be read at offsets.
+    /// [`StorageError`] if the file cannot be opened, or cannot be read at offsets.
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError>;
 }
 
-/// A file that was opened. Threads can read it at once.
+/// An open file. Several threads can read it at the same time.
 pub trait StorageFile: Send + Sync {
-    /// Its size in bytes, when it was opened.
+    /// The size in bytes that the file had when it was opened.
     fn size(&self) -> u64;
 
-    /// Fills a buffer with the bytes from an offset on.
+    /// Fills a buffer with the bytes from an offset on, in bytes from the start of the file.
     ///
     /// # Errors
-    /// [`StorageError`] if they are not all there.
+    /// [`StorageError`] if not all of them can be read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError>;
 }
 
 /// Why a scan ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// The caller wants no more.
+    /// The caller has interrupted the scan.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// What was asked for cannot be: the text says why.
+    /// The arguments of the call cannot be used. The text says why.
     #[error("{0}")]
     Input(String),
-    /// There are no such files.
+    /// No file matches a path or glob. The text names it.
     #[error("{0}")]
     NoFiles(String),
-    /// The storage fails at a file that the caller named.
+    /// The storage failed for a file that the caller named. Holds the text of the storage.
     #[error("{0}")]
     Storage(String),
-    /// A file that the caller named is no log, or a scan fails at damage. The text names the file.
+    /// A file that the caller named is not a log, or is damaged and the scan shall fail then. The text names the file.
     #[error("{0}")]
     File(String),
-    /// The rows cannot be made.
+    /// The rows cannot be decoded.
     #[error(transparent)]
     Decode(DecodeError),
 }
@@ -102,7 +101,7 @@ impl From<StorageError> for ScanError {
     }
 }
 
-/// What a call works with: the storage, and whether to go on.
+/// What each call gets from its caller: the storage, and the way to interrupt it.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'c> {
     pub(crate) storage: &'c dyn Storage,
