@@ -1,5 +1,5 @@
-//! Writes the C++ header of the C ABI, `evtx_ffi.h`: for the crate's tests, and for who links the library, in the
-//! folder `include` beside it. Lists the SQL macros.
+//! Writes the C++ header of the C ABI, `evtx_ffi.h`: into `OUT_DIR` for the crate's tests, and into the folder
+//! `include` beside the library for the extension. Writes the list of the SQL macros.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What every entry does: it catches panics, hands errors on as text, and checks what comes in.
+//! The boundary that every function of the C ABI passes: it catches panics, returns errors as text, and checks input.
 
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,17 +11,17 @@ use evtx_scan::ScanError;
 
 pub(crate) type Outcome = Result<(), Failure>;
 
-/// What an error is about.
+/// The kind of an error.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvtxErrorKind {
-    /// What was asked for cannot be.
+    /// Every other error: an argument cannot be used, a log is damaged, or the core has panicked.
     Input,
-    /// There are no such files.
+    /// No file matches a path or glob.
     NoFiles,
-    /// The storage failed. What it failed with is the caller's to tell.
+    /// A function of the storage failed. The caller knows its own error.
     Storage,
-    /// The caller wants no more.
+    /// The caller has interrupted the call.
     Interrupted,
 }
 
@@ -35,7 +35,7 @@ impl Code for EvtxErrorKind {
     const WHAT: &str = "kind of error";
 }
 
-/// Why an entry does not do what it was asked for.
+/// The error of a function of the C ABI.
 pub(crate) struct Failure {
     kind: EvtxErrorKind,
     text: String,
@@ -67,11 +67,11 @@ impl From<ScanError> for Failure {
     }
 }
 
-/// An enum that crosses the boundary as a number. What comes back may be any.
+/// An enum that crosses the boundary as a number. The number that the caller passes can be any.
 pub(crate) trait Code: Copy + 'static {
-    /// The variants, each at the place that its number is.
+    /// The variants. The index of each is its number.
     const ALL: &[Self];
-    /// What a number that is none of theirs should have been.
+    /// What the enum is, for the error of a number that is not one of its variants.
     const WHAT: &str;
 
     fn decode(code: u32) -> Result<Self, String> {
@@ -80,14 +80,14 @@ pub(crate) trait Code: Copy + 'static {
     }
 }
 
-/// Runs an entry's body. Its error or panic becomes the error text; null for success.
+/// Runs the body of a function. Returns null, or the text of its error or panic, which the caller frees.
 pub(crate) fn entry(body: impl FnOnce() -> Outcome) -> *mut c_char {
     let outcome = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text
             .or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_default();
-        // To drop it could panic too.
+        // Leaked, because the drop of the payload could panic too.
         std::mem::forget(panic);
         Err(format!("internal error in the EVTX reader, please report it: {text}").into())
     });
@@ -100,14 +100,16 @@ pub(crate) fn entry(body: impl FnOnce() -> Outcome) -> *mut c_char {
     }
 }
 
-/// Runs the body of an entry that frees something. What panics there has nobody to be told to.
+/// Runs the body of a function that returns nothing. A panic in it is ignored, because nobody could be told.
 pub(crate) fn release(body: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
-        // To drop it could panic too.
+        // Leaked, because the drop of the payload could panic too.
         std::mem::forget(panic);
     }
 }
 
+/// The bytes of a caller.
+///
 /// # Safety
 /// `text` points to `len` readable bytes that stay unchanged while the result is used, or `len` is 0.
 pub(crate) unsafe fn bytes<'a>(text: *const u8, len: usize) -> &'a [u8] {
@@ -118,6 +120,8 @@ pub(crate) unsafe fn bytes<'a>(text: *const u8, len: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(text, len) }
 }
 
+/// The text of a caller; an error if it is not UTF-8.
+///
 /// # Safety
 /// As [`bytes`].
 pub(crate) unsafe fn text<'a>(text: *const c_char, len: usize) -> Result<&'a str, String> {
@@ -126,6 +130,8 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, len: usize) -> Result<&'a str
     std::str::from_utf8(bytes).map_err(|error| format!("text that is no UTF-8: {error}"))
 }
 
+/// Writes a result.
+///
 /// # Safety
 /// `out` can be written.
 pub(crate) unsafe fn put<T>(out: *mut T, value: T) {
@@ -133,7 +139,7 @@ pub(crate) unsafe fn put<T>(out: *mut T, value: T) {
     unsafe { out.write(value) }
 }
 
-/// Hands out a text that stays where it is; null for none.
+/// Writes the address and the length of a text, which the core keeps. Writes null and 0 for `None`.
 ///
 /// # Safety
 /// `data` and `len` can be written.
@@ -149,7 +155,8 @@ pub(crate) fn export_schema(schema: &SchemaRef) -> Result<FFI_ArrowSchema, Strin
     FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|error| error.to_string())
 }
 
-/// Hands out a batch as a struct array. `rows` receives its length; if that is 0, `out` is left alone.
+/// Writes a batch as a struct array to `out`, and its number of rows to `rows`. Does not write `out` if there is no
+/// batch; `rows` receives 0 then.
 ///
 /// # Safety
 /// `out` and `rows` can be written.
@@ -177,6 +184,8 @@ pub unsafe extern "C" fn evtx_error_free(error: *mut c_char) {
     });
 }
 
+/// Frees an object.
+///
 /// # Safety
 /// `object` is null or came from `Box::into_raw`, and is freed once.
 pub(crate) unsafe fn free<T>(object: *mut T) {

@@ -1,4 +1,4 @@
-//! What a statement reads, through the C ABI.
+//! The C ABI of a call: the files and columns that a statement reads.
 
 use std::ffi::c_char;
 
@@ -11,7 +11,7 @@ use crate::boundary::{Code, entry, export_schema, free, put, put_text, release, 
 use crate::paths::EvtxPaths;
 use crate::storage::EvtxStorage;
 
-/// What a statement reads: files, and the columns that they have.
+/// A call of a statement: its options, its files, and the columns that they have.
 pub struct EvtxCall(pub(crate) ScanCall);
 
 impl EvtxCall {
@@ -20,15 +20,15 @@ impl EvtxCall {
     }
 }
 
-/// What all values of a column of folders are.
+/// The type of a column of folders.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvtxFolderType {
     /// Dates.
     Date,
-    /// Times, to microseconds.
+    /// Times without a time zone, to microseconds.
     Timestamp,
-    /// Whole numbers of 64 bits.
+    /// Signed 64-bit integers.
     Integer,
     /// Text.
     Text,
@@ -44,12 +44,12 @@ impl Code for EvtxFolderType {
     const WHAT: &str = "type of folders";
 }
 
-/// A call of some arguments on some files, which it takes out of `paths`. Reads some of these if the columns depend on
-/// them. `function` is who asks.
+/// Makes a call of arguments and files. Moves the files out of `paths`, which is empty afterwards. Reads a sample of
+/// the files if the columns depend on them. `function` is the name of the SQL function, for errors.
 ///
 /// # Safety
-/// `arguments` is valid, `paths` is valid and not in use elsewhere, `storage` does what is said of it, `function` is
-/// text, `out` can be written. The caller frees the call.
+/// `arguments` is valid, `paths` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says,
+/// `function` is text, `out` can be written. The caller frees the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_call_new(
     arguments: *const EvtxArguments,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn evtx_call_free(call: *mut EvtxCall) {
     release(|| unsafe { free(call) });
 }
 
-/// The columns of the logs.
+/// Writes the schema of the columns of the logs, without those of the folders.
 ///
 /// # Safety
 /// `call` is valid, `out` can be written. The caller releases the schema.
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn evtx_call_schema(call: *const EvtxCall, out: *mut FFI_A
     })
 }
 
-/// What a call is about.
+/// The numbers of a call, and its handling of damage.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EvtxCallInfo {
@@ -108,11 +108,11 @@ pub struct EvtxCallInfo {
     pub folders: usize,
     /// How many files there are.
     pub paths: usize,
-    /// Whether the first damage ends a scan.
+    /// Whether the first damage ends a scan with an error (`on_error := 'fail'`).
     pub fails: bool,
 }
 
-/// What a call is about.
+/// Writes the info of a call.
 ///
 /// # Safety
 /// `call` is valid, `out` can be written.
@@ -133,10 +133,10 @@ pub unsafe extern "C" fn evtx_call_info(call: *const EvtxCall, out: *mut EvtxCal
     })
 }
 
-/// About how many records the files have.
+/// Writes an estimate of how many records the files have.
 ///
 /// # Safety
-/// `call` is valid, `storage` does what is said of it, `out` can be written.
+/// `call` is valid, `storage` does what [`EvtxStorage`] says, `out` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_call_estimate(call: *const EvtxCall, storage: EvtxStorage, out: *mut u64) -> *mut c_char {
     entry(|| {
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn evtx_call_estimate(call: *const EvtxCall, storage: Evtx
     })
 }
 
-/// The type of a column of folders, an `EvtxFolderType`.
+/// Writes the type of the column of folders with an index, an `EvtxFolderType`.
 ///
 /// # Safety
 /// `call` is valid, `out` can be written.
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn evtx_call_folder_type(call: *const EvtxCall, column: us
     })
 }
 
-/// The name of a column of folders, as text without a NUL, which is there as long as the call is.
+/// Writes the name of the column of folders with an index: text without a NUL at its end, which the call keeps.
 ///
 /// # Safety
 /// `call` is valid, `data` and `len` can be written.
@@ -191,8 +191,8 @@ pub unsafe extern "C" fn evtx_call_folder_name(
     })
 }
 
-/// What the folders of a file say in a column, as text without a NUL, which is there as long as the call is. `data`
-/// receives null for NULL.
+/// Writes the value of a column of folders for the file with an index: text without a NUL at its end, which the call
+/// keeps. `data` receives null for NULL.
 ///
 /// # Safety
 /// `call` is valid, `data` and `len` can be written.

@@ -1,11 +1,11 @@
-//! The C ABI of `evtx-arrow`, for the DuckDB extension. The only crate with `unsafe`.
+//! The C ABI of `evtx-scan` and `evtx-arrow`, for the DuckDB extension. The only crate with `unsafe` code.
 //!
-//! One error channel: a function that can fail returns an error, which the caller frees with [`evtx_error_free`], or
-//! null if it succeeded. Its first letter is the number of an [`EvtxErrorKind`], and its text follows. What a function
-//! has to tell goes through pointers. Panics are caught in every entry, by `entry` or `release`, and become such an
-//! error where there is someone to tell. Nothing here calls back into the caller but what takes an [`EvtxStorage`].
-//!
-//! Pointers to text are UTF-8 with a length and are only read during the call.
+//! - A function that can fail returns null, or an error that the caller frees with [`evtx_error_free`]: a C string
+//!   whose first character is the digit of an [`EvtxErrorKind`], followed by the text.
+//! - Results are written through pointers.
+//! - Every function catches panics (by `entry` or `release`). A panic becomes an error if the function can return one.
+//! - Only functions that take an [`EvtxStorage`] call back into the caller.
+//! - Text is a pointer to UTF-8 bytes and a length in bytes. The core reads it only during the call.
 
 mod boundary;
 mod storage;

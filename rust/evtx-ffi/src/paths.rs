@@ -1,4 +1,4 @@
-//! The files of a call through the C ABI.
+//! The C ABI of a list of files.
 
 use std::ffi::c_char;
 
@@ -7,11 +7,11 @@ use evtx_scan::{ScanPath, expand};
 use crate::boundary::{entry, free, put, release, text};
 use crate::storage::EvtxStorage;
 
-/// The files of a call.
+/// The files that a call shall read.
 #[derive(Default)]
 pub struct EvtxPaths(pub(crate) Vec<ScanPath>);
 
-/// No files so far.
+/// Makes an empty list of files.
 ///
 /// # Safety
 /// `out` can be written. The caller frees the paths.
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn evtx_paths_new(out: *mut *mut EvtxPaths) -> *mut c_char
     })
 }
 
-/// Frees paths.
+/// Frees a list of files.
 ///
 /// # Safety
 /// `paths` is null or came from [`evtx_paths_new`], and is freed once.
@@ -34,10 +34,10 @@ pub unsafe extern "C" fn evtx_paths_free(paths: *mut EvtxPaths) {
     release(|| unsafe { free(paths) });
 }
 
-/// Adds the files that a path, a glob or a folder stands for. `function` is who asks.
+/// Adds the files that a path, a glob or a folder stands for. `function` is the name of the SQL function, for errors.
 ///
 /// # Safety
-/// `paths` is valid and not in use elsewhere, `storage` does what is said of it, `path` and `function` are text.
+/// `paths` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says, `path` and `function` are text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_paths_expand(
     paths: *mut EvtxPaths,

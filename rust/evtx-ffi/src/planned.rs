@@ -1,10 +1,13 @@
-//! Calls as parts of plans: whether what a call was told of a query's predicates still holds when it is run.
+//! Planned calls: whether the hints of a call still hold when the call is run. Hints are the predicates of a query.
 //!
-//! After the predicates were told, DuckDB can make one scan of two with the same arguments, whatever each was told: the
-//! rows of the one that stays are then the other's too. Nothing is said to either, and nothing that a call can see
-//! names the statement that it is part of. But the scan that goes is destroyed before anything of the statement is run.
-//! So a call does without its hints if another with the same arguments was destroyed unrun, with other hints, since
-//! they were told. That can be another statement's too, which costs time and no rows.
+//! After DuckDB has told calls their hints, it can merge two scans with the same arguments, whatever their hints are
+//! (`common_subplan`). The rows of the scan that stays are then also the rows of the other, which may need more. DuckDB
+//! tells neither of them, and a call cannot find out which statement it belongs to. But the scan that goes is destroyed
+//! before DuckDB runs anything of the statement.
+//!
+//! So a call drops its hints if another call with the same arguments and other hints was destroyed, without having been
+//! run, after the call was told its hints. That other call can belong to another statement. Then the lost hints cost
+//! time, but no rows.
 
 use std::collections::HashMap;
 use std::ffi::c_char;
@@ -15,16 +18,18 @@ use crate::filter::{EvtxHints, Hints};
 
 /// A call that was bound.
 pub struct EvtxPlanned {
-    /// All that makes it another one, as text.
+    /// The arguments as text. Calls with the same text can be merged.
     arguments: String,
+    /// Tells it from other calls with the same arguments.
     number: u64,
 }
 
-/// What is known of a call.
+/// The state of a call.
 #[derive(Default)]
 struct State {
     hints: Hints,
     has_run: bool,
+    /// Whether another call with other hints may have been merged into this one.
     may_be_shared: bool,
 }
 
@@ -37,7 +42,7 @@ struct Registry {
 
 fn registry() -> MutexGuard<'static, Registry> {
     static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
-    // Each change is one step, so that a panic leaves none undone.
+    // A poisoned lock is used all the same: each change under the lock is one step, which a panic cannot interrupt.
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -60,7 +65,7 @@ impl EvtxPlanned {
         Some(change(state))
     }
 
-    /// Takes the hints of a query, in the place of those before.
+    /// Replaces the hints.
     fn tell(&self, hints: Hints) {
         self.with(|state| {
             state.hints = hints;
@@ -68,7 +73,7 @@ impl EvtxPlanned {
         });
     }
 
-    /// Tells that the call is run. Returns the hints that hold.
+    /// Marks the call as run. Returns its hints, or none if they may not hold.
     pub(crate) fn run(&self) -> Hints {
         let run = |state: &mut State| {
             state.has_run = true;
@@ -95,7 +100,7 @@ impl Drop for EvtxPlanned {
     }
 }
 
-/// A call that was bound, with its arguments as text: all that makes it another one.
+/// Registers a call that was bound. `arguments` is a text of everything that tells it from other calls.
 ///
 /// # Safety
 /// `arguments` is text, `out` can be written. The caller frees the call.
@@ -124,10 +129,10 @@ pub unsafe extern "C" fn evtx_planned_free(planned: *mut EvtxPlanned) {
     release(|| unsafe { free(planned) });
 }
 
-/// Takes the hints of a query, in the place of those before.
+/// Replaces the hints of a call.
 ///
 /// # Safety
-/// `planned` is valid, the pointers of `hints` are valid as far as is said of them.
+/// `planned` is valid, and so are the pointers of `hints`, as [`EvtxHints`] says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_planned_tell(planned: *const EvtxPlanned, hints: EvtxHints) -> *mut c_char {
     entry(|| {

@@ -1,4 +1,4 @@
-//! Scans and their workers through the C ABI.
+//! The C ABI of scans and their workers.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -17,33 +17,33 @@ use crate::planned::EvtxPlanned;
 use crate::report::EvtxReport;
 use crate::storage::EvtxStorage;
 
-/// What the threads of a query share.
+/// A scan, which the threads of a query share.
 pub struct EvtxScan {
     scan: Arc<FileScan>,
-    /// By file of the scan: its index among the paths of the call.
+    /// By index of the file in the scan: its index among the files of the call.
     indices: Arc<[usize]>,
 }
 
-/// A thread of a scan.
+/// A thread's part of a scan.
 pub struct EvtxWorker {
     worker: Worker,
     indices: Arc<[usize]>,
 }
 
-// Which threads have what. The compiler checks it of the types; C++ has to keep to it.
+// Which objects threads may share. The compiler checks the Rust types; C++ has to obey the same rules.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
     const fn handed_on<T: Send>() {}
-    // A query's threads read these at once, and the last to go frees them.
+    // The threads of a query use these at the same time, and the last one frees them.
     shared::<EvtxScan>();
     shared::<EvtxCall>();
     shared::<EvtxPlanned>();
-    // These are one thread's at a time, and DuckDB can go on with its work in another.
+    // One thread at a time uses these, and DuckDB can move the work to another thread.
     handed_on::<EvtxWorker>();
     handed_on::<EvtxReport>();
 };
 
-/// The bytes that a size stands for; 0 if it is none.
+/// How many bytes a size as DuckDB writes it (`24.9 GiB`) is; 0 if it cannot be read.
 fn size(text: &str) -> u64 {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
@@ -52,10 +52,13 @@ fn size(text: &str) -> u64 {
     bytes.map_or(0, |(number, power)| (number * 1024_f64.powi(power as i32)) as u64)
 }
 
-/// A scan of the columns with these indexes in the schema of a call, in this order, and of the files that may have rows
-/// which the query wants, of which `planned` was told. Those that the call does not have are left out; if none is left,
-/// there is the first one, as something has to say how many rows there are. Messages that stand beside the logs may
-/// take a quarter of a size of memory together, which is as DuckDB writes it: `24.9 GiB`.
+/// Makes a scan of a call.
+///
+/// - `columns` are indexes in the schema of the call, in the order of the scan. Indexes behind the last column are left
+///   out. If none is left, the scan has the first column, because a batch needs a column to have rows.
+/// - `planned` has the hints of the query. Files and records that the hints exclude are not read. It may be null.
+/// - `memory` is DuckDB's `memory_limit` as text, as `24.9 GiB`. The messages beside the logs may take a quarter of it
+///   together.
 ///
 /// # Safety
 /// `call` is valid, `columns` points to `column_count` indexes, `planned` is null or valid, `memory` is text, `out` can
@@ -112,7 +115,7 @@ pub unsafe extern "C" fn evtx_scan_free(scan: *mut EvtxScan) {
     release(|| unsafe { free(scan) });
 }
 
-/// The share of a scan that was handed out to workers, 0 to 1.
+/// Writes the share of a scan that was handed out to workers, 0 to 1.
 ///
 /// # Safety
 /// `scan` is valid, `out` can be written.
@@ -127,7 +130,8 @@ pub unsafe extern "C" fn evtx_scan_progress(scan: *const EvtxScan, out: *mut f64
     })
 }
 
-/// The schema of the batches of a scan, but with maps as lists of their entries: the two are the same in memory.
+/// Writes the schema of the batches of a scan. Maps in it are lists of their entries, which have the same layout in
+/// memory.
 ///
 /// # Safety
 /// `scan` is valid, `out` can be written. The caller releases the schema.
@@ -150,8 +154,7 @@ pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_A
     })
 }
 
-/// Makes the arrays of a decoder: in a build that checks what it can, as `evtx-arrow` does, else without another look
-/// at each value.
+/// Makes the arrays of a decoder. A build with debug assertions checks each value once more; others trust the builders.
 const ARRAYS: MakeArrays = if cfg!(debug_assertions) {
     MakeArrays::CHECKED
 } else {
@@ -161,17 +164,18 @@ const ARRAYS: MakeArrays = if cfg!(debug_assertions) {
 const TRUSTED: MakeArrays = MakeArrays {
     strings: |strings| {
         let (views, buffers, nulls) = strings.into_parts();
-        // SAFETY: by what holds for all `Strings`. The tests of `evtx-arrow` read the same logs with all of it checked.
+        // SAFETY: `Strings` guarantees valid views and UTF-8. The tests of `evtx-arrow` check the arrays of the same
+        // logs.
         Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
     },
     dictionary: |indices| {
         let (indices, values) = indices.into_parts();
-        // SAFETY: likewise, for all `Indices`.
+        // SAFETY: `Indices` guarantees that each index is that of a value.
         Ok(unsafe { DictionaryArray::new_unchecked(indices, values) })
     },
 };
 
-/// A thread of a scan.
+/// Makes a worker: a thread's part of a scan.
 ///
 /// # Safety
 /// `scan` is valid, `out` can be written. The caller frees the worker.
@@ -200,23 +204,24 @@ pub unsafe extern "C" fn evtx_worker_free(worker: *mut EvtxWorker) {
     release(|| unsafe { free(worker) });
 }
 
-/// Where the rows of a batch are from.
+/// The origin of the rows of a batch.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EvtxPlace {
-    /// How many rows there are. At the end of the scan none.
+    /// How many rows the batch has; 0 at the end of the scan.
     pub rows: usize,
-    /// The index of their file among the paths of the call.
+    /// The index of their file among the files of the call.
     pub path: usize,
-    /// Their position in the order of all rows. Those of a worker rise.
+    /// The position of their block in the order of all rows. The positions that one worker returns never fall.
     pub index: u64,
 }
 
-/// Hands out the next rows, as a struct array of the scan's schema. At the end of the scan `out` is left alone.
+/// Writes the next rows to `out`, as a struct array of the scan's schema, and their origin to `place`. Does not write
+/// `out` at the end of the scan.
 ///
 /// # Safety
-/// `worker` is valid and not in use elsewhere, `storage` does what is said of it, `out` and `place` can be written. The
-/// caller releases the array.
+/// `worker` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says, `out` and `place` can be
+/// written. The caller releases the array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_worker_next(
     worker: *mut EvtxWorker,
@@ -244,8 +249,8 @@ pub unsafe extern "C" fn evtx_worker_next(
     })
 }
 
-/// The path that is being read, as text without a NUL, which is there until the worker is used or freed; `len` receives
-/// 0 if there is none.
+/// Writes the path of the file that the worker reads: text without a NUL at its end, which is valid until the worker is
+/// used or freed. `len` receives 0 if there is no file.
 ///
 /// # Safety
 /// `worker` is valid, `data` and `len` can be written.

@@ -1,4 +1,4 @@
-//! The engine's files, through functions that it gives.
+//! A storage of the engine's files, by callbacks.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use evtx_scan::{Storage, StorageError, StorageFile};
 
 use crate::boundary::{Code, bytes, release};
 
-/// What a function of a storage returns.
+/// What a callback of a storage returns.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvtxStorageCode {
-    /// It did what it was asked for.
+    /// It succeeded.
     Done,
-    /// The caller wants no more.
+    /// The query was interrupted.
     Interrupted,
-    /// It cannot. It has pushed why.
+    /// It failed. The last text that it has pushed is the reason.
     Failed,
 }
 
@@ -29,11 +29,11 @@ impl Code for EvtxStorageCode {
     const WHAT: &str = "outcome of a storage";
 }
 
-/// Texts that a function of a storage gives, by [`evtx_texts_push`].
+/// Texts that a callback of a storage returns, by [`evtx_texts_push`].
 #[derive(Default)]
 pub struct EvtxTexts(Vec<Vec<u8>>);
 
-/// Adds a text of any bytes.
+/// Adds a text. Its bytes are copied, and need not be UTF-8.
 ///
 /// # Safety
 /// `texts` is valid and not in use elsewhere, `data` points to `len` bytes.
@@ -43,17 +43,17 @@ pub unsafe extern "C" fn evtx_texts_push(texts: *mut EvtxTexts, data: *const u8,
     release(|| unsafe { (*texts).0.push(bytes(data, len).to_vec()) });
 }
 
-/// The engine's files, for one call. The functions are called in the thread of that call only, but for those of files.
-/// They return an `EvtxStorageCode`, and nothing is thrown through them.
+/// The engine's files, as callbacks, for one call. `read_at` and `close` can be called from any thread, the others only
+/// from the thread of the call. Those with `texts` return an `EvtxStorageCode`. None may throw an exception.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxStorage {
-    /// The engine's, for the functions that take a state.
+    /// A pointer of the engine, which the callbacks with a `state` receive.
     pub state: *mut c_void,
-    /// Pushes the paths of the files that a pattern stands for, or why it cannot tell.
+    /// Pushes the paths of the files that match a pattern, or the reason of a failure.
     pub glob:
         unsafe extern "C" fn(state: *mut c_void, pattern: *const c_char, len: usize, texts: *mut EvtxTexts) -> u32,
-    /// Tells whether a path names a file.
+    /// Writes to `exists` whether a path names a file.
     pub exists: unsafe extern "C" fn(
         state: *mut c_void,
         path: *const c_char,
@@ -61,9 +61,10 @@ pub struct EvtxStorage {
         exists: *mut bool,
         texts: *mut EvtxTexts,
     ) -> u32,
-    /// Whether a read of a file takes long.
+    /// Returns whether a file is remote: every read of it takes long.
     pub is_remote: unsafe extern "C" fn(state: *mut c_void, path: *const c_char, len: usize) -> bool,
-    /// Opens a file, whose size it tells. It is closed once, by `close`.
+    /// Opens a file. Writes a pointer for `read_at` and `close` to `file`, and the size in bytes to `size`. The core
+    /// closes the file once.
     pub open: unsafe extern "C" fn(
         state: *mut c_void,
         path: *const c_char,
@@ -72,21 +73,21 @@ pub struct EvtxStorage {
         size: *mut u64,
         texts: *mut EvtxTexts,
     ) -> u32,
-    /// Fills a buffer with the bytes of a file from an offset on. It is called from any thread, and from several at
-    /// once.
+    /// Fills a buffer with the bytes of a file from an offset on. Several threads can call it at the same time, also
+    /// for the same file.
     pub read_at:
         unsafe extern "C" fn(file: *mut c_void, buffer: *mut u8, len: usize, offset: u64, texts: *mut EvtxTexts) -> u32,
-    /// Closes a file. It is called from any thread.
+    /// Closes a file.
     pub close: unsafe extern "C" fn(file: *mut c_void),
-    /// Whether the call shall end. It may be asked up to a million times a second.
+    /// Returns whether the query was interrupted. It is called up to a million times a second.
     pub is_set: unsafe extern "C" fn(state: *mut c_void) -> bool,
 }
 
 impl EvtxStorage {
-    /// Runs work with the storage, and with the question whether to go on.
+    /// Runs work with the storage and its interrupt.
     ///
     /// # Safety
-    /// The functions do what is said of them, while the work is run.
+    /// The callbacks do what [`EvtxStorage`] says, until the work is done and the files that it opened are closed.
     pub(crate) unsafe fn during<T>(self, work: impl FnOnce(&dyn Storage, Interrupt<'_>) -> T) -> T {
         // SAFETY: the caller's promise.
         let is_set = || unsafe { (self.is_set)(self.state) };
@@ -94,7 +95,7 @@ impl EvtxStorage {
     }
 }
 
-/// A storage whose functions can be called, by the promise of [`EvtxStorage::during`].
+/// A storage whose callbacks can be called, by the promise of [`EvtxStorage::during`].
 struct Borrowed(EvtxStorage);
 
 struct OpenFile {

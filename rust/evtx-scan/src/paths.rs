@@ -40,7 +40,7 @@ pub fn expand(
     let mut is_named = !is_glob || storage.exists(path)?;
     let mut found = storage.glob(path)?;
     if found.is_empty() && !is_glob {
-        // A folder stands for all logs in it and in its subfolders.
+        // A folder stands for all logs in it and in its subfolders, as in DuckDB's own readers.
         found = storage.glob(&format!("{path}/**/*.[eE][vV][tT][xX]"))?;
         is_named = false;
         if found.is_empty() {

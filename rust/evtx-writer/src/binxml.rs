@@ -1,4 +1,4 @@
-//! What an event is made of: templates, instances, and elements that are spelled out.
+//! The parts of an event: templates, instances, elements and values.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// A template with a GUID, in the order of its text, which tells it from others in a chunk.
+    /// A template with a GUID, whose bytes are in the order of its text. All templates of a log need different GUIDs.
     pub fn new(guid: [u8; 16], root: Element) -> Arc<Self> {
         Arc::new(Template { guid, root })
     }
@@ -22,7 +22,7 @@ impl Template {
 pub enum Value {
     Null,
     String(String),
-    /// Bytes of an 8-bit code page.
+    /// Text in an 8-bit code page.
     AnsiString(Vec<u8>),
     Int8(i8),
     UInt8(u8),
@@ -36,24 +36,24 @@ pub enum Value {
     Real64(f64),
     Bool(bool),
     Binary(Vec<u8>),
-    /// In the order of its text.
+    /// The bytes of the GUID in the order of its text.
     Guid([u8; 16]),
     /// 100 ns ticks since 1601-01-01 UTC.
     FileTime(u64),
     /// Year, month, day of week, day, hour, minute, second, millisecond.
     SystemTime([u16; 8]),
-    /// Identifier authority and sub-authorities, as the numbers after `S-1-`.
+    /// The identifier authority and the sub-authorities: the numbers after `S-1-`.
     Sid(u64, Vec<u32>),
     HexInt32(u32),
     HexInt64(u64),
     BinXml(Stream),
     StringArray(Vec<String>),
     UInt32Array(Vec<u32>),
-    /// Any type byte with any bytes.
+    /// Any type byte and any bytes, which need not fit each other.
     Raw(u8, Vec<u8>),
 }
 
-/// An instance of a template.
+/// An event: an instance of a template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub(crate) template: Arc<Template>,
@@ -61,7 +61,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// The instance of a template whose substitutions have these values.
+    /// The instance of a template with these values, by the index of their substitution.
     pub fn new(template: &Arc<Template>, values: Vec<Value>) -> Self {
         let template = Arc::clone(template);
         Event { template, values }
@@ -74,17 +74,17 @@ pub struct Stream {
     pub(crate) parts: Vec<Fragment>,
 }
 
-/// What stands at the top of a stream.
+/// A part at the top of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fragment {
     /// A template instance.
     Instance(Event),
-    /// An element that is spelled out, without substitutions.
+    /// An element that is spelled out, without a template.
     Element(Element),
 }
 
 impl Stream {
-    /// A stream of parts, of which a record has one.
+    /// A stream of these parts. The stream of a record has one.
     pub fn new(parts: Vec<Fragment>) -> Self {
         Stream { parts }
     }
@@ -131,7 +131,7 @@ pub struct Substitution {
 }
 
 impl Substitution {
-    /// A substitution for the value at an index, of a type.
+    /// An optional substitution: the index of its value, and the type byte that the template declares.
     pub fn new(index: u16, value_type: u8) -> Self {
         Substitution {
             index,
@@ -140,7 +140,7 @@ impl Substitution {
         }
     }
 
-    /// The substitution, but one that an empty value does not leave out.
+    /// The substitution as a normal one, which an empty value does not leave out.
     pub fn required(self) -> Self {
         Substitution {
             optional: false,
@@ -160,44 +160,44 @@ impl Element {
         }
     }
 
-    /// With an attribute of literal text.
+    /// Adds an attribute with literal text.
     pub fn attribute(self, name: &str, text: impl Into<String>) -> Self {
         self.attribute_of(name, vec![Content::Text(text.into())])
     }
 
-    /// With an attribute that is a substitution.
+    /// Adds an attribute whose value is a substitution.
     pub fn attribute_substitution(self, name: &str, substitution: Substitution) -> Self {
         self.attribute_of(name, vec![Content::Substitution(substitution)])
     }
 
-    /// With an attribute of any content but elements.
+    /// Adds an attribute with any content. Elements are not allowed in it.
     pub fn attribute_of(mut self, name: &str, content: Vec<Content>) -> Self {
         self.attributes.push((name.to_owned(), content));
         self
     }
 
-    /// With a child.
+    /// Adds a child element.
     pub fn child(self, child: Element) -> Self {
         self.content(Content::Element(child))
     }
 
-    /// With text.
+    /// Adds text.
     pub fn text(self, text: impl Into<String>) -> Self {
         self.content(Content::Text(text.into()))
     }
 
-    /// With a substitution.
+    /// Adds a substitution.
     pub fn substitution(self, substitution: Substitution) -> Self {
         self.content(Content::Substitution(substitution))
     }
 
-    /// With a piece of content.
+    /// Adds a piece of content.
     pub fn content(mut self, content: Content) -> Self {
         self.content.push(content);
         self
     }
 
-    /// Left out where the value at an index is NULL.
+    /// Makes the element depend on the value with an index: it is left out of events in which the value is NULL.
     pub fn depends_on(mut self, index: u16) -> Self {
         self.dependency = Some(index);
         self

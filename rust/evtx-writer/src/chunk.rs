@@ -1,4 +1,4 @@
-//! A chunk: records, and the names and definitions that they are the first to use.
+//! A chunk: records, with names and template definitions at their first use.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use crate::value::{stored_guid, utf16};
 
 pub(crate) const CHUNK_SIZE: usize = 65_536;
 const HEADER_SIZE: usize = 512;
-/// Heads of the chains of names, by hash.
+/// Chunk offset of the string table: the heads of the linked lists of names, by hash.
 const STRING_TABLE: usize = 128;
 const STRING_BUCKETS: u16 = 64;
-/// Heads of the chains of definitions, by template ID.
+/// Chunk offset of the template table: the heads of the linked lists of definitions, by template ID.
 const TEMPLATE_TABLE: usize = 384;
 const TEMPLATE_BUCKETS: u32 = 32;
 const NO_DEPENDENCY: u16 = 0xffff;
@@ -19,7 +19,7 @@ const FRAGMENT_HEADER: [u8; 4] = [0x0f, 1, 1, 0];
 
 #[derive(Debug, Clone)]
 pub(crate) struct Chunk {
-    /// From the chunk's start to the end of the last record.
+    /// The bytes from the start of the chunk to the end of the last record.
     bytes: Vec<u8>,
     names: HashMap<String, u32>,
     templates: HashMap<[u8; 16], u32>,
@@ -44,7 +44,7 @@ impl Chunk {
         self.first_id.is_none()
     }
 
-    /// Writes a record. Returns false, with the chunk as it was, where it does not fit.
+    /// Writes a record. If it does not fit, returns false and leaves the chunk as it was.
     pub(crate) fn write(&mut self, id: u64, written: u64, stream: &Stream) -> Result<bool, WriteError> {
         let before = self.clone();
         let start = self.bytes.len();
@@ -68,7 +68,8 @@ impl Chunk {
         Ok(true)
     }
 
-    /// The 64 KiB of the chunk, its header filled in. `first_number` counts the log's records from 1.
+    /// The 64 KiB of the chunk, with its header. `first_number` is the number of the first record; the first record of
+    /// the log has number 1.
     pub(crate) fn finish(mut self, first_number: u64) -> Vec<u8> {
         let first_id = self.first_id.unwrap_or(u64::MAX);
         let free_space = self.bytes.len();

@@ -1,12 +1,12 @@
-//! What an event can have that no log holds.
+//! The error of an event that a log cannot hold.
 
 /// Why an event cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// A record must fit a chunk, with the names and definitions that it is the first to use.
+    /// The record does not fit an empty chunk, together with its names and template definitions.
     #[error("the event does not fit a chunk of 64 KiB")]
     RecordSize,
-    /// A value's size is a u16.
+    /// A value has more bytes than a value descriptor can give, whose size is a u16. Holds the size in bytes.
     #[error("a value of {0} bytes is longer than the 65535 that a value table can hold")]
     ValueSize(usize),
 }

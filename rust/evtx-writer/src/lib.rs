@@ -1,9 +1,9 @@
-//! Writes EVTX logs, as Windows lays them out.
+//! Writes EVTX logs in the layout of Windows, for samples and tests.
 //!
-//! An [`Event`] is a [`Template`] and the values that fill its substitutions; a value can be a stream of its own that
-//! holds another instance, as `EventData` does. A [`LogWriter`] puts events into records and records into
-//! chunks, keeps each chunk's names and template definitions at their first use, links them into the chunk's
-//! tables, and computes the checksums.
+//! An [`Event`] is an instance of a [`Template`], with values that fill its substitutions. A value can be a stream with
+//! another instance in it, as `EventData` is. A [`LogWriter`] writes events as records into chunks. It stores each name
+//! and template definition of a chunk at its first use, links them into the tables of the chunk header, and computes
+//! the checksums.
 //!
 //! ```
 //! use evtx_writer::{Element, Event, Substitution, LogWriter, Template, Value};
@@ -17,7 +17,7 @@
 //! # Ok::<(), evtx_writer::WriteError>(())
 //! ```
 //!
-//! Sources: MS-EVEN6, section 2.2.12, for BinXML; for the container, what logs of Windows hold.
+//! Sources: MS-EVEN6, section 2.2.12, for BinXML; logs that Windows wrote, for the container.
 #![forbid(unsafe_code)]
 
 mod error;

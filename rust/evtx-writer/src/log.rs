@@ -1,4 +1,4 @@
-//! A log: a file header and chunks.
+//! A log: the file header and the chunks.
 
 use crate::binxml::{Event, Stream};
 use crate::chunk::Chunk;
@@ -12,7 +12,7 @@ const FULL: u32 = 2;
 #[derive(Debug)]
 pub struct LogWriter {
     next_id: u64,
-    /// Records in the chunks that are finished.
+    /// How many records the finished chunks have.
     records: u64,
     chunks: Vec<Vec<u8>>,
     chunk: Chunk,
@@ -20,7 +20,7 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// A log whose first record has an ID.
+    /// A log whose first record gets the ID `first_id`.
     pub fn new(first_id: u64) -> Self {
         LogWriter {
             next_id: first_id,
@@ -31,7 +31,7 @@ impl LogWriter {
         }
     }
 
-    /// How many chunks are full.
+    /// How many chunks are finished.
     pub fn chunks(&self) -> usize {
         self.chunks.len()
     }
@@ -69,7 +69,7 @@ impl LogWriter {
         Ok(id)
     }
 
-    /// Ends the chunk, so that the next record starts another.
+    /// Finishes the current chunk, so that the next record starts a new one.
     pub fn end_chunk(&mut self) {
         if !self.chunk.is_empty() {
             let chunk = std::mem::replace(&mut self.chunk, Chunk::new());
@@ -78,14 +78,14 @@ impl LogWriter {
         }
     }
 
-    /// The file of a log that was closed.
+    /// The bytes of a log that was closed.
     pub fn finish(mut self) -> Vec<u8> {
         self.end_chunk();
         self.file(0, 0)
     }
 
-    /// The file of a log that was copied while it was written to: its header is that of when it was opened,
-    /// its last chunk's number and next record ID are stale.
+    /// The bytes of a log that was copied while it was open. Its header is dirty and stale: it names chunk
+    /// `stale_chunks - 1` as the last chunk, and 1 as the next record ID.
     pub fn finish_dirty(mut self, stale_chunks: usize) -> Vec<u8> {
         self.end_chunk();
         let mut file = self.file(0, DIRTY);
@@ -100,8 +100,8 @@ impl LogWriter {
         file
     }
 
-    /// The file of a log that is full and has wrapped: of its chunks only the last `keep` are there, the
-    /// newest of them at the end of the first `turn`.
+    /// The bytes of a full log that has wrapped. It has only the newest `keep` chunks. The oldest of them stands in the
+    /// slot with index `turn`, the newest right before it.
     pub fn finish_wrapped(mut self, keep: usize, turn: usize) -> Vec<u8> {
         self.end_chunk();
         let dropped = self.chunks.len().saturating_sub(keep);

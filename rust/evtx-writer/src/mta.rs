@@ -1,11 +1,11 @@
-//! `.MTA` files: the messages beside a log that was saved with display information.
+//! Writes `.MTA` files: the messages beside a log that was saved with display information.
 
 use crate::value::utf16;
 
 const PAGE_HEADER: usize = 888;
 const PAGE_SLOTS: usize = 100;
 
-/// Writes the messages of a log, in the order of its records.
+/// Collects the messages of a log, in the order of its records, and writes the file.
 #[derive(Debug, Default)]
 pub struct MtaWriter {
     publishers: Vec<String>,
@@ -13,7 +13,7 @@ pub struct MtaWriter {
 }
 
 impl MtaWriter {
-    /// A file of messages of these publishers' events.
+    /// A writer for messages of events of these publishers.
     pub fn new(publishers: &[&str]) -> Self {
         MtaWriter {
             publishers: publishers.iter().map(|&name| name.to_owned()).collect(),
@@ -21,12 +21,13 @@ impl MtaWriter {
         }
     }
 
-    /// Adds the message of the next record, whose `EventRecordID` is given. An empty one is none.
+    /// Adds the message of the next record. `event_record` is the record's `EventRecordID`. If the record has no
+    /// message, `message` is empty.
     pub fn message(&mut self, event_record: u64, message: impl Into<String>) {
         self.events.push((event_record, message.into()));
     }
 
-    /// The file.
+    /// The bytes of the file.
     pub fn finish(&self) -> Vec<u8> {
         let event = |(index, (record, _)): (usize, &(u64, String))| {
             [record.to_le_bytes(), (index as u64).to_le_bytes()].concat()

@@ -1,14 +1,14 @@
-//! Values, and the bytes that a value table holds for them.
+//! The types of values, and their bytes in a value table.
 
 use crate::binxml::Value;
 
 impl Value {
-    /// A string.
+    /// A [`Value::String`].
     pub fn string(text: impl Into<String>) -> Self {
         Value::String(text.into())
     }
 
-    /// The byte that names the type.
+    /// The type byte (MS-EVEN6, section 2.2.12).
     pub fn value_type(&self) -> u8 {
         match self {
             Value::Null => 0,
@@ -39,7 +39,7 @@ impl Value {
         }
     }
 
-    /// Appends the value's bytes. A stream has none here: the chunk writes it in its place.
+    /// Appends the bytes of the value. Appends nothing for a BinXML value, which the chunk writes.
     pub(crate) fn push_bytes(&self, out: &mut Vec<u8>) {
         match self {
             Value::Null | Value::BinXml(_) => {}
