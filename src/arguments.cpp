@@ -13,14 +13,14 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
 
-//! There are no more different ones.
+//! How many different event IDs there are: an ID has 16 bits.
 constexpr idx_t MAX_EVENT_IDS = 65536;
 
 std::uint32_t GetEventId(const Value &value, const std::string &function) {
 	std::optional<std::uint32_t> event_id;
 	try {
 		event_id = value.Get<std::uint32_t>();
-		// A fraction would be rounded.
+		// The conversion rounds a fraction, which is not an event ID.
 		if (value.Get<double>() != *event_id) {
 			event_id.reset();
 		}
@@ -54,7 +54,7 @@ std::vector<std::uint32_t> GetEventIds(const Value &value, const std::string &fu
 	return ids;
 }
 
-//! Adds the files that a path, a glob, a folder, or a list of them stands for. `function` is who asks.
+//! Adds the files that a path, a glob, a folder, or a list of them stands for.
 void Expand(Storage &storage, const Value &value, const std::string &function, EvtxPaths &paths) {
 	storage.Check();
 	const auto type = value.GetLogicalType().GetTypeId();

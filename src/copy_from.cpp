@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-//! `COPY table FROM 'log.evtx' (FORMAT evtx)`: the columns of the table are those of read_evtx with their names.
+//! `COPY table FROM 'log.evtx' (FORMAT evtx)`: each column of the table gets the column of read_evtx with its name.
 
 namespace evtx {
 
@@ -25,7 +25,7 @@ using duckdb::cxx::LogicalType;
 
 constexpr const char *NAME = "COPY FROM (FORMAT evtx)";
 
-//! Columns, and the options that add them.
+//! Columns that are there only with an option, and that option.
 constexpr std::array<std::pair<const char *, const char *>, 4> COLUMN_OPTIONS = {
     {{"xml", "xml"}, {"json", "json"}, {"chunk_index", "location"}, {"record_offset", "location"}}};
 
@@ -36,18 +36,18 @@ struct BoundCopy {
 	//! The columns of the scan, and their types.
 	std::vector<idx_t> columns;
 	std::vector<LogicalType> types;
-	//! Whether any is cast to the table's type.
+	//! Whether one of them is cast to the type of the table's column.
 	bool casts = false;
 };
 
-//! A copy is read by one thread.
+//! One thread reads the files of a COPY.
 struct CopyState {
 	CopyState(duckdb::cxx::Context &context, const BoundCopy &copy)
 	    : shared(context, copy.call, copy.columns, nullptr), thread(shared) {}
 
 	SharedScan shared;
 	ThreadScan thread;
-	//! The rows as the scan has them, if they are cast.
+	//! The rows of the scan, if they are cast.
 	std::optional<DataChunk> rows;
 };
 
@@ -65,7 +65,7 @@ void Bind(CopyFunction::CopyFromBindInput &input) {
 	}
 	auto &context = input.GetContext();
 	auto &factory = context.GetFactory();
-	// A column of the table asks for what it is named after.
+	// Find the column of read_evtx for each column of the table, by name.
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		const auto name = input.GetColumnName(i);
 		for (const auto &[column, option] : COLUMN_OPTIONS) {

@@ -2,7 +2,7 @@
 
 #include "duckdb_cpp_extension.hpp"
 
-// What DuckDB's macro expands to is DuckDB's.
+// The findings are in the expansion of DuckDB's macro.
 // NOLINTNEXTLINE(bugprone-multi-level-implicit-pointer-conversion,misc-const-correctness)
 DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	evtx::RegisterFilterPushdownOption(extension, context);

@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-//! Hands the predicates that DuckDB offers to the core, which knows what they mean for a scan. None is ever accepted:
-//! DuckDB does not tell all that it means (whether the bounds of a BETWEEN are left out, say), so it decides them
-//! again.
+//! Passes the predicates that DuckDB offers to the core as hints. None is accepted, so DuckDB evaluates each again: its
+//! API does not tell all that a predicate means (for example, whether a BETWEEN excludes its bounds).
 
 namespace evtx {
 
@@ -27,8 +26,8 @@ using duckdb::cxx::Value;
 
 constexpr const char *SETTING = "evtx_filter_pushdown";
 
-//! Most children of an expression that are looked at. DuckDB walks to each child from the first on, so that all of them
-//! take time in the square of their number: 20 ms for so many constants, 10 s for 50,000.
+//! The most children of an expression that is passed on. DuckDB's API walks to each child from the first, so the time
+//! is quadratic: 20 ms for this many constants, 10 s for 50,000.
 constexpr idx_t MAX_CHILDREN = 2000;
 
 //! What SQL calls the operators that are no functions to DuckDB.
@@ -55,7 +54,7 @@ constexpr std::array<std::pair<ExpressionType, const char *>, 16> OPERATORS = {{
 std::string GetOperation(const Expression &expression) {
 	const auto type = expression.GetType();
 	if (type == ExpressionType::BOUND_FUNCTION) {
-		// Not a function of the same name that a user has made.
+		// A user can define a function with the same name in another schema.
 		const auto qualified = expression.GetFunctionQualifiedName();
 		const auto is_system = qualified.GetPartCount() <= 1 || qualified.GetPart(0) == "system";
 		return is_system ? std::string(expression.GetFunctionName()) : std::string();
@@ -65,16 +64,16 @@ std::string GetOperation(const Expression &expression) {
 	return found == OPERATORS.end() ? std::string() : found->second;
 }
 
-//! What of a call's rows a query does not want, as far as a scan can save work by that.
+//! The predicates of a query, as hints for a scan.
 struct Hints {
-	//! The query's predicates, each in postfix order, and the bytes that they refer to.
+	//! The predicates, each in postfix order, and the bytes that they refer to.
 	std::vector<EvtxNode> nodes;
 	std::string bytes;
-	//! By number: 0 for a path that has no such rows, as far as its folders tell. Empty if none tells anything.
+	//! By index of the file: 0 if its folders exclude it, else 1. Empty if no predicate is on folders.
 	std::vector<std::uint8_t> kept_paths;
 };
 
-//! Writes predicates down as nodes.
+//! Writes predicates as nodes.
 class Writer {
 public:
 	Writer(const TableFunction::FilterPushdownInput &input_p, Hints &hints_p) : input(input_p), hints(hints_p) {}
@@ -142,7 +141,7 @@ private:
 			WriteNode(EvtxNodeKind::TEXT, 0, value.Get<duckdb::cxx::varchar_t>().view());
 			break;
 		default:
-			// Of a type that no column has.
+			// No column has this type.
 			WriteNode(EvtxNodeKind::UNKNOWN);
 		}
 	}
@@ -151,7 +150,7 @@ private:
 	Hints &hints;
 };
 
-//! Leaves out the paths whose folders do not have one of the constants that a column of theirs is compared with.
+//! Excludes the files of which a column of folders is compared with constants and equals none of them.
 void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expression &expression, const EvtxCall &call,
                  std::vector<std::uint8_t> &kept, Storage &storage) {
 	const auto type = expression.GetType();
@@ -176,7 +175,7 @@ void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expressi
 	kept.resize(info.paths, 1);
 	for (std::size_t path = 0; path < kept.size(); path++) {
 		storage.Check();
-		// The text that the column's type shows, or none for NULL, which equals nothing.
+		// The text of the value; none for NULL, which equals nothing.
 		const auto text = AskText(evtx_call_folder_value, &call, column - info.columns, path);
 		if (text.data() == nullptr || constants.find(std::string(text)) == constants.end()) {
 			kept[path] = 0;

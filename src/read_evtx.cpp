@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-//! The table function `read_evtx`: its arguments, its columns, and what of a query it takes over.
+//! The table function `read_evtx`: its arguments, its columns, its projection and its hints.
 
 namespace evtx {
 
@@ -71,8 +71,8 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
 	const auto &bound = input.GetBindData<BoundCall>();
-	// The first damage is only known to be the first if the files are read in order. Otherwise, how many blocks they
-	// have is not known before they are opened, and a thread that finds no work costs little.
+	// One thread reads the files in order, so that `on_error := 'fail'` reports the first damage. Otherwise as many as
+	// DuckDB has: the number of blocks is not known before the files are opened, and an idle thread costs little.
 	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).fails ? 1 : MAX_THREADS);
 	auto &context = input.GetContext();
 	input.SetGlobalState<SharedScan>(context, bound.call, columns, bound.planned.get());
@@ -104,7 +104,7 @@ LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
 	case EvtxValueKind::TEXT:
 		return factory.CreateType(LogicalTypeId::VARCHAR);
 	default:
-		// A number or a list of them.
+		// A number, or a list of numbers.
 		return factory.CreateType(LogicalTypeId::ANY);
 	}
 }
@@ -118,7 +118,7 @@ Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalTy
 	return factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
 }
 
-//! A name of a table that ends as a log's does stands for the call.
+//! Whether the name of a table ends like the path of a log. It then stands for a call of read_evtx.
 bool IsLogPath(std::string_view name) {
 	constexpr std::string_view EXTENSION = ".evtx";
 	return name.size() >= EXTENSION.size() && EqualNames(name.substr(name.size() - EXTENSION.size()), EXTENSION);

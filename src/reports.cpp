@@ -21,7 +21,7 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 
-//! A table function.
+//! The table function of a report.
 struct Kind {
 	const char *name;
 	EvtxReportKind kind;
@@ -46,13 +46,13 @@ constexpr std::array<Kind, 3> KINDS = {{
 	 "SELECT chunk_index, first_record_id, last_record_id, records, error FROM evtx_chunk_metadata('Security.evtx')"},
 }};
 
-//! A call of such a function.
+//! A call of the table function of a report.
 struct BoundReport {
 	EvtxReportKind kind {};
 	std::shared_ptr<const EvtxPaths> paths;
 };
 
-//! Something that takes over batches of a report.
+//! The importer of a report's batches.
 std::unique_ptr<ArrowImporter> MakeImporter(Context &context, EvtxReportKind kind) {
 	Schema schema;
 	Check(evtx_report_schema(static_cast<std::uint32_t>(kind), &schema));
@@ -65,7 +65,7 @@ struct ReportState {
 
 	Report report;
 	std::unique_ptr<ArrowImporter> importer;
-	//! The rows last handed out: vectors refer to them until the next call.
+	//! The last rows, to which the vectors of the output refer until the next call.
 	std::optional<DataChunk> rows;
 };
 

@@ -16,9 +16,8 @@ using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
 using duckdb::cxx::Vector;
 
-//! Makes a vector of the output refer to an imported one.
-//! Maps are imported as the lists of entries that they are: importing a map, DuckDB looks for keys that come twice,
-//! which takes longer than all else in a scan. The core's maps have none.
+//! Makes a vector of the output refer to an imported vector. Maps are imported as lists of their entries: DuckDB checks
+//! each map that it imports for duplicate keys, which takes longer than the rest of a scan. The core's maps have none.
 void HandOut(const Vector &imported, Vector output) {
 	if (output.GetLogicalType().GetTypeId() != LogicalTypeId::MAP) {
 		output.Reference(imported);

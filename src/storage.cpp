@@ -15,13 +15,13 @@ using duckdb::cxx::FileFlags;
 using duckdb::cxx::FileHandle;
 using duckdb::cxx::FileSystem;
 
-//! How long an answer to whether the query was interrupted counts. To ask takes some microseconds.
+//! How often DuckDB is asked whether the query was interrupted. Each time takes some microseconds.
 constexpr std::chrono::milliseconds INTERVAL(5);
 
-//! What a storage of this thread threw last. Nothing can be thrown through the core.
+//! The last exception of a storage in this thread. It cannot be thrown through the core, so it is kept.
 thread_local std::exception_ptr kept;
 
-//! Runs a function of the storage, and keeps what it throws.
+//! Runs a callback of the storage, and keeps its exception.
 template <class Body>
 std::uint32_t Guard(EvtxTexts *texts, Body body) noexcept {
 	const auto failed = [&](std::string_view why) {
@@ -53,7 +53,7 @@ bool IsRemotePath(const FileSystem &files, const std::string &path) {
 	return files.IsRemote(path) || (path.find("://") != std::string::npos && path.rfind("file://", 0) != 0);
 }
 
-//! Refuses what has no offsets. To open a pipe would wait for someone who writes to it.
+//! Refuses files that cannot be read at offsets. To open a pipe would block until a process writes to it.
 void CheckKind(const FileSystem &files, const std::string &path) {
 	std::error_code ignored;
 	const auto kind = std::filesystem::status(files.Expand(path), ignored).type();
@@ -75,7 +75,7 @@ EvtxStorage Storage::ForCore() {
 	        Open, ReadAt, Close,  [](void *self) { return static_cast<Storage *>(self)->IsSet(); }};
 }
 
-//! Returns whether the glob could be expanded, so that there is no interrupt. If not, there may be one.
+//! Expands a glob, which throws if the query was interrupted. Returns whether the glob could be expanded.
 bool Storage::Ask(const std::string &glob) noexcept {
 	try {
 		files.Glob(glob);

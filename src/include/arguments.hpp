@@ -1,6 +1,6 @@
 #pragma once
 
-//! The arguments of `read_evtx` and the options of `COPY ... FROM`, which are the same: the core has the list of them.
+//! The arguments of `read_evtx`, which are also the options of `COPY ... FROM`. The core has the list of them.
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
@@ -13,30 +13,30 @@
 
 namespace evtx {
 
-//! The files that a path, a glob, a folder, or a list of them stands for. `function` is who asks.
-//! @throws duckdb::cxx::Exception if there are none, if the value is no such thing, or if the query was interrupted.
+//! The files that a path, a glob, a folder, or a list of them stands for. `function` is the SQL function, for errors.
+//! @throws duckdb::cxx::Exception if there are none, if the value has another type, or if the query was interrupted.
 Paths ExpandPaths(Storage &storage, const duckdb::cxx::Value &value, const std::string &function);
 
-//! All arguments, in the order of their names.
+//! All arguments, sorted by name.
 std::vector<EvtxArgument> ListArguments();
 
 inline std::string_view GetName(const EvtxArgument &argument) {
 	return {argument.name, argument.name_len};
 }
 
-//! What a call says beside its files.
+//! Collects the arguments of a call, and makes the call.
 class ArgumentSetter {
 public:
-	//! For `function`, which errors name.
+	//! `function` is the name of the SQL function, for errors.
 	explicit ArgumentSetter(std::string function);
 
-	//! Takes an argument.
-	//! @throws duckdb::cxx::Exception if it does not take the value.
+	//! Sets an argument.
+	//! @throws duckdb::cxx::Exception if the argument cannot have the value.
 	void Set(const EvtxArgument &argument, const duckdb::cxx::Value &value);
-	//! Takes the argument of a name. Returns false if there is none.
+	//! Sets the argument with a name. Returns false if there is no such argument.
 	bool Set(std::string_view name, const duckdb::cxx::Value &value);
 
-	//! What a statement with these arguments reads of `files`. Reads some of them if the columns depend on them.
+	//! The call with these arguments and files. Reads a sample of the files if the columns depend on them.
 	//! @throws duckdb::cxx::Exception as `ExpandPaths`.
 	std::shared_ptr<const EvtxCall> MakeCall(duckdb::cxx::Context &context, const duckdb::cxx::Value &files) const;
 

@@ -1,7 +1,6 @@
 #pragma once
 
-//! The Rust core through its C ABI: owned objects, exceptions in place of errors, Arrow structs that release
-//! themselves.
+//! The Rust core through its C ABI: owning handles, exceptions for errors, and Arrow structs that release themselves.
 
 #include "duckdb/common/arrow/arrow.hpp"
 #include "evtx_ffi.h"
@@ -16,7 +15,7 @@
 
 namespace evtx {
 
-//! An Arrow struct that is released when it goes out of scope, unless it was consumed.
+//! An Arrow struct that is released at the end of its scope, unless a consumer has taken it over.
 template <class T>
 struct Released : T {
 	Released() : T {} {}
@@ -32,13 +31,13 @@ struct Released : T {
 using Schema = Released<ArrowSchema>;
 using Array = Released<ArrowArray>;
 
-//! Most rows of a batch in one vector of DuckDB.
+//! The most rows of a batch: the size of a DuckDB vector.
 constexpr std::size_t VECTOR_ROWS = 2048;
 
-//! Takes over the error that a function of the core returned, if it returned one: the digit of its kind, and its text.
+//! The error that a function of the core returned, if there is one: the digit of its kind, and its text. Frees it.
 std::optional<std::string> TakeError(char *error);
 
-//! Throws the error that a function of the core returned, if it returned one. What a storage threw is thrown on.
+//! Throws the error that a function of the core returned, if there is one. Rethrows the exception of a storage.
 //! @throws duckdb::cxx::Exception.
 void Check(char *error);
 
@@ -58,7 +57,7 @@ using Scan = std::unique_ptr<EvtxScan, Freed<evtx_scan_free>>;
 using Worker = std::unique_ptr<EvtxWorker, Freed<evtx_worker_free>>;
 using Report = std::unique_ptr<EvtxReport, Freed<evtx_report_free>>;
 
-//! An object that a function of the core makes of arguments.
+//! The object that a function of the core makes from arguments.
 template <class Object, class Make, class... Arguments>
 Object Create(Make make, Arguments... arguments) {
 	typename Object::element_type *object = nullptr;
@@ -66,7 +65,7 @@ Object Create(Make make, Arguments... arguments) {
 	return Object(object);
 }
 
-//! A number that a function of the core tells.
+//! The number or struct that a function of the core writes.
 template <class Number, class Get, class... Arguments>
 Number Ask(Get get, Arguments... arguments) {
 	Number number {};
@@ -74,7 +73,7 @@ Number Ask(Get get, Arguments... arguments) {
 	return number;
 }
 
-//! A text that a function of the core tells, which is there as long as the core says.
+//! The text that a function of the core writes. The function says how long it is valid.
 template <class Get, class... Arguments>
 std::string_view AskText(Get get, Arguments... arguments) {
 	const char *data = nullptr;
@@ -83,7 +82,7 @@ std::string_view AskText(Get get, Arguments... arguments) {
 	return {data, len};
 }
 
-//! Whether two names are the same to SQL, which does not look at the case of ASCII letters.
+//! Whether two names are equal in SQL, which ignores the case of ASCII letters.
 inline bool EqualNames(std::string_view a, std::string_view b) {
 	return std::equal(a.begin(), a.end(), b.begin(), b.end(),
 	                  [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });

@@ -4,7 +4,7 @@
 
 namespace evtx {
 
-//! Each registers what its file has: functions, settings, and what a name of a table stands for.
+//! Each function registers what its file defines: SQL functions, a setting, macros, or a replacement scan.
 void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);

@@ -1,6 +1,6 @@
 #pragma once
 
-//! A scan of logs as DuckDB's vectors: what read_evtx and COPY share.
+//! A scan of logs into DuckDB's vectors, for read_evtx and COPY.
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
@@ -14,7 +14,7 @@
 
 namespace evtx {
 
-//! DuckDB starts no more threads than it has.
+//! The most threads of a scan. DuckDB starts no more of them than it has.
 constexpr duckdb::cxx::idx_t MAX_THREADS = 1024;
 
 //! Names and types of columns, in order.
@@ -26,19 +26,19 @@ struct ScanColumns {
 //! The columns of a call: those of the logs, then those of the folders.
 ScanColumns GetColumns(duckdb::cxx::Context &context, const EvtxCall &call);
 
-//! What the folders of a file say in one of their columns.
+//! The value of a column of folders for a file.
 duckdb::cxx::Value GetFolderValue(duckdb::cxx::Context &context, const EvtxCall &call, std::size_t column,
                                   std::size_t path);
 
-//! Tells a call the predicates of a query as hints, unless the setting says that there shall be none. DuckDB decides
-//! every predicate itself, so a scan that does without its hints gives the same rows.
+//! Tells a call the predicates of a query as hints, unless the setting turns that off. DuckDB evaluates every predicate
+//! itself, so the query has the same result without hints.
 void TellHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxCall &call,
                const EvtxPlanned &planned);
 
-//! What the threads of a scan share.
+//! A scan, which the threads of a query share.
 class SharedScan {
 public:
-	//! A scan of the columns with these numbers, without what a query does not want, if `planned` was told of that.
+	//! A scan of the columns with these indexes. If `planned` has hints, leaves out rows that they exclude.
 	SharedScan(duckdb::cxx::Context &context, std::shared_ptr<const EvtxCall> call,
 	           const std::vector<duckdb::cxx::idx_t> &columns, const EvtxPlanned *planned);
 
@@ -50,7 +50,7 @@ private:
 	friend class ThreadScan;
 
 	std::shared_ptr<const EvtxCall> call;
-	//! By column of the output: the number of it among the folders' columns, if it is one of these.
+	//! By column of the output: its index among the columns of the folders, if it is one of them.
 	std::vector<std::optional<std::size_t>> folder_columns;
 	Scan scan;
 };
@@ -60,11 +60,11 @@ class ThreadScan {
 public:
 	explicit ThreadScan(const SharedScan &shared);
 
-	//! Fills a chunk with the next rows; it stays empty at the end.
+	//! Fills a chunk with the next rows, or with none at the end.
 	//! @throws duckdb::cxx::Exception.
 	void Next(duckdb::cxx::Context &context, const SharedScan &shared, const duckdb::cxx::DataChunk &output);
 
-	//! The position of the rows last handed out, in the order of all rows.
+	//! The batch index of the last rows: the position of their block in the order of all rows.
 	std::uint64_t BatchIndex() const {
 		return place.index;
 	}
@@ -73,7 +73,7 @@ private:
 	Worker worker;
 	EvtxPlace place {};
 	std::unique_ptr<duckdb::cxx::ArrowImporter> importer;
-	//! The rows last handed out: vectors refer to them until the next call.
+	//! The last rows, to which the vectors of the output refer until the next call.
 	std::optional<duckdb::cxx::DataChunk> rows;
 };
 

@@ -10,25 +10,24 @@
 
 namespace evtx {
 
-//! DuckDB's files for a call of the core, and the question whether the query was interrupted.
+//! DuckDB's file system as a storage for one call of the core, with the query's interrupt.
 //!
-//! DuckDB has no function that tells a table function so. But its file systems look for an interrupt before they expand
-//! a glob, and an empty one touches no file.
+//! DuckDB has no function that tells a table function whether its query was interrupted. But its file system looks for
+//! an interrupt before it expands a glob, and the empty glob touches no file.
 class Storage {
 public:
-	//! For a query's context. Where access to files is restricted, even the empty glob is refused, and the path of a
-	//! file that is being read is expanded in place of that: the last that was opened, or `reading` before there is
-	//! one.
+	//! A storage for the context of a query. If access to files is restricted, DuckDB refuses even the empty glob. Then
+	//! the path of the file that is read is expanded: the last that was opened, or `reading` before the first.
 	explicit Storage(duckdb::cxx::Context &context, std::string_view reading = {});
 
-	//! For calls of the core in this thread, as long as this object is.
+	//! The callbacks for calls of the core. They are valid in this thread, during the lifetime of this object.
 	EvtxStorage ForCore();
 
 	//! Throws if the query was interrupted.
 	//! @throws duckdb::cxx::Exception of DuckDB.
 	void Check();
 
-	//! Throws what a storage of this thread threw last.
+	//! Throws the last exception that a storage of this thread has kept.
 	[[noreturn]] static void ThrowKept();
 
 private:
