@@ -1,4 +1,4 @@
-//! The columns of a batch in the making.
+//! Builders of the columns of a batch.
 
 mod arrays;
 mod text;

@@ -1,4 +1,4 @@
-//! Blocks of a file in, batches out.
+//! Decodes blocks of a file into batches.
 
 pub(crate) mod batch;
 pub(crate) mod decoder;

@@ -1,14 +1,14 @@
 //! EVTX logs as Arrow record batches.
 //!
-//! A log's rows are its records; a column is, for each template that a record uses, either a constant or one
-//! of the template's substitutions. So a template is compiled once into a *plan* for the columns that a query asks
-//! for, and a record then costs a look at its value table and a copy of the values that are asked for. What
-//! no column asks for is never decoded.
+//! Each record of a log is a row. For the records of one template, a column is a constant, one of the template's
+//! substitutions, or a mix of both. So each template is compiled once into a *plan* for the columns of a query. To read
+//! a record then takes a look at its value table and a copy of the values that the columns need. Other values are never
+//! decoded.
 //!
-//! - [`Options`] and [`schema`] say which columns there are: this crate is their one home.
-//! - [`Predicate`]s say which rows are kept, and are decided before a row is built.
-//! - [`Scan`] is what the threads of one query share: the projection, the options, the compiled plans.
-//! - [`Decoder`] turns blocks of a file into batches, one per thread. It is a push decoder, in the style of
+//! - [`Options`] and [`schema`] define the columns. No other crate does.
+//! - [`Predicate`]s decide which rows are kept, before a row is built.
+//! - [`Scan`] holds what the threads of a query share: the projection, the options, and the compiled plans.
+//! - [`Decoder`] turns blocks of a file into batches. Each thread has one. It is a push decoder, in the style of
 //!   `arrow-csv` and `arrow-json`: the caller does the I/O.
 
 mod schema;

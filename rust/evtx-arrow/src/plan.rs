@@ -1,4 +1,4 @@
-//! Column plans: what a template gives to each column, compiled once.
+//! Column plans: for each column, where its value is in the records of a template. Compiled once per template.
 
 mod convert;
 mod keys;

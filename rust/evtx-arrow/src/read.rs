@@ -1,4 +1,4 @@
-//! Records read into parts, and their texts.
+//! Reads records into parts, and renders their texts.
 
 mod json_memo;
 mod reader;

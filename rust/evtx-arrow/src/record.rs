@@ -1,4 +1,4 @@
-//! A record as the parts that its columns are read from, and groups of records.
+//! Records as the parts from which columns are read, and groups of records.
 
 mod templates;
 mod parts;

@@ -1,4 +1,4 @@
-//! What the threads of one query share.
+//! The scan of a query, which its threads share.
 
 use std::sync::Arc;
 
@@ -8,35 +8,36 @@ use crate::filter::{Filter, Predicate};
 use crate::plan::{Keys, PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options, Table};
 
-/// A query's projection and options, and the plans that its threads have compiled. Immutable but for those.
+/// The projection, options and predicates of a query, and the plans that its threads have compiled. Only the plans and
+/// the names of `event_data` change during the scan.
 #[derive(Debug)]
 pub struct Scan {
     pub(crate) options: Options,
     pub(crate) target: Projection,
     pub(crate) keys: Arc<Keys>,
     pub(crate) plans: PlanCache,
-    /// Whether any column needs a record's BinXML.
+    /// Whether a column or predicate needs the BinXML of a record.
     pub(crate) reads_binxml: bool,
-    /// Whether a column may be in what the substitutions of `Event` hold. `System` is not.
+    /// Whether a column or predicate needs the streams in the substitutions of `Event`. `System` is not in them.
     pub(crate) reads_children: bool,
-    /// Whether each record is checked in full, and not only what the columns ask for.
+    /// Whether each record is checked in full, not only the values that the columns need.
     pub(crate) validates_all: bool,
-    /// Whether every instance is read as a tree of its own, as if no plan of a template covered it.
+    /// Whether every instance is read as a tree, as if no plan supported it.
     pub(crate) force_tree_path: bool,
-    /// Where the parts of a message are read, if messages are.
+    /// The places that a message depends on, if messages are read.
     pub(crate) message: Option<MessagePlaces>,
-    /// Which records are kept.
+    /// Decides which records are kept.
     pub(crate) filter: Filter,
     pub(crate) columns: Vec<Column>,
     schema: SchemaRef,
 }
 
-/// A thread of the scan panicked while it changed what all of them share, so that none of it can be relied on.
+/// A thread of the scan panicked while it changed the shared plans or names, so that they cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("another thread of this scan failed in the midst of its work, so the scan cannot go on")]
 pub struct Poisoned;
 
-/// The indices of places in the target.
+/// The places that a message depends on, by their index in [`Projection::places`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessagePlaces {
     pub(crate) message: usize,
@@ -45,15 +46,16 @@ pub(crate) struct MessagePlaces {
 }
 
 impl Scan {
-    /// A scan for the columns with these indexes in the schema of a table, in this order.
+    /// A scan of the columns with these indexes in the schema of a table, in this order. Indexes behind the last column
+    /// are left out.
     ///
-    /// Records are checked in full if `error` is among the columns or errors are not just reported, so that
-    /// what counts as damaged does not depend on the other columns. Indexes that name no column are left out.
+    /// Records are checked in full if `error` is among the columns or `on_error` is not `report`, so that it does not
+    /// depend on the other columns which records count as damaged.
     pub fn new(table: impl Into<Table>, projection: &[usize]) -> Self {
         Scan::filtered(table, projection, &[])
     }
 
-    /// As [`Scan::new`], but only of the rows for which all of the predicates are true.
+    /// As [`Scan::new`], but only with the rows for which all predicates are true.
     pub fn filtered(table: impl Into<Table>, projection: &[usize], predicates: &[Predicate]) -> Self {
         let table: Table = table.into();
         let options = table.options;
@@ -74,7 +76,7 @@ impl Scan {
                 _ => {}
             }
         }
-        // A message that stands beside the log is found by what the event says of itself.
+        // A message beside the log is found by the event's provider and record ID.
         let message = target.places.iter().position(|place| *place == schema::MESSAGE);
         let message = message.map(|message| {
             target.places.extend([schema::PROVIDER, schema::EVENT_RECORD_ID]);
@@ -87,7 +89,7 @@ impl Scan {
         let reports = has(ColumnSource::Error) || options.on_error != OnError::Report;
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let filter = Filter::new(of_events.as_ref(), predicates, &mut target);
-        // There is no text of half an event, and what only looks like a record is none.
+        // A damaged event has no text, and carved bytes are a record only if they read in full.
         let validates_all = reports || target.xml || target.json || options.recover;
         let beyond_system = target.places.iter().any(|place| !place.in_system);
         Scan {
@@ -110,7 +112,8 @@ impl Scan {
         }
     }
 
-    /// The scan, but one that takes the fallback for every record. What it reads is the same; tests compare the two.
+    /// The scan, with every record read as a tree instead of by the plans of its templates. It gives the same rows;
+    /// tests compare the two ways.
     pub fn force_tree_path(self) -> Self {
         Scan {
             force_tree_path: true,
@@ -123,26 +126,26 @@ impl Scan {
         Arc::clone(&self.schema)
     }
 
-    /// Whether messages are read, so that a log's [`Messages`](evtx_format::mta::Messages) are of use.
+    /// Whether the scan reads messages, and needs the [`Messages`](evtx_format::mta::Messages) of each log.
     pub fn reads_messages(&self) -> bool {
         self.message.is_some()
     }
 
-    /// Whether checksums are compared.
+    /// Whether the scan checks checksums.
     pub fn verifies(&self) -> bool {
         self.options.verify
     }
 
-    /// Whether the files' surveys should take what is no log for an image.
+    /// Whether the scan recovers records, so that the survey has to find images and stray chunks.
     pub fn recovers(&self) -> bool {
         self.options.recover
     }
 
-    /// Looks whether what the threads share is sound. A lock stays poisoned once it is, so a look behind some work
-    /// tells of all of it, and nothing else has to look.
+    /// Checks that the shared plans and names are sound. A poisoned lock stays poisoned, so one check after some work
+    /// covers all of that work.
     ///
     /// # Errors
-    /// [`Poisoned`].
+    /// [`Poisoned`] if a thread has panicked while it changed them.
     pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
         match self.keys.is_poisoned() || self.plans.is_poisoned() {
             true => Err(Poisoned),

@@ -1,9 +1,9 @@
-//! Compiled templates, shared by the threads and chunks of a scan.
+//! The cache of compiled templates, which the threads of a scan share.
 //!
-//! A chunk's copy of a template refers to names by chunk offset, and holds those inline that it uses first,
-//! so its bytes differ from chunk to chunk. Two copies are the same template if their bytes agree but for the
-//! references, and their names agree. That is compared in full: a GUID or a hash alone would let a crafted
-//! file pass one template for another.
+//! A chunk's copy of a template refers to names by chunk offset, and has a name inline if it is the first to use it. So
+//! the bytes of a template differ from chunk to chunk. Two copies are the same template if their names are equal, and
+//! their bytes are equal apart from the references to names. Both are compared in full: with a GUID or a hash alone, a
+//! crafted file could pass one template for another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -22,26 +22,26 @@ use super::keys::Keys;
 use super::system::SystemSubstitutions;
 use super::target::Projection;
 
-/// Most bytes that a scan keeps of templates and of what they compiled to. Those of real logs take one or two MiB.
+/// The most bytes of templates and their compiled form that a scan keeps. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a template compiles to, for the columns of a scan.
+/// A template, compiled for the columns of a scan.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// The GUID of the template, in the order of its text.
     pub(crate) guid: [u8; 16],
-    /// The ID that instances of the template have.
+    /// The template ID that its instances have.
     pub(crate) template_id: u32,
-    /// What is wrong with its names.
+    /// The error of a name in it whose hash does not match.
     pub(crate) unsound_name: Option<Error>,
     pub(crate) plan: Plan,
-    /// The substitutions that its `System` is read from, if the rows of that are shared.
+    /// The substitutions from which its `System` is read, if rows of `System` are shared.
     pub(crate) system: Option<SystemSubstitutions>,
-    /// The whole element as XML.
+    /// Writes the whole element as XML.
     pub(crate) xml: Option<Program>,
-    /// The value of the whole element as JSON.
+    /// Writes the value of the whole element as JSON.
     pub(crate) json: Option<Program>,
-    /// The value of its `UserData` as JSON.
+    /// Writes the value of its `UserData` as JSON.
     pub(crate) user_data: Option<Program>,
 }
 
@@ -66,15 +66,15 @@ impl Compiled {
             system: SystemSubstitutions::new(target, &plan).filter(|_| root == TreeRoot::Event),
             plan,
             xml: target.xml.then(|| Program::new(Language::Xml, tree)),
-            // What `UserData` holds is JSON too.
+            // The elements in `UserData` are rendered as JSON too.
             json: (target.json || target.user_data && root == TreeRoot::Child)
                 .then(|| Program::new(Language::Json, tree)),
             user_data: user_data.map(|element| Program::new(Language::Json, element)),
         }
     }
 
-    /// What is wrong with an instance of a template ID that refers to it: it was meant for another, or names were
-    /// overwritten.
+    /// What is wrong with an instance that refers to this template: it names another template, or a name of the
+    /// template was overwritten.
     #[inline]
     pub(crate) fn fault(&self, instance: &Instance<'_>) -> Option<Error> {
         let is_own = instance.template_id == self.template_id && self.unsound_name.is_none();
@@ -93,13 +93,14 @@ impl Compiled {
         Some(Error::new(instance.definition as usize, kind))
     }
 
-    /// Whether there are programs, and they all write what the tree of these values says, which is sound then.
+    /// Whether there are programs for the whole element and all of them support these values. If so, the tree of the
+    /// instance would have no error.
     pub(crate) fn supports_text(&self, values: ValueTable<'_>) -> bool {
         let mut programs = [&self.xml, &self.json].into_iter().flatten().peekable();
         programs.peek().is_some() && programs.all(|program| program.supports(values))
     }
 
-    /// About how many bytes it takes.
+    /// About how many bytes of memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         let programs = [&self.xml, &self.json, &self.user_data].into_iter().flatten();
         size_of::<Self>() + self.plan.bytes() + programs.map(Program::bytes).sum::<usize>()
@@ -121,7 +122,7 @@ pub(crate) fn user_data<'a>(tree: &'a Element<'a>, root: TreeRoot) -> Option<&'a
     }
 }
 
-/// What a template is looked up by: its GUID, which others may have too, and what its root is to the event.
+/// The key of the cache: the GUID of a template, which other templates can have too, and the role of its root.
 type Identity = ([u8; 16], TreeRoot);
 
 /// The compiled templates of a scan.
@@ -131,7 +132,7 @@ pub(crate) struct PlanCache {
     bytes: AtomicUsize,
 }
 
-/// About how many bytes an entry of the map takes, with the room that is left for others.
+/// About how many bytes an entry of the map takes, with the unused capacity of its parts.
 const ENTRY: usize = 2 * (size_of::<Identity>() + size_of::<Vec<Known>>()) + 4 * size_of::<Known>();
 
 #[derive(Debug)]
@@ -141,8 +142,7 @@ struct Known {
 }
 
 impl PlanCache {
-    /// Whether a thread panicked while it added to the templates. What is read by them is not handed out then
-    /// (`Scan::check_shared`).
+    /// Whether a thread panicked while it added a template. The decoder then returns no batch (`Scan::check_shared`).
     pub(crate) fn is_poisoned(&self) -> bool {
         self.templates.is_poisoned()
     }
@@ -152,7 +152,7 @@ impl PlanCache {
         &self.templates
     }
 
-    /// What a chunk's definition compiled to, if the scan has met the template before.
+    /// The compiled template of a chunk's definition, if the scan keeps it.
     pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: TreeRoot) -> Option<Arc<Compiled>> {
         let templates = self.templates.read().unwrap_or_else(PoisonError::into_inner);
         let known = templates.get(&(definition.guid, root))?;
@@ -160,8 +160,8 @@ impl PlanCache {
         Some(Arc::clone(&found.compiled))
     }
 
-    /// Keeps what a definition compiled to for chunks that hold the same template, while there is room. Returns whether
-    /// it does. What is damaged in one chunk is not for others.
+    /// Keeps a compiled template for other chunks with the same template, if there is room. Returns whether it is kept.
+    /// A template with a damaged name is not kept, because it may be sound in other chunks.
     pub(crate) fn insert(
         &self,
         chunk: &[u8],
@@ -189,7 +189,7 @@ impl PlanCache {
     }
 }
 
-/// What a template says, apart from where its chunk keeps the names.
+/// The content of a template, without the chunk offsets of its names.
 #[derive(Debug)]
 struct TemplateContent {
     body: Box<[u8]>,
@@ -202,16 +202,16 @@ struct TemplateContent {
 struct NameRef {
     /// Offset in the body of the u32 reference.
     at: usize,
-    /// Whether the name follows, behind a u32 that links the names of its hash bucket.
+    /// Whether the name follows the reference, behind the u32 that links the names of its hash bucket.
     inline: bool,
-    /// The hash that stands before its units, and is theirs.
+    /// The stored hash of the name, which is sound.
     hash: Option<u16>,
-    /// The end of its units in `names`; they start where the last name's end.
+    /// The end of its units in `names`. They start at the end of the name before.
     end: usize,
 }
 
 impl NameRef {
-    /// The end of what differs from chunk to chunk.
+    /// The offset in the body behind the bytes that differ from chunk to chunk.
     fn varies_until(&self) -> usize {
         self.at + if self.inline { 8 } else { 4 }
     }
@@ -272,7 +272,7 @@ impl TemplateContent {
     }
 }
 
-/// A reference to a name: its chunk offset, and whether the name follows right there.
+/// Reads a reference to a name: the chunk offset of the name, and whether the name follows the reference.
 fn reference(chunk: &[u8], at: usize) -> (u32, bool) {
     let bytes = chunk.get(at..).and_then(|rest| rest.first_chunk::<4>());
     let offset = u32::from_le_bytes(*bytes.unwrap_or(&[0xff; 4]));

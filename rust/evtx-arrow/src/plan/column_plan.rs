@@ -1,9 +1,9 @@
-//! Column plans: what a tree gives to each column that a query asks for.
+//! Column plans: where a tree has the value of each column of a query.
 //!
-//! The plan of a template says, for each column, *constant*, *substitution*, *pieces of both*, or *absent*; a
-//! record's values then fill it. A record that no plan of a template covers is read into a tree of its own,
-//! whose substitutions are filled, and the plan of that tree has constants only. So there is one set of rules, and
-//! one place that appends.
+//! The plan of a template says for each column *constant*, *substitution*, *pieces of both*, or *absent*. The values of
+//! a record then fill it. A record that the plan of its template does not support is read into a tree, whose
+//! substitutions are filled, and the plan of that tree has only constants. So there is one set of rules for both, and
+//! one place that appends values to columns.
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{SubstitutionSet, ValueDescriptors, ValueTable};
@@ -12,59 +12,59 @@ use evtx_format::value::{Value, ValueType};
 use super::keys::Key;
 use super::source::{Content, Extractor};
 
-/// What a tree's root is to the event.
+/// The role of a tree's root in the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum TreeRoot {
-    /// The `Event` element.
+    /// The root is the `Event` element.
     Event,
-    /// A child of it.
+    /// The root is a child of the `Event` element.
     Child,
 }
 
-/// What a tree gives to each column.
+/// Where a tree has the value of each column.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// By place, in the order of [`Projection::places`].
+    /// By index in [`Projection::places`].
     pub(crate) fields: Box<[Option<Extractor>]>,
-    /// The substitution of which a number, a time or a GUID at each place is the value, if it is no more than that.
+    /// By index in [`Projection::places`]: the substitution whose value alone is the number, time or GUID at the place.
     pub(crate) bare_substitution: Box<[Option<u16>]>,
-    /// Whether the tree has any place outside of `System`.
+    /// Whether the tree has a place outside of `System`.
     pub(crate) beyond_system: bool,
-    /// The entries of `event_data`, if the tree has an `EventData` element and they are asked for.
+    /// The entries of `event_data`, if the tree has an `EventData` element and the scan reads them.
     pub(super) event_data: Option<Conditional<EventData>>,
-    /// The number of the entry that has each of [`Projection::keys`].
+    /// By index in [`Projection::keys`]: the index of the entry that has the key.
     pub(crate) keyed: Box<[Option<usize>]>,
-    /// Set if the tree has a `UserData` element and it is asked for.
+    /// Set if the tree has a `UserData` element and the scan reads it.
     pub(super) user_data: Option<Conditional<()>>,
     /// Whether the tree has a `System` element.
     pub(crate) system: bool,
-    /// Whether the columns depend on a record's values in a way that no plan tells. Such a plan covers no
-    /// record; what it has of the fields is for records whose tree cannot be read.
+    /// Whether the columns depend on the values of a record in a way that a plan cannot express. Such a plan supports
+    /// no record. Its fields are only used for records whose tree cannot be read.
     pub(super) irregular: bool,
-    /// Whether `event_data` ends before its last entry, as its names or its constants are too long.
+    /// Whether `event_data` ends before its last entry, because its names or constants are too long.
     pub(super) overflows: bool,
-    /// Whether a text can have a value of the record so often that it takes much more memory than the record.
+    /// Whether a text can have so many values of a record that it takes much more memory than the record.
     pub(crate) repeats_values: bool,
-    /// The substitutions that stand for children of `Event`, in order.
+    /// The substitutions that are children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
-    /// The same, as a set.
+    /// The substitutions that are children of `Event`, as a set.
     pub(crate) child_substitutions: SubstitutionSet,
-    /// What the columns need of each substitution's value.
+    /// By index of the substitution: which values the plan supports.
     pub(super) needs: Box<[RequiredShape]>,
     /// The substitutions that columns read.
     pub(super) read_substitutions: SubstitutionSet,
 }
 
-/// What an element gives that a record can leave out.
+/// Something in an element that a record can leave out.
 #[derive(Debug)]
 pub(super) struct Conditional<T> {
-    /// The substitution whose NULL leaves the element out.
+    /// The substitution on which the element depends: if its value is NULL, the element is left out.
     pub(super) guard: Option<u16>,
     pub(super) given: T,
 }
 
 impl<T> Conditional<T> {
-    /// What the element gives; `None` where the values leave it out.
+    /// What is in the element; `None` if the values leave the element out.
     #[inline]
     fn get(&self, values: ValueTable<'_>) -> Option<&T> {
         let left_out = self
@@ -75,32 +75,34 @@ impl<T> Conditional<T> {
     }
 }
 
-/// What `EventData` gives.
+/// The entries of `event_data` in an `EventData` element.
 #[derive(Debug)]
 pub(crate) struct EventData {
     pub(crate) entries: Box<[Entry]>,
-    /// The entries as a run, if they are one.
+    /// The entries as a run, if they form one.
     pub(crate) run: Option<Run>,
     /// Whether the text of the map can be longer than [`MAX_TEXT`].
     pub(crate) may_exceed: bool,
 }
 
-/// Entries that every record has, each the value of a substitution: what most templates have.
+/// Entries that every record has, each of them the value of a substitution. Most templates have such entries.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The numbers of their keys, and the highest of them.
+    /// The indices of their keys.
     pub(crate) keys: Box<[i32]>,
+    /// The highest of `keys`.
     pub(crate) highest_key: i32,
     pub(crate) substitutions: Box<[u16]>,
     /// The first substitution, if the others follow it in order.
     first_of_consecutive: Option<u16>,
 }
 
-/// Values whose text together cannot be longer than the limit: each has 64 KiB, and no text takes six bytes for one.
+/// How many values always have less than [`MAX_TEXT`] bytes of text together: a value has less than 64 KiB, and its
+/// text at most six bytes for each of them.
 pub(crate) const FEW_ENTRIES: usize = MAX_TEXT / (6 * 65_536);
 
 impl Run {
-    /// The slots of the values, if they follow each other.
+    /// The value descriptors of the run, if its substitutions are consecutive.
     #[inline]
     pub(crate) fn consecutive<'r>(&self, values: ValueTable<'r>) -> Option<ValueDescriptors<'r>> {
         values.slots(self.first_of_consecutive?, self.substitutions.len())
@@ -150,21 +152,21 @@ pub(crate) struct Entry {
     pub(crate) declared: ValueType,
 }
 
-/// What a plan can take of a substitution, so that the columns stay what the tree says.
+/// Which values of a substitution a plan supports. For other values the columns would differ from the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RequiredShape {
-    /// Anything: no column looks at it.
+    /// Any value, because no column reads it.
     Nothing,
-    /// The substitution is a child of `Event`: anything, as a stream of its own.
+    /// Any value, because the substitution is a child of `Event`, whose stream is a part of its own.
     Child,
-    /// A single value or an array: the only content of a leaf of `EventData`.
+    /// A single value or an array, because the substitution is the whole content of a leaf of `EventData`.
     Leaf,
     /// A single value.
     Single,
 }
 
 impl Plan {
-    /// Whether the plan tells what the tree of these values has.
+    /// Whether the plan reads the same from these values as the plan of their tree.
     #[inline]
     pub(crate) fn supports(&self, values: ValueTable<'_>) -> bool {
         !self.irregular && (!values.may_be_compound(self.read_substitutions) || self.supports_compound(values))
@@ -188,25 +190,25 @@ impl Plan {
         }
     }
 
-    /// The entries of `event_data` that a record with these values can have.
+    /// The entries of `event_data`; `None` if a record with these values has no `EventData` element in this tree.
     #[inline]
     pub(crate) fn event_data(&self, values: ValueTable<'_>) -> Option<&EventData> {
         self.event_data.as_ref()?.get(values)
     }
 
-    /// Whether a record with these values has the `UserData` element of the tree, if that is asked for.
+    /// Whether the scan reads `UserData`, and a record with these values has that element in this tree.
     pub(crate) fn has_user_data(&self, values: ValueTable<'_>) -> bool {
         self.user_data
             .as_ref()
             .is_some_and(|user_data| user_data.get(values).is_some())
     }
 
-    /// Whether the tree has a `UserData` element and it is asked for.
+    /// Whether the scan reads `UserData`, and the tree has that element.
     pub(crate) fn may_have_user_data(&self) -> bool {
         self.user_data.is_some()
     }
 
-    /// Whether a column has so many values of a record that they can be longer together than a few times the record.
+    /// Whether a column has so many values of a record that their text can be much longer than the record.
     pub(super) fn texts_hold_many_values(&self) -> bool {
         let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
         let is_long = |source: &Extractor| source.values() > FEW_ENTRIES;
@@ -214,11 +216,11 @@ impl Plan {
             || self.fields.iter().flatten().any(is_long)
     }
 
-    /// About how many bytes it takes beside its own.
+    /// About how many bytes of memory it takes beside `size_of::<Plan>()`.
     pub(crate) fn bytes(&self) -> usize {
         let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
         let of_entry = |entry: &Entry| {
-            // Runs have a key and a substitution of each.
+            // A run has one more key and substitution for each entry.
             let own = size_of::<Entry>() + size_of::<(i32, u16)>();
             own + entry.source.bytes() + if let Key::Own(name) = &entry.key { name.len() } else { 0 }
         };
@@ -237,7 +239,7 @@ impl Plan {
         self.overflows
     }
 
-    /// Whether a substitution stands for a child of `Event`.
+    /// Whether a substitution is a child of `Event`.
     pub(crate) fn is_child(&self, substitution: usize) -> bool {
         self.needs.get(substitution) == Some(&RequiredShape::Child)
     }

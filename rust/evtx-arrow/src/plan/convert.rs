@@ -1,11 +1,12 @@
-//! Values to what a column holds. A column takes a value whatever its type, by way of its text if need be:
-//! forwarded events carry numbers, times and GUIDs as strings.
+//! Converts values to the type of a column. A value of another type is converted by its text, because forwarded events
+//! have numbers, times and GUIDs as strings.
 
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
-/// What an array of one item holds, or else what the value's text says.
-// Apart from what most values take, and by reference: moving what was just put together stalls.
+/// Converts the single item of an array, or else the text of the value.
+// Kept out of line, because most values do not need it. The value is passed by reference, because to move it right
+// after it was written is a store-forwarding stall.
 #[cold]
 fn by_text<'v, T>(
     value: &Value<'v>,
@@ -20,7 +21,7 @@ fn by_text<'v, T>(
     })
 }
 
-/// A number that is not negative.
+/// An integer that is not negative.
 #[inline(always)]
 pub(crate) fn number(value: &Value<'_>) -> Option<u64> {
     match value.to_u64() {
@@ -29,10 +30,10 @@ pub(crate) fn number(value: &Value<'_>) -> Option<u64> {
     }
 }
 
-/// A number from its decimal text, or its hexadecimal text after `0x`.
+/// An integer that is not negative, from its decimal text, or its hexadecimal text after `0x`.
 pub(crate) fn number_from_text(text: &str) -> Option<u64> {
     let text = text.trim();
-    // `from_str_radix` takes a sign, which neither form has.
+    // `parse` and `from_str_radix` accept a plus, which neither form has.
     if text.starts_with('+') {
         return None;
     }
@@ -43,7 +44,7 @@ pub(crate) fn number_from_text(text: &str) -> Option<u64> {
     }
 }
 
-/// A number, negative ones too.
+/// An integer, which can be negative.
 pub(crate) fn integer(value: &Value<'_>) -> Option<i128> {
     match value.to_i128() {
         None if !value.is_null() => by_text(value, Value::to_i128, integer_from_text),
@@ -51,7 +52,7 @@ pub(crate) fn integer(value: &Value<'_>) -> Option<i128> {
     }
 }
 
-/// A number from its decimal text, or its hexadecimal text after `0x`.
+/// An integer from its decimal text, or its hexadecimal text after `0x`.
 pub(crate) fn integer_from_text(text: &str) -> Option<i128> {
     match text.trim().strip_prefix('-') {
         Some(digits) if digits.starts_with(|first: char| first.is_ascii_digit()) => {
@@ -75,12 +76,12 @@ pub(crate) fn float_from_text(text: &str) -> Option<f64> {
     text.trim().parse().ok()
 }
 
-/// A truth value. Bit masks are none.
+/// A boolean. A bit mask is not one.
 pub(crate) fn bool(value: &Value<'_>) -> Option<bool> {
     by_text(value, |_| None, bool_from_text)
 }
 
-/// A truth value from its text.
+/// A boolean from `true` or `false`.
 pub(crate) fn bool_from_text(text: &str) -> Option<bool> {
     match text {
         "true" => Some(true),

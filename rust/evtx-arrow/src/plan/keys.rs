@@ -1,26 +1,27 @@
-//! The names of `event_data`: few, and the same in every record of a template, so batches hold them as a dictionary.
+//! The keys of `event_data`. They are few, and the same in every record of a template, so batches hold them as a
+//! dictionary.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use hashbrown::HashMap;
 
-/// Most names that a scan keeps. Real logs have some thousands; more come from crafted files, and are then
-/// held by the batch that has them.
+/// The most names that a scan keeps. Real logs have some thousands. Further names come from crafted files; each batch
+/// keeps its own.
 const MAX_KEYS: usize = 1 << 16;
 
-/// Most bytes of names that a scan keeps.
+/// The most bytes of names that a scan keeps.
 const MAX_BYTES: usize = 1 << 20;
 
-/// A name of an entry in `event_data`.
+/// The key of an entry in `event_data`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Key {
-    /// One of the scan's names, by index.
+    /// A name that the scan keeps, by its index.
     Shared(i32),
-    /// Any other.
+    /// A name that the scan has no room to keep.
     Own(Box<str>),
 }
 
-/// The names that the plans of a scan use.
+/// The names of `event_data` that a scan keeps, for the keys of its plans.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     known: RwLock<Known>,
@@ -44,12 +45,13 @@ impl Keys {
         &self.known
     }
 
-    /// The names, also if a thread panicked: then nothing of what is read by them is handed out (`Scan::check_shared`).
+    /// The names. They are read even if a thread has panicked, because the decoder then returns no batch
+    /// (`Scan::check_shared`).
     fn read(&self) -> RwLockReadGuard<'_, Known> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key for a name, a new one if need be.
+    /// The key of a name. Adds the name if it is new and there is room.
     pub(crate) fn key(&self, name: &str) -> Key {
         let find = |known: &Known| known.indices.get(name).copied();
         if let Some(index) = find(&self.read()) {
@@ -72,7 +74,7 @@ impl Keys {
 }
 
 impl Keys {
-    /// All names, by their indices.
+    /// All names, by index.
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         self.read().names.clone()
     }

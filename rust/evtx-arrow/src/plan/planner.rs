@@ -1,4 +1,4 @@
-//! Makes the plan of a tree.
+//! Compiles the plan of a tree.
 
 use evtx_format::binxml::tree::{Element, Node, push_nodes};
 use evtx_format::render::json;
@@ -13,17 +13,17 @@ use super::source::{Constant, Content, Extractor, MAX_FIELD, Parsed, Piece};
 use super::target::Projection;
 use crate::schema::Numbering;
 
-/// What no plan tells: see [`Plan::irregular`].
+/// A part of a tree that a plan cannot express: see [`Plan::irregular`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Irregular;
 
 impl Plan {
-    /// The plan of a template's tree.
+    /// The plan of a template, from its tree with open substitutions.
     pub(crate) fn of_template(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         Plan::new(target, keys, tree, root, true)
     }
 
-    /// The plan of a record's own tree.
+    /// The plan of a single record, from its tree.
     pub(crate) fn of_record(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         Plan::new(target, keys, tree, root, false)
     }
@@ -59,7 +59,7 @@ impl Plan {
         let mut places = target.places.iter().zip(&planner.plan.fields);
         planner.plan.beyond_system = places.any(|(place, source)| !place.in_system && source.is_some());
         planner.plan.repeats_values = planner.plan.overflows || planner.plan.texts_hold_many_values();
-        // What a record leaves out takes no room in its own tree.
+        // The tree of a record has only the entries that the record does not leave out, so it may not overflow.
         planner.plan.irregular |= planner.plan.overflows;
         planner.plan
     }
@@ -76,7 +76,7 @@ impl From<Constant> for Extractor {
 }
 
 impl Constant {
-    /// The constant of a text. What it is read as is found out now where it is `parsed`, else whenever it is read.
+    /// The constant of a text. If it is `parsed`, it is parsed now, else each time that it is read.
     fn new(text: Vec<u8>, parsed: bool) -> Self {
         let text = String::from_utf8(text).unwrap_or_default();
         Constant {
@@ -91,16 +91,17 @@ impl Constant {
     }
 }
 
-/// A plan in the making.
+/// A plan that is being compiled.
 struct Planner<'t> {
     target: &'t Projection,
     keys: &'t Keys,
     plan: Plan,
     needs: Vec<RequiredShape>,
-    /// Whether constants are parsed: they are read for many records.
+    /// Whether constants are parsed now, because many records read them.
     parses: bool,
-    /// Bytes of the constants and the names of `event_data` so far.
+    /// Bytes of the constants of `event_data` so far.
     text: usize,
+    /// Bytes of the names of `event_data` so far.
     names: usize,
 }
 
@@ -119,8 +120,8 @@ impl Planner<'_> {
             }
         }
         self.plan.children = children.into();
-        // Columns look at the tree first and then at the streams of its substitutions, which is the order of the text
-        // only if the substitutions come last.
+        // Columns read the elements of the tree first, and then the streams in its substitutions. That is the order in
+        // the event only if the substitutions come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
         let substitution = event
             .content
@@ -131,7 +132,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What was found, or nothing where it is irregular, which the plan then is too.
+    /// The result; `None` if it is irregular, which makes the plan irregular.
     fn regular<T>(&mut self, found: Result<T, Irregular>) -> Option<T> {
         self.plan.irregular |= found.is_err();
         found.ok()
@@ -149,7 +150,7 @@ impl Planner<'_> {
         }
         if self.target.event_data && element.name == "EventData" {
             match &self.plan.event_data {
-                // The second counts where a record leaves the first out.
+                // If a record leaves the first out, the second counts.
                 Some(first) => self.plan.irregular |= first.guard.is_some(),
                 None => {
                     let event_data = self.event_data(element);
@@ -169,7 +170,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The first match of a path below an element, as XPath gives it.
+    /// The first match of a path below an element, in the order of XPath.
     fn field(
         &mut self,
         element: &Element<'_>,
@@ -184,7 +185,7 @@ impl Planner<'_> {
                 let guard = deeper(guard, child)?;
                 match (&found, self.field(child, path, attribute, guard)?) {
                     (None, first) => found = first,
-                    // The second counts where a record leaves the first out.
+                    // If a record leaves the first out, the second counts.
                     (Some(first), Some(_)) if first.guard.is_some() || first.attribute => return Err(Irregular),
                     _ => {}
                 }
@@ -199,7 +200,7 @@ impl Planner<'_> {
         };
         let mut source = self.source(content, MAX_FIELD);
         source.guard = guard;
-        // One with literal text is always there.
+        // An attribute with literal text is in every record.
         source.attribute = !content.iter().any(|node| match node {
             Node::Substitution(_) => false,
             Node::CData(_) => true,
@@ -211,7 +212,7 @@ impl Planner<'_> {
         Ok(Some(source))
     }
 
-    /// The text of an element. A constant that is longer than `limit` can end anywhere behind it.
+    /// The text of an element. A constant longer than `limit` bytes is cut somewhere behind that length.
     fn text(&mut self, element: &Element<'_>, guard: Guard, limit: usize) -> Result<Extractor, Irregular> {
         let mut source = if element.elements().next().is_some() {
             if has_substitutions(element) {
@@ -228,8 +229,7 @@ impl Planner<'_> {
         Ok(source)
     }
 
-    /// The text of pieces of content without elements. A constant that is longer than `limit` can end anywhere behind
-    /// it.
+    /// The text of content without elements. A constant longer than `limit` bytes is cut somewhere behind that length.
     fn source(&mut self, content: &[Node<'_>], limit: usize) -> Extractor {
         let content = match content {
             [Node::Substitution(substitution)] => Content::Substitution(substitution.index),
@@ -271,7 +271,7 @@ impl Planner<'_> {
             }
             self.leaves(element, None, &mut leaves)?;
         } else if element.content.iter().any(|node| matches!(node, Node::Substitution(_))) {
-            // Only a record tells whether it is text or elements that stand there.
+            // The substitution can hold text or elements, depending on the record.
             return Err(Irregular);
         } else if element.content.iter().any(Node::is_text) {
             leaves.push(Leaf {
@@ -289,7 +289,7 @@ impl Planner<'_> {
             if let Some(wanted) = self.target.key_number(&key) {
                 keyed[wanted] = Some(index);
             }
-            // An entry that is left out would change the names of those after it.
+            // If an entry before this one is left out, the name of this one changes.
             let irregular = depends && guarded;
             guarded |= source.guard.is_some();
             if irregular {
@@ -307,7 +307,7 @@ impl Planner<'_> {
         entries
     }
 
-    /// Adds a leaf to the entries of a map. Returns false where the map ends in front of the next.
+    /// Adds a leaf to the entries of the map. Returns false if the map is too long and has to end behind it.
     fn add(&mut self, leaf: Leaf, leaves: &mut Vec<Leaf>) -> bool {
         self.names += leaf.name.len();
         if let Content::Constant(constant) = &leaf.source.content {
@@ -318,9 +318,9 @@ impl Planner<'_> {
         !self.plan.overflows
     }
 
-    /// The leaves below an element, with the names they carry; an empty one for `Data` without a name.
+    /// Adds the leaves below an element, with their names; `Data` without a name gets an empty one.
     ///
-    /// Recurses once per level of the tree, which [`MAX_OPEN_ELEMENTS`](evtx_format::MAX_OPEN_ELEMENTS) bounds.
+    /// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](evtx_format::MAX_OPEN_ELEMENTS) bounds the levels.
     fn leaves(&mut self, element: &Element<'_>, guard: Guard, leaves: &mut Vec<Leaf>) -> Result<(), Irregular> {
         self.need_content(element.content, RequiredShape::Single);
         for node in element.content {
@@ -378,7 +378,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The substitutions in attributes take single values only: an array would repeat the element, and a stream is an
+    /// Requires single values of the substitutions in attributes: an array would repeat the element, and a stream is an
     /// error.
     fn attributes(&mut self, element: &Element<'_>) {
         for attribute in element.attributes {
@@ -388,7 +388,7 @@ impl Planner<'_> {
     }
 }
 
-/// The guard of an element in one that has `guard`. Two are more than a plan keeps.
+/// The guard of an element inside an element with the guard `guard`. A plan cannot express two different guards.
 fn deeper(guard: Guard, element: &Element<'_>) -> Result<Guard, Irregular> {
     match (guard, element.dependency) {
         (guard, None) => Ok(guard),
@@ -398,12 +398,12 @@ fn deeper(guard: Guard, element: &Element<'_>) -> Result<Guard, Irregular> {
     }
 }
 
-/// Whether one of its children is there in every record. Without any, an element is a leaf.
+/// Whether one of its children is in every record. An element whose children are all left out is a leaf.
 fn has_certain_child(element: &Element<'_>) -> bool {
     element.elements().any(|child| child.dependency.is_none())
 }
 
-/// The text of content, as far as it is no longer than `limit`, and the piece behind.
+/// The text of content. Ends behind the first piece with which it is longer than `limit` bytes.
 fn plain(content: &[Node<'_>], limit: usize) -> String {
     let mut text = Vec::new();
     push_nodes(&mut text, content, Form::Plain, limit);
@@ -422,7 +422,7 @@ fn has_substitutions(element: &Element<'_>) -> bool {
             .any(|child| child.dependency.is_some() || has_substitutions(child))
 }
 
-/// The name that a leaf carries: its `Name`, or that of its element; empty for `Data` without one.
+/// The name of a leaf: its `Name` attribute, or the name of the element; empty for `Data` without a `Name`.
 fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     let content = leaf.attribute("Name").unwrap_or_default();
     if content.iter().any(|node| matches!(node, Node::Substitution(_))) {
@@ -435,14 +435,14 @@ fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     Ok(name)
 }
 
-/// An element of `EventData` without others in it.
+/// An element of `EventData` that has no elements in it.
 struct Leaf {
     name: String,
     source: Extractor,
     declared: ValueType,
 }
 
-/// The type that a definition gives for a leaf's value, or that its value has.
+/// The type that a definition declares for the value of a leaf, or the type of its literal value.
 fn declared(content: &[Node<'_>]) -> ValueType {
     match content {
         [Node::Substitution(substitution)] => substitution.declared,
@@ -456,8 +456,8 @@ const TEXT: ValueType = ValueType {
     array: false,
 };
 
-/// The one entry that the copies of a leaf make: the JSON array of their values. `None` where they are no
-/// leaves, or differ in name.
+/// The copies of a leaf as one entry, whose value is the JSON array of their values. `None` if they are not leaves, or
+/// have different names.
 fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     let first = copies.first()?;
     let name = leaf_name(first).ok()?;
@@ -474,7 +474,7 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     let mut text = vec![b'['];
     for (i, copy) in copies.iter().enumerate() {
         if text.len() > MAX_TEXT {
-            // The text is NULL then, and so are the items that are left.
+            // The text is too long, so the value is NULL; the other items are not needed.
             break;
         }
         items.push(Constant::new(plain(copy.content, MAX_TEXT).into_bytes(), false));
@@ -498,8 +498,8 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     })
 }
 
-/// Gives the entries of a map their names: `param1`, `param2`, … to those without, `_1`, `_2`, … to names
-/// that come back.
+/// Makes the keys of a map from the names of its entries: an entry without a name gets `param1`, `param2`, …; a name
+/// that comes again gets `_1`, `_2`, … behind it.
 struct Names {
     unnamed: usize,
     numbering: Numbering,
@@ -513,7 +513,7 @@ impl Names {
         }
     }
 
-    /// The key for a name, and whether it depends on the entries before.
+    /// The key of an entry, and whether it depends on the entries before.
     fn key(&mut self, name: String) -> (String, bool) {
         let is_unnamed = name.is_empty();
         self.unnamed += usize::from(is_unnamed);

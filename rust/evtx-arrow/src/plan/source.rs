@@ -1,4 +1,5 @@
-//! Where a column's text comes from: a constant, a substitution, or pieces of both; and what was found there.
+//! Extractors: where a plan finds the value of a column (a constant, a substitution, or pieces of both), and the value
+//! that they find in a record.
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::ValueTable;
@@ -8,15 +9,16 @@ use evtx_format::value::text::Form;
 
 use super::convert;
 
-/// Most bytes of text in a field of `System` or another place. A value has 64 KiB, and a field of real logs is one.
+/// The most bytes of text in a field of `System` or another place. In real logs such a field is one value, which has at
+/// most 64 KiB.
 pub(crate) const MAX_FIELD: usize = 1 << 20;
 
-/// Where a text comes from.
+/// Where a plan finds the value of a column.
 #[derive(Debug)]
 pub(crate) struct Extractor {
-    /// The substitution whose NULL leaves the element out.
+    /// The substitution on which the element depends: if its value is NULL, the element is left out.
     pub(super) guard: Option<u16>,
-    /// An attribute is not there where its value is empty.
+    /// Whether it is an attribute that is left out if its value is empty.
     pub(super) attribute: bool,
     pub(super) content: Content,
 }
@@ -35,13 +37,14 @@ pub(crate) enum Piece {
     Substitution(u16),
 }
 
-/// A text that is the same for every record, and what it is read as.
+/// A text that is the same for every record.
 #[derive(Debug)]
 pub(crate) struct Constant {
     pub(crate) text: Box<str>,
-    /// What the text is read as, if columns read it for every record.
+    /// The text, parsed once for all records; `None` in the plan of a single record, where it is parsed when it is
+    /// read.
     pub(crate) parsed: Option<Parsed>,
-    /// The items, if the text is the JSON array of some.
+    /// The items, if the text is a JSON array.
     pub(crate) items: Box<[Constant]>,
 }
 
@@ -51,15 +54,17 @@ impl Constant {
     }
 }
 
-/// What a text is read as.
+/// A text as a number, a time and a GUID; `None` for what it is not.
 #[derive(Debug)]
 pub(crate) struct Parsed {
     pub(crate) number: Option<u64>,
+    /// Nanoseconds since 1970-01-01 UTC.
     pub(crate) nanos: Option<i64>,
+    /// The bytes in the order of the text.
     pub(crate) uuid: Option<[u8; 16]>,
 }
 
-/// What was found for a record.
+/// The value that an extractor has found in a record.
 #[derive(Clone, Copy)]
 pub(crate) enum Resolved<'p, 'r> {
     Constant(&'p Constant),
@@ -68,7 +73,7 @@ pub(crate) enum Resolved<'p, 'r> {
 }
 
 impl Extractor {
-    /// The substitutions whose values decide what it gives.
+    /// The substitutions on whose values the result depends.
     pub(crate) fn substitutions(&self) -> impl Iterator<Item = u16> {
         let (substitution, pieces) = match &self.content {
             Content::Constant(_) => (None, &[][..]),
@@ -82,7 +87,7 @@ impl Extractor {
         self.guard.into_iter().chain(substitution).chain(pieces)
     }
 
-    /// How many values and texts it is made of.
+    /// How many values and texts the result consists of.
     pub(super) fn values(&self) -> usize {
         match &self.content {
             Content::Constant(_) | Content::Substitution(_) => 1,
@@ -104,8 +109,8 @@ impl Extractor {
         }
     }
 
-    /// The substitution that a number, a time or a GUID is the value of. NULL stands for none and for what cannot be
-    /// read as one, so it does not matter whether the element or the attribute is there.
+    /// The substitution whose value alone is the result, for a column of numbers, times or GUIDs. In such a column an
+    /// empty value is NULL, just as a missing element or attribute is, so that it need not be known which it is.
     pub(super) fn bare_substitution(&self) -> Option<u16> {
         match (self.guard, &self.content) {
             (None, Content::Substitution(substitution)) => Some(*substitution),
@@ -114,7 +119,7 @@ impl Extractor {
         }
     }
 
-    /// What a record's values give; `None` where the element or attribute is not there.
+    /// The value in a record; `None` if the element or attribute is left out.
     #[inline(always)]
     pub(crate) fn find<'p, 'r>(&'p self, values: ValueTable<'r>) -> Option<Resolved<'p, 'r>> {
         if let Some(guard) = self.guard
@@ -142,9 +147,9 @@ impl Extractor {
     }
 }
 
-// Inlined, so that what was found stays in registers on its way.
+// Inlined, so that the value stays in registers.
 impl Resolved<'_, '_> {
-    /// Appends the text. One that is longer than [`MAX_TEXT`] can end anywhere behind it.
+    /// Appends the text as UTF-8. A text longer than [`MAX_TEXT`] bytes is cut somewhere behind that length.
     #[inline]
     pub(crate) fn push_text(&self, out: &mut Vec<u8>) {
         match self {
@@ -178,7 +183,7 @@ impl Resolved<'_, '_> {
         }
     }
 
-    /// The text, if it is no longer than a number or a name can be.
+    /// The text, if it has at most [`MAX_FIELD`] bytes.
     pub(crate) fn text(&self) -> Option<String> {
         let mut text = Vec::new();
         self.push_text(&mut text);
@@ -197,7 +202,7 @@ impl Resolved<'_, '_> {
         }
     }
 
-    /// A number, negative ones too.
+    /// The integer, which can be negative.
     pub(crate) fn integer(&self) -> Option<i128> {
         match self {
             Resolved::Value(value) => convert::integer(value),

@@ -1,4 +1,5 @@
-//! The substitutions that the columns of `System` are read from, which tell whether records have the same row of them.
+//! The substitutions from which the columns of `System` are read. Records of a template with equal values of them have
+//! the same row in these columns.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,18 +8,18 @@ use evtx_format::binxml::instance::ValueTable;
 use super::column_plan::Plan;
 use super::target::Projection;
 
-/// The substitutions of a template that the columns of `System` are read from.
+/// The substitutions of a template from which the columns of `System` are read.
 #[derive(Debug)]
 pub(crate) struct SystemSubstitutions {
-    /// Tells the template from all others. Not 0.
+    /// A number that only this template has. Not 0.
     pub(crate) template: u64,
-    /// The first of substitutions that follow each other, and how many they are.
+    /// Runs of consecutive substitutions: the first, and how many there are.
     runs: Box<[(u16, usize)]>,
 }
 
 impl SystemSubstitutions {
-    /// Those of a plan for an event's own template; `None` where that has no `System`, or the columns are not asked
-    /// for.
+    /// The substitutions of a plan; `None` if its template has no `System` element, or if too few of its columns are
+    /// read to share their rows.
     pub(crate) fn new(target: &Projection, plan: &Plan) -> Option<Self> {
         static TEMPLATES: AtomicU64 = AtomicU64::new(1);
         if !plan.system || !target.shares_system() {
@@ -39,7 +40,7 @@ impl SystemSubstitutions {
         })
     }
 
-    /// The descriptors and the bytes of the runs' values.
+    /// For each run, the descriptors and the bytes of its values; `None` if the value table is too short for the run.
     #[inline(always)]
     pub(crate) fn values<'v>(&self, values: ValueTable<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
         self.runs.iter().map(move |&(first, count)| {
@@ -48,9 +49,9 @@ impl SystemSubstitutions {
         })
     }
 
-    /// A hash of where values differ first, and how many bytes they have with their descriptors. `None` where the table
-    /// of values is too short for a run: what it has of that would not be looked at.
-    // Apart from what looks at the values again, so that neither runs out of registers.
+    /// A hash of the values, and how many bytes they have with their descriptors. `None` if the value table is too
+    /// short for a run: the values that it has of that run would not be compared.
+    // Kept out of line, and apart from `matches`, so that neither runs out of registers.
     #[inline(never)]
     pub(crate) fn hash(&self, values: ValueTable<'_>) -> Option<(u64, usize)> {
         let (mut hash, mut len) = (self.template, 0);
@@ -62,7 +63,7 @@ impl SystemSubstitutions {
         Some((hash, len))
     }
 
-    /// Whether the values and their descriptors are those that stand side by side in `known`.
+    /// Whether `known` has the same descriptors and values, run by run.
     #[inline(never)]
     pub(crate) fn matches(&self, values: ValueTable<'_>, mut known: &[u8]) -> bool {
         let mut is_next = |part: &[u8]| {
@@ -77,7 +78,8 @@ impl SystemSubstitutions {
     }
 }
 
-/// Whether parts of the same length are the same. Most are short, so that a call would take longer.
+/// Whether two slices of the same length are equal. Inlined for short slices, which most are: a call to `memcmp` would
+/// take longer.
 #[inline(always)]
 fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     #[inline(always)]
@@ -93,7 +95,7 @@ fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// A hash of where values differ first: their first and last bytes.
+/// Adds some bytes to a hash: only the first and last eight of them, where values usually differ.
 #[inline]
 fn hash_step(hash: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

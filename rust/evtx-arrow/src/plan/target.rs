@@ -1,20 +1,20 @@
-//! What the plans of a scan are made for.
+//! The projection: which places, keys and texts the plans of a scan have to find.
 
 use hashbrown::HashMap;
 
 use crate::schema::Place;
 
-/// Fewest columns that are kept so. To look for the row costs as much as to read some columns.
+/// The fewest columns of `System` whose rows are shared. To find the shared row takes as long as to read some columns.
 pub(crate) const MIN_COLUMNS: usize = 4;
 
-/// What the plans of a scan are made for.
+/// What the columns and predicates of a scan read. Plans are made for it.
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
-    /// The places that columns read.
+    /// The places that are read.
     pub(crate) places: Vec<Place>,
     /// Whether `event_data` is read.
     pub(crate) event_data: bool,
-    /// The numbers of the keys of `event_data` that are looked for by name.
+    /// The keys of `event_data` that are looked up by name, and the index of each.
     pub(crate) keys: HashMap<String, usize>,
     /// Whether `user_data` is read.
     pub(crate) user_data: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Projection {
 }
 
 impl Projection {
-    /// The number of a place, which is added if it is not there.
+    /// The index of a place. Adds the place if it is new.
     pub(crate) fn place(&mut self, place: Place) -> usize {
         let known = self.places.iter().position(|known| *known == place);
         known.unwrap_or_else(|| {
@@ -34,19 +34,19 @@ impl Projection {
         })
     }
 
-    /// Whether so many columns of `System` are read that it pays to share their rows.
+    /// Whether enough columns of `System` are read that it saves time to share their rows.
     pub(crate) fn shares_system(&self) -> bool {
         self.places.iter().filter(|place| place.repeats()).count() >= MIN_COLUMNS
     }
 
-    /// The number of a key of `event_data`, which is added if it is not there.
+    /// The index of a key of `event_data`. Adds the key if it is new.
     pub(crate) fn key(&mut self, key: &str) -> usize {
         self.event_data = true;
         let next = self.keys.len();
         *self.keys.entry_ref(key).or_insert(next)
     }
 
-    /// The number of a key, if it is looked for.
+    /// The index of a key, if it is one of [`keys`](Self::keys).
     pub(crate) fn key_number(&self, key: &str) -> Option<usize> {
         self.keys.get(key).copied()
     }

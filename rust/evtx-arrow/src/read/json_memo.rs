@@ -1,28 +1,28 @@
-//! The JSON of elements that the record at hand spells out: to check one and to write it is the same walk, so what was
-//! written for the check is kept for the column.
+//! A memo of the JSON of elements that the current record spells out. One walk both checks and writes such an element,
+//! so the JSON that the check has written is kept for the column.
 
 use std::ops::Range;
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::{Reader, StreamCursor};
 
-/// Most elements that are kept. Real records have one.
+/// The most elements that are kept. Real records have one.
 const MAX_ELEMENTS: usize = 8;
 
-/// Most bytes of text that are kept.
+/// The most bytes of text that are kept.
 const MAX_KEPT: usize = 1 << 20;
 
-/// Bytes of text that there is room for at first.
+/// The initial capacity of the text, in bytes.
 const ROOM: usize = 16 << 10;
 
-/// Elements that were written.
+/// The elements of the current record that were written.
 #[derive(Default)]
 pub(crate) struct JsonMemo<'r> {
     text: Vec<u8>,
     elements: Vec<Written<'r>>,
 }
 
-/// An element that was written: where it comes next, where it was passed, and its text.
+/// An element that was written: the positions before and after it in its stream, and the range of its text.
 struct Written<'r> {
     before: StreamCursor<'r>,
     after: StreamCursor<'r>,
@@ -30,14 +30,15 @@ struct Written<'r> {
 }
 
 impl<'r> JsonMemo<'r> {
-    /// Begins a record.
+    /// Begins a record: drops the elements of the last one.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.elements.clear();
         self.text.clear();
     }
 
-    /// Passes the element that comes next in a stream, if it can be written, and keeps what was.
+    /// Moves behind the next element of a stream, and keeps its JSON. Returns false and does not move if the element is
+    /// damaged or needs a tree.
     pub(crate) fn pass(&mut self, reader: &Reader<'r, '_>, parts: &mut StreamCursor<'r>) -> bool {
         let (before, start) = (*parts, self.text.len());
         if self.text.capacity() == 0 {
@@ -55,8 +56,8 @@ impl<'r> JsonMemo<'r> {
         is_passed
     }
 
-    /// Appends the JSON value of the element that comes next in a stream, if it can be written and `out` becomes no
-    /// longer than `limit`.
+    /// Appends the JSON value of the next element of a stream, and moves behind it. Returns false and does not move if
+    /// the element is damaged or needs a tree, or if `out` would be longer than `limit` bytes.
     pub(crate) fn push(
         &self,
         reader: &Reader<'r, '_>,

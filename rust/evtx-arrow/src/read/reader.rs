@@ -1,4 +1,4 @@
-//! Reads the records of a chunk into their parts, and checks them.
+//! Reads the records of a chunk into parts, and checks them.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::plan::{Compiled, Plan, TreeRoot};
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
 
-/// Bytes that a group of records may leave in the arena before it ends. One of usual records leaves some ten thousand.
+/// How many bytes a group of records may take in the arena before it ends. Groups of real logs take some ten thousand.
 const MUCH: usize = 1 << 20;
 
 /// Reads the records of a chunk.
@@ -27,9 +27,9 @@ pub(crate) struct RecordReader<'r, 'c> {
     pub(crate) arena: &'r Bump,
     pub(crate) reader: Reader<'r, 'c>,
     pub(crate) interrupt: Interrupt<'r>,
-    /// Whether a tree was built in the arena, also one of which only an error is left.
+    /// Whether a tree was built in the arena. Counts trees that ended in an error.
     builds_trees: Cell<bool>,
-    /// What was written of the record at hand when it was checked.
+    /// The JSON that was written when the current record was checked.
     pub(crate) json_memo: RefCell<JsonMemo<'r>>,
 }
 
@@ -55,7 +55,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// Whether records were read that have left much in the arena, or may have.
+    /// Whether the records take much memory in the arena, or may do so because they have trees.
     #[inline]
     pub(crate) fn takes_much(&self) -> bool {
         let used = self.arena.allocated_bytes() - self.arena.chunk_capacity();
@@ -65,7 +65,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// The tree of an instance.
     ///
     /// # Errors
-    /// Those of the walk.
+    /// If its definition or one of its values is damaged.
     pub(crate) fn tree_of(&self, instance: &Instance<'r>) -> Result<&'r Element<'r>> {
         self.builds_trees.set(true);
         self.reader.instance(instance)
@@ -81,7 +81,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         part
     }
 
-    /// Reads the event whose BinXML is at a range of the chunk, without what its substitutions hold.
+    /// Reads the event in a range of the chunk into the current record, without the streams in its substitutions.
     pub(crate) fn read_event(
         &self,
         templates: &mut ChunkTemplates,
@@ -91,14 +91,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.reader.begin(binxml.len());
         self.json_memo.borrow_mut().begin();
         record.begin();
-        // To write an error that is none would cost as much as to write one.
+        // Only an error is written: to write `None` for each record would cost time.
         if let Err(error) = self.stream(templates, record, binxml, TreeRoot::Event) {
             record.error = Some(error);
         }
     }
 
-    /// Reads what the event's substitutions hold, as far as the scan asks for it, and then checks all of the record, if
-    /// the scan does. So what is read does not depend on whether it is checked.
+    /// Reads the streams in the event's substitutions, if the scan needs them. Then checks the whole record, if the
+    /// scan validates all. The check comes last, so that the columns do not depend on whether there is one.
     pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) {
         if record.error.is_none() {
             if let Err(error) = self.children(templates, record) {
@@ -132,7 +132,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         stream: Range<usize>,
         root: TreeRoot,
     ) -> Result<()> {
-        // A record is one event.
+        // A record is one event, so anything behind its instance is ignored.
         if let Some((instance, is_all)) = self.reader.leading_instance(stream.clone())
             && (is_all || root == TreeRoot::Event)
         {
@@ -151,7 +151,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    // Inlined with what it calls, as they are few instructions for most records.
+    // Inlined, because it takes few instructions for most records.
     #[inline(always)]
     fn instance(
         &self,
@@ -186,14 +186,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Reads what the substitutions of the event's own instance hold.
+    /// Reads the streams in the substitutions of the event's instance.
     #[inline(always)]
     fn children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) -> Result<()> {
         let Some((at, values)) = record.current().event().and_then(Part::instance) else {
             return Ok(());
         };
         let plan = &templates.get(at)?.plan;
-        // A scan that only checks does not look for columns in them.
+        // The scan reads only `System`, which the event itself has.
         if plan.system && !self.scan.reads_children {
             return Ok(());
         }
@@ -224,8 +224,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks the values of an instance, and the streams that they hold but for those that are parts themselves, as the
-    /// children of the template `read`.
+    /// Checks the values of an instance, and the streams in them. Leaves out the streams that are parts themselves: the
+    /// children of the template with index `read`.
     #[inline(always)]
     fn check(
         &self,
@@ -250,8 +250,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks a stream that no column is read from. Its templates are compiled for those who render it: what their
-    /// programs cover is sound, the rest is read.
+    /// Checks a stream from which no column is read. An instance that the programs of its template support is sound; of
+    /// others, a tree is built.
     #[inline(never)]
     fn check_stream(&self, templates: &mut ChunkTemplates, stream: Range<usize>, depth: usize) -> Result<()> {
         if depth > MAX_NESTING {
@@ -281,7 +281,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// Passes the element that comes next in a stream, if it is sound and that can be told without its tree.
+    /// Moves behind the next element of a stream, if it is sound and that can be told without a tree. Else returns
+    /// false and does not move.
     fn pass_element(&self, parts: &mut StreamCursor<'r>) -> bool {
         let target = &self.scan.target;
         if self.scan.force_tree_path {
@@ -305,13 +306,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         record.push_tree(PartContent::Tree(tree, root, filled), plan);
     }
 
-    /// The place among the chunk's templates of the one that is defined at an offset.
+    /// The index of the template whose definition stands at a chunk offset. Compiles it at its first use.
     #[inline]
     pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: TreeRoot) -> usize {
         templates.place(definition, root, || self.compile(definition, root))
     }
 
-    /// What a definition compiles to, and whether the scan keeps that.
+    /// Compiles a definition, or finds it in the cache of the scan. Returns whether the cache keeps it.
     #[cold]
     fn compile(&self, definition: u32, root: TreeRoot) -> Result<(Arc<Compiled>, bool)> {
         let definition = Definition::read(self.chunk, definition)?;

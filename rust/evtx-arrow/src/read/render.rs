@@ -1,7 +1,7 @@
-//! The text of events: `xml`, `json`, `user_data`.
+//! Renders events as text, for the columns `xml`, `json` and `user_data`.
 //!
-//! An instance is rendered by the program of its template, or by its tree where the program does not cover
-//! it. The two give the same bytes.
+//! An instance is rendered by the program of its template, or from its tree if the program does not support it. Both
+//! ways give the same bytes.
 
 use std::ops::Range;
 
@@ -16,19 +16,19 @@ use crate::columns::Rendering;
 use crate::plan::{TreeRoot, user_data};
 use crate::record::{ChunkTemplates, PartContent, RecordView};
 
-/// What stands before an event's XML.
+/// The line before the XML of an event.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 
-/// Renders a record's texts.
+/// Renders the texts of a record.
 pub(crate) struct Renderer<'x, 'r, 'c> {
     pub(crate) reader: &'x RecordReader<'r, 'c>,
     pub(crate) templates: &'x ChunkTemplates,
-    /// Streams around what is being rendered.
+    /// How many streams are around the current one.
     depth: usize,
-    /// How long the text may become that it is appended to.
+    /// The most bytes that the output may have.
     limit: usize,
-    /// How many more parts of streams are rendered: values are shared by the substitutions that name them, so there can
-    /// be more of them than the record has room for.
+    /// How many more parts of streams may be rendered. Several substitutions can name one value, so that a crafted
+    /// record can have more parts than it has room for.
     parts_left: usize,
 }
 
@@ -43,10 +43,10 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    /// Appends what a column renders of a record. Returns false where there is none, or where the record is damaged.
+    /// Appends the text of a column. Returns false if the record has no such text, or is too damaged for it.
     ///
     /// # Errors
-    /// Where the text is too long, or what it takes is damaged.
+    /// If the text is too long, or what it is rendered from is damaged.
     pub(crate) fn push(&mut self, record: RecordView<'_, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
         self.limit = out.len() + MAX_TEXT;
         self.parts_left = MAX_NODES;
@@ -69,7 +69,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let root = match content {
             Some(PartContent::Instance(instance, _)) => Source::Instance(instance, TreeRoot::Event),
             Some(PartContent::Tree(tree, ..)) => Source::Tree(tree),
-            // A record without anything in it.
+            // A record without an event is an empty `Event` element.
             Some(PartContent::Damaged) | None => Source::Tree(&EMPTY),
         };
         match language {
@@ -112,7 +112,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 }
             }
         }
-        // An element without anything in it has no JSON but this.
+        // An empty element renders as `null`, and has no text.
         Ok(&out[start..] != b"null" && out.len() > start)
     }
 
@@ -124,12 +124,12 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    /// A program, if it covers an instance.
+    /// A program, if it supports an instance.
     fn covering<'p>(&self, program: Option<&'p Program>, instance: &Instance<'_>) -> Option<&'p Program> {
         program.filter(|program| !self.reader.scan.force_tree_path && program.supports(instance.values))
     }
 
-    /// Appends an element. `name` is told its name before its text.
+    /// Appends an element. Calls `name` with its name first.
     fn push_source(
         &mut self,
         language: Language,
@@ -159,7 +159,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         push_tree(language, tree, out, limit)
     }
 
-    /// Appends the elements of a stream.
+    /// Appends the elements of a stream. Calls `name` with the name of each first.
     fn push_stream(
         &mut self,
         language: Language,
@@ -191,7 +191,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 {
                     continue;
                 }
-                // Its key is there.
+                // `name` was already called for this element.
                 if let Some(TopLevel::Element(element)) = reader.next_part(&mut parts).transpose()? {
                     push_tree(language, element, out, self.limit)?;
                 }

@@ -1,4 +1,4 @@
-//! A group of records that were read, and wait for their rows to be appended.
+//! Groups of records: records are read one by one, and their rows are appended together, a column at a time.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -8,37 +8,39 @@ use evtx_format::container::records::FoundRecord;
 use super::parts::{Part, PartContent, RecordView};
 use crate::plan::{Plan, Projection};
 
-/// Most records of a group. They fit the first-level cache.
+/// The most records of a group. So many stay in the first-level cache.
 pub(crate) const GROUP: usize = 32;
 
-/// Records that were read, and wait for their rows to be appended, a column at a time.
+/// Records that were read, and whose rows are not appended yet. One of them is the current record, which is read and
+/// then kept or dropped.
 pub(crate) struct RecordGroup<'r> {
     target: &'r Projection,
     parts: BumpVec<'r, Part<'r>>,
     own_plans: Vec<Plan>,
     kept: BumpVec<'r, KeptRecord>,
-    /// Where the parts of the record at hand start.
+    /// The index in `parts` of the current record's first part.
     start: usize,
-    /// What is damaged of the record at hand. Parts that come before it are there.
+    /// The damage of the current record. The parts before the damage were read.
     pub(crate) error: Option<Error>,
-    /// How the record at hand refers to a definition or a name that is not its own, if it does.
+    /// The error of the current record if it refers to another template's definition, or to a name that was
+    /// overwritten.
     pub(crate) not_its_own: Option<Error>,
-    /// Whether any record may have texts with many values, which may be longer than the limit.
+    /// Whether a record may have a text with so many values that it is longer than the limit.
     pub(crate) repeat_values: bool,
-    /// Whether any record may have a field outside of `System` that is asked for.
+    /// Whether a record may have a field outside of `System` that the scan reads.
     pub(crate) beyond_system: bool,
-    /// Whether the record at hand may have a `UserData` element that is asked for.
+    /// Whether the current record may have a `UserData` element that the scan reads.
     pub(crate) may_have_user_data: bool,
-    /// What is wrong with records that are kept, by their index among those.
+    /// What is wrong with kept records, by their index among the kept ones.
     reports: Vec<(usize, String)>,
 }
 
-/// A record that is kept: what columns have of its header, and where its parts are.
+/// A record that is kept: the fields of its header, and the range of its parts.
 pub(crate) struct KeptRecord {
     pub(crate) id: u64,
-    /// When it was written, a FILETIME.
+    /// The time at which it was written, a FILETIME.
     pub(crate) written: u64,
-    /// Its offset in the chunk.
+    /// Its chunk offset.
     pub(crate) offset: u32,
     start: u32,
     end: u32,
@@ -47,7 +49,7 @@ pub(crate) struct KeptRecord {
 }
 
 impl<'r> RecordGroup<'r> {
-    /// Room for `count` records, none of which was read so far.
+    /// An empty group with room for `count` records.
     pub(crate) fn new(target: &'r Projection, count: usize, arena: &'r Bump) -> Self {
         RecordGroup {
             target,
@@ -64,7 +66,7 @@ impl<'r> RecordGroup<'r> {
         }
     }
 
-    /// Begins a record. What was read of the last one is dropped if it was not kept.
+    /// Begins a record. Drops the parts of the last one if it was not kept.
     #[inline]
     pub(crate) fn begin(&mut self) {
         self.parts.truncate(self.start);
@@ -73,13 +75,13 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data = false;
     }
 
-    /// Drops what was read of the record at hand, as it is not the record's.
+    /// Drops the parts of the current record, because they were read with a definition or a name that is not its own.
     #[cold]
     pub(crate) fn drop_parts(&mut self) {
         self.parts.truncate(self.start);
     }
 
-    /// Takes notice of what a part of the record at hand may have.
+    /// Notes what a part of the current record may have, by its plan.
     #[inline]
     pub(crate) fn observe_plan(&mut self, plan: &Plan) {
         self.repeat_values |= plan.repeats_values;
@@ -87,20 +89,20 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data |= plan.may_have_user_data();
     }
 
-    /// Adds a part to the record at hand.
+    /// Adds a part to the current record.
     #[inline]
     pub(crate) fn push(&mut self, part: Part<'r>) {
         self.parts.push(part);
     }
 
-    /// Adds a part with a plan of its own.
+    /// Adds a part with its own plan to the current record.
     pub(crate) fn push_tree(&mut self, content: PartContent<'r>, plan: Plan) {
         self.observe_plan(&plan);
         self.parts.push(Part::of_own_plan(self.own_plans.len(), content));
         self.own_plans.push(plan);
     }
 
-    /// The record at hand, as far as it was read.
+    /// The current record, as far as it was read.
     #[inline]
     pub(crate) fn current(&self) -> RecordView<'_, 'r> {
         RecordView {
@@ -111,7 +113,7 @@ impl<'r> RecordGroup<'r> {
         }
     }
 
-    /// Keeps the record at hand.
+    /// Keeps the current record.
     #[inline]
     pub(crate) fn keep(&mut self, found: &FoundRecord) {
         let end = self.parts.len();
@@ -127,25 +129,25 @@ impl<'r> RecordGroup<'r> {
         self.start = end;
     }
 
-    /// Says what is wrong with the record at hand, which will be kept.
+    /// Sets what is wrong with the current record, which will be kept.
     #[cold]
     pub(crate) fn report(&mut self, error: String) {
         self.reports.push((self.kept.len(), error));
     }
 
-    /// What is wrong with a record, by its index among those that are kept.
+    /// What is wrong with a kept record, by its index among the kept ones.
     #[inline]
     pub(crate) fn reported(&self, row: usize) -> Option<&str> {
         let report = self.reports.iter().find(|(of, _)| *of == row)?;
         Some(&report.1)
     }
 
-    /// The records that are kept.
+    /// The kept records.
     pub(crate) fn kept(&self) -> &[KeptRecord] {
         &self.kept
     }
 
-    /// The parts of a record that is kept.
+    /// The parts of a kept record.
     #[inline]
     pub(crate) fn parts(&self, record: &KeptRecord) -> RecordView<'_, 'r> {
         RecordView {
@@ -156,7 +158,7 @@ impl<'r> RecordGroup<'r> {
         }
     }
 
-    /// Forgets the records that are kept.
+    /// Drops all records.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.parts.clear();

@@ -1,8 +1,8 @@
-//! A record as the parts that its columns are read from.
+//! A record as the parts from which its columns are read.
 //!
-//! A part is a template instance with its plan, or a tree with a plan of its own: for elements that a record
-//! spells out, and for instances that no plan of their template covers. The first part is the event; the
-//! others are the streams that its substitutions hold (usually one: `EventData`).
+//! A part is a template instance with the plan of its template, or a tree with its own plan. Trees are for elements
+//! that a record spells out, and for instances that the plan of their template does not support. The first part is the
+//! event; the others come from the streams in its substitutions (usually one: `EventData`).
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{Instance, ValueTable};
@@ -17,7 +17,7 @@ pub(crate) struct RecordView<'p, 'r> {
     pub(super) own_plans: &'p [Plan],
     pub(super) target: &'p Projection,
     pub(crate) parts: &'p [Part<'r>],
-    /// Whether some of the record is damaged. Parts that come before it are there.
+    /// Whether the record is damaged. The parts before the damage were read.
     pub(crate) is_damaged: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Part<'r> {
 }
 
 impl<'r> Part<'r> {
-    /// A part whose plan is that of a template of the chunk.
+    /// A part with the plan of a template, by its index among the templates of the chunk.
     #[inline]
     pub(crate) fn of_template(at: usize, values: ValueTable<'r>, content: PartContent<'r>) -> Self {
         Part {
@@ -38,7 +38,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// A part whose plan is its own, by its index.
+    /// A part with its own plan, by its index among the own plans.
     pub(super) fn of_own_plan(at: usize, content: PartContent<'r>) -> Self {
         Part {
             plan: PlanAt::Own(at),
@@ -47,7 +47,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// The index of its template and its values, if it is an instance that a plan covers.
+    /// The index of its template, and its values, if it is an instance that the plan of its template supports.
     #[inline]
     pub(crate) fn instance(&self) -> Option<(usize, ValueTable<'r>)> {
         match self.content {
@@ -56,7 +56,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// The index of its template among those of the chunk, if it has its plan from one.
+    /// The index of its template among the templates of the chunk, if it has the plan of one.
     #[inline]
     pub(crate) fn template(&self) -> Option<usize> {
         match self.plan {
@@ -70,38 +70,40 @@ impl<'r> Part<'r> {
     }
 }
 
-/// Where a part's plan is.
+/// Where the plan of a part is.
 #[derive(Clone, Copy)]
 enum PlanAt {
-    /// With the chunk's templates.
+    /// Among the templates of the chunk, by index.
     Template(usize),
-    /// With the record.
+    /// Among the own plans of the group, by index.
     Own(usize),
 }
 
 /// What a part was read from.
 #[derive(Clone, Copy)]
 pub(crate) enum PartContent<'r> {
+    /// A template instance.
     Instance(Instance<'r>, TreeRoot),
-    /// With what its substitutions were filled from, if it is that of an instance.
+    /// A tree. If it is the tree of an instance, with the values that fill its substitutions.
     Tree(&'r Element<'r>, TreeRoot, Option<ValueTable<'r>>),
-    /// An instance whose tree cannot be read: only what its plan has of the fields counts.
+    /// An instance whose tree cannot be read. Only the fields of its plan are used.
     Damaged,
 }
 
 impl<'p, 'r> RecordView<'p, 'r> {
-    /// Whether nothing of the record could be read, as it is damaged.
+    /// Whether the record is so damaged that no part of it could be read.
     #[inline]
     pub(crate) fn is_unread(self) -> bool {
         self.parts.is_empty() && self.is_damaged
     }
 
-    /// Whether the event's own instance has the `System` element.
+    /// Whether the first part has the `System` element.
     pub(crate) fn has_system(self, templates: &ChunkTemplates) -> bool {
         self.with_plans(templates).next().is_some_and(|(_, plan)| plan.system)
     }
 
-    /// The substitutions of the event's own template that its `System` is read from, and what fills them.
+    /// The substitutions from which `System` is read, and their values, if rows of `System` are shared and the event
+    /// has the plan of a template.
     #[inline]
     pub(crate) fn system(self, templates: &'p ChunkTemplates) -> Option<(&'p SystemSubstitutions, ValueTable<'r>)> {
         let event = self.event()?;
@@ -122,12 +124,12 @@ impl<'p, 'r> RecordView<'p, 'r> {
         })
     }
 
-    /// What the record has at a place.
+    /// The value at the place with an index.
     pub(crate) fn field(self, templates: &'p ChunkTemplates, place: usize) -> Option<Resolved<'p, 'r>> {
         self.fields(templates).get(place)
     }
 
-    /// What the record has at each place.
+    /// The values at all places.
     #[inline]
     pub(crate) fn fields(self, templates: &'p ChunkTemplates) -> Fields<'p, 'r> {
         let event = self.with_plans(templates).next();
@@ -138,7 +140,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
         }
     }
 
-    /// The entries of `event_data`, to be looked for by their keys.
+    /// The entries of `event_data`, to look up by key.
     #[inline(never)]
     pub(crate) fn keyed_entries(self, templates: &'p ChunkTemplates) -> Option<KeyedEntries<'p, 'r>> {
         let mut parts = self.with_plans(templates).filter(|(part, _)| !part.is_damaged());
@@ -151,7 +153,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
         })
     }
 
-    /// The entries of `event_data`, and the part whose values fill them.
+    /// The entries of `event_data`, and the part that has their values.
     #[inline]
     pub(crate) fn event_data(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
         self.with_plans(templates)
@@ -159,7 +161,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
             .find_map(|(part, plan)| Some((plan.event_data(part.values)?, part)))
     }
 
-    /// Whether the text of `event_data` is longer than the limit.
+    /// Whether the text of `event_data` is longer than [`MAX_TEXT`] bytes, or its names or constants are too long.
     pub(crate) fn text_exceeds(self, templates: &ChunkTemplates) -> bool {
         if self.with_plans(templates).any(|(_, plan)| plan.overflows()) {
             return true;
@@ -171,17 +173,17 @@ impl<'p, 'r> RecordView<'p, 'r> {
     }
 }
 
-/// The entries of a record's `event_data`, to be looked for by their keys.
+/// The entries of a record's `event_data`, to look up by key.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyedEntries<'p, 'r> {
-    /// By the index of the key in the plan's target.
+    /// By index of the key in [`Projection::keys`]: the index of its entry.
     indices: &'p [Option<usize>],
     event_data: &'p EventData,
     values: ValueTable<'r>,
 }
 
 impl<'p, 'r> KeyedEntries<'p, 'r> {
-    /// How many entries there are at most: a map ends where its text becomes too long.
+    /// How many entries of the record count: a map ends with the entry that makes its text too long.
     pub(crate) fn limit(&self) -> usize {
         if !self.event_data.may_exceed {
             return usize::MAX;
@@ -190,7 +192,7 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
         last.map_or(usize::MAX, |last| last + 1)
     }
 
-    /// What the record has for a key, if its entry is before the limit.
+    /// The value of the key with an index, if its entry is one of the first `limit` entries.
     pub(crate) fn get(&self, key: usize, limit: usize) -> Option<Resolved<'p, 'r>> {
         let index = (*self.indices.get(key)?)?;
         let entry = self.event_data.entries.get(index).filter(|_| index < limit)?;
@@ -202,28 +204,27 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
 pub(crate) struct Fields<'p, 'r> {
     pub(crate) record: RecordView<'p, 'r>,
     templates: &'p ChunkTemplates,
-    /// The event's own instance, if that has the `System` element.
+    /// The plan and the values of the first part, if it has the `System` element.
     system: Option<(&'p Plan, ValueTable<'r>)>,
 }
 
 impl<'p, 'r> Fields<'p, 'r> {
-    /// What the record has at a place.
+    /// The value at the place with an index.
     pub(crate) fn get(&self, place: usize) -> Option<Resolved<'p, 'r>> {
         self.get_at(place, self.record.target.places[place].in_system)
     }
 
-    /// The substitution of which a number, a time or a GUID in the `System` element is the value, and what fills it, if
-    /// that is so simple.
+    /// The substitution whose value alone is the number, time or GUID at a place in `System`, and the value table.
     #[inline(always)]
     pub(crate) fn substitution(&self, place: usize) -> Option<(u16, ValueTable<'r>)> {
         let (plan, values) = self.system?;
         Some((plan.bare_substitution[place]?, values))
     }
 
-    /// What the record has at a place, of which it is known whether it is in the `System` element.
+    /// The value at the place with an index. `in_system` is whether the place is in the `System` element.
     #[inline(always)]
     pub(crate) fn get_at(&self, place: usize, in_system: bool) -> Option<Resolved<'p, 'r>> {
-        // What an event's substitutions hold is no part of its System, whether or not it is read.
+        // A `System` element in another part does not count, so that it does not matter whether that part is read.
         if let Some((plan, values)) = self.system
             && in_system
         {
@@ -234,7 +235,7 @@ impl<'p, 'r> Fields<'p, 'r> {
     }
 }
 
-/// The bytes of text that a map has after each of its entries.
+/// For each entry, the bytes of text in the map up to its end.
 fn text_of(entries: &[Entry], values: ValueTable<'_>) -> impl Iterator<Item = usize> {
     let mut text = Vec::new();
     entries.iter().scan(0, move |bytes, entry| {

@@ -7,19 +7,19 @@ use evtx_format::{Error, ErrorKind, Result};
 
 use crate::plan::{Compiled, TreeRoot};
 
-/// The templates that a chunk has used so far, by where their definitions stand.
+/// The templates that a chunk has used so far, by the chunk offset of their definition.
 #[derive(Debug)]
 pub(crate) struct ChunkTemplates {
-    /// By chunk offset and root: one more than the place in `compiled`, or 0.
+    /// By chunk offset and root: the index in `compiled` plus one, or 0.
     index: Box<[u16]>,
-    /// The entries of `index` that are set.
+    /// The entries of `index` that are not 0.
     used: Vec<usize>,
     compiled: Vec<Result<Arc<Compiled>>>,
-    /// About how many bytes those take that the scan does not keep.
+    /// About how many bytes the templates take that the cache of the scan does not keep.
     bytes: usize,
 }
 
-/// Bytes of templates at which a chunk forgets those that it has used. Those of real chunks take some hundred KiB, but
+/// How many bytes of templates a chunk keeps before it drops them. Those of real chunks take some hundred KiB, but
 /// crafted definitions can overlap.
 const MAX_BYTES: usize = 16 << 20;
 
@@ -35,7 +35,7 @@ impl Default for ChunkTemplates {
 }
 
 impl ChunkTemplates {
-    /// What the template at a place compiled to.
+    /// The compiled template with an index, or why it cannot be compiled.
     #[inline]
     pub(crate) fn get(&self, at: usize) -> Result<&Compiled> {
         match &self.compiled[at] {
@@ -44,15 +44,15 @@ impl ChunkTemplates {
         }
     }
 
-    /// What the template that is defined at an offset compiled to, if a record was read that uses it.
+    /// The compiled template whose definition stands at a chunk offset, if a record that uses it was read.
     #[inline]
     pub(crate) fn find(&self, definition: u32, root: TreeRoot) -> Option<&Compiled> {
         let known = *self.index.get(index(definition, root))?;
         self.get(usize::from(known).checked_sub(1)?).ok()
     }
 
-    /// The place of the template that is defined at an offset, which `compile` compiles at its first use: what it
-    /// compiled to, and whether the scan keeps that.
+    /// The index of the template whose definition stands at a chunk offset. At its first use, `compile` compiles it and
+    /// returns whether the cache of the scan keeps it.
     #[inline]
     pub(crate) fn place(
         &mut self,
@@ -79,7 +79,7 @@ impl ChunkTemplates {
             compiled
         });
         self.compiled.push(compiled);
-        // A definition takes more bytes than one, so a chunk has fewer than the index can tell apart.
+        // The indices fit a u16, because a definition takes more than one byte of the chunk.
         if let (Some(index), Ok(known)) = (self.index.get_mut(entry), u16::try_from(at + 1)) {
             *index = known;
             self.used.push(entry);
@@ -87,13 +87,13 @@ impl ChunkTemplates {
         at
     }
 
-    /// Whether they take so much room that they should be forgotten, once no record is at hand that needs them.
+    /// Whether the templates take so much memory that they should be cleared before the next group of records.
     #[inline]
     pub(crate) fn are_many(&self) -> bool {
         self.bytes > MAX_BYTES
     }
 
-    /// Forgets them, for the next chunk, or for the next records of this.
+    /// Drops all templates, for the next chunk, or for the next records of this chunk.
     pub(crate) fn clear(&mut self) {
         self.bytes = 0;
         for used in self.used.drain(..) {
