@@ -1,4 +1,4 @@
-//! The one place where arrays are made of what builders wrote, checked or not.
+//! Makes Arrow arrays of the buffers that the builders have written, with or without Arrow's checks.
 
 use std::sync::Arc;
 
@@ -8,8 +8,10 @@ use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
-/// Strings as a builder wrote them. Nothing outside of this crate can make such, so whoever is given some may rely on
-/// what holds for them: every string is UTF-8, and every view that is not NULL is that of a string of the buffers.
+/// Strings that a builder has written.
+///
+/// Only this crate can make them, so a caller can rely on what holds for all of them: every string is UTF-8, and every
+/// view that is not NULL is valid for the buffers.
 #[derive(Debug)]
 pub struct Strings {
     pub(super) views: ScalarBuffer<u128>,
@@ -18,14 +20,16 @@ pub struct Strings {
 }
 
 impl Strings {
-    /// The views, the buffers that they point into, and which are not NULL.
+    /// The views, the buffers to which they point, and the null buffer.
     pub fn into_parts(self) -> (ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) {
         (self.views, self.buffers, self.nulls)
     }
 }
 
-/// Indices of values as a builder wrote them. As of [`Strings`], it holds for all there are that every index which is
-/// not NULL is that of one of the values.
+/// Indices of values that a builder has written.
+///
+/// Only this crate can make them, so a caller can rely on what holds for all of them: every index that is not NULL is
+/// the index of a value.
 #[derive(Debug)]
 pub struct Indices {
     indices: Int32Array,
@@ -33,7 +37,7 @@ pub struct Indices {
 }
 
 impl Indices {
-    /// Only builders may, of what they have numbered.
+    /// Indices of values. Only builders may call this, with indices that they have given to the values.
     pub(crate) fn new(indices: Int32Array, values: ArrayRef) -> Self {
         Indices { indices, values }
     }
@@ -44,10 +48,11 @@ impl Indices {
     }
 }
 
-/// What makes the arrays of a batch out of what the builders wrote.
+/// The functions that make the arrays of a batch from the buffers of the builders.
 ///
-/// [`MakeArrays::CHECKED`] looks through all of it once more. A caller that may use `unsafe` can do without. The
-/// functions are safe to call as they take what only builders make; those of Arrow that skip the check are not:
+/// [`MakeArrays::CHECKED`] lets Arrow check every value once more, which takes a tenth of a scan. A caller that may use
+/// `unsafe` code can pass functions without the check. Those are sound as safe functions, because only builders can
+/// make their arguments:
 ///
 /// ```compile_fail
 /// let make = evtx_arrow::MakeArrays::CHECKED;
@@ -55,14 +60,14 @@ impl Indices {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct MakeArrays {
-    /// Makes strings.
+    /// Makes an array of strings.
     pub strings: fn(Strings) -> Result<StringViewArray, ArrowError>,
-    /// Makes a dictionary.
+    /// Makes a dictionary array.
     pub dictionary: fn(Indices) -> Result<DictionaryArray<Int32Type>, ArrowError>,
 }
 
 impl MakeArrays {
-    /// With all checks.
+    /// Functions with all checks of Arrow.
     pub const CHECKED: MakeArrays = MakeArrays {
         strings: |strings| {
             let (views, buffers, nulls) = strings.into_parts();
@@ -75,13 +80,13 @@ impl MakeArrays {
     };
 }
 
-/// Takes a batch's values, and leaves room for as many.
+/// Takes the values of a batch, and leaves an empty vector with capacity for as many.
 pub(crate) fn take<T>(values: &mut Vec<T>) -> Vec<T> {
     let room = Vec::with_capacity(values.len());
     std::mem::replace(values, room)
 }
 
-/// Ends a batch's column, and leaves room for as many values.
+/// Ends the column of a batch, and leaves an empty builder with capacity for as many values.
 pub(super) fn finish_primitive<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>) -> ArrayRef {
     let array = builder.finish();
     *builder = PrimitiveBuilder::with_capacity(array.len());

@@ -1,4 +1,4 @@
-//! The builder of any column of a batch.
+//! The builder of a column, of any kind.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::text::TextBuilder;
 use crate::plan::{Keys, Projection};
 use crate::schema::{Column, ColumnSource};
 
-/// What a column renders.
+/// What a column of rendered text holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rendering {
     /// The whole event.
@@ -25,16 +25,16 @@ pub(crate) enum Rendering {
     UserData,
 }
 
-/// Any column.
+/// The builder of a column.
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
     RecordId(PrimitiveBuilder<UInt64Type>),
-    /// With the index of its place in the plan's target.
+    /// With the index of its place in [`Projection::places`].
     Field(usize, FieldBuilder),
     EventData(MapBuilder),
-    /// With the index of its key in the plan's target.
+    /// With the index of its key in [`Projection::keys`].
     Entry(usize, EntryBuilder),
-    /// The text of an event or of an element in it.
+    /// The text of an event or of its `UserData`.
     Rendered(Rendering, TextBuilder),
     Error(TextBuilder),
     FileName,
@@ -44,7 +44,7 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// Builders for a batch of some columns, read from plans for a target.
+    /// The builders of some columns, which are read by plans for `target`.
     pub(crate) fn of(columns: &[Column], target: &Projection, keys: &Arc<Keys>) -> Vec<Self> {
         let mut places = 0..;
         let builder = |column: &Column| match &column.source {
@@ -81,7 +81,7 @@ impl ColumnBuilder {
         )
     }
 
-    /// Bytes that the builder holds beside fixed ones for each row.
+    /// How many bytes the builder holds, without the columns that take a fixed number of bytes for each row.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             ColumnBuilder::Field(_, builder) => builder.bytes(),

@@ -1,4 +1,4 @@
-//! A column of few different strings, as a dictionary: providers, channels, computers.
+//! The builder of a column of few different strings, as a dictionary: providers, channels, computers.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use hashbrown::HashMap;
 use super::arrays::{Indices, MakeArrays, take};
 use crate::plan::{Constant, MAX_FIELD, Resolved};
 
-/// Most strings, and most bytes of them, that a dictionary keeps from batch to batch.
+// The most strings, and the most bytes of them, that a dictionary keeps from batch to batch.
 const MAX_NAMES: usize = 4096;
 const MAX_BYTES: usize = 1 << 20;
 
-/// A column of few different strings. The dictionary is kept from batch to batch, and a row whose string is the last
-/// row's costs a comparison of what it was read from.
+/// The builder of a column of few different strings. It keeps the dictionary from batch to batch. A row with the same
+/// string as the last one takes only a comparison of the bytes that it is read from.
 #[derive(Debug)]
 pub(crate) struct DictionaryBuilder {
     rows: Vec<i32>,
@@ -27,9 +27,9 @@ pub(crate) struct DictionaryBuilder {
     bytes: usize,
     /// The dictionary of the last batch.
     array: Arc<StringArray>,
-    /// The index of the constant that was last appended.
+    /// The index of the last constant that was appended.
     last_constant: i32,
-    /// The UTF-16 string that was last appended, and its index.
+    /// The last UTF-16 string that was appended, and its index.
     last_value: (Vec<u8>, Option<i32>),
     scratch: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl DictionaryBuilder {
         }
     }
 
-    /// Appends what was found; NULL for nothing, and for what is longer than [`MAX_FIELD`].
+    /// Appends the value of a record, or NULL if it has none or one with more than [`MAX_FIELD`] bytes of text.
     #[inline(always)]
     pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) {
         let index = match found {
@@ -89,7 +89,7 @@ impl DictionaryBuilder {
         index
     }
 
-    /// The index of the string that `push` appends.
+    /// The index of the string that `push` writes. Adds the string if it is new; `None` if it is too long.
     fn text(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> Option<i32> {
         self.scratch.clear();
         push(&mut self.scratch);
@@ -106,7 +106,7 @@ impl DictionaryBuilder {
         Some(index)
     }
 
-    /// Bytes of text that the batch takes.
+    /// How many bytes of text the dictionary has.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -120,7 +120,7 @@ impl DictionaryBuilder {
         Ok(array)
     }
 
-    /// What is in the builder so far, which stays there.
+    /// The rows so far as an array. They stay in the builder.
     pub(crate) fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let rows = Int32Array::new(self.rows.clone().into(), self.nulls.finish_cloned());
         self.array_of(rows, make)

@@ -1,4 +1,4 @@
-//! Columns of single entries of `event_data`, typed.
+//! The builder of a typed column of one entry of `event_data`.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use super::field::FieldBuilder;
 use crate::plan::Resolved;
 use crate::schema::EntryType;
 
-/// A column of an entry's values, or of lists of its items.
+/// The builder of a column of the values of an entry, or of lists of their items.
 #[derive(Debug)]
 pub(crate) struct EntryBuilder {
     entry_type: EntryType,
     items: FieldBuilder,
-    /// Where each list ends in the items, from 0 on.
+    /// 0, then the end of each list in the items.
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
-    /// Items so far.
+    /// How many items there are.
     len: i32,
 }
 
@@ -35,7 +35,8 @@ impl EntryBuilder {
         }
     }
 
-    /// Appends what was found. As a list, a single value is one of one item, and an empty one has none.
+    /// Appends the value of a record. In a column of lists, a single value is a list of one item, and an empty value is
+    /// an empty list.
     #[inline(never)]
     pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
         if !self.entry_type.list {
@@ -77,7 +78,7 @@ impl EntryBuilder {
         }
     }
 
-    /// About as many bytes as the batch has of the column beyond fixed ones for each row.
+    /// About how many bytes the column takes, without the bytes that each row takes in any case.
     pub(crate) fn bytes(&self) -> usize {
         let lists = if self.entry_type.list {
             16 * self.len as usize

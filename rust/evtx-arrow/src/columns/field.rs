@@ -1,4 +1,4 @@
-//! A column of the values at a place.
+//! The builder of a column of values at a place in the event.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::plan::Resolved;
 use crate::record::{Fields, GROUP};
 use crate::schema::FieldType;
 
-/// Appends what is read of each record, as far as may be in one go.
+/// Appends the values that `read` returns for each record, in groups, so that the builder takes many values at once.
 #[inline(always)]
 fn append<'p, 'r: 'p, T: ArrowPrimitiveType>(
     builder: &mut PrimitiveBuilder<T>,
@@ -62,8 +62,8 @@ where
     });
 }
 
-/// A place that a column reads. What is no more than the usual value of a substitution is read where the column is
-/// filled, all else here.
+/// The place that a column reads. The columns read the usual value of a bare substitution themselves; the functions
+/// here, which are kept out of line, read all other values.
 #[derive(Clone, Copy)]
 struct At {
     place: usize,
@@ -101,11 +101,11 @@ impl At {
     }
 }
 
-/// A column of 16 bytes a row.
+/// The builder of a column of 16 bytes for each row.
 #[derive(Debug)]
 pub(crate) struct FixedBuilder {
     rows: FixedSizeBinaryBuilder,
-    /// NULLs at the end that are not in `rows` yet. Most columns of GUIDs have little else, and to count is cheaper.
+    /// How many NULLs at the end are not in `rows` yet. Most columns of GUIDs are mostly NULL, and counting is cheaper.
     nulls: usize,
 }
 
@@ -369,7 +369,7 @@ impl FieldBuilder {
         self.builder_mut().finish(make)
     }
 
-    /// What is in the builder so far, which stays there.
+    /// The rows so far as an array. They stay in the builder.
     pub(crate) fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.builder_mut().finish_cloned(make)
     }

@@ -1,4 +1,4 @@
-//! The dictionary of the keys of `event_data` in a batch.
+//! The dictionary of the keys of `event_data`.
 
 use std::sync::Arc;
 
@@ -8,17 +8,19 @@ use hashbrown::HashMap;
 use super::arrays::take;
 use crate::plan::{Key, Keys};
 
-/// The dictionary of a batch: the scan's names as far as the decoder has seen them, then the batch's own.
+/// The dictionary of a batch: the names that the scan keeps, as far as the decoder needs them, then the batch's own.
 #[derive(Debug)]
 pub(crate) struct Dictionary {
     keys: Arc<Keys>,
+    /// The names that the scan keeps, as of the last batch that needed more.
     shared: Arc<StringArray>,
     own: HashMap<Box<str>, i32>,
     own_names: Vec<Box<str>>,
-    /// Keys of the batch: indices of shared names, or of own ones as `-1 - index`.
+    /// The keys of the batch: the index of a shared name, or `-1 - index` of an own name.
     entries: Vec<i32>,
+    /// The highest index of a shared name in the batch; -1 if there is none.
     highest: i32,
-    /// Bytes of the batch's own names.
+    /// Bytes of memory for the batch's own names.
     own_bytes: usize,
 }
 
@@ -47,7 +49,7 @@ impl Dictionary {
         self.entries.push(index);
     }
 
-    /// Pushes shared keys, by their indices, with the highest of them.
+    /// Appends shared keys by their indices. `highest` is the highest of them.
     #[inline]
     pub(crate) fn push_run(&mut self, indices: &[i32], highest: i32) {
         self.highest = self.highest.max(highest);
@@ -61,22 +63,22 @@ impl Dictionary {
         let index = -1 - self.own_names.len() as i32;
         self.own.insert(name.into(), index);
         self.own_names.push(name.into());
-        // Each twice, and once more in the batch.
+        // A name is stored twice here, and once more in the batch.
         self.own_bytes += 3 * (name.len() + size_of::<Box<str>>());
         index
     }
 
-    /// Bytes that the batch takes.
+    /// How many bytes the batch takes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.entries) + self.own_bytes
     }
 
-    /// Entries pushed since the last batch.
+    /// How many keys the batch has.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Ends the batch: its entries as indices, and the names that they index.
+    /// Ends the batch. Returns its keys as indices, and the names that these index.
     pub(crate) fn finish(&mut self) -> (Vec<i32>, Arc<StringArray>) {
         let mut entries = take(&mut self.entries);
         if usize::try_from(self.highest).is_ok_and(|highest| highest >= self.shared.len()) {

@@ -1,4 +1,4 @@
-//! The `event_data` column: a map per record, its keys a dictionary, and its values too.
+//! The `event_data` column: a map for each record. Its keys and its values are dictionaries.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::text::TextBuilder;
 use crate::plan::{Entry, Keys, Resolved, Run};
 use crate::schema::{entries_field, entry_fields};
 
-/// Bytes of text that take some time to write, between two looks for an interrupt.
+/// How many bytes of text are written between two looks for an interrupt.
 pub(crate) const LONG: usize = 1 << 20;
 
 /// A column of maps.
@@ -26,29 +26,31 @@ pub(crate) struct MapBuilder {
     values: MapValues,
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
-    /// By the index of the template in its chunk.
+    /// By index of the template in its chunk.
     last: Vec<PreviousMap>,
-    /// The chunk and batch at hand, which what is remembered has to be of.
+    /// A number for the current chunk and batch. A previous map counts only if it is from the same epoch.
     epoch: u64,
 }
 
-/// The values of the maps, of which many are the same.
+/// The values of the maps: many entries share one text.
 #[derive(Debug)]
 struct MapValues {
     texts: TextBuilder,
-    /// By entry, the index of its text.
+    /// By index of the entry: the index of its text.
     indices: Vec<i32>,
 }
 
-/// The last map of a template's records, since most of its values come again in the next.
+/// The last map of a template's records. The next record of the template has most of its values again.
 #[derive(Debug, Default)]
 struct PreviousMap {
     epoch: u64,
     /// The index of its first entry.
     first: usize,
-    /// Chunk offsets of its descriptors and values, and how many they are.
+    /// Chunk offset of its first value descriptor.
     descriptors: u32,
+    /// Chunk offset of its first value.
     values: u32,
+    /// How many values it has.
     count: usize,
 }
 
@@ -64,17 +66,17 @@ impl MapBuilder {
         }
     }
 
-    /// Begins a chunk. Templates have other indices from here on.
+    /// Begins a new epoch, because the indices of templates mean other templates from here on.
     pub(crate) fn start_chunk(&mut self) {
         self.epoch += 1;
     }
 
-    /// Appends the map of a record, which ends where its text becomes longer than [`MAX_TEXT`].
+    /// Appends the map of a record. It ends with the entry that makes its text longer than [`MAX_TEXT`] bytes.
     pub(crate) fn push_entries(&mut self, entries: &[Entry], values: ValueTable<'_>, interrupt: Interrupt<'_>) {
         let (mut bytes, mut next_look) = (0, LONG);
         for entry in entries {
             if bytes > next_look {
-                // Whoever was interrupted takes no row.
+                // After an interrupt the rows are not used.
                 if bytes > MAX_TEXT || interrupt.check().is_err() {
                     break;
                 }
@@ -88,8 +90,8 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends the map of a record: entries that are all there. `template` is the index of its template.
-    // Apart from the loop over the columns, which takes longer with this in it.
+    /// Appends the map of a record that has all entries of a run. `template` is the index of its template.
+    // Kept out of line, so that the loop over the columns stays small.
     #[inline(never)]
     pub(crate) fn push_run(&mut self, run: &Run, values: ValueTable<'_>, template: usize) {
         self.keys.push_run(&run.keys, run.highest_key);
@@ -104,8 +106,8 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends the values of slots that follow each other. Those that are the same in the template's last record are
-    /// copied from there, as far as they stand side by side in one go.
+    /// Appends consecutive values. Values that are equal to those of the template's last record get the indices of
+    /// their texts; runs of equal values are compared and copied together.
     fn push_slots(&mut self, slots: ValueDescriptors<'_>, values: ValueTable<'_>, template: usize) {
         if self.last.len() <= template {
             self.last.resize_with(template + 1, PreviousMap::default);
@@ -123,7 +125,7 @@ impl MapBuilder {
             values: slots.offsets.first().copied().unwrap_or_default(),
             count: slots.len(),
         };
-        // Descriptors are the same up to `matching_until`.
+        // The descriptors are equal up to the index `matching_until`.
         let (mut at, mut matching_until) = (0, 0);
         while at < slots.len() {
             if at >= matching_until {
@@ -136,7 +138,7 @@ impl MapBuilder {
                 let agree = values.agreement(start, old_start, len);
                 let mut same = matching_until;
                 if agree < len {
-                    // The next value starts where one ends.
+                    // A value ends where the next one starts.
                     let ends = slots.offsets[at + 1..matching_until].iter();
                     same = at + ends.take_while(|&&end| end as usize <= start + agree).count();
                 }
@@ -188,7 +190,7 @@ impl MapValues {
         }
     }
 
-    /// Appends the text of an entry. Returns its length.
+    /// Appends the text of an entry. Returns its length in bytes.
     fn push_found(&mut self, found: &Resolved<'_, '_>) -> usize {
         self.indices.push(self.texts.len() as i32);
         self.texts.push_found(found, MAX_TEXT, |out| found.push_entry(out))
@@ -203,7 +205,8 @@ impl MapValues {
             .push_value(value, |out| Resolved::Value(value).push_entry(out));
     }
 
-    /// Appends what entries of this batch have, by their indices, once more. Entries that are not there are left out.
+    /// Appends the values of earlier entries of this batch again, by the indices of these entries. Appends nothing if
+    /// there are no such entries.
     #[inline]
     fn repeat(&mut self, entries: Range<usize>) {
         debug_assert!(entries.end <= self.indices.len());

@@ -1,9 +1,8 @@
-//! The columns of `System` that tell what kind of event a record is: level, task, provider, channel, computer and the
-//! like.
+//! The columns of `System` that tell the kind of an event: level, task, provider, channel, computer and the like.
 //!
-//! A log has few different rows of them. So each is kept once, with the index that each record has of them, and a
-//! record whose values have the same bytes as those of one before takes over that one's row: none of its columns is
-//! looked at.
+//! A log has few different rows of these columns. So each row is kept once, and each record has the index of its row. A
+//! record whose values have the same bytes as those of an earlier record gets the row of that record, without a look at
+//! the single columns.
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;
@@ -16,28 +15,31 @@ use super::field::FieldBuilder;
 use crate::plan::{Projection, SystemSubstitutions};
 use crate::record::Fields;
 
-/// Rows that are remembered, by a hash: a power of two.
+/// The size of the hash table of row memos: a power of two.
 const SEEN: usize = 4096;
 
-/// Most rows that are kept from batch to batch, and most bytes of what they were read from and of their text.
+// The most rows that are kept from batch to batch; the most bytes of the values that they were read from, and of their
+// text.
 const MAX_ROWS: u32 = 1024;
 const MAX_KEPT: usize = 1 << 20;
 
-/// Most bytes of a row's values that are remembered.
+/// The most bytes of values in a row memo.
 const MAX_BYTES: usize = 4096;
 
-/// The columns, and the rows of a batch in them. What the columns have is kept from batch to batch.
+/// The shared columns of `System`, and the rows of a batch as indices of their rows. The columns keep their rows from
+/// batch to batch.
 #[derive(Debug)]
 pub(crate) struct SystemRows {
     columns: Vec<SystemColumn>,
     /// How many rows the columns have.
     len: u32,
-    /// By row of the batch, the index of its row in the columns.
+    /// By row of the batch: the index of its row in the columns.
     rows: Vec<u32>,
+    /// By hash of the values.
     seen: Box<[RowMemo]>,
-    /// The descriptors and values of what was seen, run by run.
+    /// The descriptors and values of the row memos, run by run.
     bytes: Vec<u8>,
-    /// Bytes of text that the columns hold.
+    /// How many bytes of text the columns have.
     text: usize,
 }
 
@@ -51,19 +53,20 @@ struct SystemColumn {
     array: Option<ArrayRef>,
 }
 
-/// A row of the columns that a record was read into.
+/// The values from which a row was read.
 #[derive(Debug, Clone, Copy, Default)]
 struct RowMemo {
-    /// The template, or 0.
+    /// The number of the template; 0 for an unused memo.
     template: u64,
-    /// Where its bytes start, and how many they are.
+    /// The range of the values in `SystemRows::bytes`.
     start: usize,
     len: usize,
+    /// The index of the row.
     row: u32,
 }
 
 impl SystemRows {
-    /// Takes the columns that repeat out of those of a scan.
+    /// Moves the columns whose rows are shared out of the builders of a scan.
     pub(crate) fn take(target: &Projection, builders: &mut Vec<ColumnBuilder>) -> Self {
         let mut columns = Vec::new();
         if target.shares_system() {
@@ -92,13 +95,14 @@ impl SystemRows {
         }
     }
 
-    /// Whether there are no columns, so that there is nothing to append.
+    /// Whether no rows are shared.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Appends the row of a record, with the values of its template's substitutions, if it has such.
+    /// Appends the row of a record. `system` has the substitutions from which `System` is read and their values, if the
+    /// record has the plan of a template.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -112,7 +116,7 @@ impl SystemRows {
         self.push_new(Some(fields))
     }
 
-    /// Appends a row of what a record has, or of nothing.
+    /// Appends a new row with the fields of a record, or with NULLs.
     #[inline(never)]
     pub(crate) fn push_new(&mut self, fields: Option<&Fields<'_, '_>>) -> Result<(), ArrowError> {
         for column in &mut self.columns {
@@ -125,7 +129,7 @@ impl SystemRows {
         Ok(())
     }
 
-    /// The row of a record with the same values. If there is none, the next row is theirs.
+    /// The row of an earlier record with the same values. If there is none, notes that the next row has these values.
     #[inline]
     fn find(&mut self, substitutions: &SystemSubstitutions, values: ValueTable<'_>) -> Option<u32> {
         let (hash, len) = substitutions.hash(values)?;
@@ -152,12 +156,12 @@ impl SystemRows {
         None
     }
 
-    /// Bytes of text that the columns hold.
+    /// How many bytes of text the columns have.
     pub(crate) fn text(&self) -> usize {
         self.text
     }
 
-    /// Ends the batch: each column with its index, in order.
+    /// Ends the batch. Returns the arrays with the index of their column among all columns, in order.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<Vec<(usize, ArrayRef)>, ArrowError> {
         let rows = UInt32Array::from(arrays::take(&mut self.rows));
         let len = self.len as usize;
@@ -177,7 +181,7 @@ impl SystemRows {
         Ok(columns)
     }
 
-    /// Forgets all rows.
+    /// Drops all rows.
     #[cold]
     fn forget(&mut self, make: MakeArrays) -> Result<(), ArrowError> {
         for column in &mut self.columns {

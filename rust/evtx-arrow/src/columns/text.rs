@@ -1,4 +1,4 @@
-//! A column of text. It goes from chunk bytes straight into the column's buffer.
+//! The builder of a column of text, which is written from the bytes of the chunk straight into the column's buffer.
 
 use arrow_array::StringViewArray;
 use arrow_buffer::{Buffer, NullBufferBuilder};
@@ -9,15 +9,15 @@ use evtx_format::{Error, MAX_TEXT};
 use super::arrays::{MakeArrays, Strings, take};
 use crate::plan::{MAX_FIELD, Resolved};
 
-/// Longest string that lives in its view.
+/// The most bytes of a string that is stored in its view.
 const INLINE: usize = 12;
 
-/// Most bytes of a buffer that views point into, as they have 32 bits for a length and an offset, which Arrow takes for
-/// signed. Few in this crate's unit tests, so that these have more than one buffer.
+/// The most bytes of a buffer to which views point: a view has a length and an offset of 32 bits, which Arrow takes for
+/// signed. Low in the unit tests of this crate, so that they use more than one buffer.
 const MAX_BUFFER: usize = if cfg!(test) { 1 << 10 } else { i32::MAX as usize };
 
-/// The view of a string that starts at `offset` of a buffer with this index: its length, and then all of it, or four
-/// bytes of it, the index and the offset. The buffer has no more than [`MAX_BUFFER`] bytes.
+/// The Arrow view of a string that starts at `offset` in the buffer with index `buffer`: the length u32, and then the
+/// string if it is short, or else its first four bytes, the index u32 and the offset u32.
 #[inline]
 fn view(text: &[u8], buffer: u32, offset: u32) -> u128 {
     let le = |bytes: &[u8]| {
@@ -29,7 +29,7 @@ fn view(text: &[u8], buffer: u32, offset: u32) -> u128 {
     let inline = if let (true, Some(head), Some(tail)) =
         (text.len() <= INLINE, text.first_chunk::<8>(), text.last_chunk::<8>())
     {
-        // The two overlap.
+        // The first and the last eight bytes overlap.
         let (head, tail) = (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
         u128::from(head) | u128::from(tail) << (8 * (text.len() - 8))
     } else if let (Some(head), Some(tail)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
@@ -46,15 +46,16 @@ fn view(text: &[u8], buffer: u32, offset: u32) -> u128 {
     text.len() as u128 | inline << 32
 }
 
-/// A column of text. Short strings live in their views, long ones in a buffer, or several if there is too much for one.
+/// The builder of a column of text. Short strings are stored in their views, long ones in a buffer, or in several if
+/// they are too long for one.
 #[derive(Debug)]
 pub(crate) struct TextBuilder {
     views: Vec<u128>,
     data: Vec<u8>,
-    /// The buffers before `data`.
+    /// The buffers before `data`, which are full.
     full: Vec<Buffer>,
     validity: NullBufferBuilder,
-    /// NULLs at the end that are not in `views` yet: some columns have little else, and to count is cheaper.
+    /// How many NULLs at the end are not in `views` yet. Some columns are mostly NULL, and counting is cheaper.
     pub(super) nulls: usize,
 }
 
@@ -69,8 +70,8 @@ impl TextBuilder {
         }
     }
 
-    /// Appends the string that `write` appends to the bytes it is given. One that is longer than `limit`
-    /// becomes NULL. Returns its length.
+    /// Appends the string that `write` appends to the buffer, or NULL if it is longer than `limit` bytes. Returns the
+    /// length of the string in bytes.
     #[inline]
     pub(crate) fn push(&mut self, limit: usize, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let start = self.data.len();
@@ -85,8 +86,8 @@ impl TextBuilder {
         len
     }
 
-    /// Appends a value's text, as `push` appends it to the bytes it is given, or NULL if it is longer than `limit`.
-    /// Returns its length.
+    /// Appends the text of a value, which `push` appends to the buffer, or NULL if it is longer than `limit` bytes.
+    /// Returns the length of the text in bytes.
     #[inline]
     pub(crate) fn push_found(
         &mut self,
@@ -100,7 +101,7 @@ impl TextBuilder {
         }
     }
 
-    /// Appends the text of what was found at a place, or NULL for nothing.
+    /// Appends the text of the value at a place, or NULL if there is none or it is longer than [`MAX_FIELD`] bytes.
     #[inline(always)]
     pub(crate) fn push_text(&mut self, found: Option<&Resolved<'_, '_>>) {
         match found {
@@ -109,7 +110,7 @@ impl TextBuilder {
         }
     }
 
-    /// As [`push_found`](Self::push_found), for a value, which is no longer than any limit.
+    /// As [`push_found`](Self::push_found), for one value of a record, whose text is shorter than every limit.
     #[inline(always)]
     pub(crate) fn push_value(&mut self, value: Value<'_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
         if let Some((bytes, len)) = value.short_text() {
@@ -119,7 +120,7 @@ impl TextBuilder {
         self.push(MAX_TEXT, push)
     }
 
-    /// Appends a string, or NULL for none.
+    /// Appends a string, or NULL for `None`.
     pub(crate) fn push_option(&mut self, text: Option<&str>) {
         match text {
             Some(text) => _ = self.push(MAX_TEXT, |out| out.extend_from_slice(text.as_bytes())),
@@ -127,10 +128,10 @@ impl TextBuilder {
         }
     }
 
-    /// Appends the string that `write` appends to the bytes it is given, or NULL where it returns false.
+    /// Appends the string that `write` appends to the buffer, or NULL if it returns false.
     ///
     /// # Errors
-    /// That of `write`. NULL was appended then.
+    /// The error of `write`. Appends NULL then.
     pub(crate) fn try_push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Error>) -> Result<(), Error> {
         let start = self.data.len();
         let written = write(&mut self.data);
@@ -146,8 +147,8 @@ impl TextBuilder {
         written.map(drop)
     }
 
-    /// Takes back what was written from `start` on, and the room that only a text which is too long needs.
-    // Apart, so that values which are not do not pay for it.
+    /// Drops the bytes from `start` on, and frees the capacity behind, which only a text that is too long needs.
+    // Kept out of line, because nearly all values are short enough.
     #[cold]
     #[inline(never)]
     fn drop_long(&mut self, start: usize) {
@@ -165,7 +166,7 @@ impl TextBuilder {
             start = self.next_buffer(start);
         }
         let text = &self.data[start..];
-        // Both are less than the length of a buffer.
+        // The index and the offset fit a u32: a buffer has at most `MAX_BUFFER` bytes.
         let (view, len) = (view(text, self.full.len() as u32, start as u32), text.len());
         self.push_view(view);
         if len <= INLINE {
@@ -173,7 +174,7 @@ impl TextBuilder {
         }
     }
 
-    /// Moves the string that was written from `start` on to a buffer of its own. Returns where it starts there.
+    /// Moves the string that starts at `start` to a new buffer. Returns its offset there.
     #[cold]
     #[inline(never)]
     fn next_buffer(&mut self, start: usize) -> usize {
@@ -203,12 +204,12 @@ impl TextBuilder {
         self.nulls += 1;
     }
 
-    /// The number of strings in this batch so far.
+    /// How many rows the batch has.
     pub(crate) fn len(&self) -> usize {
         self.views.len() + self.nulls
     }
 
-    /// Bytes that the builder holds, NULLs at the end apart.
+    /// How many bytes the builder holds, without NULLs at the end.
     pub(crate) fn bytes(&self) -> usize {
         let full = self.full.iter().map(Buffer::len).sum::<usize>();
         full + self.data.len() + size_of_val(&*self.views)

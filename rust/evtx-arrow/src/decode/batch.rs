@@ -1,4 +1,4 @@
-//! A batch in the making: the builders of its columns, and the rows that go into them.
+//! The builder of a batch: it appends rows to the builders of the columns.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::read::{RecordReader, Renderer};
 use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordGroup, RecordView};
 use crate::scan::{MessagePlaces, Scan};
 
-/// Most rows in a batch: a vector of DuckDB.
+/// The most rows in a batch: the size of a DuckDB vector.
 const BATCH_ROWS: usize = 2048;
 
-/// Bytes at which a batch ends early.
+/// How many bytes of text, entries and keys end a batch early.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// Where a chunk stands in its file.
+/// The place of a chunk in its file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Location {
-    /// Its index, if it has one.
+    /// The index of its slot, if it stands in one.
     pub(crate) chunk_index: Option<u32>,
     /// File offset in bytes.
     pub(crate) offset: u64,
 }
 
-/// What is known where no record could be read.
+/// A row that says why no record could be read.
 pub(crate) struct BareRow<'x> {
     pub(crate) record: Option<Record>,
     pub(crate) chunk: Option<u32>,
@@ -39,16 +39,16 @@ pub(crate) struct BareRow<'x> {
     pub(crate) error: &'x str,
 }
 
-/// A batch in the making.
+/// A batch that is being built.
 #[derive(Debug)]
 pub(crate) struct BatchBuilder {
     scan: Arc<Scan>,
-    /// The columns that are not among those of `system`, in order.
+    /// The columns that are not in `system`, in order.
     builders: Vec<ColumnBuilder>,
     system: SystemRows,
-    /// Which of the builders hold text.
+    /// The indices of the builders that hold text.
     texts: Vec<usize>,
-    /// Which of them hold rendered texts.
+    /// The indices of the builders that hold rendered text.
     rendered: Vec<usize>,
     rows: usize,
     pub(crate) make_arrays: MakeArrays,
@@ -73,12 +73,12 @@ impl BatchBuilder {
         }
     }
 
-    /// Rows so far.
+    /// How many rows the batch has.
     pub(crate) fn len(&self) -> usize {
         self.rows
     }
 
-    /// How many more rows there is room for.
+    /// How many more rows the batch has room for.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         BATCH_ROWS.saturating_sub(self.rows)
@@ -91,14 +91,14 @@ impl BatchBuilder {
         self.room() == 0 || texts.sum::<usize>() + self.system.text() >= BATCH_BYTES
     }
 
-    /// Whether the rendered texts alone are so long.
+    /// Whether a column of rendered texts alone has enough bytes to end the batch.
     #[inline]
     pub(crate) fn has_long_texts(&self) -> bool {
         let mut rendered = self.rendered.iter();
         rendered.any(|&text| self.builders[text].bytes() >= BATCH_BYTES)
     }
 
-    /// Begins a chunk, whose templates have indices of their own.
+    /// Begins a chunk, or new templates of the same chunk. The indices of templates mean other templates from here on.
     pub(crate) fn start_chunk(&mut self) {
         for builder in &mut self.builders {
             if let ColumnBuilder::EventData(builder) = builder {
@@ -107,7 +107,10 @@ impl BatchBuilder {
         }
     }
 
-    /// Ends the batch, whose rows are all of one file; `None` where there are none.
+    /// Ends the batch, whose rows are all of one file; `None` if it has no rows.
+    ///
+    /// # Errors
+    /// If Arrow refuses an array.
     pub(crate) fn finish(&mut self, filename: &str) -> Result<Option<RecordBatch>, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         if rows == 0 {
@@ -129,10 +132,10 @@ impl BatchBuilder {
         )?))
     }
 
-    /// Appends what the columns of rendered texts have of the record at hand.
+    /// Renders the current record into the columns of rendered texts.
     ///
     /// # Errors
-    /// The first text that cannot be written, which is NULL then.
+    /// The error of the first text that cannot be rendered. Such a text is NULL.
     #[inline]
     pub(crate) fn push_texts<'r, 'c: 'r>(
         &mut self,
@@ -155,7 +158,7 @@ impl BatchBuilder {
                     written = out.len() - start;
                     pushed
                 });
-                // Whoever was interrupted takes no row, and each text can take long.
+                // A text can take long. After an interrupt the rows are not used, so the other texts can be NULL.
                 is_interrupted = written > LONG && reader.interrupt.check().is_err();
                 if pushed.is_err() {
                     outcome = outcome.and(pushed);
@@ -165,7 +168,7 @@ impl BatchBuilder {
         outcome
     }
 
-    /// Appends what the other columns have of a group of records, a column at a time. `messages` stand beside the log.
+    /// Appends a group of records to the other columns, a column at a time. `messages` are the messages beside the log.
     pub(crate) fn push_rows(
         &mut self,
         reader: &RecordReader<'_, '_>,
@@ -252,7 +255,7 @@ impl BatchBuilder {
         Ok(())
     }
 
-    /// Appends a row of what the frame of a record tells, which is all that is asked for.
+    /// Appends a row of a scan that reads only the frames of records.
     #[inline]
     pub(crate) fn push_frame(&mut self, found: &FoundRecord, at: Location) {
         let record = &found.record;
@@ -264,14 +267,14 @@ impl BatchBuilder {
                     builder.append_value(at.offset + u64::from(record.offset));
                 }
                 ColumnBuilder::Recovered(builder) => builder.append_value(found.recovered),
-                // The file's name is the same for the batch, and the others are read from BinXML.
+                // The file name is the same for the whole batch. A scan of frames has no other columns.
                 _ => {}
             }
         }
         self.rows += 1;
     }
 
-    /// Appends a row of what is known where no record could be read.
+    /// Appends a row that says why no record could be read.
     pub(crate) fn push_bare(&mut self, row: &BareRow<'_>) -> Result<(), ArrowError> {
         let BareRow {
             record,
@@ -303,8 +306,8 @@ impl BatchBuilder {
     }
 }
 
-/// Appends the fields of events that have columns of their own. Apart from the other columns, which take longer with
-/// this among them.
+/// Appends the columns of single entries of `event_data`. Kept out of line, so that the loop over the other columns
+/// stays fast.
 #[inline(never)]
 fn push_fields(
     builders: &mut [ColumnBuilder],
@@ -322,7 +325,7 @@ fn push_fields(
     Ok(())
 }
 
-/// Appends the message that stands beside the log, or NULL.
+/// Appends the message of a record from the messages beside the log, or NULL.
 #[cold]
 fn push_message(
     builder: &mut TextBuilder,

@@ -1,4 +1,4 @@
-//! The push decoder: blocks of a file in, record batches out.
+//! The push decoder: the caller pushes the bytes of blocks, and gets record batches.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -27,87 +27,87 @@ use crate::record::{ChunkTemplates, GROUP, RecordGroup};
 use crate::scan::{Poisoned, Scan};
 use crate::schema::OnError;
 
-/// The record at hand, as far as it was read.
+/// The current record, as far as it was read, for a predicate.
 struct AtHand<'g, 'r> {
     group: &'g RecordGroup<'r>,
     interrupt: Interrupt<'g>,
-    /// Whether it cannot be told which event it is.
+    /// Whether it is damaged in such a way that its event is not known.
     is_unread: bool,
 }
 
-/// Frames of records between two looks for an interrupt.
+/// How many frames of records are read between two looks for an interrupt.
 const FRAMES: usize = 32;
 
 /// Why a scan ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// A log is damaged and the scan was told to fail then. The text names the file, chunk and offset.
+    /// A log is damaged, and the scan shall fail then. The text names the file, the chunk and the file offset.
     #[error("{0}")]
     Damaged(String),
-    /// A batch could not be made.
+    /// Arrow refused an array of the batch.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
-    /// The caller wants no more.
+    /// The caller has interrupted the scan.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// A thread of the scan panicked.
+    /// Another thread of the scan panicked.
     #[error(transparent)]
     Poisoned(#[from] Poisoned),
 }
 
 /// Decodes the blocks of files into batches, for one thread.
 ///
-/// Begin a block with [`start`](Self::start). Then call [`decode`](Self::decode) with the bytes of the block
-/// that were not consumed so far and [`flush`](Self::flush) the batch, in turn, until the block is
-/// [done](Self::is_done). A batch has rows of one block only.
+/// Begin a block with [`start`](Self::start). Then call [`decode`](Self::decode), with the bytes of the block that were
+/// not consumed so far, and [`flush`](Self::flush), in turn, until the block is [done](Self::is_done). All rows of a
+/// batch are of one block.
 pub struct Decoder {
     scan: Arc<Scan>,
     batch: BatchBuilder,
     filename: Arc<str>,
-    /// The messages that stand beside the file, if there are any and they are read.
+    /// The messages beside the file, if there are any and the scan reads them.
     messages: Option<Arc<Messages>>,
-    /// File offset of the chunk at hand, or where the next is looked for, in bytes.
+    /// File offset of the current chunk, or of the place where the next is looked for, in bytes.
     offset: u64,
-    /// Bytes of the block from there on.
+    /// How many bytes of the block are left from `offset` on.
     left: u64,
-    /// Which of them are to be decoded.
+    /// Which chunks in these bytes are decoded.
     chunks: Chunks,
     /// The stray chunks of the file.
     strays: Arc<[Stray]>,
-    /// Of a block of stray chunks: what the slots around it give.
+    /// The state of a block of stray chunks.
     around: AroundStray,
     /// The walk over the current chunk, if it has begun.
     walk: Option<ChunkWalk>,
     templates: ChunkTemplates,
     arenas: Arenas,
-    /// The text that a predicate looks at.
+    /// The text that a predicate compares.
     scratch: Vec<u8>,
 }
 
-/// Memory that is reset, not freed: per chunk, and per group of records.
+/// Arenas that are reset and not freed: one for a chunk, one for a group of records.
 #[derive(Default)]
 struct Arenas {
     chunk: Bump,
     records: Bump,
 }
 
-/// The records of stray chunks as their slots have them.
+/// What the slots around stray chunks have of the records in the stray chunks.
 #[derive(Default)]
 struct AroundStray {
-    /// Whether the slots are being read for that, which gives no rows; and whether they were.
+    /// Whether these slots are being read, which makes no rows.
     is_filling: bool,
+    /// Whether they were read.
     is_filled: bool,
-    /// Those that do not read in their slot, by their file offsets, each with the number of its slot and what is wrong.
-    /// The stray chunk tells of those that it does not lead to.
+    /// The records that cannot be read in their slot: by file offset, with the index of the slot and what is wrong.
+    /// Those that the stray chunks do not lead to either are reported.
     failed: BTreeMap<u64, (Record, u64, String)>,
 }
 
 struct ChunkWalk {
     records: RecordWalk,
-    /// What is wrong with the chunk as a whole, to be reported behind its records.
+    /// What is wrong with the chunk as a whole. Reported behind its records.
     damage: Vec<Error>,
-    /// IDs and times of the records that were read so far, if others are recovered: the free space can hold copies of
-    /// them.
+    /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
     seen: HashSet<(u64, u64)>,
 }
 
@@ -141,13 +141,13 @@ impl Decoder {
         }
     }
 
-    /// The decoder, with another way to make arrays.
+    /// The decoder, with other functions that make its arrays.
     pub fn with_arrays(mut self, make: MakeArrays) -> Self {
         self.batch.make_arrays = make;
         self
     }
 
-    /// Begins a block of a file, with the messages that stand beside it. What was left of the last block is dropped.
+    /// Begins a block of a file. `messages` are the messages beside the file. Drops the rest of the last block.
     pub fn start(&mut self, filename: &Arc<str>, messages: Option<Arc<Messages>>, block: Block) {
         self.filename = Arc::clone(filename);
         self.messages = messages;
@@ -161,26 +161,27 @@ impl Decoder {
         self.around = AroundStray::default();
     }
 
-    /// Whether all of the block was decoded. A batch may still be there to be flushed.
+    /// Whether the whole block was decoded. The last rows may not be flushed yet.
     pub fn is_done(&self) -> bool {
         self.left == 0
     }
 
-    /// Adds a row that says what is wrong with a file as a whole, or fails, or does nothing, as the scan was told.
+    /// Reports what is wrong with a file as a whole, by `on_error`: adds a row (`report`), does nothing (`skip`), or
+    /// fails (`fail`).
     ///
     /// # Errors
-    /// [`DecodeError::Damaged`] if the scan fails on errors.
+    /// [`DecodeError::Damaged`] with `fail`; [`DecodeError::Arrow`] if the row cannot be added.
     pub fn report_file(&mut self, filename: &Arc<str>, text: &str) -> Result<(), DecodeError> {
         self.filename = Arc::clone(filename);
         self.report(format!("{filename}: {text}"), None, None, None)
     }
 
-    /// Decodes until the batch is full or the block is done, and returns how many of the bytes were consumed.
-    /// `bytes` is what is left of the block, all of it.
+    /// Decodes until the batch is full or the block is done. `bytes` has all bytes of the block that were not consumed.
+    /// Returns how many of them were consumed now.
     ///
     /// # Errors
-    /// [`DecodeError::Damaged`] if the scan fails on errors, at the first; [`DecodeError::Interrupted`];
-    /// [`DecodeError::Poisoned`]. The block is not to be gone on with then.
+    /// [`DecodeError::Damaged`] at the first damage if the scan shall fail then, [`DecodeError::Interrupted`],
+    /// [`DecodeError::Arrow`], [`DecodeError::Poisoned`]. After an error the block cannot be continued.
     pub fn decode(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let mut arenas = std::mem::take(&mut self.arenas);
         let result = self.decode_block(bytes, &mut arenas, interrupt);
@@ -190,10 +191,10 @@ impl Decoder {
         Ok(consumed)
     }
 
-    /// The batch, or `None` where it has no rows.
+    /// Ends the batch and returns it; `None` if it has no rows.
     ///
     /// # Errors
-    /// [`DecodeError::Arrow`] if it cannot be made; [`DecodeError::Poisoned`].
+    /// [`DecodeError::Arrow`] if the batch cannot be made, and [`DecodeError::Poisoned`].
     pub fn flush(&mut self) -> Result<Option<RecordBatch>, DecodeError> {
         let batch = self.batch.finish(&self.filename)?;
         self.scan.check_shared()?;
@@ -215,7 +216,7 @@ impl Decoder {
             let left = bytes.get(consumed..).unwrap_or_default();
             let left = &left[..left.len().min(self.left as usize)];
             if left.is_empty() {
-                // The file has become shorter since it was opened.
+                // The caller has fewer bytes than the block: the file cannot be read further.
                 self.left = 0;
                 break;
             }
@@ -227,7 +228,7 @@ impl Decoder {
                     continue;
                 }
                 if let Some(next) = find_chunk(&left[SECTOR.min(len)..len], 0) {
-                    // Another chunk starts in its place.
+                    // Another chunk starts inside this one.
                     len = SECTOR + next;
                 }
             }
@@ -240,8 +241,8 @@ impl Decoder {
         Ok(consumed)
     }
 
-    /// Decodes stray chunks, so many from the `first` on, and then tells of the records that neither they nor their
-    /// slots give.
+    /// Decodes `count` stray chunks from index `first` on. Then reports the records that can be read neither in them
+    /// nor in their slots.
     fn decode_strays(
         &mut self,
         bytes: &[u8],
@@ -254,7 +255,7 @@ impl Decoder {
         let start = self.offset;
         if !self.around.is_filled {
             self.around.is_filling = true;
-            // Before the first slot there is nothing but the file's header.
+            // The block of the first slot can start in the file header.
             let slots = (FILE_HEADER as u64).saturating_sub(start) as usize;
             for (i, slot) in bytes.get(slots..).unwrap_or_default().chunks(CHUNK_SIZE).enumerate() {
                 self.offset = start + (slots + i * CHUNK_SIZE) as u64;
@@ -282,7 +283,7 @@ impl Decoder {
         Ok(bytes.len())
     }
 
-    /// Moves the block's start past bytes that were decoded.
+    /// Moves the start of the block behind bytes that were decoded.
     fn pass(&mut self, len: usize) {
         let len = len as u64;
         self.offset += len;
@@ -292,7 +293,7 @@ impl Decoder {
             Chunks::Image(own) => {
                 *own = own.saturating_sub(len);
                 if *own == 0 {
-                    // The bytes behind those are the next block's.
+                    // The chunks behind belong to the next block.
                     self.left = 0;
                 }
             }
@@ -300,11 +301,12 @@ impl Decoder {
         }
     }
 
-    /// Passes the bytes of an image before the next chunk, of which `own` are the block's.
+    /// Skips the bytes of an image before the next chunk, up to `own`, behind which chunks belong to the next block.
+    /// Returns how many bytes were skipped.
     fn pass_gap(&mut self, left: &[u8], own: u64) -> usize {
         let own = left.len().min(own as usize);
         let misaligned = (SECTOR as u64 - self.offset % SECTOR as u64) as usize % SECTOR;
-        // The signature may reach behind the bytes in which it starts.
+        // A chunk magic that starts in the block's own bytes can end behind them.
         let until = left.len().min(own + 8);
         let gap = find_chunk(&left[..until], misaligned)
             .filter(|&at| at < own)
@@ -313,7 +315,7 @@ impl Decoder {
         gap
     }
 
-    /// Decodes a chunk from where it was left. Returns whether it is done.
+    /// Decodes a chunk, from where it was left when the last batch was full. Returns whether the chunk is done.
     fn chunk(&mut self, chunk: &[u8], arenas: &mut Arenas, interrupt: Interrupt<'_>) -> Result<bool, DecodeError> {
         arenas.chunk.reset();
         let mut walk = match self.walk.take() {
@@ -359,7 +361,8 @@ impl Decoder {
         ChunkWalk { records, damage, seen }
     }
 
-    /// Decodes a group of records, and appends the rows of those that are kept. Returns whether there are no more.
+    /// Decodes a group of records, and appends the rows of the kept ones. Returns whether the chunk has no more
+    /// records.
     fn records<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
@@ -373,7 +376,7 @@ impl Decoder {
         let mut group = RecordGroup::new(&scan.target, left.min(GROUP), reader.arena);
         let mut is_end = false;
         let is_stray = matches!(self.chunks, Chunks::Strays(..));
-        // Frames that are damaged take long, too.
+        // Even frames take long if they are damaged.
         let look = |left: usize| match left.is_multiple_of(FRAMES) {
             true => reader.interrupt.check(),
             false => Ok(()),
@@ -396,7 +399,7 @@ impl Decoder {
                     if self.record(reader, &mut group, &found, walk)? {
                         group.keep(&found);
                     }
-                    // What takes much more memory than its record does not wait for others.
+                    // A record that takes much more memory than its bytes ends the group.
                     let is_heavy = group.repeat_values || self.templates.are_many();
                     if is_heavy || reader.takes_much() || self.batch.has_long_texts() {
                         break;
@@ -419,15 +422,14 @@ impl Decoder {
         Ok(is_end)
     }
 
-    /// Whether a record can be kept, as far as its frame tells.
+    /// Whether the predicates on its frame keep a record.
     #[inline(always)]
     fn keeps_frame(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
-        // What only looks like a record, or like a copy of one, is found out by reading both, whether or not they are
-        // asked for.
+        // With `recover` every record is read: only that tells noise from records, and records from their copies.
         scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None)
     }
 
-    /// Reads a record into a group. Returns whether it is kept.
+    /// Reads a record as the current record of a group. Returns whether it is kept.
     fn record<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
@@ -440,9 +442,9 @@ impl Decoder {
         let (carved, recovers) = (found.is_carved, scan.options.recover);
         reader.read_event(&mut self.templates, group, record.binxml());
         let has_system = group.current().has_system(&self.templates);
-        // Which event it is cannot be told, so it may be one that the table is about.
+        // Its event is not known, so it may be one of the events of the table.
         let is_unread = group.current().parts.is_empty() || group.error.is_some() && !has_system;
-        // The first damage ends such a scan, also where it is in a record that is not asked for.
+        // The first damage ends such a scan, even in a record that a predicate drops.
         let fails = scan.options.on_error == OnError::Fail;
         let event_first = !recovers && has_system && !fails;
         let interrupt = reader.interrupt;
@@ -460,14 +462,13 @@ impl Decoder {
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
         }
-        // A definition or a name that was overwritten makes nonsense of a record that was left behind, but the record
-        // is one.
+        // The definition or a name of a carved record was overwritten. Its content is lost, but it is a record.
         let is_orphaned = carved && group.not_its_own.is_some();
         if is_orphaned {
             group.drop_parts();
         }
         if carved && group.error.is_some() && !is_orphaned {
-            // Bytes that only looked like a record.
+            // These bytes only looked like a record.
             walk.records.reject(record);
             return Ok(false);
         }
@@ -506,7 +507,8 @@ impl Decoder {
         if error.is_some() && on_error == OnError::Skip {
             return Ok(false);
         }
-        // A text that is too long is NULL, and leaves no row out: others can ask for the record without it.
+        // A text that is too long is NULL, but the row stays, even with `skip`: the number of rows must not depend on
+        // whether the text is read.
         if let Err(too_long) = self.batch.push_texts(reader, &self.templates, group) {
             error.get_or_insert(too_long);
         }
@@ -520,8 +522,8 @@ impl Decoder {
         Ok(true)
     }
 
-    /// Whether a record that a slot leads to is a stray chunk's: it does not read in the slot, or only looks like a
-    /// record there.
+    /// Whether a record that a slot leads to is left to a stray chunk: it lies in one, and is damaged or carved in the
+    /// slot. In a block of stray chunks, keeps track of the records that cannot be read in their slots.
     fn is_of_stray(&mut self, found: &FoundRecord, damage: Option<Error>) -> bool {
         let record = &found.record;
         let offset = self.offset + u64::from(record.offset);
@@ -544,19 +546,20 @@ impl Decoder {
         }
     }
 
-    /// Whether a file offset is in a stray chunk.
+    /// Whether a file offset lies in a stray chunk.
     fn is_in_stray(&self, offset: u64) -> bool {
         let behind = self.strays.partition_point(|stray| stray.offset <= offset);
         behind > 0 && self.strays[behind - 1].contains(offset)
     }
 
-    /// Whether the predicates of some stages are true for a record, read as far as they need.
+    /// Whether the predicates of the stages `from` to `to` are true for a record, which has been read as far as they
+    /// need.
     #[inline(always)]
     fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, at_hand: Option<AtHand<'_, '_>>) -> bool {
         self.scan.filter.is_empty() || self.decides(from, to, found, at_hand)
     }
 
-    // Apart, for the scans without predicates.
+    // Kept out of line, so that scans without predicates stay fast.
     #[inline(never)]
     fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, at_hand: Option<AtHand<'_, '_>>) -> bool {
         let row = Row {
@@ -580,8 +583,8 @@ impl Decoder {
         Ok(self.batch.push_rows(reader, &self.templates, group, at, messages)?)
     }
 
-    /// A row of what is known where no record could be read. A table of some events has it too, as it may have been
-    /// one.
+    /// Appends a row that says why no record could be read, if the predicates keep it. A table of some events has such
+    /// rows too, because the record may be one of these events.
     fn push_bare(&mut self, row: &BareRow<'_>) -> Result<(), DecodeError> {
         let known = Row {
             record_id: row.record.map(|record| record.id),
@@ -602,7 +605,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Where the chunk at hand stands.
+    /// The place of the current chunk.
     #[inline]
     fn location(&self) -> Location {
         Location {
@@ -611,7 +614,7 @@ impl Decoder {
         }
     }
 
-    /// The number of the chunk's slot, if it stands in one.
+    /// The index of the current chunk's slot, if it stands in one.
     fn chunk_index(&self) -> Option<u32> {
         match self.chunks {
             Chunks::Slots(slot) => u32::try_from(slot).ok(),
@@ -624,7 +627,7 @@ impl Decoder {
         DecodeError::Damaged(self.describe(&at_record(error, record)))
     }
 
-    /// An error as a sentence that names file, chunk, and offset in the file.
+    /// An error as text, with the file, the chunk, and the file offset.
     fn describe(&self, error: &Error) -> String {
         self.describe_in(self.chunks, error)
     }
@@ -640,7 +643,8 @@ impl Decoder {
         }
     }
 
-    /// Reports damage to a chunk, or to the frame of a record in it, with what its header gives.
+    /// Reports damage to the current chunk, or to the frame of a record in it, with the record's header if it can be
+    /// read.
     fn report_damage(&mut self, error: &Error, record: Option<Record>) -> Result<(), DecodeError> {
         let text = self.describe(error);
         let offset = self.offset + u64::from(error.offset);
@@ -668,7 +672,7 @@ impl Decoder {
     }
 }
 
-/// An error with its place; a text that is too long has none of its own but its record's.
+/// The error with the chunk offset of the record if it has none: a text that is too long has no offset.
 fn at_record(error: Error, record: &Record) -> Error {
     let offset = if error.offset == 0 { record.offset } else { error.offset };
     Error { offset, ..error }
