@@ -1,10 +1,10 @@
-//! Logs of as many different chunks as are asked for, to measure with: days of what the story's machines write.
+//! Large logs for measurements, with any number of different chunks: days of events of the story's machines.
 
 use crate::provider::{DC, Machine, at};
 use crate::story::{self, Logon, USERS, account};
 use crate::sysmon;
 
-/// Events in a row that differ in what real ones differ in: who, where from, when, with which numbers.
+/// A series of events that differ as real ones do: by user, source address, time and numbers.
 struct Days {
     state: u64,
     time: u64,

@@ -35,7 +35,7 @@ const DATA: u16 = 14;
 
 pub(crate) const XMLNS: &str = "http://schemas.microsoft.com/win/2004/08/events/event";
 
-/// What writes events into a channel.
+/// An event provider and its channel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Provider {
     pub(crate) name: &'static str,
@@ -45,7 +45,7 @@ pub(crate) struct Provider {
     pub(crate) channel: &'static str,
 }
 
-/// What `System` says of an event.
+/// The fields of `System` that differ between the events of a provider.
 #[derive(Debug, Clone)]
 pub(crate) struct Header {
     pub(crate) event_id: u16,
@@ -120,7 +120,7 @@ impl Machine {
         self.event_of(provider, header, &key, data, values);
     }
 
-    /// Writes an event whose data is an element with values. `key` tells its template from others.
+    /// Writes an event whose data is an element with values. `key` identifies its template.
     pub(crate) fn event_of(
         &mut self,
         provider: &Provider,

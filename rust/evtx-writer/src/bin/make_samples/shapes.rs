@@ -15,9 +15,9 @@ pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
         ("wrapped.evtx", services(6, 40).finish_wrapped(4, 2)),
         // A copy of a live log: its header knows of one chunk of two.
         ("dirty.evtx", services(2, 40).finish_dirty(1)),
-        // A chunk that was written anew: behind its four records are what is left of those before.
+        // A chunk that was overwritten: behind its four records are the rest of the old ones.
         ("overwritten.evtx", overwritten()),
-        // A record that is hidden in another one, as tools do that remove traces.
+        // A record that is hidden in another one, as tools that remove traces do it.
         ("hidden-record.evtx", hidden_record()),
         ("damaged-chunk.evtx", damaged_chunk()),
         ("damaged-records.evtx", damaged_records()),
@@ -31,7 +31,7 @@ fn services(chunks: u64, per_chunk: u64) -> evtx_writer::LogWriter {
     services_from(1, 0..chunks, per_chunk)
 }
 
-/// The chunks with these numbers of such a log, whose first record has an ID.
+/// The chunks of such a log with these indices. The first record of the log has the ID `first_id`.
 fn services_from(first_id: u64, chunks: std::ops::Range<u64>, per_chunk: u64) -> evtx_writer::LogWriter {
     let mut log = Machine::new(DC, first_id);
     for chunk in chunks {
@@ -55,7 +55,7 @@ fn services_from(first_id: u64, chunks: std::ops::Range<u64>, per_chunk: u64) ->
     log.log
 }
 
-/// Where the records of a chunk start in a file, by their size fields.
+/// The file offsets of the records of a chunk, by their size fields.
 fn record_offsets(file: &[u8], chunk: usize) -> Vec<usize> {
     let start = FILE_HEADER + chunk * CHUNK;
     let u32_at = |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], file[at + 3]]) as usize;
@@ -89,7 +89,7 @@ fn hidden_record() -> Vec<u8> {
     file
 }
 
-/// Makes a chunk's checksums those of its bytes.
+/// Updates the checksums of a chunk.
 fn update_checksums(chunk: &mut [u8]) {
     let free_space = u32::from_le_bytes([chunk[48], chunk[49], chunk[50], chunk[51]]) as usize;
     let records = crc32fast::hash(&chunk[RECORDS..free_space]);
@@ -98,7 +98,7 @@ fn update_checksums(chunk: &mut [u8]) {
     chunk[124..128].copy_from_slice(&header.to_le_bytes());
 }
 
-/// A chunk of four records, and behind them the last six of ten that were there before. All checksums hold.
+/// A chunk of four records, and behind them the last six of the ten records that it had before. All checksums match.
 fn overwritten() -> Vec<u8> {
     let before = services_from(1, 0..1, 10).finish();
     let mut file = services_from(11, 1..2, 4).finish();

@@ -451,7 +451,7 @@ fn dc_system() -> Vec<u8> {
     log.log.finish()
 }
 
-/// What Event Viewer saves beside the System log with its display information. The last record has no message.
+/// The messages beside the System log, as Event Viewer saves them with display information. The last record has none.
 pub(crate) fn system_messages() -> Vec<u8> {
     let mut messages = MtaWriter::new(&[SERVICES.name, CLASSIC.name]);
     let service = |name: &str, state: &str| format!("The {name} service entered the {state} state.");
@@ -533,7 +533,7 @@ fn workstation_security() -> Vec<u8> {
     log.log.finish()
 }
 
-/// What a collector keeps of another machine's events: `System` as text, and how the event read there.
+/// The log of a collector, with events of another machine: `System` as text, and the rendering of each event there.
 fn forwarded_events() -> Vec<u8> {
     let mut log = Machine::new(DC, 1);
     // The collector counts the records of its own log.

@@ -1,4 +1,4 @@
-//! What Sysmon saw of the story on the domain controller.
+//! The Sysmon log of the domain controller in the story.
 
 use evtx_writer::Value;
 
