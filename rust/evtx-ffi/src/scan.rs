@@ -56,7 +56,7 @@ fn size(text: &str) -> u64 {
 ///
 /// - `columns` are indexes in the schema of the call, in the order of the scan. Indexes behind the last column are left
 ///   out. If none is left, the scan has the first column, because a batch needs a column to have rows.
-/// - `planned` has the hints of the query. Files and records that the hints exclude are not read. It may be null.
+/// - `planned` has the hints of the query. Files and records that the hints exclude are left out. It may be null.
 /// - `memory` is DuckDB's `memory_limit` as text, as `24.9 GiB`. The messages beside the logs may take a quarter of it
 ///   together.
 ///

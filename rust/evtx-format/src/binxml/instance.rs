@@ -19,7 +19,8 @@ pub const DEFINITION_HEADER: usize = 24;
 /// A template definition in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Definition {
-    /// The GUID of the template, as stored: u32, u16, u16, 8 bytes. In a crafted file several templates can have one.
+    /// The GUID that identifies the template in its provider's manifest, as stored: u32, u16, u16, 8 bytes. In a
+    /// crafted file several templates can have the same one.
     pub guid: [u8; 16],
     /// Chunk offset of the body, a BinXML stream.
     pub body: u32,

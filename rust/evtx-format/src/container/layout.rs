@@ -62,8 +62,8 @@ pub enum Chunks {
     /// that start there belong to the block. The bytes behind are read so that the last of these chunks is whole.
     Image(u64),
     /// Stray chunks: the index of the first in [`Block::strays`], and how many there are. All of them start in one
-    /// slot. The block has the whole slots around them, so that damage which the stray chunks do not explain is
-    /// reported.
+    /// slot. The block has the whole slots around them: records to which only these slots lead, and which cannot be
+    /// read there, are reported.
     Strays(usize, usize),
 }
 

@@ -2,8 +2,8 @@
 //!
 //! - A leaf, which has neither attributes nor children, is its value: a number or `true` or `false` for an integer or
 //!   boolean, `null` if it is empty, else a string.
-//! - Any other element is an object with the members `#attributes` and `#text`, then one for each child, named after
-//!   it. Names that come again are numbered: `name_1`, `name_2`.
+//! - Any other element is an object. It has the members `#attributes` and `#text`, if it has attributes and text, and
+//!   one for each child, named after it. Names that come again are numbered: `name_1`, `name_2`.
 //! - A `Data` child of `EventData` or `UserData` that has a `Name` is a member with that name. If no `Data` child has
 //!   one, all of them are one member `Data`.
 
