@@ -442,6 +442,227 @@ mod tests {
         }
     }
 
+    /// A term of the logic alone: its index, and that of the value.
+    fn is_true(term: usize) -> Node<usize> {
+        Node::Compare(term, Comparison::Equal, Literal::Bool(true))
+    }
+
+    /// What a node makes of terms that have these values, and how often it asks for one.
+    fn decide(node: &Node<usize>, values: &[Option<bool>]) -> (Option<bool>, usize) {
+        let mut asked = 0;
+        let decided = node.decide(&mut |&term, test| {
+            asked += 1;
+            test(values[term].map(Value::Bool))
+        });
+        (decided, asked)
+    }
+
+    #[test]
+    fn logic_is_kleenes() {
+        const F: Option<bool> = Some(false);
+        const N: Option<bool> = None;
+        const T: Option<bool> = Some(true);
+        let and = Node::And(vec![is_true(0), is_true(1)]);
+        let or = Node::Or(vec![is_true(0), is_true(1)]);
+        // left, right, AND, OR
+        let table = [
+            (F, F, F, F),
+            (F, N, F, N),
+            (F, T, F, T),
+            (N, F, F, N),
+            (N, N, N, N),
+            (N, T, N, T),
+            (T, F, F, T),
+            (T, N, N, T),
+            (T, T, T, T),
+        ];
+        for (left, right, both, any) in table {
+            let values = [left, right];
+            assert_eq!(decide(&and, &values).0, both, "{values:?}");
+            assert_eq!(decide(&or, &values).0, any, "{values:?}");
+            let nand = Node::Not(Box::new(and.clone()));
+            assert_eq!(decide(&nand, &values).0, both.map(|truth| !truth), "{values:?}");
+            // What decides ends the look at the others.
+            assert_eq!(decide(&and, &values).1, if left == F { 1 } else { 2 }, "{values:?}");
+            assert_eq!(decide(&or, &values).1, if left == T { 1 } else { 2 }, "{values:?}");
+        }
+        for (value, is_null, negated) in [(F, F, T), (N, T, N), (T, F, F)] {
+            assert_eq!(decide(&Node::IsNull(0), &[value]).0, is_null);
+            assert_eq!(decide(&Node::Not(Box::new(is_true(0))), &[value]).0, negated);
+            let constants = Constants::new(vec![Literal::Bool(true)]);
+            assert_eq!(decide(&Node::In(0, constants), &[value]).0, value);
+        }
+        assert_eq!(decide(&Node::And(vec![]), &[]).0, T);
+        assert_eq!(decide(&Node::Or(vec![]), &[]).0, F);
+    }
+
+    #[test]
+    fn terms_are_found_in_every_kind_of_node() {
+        let nodes = [
+            Node::And(vec![is_true(1), is_true(7)]),
+            Node::Or(vec![is_true(7), is_true(1)]),
+            Node::Not(Box::new(is_true(7))),
+            Node::IsNull(7),
+            Node::In(7, Constants::new(vec![])),
+        ];
+        for node in nodes {
+            assert!(node.any_term(&|term| *term == 7), "{node:?}");
+            assert!(!node.any_term(&|term| *term == 2), "{node:?}");
+            // Nothing but the terms changes.
+            let mapped = format!("{:?}", node.map(&mut |term| term + 20));
+            let expected = format!("{node:?}").replace("(7", "(27").replace("(1,", "(21,");
+            assert_eq!(mapped, expected);
+        }
+    }
+
+    /// A table with every column.
+    fn whole_table(on_error: OnError) -> Table {
+        Table::from(Options {
+            on_error,
+            xml: true,
+            json: true,
+            recover: true,
+            ..LOCATED
+        })
+    }
+
+    #[test]
+    fn only_columns_that_can_be_looked_at_early_are_decided() {
+        let table = whole_table(OnError::Report);
+        for (index, column) in table.columns.iter().enumerate() {
+            let is_null = Expression::IsNull(Box::new(Expression::Column(index)));
+            let later = ["event_data", "user_data", "message", "error", "xml", "json"];
+            let is_decided = !later.contains(&&*column.name);
+            let name = &column.name;
+            assert_eq!(Predicate::implied(&table, &is_null).is_some(), is_decided, "{name}");
+            let fails = whole_table(OnError::Fail);
+            assert!(Predicate::implied(&fails, &is_null).is_none(), "{name}");
+            let entry = Expression::IsNull(Box::new(Expression::Entry(index, "a".into())));
+            assert_eq!(
+                Predicate::implied(&table, &entry).is_some(),
+                name == "event_data",
+                "{name}"
+            );
+        }
+        let none = Expression::IsNull(Box::new(Expression::Column(table.columns.len())));
+        assert!(Predicate::implied(&table, &none).is_none());
+    }
+
+    #[test]
+    fn a_column_is_compared_with_constants_of_its_own_type() {
+        let table = whole_table(OnError::Report);
+        let literals = [
+            Literal::Number(1),
+            Literal::Integer(1),
+            Literal::Instant(1),
+            Literal::Uuid([1; 16]),
+            Literal::Text("1".into()),
+            Literal::Bool(true),
+        ];
+        let columns = [
+            ("record_id", 0),
+            ("chunk_index", 0),
+            ("record_offset", 0),
+            ("event_id", 0),
+            ("time_created", 2),
+            ("activity_id", 3),
+            ("filename", 4),
+            ("provider", 4),
+            ("user_sid", 4),
+            ("recovered", 5),
+        ];
+        for (name, own) in columns {
+            let column = table.columns.iter().position(|column| column.name == name).expect(name);
+            for (i, literal) in literals.iter().enumerate() {
+                for comparison in [Comparison::Less, Comparison::Contains] {
+                    let condition = Expression::compare(column, comparison, literal.clone());
+                    let is_decided = i == own && (own == 4 || comparison == Comparison::Less);
+                    let predicate = Predicate::implied(&table, &condition);
+                    assert_eq!(predicate.is_some(), is_decided, "{name} {comparison:?} {literal:?}");
+                }
+            }
+        }
+    }
+
+    /// Whether the hint of a condition on `record_id` keeps a record with such an ID.
+    fn keeps(condition: &Expression, id: Option<u64>) -> Option<bool> {
+        let Predicate(node) = Predicate::implied(&Table::from(LOCATED), condition).expect("a hint");
+        node.decide(&mut |_, test| test(id.map(Value::Number)))
+    }
+
+    #[test]
+    fn conditions_are_decided_at_their_bounds() {
+        const F: Option<bool> = Some(false);
+        const N: Option<bool> = None;
+        const T: Option<bool> = Some(true);
+        let column = || Expression::Column(columns()[0]);
+        let number = |number| Expression::Constant(Literal::Number(number));
+        let between = |low, high| Expression::Between(Box::new([column(), number(low), number(high)]));
+        let distinct = |of| Expression::DistinctFrom(Box::new([column(), number(of)]));
+        let swapped = |of| Expression::DistinctFrom(Box::new([number(of), column()]));
+        let within = |list: &[u64]| Expression::In(Box::new(column()), list.iter().copied().map(number).collect());
+        let max = u64::MAX;
+        // The condition, and what it is for NULL, 0, 1, 2 and the greatest ID.
+        let table = [
+            (between(1, 1), [N, F, T, F, F]),
+            (between(0, 1), [N, T, T, F, F]),
+            (between(1, max), [N, F, T, T, T]),
+            (between(2, 1), [N, F, F, F, F]),
+            (between(max, 0), [N, F, F, F, F]),
+            (distinct(1), [T, T, F, T, T]),
+            (swapped(max), [T, T, T, T, F]),
+            (within(&[]), [N, F, F, F, F]),
+            (within(&[max, 1, 1]), [N, F, T, F, T]),
+            (within(&[2, 0]), [N, T, F, T, F]),
+        ];
+        for (condition, expected) in table {
+            let decided = [None, Some(0), Some(1), Some(2), Some(max)].map(|id| keeps(&condition, id));
+            assert_eq!(decided, expected, "{condition:?}");
+        }
+        // An unknown bound leaves the other one.
+        let open = Expression::Between(Box::new([column(), Expression::Unknown, number(1)]));
+        assert_eq!([1, 2].map(|id| keeps(&open, Some(id))), [T, F]);
+        let open = Expression::Between(Box::new([column(), number(2), Expression::Unknown]));
+        assert_eq!([1, 2].map(|id| keeps(&open, Some(id))), [F, T]);
+    }
+
+    #[test]
+    fn a_column_of_truth_values_is_a_condition() {
+        let table = whole_table(OnError::Report);
+        for (index, column) in table.columns.iter().enumerate() {
+            let predicate = Predicate::implied(&table, &Expression::Column(index));
+            assert_eq!(predicate.is_some(), column.name == "recovered", "{}", column.name);
+            let Some(Predicate(node)) = predicate else { continue };
+            for truth in [false, true] {
+                let decided = node.decide(&mut |_, test| test(Some(Value::Bool(truth))));
+                assert_eq!(decided, Some(truth));
+            }
+        }
+    }
+
+    #[test]
+    fn events_are_told_by_their_ids_and_their_provider() {
+        let decide = |provider: Option<&str>, id: u64, of: &str| {
+            let provider = provider.map(Into::into);
+            let events = Events {
+                ids: [3, 1].into(),
+                provider,
+            };
+            let Predicate(node) = Predicate::of_events(&events);
+            node.decide(&mut |term, test| {
+                test(Some(match &term.source {
+                    ColumnSource::Field(place, _) if *place == schema::PROVIDER => Value::Text(of.as_bytes()),
+                    _ => Value::Number(id),
+                }))
+            })
+        };
+        assert_eq!(decide(None, 1, "x"), Some(true));
+        assert_eq!(decide(None, 2, "x"), Some(false));
+        assert_eq!(decide(Some("a"), 3, "a"), Some(true));
+        assert_eq!(decide(Some("a"), 3, "b"), Some(false));
+        assert_eq!(decide(Some("a"), 2, "a"), Some(false));
+    }
+
     #[test]
     fn parts_that_are_not_decided_here_do_not_cost_the_others() {
         let table = Table::from(LOCATED);
