@@ -240,3 +240,272 @@ fn cost(node: &Node<Operand>) -> usize {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evtx_format::value::{Scalar, Value as Stored};
+
+    use super::*;
+    use crate::schema::{self, Events, Options, Table};
+
+    fn table() -> Table {
+        Table::from(Options {
+            location: true,
+            recover: true,
+            ..Options::default()
+        })
+    }
+
+    fn column(name: &str) -> Expression {
+        let column = table().columns.iter().position(|column| column.name == name);
+        Expression::Column(column.expect(name))
+    }
+
+    fn entry(key: &str) -> Expression {
+        match column("event_data") {
+            Expression::Column(column) => Expression::Entry(column, key.into()),
+            other => other,
+        }
+    }
+
+    fn is_null(of: Expression) -> Expression {
+        Expression::IsNull(Box::new(of))
+    }
+
+    fn equals(value: Expression, literal: Literal) -> Expression {
+        Expression::Compare(Comparison::Equal, Box::new([value, Expression::Constant(literal)]))
+    }
+
+    fn filter(conditions: &[Expression]) -> (Filter, Projection) {
+        let predicates: Vec<_> = conditions
+            .iter()
+            .map(|condition| Predicate::implied(&table(), condition).expect("decided here"))
+            .collect();
+        let mut target = Projection::default();
+        (Filter::new(None, &predicates, &mut target), target)
+    }
+
+    /// A row of which nothing but its header is known.
+    fn row<'x, 'r>() -> Row<'x, 'r> {
+        Row {
+            record_id: Some(5),
+            chunk_index: Some(2),
+            record_offset: Some(700),
+            recovered: Some(true),
+            filename: "a.evtx",
+            written: Some(9),
+            parts: None,
+            entries: OnceCell::new(),
+            may_be_any_event: false,
+            interrupt: Interrupt::NEVER,
+        }
+    }
+
+    #[test]
+    fn a_predicate_belongs_to_the_first_stage_that_has_all_of_it() {
+        let and = |a, b| Expression::And(vec![a, b]);
+        let stages = [
+            (is_null(column("record_id")), Stage::Header),
+            (is_null(column("chunk_index")), Stage::Header),
+            (is_null(column("record_offset")), Stage::Header),
+            (is_null(column("filename")), Stage::Header),
+            (column("recovered"), Stage::Header),
+            (is_null(column("event_id")), Stage::Event),
+            (is_null(column("provider")), Stage::Event),
+            (is_null(column("time_created")), Stage::Event),
+            (and(is_null(column("event_id")), column("recovered")), Stage::Event),
+            (is_null(entry("a")), Stage::Record),
+            (and(is_null(entry("a")), is_null(column("event_id"))), Stage::Record),
+            (and(column("recovered"), is_null(entry("a"))), Stage::Record),
+        ];
+        for (condition, stage) in stages {
+            let (filter, target) = filter(std::slice::from_ref(&condition));
+            assert_eq!(filter.conjuncts[0].stage, stage, "{condition:?}");
+            assert_eq!(filter.reads_children(), stage == Stage::Record, "{condition:?}");
+            assert_eq!(target.event_data, stage == Stage::Record, "{condition:?}");
+            assert!(!filter.is_empty());
+        }
+        assert!(Filter::default().is_empty() && !Filter::default().reads_children());
+        // A place outside of `System` is in what the substitutions hold.
+        let mut target = Projection::default();
+        let message = target.place(schema::MESSAGE);
+        assert_eq!(
+            stage(&Node::IsNull(Operand::Field(message, Read::Text)), &target),
+            Stage::Record
+        );
+    }
+
+    #[test]
+    fn the_cheapest_predicate_of_a_stage_is_decided_first() {
+        let or = |count| Expression::Or(vec![is_null(column("event_id")); count]);
+        let not = |of| Expression::Not(Box::new(of));
+        // In the order in which they are to be decided.
+        let sorted = [
+            is_null(column("filename")),
+            is_null(column("event_id")),
+            not(or(3)),
+            is_null(column("provider")),
+            Expression::And(vec![is_null(column("event_id")); 5]),
+            Expression::And(vec![is_null(column("event_id")); 6]),
+            is_null(entry("a")),
+            or(9).clone(),
+        ];
+        let last = Expression::And(vec![is_null(entry("a")), sorted[7].clone()]);
+        let sorted: Vec<_> = sorted.into_iter().take(7).chain([last]).collect();
+        let costs = |conditions: &[Expression]| -> Vec<_> {
+            let (filter, _) = filter(conditions);
+            let conjuncts = filter.conjuncts.iter();
+            conjuncts
+                .map(|conjunct| (conjunct.stage, cost(&conjunct.node)))
+                .collect()
+        };
+        let reversed: Vec<_> = sorted.iter().rev().cloned().collect();
+        let expected: Vec<_> = sorted
+            .iter()
+            .flat_map(|condition| costs(std::slice::from_ref(condition)))
+            .collect();
+        assert!(expected.is_sorted() && costs(&reversed) == expected, "{expected:?}");
+        assert_eq!(
+            expected.iter().map(|(_, cost)| *cost).collect::<Vec<_>>(),
+            [1, 2, 6, 8, 10, 12, 16, 34]
+        );
+    }
+
+    #[test]
+    fn a_header_is_decided_without_the_record() {
+        let keeps = |condition: &Expression, row: &Row<'_, '_>| {
+            filter(std::slice::from_ref(condition))
+                .0
+                .keeps(Stage::Header, Stage::Record, row, &mut Vec::new())
+        };
+        let number = |name, number| equals(column(name), Literal::Number(number));
+        // What is true of the row, and what is not.
+        let table = [
+            (number("record_id", 5), number("record_id", 2)),
+            (number("chunk_index", 2), number("chunk_index", 5)),
+            (number("record_offset", 700), number("record_offset", 5)),
+            (column("recovered"), Expression::Not(Box::new(column("recovered")))),
+            (
+                equals(column("filename"), Literal::Text("a.evtx".into())),
+                equals(column("filename"), Literal::Text("b.evtx".into())),
+            ),
+            // When it was written stands in for the time of an event that cannot be read.
+            (
+                equals(column("time_created"), Literal::Instant(9)),
+                is_null(column("time_created")),
+            ),
+            (is_null(column("event_id")), number("event_id", 5)),
+            (
+                is_null(column("provider")),
+                equals(column("provider"), Literal::Text("".into())),
+            ),
+            (is_null(entry("a")), equals(entry("a"), Literal::Text("".into()))),
+        ];
+        for (is_true, is_false) in table {
+            assert!(keeps(&is_true, &row()), "{is_true:?}");
+            assert!(!keeps(&is_false, &row()), "{is_false:?}");
+        }
+        let unknown = Row {
+            record_id: None,
+            chunk_index: None,
+            record_offset: None,
+            recovered: None,
+            written: None,
+            ..row()
+        };
+        for name in ["record_id", "chunk_index", "record_offset", "recovered", "time_created"] {
+            assert!(keeps(&is_null(column(name)), &unknown), "{name}");
+            assert!(
+                !keeps(&Expression::Not(Box::new(is_null(column(name)))), &unknown),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_stage_decides_its_own_predicates_and_no_others() {
+        use Stage::{Event, Header, Record};
+        let stages = [Header, Event, Record];
+        let conditions = [column("record_id"), column("event_id"), entry("a")];
+        for (fails, &at) in stages.iter().enumerate() {
+            let conditions: Vec<_> = conditions
+                .iter()
+                .enumerate()
+                // All are NULL in this row.
+                .map(|(i, of)| {
+                    if i == fails {
+                        equals(of.clone(), literal(i))
+                    } else {
+                        is_null(of.clone())
+                    }
+                })
+                .collect();
+            let (filter, _) = filter(&conditions);
+            let row = Row {
+                record_id: None,
+                ..row()
+            };
+            for from in stages {
+                for to in stages.into_iter().filter(|to| *to >= from) {
+                    let kept = filter.keeps(from, to, &row, &mut Vec::new());
+                    assert_eq!(kept, !(from..=to).contains(&at), "{from:?} to {to:?}, false at {at:?}");
+                }
+            }
+        }
+        fn literal(of: usize) -> Literal {
+            if of == 2 {
+                Literal::Text("".into())
+            } else {
+                Literal::Number(1)
+            }
+        }
+    }
+
+    #[test]
+    fn damage_may_be_any_event_but_not_any_row() {
+        let events = Events {
+            ids: [4624].into(),
+            provider: None,
+        };
+        let events = Predicate::of_events(&events);
+        let wanted = Predicate::implied(&table(), &equals(column("record_id"), Literal::Number(5))).expect("decided");
+        for (may_be_any_event, record_id, kept) in [
+            (true, Some(5), true),
+            (true, Some(4), false),
+            (true, None, false),
+            (false, Some(5), false),
+        ] {
+            let mut target = Projection::default();
+            let filter = Filter::new(Some(&events), std::slice::from_ref(&wanted), &mut target);
+            let row = Row {
+                may_be_any_event,
+                record_id,
+                ..row()
+            };
+            assert_eq!(filter.keeps(Stage::Header, Stage::Record, &row, &mut Vec::new()), kept);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_for_its_column_is_null() {
+        fn read(len: usize, interrupt: Interrupt<'_>, scratch: &mut Vec<u8>) -> Option<bool> {
+            let bytes = vec![b'a'; len];
+            let found = Resolved::Value(Stored::new(Scalar::AnsiString, &bytes));
+            let row = Row { interrupt, ..row() };
+            let text = row.text(&found, 3 * LONG, scratch, Resolved::push_text);
+            text.map(|value| matches!(value, Value::Text(text) if text == bytes))
+        }
+        let mut scratch = b"of the last row".to_vec();
+        for (len, expected) in [(0, Some(true)), (3 * LONG, Some(true)), (3 * LONG + 1, None)] {
+            assert_eq!(read(len, Interrupt::NEVER, &mut scratch), expected, "{len}");
+        }
+        // Only a long text takes so long that an interrupt is looked for.
+        let interrupted = Interrupt::new(&|| true);
+        for (len, expected) in [(LONG, Some(true)), (LONG + 1, None)] {
+            assert_eq!(read(len, interrupted, &mut scratch), expected, "{len}");
+        }
+        scratch.reserve(2 * MAX_FIELD);
+        assert_eq!(read(1, Interrupt::NEVER, &mut scratch), Some(true));
+        assert!(scratch.capacity() <= MAX_FIELD, "room for a long text is given back");
+    }
+}

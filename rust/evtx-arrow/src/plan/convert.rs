@@ -144,27 +144,255 @@ pub(crate) fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn text_is_taken_for_what_it_says() {
-        assert_eq!(number_from_text(" 4624 "), Some(4624));
-        assert_eq!(number_from_text("0x8020000000000000"), Some(0x8020_0000_0000_0000));
-        for no_number in ["", "-1", "+1", "0x", "0x+1", "1.5", "18446744073709551616"] {
-            assert_eq!(number_from_text(no_number), None, "{no_number:?}");
-        }
-        assert_eq!(nanos_from_text("1970-01-01T00:00:01.123456789Z"), Some(1_123_456_789));
-        assert_eq!(nanos_from_text("2262-04-12T00:00:00Z"), None);
-        assert_eq!(nanos_from_text("yesterday"), None);
-        let braced = uuid_from_text("{54849625-5478-4994-A5BA-3E3B0328C30D}").unwrap();
-        assert_eq!(braced[..4], [0x54, 0x84, 0x96, 0x25]);
-        assert_eq!(uuid_from_text("54849625"), None);
+    /// FILETIME of 1970-01-01.
+    const EPOCH: u64 = 116_444_736_000_000_000;
+
+    fn utf16(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    /// What is made of the value of a type.
+    fn of<T>(convert: impl Fn(&Value<'_>) -> T, scalar: Scalar, bytes: &[u8]) -> T {
+        convert(&Value::new(scalar, bytes))
+    }
+
+    /// What is made of an array of a type.
+    fn of_array<T>(convert: impl Fn(&Value<'_>) -> T, scalar: Scalar, bytes: &[u8]) -> T {
+        let mut value = Value::new(scalar, bytes);
+        value.value_type.array = true;
+        convert(&value)
     }
 
     #[test]
-    fn strings_and_binary_values_convert_alike() {
-        let text: Vec<u8> = "4624".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        assert_eq!(number(&Value::new(Scalar::String, &text)), Some(4624));
-        assert_eq!(number(&Value::new(Scalar::UInt16, &[0x10, 0x12])), Some(4624));
-        assert_eq!(number(&Value::new(Scalar::Bool, &[1, 0, 0, 0])), None);
-        assert_eq!(nanos(&Value::new(Scalar::UInt64, &[0; 8])), None);
+    fn numbers_are_decimal_or_hexadecimal_text() {
+        let greatest = i128::from(u64::MAX);
+        let table = [
+            ("0", Some(0)),
+            (" 4624\t", Some(4624)),
+            ("007", Some(7)),
+            ("18446744073709551615", Some(greatest)),
+            ("0x8020000000000000", Some(0x8020_0000_0000_0000)),
+            ("0Xff", Some(255)),
+            (" 0xFFFFFFFFFFFFFFFF ", Some(greatest)),
+        ];
+        for (text, expected) in table {
+            assert_eq!(number_from_text(text).map(i128::from), expected, "{text:?}");
+            assert_eq!(integer_from_text(text), expected, "{text:?}");
+        }
+        for none in [
+            "",
+            " ",
+            "+1",
+            "0x",
+            "0x+1",
+            "+0x1",
+            "0x-1",
+            "ff",
+            "1.5",
+            "1 2",
+            "18446744073709551616",
+            "0x10000000000000000",
+        ] {
+            assert_eq!(number_from_text(none), None, "{none:?}");
+            assert_eq!(integer_from_text(none), None, "{none:?}");
+        }
+        let negative = [
+            ("-1", Some(-1)),
+            (" -0 ", Some(0)),
+            ("-9223372036854775808", Some(i64::MIN.into())),
+            ("-170141183460469231731687303715884105727", Some(-i128::MAX)),
+            ("-170141183460469231731687303715884105729", None),
+            ("-", None),
+            ("--1", None),
+            ("-+1", None),
+            ("- 1", None),
+            ("-0x1", None),
+        ];
+        for (text, expected) in negative {
+            assert_eq!(number_from_text(text), None, "{text:?}");
+            assert_eq!(integer_from_text(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn integers_keep_their_sign_at_the_limits_of_their_types() {
+        use Scalar::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+        let (least, greatest) = (i64::MIN.to_le_bytes(), [0xff; 8]);
+        let table: [(Scalar, &[u8], i128); 11] = [
+            (Int8, &[0x80], i8::MIN.into()),
+            (Int8, &[0x7f], i8::MAX.into()),
+            (Int16, &[0, 0x80], i16::MIN.into()),
+            (Int32, &[0, 0, 0, 0x80], i32::MIN.into()),
+            (Int64, &least, i64::MIN.into()),
+            (Int64, &greatest, -1),
+            (UInt8, &[0xff], u8::MAX.into()),
+            (UInt16, &[0xff; 2], u16::MAX.into()),
+            (UInt32, &[0xff; 4], u32::MAX.into()),
+            (UInt64, &greatest, u64::MAX.into()),
+            (UInt64, &[0; 8], 0),
+        ];
+        for (scalar, bytes, expected) in table {
+            assert_eq!(of(integer, scalar, bytes), Some(expected), "{scalar:?}");
+            assert_eq!(of(number, scalar, bytes), u64::try_from(expected).ok(), "{scalar:?}");
+            assert_eq!(of(float, scalar, bytes), Some(expected as f64), "{scalar:?}");
+        }
+    }
+
+    #[test]
+    fn values_go_by_way_of_their_text() {
+        let text = utf16(" -7 ");
+        assert_eq!(of(integer, Scalar::String, &text), Some(-7));
+        assert_eq!(of(number, Scalar::String, &text), None);
+        assert_eq!(of(float, Scalar::String, &text), Some(-7.0));
+        assert_eq!(of(number, Scalar::AnsiString, b"0x10"), Some(16));
+        assert_eq!(
+            of(nanos, Scalar::String, &utf16("1970-01-01T00:00:01Z")),
+            Some(1_000_000_000)
+        );
+        assert_eq!(of(bool, Scalar::String, &utf16("true")), Some(true));
+        assert_eq!(of(bytes, Scalar::String, &utf16("0aFf")), Some(vec![0x0a, 0xff]));
+        assert_eq!(of(nanos, Scalar::UInt64, &[0; 8]), None);
+        // An array of one is its item; one of two is none.
+        let seven = utf16("7\0");
+        assert_eq!(of_array(number, Scalar::UInt16, &[7, 0]), Some(7));
+        assert_eq!(of_array(number, Scalar::String, &seven), Some(7));
+        assert_eq!(of_array(number, Scalar::UInt16, &[7, 0, 8, 0]), None);
+        assert_eq!(of_array(integer, Scalar::Int8, &[0xff]), Some(-1));
+        assert_eq!(of_array(float, Scalar::Real32, &1.5_f32.to_le_bytes()), Some(1.5));
+        assert_eq!(of_array(nanos, Scalar::FileTime, &EPOCH.to_le_bytes()), Some(0));
+        assert_eq!(of_array(uuid, Scalar::Guid, &[9; 16]), Some([9; 16]));
+    }
+
+    #[test]
+    fn null_and_sizes_that_do_not_fit_are_nothing() {
+        let null = Value::null();
+        assert_eq!(
+            (number(&null), integer(&null), float(&null), bool(&null)),
+            (None, None, None, None)
+        );
+        assert_eq!((nanos(&null), uuid(&null), bytes(&null)), (None, None, None));
+        for (scalar, short) in [
+            (Scalar::UInt32, 3),
+            (Scalar::Int64, 7),
+            (Scalar::HexInt32, 0),
+            (Scalar::Int8, 0),
+        ] {
+            assert_eq!(of(number, scalar, &[1; 8][..short]), None, "{scalar:?}");
+            assert_eq!(of(integer, scalar, &[1; 8][..short]), None, "{scalar:?}");
+        }
+        assert_eq!(of(float, Scalar::Real64, &[0; 7]), None);
+        assert_eq!(of(nanos, Scalar::FileTime, &[0; 7]), None);
+        assert_eq!(of(uuid, Scalar::Guid, &[0; 15]), None);
+        // What is behind the value is not its own.
+        assert_eq!(of(number, Scalar::UInt16, &[1, 2, 3, 4]), Some(0x0201));
+    }
+
+    #[test]
+    fn floats_are_decimal_text() {
+        let table = [("1.5", 1.5), (" -2e3 ", -2000.0), ("1e400", f64::INFINITY), ("0", 0.0)];
+        for (text, expected) in table {
+            assert_eq!(float_from_text(text), Some(expected), "{text:?}");
+        }
+        assert!(float_from_text("NaN").is_some_and(f64::is_nan));
+        for none in ["", "0x10", "1,5"] {
+            assert_eq!(float_from_text(none), None, "{none:?}");
+        }
+        assert_eq!(of(float, Scalar::Real64, &f64::MIN.to_le_bytes()), Some(f64::MIN));
+        assert_eq!(of(float, Scalar::Bool, &[1, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn truth_is_neither_a_number_nor_a_mask() {
+        let table = [
+            (0, Some(false), None),
+            (1, Some(true), None),
+            (2, None, Some(2)),
+            (-1, None, None),
+        ];
+        for (stored, truth, mask) in table {
+            let stored = i32::to_le_bytes(stored);
+            assert_eq!(of(bool, Scalar::Bool, &stored), truth, "{stored:?}");
+            assert_eq!(of(number, Scalar::Bool, &stored), mask, "{stored:?}");
+        }
+        for none in ["True", " true", "1", ""] {
+            assert_eq!(bool_from_text(none), None, "{none:?}");
+        }
+        assert_eq!(bool_from_text("false"), Some(false));
+    }
+
+    #[test]
+    fn bytes_are_pairs_of_digits() {
+        let table: [(&str, Option<&[u8]>); 7] = [
+            ("", Some(&[])),
+            ("00ffA5", Some(&[0, 0xff, 0xa5])),
+            ("f0", Some(&[0xf0])),
+            ("0", None),
+            ("0g", None),
+            ("g0", None),
+            ("+1", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(bytes_from_text(text).as_deref(), expected, "{text:?}");
+        }
+        assert_eq!(of(bytes, Scalar::Binary, b"0a"), Some(b"0a".to_vec()), "not their text");
+        assert_eq!(of(bytes, Scalar::Binary, &[]), Some(vec![]));
+        assert_eq!(of(bytes, Scalar::UInt8, &[16]), Some(vec![0x16]), "by way of the text");
+    }
+
+    #[test]
+    fn times_fit_or_are_nothing() {
+        let last = i64::MAX as u64 / 100;
+        let table = [
+            (0, None),
+            (EPOCH, Some(0)),
+            (EPOCH - 1, Some(-100)),
+            (EPOCH + last, Some(9_223_372_036_854_775_800)),
+            (EPOCH + last + 1, None),
+            (EPOCH - last, Some(-9_223_372_036_854_775_800)),
+            (EPOCH - last - 1, None),
+            (u64::MAX, None),
+        ];
+        for (ticks, expected) in table {
+            assert_eq!(of(nanos, Scalar::FileTime, &ticks.to_le_bytes()), expected, "{ticks}");
+        }
+        let texts = [
+            ("1970-01-01T00:00:01.123456789Z", Some(1_123_456_789)),
+            (" 1970-01-01T01:00:00+01:00 ", Some(0)),
+            ("1677-09-21T00:12:43.145224192Z", Some(i64::MIN)),
+            ("1677-09-21T00:12:43.145224191Z", None),
+            ("2262-04-11T23:47:16.854775807Z", Some(i64::MAX)),
+            ("2262-04-11T23:47:16.854775808Z", None),
+            ("1601-01-01T00:00:00Z", None),
+            ("1970-01-01T00:00:00", None),
+            ("yesterday", None),
+        ];
+        for (text, expected) in texts {
+            assert_eq!(nanos_from_text(text), expected, "{text:?}");
+        }
+        let time = [2024, 2, 0, 29, 0, 0, 0, 1].map(u16::to_le_bytes);
+        assert_eq!(
+            of(nanos, Scalar::SystemTime, time.as_flattened()),
+            Some(1_709_164_800_001_000_000)
+        );
+        let no_time = [2023, 2, 0, 29, 0, 0, 0, 1].map(u16::to_le_bytes);
+        // Windows shows 1601-01-01 for it.
+        assert_eq!(of(nanos, Scalar::SystemTime, no_time.as_flattened()), None);
+    }
+
+    #[test]
+    fn guids_have_braces_or_not() {
+        let guid = *b"\x54\x84\x96\x25\x54\x78\x49\x94\xa5\xba\x3e\x3b\x03\x28\xc3\x0d";
+        for text in [
+            "{54849625-5478-4994-A5BA-3E3B0328C30D}",
+            " 54849625-5478-4994-a5ba-3e3b0328c30d ",
+        ] {
+            assert_eq!(uuid_from_text(text), Some(guid), "{text:?}");
+            assert_eq!(of(uuid, Scalar::String, &utf16(text)), Some(guid), "{text:?}");
+        }
+        let stored = *b"\x25\x96\x84\x54\x78\x54\x94\x49\xa5\xba\x3e\x3b\x03\x28\xc3\x0d";
+        assert_eq!(of(uuid, Scalar::Guid, &stored), Some(guid));
+        for none in ["54849625", "", "{54849625-5478-4994-A5BA-3E3B0328C30D"] {
+            assert_eq!(uuid_from_text(none), None, "{none:?}");
+        }
     }
 }

@@ -103,4 +103,35 @@ mod tests {
         assert_eq!(keys.key(&format!("{long}y")), Key::Own(format!("{long}y").into()));
         assert_eq!(keys.key("short"), Key::Shared(1));
     }
+
+    #[test]
+    fn a_name_has_one_key() {
+        let keys = Keys::default();
+        let table = [("a", 0), ("", 1), ("b", 2), ("a", 0), ("A", 3), ("", 1)];
+        for (name, index) in table {
+            assert_eq!(keys.key(name), Key::Shared(index), "{name:?}");
+            assert_eq!(&*keys.name(&Key::Shared(index)), name);
+        }
+        assert_eq!(
+            keys.names().iter().map(|name| &**name).collect::<Vec<_>>(),
+            ["a", "", "b", "A"]
+        );
+        assert_eq!(&*keys.name(&Key::Own("own".into())), "own");
+        assert!(!keys.is_poisoned());
+    }
+
+    #[test]
+    fn only_so_many_names_are_kept() {
+        let keys = Keys::default();
+        for number in 0..MAX_KEYS {
+            assert_eq!(keys.key(&format!("{number:x}")), Key::Shared(number as i32));
+        }
+        assert_eq!(keys.key("one more"), Key::Own("one more".into()));
+        assert_eq!(keys.key("ffff"), Key::Shared(0xffff));
+        let bytes = Keys::default();
+        let (long, last) = ("x".repeat(MAX_BYTES - 1), Key::Shared(1));
+        assert_eq!((bytes.key(&long), bytes.key("y")), (Key::Shared(0), last));
+        assert_eq!(bytes.key("z"), Key::Own("z".into()));
+        assert_eq!(bytes.key(""), Key::Shared(2));
+    }
 }

@@ -51,3 +51,49 @@ impl Projection {
         self.keys.get(key).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{COLUMNS, ColumnSource, EVENT_RECORD_ID, MESSAGE, PROVIDER};
+
+    #[test]
+    fn places_and_keys_are_numbered_once() {
+        let mut target = Projection::default();
+        assert_eq!(
+            [PROVIDER, MESSAGE, PROVIDER].map(|place| target.place(place)),
+            [0, 1, 0]
+        );
+        assert_eq!(target.places, [PROVIDER, MESSAGE]);
+        assert!(!target.event_data);
+        assert_eq!(["a", "b", "a", ""].map(|key| target.key(key)), [0, 1, 0, 2]);
+        assert!(target.event_data);
+        assert_eq!(
+            ["b", "", "c"].map(|key| target.key_number(key)),
+            [Some(1), Some(2), None]
+        );
+    }
+
+    #[test]
+    fn rows_are_shared_by_enough_columns_that_repeat() {
+        let mut target = Projection::default();
+        target.places.extend([MESSAGE, EVENT_RECORD_ID]);
+        let mut repeating = 0;
+        for column in COLUMNS {
+            if let ColumnSource::Field(place, _) = column.source {
+                let varies = [
+                    "time_created",
+                    "process_id",
+                    "thread_id",
+                    "activity_id",
+                    "related_activity_id",
+                ];
+                let is_other = varies.contains(&&*column.name) || [MESSAGE, EVENT_RECORD_ID].contains(&place);
+                repeating += usize::from(!is_other);
+                target.places.push(place);
+                assert_eq!(target.shares_system(), repeating >= 4, "{} of {repeating}", column.name);
+            }
+        }
+        assert!(repeating > 4);
+    }
+}
