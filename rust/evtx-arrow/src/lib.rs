@@ -11,6 +11,8 @@
 //! - [`Decoder`] turns blocks of a file into batches. Each thread has one. It is a push decoder, in the style of
 //!   `arrow-csv` and `arrow-json`: the caller does the I/O.
 
+#[cfg(test)]
+mod testing;
 mod schema;
 mod plan;
 mod record;

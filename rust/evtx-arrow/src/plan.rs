@@ -8,6 +8,8 @@ mod column_plan;
 mod planner;
 mod system;
 mod cache;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EventData, Plan, Run, TreeRoot};

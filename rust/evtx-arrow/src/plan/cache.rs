@@ -278,3 +278,248 @@ fn reference(chunk: &[u8], at: usize) -> (u32, bool) {
     let offset = u32::from_le_bytes(*bytes.unwrap_or(&[0xff; 4]));
     (offset, offset as usize == at + 4)
 }
+
+#[cfg(test)]
+mod tests {
+    use evtx_format::binxml::Reader;
+    use evtx_writer::{Element, Event, Template as Written, Value};
+
+    use super::*;
+    use crate::testing::{chunk, data, with_instances};
+
+    const EVENT: TreeRoot = TreeRoot::Event;
+
+    fn event(guid: u8, data: impl IntoIterator<Item = Element>) -> Event {
+        let event_data = data.into_iter().fold(Element::new("EventData"), Element::child);
+        let root = Element::new("Event").child(event_data);
+        Event::new(&Written::new([guid; 16], root), vec![Value::Null])
+    }
+
+    /// Hands on the definitions of a chunk's records, each with what it compiles to.
+    fn with_definitions<R>(chunk: &[u8], with: impl FnOnce(&[(Definition, Template<'_>, Arc<Compiled>)]) -> R) -> R {
+        let compile = |reader: &Reader<'_, '_>, definition| {
+            let definition = Definition::read(chunk, definition).expect("a definition");
+            // Only for what is asked of the compiled template, which lives longer than the tree.
+            let template = reader.template(&definition).expect("a template");
+            let target = Projection {
+                event_data: true,
+                ..Projection::default()
+            };
+            Arc::new(Compiled::new(
+                &target,
+                &Keys::default(),
+                &definition,
+                template.root,
+                EVENT,
+            ))
+        };
+        with_instances(chunk, |reader, instances| {
+            let all = instances.iter().map(|instance| {
+                let compiled = compile(reader, instance.definition);
+                let definition = Definition::read(chunk, instance.definition).expect("a definition");
+                (definition, reader.template(&definition).expect("a template"), compiled)
+            });
+            with(&all.collect::<Vec<_>>())
+        })
+    }
+
+    #[test]
+    fn a_template_is_known_again_where_its_names_stand_elsewhere() {
+        let shared = || event(1, [data("a", 0), data("b", 0)]);
+        // The names of the second are those of the first, and are not inline there.
+        let (alone, behind) = (chunk(&[shared()]), chunk(&[event(2, [data("b", 0)]), shared()]));
+        let cache = PlanCache::default();
+        with_definitions(&alone, |known| {
+            let (definition, template, compiled) = &known[0];
+            assert!(cache.get(&alone, definition, EVENT).is_none());
+            assert!(cache.insert(&alone, definition, template, EVENT, compiled));
+            let found = cache.get(&alone, definition, EVENT).expect("the template");
+            assert!(Arc::ptr_eq(&found, compiled));
+            assert!(cache.get(&alone, definition, TreeRoot::Child).is_none());
+        });
+        // A copy whose names stand inline elsewhere has other references only.
+        let moved = chunk(&[event(2, [data("c", 0)]), shared()]);
+        with_definitions(&moved, |known| {
+            assert!(cache.get(&moved, &known[0].0, EVENT).is_none(), "another GUID");
+        });
+        for other in [&moved, &behind] {
+            with_definitions(other, |known| {
+                let (definition, template, compiled) = &known[1];
+                if cache.get(other, definition, EVENT).is_none() {
+                    // What is inline is another content, which is known by then.
+                    assert!(cache.insert(other, definition, template, EVENT, compiled));
+                }
+                assert!(cache.get(other, definition, EVENT).is_some());
+            });
+        }
+        // It stands elsewhere, but has the same names inline as before: the event's root is named by both.
+        let far = chunk(&[event(3, [data("d", 0)]), event(2, [data("c", 0)]), shared()]);
+        with_definitions(&far, |known| {
+            assert!(cache.get(&far, &known[2].0, EVENT).is_some());
+        });
+    }
+
+    #[test]
+    fn a_template_with_the_same_guid_is_another_if_any_byte_is() {
+        let sound = chunk(&[event(1, [data("name", 0).text("literal")])]);
+        let cache = PlanCache::default();
+        let (body, refs) = with_definitions(&sound, |known| {
+            let (definition, template, compiled) = &known[0];
+            assert!(cache.insert(&sound, definition, template, EVENT, compiled));
+            let refs: Vec<_> = template.name_refs.iter().map(|&at| at as usize).collect();
+            let start = definition.body as usize;
+            (start..start + definition.size as usize, refs)
+        });
+        let definition = Definition {
+            guid: [1; 16],
+            body: body.start as u32,
+            size: body.len() as u32,
+        };
+        assert!(cache.get(&sound, &definition, EVENT).is_some());
+        let link = |at: usize| refs.iter().any(|&name| (name + 4..name + 8).contains(&at));
+        for at in body.clone() {
+            let mut other = sound.clone();
+            other[at] ^= 1;
+            // A name that stands inline is behind the link to the next name of its bucket, which varies.
+            let expected = link(at);
+            assert_eq!(
+                cache.get(&other, &definition, EVENT).is_some(),
+                expected,
+                "byte {at} of {body:?}"
+            );
+        }
+        let shorter = Definition {
+            size: definition.size - 1,
+            ..definition
+        };
+        assert!(cache.get(&sound, &shorter, EVENT).is_none());
+        let outside = Definition {
+            body: 65_536 - 4,
+            ..definition
+        };
+        assert!(cache.get(&sound, &outside, EVENT).is_none());
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_is_damaged_or_depends_on_its_chunk() {
+        let chunk = chunk(&[event(1, [data("a", 0)])]);
+        with_definitions(&chunk, |known| {
+            let (definition, template, _) = &known[0];
+            let compile = |unsound_name| {
+                let (target, keys) = (Projection::default(), Keys::default());
+                Arc::new(Compiled {
+                    unsound_name,
+                    ..Compiled::new(&target, &keys, definition, template.root, EVENT)
+                })
+            };
+            let cache = PlanCache::default();
+            let unsound = compile(Some(Error::new(7, ErrorKind::Names)));
+            assert!(!cache.insert(&chunk, definition, template, EVENT, &unsound));
+            let embedding = Template {
+                root: template.root,
+                name_refs: template.name_refs.clone(),
+                self_contained: false,
+            };
+            assert!(!cache.insert(&chunk, definition, &embedding, EVENT, &compile(None)));
+            assert!(cache.get(&chunk, definition, EVENT).is_none());
+        });
+    }
+
+    #[test]
+    fn only_so_many_bytes_are_kept() {
+        let long = "x".repeat(20_000);
+        let chunk = chunk(&[event(1, [data("a", 0).text(long)]), event(2, [data("b", 0)])]);
+        with_definitions(&chunk, |known| {
+            let cache = PlanCache::default();
+            let insert = |(definition, template, compiled): &(Definition, Template<'_>, Arc<Compiled>)| {
+                cache.insert(&chunk, definition, template, EVENT, compiled)
+            };
+            let (definition, template, compiled) = &known[0];
+            let content = TemplateContent::new(&chunk, definition, template).expect("its names");
+            let names: usize = content.names.len();
+            assert_eq!(
+                content.bytes(),
+                definition.size as usize + names + template.name_refs.len() * size_of::<NameRef>()
+            );
+            let bytes = ENTRY + content.bytes() + compiled.bytes();
+            let kept = (0..).take_while(|_| insert(&known[0])).count();
+            assert_eq!(kept, MAX_BYTES / bytes);
+            assert_eq!(cache.bytes.load(Ordering::Relaxed), kept * bytes);
+            // One that fits still does.
+            assert_eq!(insert(&known[1]), MAX_BYTES - kept * bytes > 4096);
+        });
+    }
+
+    #[test]
+    fn an_instance_of_another_template_has_a_fault() {
+        let chunk = chunk(&[event(1, [data("a", 0)])]);
+        with_instances(&chunk, |reader, instances| {
+            let definition = Definition::read(&chunk, instances[0].definition).expect("a definition");
+            let template = reader.template(&definition).expect("a template");
+            let (target, keys) = (Projection::default(), Keys::default());
+            let compiled = Compiled::new(&target, &keys, &definition, template.root, EVENT);
+            assert_eq!(compiled.fault(&instances[0]), None);
+            let other = Instance {
+                template_id: 7,
+                ..instances[0]
+            };
+            let kind = ErrorKind::TemplateId {
+                named: 7,
+                found: 0x0101_0101,
+            };
+            assert_eq!(
+                compiled.fault(&other),
+                Some(Error::new(other.definition as usize, kind))
+            );
+            let unsound = Compiled {
+                unsound_name: Some(Error::new(9, ErrorKind::Names)),
+                ..compiled
+            };
+            assert_eq!(unsound.fault(&instances[0]), Some(Error::new(9, ErrorKind::Names)));
+        });
+    }
+
+    #[test]
+    fn only_what_is_asked_for_is_compiled() {
+        let user = Element::new("UserData").child(Element::new("X").text("x"));
+        let root = Element::new("Event").child(user);
+        let chunk = chunk(&[Event::new(&Written::new([1; 16], root), vec![])]);
+        with_instances(&chunk, |reader, instances| {
+            let definition = Definition::read(&chunk, instances[0].definition).expect("a definition");
+            let template = reader.template(&definition).expect("a template");
+            for flags in 0..8 {
+                let [xml, json, user_data] = [1, 2, 4].map(|flag| flags & flag != 0);
+                let target = Projection {
+                    xml,
+                    json,
+                    user_data,
+                    ..Projection::default()
+                };
+                for root in [EVENT, TreeRoot::Child] {
+                    // As a child, the root is asked for as what `UserData` holds, but is no `UserData` itself.
+                    let compiled = Compiled::new(&target, &Keys::default(), &definition, template.root, root);
+                    let (of_xml, of_json) = (compiled.program(Language::Xml), compiled.program(Language::Json));
+                    assert_eq!(of_xml.is_some(), xml);
+                    assert_eq!(of_json.is_some(), json || user_data && root == TreeRoot::Child);
+                    assert_eq!(compiled.user_data.is_some(), user_data && root == EVENT);
+                    let has_text = of_xml.is_some() || of_json.is_some();
+                    assert_eq!(compiled.supports_text(instances[0].values), has_text);
+                    let programs = [of_xml, of_json, compiled.user_data.as_ref()].into_iter().flatten();
+                    let bytes =
+                        size_of::<Compiled>() + compiled.plan.bytes() + programs.map(Program::bytes).sum::<usize>();
+                    assert_eq!(compiled.bytes(), bytes);
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn a_reference_that_is_not_there_is_to_no_name() {
+        let chunk = [9, 4, 0, 0, 0, 6, 0, 0, 0];
+        assert_eq!(reference(&chunk, 1), (4, false));
+        assert_eq!(reference(&chunk, 5), (6, false));
+        assert_eq!(reference(&[9, 5, 0, 0, 0], 1), (5, true));
+        assert_eq!(reference(&chunk, 6), (u32::MAX, false));
+        assert_eq!(reference(&chunk, 60), (u32::MAX, false));
+    }
+}

@@ -255,3 +255,142 @@ impl Resolved<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use evtx_format::value::Scalar;
+
+    use super::*;
+
+    fn constant(text: &str, parsed: Option<Parsed>) -> Constant {
+        Constant {
+            text: text.into(),
+            parsed,
+            items: [].into(),
+        }
+    }
+
+    fn extractor(guard: Option<u16>, content: Content) -> Extractor {
+        Extractor {
+            guard,
+            attribute: false,
+            content,
+        }
+    }
+
+    fn pieces() -> Content {
+        let text = |text: &str| Piece::Text(text.into());
+        Content::Pieces([text("abc"), Piece::Substitution(4), text("de"), Piece::Substitution(2)].into())
+    }
+
+    #[test]
+    fn sources_tell_what_they_are_made_of() {
+        let size = size_of::<[Piece; 4]>();
+        // The guard and the content; the substitutions, how many values and bytes, and the bare substitution.
+        let with_items = Constant {
+            items: [constant("xy", None), constant("z", None)].into(),
+            ..constant("abcd", None)
+        };
+        let items = size_of::<[Constant; 2]>();
+        let table = [
+            (None, Content::Constant(constant("abcde", None)), vec![], 1, 5, None),
+            (Some(1), Content::Constant(with_items), vec![1], 1, 4 + 3 + items, None),
+            (None, Content::Substitution(3), vec![3], 1, 0, Some(3)),
+            (Some(3), Content::Substitution(3), vec![3, 3], 1, 0, Some(3)),
+            (Some(1), Content::Substitution(3), vec![1, 3], 1, 0, None),
+            (None, pieces(), vec![4, 2], 4, size + 5, None),
+            (Some(9), pieces(), vec![9, 4, 2], 4, size + 5, None),
+        ];
+        for (guard, content, substitutions, values, bytes, bare) in table {
+            let source = extractor(guard, content);
+            assert_eq!(source.substitutions().collect::<Vec<_>>(), substitutions, "{source:?}");
+            assert_eq!(source.values(), values, "{source:?}");
+            assert_eq!(source.bytes(), bytes, "{source:?}");
+            assert_eq!(source.bare_substitution(), bare, "{source:?}");
+        }
+    }
+
+    #[test]
+    fn a_constant_is_read_once_or_whenever_it_is_asked() {
+        let guid = "{54849625-5478-4994-A5BA-3E3B0328C30D}";
+        let read = |text: &str| {
+            let text = constant(text, None);
+            let found = Resolved::Constant(&text);
+            (found.number(), found.nanos(), found.uuid().is_some())
+        };
+        assert_eq!(read("0x10"), (Some(16), None, false));
+        assert_eq!(read("1970-01-01T00:00:01Z"), (None, Some(1_000_000_000), false));
+        assert_eq!(read(guid), (None, None, true));
+        // What was read of it before counts, not its text.
+        let parsed = Parsed {
+            number: Some(1),
+            nanos: Some(2),
+            uuid: Some([3; 16]),
+        };
+        let known = constant("0x10", Some(parsed));
+        let found = Resolved::Constant(&known);
+        assert_eq!(
+            (found.number(), found.nanos(), found.uuid()),
+            (Some(1), Some(2), Some([3; 16]))
+        );
+        assert_eq!((found.integer(), found.float(), found.bool()), (Some(16), None, None));
+        assert_eq!(found.text().as_deref(), Some("0x10"));
+        let texts = ["-1.5", "true", "0aFF"].map(|text| constant(text, None));
+        let [float, truth, bytes] = [0, 1, 2].map(|i| Resolved::Constant(&texts[i]));
+        assert_eq!(
+            (float.float(), truth.bool(), bytes.bytes()),
+            (Some(-1.5), Some(true), Some(vec![0x0a, 0xff]))
+        );
+    }
+
+    #[test]
+    fn a_value_is_read_as_it_is() {
+        let found = |scalar, bytes| Resolved::Value(Value::new(scalar, bytes));
+        let number = found(Scalar::UInt16, &[16, 0]);
+        assert_eq!(
+            (number.number(), number.integer(), number.float()),
+            (Some(16), Some(16), Some(16.0))
+        );
+        assert_eq!((number.nanos(), number.uuid(), number.bool()), (None, None, None));
+        assert_eq!(number.bytes(), Some(vec![0x16]));
+        assert_eq!(found(Scalar::Guid, &[1; 16]).uuid(), Some([1; 16]));
+        let ticks = 116_444_736_000_000_001_u64.to_le_bytes();
+        assert_eq!(found(Scalar::FileTime, &ticks).nanos(), Some(100));
+        assert_eq!(found(Scalar::Bool, &[1, 0, 0, 0]).bool(), Some(true));
+    }
+
+    #[test]
+    fn a_text_of_pieces_ends_behind_the_limit() {
+        let long: Vec<Piece> = (0..10).map(|_| Piece::Text("x".repeat(MAX_TEXT / 4).into())).collect();
+        let mut out = b"before".to_vec();
+        Resolved::Pieces(&long, ValueTable::none()).push_text(&mut out);
+        assert_eq!(out.len(), 6 + 5 * (MAX_TEXT / 4));
+        let field = |len: usize| {
+            Resolved::Constant(&constant(&"x".repeat(len), None))
+                .text()
+                .map(|text| text.len())
+        };
+        assert_eq!([MAX_FIELD, MAX_FIELD + 1].map(field), [Some(MAX_FIELD), None]);
+        let short = [Piece::Text("1".into()), Piece::Text("2".into())];
+        let found = Resolved::Pieces(&short, ValueTable::none());
+        assert_eq!((found.number(), found.nanos(), found.uuid()), (Some(12), None, None));
+        let mut entry = Vec::new();
+        found.push_entry(&mut entry);
+        assert_eq!(entry, b"12");
+    }
+
+    #[test]
+    fn an_entry_of_an_array_is_its_json() {
+        let text = |array: bool, bytes: &[u8]| {
+            let mut value = Value::new(Scalar::UInt8, bytes);
+            value.value_type.array = array;
+            let mut out = Vec::new();
+            Resolved::Value(value).push_entry(&mut out);
+            String::from_utf8(out).expect("UTF-8")
+        };
+        assert_eq!(text(true, &[1, 2]), "[1,2]");
+        assert_eq!(text(true, &[1]), "1");
+        assert_eq!(text(true, &[]), "");
+        assert_eq!(text(false, &[1, 2]), "1");
+    }
+}

@@ -106,3 +106,116 @@ fn hash_step(hash: u64, bytes: &[u8]) -> u64 {
     let hash = (hash ^ first).wrapping_mul(FACTOR);
     (hash ^ last ^ hash >> 32).wrapping_mul(FACTOR)
 }
+
+#[cfg(test)]
+mod tests {
+    use evtx_format::binxml::instance::Definition;
+    use evtx_writer::{Element, Event, Template, Value};
+
+    use super::*;
+    use crate::plan::column_plan::TreeRoot;
+    use crate::plan::keys::Keys;
+    use crate::schema::{COLUMNS, ColumnSource};
+    use crate::testing::{chunk, leaf, with_instances};
+
+    #[test]
+    fn parts_are_the_same_if_every_byte_is() {
+        for len in 0..=70 {
+            let part: Vec<u8> = (0..len).collect();
+            assert!(bytes_equal(&part, &part.clone()), "{len}");
+            for at in 0..part.len() {
+                let mut other = part.clone();
+                other[at] ^= 0x80;
+                assert!(!bytes_equal(&part, &other), "byte {at} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hash_tells_the_first_and_the_last_bytes() {
+        for len in 0..=40_usize {
+            let bytes: Vec<u8> = (1..=len as u8).collect();
+            let hash = hash_step(1, &bytes);
+            assert_ne!(hash, hash_step(2, &bytes), "what came before counts");
+            let looked_at = |at: usize| at < 8 || at + 8 >= len;
+            for at in (0..len).filter(|&at| looked_at(at)) {
+                let mut other = bytes.clone();
+                other[at] ^= 0x40;
+                assert_ne!(hash, hash_step(1, &other), "byte {at} of {len}");
+            }
+        }
+    }
+
+    /// What the columns of `System` are read from, of a log whose first record has all, and others have other values.
+    #[test]
+    fn rows_are_known_again_by_the_values_that_they_are_read_from() {
+        // Two runs, 1 to 2 and 4 to 5, which no column is read from in between.
+        let names = [
+            ("EventID", 1),
+            ("Level", 2),
+            ("Other", 3),
+            ("Task", 4),
+            ("Computer", 5),
+            ("EventRecordID", 6),
+        ];
+        let system = names.into_iter().fold(Element::new("System"), |system, (name, index)| {
+            system.child(leaf(name, index))
+        });
+        let template = Template::new([7; 16], Element::new("Event").child(system));
+        let values = |changed: usize, value: Value| {
+            let mut values: Vec<_> = (0..7).map(|number| Value::UInt16(300 + number)).collect();
+            values.splice(changed..=changed, [value]);
+            Event::new(&template, values)
+        };
+        let same = Value::UInt16(300);
+        let events: Vec<_> = [values(0, same.clone())]
+            .into_iter()
+            .chain((0..7).map(|changed| values(changed, Value::UInt16(7))))
+            // The same bytes of another type, and as many bytes in other sizes.
+            .chain([values(1, Value::Int16(301)), values(5, Value::string("ab"))])
+            .chain([Event::new(&template, vec![Value::UInt16(300); 5])])
+            .collect();
+        let chunk = chunk(&events);
+        with_instances(&chunk, |reader, instances| {
+            let mut target = Projection::default();
+            for column in COLUMNS {
+                if let ColumnSource::Field(place, _) = column.source {
+                    target.place(place);
+                }
+            }
+            let definition = Definition::read(&chunk, instances[0].definition).expect("a definition");
+            let tree = reader.template(&definition).expect("a template").root;
+            let plan = Plan::of_template(&target, &Keys::default(), tree, TreeRoot::Event);
+            let few = Projection::default();
+            assert!(SystemSubstitutions::new(&few, &plan).is_none(), "too few columns");
+            assert!(
+                SystemSubstitutions::new(&target, &Plan::default()).is_none(),
+                "no `System`"
+            );
+            let system = SystemSubstitutions::new(&target, &plan).expect("columns that repeat");
+            let next = SystemSubstitutions::new(&target, &plan).expect("columns that repeat");
+            assert!(system.template != next.template && system.template > 0);
+            assert_eq!(*system.runs, [(1, 2), (4, 2)]);
+
+            let first = instances[0].values;
+            let known: Vec<u8> = system
+                .values(first)
+                .flatten()
+                .flat_map(|(descriptors, bytes)| [descriptors, bytes].concat())
+                .collect();
+            let (hash, len) = system.hash(first).expect("the values");
+            assert_eq!(len, known.len());
+            assert_eq!(len, 4 * 4 + 4 * 2);
+            assert_ne!(Some((hash, len)), next.hash(first), "of another template");
+            for (changed, instance) in instances[1..8].iter().enumerate() {
+                let counts = [1, 2, 4, 5].contains(&changed);
+                assert_eq!(system.matches(instance.values, &known), !counts, "{changed}");
+                assert_eq!(system.hash(instance.values) == Some((hash, len)), !counts, "{changed}");
+            }
+            assert!(!system.matches(instances[8].values, &known), "of another type");
+            assert!(!system.matches(instances[9].values, &known), "of another size");
+            assert!(!system.matches(first, &known[..known.len() - 1]));
+            assert_eq!(system.hash(instances[10].values), None, "a table that is too short");
+        });
+    }
+}

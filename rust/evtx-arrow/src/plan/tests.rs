@@ -1,0 +1,496 @@
+//! Tests of plans: what that of a template gives of a record is what that of the record's own tree gives.
+
+use evtx_format::binxml::instance::{Definition, ValueTable};
+use evtx_writer::{Content, Element, Event, Stream, Substitution, Template, Value};
+
+use super::column_plan::{Plan, TreeRoot};
+use super::keys::Keys;
+use super::source::Resolved;
+use super::target::Projection;
+use crate::schema::{COLUMNS, ColumnSource};
+use crate::testing::{self, data, leaf};
+
+/// A target of every place, all of `event_data`, two of its keys and `user_data`.
+fn target() -> Projection {
+    let mut target = Projection {
+        user_data: true,
+        ..Projection::default()
+    };
+    for column in COLUMNS {
+        if let ColumnSource::Field(place, _) = column.source {
+            target.place(place);
+        }
+    }
+    target.key("b");
+    target.key("a");
+    target
+}
+
+/// What a plan gives of a record: its fields, its entries and the keys among them, as text.
+fn given(target: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) -> String {
+    let text = |found: Resolved<'_, '_>| {
+        let mut text = Vec::new();
+        found.push_entry(&mut text);
+        String::from_utf8(text).expect("UTF-8")
+    };
+    let mut given = Vec::new();
+    for (place, source) in target.places.iter().zip(&plan.fields) {
+        if let Some(found) = source.as_ref().and_then(|source| source.find(values)) {
+            let attribute = place.attribute.map(|name| format!("@{name}")).unwrap_or_default();
+            given.push(format!("{}{attribute}={}", place.elements.join("/"), text(found)));
+        }
+    }
+    if let Some(event_data) = plan.event_data(values) {
+        given.push("map".to_owned());
+        for entry in &event_data.entries {
+            if let Some(found) = entry.source.find(values) {
+                given.push(format!("{}={}", keys.name(&entry.key), text(found)));
+            }
+        }
+        for key in ["a", "b"] {
+            let index = target.key_number(key).and_then(|number| plan.keyed[number]);
+            if let Some(found) = index.and_then(|index| event_data.entries[index].source.find(values)) {
+                given.push(format!("[{key}]={}", text(found)));
+            }
+        }
+    }
+    if plan.has_user_data(values) {
+        given.push("user".to_owned());
+    }
+    given.join(" ")
+}
+
+/// Whether the plan of an event's template supports its values, and what the event's own tree gives, as the plan does.
+fn planned(root: Element, values: Vec<Value>) -> (Supported, String) {
+    let chunk = testing::chunk(&[Event::new(&Template::new([7; 16], root), values)]);
+    testing::with_instances(&chunk, |reader, instances| {
+        let (target, keys, instance) = (target(), Keys::default(), &instances[0]);
+        let definition = Definition::read(&chunk, instance.definition).expect("a definition");
+        let template = reader.template(&definition).expect("a template");
+        let plan = Plan::of_template(&target, &keys, template.root, TreeRoot::Event);
+        let tree = reader.instance(instance).expect("a tree");
+        let own = Plan::of_record(&target, &keys, tree, TreeRoot::Event);
+        assert!(own.supports(ValueTable::none()), "a tree without substitutions");
+        let expected = given(&target, &keys, &own, ValueTable::none());
+        let supported = match (plan.supports(instance.values), plan.irregular) {
+            (true, _) => Supported::Yes,
+            (false, true) => Supported::Irregular,
+            (false, false) => Supported::NotTheseValues,
+        };
+        if supported == Supported::Yes {
+            assert_eq!(given(&target, &keys, &plan, instance.values), expected);
+        }
+        (supported, expected)
+    })
+}
+
+#[derive(Debug, PartialEq)]
+enum Supported {
+    Yes,
+    NotTheseValues,
+    Irregular,
+}
+use Supported::{Irregular, NotTheseValues, Yes};
+
+fn element(name: &str, children: impl IntoIterator<Item = Element>) -> Element {
+    children.into_iter().fold(Element::new(name), Element::child)
+}
+
+/// An `Event` that has an `EventData` with these.
+fn with_data(children: impl IntoIterator<Item = Element>) -> Element {
+    element("Event", [element("EventData", children)])
+}
+
+fn substitution(index: u16) -> Content {
+    Content::Substitution(Substitution::new(index, 0))
+}
+
+fn text(text: &str) -> Content {
+    Content::Text(text.to_owned())
+}
+
+fn constant(name: &str, text: &str) -> Element {
+    Element::new("Data").attribute("Name", name).text(text)
+}
+
+fn string(text: &str) -> Value {
+    Value::string(text)
+}
+
+fn strings(items: &[&str]) -> Value {
+    Value::StringArray(items.iter().map(|&item| item.to_owned()).collect())
+}
+
+/// A stream with an element.
+fn stream(element: Element) -> Value {
+    Value::BinXml(Stream::new(vec![evtx_writer::Fragment::Element(element)]))
+}
+
+#[track_caller]
+fn check(cases: Vec<(Element, Vec<Value>, Supported, &str)>) {
+    for (root, values, supported, expected) in cases {
+        let case = format!("{root:?} with {values:?}");
+        assert_eq!(planned(root, values), (supported, expected.to_owned()), "{case}");
+    }
+}
+
+#[test]
+fn entries_are_constants_substitutions_and_pieces() {
+    let pieces = Element::new("Data")
+        .attribute("Name", "b")
+        .content(text("<"))
+        .content(substitution(0))
+        .content(Content::CharRef(62))
+        .content(substitution(1));
+    check(vec![
+        (
+            with_data([data("a", 0), data("b", 1)]),
+            vec![string("x"), Value::UInt16(7)],
+            Yes,
+            "map a=x b=7 [a]=x [b]=7",
+        ),
+        (with_data([constant("b", "c")]), vec![], Yes, "map b=c [b]=c"),
+        (
+            with_data([pieces.clone()]),
+            vec![string("x"), Value::HexInt32(255)],
+            Yes,
+            "map b=<x>0xff [b]=<x>0xff",
+        ),
+        (
+            with_data([pieces.clone()]),
+            vec![string("x"), Value::Null],
+            Yes,
+            "map b=<x> [b]=<x>",
+        ),
+        (with_data([pieces.clone()]), vec![string("x")], Yes, "map b=<x> [b]=<x>"),
+        // Pieces take single values only.
+        (
+            with_data([pieces.clone()]),
+            vec![strings(&["x"]), Value::Null],
+            Yes,
+            "map b=<x> [b]=<x>",
+        ),
+        (
+            with_data([pieces]),
+            vec![strings(&["x", "y"]), Value::Null],
+            NotTheseValues,
+            "map b=[\"<x>\",\"<y>\"] [b]=[\"<x>\",\"<y>\"]",
+        ),
+        (with_data([data("a", 5)]), vec![], Yes, "map a= [a]="),
+        (with_data([data("a", 0)]), vec![Value::Null], Yes, "map a= [a]="),
+        (
+            with_data([data("a", 0)]),
+            vec![strings(&["x", "y"])],
+            Yes,
+            "map a=[\"x\",\"y\"] [a]=[\"x\",\"y\"]",
+        ),
+        (
+            with_data([data("a", 0)]),
+            vec![stream(Element::new("In").text("x"))],
+            NotTheseValues,
+            "map In=x",
+        ),
+        (
+            with_data([data("a", 0)]),
+            vec![Value::Raw(33, vec![])],
+            Yes,
+            "map a= [a]=",
+        ),
+    ]);
+}
+
+#[test]
+fn a_map_is_what_event_data_holds() {
+    let alone = |content: Vec<Content>| content.into_iter().fold(Element::new("EventData"), Element::content);
+    let of = |event_data| element("Event", [event_data]);
+    check(vec![
+        (of(alone(vec![])), vec![], Yes, "map"),
+        (of(alone(vec![text("x")])), vec![], Yes, "map EventData=x"),
+        (of(alone(vec![text("")])), vec![], Yes, "map"),
+        // Text or elements can stand there.
+        (
+            of(alone(vec![substitution(0)])),
+            vec![string("x")],
+            Irregular,
+            "map EventData=x",
+        ),
+        (Element::new("Event"), vec![], Yes, ""),
+        (
+            element("Event", [element("Other", [constant("a", "x")])]),
+            vec![],
+            Yes,
+            "",
+        ),
+        (
+            element(
+                "Event",
+                [
+                    element("EventData", [constant("a", "1")]),
+                    element("EventData", [constant("a", "2")]),
+                ],
+            ),
+            vec![],
+            Yes,
+            "map a=1 [a]=1",
+        ),
+        (
+            with_data([Element::new("Named").text("x"), Element::new("b").text("y")]),
+            vec![],
+            Yes,
+            "map Named=x b=y [b]=y",
+        ),
+        (
+            with_data([element(
+                "Outer",
+                [constant("a", "1"), element("Inner", [constant("b", "2")])],
+            )]),
+            vec![],
+            Yes,
+            "map a=1 b=2 [a]=1 [b]=2",
+        ),
+    ]);
+}
+
+#[test]
+fn names_are_numbered_where_none_can_be_missing() {
+    let unnamed = |index| leaf("Data", index);
+    let three = || vec![string("x"), string("y"), Value::Null];
+    check(vec![
+        (
+            with_data([unnamed(0), unnamed(1)]),
+            three(),
+            Yes,
+            "map param1=x param2=y",
+        ),
+        (
+            with_data([data("a", 0), data("a", 1)]),
+            three(),
+            Yes,
+            "map a=x a_1=y [a]=x",
+        ),
+        (
+            with_data([data("a", 0).depends_on(1), data("b", 1)]),
+            three(),
+            Yes,
+            "map a=x b=y [a]=x [b]=y",
+        ),
+        (
+            with_data([data("a", 0).depends_on(2), data("b", 1)]),
+            three(),
+            Yes,
+            "map b=y [b]=y",
+        ),
+        (
+            with_data([data("a", 0).depends_on(2), data("a", 1)]),
+            three(),
+            Irregular,
+            "map a=y [a]=y",
+        ),
+        (
+            with_data([data("a", 0).depends_on(2), unnamed(1)]),
+            three(),
+            Irregular,
+            "map param1=y",
+        ),
+        (
+            with_data([unnamed(1), data("a", 0).depends_on(2)]),
+            three(),
+            Yes,
+            "map param1=y",
+        ),
+        (
+            with_data([Element::new("Data")
+                .attribute_substitution("Name", Substitution::new(0, 0))
+                .text("v")]),
+            three(),
+            Irregular,
+            "map x=v",
+        ),
+    ]);
+}
+
+#[test]
+fn an_element_has_one_condition_at_most() {
+    let two = || vec![Value::Null, string("y")];
+    let nested = |outer: u16, own: u16| {
+        with_data([element("Outer", [data("a", 1).depends_on(own), data("b", 1)]).depends_on(outer)])
+    };
+    let all = |guard: u16| element("Event", [element("EventData", [data("a", 1)]).depends_on(guard)]);
+    let twice = |guard: u16| {
+        let first = element("EventData", [data("a", 1)]).depends_on(guard);
+        element("Event", [first, element("EventData", [data("b", 1)])])
+    };
+    check(vec![
+        (all(0), two(), Yes, ""),
+        (all(1), two(), Yes, "map a=y [a]=y"),
+        (twice(0), two(), Irregular, "map b=y [b]=y"),
+        // An element whose children are all left out would be a leaf itself.
+        (with_data([data("a", 1).depends_on(0)]), two(), Yes, "map"),
+        (
+            with_data([element("Outer", [data("a", 1).depends_on(0)])]),
+            two(),
+            Irregular,
+            "map Outer=",
+        ),
+        (nested(1, 1), two(), Yes, "map a=y b=y [a]=y [b]=y"),
+        (nested(0, 0), two(), Yes, "map"),
+        (nested(1, 0), two(), Irregular, "map b=y [b]=y"),
+    ]);
+}
+
+#[test]
+fn fields_are_the_first_at_their_place() {
+    let system = |children: Vec<Element>| element("Event", [element("System", children)]);
+    let id = |text: &str| Element::new("EventID").text(text);
+    let two = || vec![Value::Null, Value::UInt32(4624)];
+    check(vec![
+        (system(vec![leaf("EventID", 1)]), two(), Yes, "System/EventID=4624"),
+        (system(vec![leaf("EventID", 0)]), two(), Yes, "System/EventID="),
+        (system(vec![leaf("EventID", 1).depends_on(0)]), two(), Yes, ""),
+        (system(vec![id("1"), id("2")]), vec![], Yes, "System/EventID=1"),
+        (
+            system(vec![id("1").depends_on(0), id("2")]),
+            two(),
+            Irregular,
+            "System/EventID=2",
+        ),
+        (
+            system(vec![id("1"), id("2").depends_on(0)]),
+            two(),
+            Yes,
+            "System/EventID=1",
+        ),
+        (
+            element("Event", [element("System", [id("1")]).depends_on(1)]),
+            two(),
+            Yes,
+            "System/EventID=1",
+        ),
+        (
+            element("Event", [element("System", [id("1").depends_on(0)]).depends_on(1)]),
+            two(),
+            Irregular,
+            "",
+        ),
+        (
+            system(vec![element("EventID", [Element::new("In").text("7")]).text("8")]),
+            vec![],
+            Yes,
+            "System/EventID=78",
+        ),
+        (
+            system(vec![element("EventID", [leaf("In", 1)])]),
+            two(),
+            Irregular,
+            "System/EventID=4624",
+        ),
+        (
+            system(vec![element("EventID", [Element::new("In").text("7").depends_on(0)])]),
+            two(),
+            Irregular,
+            "System/EventID=",
+        ),
+        (
+            system(vec![leaf("EventID", 0)]),
+            vec![Value::UInt32Array(vec![1])],
+            Yes,
+            "System/EventID=1",
+        ),
+        (
+            system(vec![leaf("EventID", 0)]),
+            vec![Value::UInt32Array(vec![1, 2])],
+            NotTheseValues,
+            "System/EventID=1",
+        ),
+    ]);
+}
+
+#[test]
+fn attributes_are_there_where_they_have_content() {
+    let of = |content: Vec<Content>| {
+        let security = Element::new("Security").attribute_of("UserID", content);
+        element("Event", [element("System", [security])])
+    };
+    let two = || vec![Value::Null, string("x")];
+    let cdata = || Content::CData(String::new());
+    check(vec![
+        (of(vec![substitution(1)]), two(), Yes, "System/Security@UserID=x"),
+        (of(vec![substitution(0)]), two(), Yes, ""),
+        (of(vec![substitution(0)]), vec![string("")], Yes, ""),
+        (
+            of(vec![substitution(0), substitution(1)]),
+            two(),
+            Yes,
+            "System/Security@UserID=x",
+        ),
+        (of(vec![substitution(0), substitution(0)]), two(), Yes, ""),
+        (
+            of(vec![text("S"), substitution(0)]),
+            two(),
+            Yes,
+            "System/Security@UserID=S",
+        ),
+        (of(vec![text(""), substitution(0)]), two(), Yes, ""),
+        (
+            of(vec![cdata(), substitution(0)]),
+            two(),
+            Yes,
+            "System/Security@UserID=",
+        ),
+        (of(vec![text("S")]), vec![], Yes, "System/Security@UserID=S"),
+        (of(vec![text("")]), vec![], Yes, ""),
+        (of(vec![cdata()]), vec![], Yes, "System/Security@UserID="),
+        // An array would repeat the element.
+        (
+            of(vec![substitution(0)]),
+            vec![strings(&["x"])],
+            Yes,
+            "System/Security@UserID=x",
+        ),
+        (
+            of(vec![substitution(0)]),
+            vec![strings(&["x", "y"])],
+            NotTheseValues,
+            "System/Security@UserID=x",
+        ),
+    ]);
+}
+
+#[test]
+fn children_come_behind_what_the_event_spells_out() {
+    let child = || stream(element("EventData", [constant("a", "in")]));
+    let spelled = || element("EventData", [constant("a", "out")]);
+    let event = |content: Vec<Content>| content.into_iter().fold(Element::new("Event"), Element::content);
+    let user = |guard: u16| Element::new("UserData").depends_on(guard);
+    check(vec![
+        // The plan of the event's own template does not look into its children.
+        (
+            event(vec![Content::Element(spelled()), substitution(0)]),
+            vec![child()],
+            Yes,
+            "map a=out [a]=out",
+        ),
+        (event(vec![substitution(0)]), vec![Value::Null], Yes, ""),
+        (
+            event(vec![substitution(0), Content::Element(spelled())]),
+            vec![child()],
+            Irregular,
+            "map a=in [a]=in",
+        ),
+        (element("Event", [Element::new("UserData")]), vec![], Yes, "user"),
+        (element("Event", [user(0)]), vec![Value::Null], Yes, ""),
+        (element("Event", [user(0)]), vec![Value::UInt8(1)], Yes, "user"),
+        (
+            element("Event", [user(0), Element::new("UserData")]),
+            vec![Value::Null],
+            Irregular,
+            "user",
+        ),
+        (
+            element("Event", [Element::new("UserData"), user(0)]),
+            vec![Value::Null],
+            Yes,
+            "user",
+        ),
+    ]);
+}
