@@ -134,3 +134,90 @@ impl DictionaryBuilder {
         Ok(Arc::new(array))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int32Type;
+
+    use super::*;
+
+    /// The strings of a batch, and how many there are in its dictionary.
+    fn finish(builder: &mut DictionaryBuilder) -> (Vec<Option<String>>, usize) {
+        let cloned = builder.finish_cloned(MakeArrays::CHECKED).expect("an array");
+        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        assert_eq!(cloned.to_data(), array.to_data());
+        let array = array.as_dictionary::<Int32Type>();
+        let names = array.values().as_string::<i32>();
+        let text = |key: Option<usize>| key.map(|key| names.value(key).to_owned());
+        (array.keys_iter().map(text).collect(), names.len())
+    }
+
+    fn push_text(builder: &mut DictionaryBuilder, text: &str) {
+        let units: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        builder.push(Some(&Resolved::Value(Value::new(Scalar::String, &units))));
+    }
+
+    fn push_constant(builder: &mut DictionaryBuilder, text: &str) {
+        let constant = Constant {
+            text: text.into(),
+            parsed: None,
+            items: [].into(),
+        };
+        builder.push(Some(&Resolved::Constant(&constant)));
+    }
+
+    #[test]
+    fn a_string_is_kept_once_however_it_was_read() {
+        let mut builder = DictionaryBuilder::new();
+        let mut known = 0;
+        for batch in [&["a", "a", "", "b", "a"][..], &["b", "c", "a"], &["", "", "c"]] {
+            let mut expected = Vec::new();
+            for &text in batch {
+                push_text(&mut builder, text);
+                push_constant(&mut builder, text);
+                builder.push(None);
+                // The bytes are those of another string as another type.
+                builder.push(Some(&Resolved::Value(Value::new(Scalar::AnsiString, text.as_bytes()))));
+                expected.extend([Some(text), Some(text), None, Some(text)].map(|text| text.map(str::to_owned)));
+            }
+            known = known.max(if batch.contains(&"c") { 4 } else { 3 });
+            assert_eq!(finish(&mut builder), (expected, known));
+            assert_eq!(builder.bytes(), known - 1, "bytes of `a`, `b` and `c`");
+        }
+    }
+
+    #[test]
+    fn a_string_that_is_too_long_is_null() {
+        let mut builder = DictionaryBuilder::new();
+        for len in [MAX_FIELD, MAX_FIELD + 1] {
+            let bytes = vec![b'x'; len];
+            builder.push(Some(&Resolved::Value(Value::new(Scalar::AnsiString, &bytes))));
+        }
+        let (texts, _) = finish(&mut builder);
+        assert_eq!(
+            texts
+                .iter()
+                .map(|text| text.as_ref().map(String::len))
+                .collect::<Vec<_>>(),
+            [Some(MAX_FIELD), None]
+        );
+    }
+
+    #[test]
+    fn a_dictionary_that_is_too_large_is_begun_anew() {
+        let mut builder = DictionaryBuilder::new();
+        for (strings, left) in [(MAX_NAMES, MAX_NAMES), (MAX_NAMES + 1, 0)] {
+            for number in 0..strings {
+                push_constant(&mut builder, &number.to_string());
+            }
+            assert_eq!(finish(&mut builder).1, strings);
+            assert_eq!(builder.names.len(), left);
+        }
+        for (len, left) in [(MAX_BYTES, 1), (MAX_BYTES - 1, 0)] {
+            push_constant(&mut builder, &"x".repeat(len));
+            finish(&mut builder);
+            assert_eq!(builder.names.len(), left);
+        }
+    }
+}

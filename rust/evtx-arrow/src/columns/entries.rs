@@ -100,3 +100,71 @@ impl EntryBuilder {
         Ok(Arc::new(lists))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int8Type;
+    use evtx_format::value::{Scalar, Value};
+
+    use super::*;
+    use crate::plan::Constant;
+    use crate::schema::FieldType;
+
+    #[test]
+    fn a_list_has_the_items_of_an_array() {
+        let array = |bytes| {
+            let mut value = Value::new(Scalar::Int16, bytes);
+            value.value_type.array = true;
+            Resolved::Value(value)
+        };
+        let constant = |text: &str, items: &[&str]| Constant {
+            text: text.into(),
+            parsed: None,
+            items: items
+                .iter()
+                .map(|&text| Constant {
+                    text: text.into(),
+                    parsed: None,
+                    items: [].into(),
+                })
+                .collect(),
+        };
+        let constants = [constant("[1,x]", &["1", "x"]), constant("7", &[]), constant("", &[])];
+        let table: [(Option<Resolved<'_, '_>>, Option<Vec<Option<i8>>>); 9] = [
+            (None, None),
+            (Some(array(&[])), Some(vec![])),
+            (Some(array(&[5, 0])), Some(vec![Some(5)])),
+            (
+                Some(array(&[0x80, 0xff, 0x80, 0, 0x7f, 0])),
+                Some(vec![Some(-128), None, Some(127)]),
+            ),
+            (
+                Some(Resolved::Value(Value::new(Scalar::UInt8, &[9]))),
+                Some(vec![Some(9)]),
+            ),
+            (Some(Resolved::Value(Value::null())), Some(vec![])),
+            (Some(Resolved::Constant(&constants[0])), Some(vec![Some(1), None])),
+            (Some(Resolved::Constant(&constants[1])), Some(vec![Some(7)])),
+            (Some(Resolved::Constant(&constants[2])), Some(vec![])),
+        ];
+        let mut builder = EntryBuilder::new(EntryType {
+            item: FieldType::Int8,
+            list: true,
+        });
+        for _ in 0..2 {
+            table
+                .iter()
+                .for_each(|(found, _)| builder.push(found.as_ref()).expect("a row"));
+            assert_eq!(builder.bytes(), 16 * 8);
+            let lists = builder.finish(MakeArrays::CHECKED).expect("an array");
+            let lists = lists.as_list::<i32>();
+            assert_eq!(lists.len(), table.len());
+            for (list, (found, expected)) in lists.iter().zip(&table) {
+                let items = list.map(|list| list.as_primitive::<Int8Type>().iter().collect::<Vec<_>>());
+                assert_eq!(&items, expected, "{:?}", found.and_then(|found| found.text()));
+            }
+        }
+    }
+}

@@ -374,3 +374,72 @@ impl FieldBuilder {
         self.builder_mut().finish_cloned(make)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use evtx_format::value::Value;
+
+    use super::*;
+
+    /// What a column of a type makes of a number.
+    fn number<T: ArrowPrimitiveType>(field_type: FieldType, number: i128) -> Option<i128>
+    where
+        T::Native: Into<i128>,
+    {
+        let text = number.to_string();
+        let mut builder = FieldBuilder::new(field_type);
+        let found = Resolved::Value(Value::new(Scalar::AnsiString, text.as_bytes()));
+        builder.push(Some(&found)).expect("a row");
+        builder.push_nulls(1).expect("a row");
+        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        let array = array.as_primitive::<T>();
+        assert!(array.len() == 2 && array.is_null(1));
+        array.is_valid(0).then(|| array.value(0).into())
+    }
+
+    #[test]
+    fn numbers_fit_or_are_null() {
+        fn check<T: ArrowPrimitiveType>(field_type: FieldType, least: impl Into<i128>, greatest: impl Into<i128>)
+        where
+            T::Native: Into<i128>,
+        {
+            let (least, greatest) = (least.into(), greatest.into());
+            for fits in [least, 0, 1, greatest] {
+                assert_eq!(number::<T>(field_type, fits), Some(fits), "{field_type:?}");
+            }
+            for none in [least - 1, greatest + 1] {
+                assert_eq!(number::<T>(field_type, none), None, "{field_type:?}");
+            }
+        }
+        check::<UInt8Type>(FieldType::UInt8, u8::MIN, u8::MAX);
+        check::<UInt16Type>(FieldType::UInt16, u16::MIN, u16::MAX);
+        check::<UInt32Type>(FieldType::UInt32, u32::MIN, u32::MAX);
+        check::<UInt64Type>(FieldType::UInt64, u64::MIN, u64::MAX);
+        check::<Int8Type>(FieldType::Int8, i8::MIN, i8::MAX);
+        check::<Int16Type>(FieldType::Int16, i16::MIN, i16::MAX);
+        check::<Int32Type>(FieldType::Int32, i32::MIN, i32::MAX);
+        check::<Int64Type>(FieldType::Int64, i64::MIN, i64::MAX);
+    }
+
+    #[test]
+    fn fixed_bytes_and_nulls_keep_their_order() {
+        let mut builder = FieldBuilder::new(FieldType::Uuid);
+        let guids = [None, Some([1; 16]), None, None, Some([2; 16]), None];
+        for guid in &guids {
+            let found = guid
+                .as_ref()
+                .map(|guid| Resolved::Value(Value::new(Scalar::Guid, guid)));
+            builder.push(found.as_ref()).expect("a row");
+        }
+        let cloned = builder.finish_cloned(MakeArrays::CHECKED).expect("an array");
+        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        assert_eq!(cloned.to_data(), array.to_data());
+        let rows: Vec<_> = array
+            .as_fixed_size_binary()
+            .iter()
+            .map(|row| row.map(<[u8]>::to_vec))
+            .collect();
+        assert_eq!(rows, guids.map(|guid| guid.map(Vec::from)));
+    }
+}

@@ -289,4 +289,56 @@ mod tests {
         }
         assert_eq!(builder.bytes(), 0);
     }
+
+    #[test]
+    fn strings_of_any_length_come_back() {
+        let mut builder = TextBuilder::new();
+        let texts: Vec<_> = [0, 1, 3, 4, 5, 8, 11, 12, 13, 14, 40]
+            .map(|len| "abcdefgh".repeat(5)[..len].to_owned())
+            .into();
+        for text in &texts {
+            builder.push_null();
+            assert_eq!(
+                builder.push(40, |out| out.extend_from_slice(text.as_bytes())),
+                text.len()
+            );
+        }
+        assert_eq!(
+            builder.push(40, |out| out.extend_from_slice(&[b'x'; 41])),
+            41,
+            "NULL, and yet its length"
+        );
+        builder.push_option(None);
+        builder.push_option(Some("last"));
+        assert_eq!(builder.len(), 2 * texts.len() + 3);
+        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        let expected = texts
+            .iter()
+            .flat_map(|text| [None, Some(&**text)])
+            .chain([None, None, Some("last")]);
+        assert_eq!(array.iter().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+        let held: usize = texts.iter().map(String::len).filter(|&len| len > INLINE).sum();
+        assert_eq!(
+            array.data_buffers().iter().map(|buffer| buffer.len()).sum::<usize>(),
+            held
+        );
+        assert_eq!(builder.len(), 0);
+    }
+
+    #[test]
+    fn what_was_not_written_in_full_is_null() {
+        let mut builder = TextBuilder::new();
+        let error = Error::new(7, evtx_format::ErrorKind::Text);
+        let outcomes = [Ok(true), Ok(false), Err(error), Ok(true)];
+        for outcome in outcomes {
+            let pushed = builder.try_push(|out| {
+                out.extend_from_slice(b"a text that is long");
+                outcome
+            });
+            assert_eq!(pushed, outcome.map(drop));
+        }
+        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        let long = Some("a text that is long");
+        assert_eq!(array.iter().collect::<Vec<_>>(), [long, None, None, long]);
+    }
 }

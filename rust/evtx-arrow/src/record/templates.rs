@@ -108,3 +108,94 @@ impl ChunkTemplates {
 fn index(definition: u32, root: TreeRoot) -> usize {
     2 * definition as usize + usize::from(root == TreeRoot::Child)
 }
+
+#[cfg(test)]
+mod tests {
+    use evtx_format::binxml::instance::Definition;
+    use evtx_format::binxml::tree::Element;
+
+    use super::*;
+    use crate::plan::{Keys, Projection};
+
+    fn compiled() -> Arc<Compiled> {
+        let definition = Definition {
+            guid: [0; 16],
+            body: 0,
+            size: 0,
+        };
+        let tree = Element {
+            name: "Event",
+            attributes: &[],
+            content: &[],
+            dependency: None,
+            self_closing: false,
+        };
+        let (target, keys) = (Projection::default(), Keys::default());
+        Arc::new(Compiled::new(&target, &keys, &definition, &tree, TreeRoot::Event))
+    }
+
+    #[test]
+    fn a_definition_is_compiled_once_for_each_root() {
+        let mut templates = ChunkTemplates::default();
+        let mut times = 0;
+        let uses = [
+            (512, TreeRoot::Event, 0),
+            (512, TreeRoot::Child, 1),
+            (513, TreeRoot::Event, 2),
+            (512, TreeRoot::Event, 0),
+            (65_535, TreeRoot::Child, 3),
+            (0, TreeRoot::Event, 4),
+            (513, TreeRoot::Event, 2),
+        ];
+        for (definition, root, expected) in uses {
+            let place = templates.place(definition, root, || {
+                times += 1;
+                Ok((compiled(), true))
+            });
+            assert_eq!(place, expected, "{definition} {root:?}");
+            assert!(templates.find(definition, root).is_some());
+        }
+        assert_eq!(times, 5);
+        assert!(templates.find(513, TreeRoot::Child).is_none() && templates.find(u32::MAX, TreeRoot::Event).is_none());
+        templates.clear();
+        for (definition, root, _) in uses {
+            assert!(templates.find(definition, root).is_none());
+        }
+        assert_eq!(templates.place(513, TreeRoot::Event, || Ok((compiled(), true))), 0);
+    }
+
+    #[test]
+    fn a_definition_that_cannot_be_compiled_is_not_tried_again() {
+        let mut templates = ChunkTemplates::default();
+        let error = Error::new(9, ErrorKind::Names);
+        assert_eq!(templates.place(512, TreeRoot::Event, || Err(error)), 0);
+        assert_eq!(templates.place(512, TreeRoot::Event, || panic!("compiled again")), 0);
+        assert_eq!(templates.get(0).err(), Some(error));
+        assert!(templates.find(512, TreeRoot::Event).is_none());
+    }
+
+    #[test]
+    fn what_the_scan_does_not_keep_is_bounded() {
+        let mut templates = ChunkTemplates::default();
+        let bytes = compiled().bytes();
+        templates.place(0, TreeRoot::Event, || Ok((compiled(), true)));
+        assert_eq!(templates.bytes, 0, "the scan's");
+        templates.place(1, TreeRoot::Event, || Ok((compiled(), false)));
+        assert_eq!(templates.bytes, bytes);
+        for (held, are_many, is_refused) in [
+            (MAX_BYTES, false, false),
+            (MAX_BYTES + 1, true, false),
+            (2 * MAX_BYTES, true, false),
+            (2 * MAX_BYTES + 1, true, true),
+        ] {
+            templates.clear();
+            templates.bytes = held;
+            assert_eq!(templates.are_many(), are_many, "{held}");
+            let place = templates.place(7, TreeRoot::Event, || Ok((compiled(), false)));
+            let refused = Error::new(7, ErrorKind::Templates);
+            assert_eq!(templates.get(place).err(), is_refused.then_some(refused), "{held}");
+        }
+        templates.clear();
+        assert_eq!(templates.bytes, 0);
+    }
+}
