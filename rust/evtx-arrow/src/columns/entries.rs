@@ -112,6 +112,9 @@ mod tests {
     use crate::plan::Constant;
     use crate::schema::FieldType;
 
+    /// What was found, and the items of the row that comes of it.
+    type Case<'p, 'r> = (Option<Resolved<'p, 'r>>, Option<Vec<Option<i8>>>);
+
     #[test]
     fn a_list_has_the_items_of_an_array() {
         let array = |bytes| {
@@ -132,7 +135,7 @@ mod tests {
                 .collect(),
         };
         let constants = [constant("[1,x]", &["1", "x"]), constant("7", &[]), constant("", &[])];
-        let table: [(Option<Resolved<'_, '_>>, Option<Vec<Option<i8>>>); 9] = [
+        let table: [Case<'_, '_>; 9] = [
             (None, None),
             (Some(array(&[])), Some(vec![])),
             (Some(array(&[5, 0])), Some(vec![Some(5)])),

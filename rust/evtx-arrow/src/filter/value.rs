@@ -136,7 +136,10 @@ mod tests {
 
     use super::*;
 
-    const ORDERED: [(Comparison, fn(&u64, &u64) -> bool); 6] = [
+    /// What a comparison says of two numbers.
+    type Plain = fn(&u64, &u64) -> bool;
+
+    const ORDERED: [(Comparison, Plain); 6] = [
         (Comparison::Equal, u64::eq),
         (Comparison::NotEqual, u64::ne),
         (Comparison::Less, u64::lt),
