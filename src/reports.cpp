@@ -27,9 +27,13 @@ struct Kind {
 	EvtxReportKind kind;
 	const char *description;
 	const char *example;
+
+	bool HasFiles() const {
+		return kind != EvtxReportKind::DECLARED_EVENTS;
+	}
 };
 
-constexpr std::array<Kind, 3> KINDS = {{
+constexpr std::array<Kind, 4> KINDS = {{
     {"evtx_schema", EvtxReportKind::EVENTS,
 	 "Tells which events Windows event logs (EVTX) hold: a row per field of each provider, event ID, version and "
 	 "channel, with the type that its template declares, the type of its column in read_evtx(..., event_id := ...), "
@@ -44,6 +48,13 @@ constexpr std::array<Kind, 3> KINDS = {{
 	 "Tells of each chunk of Windows event logs (EVTX) what its header says and what is in it: record numbers and IDs, "
 	 "free space, checksums as stored and as computed, templates, the span of time, what is damaged.",
 	 "SELECT chunk_index, first_record_id, last_record_id, records, error FROM evtx_chunk_metadata('Security.evtx')"},
+    {"evtx_event_catalog", EvtxReportKind::DECLARED_EVENTS,
+	 "Tells what Windows' providers and Sysmon declare for their events, whether a log has them or not: a row per "
+	 "field "
+	 "of each provider, event ID and version, with its type in templates and that of its column in read_evtx(..., "
+	 "event_id := ...).",
+	 "SELECT version, list(field_name ORDER BY field_position) FROM evtx_event_catalog() WHERE provider = "
+	 "'Microsoft-Windows-Security-Auditing' AND event_id = 4624 GROUP BY ALL"},
 }};
 
 //! A call of the table function of a report.
@@ -72,7 +83,8 @@ struct ReportState {
 void Bind(TableFunction::BindInput &input) {
 	const auto &kind = input.GetUserData<Kind>();
 	Storage storage(input.GetContext());
-	BoundReport call {kind.kind, ExpandPaths(storage, input.GetConstantArgument(0), kind.name)};
+	BoundReport call {kind.kind, kind.HasFiles() ? ExpandPaths(storage, input.GetConstantArgument(0), kind.name)
+	                                             : Create<Paths>(evtx_paths_new)};
 	const auto schema = MakeImporter(input.GetContext(), kind.kind)->GetSchema();
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		input.AddResultColumn(std::string(schema.GetFieldName(i)), schema.GetFieldType(i));
@@ -122,7 +134,9 @@ void RegisterReports(duckdb::cxx::Extension &extension, Context &context) {
 		    .SetExecCallback(Exec)
 		    .SetUserData<Kind>(kind);
 		function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
-			signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
+			if (kind.HasFiles()) {
+				signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
+			}
 		});
 		function.WithDocs([&](duckdb::cxx::FunctionDocs &docs) {
 			docs.SetDescription(kind.description).AddExample("", kind.example).AddCategory("evtx");

@@ -29,7 +29,8 @@ pub use columns::{Indices, MakeArrays, Strings};
 pub use decode::{DecodeError, Decoder};
 pub use filter::{Comparison, Expression, Literal, Predicate};
 pub use reports::{
-    Catalog, CatalogPlace, ChunkReport, EventReport, FileReport, Report, ReportError, TooManyEvents, TypeName,
+    Catalog, CatalogPlace, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, ReportError,
+    TooManyEvents, TypeName,
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{ColumnReference, EventField, Events, OnError, Options, Table, reference, schema};

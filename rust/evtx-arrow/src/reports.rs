@@ -4,7 +4,9 @@ mod report;
 mod table;
 mod events;
 mod files;
+mod declared;
 
+pub use declared::DeclaredEventReport;
 pub use events::{Catalog, CatalogPlace, EventReport};
 pub use files::{ChunkReport, FileReport};
 pub use report::{Report, ReportError, TooManyEvents, TypeName};

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report, reference};
+use evtx_arrow::{Catalog, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, reference};
 use evtx_scan::{ARGUMENTS, ArgumentKind};
 
 use crate::report::duckdb_type;
@@ -82,6 +82,8 @@ fn the_reference_has_every_column() {
     report(&mut text, "evtx_schema(files)", &events);
     report(&mut text, "evtx_file_metadata(files)", &FileReport::default());
     report(&mut text, "evtx_chunk_metadata(files)", &ChunkReport::default());
+    let declared = DeclaredEventReport::new(duckdb_type);
+    report(&mut text, "evtx_event_catalog()", &declared);
 
     check("columns.md", |_| text.clone());
 }

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field};
-use evtx_arrow::{Catalog, ChunkReport, EventReport, FileReport, Report};
+use evtx_arrow::{Catalog, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report};
 use evtx_scan::ReportScan;
 
 use crate::boundary::{Code, entry, export_schema, free, hand_out, put, put_text, release};
@@ -22,10 +22,17 @@ pub enum EvtxReportKind {
     Files,
     /// The header of each chunk.
     Chunks,
+    /// The fields that providers declare for each event. It is about no files.
+    DeclaredEvents,
 }
 
 impl Code for EvtxReportKind {
-    const ALL: &[Self] = &[EvtxReportKind::Events, EvtxReportKind::Files, EvtxReportKind::Chunks];
+    const ALL: &[Self] = &[
+        EvtxReportKind::Events,
+        EvtxReportKind::Files,
+        EvtxReportKind::Chunks,
+        EvtxReportKind::DeclaredEvents,
+    ];
     const WHAT: &str = "kind of report";
 }
 
@@ -65,6 +72,7 @@ fn report_of(kind: EvtxReportKind) -> Box<dyn Report> {
         EvtxReportKind::Events => Box::new(EventReport::new(Catalog::new(None), duckdb_type)),
         EvtxReportKind::Files => Box::<FileReport>::default(),
         EvtxReportKind::Chunks => Box::<ChunkReport>::default(),
+        EvtxReportKind::DeclaredEvents => Box::new(DeclaredEventReport::new(duckdb_type)),
     }
 }
 

@@ -1,0 +1,131 @@
+//! What events Windows' providers declare, whether a log has them or not.
+
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use evtx_catalog::{CatalogEvent, events};
+use evtx_format::Interrupt;
+use evtx_format::value::ValueType;
+
+use super::report::{Report, ReportError, TypeName};
+use super::table::{self, ReportColumn, Value};
+use crate::schema::{TEXT, column_type};
+
+/// Most rows of a batch.
+const BATCH_ROWS: usize = 2048;
+
+/// A row of [`DeclaredEventReport`]: a field of an event, or an event without fields.
+struct DeclaredRow {
+    event: CatalogEvent,
+    /// The place of the field among those of the event.
+    position: usize,
+    type_name: TypeName,
+}
+
+impl DeclaredRow {
+    fn field(&self) -> Option<(&str, ValueType)> {
+        let (name, value_type) = self.event.fields.get(self.position)?;
+        Some((name, *value_type))
+    }
+}
+
+/// The columns of [`DeclaredEventReport`].
+const COLUMNS: [ReportColumn<DeclaredRow>; 7] = [
+    ReportColumn {
+        name: "provider",
+        about: "Who raises the event.",
+        value: Value::Text(|row| Some((*row.event.provider).into())),
+    },
+    ReportColumn {
+        name: "event_id",
+        about: "What kind of event it is.",
+        value: Value::UInt32(|row| Some(row.event.id)),
+    },
+    ReportColumn {
+        name: "version",
+        about: "The version of the event.",
+        value: Value::UInt8(|row| Some(row.event.version)),
+    },
+    ReportColumn {
+        name: "field_position",
+        about: "The number of the field, from 0 on. NULL, as the next three, for an event without fields.",
+        value: Value::UInt32(|row| row.field().and_then(|_| u32::try_from(row.position).ok())),
+    },
+    ReportColumn {
+        name: "field_name",
+        about: "The field's name, its key in `event_data`.",
+        value: Value::Text(|row| row.field().map(|(name, _)| name.into())),
+    },
+    ReportColumn {
+        name: "binxml_type",
+        about: "The type that templates in logs declare; `Null` where it is not known.",
+        value: Value::Text(|row| row.field().map(|(_, value_type)| value_type.to_string().into())),
+    },
+    ReportColumn {
+        name: "column_type",
+        about: "The type of its column in `read_evtx(..., event_id := ...)`. NULL for a field of `UserData`, which has none.",
+        value: Value::Text(|row| {
+            let (name, value_type) = row.field().filter(|_| !row.event.in_user_data)?;
+            Some((row.type_name)(&column_type(value_type).unwrap_or(TEXT).field(name)).into())
+        }),
+    },
+];
+
+/// The events of the catalog, as rows of their fields. It is about no files.
+#[derive(Debug)]
+pub struct DeclaredEventReport {
+    events: evtx_catalog::Events<'static>,
+    /// An event whose rows did not all fit the last batch, and how many did.
+    rest: Option<(CatalogEvent, usize)>,
+    type_name: TypeName,
+}
+
+impl DeclaredEventReport {
+    /// A report of the whole catalog. `type_name` names the type of a column.
+    pub fn new(type_name: TypeName) -> Self {
+        DeclaredEventReport {
+            events: events(None, &[]),
+            rest: None,
+            type_name,
+        }
+    }
+}
+
+impl Report for DeclaredEventReport {
+    fn schema(&self) -> SchemaRef {
+        table::schema(&COLUMNS)
+    }
+
+    fn reference(&self) -> Vec<(&'static str, &'static str)> {
+        table::reference(&COLUMNS)
+    }
+
+    // No file changes what is declared.
+    fn start(&mut self, _filename: &str, _size: u64) {}
+
+    fn push(&mut self, _bytes: &[u8], _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+        Ok(())
+    }
+
+    fn end(&mut self, _failure: Option<&str>) {}
+
+    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+        if !last {
+            return Ok(None);
+        }
+        let mut rows = Vec::with_capacity(BATCH_ROWS);
+        while rows.len() < BATCH_ROWS
+            && let Some((event, done)) = self.rest.take().or_else(|| Some((self.events.next()?, 0)))
+        {
+            let all = event.fields.len().max(1);
+            let end = all.min(done + BATCH_ROWS - rows.len());
+            rows.extend((done..end).map(|position| DeclaredRow {
+                event: event.clone(),
+                position,
+                type_name: self.type_name,
+            }));
+            self.rest = (end < all).then_some((event, end));
+        }
+        let batch = (!rows.is_empty()).then(|| table::batch(&COLUMNS, &rows));
+        batch.transpose()
+    }
+}

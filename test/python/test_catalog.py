@@ -1,0 +1,137 @@
+"""The catalog of events says what its sources say.
+
+EVTX_CATALOG_SOURCES names the folder of the sources: event-manifests.tsv.gz and sysmon-15.15-schema.xml.
+"""
+
+import collections
+import gzip
+import os
+import pathlib
+import re
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import make_catalog  # noqa: E402
+
+CATALOG = ROOT / "rust/evtx-catalog/data/events.bin"
+SOURCES = os.environ.get("EVTX_CATALOG_SOURCES")
+
+# The types of columns, by those of fields.
+COLUMN_TYPES = {
+    "Null": "VARCHAR",
+    "String": "VARCHAR",
+    "AnsiString": "VARCHAR",
+    "Int8": "TINYINT",
+    "UInt8": "UTINYINT",
+    "Int16": "SMALLINT",
+    "UInt16": "USMALLINT",
+    "Int32": "INTEGER",
+    "UInt32": "UINTEGER",
+    "Int64": "BIGINT",
+    "UInt64": "UBIGINT",
+    "Real32": "FLOAT",
+    "Real64": "DOUBLE",
+    "Boolean": "BOOLEAN",
+    "Binary": "BLOB",
+    "GUID": "UUID",
+    "SizeT": "UBIGINT",
+    "FILETIME": "TIMESTAMP_NS",
+    "SYSTEMTIME": "TIMESTAMP_NS",
+    "SID": "VARCHAR",
+    "HexInt32": "UINTEGER",
+    "HexInt64": "UBIGINT",
+}
+
+
+@pytest.fixture(name="sources", scope="module")
+def fixture_sources():
+    if not SOURCES:
+        pytest.skip("EVTX_CATALOG_SOURCES does not name the folder of the catalog's sources")
+    folder = pathlib.Path(SOURCES)
+    return folder / "event-manifests.tsv.gz", folder / "sysmon-15.15-schema.xml"
+
+
+def rows_of(events):
+    """The rows of the table that events are."""
+    for event in events:
+        head = (event.provider, event.id, event.version)
+        if not event.fields:
+            yield (*head, None, None, None, None)
+        for position, field in enumerate(event.fields):
+            column_type = None if event.in_user_data else COLUMN_TYPES[field.type]
+            yield (*head, position, field.name, field.type, column_type)
+
+
+def test_every_event_is_that_of_the_sources(con, sources):
+    events = make_catalog.read_sources(*sources)
+    rows = con.sql("FROM evtx_event_catalog()").fetchall()
+    assert rows == list(rows_of(events))
+
+
+def test_the_sources_are_read_whole(sources):
+    """Counts what the script makes of the table against the lines of the table."""
+    manifests, _ = sources
+    with gzip.open(manifests, "rt", encoding="utf-8") as file:
+        lines = file.read().splitlines()[1:]
+    declared = [line.split("\t") for line in lines]
+    read = list(make_catalog.read_manifests(manifests))
+    key = collections.Counter((provider, int(event_id), int(version)) for provider, event_id, version, _ in declared)
+    assert collections.Counter((event.provider, event.id, event.version) for event in read) == key
+    # Only the length that stands before a classic event's Binary is left out.
+    lengths = sum(line.count("__binLength") for line in lines)
+    fields = sum(len(fields.split(", ")) if fields else 0 for *_, fields in declared)
+    assert sum(len(event.fields) for event in read) == fields - lengths
+    # Most names are those of the table, but for Defender's and Binary.
+    for (provider, _, _, fields), event in zip(declared, read):
+        names = re.findall(r"\S+ (\S+?)(?:, |$)", fields)
+        plain = [re.sub(r"\W", "", field.name) for field in event.fields]
+        if "__binLength" not in names:
+            assert plain == names, (provider, event)
+
+
+def test_the_script_writes_the_catalog_that_is_there(sources, tmp_path):
+    """Unpacked, it is the same: how well zlib packs depends on its version."""
+    make_catalog.main(*sources, tmp_path / "events.bin")
+    assert unpack(tmp_path / "events.bin") == unpack(CATALOG)
+
+
+def unpack(path):
+    data = path.read_bytes()
+    size = int.from_bytes(data[:4], "little")
+    blocks, rest = [], data[8 + size :]
+    while rest:
+        inflate = make_catalog.zlib.decompressobj()
+        blocks.append(inflate.decompress(rest))
+        rest = inflate.unused_data
+    return blocks
+
+
+@pytest.mark.parametrize("types, structs", [
+    ([], set()),
+    ([8, 1, 8], set()),
+    ([10, 1, 20], set()),
+    # The number of fields is that of a type too: nothing says that it is a struct.
+    ([8, 3, 1], set()),
+    # The first struct's members start behind the 7 fields, the last one's at 29.
+    ([7, 13, 20, 23, 16, 16, 29], {0, 1, 2, 3, 6}),
+    ([16, 16, 16, 16, 16, 6, 9, 24, 8], {6, 7}),
+    # 25 is a type too.
+    ([16, 25, 20], set()),
+])  # fmt: skip
+def test_structs_are_told_from_types(types, structs):
+    assert make_catalog.find_structs(types) == structs
+
+
+def test_names_of_defender_have_their_spaces():
+    for name, spaced in [
+        ("ThreatName", "Threat Name"),
+        ("DetectionID", "Detection ID"),
+        ("FWLink", "FWLink"),
+        ("Unused2", "Unused2"),
+        ("SecurityintelligenceVersion", "Security intelligence Version"),
+        ("Engineuptodate", "Engine up-to-date"),
+    ]:
+        assert make_catalog.defender_name(name) == spaced
