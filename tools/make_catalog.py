@@ -98,12 +98,22 @@ USER_DATA = {
     "Microsoft-Windows-WMI-Activity",
 }
 
-# The table has names without spaces and signs. Defender's names have spaces between words, which start with a capital letter; these are
-# the others.
+# The table has names without spaces and signs. Defender's names have spaces between words, which start with a capital letter.
 DEFENDER = "Microsoft-Windows-Windows Defender"
-DEFENDER_NAMES = {
-    name.replace(" ", "").replace("-", ""): name
-    for name in (
+
+# The other names that are known to have spaces or signs, and Defender's that have none.
+SPELLED_NAMES = {
+    "Microsoft-Windows-Directory-Services-SAM": ("Default SD String:",),
+    "Microsoft-Windows-SetupPlatform": (
+        "Host OS Build number",
+        "Host OS Major version",
+        "Host OS Minor version",
+        "Host OS Service pack major number",
+        "Host OS Service pack minor number",
+        "Installation choice",
+    ),
+    "Microsoft-Windows-Shell-Core": ("Failure reason",),
+    DEFENDER: (
         "FWLink",
         "RuleType",
         "AS security intelligence creation time",
@@ -149,8 +159,10 @@ DEFENDER_NAMES = {
         "Security intelligence Version",
         "Security intelligence version",
         "Threat resource path",
-    )
+    ),
 }
+# By provider and the name that the table has.
+NAMES = {(provider, re.sub(r"\W", "", name)): name for provider, names in SPELLED_NAMES.items() for name in names}
 
 # How many bytes the providers of a block have before it is compressed, or more if its last provider has many events.
 BLOCK_BYTES = 48 << 10
@@ -195,11 +207,9 @@ def mend(provider, declared):
         if before and before.name == "__binLength":
             # What classic events carry beside their strings: the element is named so, and its length is none in a log.
             fields[-1] = Field("Binary", "Binary")
-        elif provider == DEFENDER:
-            fields.append(Field(defender_name(name), MANIFEST_TYPES[type]))
         else:
             # What a struct holds is not in the table.
-            fields.append(Field(name, "Null" if place in structs else MANIFEST_TYPES[type]))
+            fields.append(Field(name_of(provider, name), "Null" if place in structs else MANIFEST_TYPES[type]))
     return tuple(fields)
 
 
@@ -219,8 +229,11 @@ def find_structs(types):
     return set(found) if is_certain else set()
 
 
-def defender_name(name):
-    return DEFENDER_NAMES.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+def name_of(provider, name):
+    """A field's name as templates have it."""
+    if (provider, name) in NAMES:
+        return NAMES[provider, name]
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name) if provider == DEFENDER else name
 
 
 def encode(events):

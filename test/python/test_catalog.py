@@ -134,4 +134,4 @@ def test_names_of_defender_have_their_spaces():
         ("SecurityintelligenceVersion", "Security intelligence Version"),
         ("Engineuptodate", "Engine up-to-date"),
     ]:
-        assert make_catalog.defender_name(name) == spaced
+        assert make_catalog.name_of(make_catalog.DEFENDER, name) == spaced
