@@ -82,7 +82,7 @@ void Bind(CopyFunction::CopyFromBindInput &input) {
 		const auto found = std::find_if(known.names.begin(), known.names.end(),
 		                                [&](const std::string &column) { return EqualNames(column, name); });
 		if (found == known.names.end()) {
-			Fail("the table's column \"" + name + "\" is none of the log's");
+			Fail("the table has a column \"" + name + "\", but the log has none with that name");
 		}
 		const auto number = static_cast<std::size_t>(found - known.names.begin());
 		copy.columns.push_back(number);

@@ -566,7 +566,7 @@ class Judge:
         for row in rows:
             if row["record_id"] is not None:
                 # A record whose end the chunk does not hold has a row, and counts only where it is known where it ends.
-                is_whole = "of which the chunk holds" not in (row["error"] or "")
+                is_whole = "which cannot be right" not in (row["error"] or "")
                 records[int(row["chunk_index"])].append((int(row["record_id"]), is_whole))
         file = files.dicts()[0]
         self.check_told("file", file, [record for chunk in records.values() for record in chunk], files)

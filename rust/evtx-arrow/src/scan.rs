@@ -34,7 +34,7 @@ pub struct Scan {
 
 /// A thread of the scan panicked while it changed the shared plans or names, so that they cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("another thread of this scan failed in the midst of its work, so the scan cannot go on")]
+#[error("another thread of this scan panicked, so the scan cannot continue")]
 pub struct Poisoned;
 
 /// The places that a message depends on, by their index in [`Projection::places`].

@@ -269,7 +269,7 @@ fn text_that_is_no_text_is_shown_as_windows_shows_it() {
     assert_eq!(row.value("V"), "a__<");
     assert!(row.xml.expect("a text").contains("<Data Name=\"V\">a__&lt;</Data>"));
     assert!(row.json.expect("a text").contains("\"V\":\"a\\u0001\u{fffe}<\""));
-    value(Value::Raw(1, vec![b'A', 0, b'B'])).assert_error("a value of type 0x01 has 3 bytes");
+    value(Value::Raw(1, vec![b'A', 0, b'B'])).assert_error("a value of type 0x01 does not fit its size of 3 bytes");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn times_out_of_range_are_null_and_keep_their_text() {
 fn a_sid_with_more_sub_authorities_than_it_has_room_for_is_damage() {
     let mut sid = vec![1, 200, 0, 0, 0, 0, 0, 5];
     sid.extend([7; 40]);
-    value(Value::Raw(19, sid)).assert_error("a value of type 0x13 has 48 bytes");
+    value(Value::Raw(19, sid)).assert_error("a value of type 0x13 does not fit its size of 48 bytes");
     // All that fit the format are shown.
     let row = value(Value::Sid(5, (0..255).collect()));
     assert!(row.value("V").starts_with("S-1-5-0-1-2-") && row.value("V").ends_with("-253-254"));
@@ -365,9 +365,9 @@ fn arrays_of_every_type_are_lists() {
     // Types without arrays, and items that do not add up.
     value(Value::Raw(0x8e, vec![1, 2])).assert_error("values of type 0x8e cannot be rendered");
     value(Value::Raw(0x90, vec![1, 2])).assert_error("values of type 0x90 cannot be rendered");
-    value(Value::Raw(0x88, vec![0; 6])).assert_error("a value of type 0x88 has 6 bytes");
-    value(Value::Raw(0x81, b"a\0".to_vec())).assert_error("a value of type 0x81 has 2 bytes");
-    value(Value::Raw(0x93, vec![1, 9, 0, 0])).assert_error("a value of type 0x93 has 4 bytes");
+    value(Value::Raw(0x88, vec![0; 6])).assert_error("a value of type 0x88 does not fit its size of 6 bytes");
+    value(Value::Raw(0x81, b"a\0".to_vec())).assert_error("a value of type 0x81 does not fit its size of 2 bytes");
+    value(Value::Raw(0x93, vec![1, 9, 0, 0])).assert_error("a value of type 0x93 does not fit its size of 4 bytes");
 }
 
 #[test]

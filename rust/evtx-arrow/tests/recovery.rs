@@ -80,7 +80,7 @@ fn compare(logs: &[PathBuf]) {
             .iter()
             .filter(|row| {
                 row.error.as_ref().is_some_and(|error| {
-                    error.contains("is an instance of template") || error.contains("not what its hash says")
+                    error.contains("is an instance of template") || error.contains("does not match its hash")
                 })
             })
             .map(|row| row.id.expect("an ID"))

@@ -60,7 +60,7 @@ pub enum ErrorKind {
         have: usize,
     },
     /// The free space offset in the chunk header lies in the header or behind the chunk. Holds the offset.
-    #[error("the chunk header puts its free space at offset {0}, outside of the chunk")]
+    #[error("the chunk header says that its free space starts at offset {0}, but it has to be 512 to 65536")]
     FreeSpaceOffset(u32),
     /// A stored CRC32 does not match the bytes that it covers.
     #[error("the {what} checksum is {stored:#010x}, but its bytes give {computed:#010x}")]
@@ -76,7 +76,7 @@ pub enum ErrorKind {
     #[error("no record starts here: found \"{}\" in place of \"**\\0\\0\"", .0.escape_ascii())]
     RecordMagic([u8; 4]),
     /// The size of a record is smaller than a record's frame, or runs past the room that there is.
-    #[error("the record claims a size of {size} bytes, of which the chunk holds {room}")]
+    #[error("the record claims a size of {size} bytes, which cannot be right: {room} bytes are left")]
     RecordSize {
         /// The stored size in bytes.
         size: u32,
@@ -98,7 +98,10 @@ pub enum ErrorKind {
         id: u64,
     },
     /// The record IDs in the chunk header are not those of the records.
-    #[error("the chunk header says that its records have the IDs {} to {}, but they have {} to {}", .stored.0, .stored.1, .found.0, .found.1)]
+    #[error(
+        "the chunk header says that its records have the IDs {} to {}, but they have {} to {}",
+        .stored.0, .stored.1, .found.0, .found.1
+    )]
     RecordIds {
         /// The IDs of the first and the last record, from the chunk header.
         stored: (u64, u64),
@@ -118,7 +121,7 @@ pub enum ErrorKind {
     #[error("values of type {0:#04x} cannot be rendered")]
     UnsupportedValue(u8),
     /// The size of a value does not fit its type.
-    #[error("a value of type {value_type:#04x} has {size} bytes")]
+    #[error("a value of type {value_type:#04x} does not fit its size of {size} bytes")]
     ValueSize {
         /// The byte of the type.
         value_type: u8,
@@ -134,12 +137,10 @@ pub enum ErrorKind {
         room: usize,
     },
     /// The stored hash of a name is not the hash of its units.
-    #[error("a name is not what its hash says")]
+    #[error("a name does not match its hash: it was damaged or overwritten")]
     NameHash,
     /// A template instance names one template, but refers to the definition of another.
-    #[error(
-        "the record is an instance of template {named:08x}, but where its definition should be is that of {found:08x}"
-    )]
+    #[error("the record is an instance of template {named:08x}, but refers to the definition of template {found:08x}")]
     TemplateId {
         /// The template ID in the instance.
         named: u32,
@@ -159,7 +160,7 @@ pub enum ErrorKind {
     #[error("the BinXML tokens do not form a tree: {0}")]
     Structure(&'static str),
     /// A template definition has no root element, or more than one. Holds how many it has.
-    #[error("the template definition has {0} root elements in place of one")]
+    #[error("the template definition has {0} root elements, but has to have one")]
     DefinitionRoots(usize),
     /// Streams are nested more than [`MAX_NESTING`](crate::limits::MAX_NESTING) levels deep.
     #[error("BinXML is nested more than {} levels deep", crate::limits::MAX_NESTING)]
@@ -169,7 +170,7 @@ pub enum ErrorKind {
     OpenElements,
     /// The record expands to more nodes than it may have: [`MAX_NODES`](crate::limits::MAX_NODES), fewer if it is
     /// small.
-    #[error("the record expands to more than {} nodes", crate::limits::MAX_NODES)]
+    #[error("the record expands to too many nodes")]
     Nodes,
     /// The templates of one record take more memory than those of any real log.
     #[error("the record's templates take too much memory")]

@@ -41,7 +41,7 @@ impl Storage for LocalStorage {
         let kind = std::fs::metadata(path).map_err(|error| failed(path, error))?;
         if !kind.is_file() {
             // To open a pipe would block until a process writes to it.
-            return Err(failed(path, "it is no file that can be read at offsets"));
+            return Err(failed(path, "it is not a regular file"));
         }
         let file = File::open(path).map_err(|error| failed(path, error))?;
         Ok(Arc::new(LocalFile { file, size: kind.len() }))
