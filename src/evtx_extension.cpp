@@ -10,5 +10,6 @@ DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::
 	evtx::RegisterReplacementScan(extension, context);
 	evtx::RegisterReports(extension, context);
 	evtx::RegisterCopyFrom(extension, context);
+	evtx::RegisterCodes(extension, context);
 	evtx::RegisterMacros(extension, context);
 }

@@ -3,7 +3,6 @@
 #include "core.hpp"
 
 #include <cstddef>
-#include <string>
 
 namespace evtx {
 
@@ -12,10 +11,6 @@ namespace {
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::MacroFunction;
 using duckdb::cxx::Value;
-
-std::string GetText(const EvtxText &text) {
-	return {text.data, text.len};
-}
 
 void AddParameters(const EvtxMacro &macro, duckdb::cxx::Factory &factory, duckdb::cxx::FunctionSignature &signature) {
 	for (std::size_t i = 0; i < macro.parameter_count; i++) {

@@ -49,6 +49,7 @@ struct Freed {
 	}
 };
 
+using Answers = std::unique_ptr<EvtxAnswers, Freed<evtx_answers_free>>;
 using Paths = std::unique_ptr<EvtxPaths, Freed<evtx_paths_free>>;
 using Arguments = std::unique_ptr<EvtxArguments, Freed<evtx_arguments_free>>;
 using Call = std::unique_ptr<EvtxCall, Freed<evtx_call_free>>;
@@ -80,6 +81,10 @@ std::string_view AskText(Get get, Arguments... arguments) {
 	std::uintptr_t len = 0;
 	Check(get(arguments..., &data, &len));
 	return {data, len};
+}
+
+inline std::string GetText(const EvtxText &text) {
+	return {text.data, text.len};
 }
 
 //! Whether two names are equal in SQL, which ignores the case of ASCII letters.

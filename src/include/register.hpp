@@ -5,6 +5,7 @@
 namespace evtx {
 
 //! Each function registers what its file defines: SQL functions, a setting, macros, or a replacement scan.
+void RegisterCodes(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);

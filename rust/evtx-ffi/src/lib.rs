@@ -12,6 +12,8 @@ mod storage;
 mod paths;
 mod report;
 mod macros;
+mod codes;
+mod answers;
 #[cfg(test)]
 mod reference;
 mod arguments;
@@ -22,6 +24,10 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+pub use answers::{
+    EvtxAnswers, EvtxAnswersView, EvtxCodeFunction, EvtxList, evtx_answers_free, evtx_answers_new, evtx_answers_view,
+    evtx_code_function,
+};
 pub use arguments::{
     EvtxArgument, EvtxArguments, EvtxValue, EvtxValueKind, evtx_argument, evtx_arguments_free, evtx_arguments_new,
     evtx_arguments_set,

@@ -64,17 +64,21 @@ pub struct EvtxMacro {
 }
 
 impl EvtxText {
-    const NONE: EvtxText = EvtxText {
+    pub(crate) const NONE: EvtxText = EvtxText {
         data: std::ptr::null(),
         len: 0,
     };
 
-    fn of(text: String) -> Self {
-        let text: &'static str = Box::leak(text.into_boxed_str());
+    /// Points to a text that has to stay as long as this is used.
+    pub(crate) fn borrowed(text: &str) -> Self {
         EvtxText {
             data: text.as_ptr().cast(),
             len: text.len(),
         }
+    }
+
+    fn of(text: String) -> Self {
+        EvtxText::borrowed(Box::leak(text.into_boxed_str()))
     }
 }
 

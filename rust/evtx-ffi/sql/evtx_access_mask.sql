@@ -1,0 +1,11 @@
+-- evtx_access_mask(code, object_type)
+--
+-- The names of the access rights in a mask, from what is accessed, such as [FILE_READ_DATA] for 1 and File; NULL if
+-- none is known, or what is accessed is not. A type with a GUID in it is one of Active Directory.
+--
+-- SELECT evtx_access_mask(AccessMask, ObjectType) FROM read_evtx('Security.evtx', event_id := 4663)
+
+evtx_code_names(
+    CASE WHEN contains(object_type, '{') THEN 'access_ds_object' ELSE 'access_' || object_type END,
+    code::VARCHAR
+)

@@ -1,0 +1,7 @@
+-- evtx_kerberos_failure(code)
+--
+-- The name of a Kerberos error, such as KDC_ERR_PREAUTH_FAILED for 0x18; NULL for another.
+--
+-- SELECT evtx_kerberos_failure(Status) FROM read_evtx('Security.evtx', event_id := 4771)
+
+evtx_code_name('kerberos_failure', code::VARCHAR)

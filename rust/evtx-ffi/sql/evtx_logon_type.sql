@@ -1,0 +1,7 @@
+-- evtx_logon_type(code)
+--
+-- The name of a way to log on, such as Network for 3; NULL for another.
+--
+-- SELECT evtx_logon_type(LogonType) FROM read_evtx('Security.evtx', event_id := 4624)
+
+evtx_code_name('logon_type', code::VARCHAR)

@@ -1,0 +1,7 @@
+-- evtx_protocol(code)
+--
+-- The name of an Internet protocol, such as TCP for 6; NULL for another.
+--
+-- SELECT evtx_protocol(Protocol) FROM read_evtx('Security.evtx', event_id := 5156)
+
+evtx_code_name('protocol', code::VARCHAR)

@@ -1,0 +1,406 @@
+//! What the codes in events mean: the tables of the folder `codes`.
+//!
+//! A table starts with lines that say where its facts are from and what its codes are. Each other line is a code, its
+//! name, and what it means; the meaning may be missing.
+//!
+//! ```text
+//! # source: MS-ERREF, section 2.3.1
+//! # codes: numbers
+//! 0xc000006a	STATUS_WRONG_PASSWORD	The password is wrong.
+//! ```
+//!
+//! `# includes: name` adds the lines of another table.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+/// The names and texts of the files, in the order of the names.
+const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/codes.rs"));
+
+/// What the codes of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Codes {
+    /// Numbers of 32 bits. Text has them in decimal, hexadecimal, or as negative numbers.
+    Numbers,
+    /// SIDs. `*` stands for the identifier of a domain, or for all that follows.
+    Sids,
+    /// GUIDs.
+    Guids,
+    /// Words, whatever their case. Numbers among them are in decimal.
+    Words,
+}
+
+/// A line of a table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Code {
+    code: &'static str,
+    pub(crate) name: &'static str,
+    /// Empty for none.
+    pub(crate) meaning: &'static str,
+}
+
+/// What a table says of some codes.
+pub(crate) struct Table {
+    name: &'static str,
+    source: &'static str,
+    codes: Codes,
+    rows: Vec<Code>,
+    /// The rows of codes that are numbers, in the order of the numbers.
+    numbers: Vec<(u32, usize)>,
+    /// The rows of other codes.
+    words: HashMap<String, usize>,
+}
+
+/// Whether names are the same but for their case, and for `_` in place of a space.
+fn are_alike(name: &str, other: &str) -> bool {
+    let fold = |byte: u8| if byte == b' ' { b'_' } else { byte.to_ascii_lowercase() };
+    name.len() == other.len() && name.bytes().zip(other.bytes()).all(|(a, b)| fold(a) == fold(b))
+}
+
+/// The table with this name. It may be written as an event names a kind of object: `SERVICE OBJECT`.
+pub(crate) fn table(name: &str) -> Option<&'static Table> {
+    let tables = tables();
+    let exact = tables.binary_search_by_key(&name, |table| table.name).ok();
+    let alike = || tables.iter().position(|table| are_alike(table.name, name));
+    exact.or_else(alike).map(|position| &tables[position])
+}
+
+/// All tables, in the order of their names.
+fn tables() -> &'static [Table] {
+    static TABLES: OnceLock<Vec<Table>> = OnceLock::new();
+    TABLES.get_or_init(|| SOURCES.iter().filter_map(|(name, text)| parse(name, text)).collect())
+}
+
+/// `None` if the text is not as the module's docs have it.
+fn parse(name: &'static str, text: &'static str) -> Option<Table> {
+    let header = |what: &str| {
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("# "));
+        lines.find_map(|line| line.strip_prefix(what)?.strip_prefix(": "))
+    };
+    let codes = match header("codes")? {
+        "numbers" => Codes::Numbers,
+        "SIDs" => Codes::Sids,
+        "GUIDs" => Codes::Guids,
+        "words" => Codes::Words,
+        _ => return None,
+    };
+    let mut table = Table {
+        name,
+        source: header("source")?,
+        codes,
+        rows: Vec::new(),
+        numbers: Vec::new(),
+        words: HashMap::new(),
+    };
+    let included = match header("includes") {
+        None => "",
+        Some(other) => SOURCES.iter().find(|(name, _)| *name == other)?.1,
+    };
+    for line in text
+        .lines()
+        .chain(included.lines())
+        .filter(|line| !line.starts_with('#'))
+    {
+        let mut columns = line.split('\t');
+        let (code, name) = (columns.next()?, columns.next()?);
+        let meaning = columns.next().unwrap_or_default();
+        let row = table.rows.len();
+        match codes {
+            Codes::Numbers => table.numbers.push((number(code)?, row)),
+            _ => drop(table.words.insert(code.to_ascii_lowercase(), row)),
+        }
+        table.rows.push(Code { code, name, meaning });
+    }
+    table.numbers.sort_unstable();
+    Some(table)
+}
+
+impl Table {
+    /// The row of a code.
+    pub(crate) fn find(&self, code: &str) -> Option<&Code> {
+        let code = code.trim().trim_start_matches("%%");
+        let row = match self.codes {
+            Codes::Numbers => self.row_of(number(code)?),
+            Codes::Sids => self.row_of_sid(bare(code)),
+            Codes::Guids | Codes::Words => self.row_of_word(bare(code)),
+        };
+        row.map(|row| &self.rows[row])
+    }
+
+    fn row_of(&self, number: u32) -> Option<usize> {
+        let found = self.numbers.binary_search_by_key(&number, |(number, _)| *number);
+        found.ok().map(|position| self.numbers[position].1)
+    }
+
+    fn row_of_word(&self, word: &str) -> Option<usize> {
+        let has_capitals = word.bytes().any(|byte| byte.is_ascii_uppercase());
+        let word = if has_capitals {
+            Cow::Owned(word.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(word)
+        };
+        self.words.get(&*word).copied()
+    }
+
+    /// A SID as it stands, as that of any domain, or as one of a kind. A number is relative to a domain.
+    fn row_of_sid(&self, sid: &str) -> Option<usize> {
+        const DOMAIN: &str = "s-1-5-21-";
+        if sid.bytes().all(|byte| byte.is_ascii_digit()) {
+            return self.words.get(&format!("{DOMAIN}*-{sid}")).copied();
+        }
+        let sid = sid.to_ascii_lowercase();
+        if let Some(row) = self.words.get(&sid) {
+            return Some(*row);
+        }
+        let (mut kind, relative) = sid.rsplit_once('-')?;
+        if kind.starts_with(DOMAIN) {
+            return self.words.get(&format!("{DOMAIN}*-{relative}")).copied();
+        }
+        loop {
+            if let Some(row) = self.words.get(&format!("{kind}-*")) {
+                return Some(*row);
+            }
+            kind = kind.rsplit_once('-')?.0;
+        }
+    }
+
+    /// The rows of the bits of a number, from the lowest, and the bits that have none. `None` if no bit has one.
+    /// Words are a list in which white space stands between them.
+    pub(crate) fn find_all(&self, code: &str) -> Option<Vec<Cow<'static, str>>> {
+        if self.codes != Codes::Numbers {
+            let words = code
+                .split(|c: char| c.is_whitespace() || c == ',')
+                .filter(|word| !word.is_empty());
+            let found: Vec<_> = words.map(|word| (word, self.find(word))).collect();
+            found.iter().find(|(_, row)| row.is_some())?;
+            let name = |(word, row): (&str, Option<&Code>)| match row {
+                Some(row) => Cow::Borrowed(row.name),
+                None => Cow::Owned(word.to_owned()),
+            };
+            return Some(found.into_iter().map(name).collect());
+        }
+        let mut rest = number(code.trim())?;
+        let mut names = Vec::new();
+        for (bit, row) in &self.numbers {
+            if *bit != 0 && rest & bit == *bit {
+                rest &= !bit;
+                names.push(Cow::Borrowed(self.rows[*row].name));
+            }
+        }
+        if rest != 0 {
+            if names.is_empty() {
+                return None;
+            }
+            names.push(Cow::Owned(format!("{rest:#x}")));
+        }
+        Some(names)
+    }
+}
+
+/// The names of the tables.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    tables().iter().map(|table| table.name)
+}
+
+/// All lines of all tables: the table, the code, the name, the meaning and the source, with tabs between.
+pub(crate) fn lines() -> Vec<Cow<'static, str>> {
+    let row = |table: &Table, row: &Code| {
+        let (name, source) = (table.name, table.source);
+        format!("{name}\t{}\t{}\t{}\t{source}", row.code, row.name, row.meaning)
+    };
+    let of = |table: &'static Table| table.rows.iter().map(move |code| Cow::Owned(row(table, code)));
+    tables().iter().flat_map(of).collect()
+}
+
+/// A number of 32 bits, from 0xc000006a, 3221225578, -1073741718, or one of 64 bits with the same sign.
+fn number(text: &str) -> Option<u32> {
+    let wide = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => i128::from(u64::from_str_radix(&text[2..], 16).ok()?),
+        [b'-', ..] => i128::from(text.parse::<i64>().ok()?),
+        _ => i128::from(text.parse::<u64>().ok()?),
+    };
+    // Of 64 bits, a negative number has the upper ones set.
+    let wide = if wide > i128::from(i64::MAX) {
+        wide - (1 << 64)
+    } else {
+        wide
+    };
+    let narrow = if wide < 0 {
+        i32::try_from(wide).ok()?.cast_unsigned()
+    } else {
+        u32::try_from(wide).ok()?
+    };
+    Some(narrow)
+}
+
+/// What is in `{...}` or `%{...}`.
+fn bare(code: &str) -> &str {
+    let inner = code.strip_prefix('%').unwrap_or(code).strip_prefix('{');
+    inner.and_then(|inner| inner.strip_suffix('}')).unwrap_or(code)
+}
+
+/// Something in a text that stands for another text.
+struct Token<'a> {
+    /// What it stands for, or itself.
+    shown: &'a str,
+    len: usize,
+}
+
+/// The `%%nnnn`, `{GUID}`, `%{GUID}` or `%{SID}` that a text starts with. What is not known is shown as it is.
+fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
+    if let Some(digits) = text.strip_prefix("%%") {
+        let len = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let token = &text[..2 + len];
+        let of_windows = || {
+            table("status")?
+                .find(&digits[..len])
+                .filter(|_| digits[..len].parse::<u32>().ok() < Some(1536))
+        };
+        let found = parameters.find(&digits[..len]).or_else(of_windows);
+        let len = token.len();
+        return (len > 2).then(|| Token {
+            shown: found.map_or(token, |row| row.name),
+            len,
+        });
+    }
+    text.strip_prefix('%').unwrap_or(text).strip_prefix('{')?;
+    let token = &text[..=text.find('}')?];
+    let is_sid = bare(token).starts_with("S-1-");
+    let is_guid = bare(token).len() == 36;
+    let found = is_guid.then(|| table("guid_name")?.find(token)).flatten();
+    let found = found.or_else(|| is_sid.then(|| table("sid_name")?.find(token)).flatten());
+    (is_sid || is_guid).then(|| Token {
+        shown: found.map_or(token, |row| row.name),
+        len: token.len(),
+    })
+}
+
+/// A text in which each `%%nnnn` of the table, and each GUID and SID in braces, is replaced by its name. White space
+/// between two of them becomes a comma, and goes where there is nothing else at the start and at the end.
+pub(crate) fn replace<'a>(parameters: &Table, text: &'a str) -> Cow<'a, str> {
+    if !text.contains(['%', '{']) {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut rest) = (String::with_capacity(text.len() * 2), text);
+    // White space behind a token, or at the start, which is written when it is known what follows.
+    let (mut space, mut is_behind_token) = ("", true);
+    while let Some(first) = rest.chars().next() {
+        if let Some(Token { shown, len }) = token(parameters, rest) {
+            let between = if out.is_empty() {
+                ""
+            } else if is_behind_token && !space.is_empty() {
+                ", "
+            } else {
+                space
+            };
+            write!(out, "{between}{shown}").expect("memory");
+            (space, is_behind_token, rest) = ("", true, &rest[len..]);
+            continue;
+        }
+        let len = rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
+        if len > 0 && is_behind_token {
+            (space, rest) = rest.split_at(len);
+            continue;
+        }
+        out.push_str(std::mem::take(&mut space));
+        out.push(first);
+        (is_behind_token, rest) = (false, &rest[first.len_utf8()..]);
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> &'static Table {
+        table(name).unwrap_or_else(|| panic!("no table {name}"))
+    }
+
+    #[test]
+    fn every_file_is_a_table_with_a_source() {
+        assert_eq!(tables().len(), SOURCES.len());
+        assert!(tables().is_sorted_by_key(|table| table.name));
+        for ((name, text), table) in SOURCES.iter().zip(tables()) {
+            assert!(table.source.len() > 5 && !table.rows.is_empty(), "{name}");
+            for line in text.lines().filter(|line| !line.starts_with('#')) {
+                let columns: Vec<_> = line.split('\t').collect();
+                assert!((2..=3).contains(&columns.len()), "{name}: {line}");
+                assert!(
+                    columns.iter().all(|text| !text.is_empty() && text.trim() == *text),
+                    "{name}: {line}"
+                );
+                assert!(
+                    columns.get(2).is_none_or(|meaning| meaning.ends_with('.')),
+                    "{name}: {line}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_code_is_there_once() {
+        for table in tables() {
+            let twice = table.numbers.windows(2).find(|pair| pair[0].0 == pair[1].0);
+            assert_eq!(twice.map(|pair| table.rows[pair[0].1].code), None, "{}", table.name);
+            assert_eq!(
+                table.numbers.len() + table.words.len(),
+                table.rows.len(),
+                "{}",
+                table.name
+            );
+        }
+    }
+
+    #[test]
+    fn every_code_of_guids_and_sids_is_one() {
+        for table in tables() {
+            for row in &table.rows {
+                let of =
+                    |digits: &dyn Fn(u8) -> bool| row.code.bytes().all(|byte| digits(byte) || b"-*S".contains(&byte));
+                match table.codes {
+                    Codes::Guids => assert!(
+                        row.code.len() == 36 && of(&|byte| byte.is_ascii_hexdigit()),
+                        "{}",
+                        row.code
+                    ),
+                    Codes::Sids => assert!(
+                        row.code.starts_with("S-1-") && of(&|byte| byte.is_ascii_digit()),
+                        "{}",
+                        row.code
+                    ),
+                    Codes::Numbers | Codes::Words => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_however_they_are_written() {
+        for text in [
+            "3221225578",
+            "0xc000006a",
+            "0XC000006A",
+            "-1073741718",
+            "0xffffffffc000006a",
+            "18446744072635809898",
+        ] {
+            assert_eq!(number(text), Some(0xc000_006a), "{text}");
+        }
+        for text in [
+            "",
+            "0x",
+            "-",
+            "c000006a",
+            "4294967296",
+            "-2147483649",
+            "1.0",
+            "0xfffffffff",
+            "99999999999999999999",
+        ] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+}
