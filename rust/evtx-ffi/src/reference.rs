@@ -1,4 +1,5 @@
-//! What of `docs/` is made out of the code: `columns.md`, and the table of arguments in `read_evtx.md`.
+//! What of `docs/` is made out of the code: `columns.md`, the table of arguments in `read_evtx.md`, and the sources in
+//! `codes.md`.
 //! `EVTX_DOCS=write` writes it anew.
 
 use std::fmt::Write;
@@ -7,6 +8,7 @@ use std::path::Path;
 use evtx_arrow::{Catalog, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, reference};
 use evtx_scan::{ARGUMENTS, ArgumentKind};
 
+use crate::codes::sources;
 use crate::report::duckdb_type;
 
 const INTRODUCTION: &str = "# Columns
@@ -99,13 +101,22 @@ fn the_docs_have_every_argument() {
         };
         writeln!(table, "| `{}` | {default} | {} |", argument.name, argument.about).expect("memory");
     }
-    check("read_evtx.md", |written| {
-        let (before, rest) = written
-            .split_once("<!-- arguments -->\n")
-            .expect("the start of the table");
-        let (_, behind) = rest.split_once("<!-- /arguments -->").expect("the end of the table");
-        format!("{before}<!-- arguments -->\n{table}<!-- /arguments -->{behind}")
-    });
+    check("read_evtx.md", |written| replaced(written, "arguments", &table));
+}
+
+#[test]
+fn the_docs_have_the_source_of_every_table_of_codes() {
+    let lines = sources().map(|(name, source)| format!("- `{name}`: {source}.\n"));
+    let list = format!("\n{}\n", lines.collect::<String>());
+    check("codes.md", |written| replaced(written, "sources", &list));
+}
+
+/// A page with another text between the marks of this name.
+fn replaced(page: &str, mark: &str, text: &str) -> String {
+    let (start, end) = (format!("<!-- {mark} -->\n"), format!("<!-- /{mark} -->"));
+    let (before, rest) = page.split_once(&start).expect("the start");
+    let (_, behind) = rest.split_once(&end).expect("the end");
+    format!("{before}{start}{text}{end}{behind}")
 }
 
 /// Compares a page with what the code makes of it, or writes it.
