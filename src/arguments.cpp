@@ -1,7 +1,6 @@
 #include "arguments.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace evtx {
@@ -13,45 +12,20 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
 
-//! How many different event IDs there are: an ID has 16 bits.
-constexpr idx_t MAX_EVENT_IDS = 65536;
-
-std::uint32_t GetEventId(const Value &value, const std::string &function) {
-	std::optional<std::uint32_t> event_id;
-	try {
-		event_id = value.Get<std::uint32_t>();
-		// The conversion rounds a fraction, which is not an event ID.
-		if (value.Get<double>() != *event_id) {
-			event_id.reset();
-		}
-	} catch (const duckdb::cxx::Exception &) {
-		event_id.reset();
-	}
-	if (!event_id) {
-		throw duckdb::cxx::InvalidInputException(function + " takes a number or a list of them as event_id, not " +
-		                                         value.ToText());
-	}
-	return *event_id;
-}
-
-//! An event ID, or a list of them.
-std::vector<std::uint32_t> GetEventIds(const Value &value, const std::string &function) {
+//! The texts of a number, or of a list of them, with commas between.
+std::string JoinTexts(const Value &value) {
 	const auto type = value.GetLogicalType().GetTypeId();
 	if (type != LogicalTypeId::LIST && type != LogicalTypeId::ARRAY && type != LogicalTypeId::STRUCT &&
 	    type != LogicalTypeId::TUPLE) {
-		return {GetEventId(value, function)};
+		return value.ToText();
 	}
-	if (value.GetChildCount() > MAX_EVENT_IDS) {
-		throw duckdb::cxx::InvalidInputException(function + " takes at most " + std::to_string(MAX_EVENT_IDS) +
-		                                         " event IDs, which is how many different ones there are");
-	}
-	std::vector<std::uint32_t> ids;
+	std::string texts;
 	for (idx_t i = 0; i < value.GetChildCount(); i++) {
 		if (!value[i].IsNull()) {
-			ids.push_back(GetEventId(value[i], function));
+			texts += value[i].ToText() + ',';
 		}
 	}
-	return ids;
+	return texts;
 }
 
 //! Adds the files that a path, a glob, a folder, or a list of them stands for.
@@ -111,7 +85,6 @@ bool ArgumentSetter::Set(std::string_view name, const Value &value) {
 void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 	EvtxValue taken {};
 	std::string text;
-	std::vector<std::uint32_t> event_ids;
 	if (!value.IsNull()) {
 		taken.kind = argument.kind;
 		switch (static_cast<EvtxValueKind>(argument.kind)) {
@@ -123,17 +96,19 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 			break;
 		case EvtxValueKind::TEXT:
 			text = value.Get<duckdb::cxx::varchar_t>().view();
-			taken.text = text.data();
-			taken.len = text.size();
 			break;
 		default:
-			event_ids = GetEventIds(value, function);
-			taken.event_ids = event_ids.data();
-			taken.len = event_ids.size();
+			text = JoinTexts(value);
 		}
+		taken.text = text.data();
+		taken.len = text.size();
 	}
 	Check(
 	    evtx_arguments_set(arguments.get(), argument.name, argument.name_len, taken, function.data(), function.size()));
+}
+
+void ArgumentSetter::Need(std::string_view column) {
+	Check(evtx_arguments_need(arguments.get(), column.data(), column.size()));
 }
 
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const Value &files) const {

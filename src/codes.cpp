@@ -77,12 +77,11 @@ void RegisterCodes(duckdb::cxx::Extension &extension, duckdb::cxx::Context &cont
 	EvtxCodeFunction code {};
 	for (std::size_t index = 0; Ask<bool>(evtx_code_function, index, &code); index++) {
 		auto function = ScalarFunction::Create(factory);
-		function.SetName(GetText(code.name)).SetExecCallback(Exec).SetUserData<EvtxCodeFunction>(code);
+		Describe(function, code.function);
+		function.SetExecCallback(Exec).SetUserData<EvtxCodeFunction>(code);
 		auto signature = function.GetSignature();
 		signature.AddParameter("table", text).AddParameter("code", text);
 		signature.SetReturnType(factory.ParseType(code.is_list ? "VARCHAR[]" : "VARCHAR"));
-		auto docs = function.GetDocs();
-		docs.SetDescription(GetText(code.description)).AddExample("", GetText(code.example)).AddCategory("evtx");
 		extension.Register(function);
 	}
 }

@@ -5,7 +5,6 @@
 #include "scan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,10 +23,6 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalType;
 
 constexpr const char *NAME = "COPY FROM (FORMAT evtx)";
-
-//! Columns that are there only with an option, and that option.
-constexpr std::array<std::pair<const char *, const char *>, 4> COLUMN_OPTIONS = {
-    {{"xml", "xml"}, {"json", "json"}, {"chunk_index", "location"}, {"record_offset", "location"}}};
 
 struct BoundCopy {
 	explicit BoundCopy(std::shared_ptr<const EvtxCall> call_p) : call(std::move(call_p)) {}
@@ -68,11 +63,7 @@ void Bind(CopyFunction::CopyFromBindInput &input) {
 	// Find the column of read_evtx for each column of the table, by name.
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		const auto name = input.GetColumnName(i);
-		for (const auto &[column, option] : COLUMN_OPTIONS) {
-			if (EqualNames(name, column)) {
-				arguments.Set(option, factory.CreateValue(true));
-			}
-		}
+		arguments.Need(name);
 	}
 	const auto path = factory.CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
 	BoundCopy copy(arguments.MakeCall(context, path));

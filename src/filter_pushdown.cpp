@@ -1,12 +1,10 @@
 #include "register.hpp"
 #include "scan.hpp"
-#include "storage.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -69,8 +67,6 @@ struct Hints {
 	//! The predicates, each in postfix order, and the bytes that they refer to.
 	std::vector<EvtxNode> nodes;
 	std::string bytes;
-	//! By index of the file: 0 if its folders exclude it, else 1. Empty if no predicate is on folders.
-	std::vector<std::uint8_t> kept_paths;
 };
 
 //! Writes predicates as nodes.
@@ -140,6 +136,11 @@ private:
 		case LogicalTypeId::VARCHAR:
 			WriteNode(EvtxNodeKind::TEXT, 0, value.Get<duckdb::cxx::varchar_t>().view());
 			break;
+		case LogicalTypeId::DATE:
+		case LogicalTypeId::TIMESTAMP:
+			// Only columns of folders have these types. Their values are text to the core.
+			WriteNode(EvtxNodeKind::TEXT, 0, value.ToText());
+			break;
 		default:
 			// No column has this type.
 			WriteNode(EvtxNodeKind::UNKNOWN);
@@ -150,55 +151,18 @@ private:
 	Hints &hints;
 };
 
-//! Excludes the files of which a column of folders is compared with constants and equals none of them.
-void SkipFolders(const TableFunction::FilterPushdownInput &input, const Expression &expression, const EvtxCall &call,
-                 std::vector<std::uint8_t> &kept, Storage &storage) {
-	const auto type = expression.GetType();
-	const auto info = Ask<EvtxCallInfo>(evtx_call_info, &call);
-	if (info.folders == 0 || (type != ExpressionType::COMPARE_EQUAL && type != ExpressionType::COMPARE_IN) ||
-	    expression.GetChild(0).GetType() != ExpressionType::BOUND_COLUMN_REF) {
-		return;
-	}
-	const auto column = input.GetColumnIndex(expression.GetChild(0).GetColumnIndex());
-	const auto count = expression.GetChildCount();
-	if (column < info.columns || count > MAX_CHILDREN) {
-		return;
-	}
-	std::unordered_set<std::string> constants;
-	for (idx_t i = 1; i < count; i++) {
-		const auto constant = expression.GetChild(i);
-		if (constant.GetType() != ExpressionType::VALUE_CONSTANT) {
-			return;
-		}
-		constants.insert(constant.GetConstantValue().ToText());
-	}
-	kept.resize(info.paths, 1);
-	for (std::size_t path = 0; path < kept.size(); path++) {
-		storage.Check();
-		// The text of the value; none for NULL, which equals nothing.
-		const auto text = AskText(evtx_call_folder_value, &call, column - info.columns, path);
-		if (text.data() == nullptr || constants.find(std::string(text)) == constants.end()) {
-			kept[path] = 0;
-		}
-	}
-}
-
 } // namespace
 
-void TellHints(TableFunction::FilterPushdownInput &input, const EvtxCall &call, const EvtxPlanned &planned) {
+void TellHints(const TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned) {
 	Hints hints;
 	if (input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
 		Writer writer(input, hints);
-		Storage storage(input.GetContext());
 		for (idx_t i = 0; i < input.GetFilterCount(); i++) {
-			const auto filter = input.GetFilter(i);
-			writer.Write(filter);
-			SkipFolders(input, filter, call, hints.kept_paths, storage);
+			writer.Write(input.GetFilter(i));
 		}
 	}
-	const EvtxHints borrowed {
-	    hints.nodes.data(), hints.nodes.size(),      reinterpret_cast<const std::uint8_t *>(hints.bytes.data()),
-	    hints.bytes.size(), hints.kept_paths.data(), hints.kept_paths.size()};
+	const auto *const bytes = reinterpret_cast<const std::uint8_t *>(hints.bytes.data());
+	const EvtxHints borrowed {hints.nodes.data(), hints.nodes.size(), bytes, hints.bytes.size()};
 	Check(evtx_planned_tell(&planned, borrowed));
 }
 

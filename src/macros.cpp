@@ -36,12 +36,10 @@ void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &con
 	EvtxMacro macro {};
 	for (std::size_t index = 0; Ask<bool>(evtx_macro, index, &macro); index++) {
 		auto function = macro.is_table ? MacroFunction::CreateTable(factory) : MacroFunction::CreateScalar(factory);
-		function.SetName(GetText(macro.name)).SetBody(GetText(macro.body));
+		Describe(function, macro.function);
+		function.SetBody(GetText(macro.body));
 		function.WithSignature(
 		    [&](duckdb::cxx::FunctionSignature &signature) { AddParameters(macro, factory, signature); });
-		function.WithDocs([&](duckdb::cxx::FunctionDocs &docs) {
-			docs.SetDescription(GetText(macro.description)).AddExample("", GetText(macro.example)).AddCategory("evtx");
-		});
 		extension.Register(function);
 	}
 }

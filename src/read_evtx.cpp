@@ -60,8 +60,7 @@ void Bind(TableFunction::BindInput &input) {
 }
 
 void PushdownFilters(TableFunction::FilterPushdownInput &input) {
-	const auto &bound = input.GetBindData<BoundCall>();
-	TellHints(input, *bound.call, *bound.planned);
+	TellHints(input, *input.GetBindData<BoundCall>().planned);
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {

@@ -4,7 +4,7 @@
 #include "core.hpp"
 #include "storage.hpp"
 
-#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,58 +21,22 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 
-//! The table function of a report.
-struct Kind {
-	const char *name;
-	EvtxReportKind kind;
-	const char *description;
-	const char *example;
-
-	bool HasFiles() const {
-		return kind != EvtxReportKind::DECLARED_EVENTS;
-	}
-};
-
-constexpr std::array<Kind, 4> KINDS = {{
-    {"evtx_schema", EvtxReportKind::EVENTS,
-	 "Tells which events Windows event logs (EVTX) hold: a row per field of each provider, event ID, version and "
-	 "channel, with the type that its template declares, the type of its column in read_evtx(..., event_id := ...), "
-	 "and how many records there are. Takes what read_evtx takes.",
-	 "SELECT provider, event_id, any_value(records), list(field_name ORDER BY field_position) FROM "
-	 "evtx_schema('logs/**/*.evtx') GROUP BY ALL"},
-    {"evtx_file_metadata", EvtxReportKind::FILES,
-	 "Tells of each Windows event log (EVTX) what its header says and what is in it: flags, checksums as stored and as "
-	 "computed, chunks, records, the span of record IDs and what is missing in it, the span of time, what is damaged.",
-	 "SELECT filename, records, missing_records, is_dirty FROM evtx_file_metadata('logs/**/*.evtx')"},
-    {"evtx_chunk_metadata", EvtxReportKind::CHUNKS,
-	 "Tells of each chunk of Windows event logs (EVTX) what its header says and what is in it: record numbers and IDs, "
-	 "free space, checksums as stored and as computed, templates, the span of time, what is damaged.",
-	 "SELECT chunk_index, first_record_id, last_record_id, records, error FROM evtx_chunk_metadata('Security.evtx')"},
-    {"evtx_event_catalog", EvtxReportKind::DECLARED_EVENTS,
-	 "Tells what Windows' providers and Sysmon declare for their events, whether a log has them or not: a row per "
-	 "field "
-	 "of each provider, event ID and version, with its type in templates and that of its column in read_evtx(..., "
-	 "event_id := ...).",
-	 "SELECT version, list(field_name ORDER BY field_position) FROM evtx_event_catalog() WHERE provider = "
-	 "'Microsoft-Windows-Security-Auditing' AND event_id = 4624 GROUP BY ALL"},
-}};
-
 //! A call of the table function of a report.
 struct BoundReport {
-	EvtxReportKind kind {};
+	std::size_t index {};
 	std::shared_ptr<const EvtxPaths> paths;
 };
 
 //! The importer of a report's batches.
-std::unique_ptr<ArrowImporter> MakeImporter(Context &context, EvtxReportKind kind) {
+std::unique_ptr<ArrowImporter> MakeImporter(Context &context, std::size_t index) {
 	Schema schema;
-	Check(evtx_report_schema(static_cast<std::uint32_t>(kind), &schema));
+	Check(evtx_report_schema(index, &schema));
 	return std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
 }
 
 struct ReportState {
 	explicit ReportState(const BoundReport &call)
-	    : report(Create<Report>(evtx_report_new, static_cast<std::uint32_t>(call.kind), call.paths.get())) {}
+	    : report(Create<Report>(evtx_report_new, call.index, call.paths.get())) {}
 
 	Report report;
 	std::unique_ptr<ArrowImporter> importer;
@@ -81,11 +45,12 @@ struct ReportState {
 };
 
 void Bind(TableFunction::BindInput &input) {
-	const auto &kind = input.GetUserData<Kind>();
+	const auto &report = input.GetUserData<EvtxReportFunction>();
 	Storage storage(input.GetContext());
-	BoundReport call {kind.kind, kind.HasFiles() ? ExpandPaths(storage, input.GetConstantArgument(0), kind.name)
-	                                             : Create<Paths>(evtx_paths_new)};
-	const auto schema = MakeImporter(input.GetContext(), kind.kind)->GetSchema();
+	const auto name = GetText(report.function.name);
+	BoundReport call {report.index, report.takes_files ? ExpandPaths(storage, input.GetConstantArgument(0), name)
+	                                                   : Create<Paths>(evtx_paths_new)};
+	const auto schema = MakeImporter(input.GetContext(), report.index)->GetSchema();
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		input.AddResultColumn(std::string(schema.GetFieldName(i)), schema.GetFieldType(i));
 	}
@@ -100,7 +65,7 @@ void Exec(TableFunction::ExecInput &input) {
 	auto &state = input.GetGlobalState<ReportState>();
 	auto &context = input.GetContext();
 	if (!state.importer) {
-		state.importer = MakeImporter(context, input.GetBindData<BoundReport>().kind);
+		state.importer = MakeImporter(context, input.GetBindData<BoundReport>().index);
 	}
 	auto rows = state.importer->NextChunk();
 	if (!rows) {
@@ -126,21 +91,17 @@ void Exec(TableFunction::ExecInput &input) {
 
 void RegisterReports(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();
-	for (const auto &kind : KINDS) {
+	EvtxReportFunction report {};
+	for (std::size_t index = 0; Ask<bool>(evtx_report_function, index, &report); index++) {
 		auto function = TableFunction::Create(factory);
-		function.SetName(kind.name)
-		    .SetBindCallback(Bind)
+		Describe(function, report.function);
+		function.SetBindCallback(Bind)
 		    .SetInitGlobalCallback(InitGlobal)
 		    .SetExecCallback(Exec)
-		    .SetUserData<Kind>(kind);
-		function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
-			if (kind.HasFiles()) {
-				signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
-			}
-		});
-		function.WithDocs([&](duckdb::cxx::FunctionDocs &docs) {
-			docs.SetDescription(kind.description).AddExample("", kind.example).AddCategory("evtx");
-		});
+		    .SetUserData<EvtxReportFunction>(report);
+		if (report.takes_files) {
+			function.GetSignature().AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
+		}
 		extension.Register(function);
 	}
 }

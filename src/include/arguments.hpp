@@ -36,6 +36,9 @@ public:
 	//! Sets the argument with a name. Returns false if there is no such argument.
 	bool Set(std::string_view name, const duckdb::cxx::Value &value);
 
+	//! Sets the option that adds the column with a name, if the option does no more than that.
+	void Need(std::string_view column);
+
 	//! The call with these arguments and files. Reads a sample of the files if the columns depend on them.
 	//! @throws duckdb::cxx::Exception as `ExpandPaths`.
 	std::shared_ptr<const EvtxCall> MakeCall(duckdb::cxx::Context &context, const duckdb::cxx::Value &files) const;

@@ -87,6 +87,14 @@ inline std::string GetText(const EvtxText &text) {
 	return {text.data, text.len};
 }
 
+//! Says what a function that is registered is.
+template <class Function>
+void Describe(Function &function, const EvtxFunction &about) {
+	function.SetName(GetText(about.name));
+	auto docs = function.GetDocs();
+	docs.SetDescription(GetText(about.description)).AddExample("", GetText(about.example)).AddCategory("evtx");
+}
+
 //! Whether two names are equal in SQL, which ignores the case of ASCII letters.
 inline bool EqualNames(std::string_view a, std::string_view b) {
 	return std::equal(a.begin(), a.end(), b.begin(), b.end(),

@@ -62,7 +62,7 @@ def test_an_empty_path_is_refused(con):
 def test_an_event_id_is_a_whole_number(con):
     query = f"SELECT count(*) FROM read_evtx('{SAMPLES}/dirty.evtx', event_id := %s)"
     assert con.execute(query % "4624.0").fetchone() == con.execute(query % "4624").fetchone()
-    with pytest.raises(duckdb.InvalidInputException, match="takes a number or a list of them as event_id, not 4625.7"):
+    with pytest.raises(duckdb.InvalidInputException, match="event_id must be a whole number from 0 to 4294967295, or a list of them, not 4625.7"):
         con.execute(query % "4625.7")
 
 

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 
 use crate::boundary::{Code as Number, entry, free, put, release, text};
 use crate::codes::{self, Table};
-use crate::macros::EvtxText;
+use crate::macros::{EvtxFunction, EvtxText};
 
 /// What a function says of codes.
 #[repr(u32)]
@@ -35,12 +35,8 @@ impl Number for EvtxCodeKind {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxCodeFunction {
-    /// Its name.
-    pub name: EvtxText,
-    /// What it gives.
-    pub description: EvtxText,
-    /// A statement with it.
-    pub example: EvtxText,
+    /// Its name, what it gives, and an example.
+    pub function: EvtxFunction,
     /// Whether it gives a list of texts.
     pub is_list: bool,
     /// Its number, for [`evtx_answers_new`].
@@ -88,9 +84,11 @@ pub unsafe extern "C" fn evtx_code_function(index: usize, out: *mut EvtxCodeFunc
         unsafe { put(known, found.is_some()) };
         if let Some((kind, name, description, example)) = found {
             let function = EvtxCodeFunction {
-                name: EvtxText::borrowed(name),
-                description: EvtxText::borrowed(description),
-                example: EvtxText::borrowed(example),
+                function: EvtxFunction {
+                    name: EvtxText::borrowed(name),
+                    description: EvtxText::borrowed(description),
+                    example: EvtxText::borrowed(example),
+                },
                 is_list: *kind == EvtxCodeKind::Names,
                 kind: *kind as u32,
             };

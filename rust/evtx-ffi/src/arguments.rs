@@ -18,7 +18,7 @@ pub enum EvtxValueKind {
     Integer,
     /// Text.
     Text,
-    /// Event IDs.
+    /// Event IDs: their texts with commas between.
     EventIds,
 }
 
@@ -59,9 +59,7 @@ pub struct EvtxValue {
     pub number: i64,
     /// A text of `len` bytes.
     pub text: *const c_char,
-    /// The event IDs, `len` of them.
-    pub event_ids: *const u32,
-    /// How many there are of either.
+    /// How many bytes there are.
     pub len: usize,
 }
 
@@ -113,6 +111,24 @@ pub unsafe extern "C" fn evtx_arguments_new(out: *mut *mut EvtxArguments) -> *mu
     })
 }
 
+/// Sets the option that adds the column with a name, if there is one that does no more than that.
+///
+/// # Safety
+/// `arguments` is valid and not in use elsewhere, `column` is text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_arguments_need(
+    arguments: *mut EvtxArguments,
+    column: *const c_char,
+    column_len: usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (arguments, column) = unsafe { (&mut *arguments, text(column, column_len)?) };
+        arguments.0.need(column);
+        Ok(())
+    })
+}
+
 /// Frees arguments.
 ///
 /// # Safety
@@ -147,12 +163,9 @@ pub unsafe extern "C" fn evtx_arguments_set(
             EvtxValueKind::Flag => ArgumentValue::Flag(value.number != 0),
             EvtxValueKind::Integer => ArgumentValue::Integer(value.number),
             // SAFETY: the caller's promise.
-            EvtxValueKind::Text => ArgumentValue::Text(unsafe { text(value.text, value.len) }?.to_owned()),
-            EvtxValueKind::EventIds if value.len == 0 => ArgumentValue::EventIds(Vec::new()),
-            EvtxValueKind::EventIds => {
+            EvtxValueKind::Text | EvtxValueKind::EventIds => {
                 // SAFETY: the caller's promise.
-                let ids = unsafe { std::slice::from_raw_parts(value.event_ids, value.len) };
-                ArgumentValue::EventIds(ids.to_vec())
+                ArgumentValue::Text(unsafe { text(value.text, value.len) }?.to_owned())
             }
         };
         arguments.0.set(argument, value, function)?;

@@ -414,9 +414,15 @@ mod tests {
     fn codes_are_found_however_they_are_written() {
         let name = |table: &str, code: &str| named(table).find(code).map(|row| row.name);
         assert_eq!(name("audit_category", "%%8273"), Some("Logon/Logoff"));
-        assert_eq!(name("guid_name", "%{BF967ABA-0DE6-11D0-A285-00AA003049E2}"), Some("user"));
+        assert_eq!(
+            name("guid_name", "%{BF967ABA-0DE6-11D0-A285-00AA003049E2}"),
+            Some("user")
+        );
         assert_eq!(name("privilege", "sedebugprivilege"), Some("Debug programs"));
-        assert_eq!(table("access_SERVICE OBJECT").map(|table| table.name), Some("access_service_object"));
+        assert_eq!(
+            table("access_SERVICE OBJECT").map(|table| table.name),
+            Some("access_service_object")
+        );
         for (sid, is) in [
             ("S-1-5-21-1-2-3-512", Some("Domain Admins")),
             ("%{S-1-5-18}", Some("Local System")),
@@ -435,7 +441,10 @@ mod tests {
     #[test]
     fn a_mask_has_names_and_a_rest() {
         let names = |code: &str| named("access_file").find_all(code).map(|names| names.join(" "));
-        assert_eq!(names("0x10003").as_deref(), Some("FILE_READ_DATA FILE_WRITE_DATA DELETE"));
+        assert_eq!(
+            names("0x10003").as_deref(),
+            Some("FILE_READ_DATA FILE_WRITE_DATA DELETE")
+        );
         assert_eq!(names("0x801").as_deref(), Some("FILE_READ_DATA 0x800"));
         assert_eq!(names("0").as_deref(), Some(""));
         assert_eq!(names("0x800"), None);
@@ -448,12 +457,27 @@ mod tests {
     fn parameters_are_replaced_where_they_stand() {
         let shown = |text| replace(named("parameters"), text).into_owned();
         for (text, is) in [
-            ("%%1541\r\n\t\t\t\t%%4416\r\n\t\t\t\t", "SYNCHRONIZE, ReadData (or ListDirectory)"),
-            ("\r\n\t\t%%2080\r\n\t\t%%2082", "Account Disabled, Password Not Required - Enabled"),
+            (
+                "%%1541\r\n\t\t\t\t%%4416\r\n\t\t\t\t",
+                "SYNCHRONIZE, ReadData (or ListDirectory)",
+            ),
+            (
+                "\r\n\t\t%%2080\r\n\t\t%%2082",
+                "Account Disabled, Password Not Required - Enabled",
+            ),
             ("%%1541\r\n%%99999", "SYNCHRONIZE, %%99999"),
-            ("%%1539\r\n\t{bf967aba-0de6-11d0-a285-00aa003049e2}\r\n", "WRITE_DAC, user"),
-            ("---\r\n\t{00000000-0000-0000-0000-000000000000}", "---\r\n\t{00000000-0000-0000-0000-000000000000}"),
-            ("It failed:\t%%2313 Then\nmore.  ", "It failed:\tUnknown user name or wrong password Then\nmore.  "),
+            (
+                "%%1539\r\n\t{bf967aba-0de6-11d0-a285-00aa003049e2}\r\n",
+                "WRITE_DAC, user",
+            ),
+            (
+                "---\r\n\t{00000000-0000-0000-0000-000000000000}",
+                "---\r\n\t{00000000-0000-0000-0000-000000000000}",
+            ),
+            (
+                "It failed:\t%%2313 Then\nmore.  ",
+                "It failed:\tUnknown user name or wrong password Then\nmore.  ",
+            ),
             ("%%1058", "ERROR_SERVICE_DISABLED"),
             ("100%% of {it} %{S-1-5-18} %", "100%% of {it} Local System %"),
             ("%%99999999999999999999 \u{e9}{", "%%99999999999999999999 \u{e9}{"),

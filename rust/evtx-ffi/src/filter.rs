@@ -1,6 +1,6 @@
 //! The conditions of a query through the C ABI.
 
-use evtx_arrow::{Comparison, Expression, Literal, Predicate, Table};
+use evtx_arrow::{Comparison, Expression, Literal};
 
 use crate::boundary::{Code, bytes};
 
@@ -65,10 +65,6 @@ pub struct EvtxHints {
     pub bytes: *const u8,
     /// How many there are.
     pub len: usize,
-    /// By number of the path: 0 if it has no rows that the query wants.
-    pub kept_paths: *const u8,
-    /// How many there are: none if all paths may have some.
-    pub path_count: usize,
 }
 
 /// The same, owned.
@@ -76,8 +72,6 @@ pub struct EvtxHints {
 pub(crate) struct Hints {
     pub(crate) nodes: Vec<EvtxNode>,
     pub(crate) bytes: Vec<u8>,
-    /// Empty if all paths may have rows.
-    pub(crate) kept_paths: Vec<u8>,
 }
 
 impl EvtxHints {
@@ -90,19 +84,11 @@ impl EvtxHints {
             count => unsafe { std::slice::from_raw_parts(self.nodes, count) },
         };
         // SAFETY: the caller's promise.
-        let (bytes, kept_paths) = unsafe { (bytes(self.bytes, self.len), bytes(self.kept_paths, self.path_count)) };
+        let bytes = unsafe { bytes(self.bytes, self.len) };
         Hints {
             nodes: nodes.to_vec(),
             bytes: bytes.to_vec(),
-            kept_paths: kept_paths.to_vec(),
         }
-    }
-}
-
-impl Hints {
-    /// Whether a path may have rows that the query wants, by its number.
-    pub(crate) fn keeps(&self, path: usize) -> bool {
-        self.kept_paths.get(path).is_none_or(|&kept| kept != 0)
     }
 }
 
@@ -200,22 +186,21 @@ fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
     })
 }
 
-/// What the rows of a table that a query wants have to fulfil, as far as a scan decides it.
-pub(crate) fn predicates(table: &Table, nodes: &[EvtxNode], bytes: &[u8]) -> Result<Vec<Predicate>, String> {
-    let mut builder = Builder {
-        bytes,
-        stack: Vec::new(),
-    };
-    nodes.iter().try_for_each(|node| builder.push(node))?;
-    let conditions = builder.stack.iter();
-    Ok(conditions
-        .filter_map(|(condition, _)| Predicate::implied(table, condition))
-        .collect())
+impl Hints {
+    /// The conditions that all have to be true.
+    pub(crate) fn conditions(&self) -> Result<Vec<Expression>, String> {
+        let mut builder = Builder {
+            bytes: &self.bytes,
+            stack: Vec::new(),
+        };
+        self.nodes.iter().try_for_each(|node| builder.push(node))?;
+        Ok(builder.stack.into_iter().map(|(condition, _)| condition).collect())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use evtx_arrow::Options;
+    use evtx_arrow::{Options, Predicate};
 
     use super::*;
 
@@ -243,8 +228,15 @@ mod tests {
 
     /// How many predicates come of some nodes.
     fn count(nodes: &[EvtxNode]) -> Result<usize, String> {
-        let table = Options::default().into();
-        predicates(&table, nodes, NAMES.as_bytes()).map(|predicates| predicates.len())
+        let hints = Hints {
+            nodes: nodes.to_vec(),
+            bytes: NAMES.into(),
+        };
+        let (table, conditions) = (Options::default().into(), hints.conditions()?);
+        let predicates = conditions
+            .iter()
+            .filter_map(|condition| Predicate::implied(&table, condition));
+        Ok(predicates.count())
     }
 
     #[test]

@@ -10,8 +10,8 @@
 mod boundary;
 mod storage;
 mod paths;
-mod report;
 mod macros;
+mod report;
 mod codes;
 mod answers;
 #[cfg(test)]
@@ -29,8 +29,8 @@ pub use answers::{
     evtx_code_function,
 };
 pub use arguments::{
-    EvtxArgument, EvtxArguments, EvtxValue, EvtxValueKind, evtx_argument, evtx_arguments_free, evtx_arguments_new,
-    evtx_arguments_set,
+    EvtxArgument, EvtxArguments, EvtxValue, EvtxValueKind, evtx_argument, evtx_arguments_free, evtx_arguments_need,
+    evtx_arguments_new, evtx_arguments_set,
 };
 pub use boundary::{EvtxErrorKind, evtx_error_free};
 pub use call::{
@@ -38,12 +38,12 @@ pub use call::{
     evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema,
 };
 pub use filter::{EvtxHints, EvtxNode, EvtxNodeKind};
-pub use macros::{EvtxMacro, EvtxParameter, EvtxText, evtx_macro};
+pub use macros::{EvtxFunction, EvtxMacro, EvtxParameter, EvtxText, evtx_macro};
 pub use paths::{EvtxPaths, evtx_paths_expand, evtx_paths_free, evtx_paths_new};
 pub use planned::{EvtxPlanned, evtx_planned_free, evtx_planned_new, evtx_planned_tell};
 pub use report::{
-    EvtxReport, EvtxReportKind, evtx_report_free, evtx_report_new, evtx_report_next, evtx_report_reading,
-    evtx_report_schema,
+    EvtxReport, EvtxReportFunction, evtx_report_free, evtx_report_function, evtx_report_new, evtx_report_next,
+    evtx_report_reading, evtx_report_schema,
 };
 pub use scan::{
     EvtxPlace, EvtxScan, EvtxWorker, evtx_scan_free, evtx_scan_new, evtx_scan_progress, evtx_scan_schema,

@@ -31,6 +31,18 @@ pub struct EvtxText {
     pub len: usize,
 }
 
+/// A function as it is registered.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EvtxFunction {
+    /// Its name.
+    pub name: EvtxText,
+    /// What it gives.
+    pub description: EvtxText,
+    /// A statement with it.
+    pub example: EvtxText,
+}
+
 /// A parameter of a macro.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +59,8 @@ pub struct EvtxParameter {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EvtxMacro {
-    /// Its name.
-    pub name: EvtxText,
+    /// Its name, what it gives, and an example.
+    pub function: EvtxFunction,
     /// Whether it makes a table.
     pub is_table: bool,
     /// Its parameters, `parameter_count` of them.
@@ -57,10 +69,6 @@ pub struct EvtxMacro {
     pub parameter_count: usize,
     /// The expression or the query.
     pub body: EvtxText,
-    /// What it gives.
-    pub description: EvtxText,
-    /// A statement with it.
-    pub example: EvtxText,
 }
 
 impl EvtxText {
@@ -102,13 +110,15 @@ fn parse(source: &str) -> Option<EvtxMacro> {
     let first = body.lines().find(|line| !line.is_empty() && !is_comment(line))?;
     let is_table = ["SELECT", "FROM", "WITH"].contains(&first.split_whitespace().next()?);
     Some(EvtxMacro {
-        name: EvtxText::of(name.to_owned()),
+        function: EvtxFunction {
+            name: EvtxText::of(name.to_owned()),
+            description: EvtxText::of(description),
+            example: EvtxText::of(example),
+        },
         is_table,
         parameters: parameters.as_ptr(),
         parameter_count: parameters.len(),
         body: EvtxText::of(body.trim().to_owned()),
-        description: EvtxText::of(description),
-        example: EvtxText::of(example),
     })
 }
 
@@ -173,10 +183,10 @@ mod tests {
     #[test]
     fn every_file_is_a_macro_of_its_name() {
         assert_eq!(macros().len(), SOURCES.len());
-        assert!(macros().is_sorted_by_key(|found| text(found.name)));
+        assert!(macros().is_sorted_by_key(|found| text(found.function.name)));
         let level = macros()
             .iter()
-            .find(|found| text(found.name) == "evtx_level_name")
+            .find(|found| text(found.function.name) == "evtx_level_name")
             .expect("it");
         assert!(!level.is_table && level.parameter_count == 1);
         assert!(text(level.body).ends_with("END"), "{}", text(level.body));
@@ -186,8 +196,14 @@ mod tests {
     fn a_file_says_what_its_macro_is() {
         let found = parse("-- f(a, b := NULL, c := 'x')\n--\n-- Two\n-- lines.\n--\n-- FROM f(1)\n\nSELECT a\n")
             .expect("a macro");
-        assert_eq!((text(found.name), text(found.description)), ("f", "Two lines."));
-        assert_eq!((text(found.example), text(found.body)), ("FROM f(1)", "SELECT a"));
+        assert_eq!(
+            (text(found.function.name), text(found.function.description)),
+            ("f", "Two lines.")
+        );
+        assert_eq!(
+            (text(found.function.example), text(found.body)),
+            ("FROM f(1)", "SELECT a")
+        );
         assert!(found.is_table);
         // SAFETY: as of texts.
         let parameters = unsafe { std::slice::from_raw_parts(found.parameters, found.parameter_count) };

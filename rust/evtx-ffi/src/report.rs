@@ -8,33 +8,10 @@ use arrow_schema::{DataType, Field};
 use evtx_arrow::{Catalog, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report};
 use evtx_scan::ReportScan;
 
-use crate::boundary::{Code, entry, export_schema, free, hand_out, put, put_text, release};
+use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release};
+use crate::macros::{EvtxFunction, EvtxText};
 use crate::paths::EvtxPaths;
 use crate::storage::EvtxStorage;
-
-/// What is told of files.
-#[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EvtxReportKind {
-    /// The fields of each event, once all files were read.
-    Events,
-    /// The header of each file.
-    Files,
-    /// The header of each chunk.
-    Chunks,
-    /// The fields that providers declare for each event. It is about no files.
-    DeclaredEvents,
-}
-
-impl Code for EvtxReportKind {
-    const ALL: &[Self] = &[
-        EvtxReportKind::Events,
-        EvtxReportKind::Files,
-        EvtxReportKind::Chunks,
-        EvtxReportKind::DeclaredEvents,
-    ];
-    const WHAT: &str = "kind of report";
-}
 
 /// A report on files.
 pub struct EvtxReport {
@@ -67,23 +44,118 @@ pub(crate) fn duckdb_type(field: &Field) -> String {
     name.to_owned()
 }
 
-fn report_of(kind: EvtxReportKind) -> Box<dyn Report> {
-    match kind {
-        EvtxReportKind::Events => Box::new(EventReport::new(Catalog::new(None), duckdb_type)),
-        EvtxReportKind::Files => Box::<FileReport>::default(),
-        EvtxReportKind::Chunks => Box::<ChunkReport>::default(),
-        EvtxReportKind::DeclaredEvents => Box::new(DeclaredEventReport::new(duckdb_type)),
-    }
+/// A table function that gives a report.
+struct ReportFunction {
+    name: &'static str,
+    description: &'static str,
+    example: &'static str,
+    takes_files: bool,
+    make: fn() -> Box<dyn Report>,
 }
 
-/// A report of a kind, an `EvtxReportKind`, on files.
+/// Every report, each once.
+const REPORTS: [ReportFunction; 4] = [
+    ReportFunction {
+        name: "evtx_schema",
+        description: "Tells which events Windows event logs (EVTX) hold: a row per field of each provider, event ID, \
+                      version and channel, with the type that its template declares, the type of its column in \
+                      read_evtx(..., event_id := ...), and how many records there are. Takes what read_evtx takes.",
+        example: "SELECT provider, event_id, any_value(records), list(field_name ORDER BY field_position) FROM \
+                  evtx_schema('logs/**/*.evtx') GROUP BY ALL",
+        takes_files: true,
+        make: || Box::new(EventReport::new(Catalog::new(None), duckdb_type)),
+    },
+    ReportFunction {
+        name: "evtx_file_metadata",
+        description: "Tells of each Windows event log (EVTX) what its header says and what is in it: flags, checksums \
+                      as stored and as computed, chunks, records, the span of record IDs and what is missing in it, \
+                      the span of time, what is damaged.",
+        example: "SELECT filename, records, missing_records, is_dirty FROM evtx_file_metadata('logs/**/*.evtx')",
+        takes_files: true,
+        make: || Box::<FileReport>::default(),
+    },
+    ReportFunction {
+        name: "evtx_chunk_metadata",
+        description: "Tells of each chunk of Windows event logs (EVTX) what its header says and what is in it: record \
+                      numbers and IDs, free space, checksums as stored and as computed, templates, the span of time, \
+                      what is damaged.",
+        example: "SELECT chunk_index, first_record_id, last_record_id, records, error FROM \
+                  evtx_chunk_metadata('Security.evtx')",
+        takes_files: true,
+        make: || Box::<ChunkReport>::default(),
+    },
+    ReportFunction {
+        name: "evtx_event_catalog",
+        description: "Tells what Windows' providers and Sysmon declare for their events, whether a log has them or \
+                      not: a row per field of each provider, event ID and version, with its type in templates and \
+                      that of its column in read_evtx(..., event_id := ...).",
+        example: "SELECT version, list(field_name ORDER BY field_position) FROM evtx_event_catalog() WHERE provider = \
+                  'Microsoft-Windows-Security-Auditing' AND event_id = 4624 GROUP BY ALL",
+        takes_files: false,
+        make: || Box::new(DeclaredEventReport::new(duckdb_type)),
+    },
+];
+
+fn report_of(index: usize) -> Result<Box<dyn Report>, &'static str> {
+    let function = REPORTS.get(index).ok_or("there is no such report")?;
+    Ok((function.make)())
+}
+
+/// A table function that gives a report.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EvtxReportFunction {
+    /// Its name, what it gives, and an example.
+    pub function: EvtxFunction,
+    /// Whether it takes files.
+    pub takes_files: bool,
+    /// Its index, for [`evtx_report_new`].
+    pub index: usize,
+}
+
+/// The report with this index. `known` receives whether there is one.
+///
+/// # Safety
+/// `out` and `known` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_report_function(
+    index: usize,
+    out: *mut EvtxReportFunction,
+    known: *mut bool,
+) -> *mut c_char {
+    entry(|| {
+        let found = REPORTS.get(index);
+        // SAFETY: the caller's promise.
+        unsafe { put(known, found.is_some()) };
+        if let Some(found) = found {
+            let function = EvtxReportFunction {
+                function: EvtxFunction {
+                    name: EvtxText::borrowed(found.name),
+                    description: EvtxText::borrowed(found.description),
+                    example: EvtxText::borrowed(found.example),
+                },
+                takes_files: found.takes_files,
+                index,
+            };
+            // SAFETY: the caller's promise.
+            unsafe { put(out, function) };
+        }
+        Ok(())
+    })
+}
+
+/// The report with an index in the list of [`evtx_report_function`], on files.
 ///
 /// # Safety
 /// `paths` is valid, `out` can be written. The caller frees the report.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_new(kind: u32, paths: *const EvtxPaths, out: *mut *mut EvtxReport) -> *mut c_char {
+pub unsafe extern "C" fn evtx_report_new(
+    index: usize,
+    paths: *const EvtxPaths,
+    out: *mut *mut EvtxReport,
+) -> *mut c_char {
     entry(|| {
-        let report = report_of(EvtxReportKind::decode(kind)?);
+        let report = report_of(index)?;
         // SAFETY: the caller's promise.
         let paths = unsafe { &*paths }.0.clone();
         let scan = ReportScan::new(report, paths);
@@ -103,14 +175,14 @@ pub unsafe extern "C" fn evtx_report_free(report: *mut EvtxReport) {
     release(|| unsafe { free(report) });
 }
 
-/// The columns of a report of a kind, an `EvtxReportKind`.
+/// The columns of the report with an index.
 ///
 /// # Safety
 /// `out` can be written. The caller releases the schema.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_schema(kind: u32, out: *mut FFI_ArrowSchema) -> *mut c_char {
+pub unsafe extern "C" fn evtx_report_schema(index: usize, out: *mut FFI_ArrowSchema) -> *mut c_char {
     entry(|| {
-        let schema = export_schema(&report_of(EvtxReportKind::decode(kind)?).schema())?;
+        let schema = export_schema(&report_of(index)?.schema())?;
         // SAFETY: the caller's promise.
         unsafe { put(out, schema) };
         Ok(())

@@ -7,12 +7,11 @@ use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{DictionaryArray, StringViewArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Fields, Schema};
-use evtx_arrow::{MakeArrays, Scan};
-use evtx_scan::{FileScan, MessageFinder, Worker};
+use evtx_arrow::{MakeArrays, Predicate, Scan};
+use evtx_scan::{FileScan, FolderPredicate, MessageFinder, Worker};
 
 use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release, text};
 use crate::call::EvtxCall;
-use crate::filter::predicates;
 use crate::planned::EvtxPlanned;
 use crate::report::EvtxReport;
 use crate::storage::EvtxStorage;
@@ -82,9 +81,13 @@ pub unsafe extern "C" fn evtx_scan_new(
         // SAFETY: the caller's promise.
         let (call, planned, memory) = unsafe { (&(*call).0, planned.as_ref(), text(memory, memory_len)?) };
         let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
-        let predicates = predicates(&call.table, &hints.nodes, &hints.bytes)?;
+        let conditions = hints.conditions()?;
+        let implied = |condition| Predicate::implied(&call.table, condition);
+        let predicates: Vec<_> = conditions.iter().filter_map(implied).collect();
         let paths = &call.paths;
         let count = call.table.schema().fields().len();
+        let of_folders = |condition| FolderPredicate::of(condition, count);
+        let folder_predicates: Vec<_> = conditions.iter().filter_map(of_folders).collect();
         let columns = columns.iter().filter_map(|&column| usize::try_from(column).ok());
         let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
         if columns.is_empty() {
@@ -92,7 +95,8 @@ pub unsafe extern "C" fn evtx_scan_new(
         }
         let is_kept = |index: usize| {
             let name = &paths[index].path;
-            hints.keeps(index) && !predicates.iter().any(|predicate| predicate.drops_file(name))
+            let is_in_folder = |predicate: &FolderPredicate| predicate.keeps(&call.folders, index);
+            folder_predicates.iter().all(is_in_folder) && !predicates.iter().any(|predicate| predicate.drops_file(name))
         };
         let indices: Arc<[usize]> = (0..paths.len()).filter(|&index| is_kept(index)).collect();
         let kept = indices.iter().map(|&index| paths[index].clone()).collect();

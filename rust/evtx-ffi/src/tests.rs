@@ -19,7 +19,6 @@ const NOTHING: EvtxValue = EvtxValue {
     kind: EvtxValueKind::Nothing as u32,
     number: 0,
     text: std::ptr::null(),
-    event_ids: std::ptr::null(),
     len: 0,
 };
 
@@ -249,8 +248,6 @@ fn a_file_is_read_through_the_c_abi() {
             node_count: nodes.len(),
             bytes: name.as_ptr(),
             len: name.len(),
-            kept_paths: [1].as_ptr(),
-            path_count: 1,
         };
         let mut planned = std::ptr::null_mut();
         assert_eq!(take(evtx_planned_new(c"x".as_ptr(), 1, &mut planned)), None);
@@ -295,10 +292,7 @@ fn errors_have_a_kind() {
         ] {
             let paths = paths(storage, path);
             let mut report = std::ptr::null_mut();
-            assert_eq!(
-                take(evtx_report_new(EvtxReportKind::Files as u32, paths, &mut report)),
-                None
-            );
+            assert_eq!(take(evtx_report_new(1, paths, &mut report)), None);
             let (mut array, mut rows) = (FFI_ArrowArray::empty(), 0);
             let error = take(evtx_report_next(report, storage, &mut array, &mut rows));
             assert_eq!(error.as_deref(), Some(told));
@@ -320,7 +314,6 @@ fn codes_are_the_numbers_of_their_variants() {
     check_codes::<EvtxNodeKind>(|code| code as u32);
     check_codes::<EvtxValueKind>(|code| code as u32);
     check_codes::<EvtxFolderType>(|code| code as u32);
-    check_codes::<EvtxReportKind>(|code| code as u32);
     check_codes::<EvtxErrorKind>(|code| code as u32);
     check_codes::<EvtxStorageCode>(|code| code as u32);
 }
@@ -337,8 +330,8 @@ fn values_that_an_argument_does_not_take_are_errors() {
     };
     // SAFETY: the pointers are to locals or static, or null where they may be, and the arguments are freed once.
     unsafe {
-        let error = take(evtx_report_new(u32::MAX, std::ptr::null(), &mut report));
-        assert_eq!(error.as_deref(), Some("04294967295 is no kind of report"));
+        let error = take(evtx_report_new(usize::MAX, std::ptr::null(), &mut report));
+        assert_eq!(error.as_deref(), Some("0there is no such report"));
         assert!(report.is_null());
         assert_eq!(take(evtx_arguments_new(&mut arguments)), None);
         let set = |name: &str, value| {
@@ -354,7 +347,7 @@ fn values_that_an_argument_does_not_take_are_errors() {
             (
                 "on_error",
                 text("x"),
-                "0on_error must be one of 'report', 'skip', 'fail', not 'x'",
+                "0f: on_error must be one of 'report', 'skip', 'fail', not 'x'",
             ),
         ] {
             assert_eq!(set(name, value).as_deref(), Some(told));
@@ -432,24 +425,40 @@ fn reports_are_read_through_the_c_abi() {
     let storage = storage(&mut file);
     // SAFETY: every pointer is to a local of the right type, and each object is freed once.
     unsafe {
-        for (kind, rows_then) in [
-            (EvtxReportKind::Events, 0),
-            (EvtxReportKind::Files, 1),
-            (EvtxReportKind::Chunks, 1),
-        ] {
+        let (mut function, mut known) = (std::mem::MaybeUninit::<EvtxReportFunction>::uninit(), true);
+        // By report: how many rows it has of a log without records.
+        for (index, (expected, rows_then)) in [
+            ("evtx_schema", 0),
+            ("evtx_file_metadata", 1),
+            ("evtx_chunk_metadata", 1),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert_eq!(
+                take(evtx_report_function(index, function.as_mut_ptr(), &mut known)),
+                None
+            );
+            assert!(known);
+            let name = function.assume_init_ref().function.name;
+            assert_eq!(text(name.data, name.len), Ok(expected));
             let paths = paths(storage, "x");
             let mut report = std::ptr::null_mut();
-            assert_eq!(take(evtx_report_new(kind as u32, paths, &mut report)), None);
+            assert_eq!(take(evtx_report_new(index, paths, &mut report)), None);
             let mut schema = FFI_ArrowSchema::empty();
-            assert_eq!(take(evtx_report_schema(kind as u32, &mut schema)), None);
+            assert_eq!(take(evtx_report_schema(index, &mut schema)), None);
             let (mut array, mut rows) = (FFI_ArrowArray::empty(), 7);
             assert_eq!(take(evtx_report_next(report, storage, &mut array, &mut rows)), None);
-            assert_eq!(rows, rows_then, "{kind:?}");
+            assert_eq!(rows, rows_then, "{expected}");
             let (mut name, mut len) = (std::ptr::null(), 0);
             assert_eq!(take(evtx_report_reading(report, &mut name, &mut len)), None);
             assert_eq!(bytes(name.cast(), len), b"x");
             evtx_report_free(report);
             evtx_paths_free(paths);
         }
+        assert_eq!(take(evtx_report_function(99, function.as_mut_ptr(), &mut known)), None);
+        assert!(!known);
+        let error = take(evtx_report_schema(99, &mut FFI_ArrowSchema::empty()));
+        assert_eq!(error.as_deref(), Some("0there is no such report"));
     }
 }

@@ -1,6 +1,6 @@
 //! The arguments of a call: their one list, and what a call makes of them.
 
-use evtx_arrow::{Catalog, EventReport, Events, Options, Table};
+use evtx_arrow::{Catalog, EventReport, Events, Options, Table, reference};
 use evtx_format::Interrupt;
 
 use crate::folders::{FolderColumn, folder_columns};
@@ -17,7 +17,7 @@ pub enum ArgumentKind {
     Integer,
     /// Text.
     Text,
-    /// A number, or a list of them.
+    /// A whole number, or a list of them. The value is the text of the numbers, with commas between.
     EventIds,
 }
 
@@ -29,7 +29,6 @@ pub enum ArgumentValue {
     Flag(bool),
     Integer(i64),
     Text(String),
-    EventIds(Vec<u32>),
 }
 
 /// An argument beside the files.
@@ -189,13 +188,35 @@ impl Default for Arguments {
     }
 }
 
+/// How many different event IDs there are: an ID has 16 bits.
+const MAX_EVENT_IDS: usize = 1 << 16;
+
+fn event_ids(text: &str) -> Result<Vec<u32>, String> {
+    let texts = text.split(',').map(str::trim).filter(|text| !text.is_empty());
+    if texts.clone().count() > MAX_EVENT_IDS {
+        return Err(format!(
+            "event_id takes at most {MAX_EVENT_IDS} IDs: there are no more different ones"
+        ));
+    }
+    let parse = |text: &str| {
+        let why = |_| {
+            format!(
+                "event_id must be a whole number from 0 to {}, or a list of them, not {text}",
+                u32::MAX
+            )
+        };
+        text.parse().map_err(why)
+    };
+    texts.map(parse).collect()
+}
+
 impl Arguments {
     /// Takes a value for an argument. `function` is who asks.
     ///
     /// # Errors
     /// [`ScanError::Input`] if the argument does not take it.
     pub fn set(&mut self, argument: &Argument, value: ArgumentValue, function: &str) -> Result<(), ScanError> {
-        use ArgumentValue::{EventIds, Flag, Integer, Null, Text};
+        use ArgumentValue::{Flag, Integer, Null, Text};
         let name = argument.name;
         let input = |text: String| Err(ScanError::Input(text));
         let taken = match (&argument.set, value) {
@@ -211,13 +232,20 @@ impl Arguments {
                 set(self, None);
                 Ok(())
             }
-            (Set::EventIds(set), EventIds(ids)) => {
-                set(self, Some(ids));
-                Ok(())
-            }
+            (Set::EventIds(set), Text(text)) => event_ids(&text).map(|ids| set(self, Some(ids))),
             _ => return input(format!("{function} cannot take this as {name}")),
         };
-        taken.or_else(input)
+        taken.or_else(|why| input(format!("{function}: {why}")))
+    }
+
+    /// Sets the option that adds a column, if the option does no more than that.
+    pub fn need(&mut self, column: &str) {
+        let mut columns = reference().into_iter();
+        let found = columns.find(|known| known.field.name().eq_ignore_ascii_case(column));
+        let option = found.and_then(|known| known.option).filter(|&name| name != "recover");
+        if let Some(Set::Flag(flag)) = option.and_then(Argument::find).map(|argument| &argument.set) {
+            *flag(self) = true;
+        }
     }
 
     /// What a statement with these arguments reads of files. Reads some of them if the columns depend on them.
@@ -303,6 +331,16 @@ mod tests {
     }
 
     #[test]
+    fn a_column_sets_the_option_that_only_adds_it() {
+        let mut arguments = Arguments::default();
+        for column in ["XML", "record_offset", "recovered", "level", "nothing"] {
+            arguments.need(column);
+        }
+        let options = arguments.options;
+        assert!(options.xml && options.location && !options.json && !options.recover);
+    }
+
+    #[test]
     fn values_are_taken_by_their_kind() {
         let mut arguments = Arguments::default();
         let mut set = |name: &str, value| {
@@ -314,18 +352,21 @@ mod tests {
         assert_eq!(set("VERIFY", ArgumentValue::Flag(true)), Ok(()));
         assert_eq!(set("on_error", ArgumentValue::Text("Skip".to_owned())), Ok(()));
         assert_eq!(set("sample_size", ArgumentValue::Integer(-1)), Ok(()));
-        assert_eq!(set("event_id", ArgumentValue::EventIds(vec![7])), Ok(()));
+        assert_eq!(set("event_id", ArgumentValue::Text("7, 8".to_owned())), Ok(()));
         let null = set("verify", ArgumentValue::Null);
         assert_eq!(null.unwrap_err(), "read_evtx cannot take NULL as verify");
         assert!(set("verify", ArgumentValue::Integer(1)).is_err());
         assert!(
             set("on_error", ArgumentValue::Text("nonsense".to_owned()))
                 .unwrap_err()
-                .starts_with("on_error must be")
+                .starts_with("read_evtx: on_error must be")
         );
         assert!(set("sample_size", ArgumentValue::Integer(-2)).is_err());
+        for text in ["true", "1.5", "-1", "4294967296", "[1]"] {
+            assert!(set("event_id", ArgumentValue::Text(text.to_owned())).is_err(), "{text}");
+        }
         assert!(Argument::find("nothing").is_none());
         assert!(arguments.options.verify && arguments.options.on_error == OnError::Skip);
-        assert_eq!((arguments.sample_size, arguments.event_ids), (None, Some(vec![7])));
+        assert_eq!((arguments.sample_size, arguments.event_ids), (None, Some(vec![7, 8])));
     }
 }

@@ -1,5 +1,8 @@
 //! Columns from folders named `key=value`, as in data that Hive has partitioned.
 
+use std::collections::HashSet;
+
+use evtx_arrow::{Comparison, Expression, Literal};
 use evtx_format::Interrupt;
 use jiff::civil::{Date, DateTime};
 
@@ -31,6 +34,47 @@ pub struct FolderColumn {
     pub value_type: FolderType,
     /// By index of the file: the value, `None` for NULL.
     pub values: Vec<Option<String>>,
+}
+
+/// A condition that the folders of a file decide: a column of folders equals one of some constants.
+#[derive(Debug)]
+pub struct FolderPredicate {
+    /// The index of the column among those of folders.
+    column: usize,
+    /// The constants, as the column's type shows them.
+    constants: HashSet<String>,
+}
+
+impl FolderPredicate {
+    /// The predicate that a condition is, if it is one. The columns of folders follow `columns` others.
+    pub fn of(condition: &Expression, columns: usize) -> Option<Self> {
+        let (column, constants) = match condition {
+            Expression::Compare(Comparison::Equal, sides) => (&sides[0], std::slice::from_ref(&sides[1])),
+            Expression::In(column, constants) => (&**column, &constants[..]),
+            _ => return None,
+        };
+        let Expression::Column(column) = column else {
+            return None;
+        };
+        let text = |constant: &Expression| match constant {
+            Expression::Constant(Literal::Text(text)) => Some(text.to_string()),
+            Expression::Constant(Literal::Integer(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        Some(FolderPredicate {
+            column: column.checked_sub(columns)?,
+            constants: constants.iter().map(text).collect::<Option<_>>()?,
+        })
+    }
+
+    /// Whether the rows of a file may fulfil it. NULL equals nothing.
+    pub fn keeps(&self, folders: &[FolderColumn], file: usize) -> bool {
+        let Some(column) = folders.get(self.column) else {
+            return true;
+        };
+        let value = column.values.get(file).and_then(Option::as_deref);
+        value.is_some_and(|value| self.constants.contains(value))
+    }
 }
 
 /// The columns of the folders of some files.
@@ -71,10 +115,13 @@ pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Re
 /// Whether a type shows the value of a text exactly as the text.
 fn is_of(wanted: FolderType, text: &str) -> bool {
     match wanted {
-        FolderType::Date => text.parse::<Date>().is_ok_and(|date| date.to_string() == text),
+        // DuckDB shows years before 1 otherwise: 0000 as 0001 (BC).
+        FolderType::Date => text
+            .parse::<Date>()
+            .is_ok_and(|date| date.year() > 0 && date.to_string() == text),
         FolderType::Timestamp => text.parse::<DateTime>().is_ok_and(|time| {
             let shown = time.strftime("%Y-%m-%d %H:%M:%S%.f").to_string();
-            shown == text && time.subsec_nanosecond() % 1000 == 0
+            shown == text && time.year() > 0 && time.subsec_nanosecond() % 1000 == 0
         }),
         FolderType::Integer => text.parse::<i64>().is_ok_and(|number| number.to_string() == text),
         FolderType::Text => true,
@@ -121,6 +168,34 @@ mod tests {
         };
         let paths: Vec<_> = paths.iter().map(path).collect();
         folder_columns(&paths, Interrupt::NEVER)
+    }
+
+    #[test]
+    fn equality_with_constants_keeps_the_folders_that_have_one() {
+        let folders = columns(&["a/n=1/x", "a/n=2/x", "a/n=__HIVE_DEFAULT_PARTITION__/x"]).expect("columns");
+        let (column, one) = (|index| Expression::Column(index), Literal::Integer(1));
+        let kept = |condition: &Expression| {
+            let predicate = FolderPredicate::of(condition, 25)?;
+            Some([0, 1, 2].map(|file| predicate.keeps(&folders, file)))
+        };
+        let equal = |index, literal| Expression::compare(index, Comparison::Equal, literal);
+        assert_eq!(kept(&equal(25, one.clone())), Some([true, false, false]));
+        assert_eq!(kept(&equal(25, Literal::Text("2".into()))), Some([false, true, false]));
+        let constants = [one.clone(), Literal::Integer(7)].map(Expression::Constant);
+        let either = Expression::In(Box::new(column(25)), constants.into());
+        assert_eq!(kept(&either), Some([true, false, false]));
+        assert_eq!(kept(&equal(24, one.clone())), None, "a column of the log");
+        assert_eq!(kept(&equal(26, one.clone())), Some([true; 3]), "no such column");
+        assert_eq!(kept(&Expression::compare(25, Comparison::Less, one)), None);
+        assert_eq!(kept(&Expression::In(Box::new(column(25)), vec![column(0)])), None);
+    }
+
+    #[test]
+    fn years_that_duckdb_shows_otherwise_are_text() {
+        assert_eq!(type_of(&["0001-01-01"]), FolderType::Date);
+        for text in ["0000-01-01", "-000001-01-01", "0000-01-01 10:00:00"] {
+            assert_eq!(type_of(&[text]), FolderType::Text, "{text}");
+        }
     }
 
     fn type_of(values: &[&str]) -> FolderType {

@@ -26,7 +26,7 @@ mod arguments;
 
 pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, ScanCall};
 pub use file::estimate_records;
-pub use folders::{FolderColumn, FolderType};
+pub use folders::{FolderColumn, FolderPredicate, FolderType};
 pub use local::LocalStorage;
 pub use messages::MessageFinder;
 pub use paths::{ScanPath, expand};
