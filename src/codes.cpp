@@ -1,28 +1,22 @@
 #include "core.hpp"
 #include "register.hpp"
 
+#include <algorithm>
 #include <cstddef>
-#include <string_view>
-#include <vector>
+#include <cstdint>
 
 namespace evtx {
 
 namespace {
 
+using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::ScalarFunction;
 using duckdb::cxx::varchar_t;
 using duckdb::cxx::Vector;
 
-std::vector<EvtxText> GetTexts(const Vector &vector, std::size_t count) {
+EvtxVector Show(const Vector &vector, bool is_number) {
 	const auto view = vector.GetView();
-	std::vector<EvtxText> texts(count, EvtxText {nullptr, 0});
-	for (std::size_t i = 0; i < count; i++) {
-		if (view.IsValid(i)) {
-			const auto &text = view.Data<varchar_t>()[view.SelAt(i)];
-			texts[i] = {text.data(), text.size()};
-		}
-	}
-	return texts;
+	return {view.data, view.validity, view.sel, is_number};
 }
 
 //! Fills a vector with what `put` returns for each row, or with NULL where it returns false.
@@ -39,21 +33,24 @@ void Fill(Vector &vector, std::size_t count, Put put) {
 
 void PutTexts(Vector &vector, const EvtxAnswersView &answers) {
 	auto *rows = vector.GetDataMutable<varchar_t>();
-	auto heap = vector.GetHeap();
+	const auto &owned = answers.owned;
+	auto *copy = reinterpret_cast<char *>(vector.GetHeap().Allocate(owned.len));
+	std::copy_n(owned.data, owned.len, copy);
 	Fill(vector, answers.text_count, [&](std::size_t i) {
 		const auto &text = answers.texts[i];
-		const std::string_view view(text.data, text.len);
-		rows[i] = answers.is_owned ? heap.AddStringUnsafe(view) : varchar_t(view);
+		const bool is_owned = text.data >= owned.data && text.data < owned.data + owned.len;
+		rows[i] =
+		    varchar_t(is_owned ? copy + (text.data - owned.data) : text.data, static_cast<std::uint32_t>(text.len));
 		return text.data != nullptr;
 	});
 }
 
 void Exec(ScalarFunction::ExecInput &input) {
-	const auto count = input.GetRowCount();
-	const auto tables = GetTexts(input.GetArg(0), count);
-	const auto codes = GetTexts(input.GetArg(1), count);
 	const auto &function = input.GetUserData<EvtxCodeFunction>();
-	const auto answers = Create<Answers>(evtx_answers_new, function.kind, tables.data(), codes.data(), count);
+	const auto count = input.GetRowCount();
+	const auto tables = Show(input.GetArg(0), false);
+	const auto codes = Show(input.GetArg(1), function.takes_number);
+	const auto answers = Create<Answers>(evtx_answers_new, function.kind, tables, codes, count);
 	const auto view = Ask<EvtxAnswersView>(evtx_answers_view, answers.get());
 	auto result = input.GetResult();
 	if (!function.is_list) {
@@ -73,14 +70,15 @@ void Exec(ScalarFunction::ExecInput &input) {
 
 void RegisterCodes(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto &factory = context.GetFactory();
-	const auto text = factory.CreateType(duckdb::cxx::LogicalTypeId::VARCHAR);
+	const auto text = factory.CreateType(LogicalTypeId::VARCHAR);
+	const auto number = factory.CreateType(LogicalTypeId::HUGEINT);
 	EvtxCodeFunction code {};
 	for (std::size_t index = 0; Ask<bool>(evtx_code_function, index, &code); index++) {
 		auto function = ScalarFunction::Create(factory);
 		Describe(function, code.function);
 		function.SetExecCallback(Exec).SetUserData<EvtxCodeFunction>(code);
 		auto signature = function.GetSignature();
-		signature.AddParameter("table", text).AddParameter("code", text);
+		signature.AddParameter("table", text).AddParameter("code", code.takes_number ? number : text);
 		signature.SetReturnType(factory.ParseType(code.is_list ? "VARCHAR[]" : "VARCHAR"));
 		extension.Register(function);
 	}

@@ -5,7 +5,4 @@
 --
 -- SELECT evtx_access_mask(AccessMask, ObjectType) FROM read_evtx('Security.evtx', event_id := 4663)
 
-evtx_code_names(
-    CASE WHEN contains(object_type, '{') THEN 'access_ds_object' ELSE 'access_' || object_type END,
-    code::VARCHAR
-)
+evtx_code_names(object_type, code)

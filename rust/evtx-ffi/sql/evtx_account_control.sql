@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_account_control(NewUacValue) FROM read_evtx('Security.evtx', event_id := 4738)
 
-evtx_code_names('account_control', code::VARCHAR)
+evtx_code_names('account_control', code)

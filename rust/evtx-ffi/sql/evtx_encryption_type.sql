@@ -4,4 +4,4 @@
 --
 -- SELECT evtx_encryption_type(TicketEncryptionType) FROM read_evtx('Security.evtx', event_id := 4769)
 
-evtx_code_name('encryption_type', code::VARCHAR)
+evtx_code_name('encryption_type', code)

@@ -4,4 +4,4 @@
 --
 -- SELECT evtx_kerberos_failure(Status) FROM read_evtx('Security.evtx', event_id := 4771)
 
-evtx_code_name('kerberos_failure', code::VARCHAR)
+evtx_code_name('kerberos_failure', code)

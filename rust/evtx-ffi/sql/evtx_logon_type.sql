@@ -4,4 +4,4 @@
 --
 -- SELECT evtx_logon_type(LogonType) FROM read_evtx('Security.evtx', event_id := 4624)
 
-evtx_code_name('logon_type', code::VARCHAR)
+evtx_code_name('logon_type', code)

@@ -4,4 +4,4 @@
 --
 -- SELECT evtx_preauth_type(PreAuthType) FROM read_evtx('Security.evtx', event_id := 4768)
 
-evtx_code_name('preauth_type', code::VARCHAR)
+evtx_code_name('preauth_type', code)

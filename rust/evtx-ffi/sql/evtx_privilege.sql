@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_privilege('SeDebugPrivilege') FROM read_evtx('Security.evtx', event_id := 4672)
 
-evtx_code_name('privilege', code::VARCHAR)
+evtx_code_name('privilege', code)

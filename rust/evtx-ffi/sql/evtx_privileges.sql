@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_privileges(PrivilegeList) FROM read_evtx('Security.evtx', event_id := 4672)
 
-evtx_code_names('privilege', code::VARCHAR)
+evtx_code_names('privilege', code)

@@ -4,4 +4,4 @@
 --
 -- SELECT evtx_protocol(Protocol) FROM read_evtx('Security.evtx', event_id := 5156)
 
-evtx_code_name('protocol', code::VARCHAR)
+evtx_code_name('protocol', code)

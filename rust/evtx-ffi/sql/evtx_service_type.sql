@@ -4,4 +4,4 @@
 --
 -- SELECT evtx_service_type(ServiceType) FROM read_evtx('Security.evtx', event_id := 4697)
 
-evtx_code_name('service_type', code::VARCHAR)
+evtx_code_name('service_type', code)

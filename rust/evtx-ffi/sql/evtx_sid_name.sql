@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_sid_name(TargetUserSid) FROM read_evtx('Security.evtx', event_id := 4624)
 
-evtx_code_name('sid_name', code::VARCHAR)
+evtx_code_name('sid_name', code)

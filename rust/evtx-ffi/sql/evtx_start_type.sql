@@ -4,4 +4,4 @@
 --
 -- SELECT evtx_start_type(ServiceStartType) FROM read_evtx('Security.evtx', event_id := 4697)
 
-evtx_code_name('start_type', code::VARCHAR)
+evtx_code_name('start_type', code)

@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_status(SubStatus) FROM read_evtx('Security.evtx', event_id := 4625)
 
-evtx_code_name('status', code::VARCHAR)
+evtx_code_name('status', code)

@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_supported_encryption(AttributeValue) FROM read_evtx('Security.evtx', event_id := 5136)
 
-evtx_code_names('supported_encryption', code::VARCHAR)
+evtx_code_names('supported_encryption', code)

@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_ticket_options(TicketOptions) FROM read_evtx('Security.evtx', event_id := 4769)
 
-evtx_code_names('ticket_options', code::VARCHAR)
+evtx_code_names('ticket_options', code)

@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_user_account_control(AttributeValue) FROM read_evtx('Security.evtx', event_id := 5136)
 
-evtx_code_names('user_account_control', code::VARCHAR)
+evtx_code_names('user_account_control', code)

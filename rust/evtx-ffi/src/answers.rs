@@ -1,10 +1,10 @@
 //! What the tables of codes say, for a vector of rows at a time.
 
 use std::borrow::Cow;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 use crate::boundary::{Code as Number, entry, free, put, release, text};
-use crate::codes::{self, Table};
+use crate::codes::{self, Asked, Table};
 use crate::macros::{EvtxFunction, EvtxText};
 
 /// What a function says of codes.
@@ -31,7 +31,7 @@ impl Number for EvtxCodeKind {
     const WHAT: &str = "function of codes";
 }
 
-/// A function of a table and a code, both text.
+/// A function of a table and a code.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxCodeFunction {
@@ -39,6 +39,8 @@ pub struct EvtxCodeFunction {
     pub function: EvtxFunction,
     /// Whether it gives a list of texts.
     pub is_list: bool,
+    /// Whether the code is a HUGEINT. Otherwise it is VARCHAR.
+    pub takes_number: bool,
     /// Its number, for [`evtx_answers_new`].
     pub kind: u32,
 }
@@ -79,7 +81,8 @@ const FUNCTIONS: &[(EvtxCodeKind, &str, &str, &str)] = &[
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_code_function(index: usize, out: *mut EvtxCodeFunction, known: *mut bool) -> *mut c_char {
     entry(|| {
-        let found = FUNCTIONS.get(index);
+        // Each is there twice, for text and for numbers.
+        let found = FUNCTIONS.get(index / 2);
         // SAFETY: the caller's promise.
         unsafe { put(known, found.is_some()) };
         if let Some((kind, name, description, example)) = found {
@@ -90,6 +93,7 @@ pub unsafe extern "C" fn evtx_code_function(index: usize, out: *mut EvtxCodeFunc
                     example: EvtxText::borrowed(example),
                 },
                 is_list: *kind == EvtxCodeKind::Names,
+                takes_number: index % 2 == 1,
                 kind: *kind as u32,
             };
             // SAFETY: the caller's promise.
@@ -97,6 +101,62 @@ pub unsafe extern "C" fn evtx_code_function(index: usize, out: *mut EvtxCodeFunc
         }
         Ok(())
     })
+}
+
+/// A vector of DuckDB, as it shows it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxVector {
+    /// The elements: texts or numbers in DuckDB's form.
+    pub data: *const c_void,
+    /// A bit for each element that is not NULL; null if none is.
+    pub validity: *const u64,
+    /// The element of each row; null for that of the same index.
+    pub selection: *const u32,
+    /// Whether the elements are of type HUGEINT. Otherwise they are VARCHAR.
+    pub is_number: bool,
+}
+
+impl EvtxVector {
+    /// The element of a row.
+    ///
+    /// # Safety
+    /// The vector is as its fields say, and has this row.
+    unsafe fn element(&self, row: usize) -> usize {
+        if self.selection.is_null() {
+            return row;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { *self.selection.add(row) as usize }
+    }
+
+    /// What an element holds; `None` for NULL.
+    ///
+    /// # Safety
+    /// The vector is as its fields say, has this element, and is not changed while the result is used.
+    unsafe fn get<'a>(&self, element: usize) -> Result<Option<Asked<'a>>, String> {
+        // SAFETY: the caller's promise.
+        if !self.validity.is_null() && unsafe { *self.validity.add(element / 64) } >> (element % 64) & 1 == 0 {
+            return Ok(None);
+        }
+        if self.is_number {
+            // SAFETY: the caller's promise. The lower half of a HUGEINT is first, as it is here.
+            let number = unsafe { self.data.cast::<i128>().add(element).read_unaligned() };
+            return Ok(Some(Asked::Number(number)));
+        }
+        // SAFETY: the caller's promise. A text is its length, and up to 12 bytes of it, or 4 bytes and a pointer to all.
+        let text = unsafe {
+            let start = self.data.cast::<u8>().add(element * 16);
+            let len = start.cast::<u32>().read_unaligned() as usize;
+            let bytes = if len <= 12 {
+                start.add(4)
+            } else {
+                start.add(8).cast::<*const u8>().read_unaligned()
+            };
+            text(bytes.cast(), len)?
+        };
+        Ok(Some(Asked::Text(text)))
+    }
 }
 
 /// The texts of a row that is a list.
@@ -121,28 +181,37 @@ pub struct EvtxAnswersView {
     pub text_count: usize,
     /// A list for each row, of a function that gives lists.
     pub lists: *const EvtxList,
-    /// Whether texts go with the answers. Otherwise they stay where they are.
-    pub is_owned: bool,
+    /// What goes with the answers. Texts that do not point into it stay where they are.
+    pub owned: EvtxText,
+}
+
+/// A text of an answer.
+#[derive(Debug, Clone, Copy)]
+enum Text {
+    Null,
+    Static(&'static str),
+    /// A range of what the answers own.
+    Owned(usize, usize),
 }
 
 /// What the tables say of the codes of some rows.
 #[derive(Default)]
 pub struct EvtxAnswers {
-    texts: Vec<EvtxText>,
+    texts: Vec<Text>,
     lists: Vec<EvtxList>,
-    /// What texts point to.
-    owned: Vec<String>,
+    owned: String,
+    /// The texts as the caller sees them.
+    shown: Vec<EvtxText>,
 }
 
 impl EvtxAnswers {
     fn push(&mut self, text: Cow<'static, str>) {
         let text = match text {
-            Cow::Borrowed(text) => EvtxText::borrowed(text),
+            Cow::Borrowed(text) => Text::Static(text),
             Cow::Owned(text) => {
-                // The bytes stay where they are when the vector grows.
-                let view = EvtxText::borrowed(&text);
-                self.owned.push(text);
-                view
+                let start = self.owned.len();
+                self.owned.push_str(&text);
+                Text::Owned(start, text.len())
             }
         };
         self.texts.push(text);
@@ -155,89 +224,141 @@ impl EvtxAnswers {
         self.lists.push(EvtxList { offset, len, is_null });
     }
 
-    /// What was said of the row before, for the same code.
-    fn repeat(&mut self, kind: EvtxCodeKind) {
-        if kind == EvtxCodeKind::Names {
-            self.lists.extend(self.lists.last().copied());
-        } else {
-            self.texts.extend(self.texts.last().copied());
+    fn push_null(&mut self, kind: EvtxCodeKind) {
+        match kind {
+            EvtxCodeKind::Names => self.push_list(None),
+            _ => self.texts.push(Text::Null),
         }
     }
 
-    fn answer(&mut self, kind: EvtxCodeKind, table: Option<&'static Table>, code: &str) {
-        let name = |text: Option<&'static str>| text.map_or(EvtxText::NONE, EvtxText::borrowed);
-        let row = || table.and_then(|table| table.find(code));
+    /// What was said of an earlier row.
+    fn repeat(&mut self, kind: EvtxCodeKind, row: usize) {
         match kind {
-            EvtxCodeKind::Name => self.texts.push(name(row().map(|row| row.name))),
+            EvtxCodeKind::Names => self.lists.push(self.lists[row]),
+            _ => self.texts.push(self.texts[row]),
+        }
+    }
+
+    /// Shows the texts, which stay where they are from now on.
+    fn finish(&mut self) {
+        let show = |text: &Text| match *text {
+            Text::Null => EvtxText::NONE,
+            Text::Static(text) => EvtxText::borrowed(text),
+            Text::Owned(start, len) => EvtxText::borrowed(&self.owned[start..start + len]),
+        };
+        self.shown = self.texts.iter().map(show).collect();
+    }
+
+    fn answer(&mut self, kind: EvtxCodeKind, table: Option<&'static Table>, code: Asked<'_>) {
+        let row = || table.and_then(|table| table.find(code));
+        let fixed = |text: Option<&'static str>| text.map_or(Text::Null, Text::Static);
+        match kind {
+            EvtxCodeKind::Name => self.texts.push(fixed(row().map(|row| row.name))),
             EvtxCodeKind::Meaning => {
                 let meaning = row().map(|row| row.meaning).filter(|meaning| !meaning.is_empty());
-                self.texts.push(name(meaning));
+                self.texts.push(fixed(meaning));
             }
             EvtxCodeKind::Names => self.push_list(table.and_then(|table| table.find_all(code))),
-            EvtxCodeKind::Text => match table {
-                None => self.texts.push(EvtxText::NONE),
-                Some(table) => self.push(Cow::Owned(codes::replace(table, code).into_owned())),
+            EvtxCodeKind::Text => match (table, code) {
+                (None, _) => self.texts.push(Text::Null),
+                (Some(table), Asked::Text(text)) => {
+                    self.push(Cow::Owned(codes::replace(table, text).into_owned()));
+                }
+                (Some(_), Asked::Number(number)) => self.push(Cow::Owned(number.to_string())),
             },
         }
     }
 }
 
-/// The table that a row names. What kind of object there is comes from an event, so that it need not be known.
-fn table(name: &str) -> Result<Option<&'static Table>, String> {
-    let found = codes::table(name);
-    if found.is_none() && !name.starts_with("access_") {
-        let names: Vec<_> = codes::names().collect();
-        return Err(format!(
-            "no table of codes is named '{name}'; there are {}",
-            names.join(", ")
-        ));
+/// Which row asked for a code first, for as many codes as there are places. Logs have few codes, over and over.
+struct Memo<'a>(Vec<Option<(usize, Asked<'a>, usize)>>);
+
+impl<'a> Memo<'a> {
+    const PLACES: usize = 512;
+
+    fn new() -> Self {
+        Memo(vec![None; Self::PLACES])
     }
-    Ok(found)
+
+    /// The row that asked the same table for the same code before. Otherwise it is this row from now on.
+    fn row_before(&mut self, table: usize, code: Asked<'a>, row: usize) -> Option<usize> {
+        let mixed = u128::from(code.mix() ^ (table as u64) << 48) * 0x9e37_79b9_7f4a_7c15;
+        let place = &mut self.0[(mixed ^ (mixed >> 64)) as usize % Self::PLACES];
+        match place {
+            Some((of, known, before)) if *of == table && *known == code => Some(*before),
+            _ => {
+                *place = Some((table, code, row));
+                None
+            }
+        }
+    }
 }
 
-/// Asks the tables about the codes of some rows. The answer for a null table or code is NULL.
+/// The table that a row names. Where names of bits are asked for, an event may have named what kind of object it is
+/// about, which need not be known.
+fn table(kind: EvtxCodeKind, name: &str) -> Result<Option<&'static Table>, String> {
+    let found = codes::table(name);
+    if found.is_some() || kind == EvtxCodeKind::Names {
+        return Ok(found.or_else(|| codes::table_of_rights(name)));
+    }
+    let names: Vec<_> = codes::names().collect();
+    Err(format!(
+        "no table of codes is named '{name}'; there are {}",
+        names.join(", ")
+    ))
+}
+
+/// Asks the tables about the codes of some rows. The answer for a NULL table or code is NULL.
 ///
 /// # Safety
-/// `tables` and `asked` point to `count` texts, `out` can be written. The caller frees the answers.
+/// The vectors are as their fields say and have `count` rows, `out` can be written. The caller frees the answers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_answers_new(
     kind: u32,
-    tables: *const EvtxText,
-    asked: *const EvtxText,
+    tables: EvtxVector,
+    asked: EvtxVector,
     count: usize,
     out: *mut *mut EvtxAnswers,
 ) -> *mut c_char {
     entry(|| {
         let kind = EvtxCodeKind::decode(kind)?;
         let mut answers = EvtxAnswers::default();
-        let (mut named, mut last) = (("", None), None);
+        answers.texts.reserve(count);
+        let mut memo = Memo::new();
+        // The tables that rows have named, and the one that the last row named.
+        let mut named: Vec<(Option<Asked<'_>>, Option<&'static Table>)> = Vec::new();
+        let (mut element, mut current) = (usize::MAX, 0);
         for row in 0..count {
             // SAFETY: the caller's promise.
-            let (of, code) = unsafe { (*tables.add(row), *asked.add(row)) };
-            if of.data.is_null() || code.data.is_null() {
-                last = None;
-                match kind {
-                    EvtxCodeKind::Names => answers.push_list(None),
-                    _ => answers.texts.push(EvtxText::NONE),
+            let (of, code) = unsafe { (tables.element(row), asked.get(asked.element(row))?) };
+            if of != element {
+                element = of;
+                // SAFETY: the caller's promise.
+                let name = unsafe { tables.get(of)? };
+                let known = named.iter().position(|(known, _)| *known == name);
+                current = known.unwrap_or(named.len());
+                if known.is_none() {
+                    let found = match name {
+                        Some(Asked::Text(name)) if name != "*" => table(kind, name)?,
+                        _ => None,
+                    };
+                    named.push((name, found));
                 }
+            }
+            let (name, table) = named[current];
+            let (Some(name), Some(code)) = (name, code) else {
+                answers.push_null(kind);
                 continue;
+            };
+            match memo.row_before(current, code, row) {
+                Some(before) => answers.repeat(kind, before),
+                None if name == Asked::Text("*") && kind == EvtxCodeKind::Names => {
+                    answers.push_list(Some(codes::lines()));
+                }
+                None => answers.answer(kind, table, code),
             }
-            // SAFETY: the caller's promise.
-            let (of, code) = unsafe { (text(of.data, of.len)?, text(code.data, code.len)?) };
-            if last == Some((of, code)) {
-                answers.repeat(kind);
-                continue;
-            }
-            last = Some((of, code));
-            if of == "*" && kind == EvtxCodeKind::Names {
-                answers.push_list(Some(codes::lines()));
-                continue;
-            }
-            if named.1.is_none() || named.0 != of {
-                named = (of, table(of)?);
-            }
-            answers.answer(kind, named.1, code);
         }
+        answers.finish();
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(answers))) };
         Ok(())
@@ -254,10 +375,10 @@ pub unsafe extern "C" fn evtx_answers_view(answers: *const EvtxAnswers, out: *mu
         // SAFETY: the caller's promise.
         let answers = unsafe { &*answers };
         let view = EvtxAnswersView {
-            texts: answers.texts.as_ptr(),
-            text_count: answers.texts.len(),
+            texts: answers.shown.as_ptr(),
+            text_count: answers.shown.len(),
             lists: answers.lists.as_ptr(),
-            is_owned: !answers.owned.is_empty(),
+            owned: EvtxText::borrowed(&answers.owned),
         };
         // SAFETY: the caller's promise.
         unsafe { put(out, view) };
@@ -273,4 +394,122 @@ pub unsafe extern "C" fn evtx_answers_view(answers: *const EvtxAnswers, out: *mu
 pub unsafe extern "C" fn evtx_answers_free(answers: *mut EvtxAnswers) {
     // SAFETY: the caller's promise.
     release(|| unsafe { free(answers) });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text as DuckDB has it in a vector.
+    fn element(text: &'static str) -> [u8; 16] {
+        let mut element = [0; 16];
+        element[..4].copy_from_slice(&u32::try_from(text.len()).expect("a short one").to_ne_bytes());
+        if text.len() <= 12 {
+            element[4..4 + text.len()].copy_from_slice(text.as_bytes());
+        } else {
+            element[8..].copy_from_slice(&text.as_ptr().addr().to_ne_bytes());
+        }
+        element
+    }
+
+    fn vector<T>(data: &[T], validity: &u64, selection: Option<&[u32]>) -> EvtxVector {
+        EvtxVector {
+            data: data.as_ptr().cast(),
+            validity,
+            selection: selection.map_or(std::ptr::null(), <[u32]>::as_ptr),
+            is_number: size_of::<T>() == size_of::<i128>() && align_of::<T>() == align_of::<i128>(),
+        }
+    }
+
+    /// The answers as text, with commas between the names of a list.
+    fn answers(kind: EvtxCodeKind, tables: EvtxVector, asked: EvtxVector, count: usize) -> Vec<Option<String>> {
+        let mut made = std::ptr::null_mut();
+        // SAFETY: the vectors are those of a test, which hold what they say.
+        unsafe { assert!(evtx_answers_new(kind as u32, tables, asked, count, &raw mut made).is_null()) };
+        // SAFETY: it was made above, and is freed once.
+        let answers = unsafe { Box::from_raw(made) };
+        let shown = |view: &EvtxText| {
+            // SAFETY: the texts are those of the answers.
+            (!view.data.is_null()).then(|| unsafe { text(view.data, view.len) }.expect("UTF-8").to_owned())
+        };
+        let texts: Vec<_> = answers.shown.iter().map(shown).collect();
+        if kind != EvtxCodeKind::Names {
+            return texts;
+        }
+        let list = |list: &EvtxList| {
+            let range = list.offset as usize..(list.offset + list.len) as usize;
+            (!list.is_null).then(|| texts[range].iter().flatten().cloned().collect::<Vec<_>>().join(","))
+        };
+        answers.lists.iter().map(list).collect()
+    }
+
+    #[test]
+    fn each_row_has_its_answer() {
+        let constant = [0; 6];
+        let of = [element("status")];
+        let status = vector(&of, &u64::MAX, Some(&constant));
+        let codes = ["0xc000006a", "3221225578", "-", "0xc000006a", "0x00000000c000006a", "5"].map(element);
+        let known = |text: &str| Some(text.to_owned());
+        let wrong = known("STATUS_WRONG_PASSWORD");
+        assert_eq!(
+            answers(EvtxCodeKind::Name, status, vector(&codes, &0b11_0111, None), 6),
+            [
+                wrong.clone(),
+                wrong.clone(),
+                None,
+                None,
+                wrong.clone(),
+                known("ERROR_ACCESS_DENIED")
+            ]
+        );
+        let selection = [1, 1, 0];
+        let numbers: [i128; 2] = [5, -1_073_741_718];
+        assert_eq!(
+            answers(
+                EvtxCodeKind::Name,
+                status,
+                vector(&numbers, &u64::MAX, Some(&selection)),
+                3
+            ),
+            [wrong.clone(), wrong, known("ERROR_ACCESS_DENIED")]
+        );
+    }
+
+    #[test]
+    fn lists_and_texts_have_their_own() {
+        let of = ["File", "access_key", "FILE", "Nothing"].map(element);
+        let masks: [i128; 4] = [0x801, 1, 1, 1];
+        let known = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            answers(
+                EvtxCodeKind::Names,
+                vector(&of, &u64::MAX, None),
+                vector(&masks, &u64::MAX, None),
+                4
+            ),
+            [
+                known("FILE_READ_DATA,0x800"),
+                known("KEY_QUERY_VALUE"),
+                known("FILE_READ_DATA"),
+                None
+            ]
+        );
+        let of = [element("parameters")];
+        let texts = ["%%1841 or %%99999", "%%1842", "%%1842", ""].map(element);
+        let constant = [0; 4];
+        assert_eq!(
+            answers(
+                EvtxCodeKind::Text,
+                vector(&of, &u64::MAX, Some(&constant)),
+                vector(&texts, &u64::MAX, None),
+                4
+            ),
+            [
+                known("Denied by process trust label ACE or %%99999"),
+                known("Yes"),
+                known("Yes"),
+                known("")
+            ]
+        );
+    }
 }

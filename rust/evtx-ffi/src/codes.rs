@@ -1,12 +1,12 @@
 //! What the codes in events mean: the tables of the folder `codes`.
 //!
 //! A table starts with lines that say where its facts are from and what its codes are. Each other line is a code, its
-//! name, and what it means; the meaning may be missing.
+//! name, and what it means; the meaning may be missing. Tabs stand between them.
 //!
 //! ```text
-//! # source: MS-ERREF, section 2.3.1
+//! # source: MS-ERREF, 2.3.1
 //! # codes: numbers
-//! 0xc000006a	STATUS_WRONG_PASSWORD	The password is wrong.
+//! 0xc000006a  STATUS_WRONG_PASSWORD  The password is wrong.
 //! ```
 //!
 //! `# includes: name` adds the lines of another table.
@@ -30,6 +30,13 @@ enum Codes {
     Guids,
     /// Words, whatever their case. Numbers among them are in decimal.
     Words,
+}
+
+/// What a table is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked<'a> {
+    Number(i128),
+    Text(&'a str),
 }
 
 /// A line of a table.
@@ -59,12 +66,23 @@ fn are_alike(name: &str, other: &str) -> bool {
     name.len() == other.len() && name.bytes().zip(other.bytes()).all(|(a, b)| fold(a) == fold(b))
 }
 
-/// The table with this name. It may be written as an event names a kind of object: `SERVICE OBJECT`.
+/// The table with this name.
 pub(crate) fn table(name: &str) -> Option<&'static Table> {
     let tables = tables();
-    let exact = tables.binary_search_by_key(&name, |table| table.name).ok();
-    let alike = || tables.iter().position(|table| are_alike(table.name, name));
-    exact.or_else(alike).map(|position| &tables[position])
+    let position = tables.binary_search_by_key(&name, |table| table.name).ok()?;
+    Some(&tables[position])
+}
+
+/// The table of the access rights of a kind of object, as an event names it. A GUID is that of a class of Active
+/// Directory.
+pub(crate) fn table_of_rights(object_type: &str) -> Option<&'static Table> {
+    let name = if object_type.contains('{') {
+        "ds_object"
+    } else {
+        object_type
+    };
+    let mut tables = tables().iter();
+    tables.find(|table| table.name.strip_prefix("access_").is_some_and(|of| are_alike(of, name)))
 }
 
 /// All tables, in the order of their names.
@@ -108,7 +126,7 @@ fn parse(name: &'static str, text: &'static str) -> Option<Table> {
         let meaning = columns.next().unwrap_or_default();
         let row = table.rows.len();
         match codes {
-            Codes::Numbers => table.numbers.push((number(code)?, row)),
+            Codes::Numbers => table.numbers.push((Asked::Text(code).number()?, row)),
             _ => drop(table.words.insert(code.to_ascii_lowercase(), row)),
         }
         table.rows.push(Code { code, name, meaning });
@@ -119,12 +137,12 @@ fn parse(name: &'static str, text: &'static str) -> Option<Table> {
 
 impl Table {
     /// The row of a code.
-    pub(crate) fn find(&self, code: &str) -> Option<&Code> {
-        let code = code.trim().trim_start_matches("%%");
-        let row = match self.codes {
-            Codes::Numbers => self.row_of(number(code)?),
-            Codes::Sids => self.row_of_sid(bare(code)),
-            Codes::Guids | Codes::Words => self.row_of_word(bare(code)),
+    pub(crate) fn find(&self, asked: Asked<'_>) -> Option<&Code> {
+        let row = match (self.codes, asked) {
+            (Codes::Numbers, _) => self.row_of(asked.number()?),
+            (_, Asked::Number(number)) => return self.find(Asked::Text(&number.to_string())),
+            (Codes::Sids, Asked::Text(text)) => self.row_of_sid(bare(text)),
+            (Codes::Guids | Codes::Words, Asked::Text(text)) => self.row_of_word(bare(text)),
         };
         row.map(|row| &self.rows[row])
     }
@@ -168,12 +186,12 @@ impl Table {
 
     /// The rows of the bits of a number, from the lowest, and the bits that have none. `None` if no bit has one.
     /// Words are a list in which white space stands between them.
-    pub(crate) fn find_all(&self, code: &str) -> Option<Vec<Cow<'static, str>>> {
-        if self.codes != Codes::Numbers {
-            let words = code
+    pub(crate) fn find_all(&self, asked: Asked<'_>) -> Option<Vec<Cow<'static, str>>> {
+        if let (Codes::Sids | Codes::Guids | Codes::Words, Asked::Text(list)) = (self.codes, asked) {
+            let words = list
                 .split(|c: char| c.is_whitespace() || c == ',')
                 .filter(|word| !word.is_empty());
-            let found: Vec<_> = words.map(|word| (word, self.find(word))).collect();
+            let found: Vec<_> = words.map(|word| (word, self.find(Asked::Text(word)))).collect();
             found.iter().find(|(_, row)| row.is_some())?;
             let name = |(word, row): (&str, Option<&Code>)| match row {
                 Some(row) => Cow::Borrowed(row.name),
@@ -181,7 +199,7 @@ impl Table {
             };
             return Some(found.into_iter().map(name).collect());
         }
-        let mut rest = number(code.trim())?;
+        let mut rest = asked.number()?;
         let mut names = Vec::new();
         for (bit, row) in &self.numbers {
             if *bit != 0 && rest & bit == *bit {
@@ -220,29 +238,53 @@ pub(crate) fn lines() -> Vec<Cow<'static, str>> {
     tables().iter().flat_map(of).collect()
 }
 
-/// A number of 32 bits, from 0xc000006a, 3221225578, -1073741718, or one of 64 bits with the same sign.
-fn number(text: &str) -> Option<u32> {
-    let wide = match text.as_bytes() {
-        [b'0', b'x' | b'X', ..] => i128::from(u64::from_str_radix(&text[2..], 16).ok()?),
-        [b'-', ..] => i128::from(text.parse::<i64>().ok()?),
-        _ => i128::from(text.parse::<u64>().ok()?),
-    };
-    // Of 64 bits, a negative number has the upper ones set.
-    let wide = if wide > i128::from(i64::MAX) {
-        wide - (1 << 64)
-    } else {
-        wide
-    };
-    let narrow = if wide < 0 {
-        i32::try_from(wide).ok()?.cast_unsigned()
-    } else {
-        u32::try_from(wide).ok()?
-    };
-    Some(narrow)
+impl Asked<'_> {
+    /// A number that different codes mostly differ in.
+    pub(crate) fn mix(self) -> u64 {
+        let part = |bytes: &[u8]| match bytes.try_into() {
+            Ok(bytes) => u64::from_le_bytes(bytes),
+            Err(_) => bytes.iter().fold(0, |mixed: u64, byte| mixed << 8 | u64::from(*byte)),
+        };
+        match self {
+            Asked::Number(number) => (number ^ (number >> 64)) as u64,
+            Asked::Text(text) => {
+                let bytes = text.as_bytes();
+                let len = bytes.len();
+                let (start, end) = (&bytes[..len.min(8)], &bytes[len - len.min(8)..]);
+                part(start).rotate_left(29) ^ part(end) ^ len as u64
+            }
+        }
+    }
+
+    /// The number of 32 bits that is meant. One of 64 bits may have the same sign.
+    fn number(self) -> Option<u32> {
+        let wide = match self {
+            Asked::Number(number) => number,
+            Asked::Text(text) => i128::from(number(text)?),
+        };
+        let low = u32::try_from(wide & i128::from(u32::MAX)).ok()?;
+        match wide >> 32 {
+            0 => Some(low),
+            // Of a negative number, the upper bits are set.
+            -1 | 0xffff_ffff if low.cast_signed() < 0 => Some(low),
+            _ => None,
+        }
+    }
 }
 
-/// What is in `{...}` or `%{...}`.
+/// The number in a text: `0xc000006a`, `3221225578`, `-1073741718`, `%%2313`.
+fn number(text: &str) -> Option<i64> {
+    let text = text.trim().trim_start_matches("%%");
+    match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => u64::from_str_radix(&text[2..], 16).ok().map(u64::cast_signed),
+        [b'-', ..] => text.parse().ok(),
+        _ => text.parse().ok().map(u64::cast_signed),
+    }
+}
+
+/// What is in `{...}` or `%{...}`, or behind `%%`.
 fn bare(code: &str) -> &str {
+    let code = code.trim().trim_start_matches("%%");
     let inner = code.strip_prefix('%').unwrap_or(code).strip_prefix('{');
     inner.and_then(|inner| inner.strip_suffix('}')).unwrap_or(code)
 }
@@ -261,10 +303,10 @@ fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
         let token = &text[..2 + len];
         let of_windows = || {
             table("status")?
-                .find(&digits[..len])
+                .find(Asked::Text(&digits[..len]))
                 .filter(|_| digits[..len].parse::<u32>().ok() < Some(1536))
         };
-        let found = parameters.find(&digits[..len]).or_else(of_windows);
+        let found = parameters.find(Asked::Text(&digits[..len])).or_else(of_windows);
         let len = token.len();
         return (len > 2).then(|| Token {
             shown: found.map_or(token, |row| row.name),
@@ -275,8 +317,8 @@ fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
     let token = &text[..=text.find('}')?];
     let is_sid = bare(token).starts_with("S-1-");
     let is_guid = bare(token).len() == 36;
-    let found = is_guid.then(|| table("guid_name")?.find(token)).flatten();
-    let found = found.or_else(|| is_sid.then(|| table("sid_name")?.find(token)).flatten());
+    let found = is_guid.then(|| table("guid_name")?.find(Asked::Text(token))).flatten();
+    let found = found.or_else(|| is_sid.then(|| table("sid_name")?.find(Asked::Text(token))).flatten());
     (is_sid || is_guid).then(|| Token {
         shown: found.map_or(token, |row| row.name),
         len: token.len(),
@@ -393,7 +435,7 @@ mod tests {
             "0xffffffffc000006a",
             "18446744072635809898",
         ] {
-            assert_eq!(number(text), Some(0xc000_006a), "{text}");
+            assert_eq!(Asked::Text(text).number(), Some(0xc000_006a), "{text}");
         }
         for text in [
             "",
@@ -406,13 +448,21 @@ mod tests {
             "0xfffffffff",
             "99999999999999999999",
         ] {
-            assert_eq!(number(text), None, "{text}");
+            assert_eq!(Asked::Text(text).number(), None, "{text}");
         }
+        let name = |number| named("status").find(Asked::Number(number)).map(|row| row.name);
+        assert_eq!(name(0xc000_006a), name(-0x3fff_ff96));
+        assert_eq!(name(0xc000_006a), Some("STATUS_WRONG_PASSWORD"));
+        assert_eq!([name(0x1_c000_006a), name(i128::MAX), name(i128::MIN)], [None; 3]);
+        assert_eq!(
+            named("sid_name").find(Asked::Number(512)).map(|row| row.name),
+            Some("Domain Admins")
+        );
     }
 
     #[test]
     fn codes_are_found_however_they_are_written() {
-        let name = |table: &str, code: &str| named(table).find(code).map(|row| row.name);
+        let name = |table: &str, code: &str| named(table).find(Asked::Text(code)).map(|row| row.name);
         assert_eq!(name("audit_category", "%%8273"), Some("Logon/Logoff"));
         assert_eq!(
             name("guid_name", "%{BF967ABA-0DE6-11D0-A285-00AA003049E2}"),
@@ -420,7 +470,7 @@ mod tests {
         );
         assert_eq!(name("privilege", "sedebugprivilege"), Some("Debug programs"));
         assert_eq!(
-            table("access_SERVICE OBJECT").map(|table| table.name),
+            table_of_rights("SERVICE OBJECT").map(|table| table.name),
             Some("access_service_object")
         );
         for (sid, is) in [
@@ -440,7 +490,11 @@ mod tests {
 
     #[test]
     fn a_mask_has_names_and_a_rest() {
-        let names = |code: &str| named("access_file").find_all(code).map(|names| names.join(" "));
+        let names = |code: &str| {
+            named("access_file")
+                .find_all(Asked::Text(code))
+                .map(|names| names.join(" "))
+        };
         assert_eq!(
             names("0x10003").as_deref(),
             Some("FILE_READ_DATA FILE_WRITE_DATA DELETE")
@@ -449,7 +503,7 @@ mod tests {
         assert_eq!(names("0").as_deref(), Some(""));
         assert_eq!(names("0x800"), None);
         assert_eq!(names("-"), None);
-        let words = named("privilege").find_all("SeTcbPrivilege\r\n\t\t\tSeNewPrivilege");
+        let words = named("privilege").find_all(Asked::Text("SeTcbPrivilege\r\n\t\t\tSeNewPrivilege"));
         assert_eq!(words.expect("one")[1], "SeNewPrivilege");
     }
 

@@ -25,8 +25,8 @@ mod scan;
 mod tests;
 
 pub use answers::{
-    EvtxAnswers, EvtxAnswersView, EvtxCodeFunction, EvtxList, evtx_answers_free, evtx_answers_new, evtx_answers_view,
-    evtx_code_function,
+    EvtxAnswers, EvtxAnswersView, EvtxCodeFunction, EvtxList, EvtxVector, evtx_answers_free, evtx_answers_new,
+    evtx_answers_view, evtx_code_function,
 };
 pub use arguments::{
     EvtxArgument, EvtxArguments, EvtxValue, EvtxValueKind, evtx_argument, evtx_arguments_free, evtx_arguments_need,
