@@ -1,7 +1,7 @@
 -- evtx_decode_base64(text)
 --
--- The text that a base64 text holds, in UTF-16LE as PowerShell has it, or in UTF-8; NULL for what is no base64, or holds
--- no text. White space, missing padding and the alphabet of URLs do not matter.
+-- The text that a base64 text holds, in UTF-16LE as PowerShell has it, or in UTF-8; NULL for what is no base64, or
+-- holds no text. White space, missing padding and the alphabet of URLs do not matter.
 --
 -- SELECT evtx_decode_base64('dwBoAG8AYQBtAGkA')
 
@@ -18,8 +18,8 @@ list_transform(
                 lambda utf8: CASE WHEN NOT regexp_matches(utf8, '[\x00-\x06\x0e-\x1a\x1c-\x1f]')
                                   THEN ltrim(utf8, chr(65279)) END
             )[1],
-            -- UTF-16LE: units of two bytes, two of which may be one letter. A half of such a pair, a private letter or
-            -- one that no text has: this is no text. Units below 0x80 are bytes of UTF-8.
+            -- UTF-16LE: units of two bytes, two of which may be one letter. A half of such a pair, a letter
+            -- that no text has, or letters of several alphabets: this is no text. Units below 0x80 are bytes of UTF-8.
             list_transform(
                 [CASE
                     WHEN octet_length(bytes) % 2 <> 0 THEN NULL
@@ -37,8 +37,18 @@ list_transform(
                 END],
                 lambda utf16: list_transform(
                     [rtrim(ltrim(utf16, chr(65279)), chr(0))],
-                    lambda whole: CASE WHEN NOT regexp_matches(
-                        whole, '[\x00-\x06\x0e-\x1a\x1c-\x1f\p{Co}\x{FFFD}-\x{FFFF}]') THEN whole END
+                    lambda whole: CASE WHEN NOT regexp_matches(whole, '[\x00-\x06\x0e-\x1a\x1c-\x1f\x{FFFD}-\x{FFFF}]')
+                        AND (regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}]+')
+                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Cyrillic}]+')
+                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Greek}]+')
+                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Arabic}]+')
+                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Hebrew}]+')
+                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Thai}]+')
+                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Devanagari}]+')
+                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Hangul}]+')
+                             OR regexp_full_match(
+                                 whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Han}\p{Hiragana}\p{Katakana}]+'))
+                        THEN whole END
                 )[1]
             )[1]
         )

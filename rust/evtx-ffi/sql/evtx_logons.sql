@@ -1,0 +1,68 @@
+-- evtx_logons(files)
+--
+-- A row per logon session: who, from where, how, from when to when, and with which privileges. The sessions of Windows
+-- itself are left out.
+--
+-- SELECT * FROM evtx_logons('logs') WHERE logon_type = 10 ORDER BY logon_time
+
+-- An event that stands in several copies of a log counts once.
+WITH events AS (
+    SELECT DISTINCT
+        computer, event_record_id, time_created, event_id,
+        lower(coalesce(event_data['TargetLogonId'], event_data['SubjectLogonId'])) AS id,
+        -- 4672 names the account as the subject.
+        coalesce(event_data['TargetUserName'], event_data['SubjectUserName']) AS account,
+        coalesce(event_data['TargetDomainName'], event_data['SubjectDomainName']) AS domain,
+        coalesce(event_data['TargetUserSid'], event_data['SubjectUserSid']) AS sid,
+        TRY_CAST(event_data['LogonType'] AS INTEGER) AS type,
+        event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
+        event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
+        event_data['PrivilegeList'] AS privileges
+    FROM read_evtx(files)
+    WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+),
+-- Without SYSTEM, LOCAL SERVICE, NETWORK SERVICE, the window manager and the font driver. An ID comes back after boots:
+-- each 4624 starts a session, and what comes before the first belongs to one that started before the log.
+numbered AS (
+    SELECT *, count(*) FILTER (event_id = 4624) OVER (
+        PARTITION BY computer, id
+        -- 4672 comes with its 4624, before or behind it.
+        ORDER BY CASE event_id WHEN 4672 THEN time_created + INTERVAL 1 SECOND ELSE time_created END, event_record_id
+    ) AS session
+    FROM events
+    WHERE id NOT IN ('0x3e7', '0x3e4', '0x3e5') AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
+      AND NOT starts_with(coalesce(sid, ''), 'S-1-5-90-') AND NOT starts_with(coalesce(sid, ''), 'S-1-5-96-')
+),
+sessions AS (
+    SELECT
+        computer, id AS logon_id,
+        min(time_created) FILTER (event_id = 4624) AS logon_time,
+        min(time_created) FILTER (event_id IN (4634, 4647)) AS logoff_time,
+        arg_min(account, time_created) AS account, arg_min(domain, time_created) AS domain,
+        arg_min(sid, time_created) AS user_sid, arg_min(type, time_created) AS logon_type,
+        any_value(address) AS address, any_value(workstation) AS workstation,
+        any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges
+    FROM numbered
+    GROUP BY computer, id, session
+)
+SELECT
+    logon_time, logoff_time, logoff_time - logon_time AS duration, computer,
+    CASE WHEN domain NOT IN ('', '-') THEN domain || '\' || account ELSE account END AS user_name, user_sid, logon_type,
+    CASE logon_type
+        WHEN 2 THEN 'Interactive'
+        WHEN 3 THEN 'Network'
+        WHEN 4 THEN 'Batch'
+        WHEN 5 THEN 'Service'
+        WHEN 7 THEN 'Unlock'
+        WHEN 8 THEN 'Network, password in clear'
+        WHEN 9 THEN 'New credentials'
+        WHEN 10 THEN 'Remote Desktop'
+        WHEN 11 THEN 'Cached credentials'
+        WHEN 12 THEN 'Remote Desktop, cached credentials'
+        WHEN 13 THEN 'Unlock, cached credentials'
+    END AS logon_type_name,
+    CASE WHEN starts_with(lower(address), '::ffff:') THEN address[8:] ELSE nullif(nullif(address, '-'), '') END
+        AS remote_host,
+    nullif(nullif(workstation, '-'), '') AS workstation, package AS authentication,
+    nullif(nullif(process, '-'), '') AS process, logon_id, regexp_extract_all(privileges, '\w+') AS privileges
+FROM sessions

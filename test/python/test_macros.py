@@ -1,0 +1,202 @@
+"""What the macros make of events that no sample has: their SQL runs over made-up events rather than over a log.
+
+test/sql/macros.test runs them over the samples.
+"""
+
+import base64
+import random
+import time
+
+import pytest
+from conftest import ROOT, SAMPLES
+
+SQL = ROOT / "rust" / "evtx-ffi" / "sql"
+SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
+
+
+@pytest.fixture(name="over")
+def fixture_over(con):
+    """Runs a macro over events: tuples of a time in seconds, a provider, an ID, and the fields."""
+    con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0")
+
+    def run(macro, events, select="*", rest="", copies=1):
+        con.execute("DELETE FROM events")
+        rows = [
+            (number, f"2024-03-05 08:00:00'::TIMESTAMP_NS + INTERVAL '{at * 1000000:.0f} microseconds", *rest)
+            for number, (at, *rest) in enumerate(events)
+        ]
+        for _ in range(copies):
+            for number, at, provider, event_id, fields, *user in rows:
+                con.execute(
+                    f"""INSERT INTO events (record_id, event_record_id, time_created, provider, event_id, event_data, computer, level, user_sid)
+                        SELECT ?, ?, '{at}', ?, ?, map_from_entries(?::STRUCT(k VARCHAR, v VARCHAR)[]), 'pc', 5, ?""",
+                    [number, number, provider, event_id, [{"k": k, "v": v} for k, v in fields.items()], *(user or [None])],
+                )
+        return query(macro, select, rest)
+
+    def query(macro, select="*", rest=""):
+        text = (SQL / f"{macro}.sql").read_text(encoding="utf-8").replace("read_evtx(files)", "events")
+        body = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+        return con.execute(f"SELECT {select} FROM ({body}) {rest}").fetchall()
+
+    run.query, run.con = query, con
+    return run
+
+
+def base64_of(text, encoding):
+    return base64.b64encode(text.encode(encoding)).decode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
+@pytest.mark.parametrize("text", ["whoami", "IEX (iwr 'http://a/b')", "все файлы", "日本語テキスト", "한국어", "a😀b", "naïve\r\n\ttext", "x" * 3000])
+def test_base64_gives_the_text(con, text, encoding):
+    plain = base64_of(text, encoding)
+    wrapped = "\r\n".join(plain[i:i + 76] for i in range(0, len(plain), 76))
+    forms = [plain, plain.rstrip("="), f"  {wrapped}\n", plain.replace("+", "-").replace("/", "_"), base64_of("\ufeff" + text, encoding)]
+    assert con.execute("SELECT DISTINCT evtx_decode_base64(unnest(?))", [forms]).fetchall() == [(text,)]
+
+
+def test_what_is_no_base64_is_null(con):
+    forms = ["", "a", "abcde", "====", "a===", "ab=c", "!!!!", "ä", "AAAA", "/w==", "//79", None]
+    assert con.execute("SELECT DISTINCT evtx_decode_base64(unnest(?::VARCHAR[]))", [forms]).fetchall() == [(None,)]
+
+
+def test_bytes_that_are_no_text_are_null(con):
+    chance = random.Random(1)
+    forms = [base64.b64encode(chance.randbytes(60)).decode() for _ in range(2000)]
+    assert con.execute("SELECT count(evtx_decode_base64(unnest)) FROM unnest(?)", [forms]).fetchone() == (0,)
+
+
+def block(at, number, total, text, block_id="b"):
+    fields = {"MessageNumber": str(number), "MessageTotal": str(total), "ScriptBlockText": text, "ScriptBlockId": block_id, "Path": ""}
+    return at, "Microsoft-Windows-PowerShell", 4104, fields
+
+
+def test_parts_of_a_script_are_joined_in_the_order_of_their_numbers(over):
+    events = [block(11 - number, number, 11, f"{number},") for number in range(1, 12)]
+    want = [(11, 0, "1,2,3,4,5,6,7,8,9,10,11,", [])]
+    for copies in (1, 2):
+        assert over("evtx_script_blocks", events, "parts, missing_parts, text, decoded", copies=copies) == want
+
+
+def test_missing_parts_are_counted(over):
+    events = [block(1, 1, 4, "a"), block(2, 4, 4, "d"), block(3, "x", "y", "?", "other"), block(3, 1, 2000000000, "z", "vast")]
+    assert sorted(over("evtx_script_blocks", events, "script_block_id, parts, missing_parts, text")) == [
+        ("b", 4, 2, "ad"), ("other", None, None, "?"), ("vast", 2000000000, 1999999999, "z"),
+    ]
+
+
+def test_base64_in_a_script_is_decoded(over):
+    hidden = base64_of("Write-Output 'hidden'", "utf-16-le")
+    events = [block(1, 1, 1, f"powershell -enc {hidden} C:/Windows/System32/WindowsPowerShell")]
+    assert over("evtx_script_blocks", events, "decoded") == [(["Write-Output 'hidden'"],)]
+
+
+def logon(at, event_id, logon_id, user="anna", sid="S-1-5-21-1", **fields):
+    kind = "Subject" if event_id == 4672 else "Target"
+    return at, SECURITY, event_id, {f"{kind}UserSid": sid, f"{kind}UserName": user, f"{kind}DomainName": "D", f"{kind}LogonId": logon_id, **fields}
+
+
+LOGONS = "epoch(logon_time)::INT % 3600, epoch(logoff_time)::INT % 3600, user_name, logon_type, logon_id, len(privileges)"
+
+
+def test_a_session_is_from_a_logon_to_the_next_logoff_with_its_id(over):
+    events = [
+        logon(1, 4634, "0x9", LogonType="3"),  # started before the log
+        logon(10, 4624, "0xA1", LogonType="10"),
+        logon(10, 4672, "0xa1", PrivilegeList="SeDebugPrivilege\r\n\t\t\tSeTcbPrivilege"),
+        logon(20, 4647, "0xa1"),
+        logon(21, 4634, "0xa1", LogonType="10"),
+        logon(30, 4624, "0xa1", "bert", LogonType="2"),  # after a boot, with no end
+        logon(40, 4624, "0xa2", LogonType="3"),
+    ]
+    for copies in (1, 2):
+        assert sorted(over("evtx_logons", events, LOGONS, copies=copies), key=str) == [
+            (10, 20, "D\\anna", 10, "0xa1", 2),
+            (30, None, "D\\bert", 2, "0xa1", None),
+            (40, None, "D\\anna", 3, "0xa2", None),
+            (None, 1, "D\\anna", 3, "0x9", None),
+        ]
+
+
+def test_privileges_that_come_before_their_logon_are_those_of_its_session(over):
+    events = [logon(5, 4624, "0xa1", LogonType="3"), logon(9.5, 4672, "0xa1", PrivilegeList="SeDebugPrivilege"), logon(9.6, 4624, "0xa1", LogonType="3")]
+    assert sorted(over("evtx_logons", events, LOGONS)) == [(5, None, "D\\anna", 3, "0xa1", None), (10, None, "D\\anna", 3, "0xa1", 1)]
+
+
+def test_sessions_of_windows_itself_are_left_out(over):
+    events = [
+        logon(1, 4624, "0x3e7", "SYSTEM", "S-1-5-18"), logon(1, 4672, "0x3e7", "SYSTEM", "S-1-5-18"), logon(2, 4624, "0x3e4", "x"),
+        logon(3, 4624, "0x3E5", "x"), logon(4, 4624, "0x11", "DWM-1", "S-1-5-90-0-1"), logon(5, 4624, "0x12", "UMFD-0", "S-1-5-96-0-0"),
+    ]
+    assert over("evtx_logons", events) == []
+
+
+def security(at, pid, parent, image, parent_image=None, **fields):
+    fields = {"NewProcessId": hex(pid), "ProcessId": hex(parent), "NewProcessName": image, "SubjectUserName": "u", "SubjectDomainName": "D", **fields}
+    return at, SECURITY, 4688, fields | ({"ParentProcessName": parent_image} if parent_image else {})
+
+
+def sysmon(at, pid, guid, parent_pid, parent_guid, image):
+    return at, SYSMON, 1, {"ProcessId": str(pid), "ProcessGuid": guid, "ParentProcessId": str(parent_pid), "ParentProcessGuid": parent_guid, "Image": image}
+
+
+def tree(over, events, **arguments):
+    return [row[0] for row in over("evtx_process_tree", events, "tree", "ORDER BY tree_order", **arguments)]
+
+
+def test_a_parent_is_the_process_that_had_the_id_then(over):
+    events = [
+        security(1, 16, 4, "C:\\a.exe"),
+        security(2, 32, 16, "C:\\b.exe"),
+        (3, SECURITY, 4689, {"ProcessId": "0x10", "ProcessName": "C:\\a.exe"}),
+        security(4, 48, 16, "C:\\orphan.exe"),
+        security(5, 16, 4, "C:\\second.exe"),
+        security(6, 64, 16, "C:\\c.exe"),
+        security(7, 80, 16, "C:\\d.exe", "C:\\other.exe"),
+        (8, "Microsoft-Windows-Kernel-General", 12, {}),
+        security(9, 96, 16, "C:\\e.exe"),
+    ]
+    want = ["a.exe", ". b.exe", "orphan.exe", "second.exe", ". c.exe", "d.exe", "e.exe"]
+    assert tree(over, events) == want
+    assert tree(over, events, copies=2) == want
+    assert over.query("evtx_process_tree", "tree, epoch(end_time - time_created) AS lived", "WHERE lived > 0") == [("a.exe", 2.0)]
+
+
+def test_a_process_of_both_logs_is_one_row(over):
+    events = [
+        security(1, 16, 4, "C:\\a.exe"), sysmon(1.1, 16, "{A}", 4, "{0}", "c:\\A.exe"),
+        security(2, 32, 16, "C:\\b.exe"), sysmon(2.1, 32, "{B}", 16, "{a}", "C:\\b.exe"),
+        security(3, 48, 32, "C:\\c.exe"), sysmon(3.1, 64, "{D}", 32, "{B}", "C:\\d.exe"),
+        (4, SYSMON, 5, {"ProcessId": "32", "ProcessGuid": "{B}"}),
+    ]
+    assert tree(over, events) == ["A.exe", ". b.exe", ". . c.exe", ". . d.exe"]
+    columns = "event_ids, end_time IS NOT NULL"
+    assert over.query("evtx_process_tree", columns, "ORDER BY tree_order") == [([1, 4688], False), ([1, 4688], True), ([4688], False), ([1], False)]
+
+
+def test_parents_that_are_their_own_children_do_no_harm(over):
+    events = [sysmon(1, 1, "{A}", 2, "{B}", "a.exe"), sysmon(2, 2, "{B}", 1, "{A}", "b.exe"), sysmon(3, 3, "{C}", 3, "{C}", "c.exe")]
+    assert tree(over, events) == ["a.exe", ". b.exe", "c.exe"]
+
+
+def test_computers_are_apart(over):
+    assert tree(over, [security(1, 16, 4, "C:\\a.exe")]) == ["a.exe"]
+    over.con.execute("INSERT INTO events BY NAME SELECT * REPLACE ('other' AS computer, MAP {'NewProcessId': '0x20', 'ProcessId': '0x10', 'NewProcessName': 'b.exe'} AS event_data, time_created + INTERVAL 1 SECOND AS time_created) FROM events")
+    assert sorted(over.query("evtx_process_tree", "depth, process")) == [(0, "C:\\a.exe"), (0, "b.exe")]
+
+
+@pytest.mark.parametrize("parents", [100, 100000])
+def test_100000_events_take_seconds(over, parents):
+    """Also where each process starts the next."""
+    over.con.execute(f"""
+        INSERT INTO events BY NAME SELECT
+            i::UBIGINT AS record_id, i::UBIGINT AS event_record_id, '2024-03-05'::TIMESTAMP_NS + i * INTERVAL 1 SECOND AS time_created,
+            '{SECURITY}' AS provider, CASE i % 2 WHEN 0 THEN 4688 ELSE 4624 END::UINTEGER AS event_id, 'pc' || i % 3 AS computer,
+            MAP {{'NewProcessId': '0x' || to_hex(i % {parents}), 'ProcessId': '0x' || to_hex((i - 6) % {parents}), 'NewProcessName': 'a.exe',
+                 'TargetLogonId': '0x' || to_hex(4096 + i % 1000), 'TargetUserName': 'u', 'LogonType': '3', 'SubjectUserName': 'u', 'SubjectDomainName': 'D'}} AS event_data
+        FROM range(100000) numbers(i)""")
+    for macro, rows in [("evtx_process_tree", 50000), ("evtx_logons", 50000)]:
+        start = time.monotonic()
+        assert over.query(macro, "count(*), count(COLUMNS(*))")[0][0] == rows
+        assert time.monotonic() - start < 60, macro
