@@ -36,8 +36,8 @@ numbered AS MATERIALIZED (
                PARTITION BY computer ORDER BY time_created, event_record_id, event_id) AS boot
     FROM events
 ),
--- What both logs have: the same ID and program, at most a second apart. Here and below, the greatest number so far is the
--- last event before.
+-- What both logs have: the same ID and program, at most a second apart. Here and below, the greatest number so far is
+-- that of the last event before.
 twins AS MATERIALIZED (
     SELECT security.number, sysmon.number AS twin
     FROM (

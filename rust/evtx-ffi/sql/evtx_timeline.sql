@@ -70,7 +70,7 @@ found AS (
         END AS program
     FROM records
 ),
--- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1 and 10.0.0.1:50270.
+-- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1, 10.0.0.1:50270 and [10.0.0.1]:50270.
 named AS (
     SELECT *,
         coalesce(
@@ -80,7 +80,7 @@ named AS (
         CASE
             WHEN host IN ('', '-', 'NULL', 'localhost', 'LOCAL') THEN NULL
             WHEN starts_with(lower(host), '::ffff:') THEN host[8:]
-            WHEN contains(host, ':') THEN regexp_replace(host, '^(\d+\.\d+\.\d+\.\d+|\[[^\]]*\]):\d+$', '\1')
+            WHEN contains(host, ':') THEN regexp_replace(host, '^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+)):\d+$', '\1\2')
             ELSE host
         END AS remote_host,
         nullif(nullif(program, ''), '-') AS process
