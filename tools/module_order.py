@@ -13,6 +13,9 @@ import sys
 
 TOKEN = re.compile(r"::|[{},*]|\w+")
 
+# Comments, raw strings, strings and characters.
+NO_CODE = re.compile(r"""//[^\n]*|r(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^'\\\n])'""", re.DOTALL)
+
 
 def main(roots):
     found = [finding for root in roots for finding in check(pathlib.Path(root))]
@@ -23,9 +26,10 @@ def main(roots):
 def check(root):
     """The imports of a crate against its order."""
     files = dict(modules(root, ()))
+    names = re.findall(r"extern crate self as (\w+);", root.read_text())
     order = {path: number for number, path in enumerate(files)}
     for path, file in files.items():
-        for line, target in imports(code_of(file), path):
+        for line, target in imports(code_of(file, names), path):
             # The longest part of the path that is a module; what follows is an item in it.
             module = next(target[:length] for length in range(len(target), -1, -1) if target[:length] in files)
             if module[: len(path)] == path:
@@ -47,9 +51,13 @@ def modules(file, path):
             yield from modules(inner, (*path, name))
 
 
-def code_of(file):
-    """The text of a file without its comments, line for line."""
-    return re.sub(r"//.*", "", file.read_text())
+def code_of(file, names):
+    """The text of a file without its comments and literals, line for line, and its paths from `crate` on. `names` are
+    other names of the crate."""
+    code = NO_CODE.sub(lambda found: "\n" * found.group().count("\n"), file.read_text())
+    for name in names:
+        code = re.sub(rf"\b{name}(?=::)", "crate", code)
+    return re.sub(r"\bself::(?=super\b)", "", code)
 
 
 def imports(code, path):

@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 
 FILES = {
-    "lib.rs": "mod low;\nmod high;\n\npub use high::top;\n",
+    "lib.rs": "extern crate self as me;\n\nmod low;\nmod high;\n\npub use high::top;\n",
     "low.rs": "//! As crate::high has it.\npub fn base() {}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n",
     "high.rs": "mod first;\nmod second;\n\npub use second::top;\n",
     "high/first.rs": "use crate::low::base;\n\npub fn one() {\n    base()\n}\n",
@@ -22,6 +22,10 @@ FILES = {
         "low imports high::top, but high comes later", "low imports high::other, but high comes later",
     ]),
     ("low.rs", "fn f() {\n    super::high::top()\n}", ["low imports high::top, but high comes later"]),
+    ("low.rs", "use self::super::high::top;", ["low imports high::top, but high comes later"]),
+    ("low.rs", "fn f() { g(\"https://x\", crate::high::top) }", ["low imports high::top, but high comes later"]),
+    ("low.rs", "fn f() { g('\"', crate::high::top, '\"') }", ["low imports high::top, but high comes later"]),
+    ("low.rs", "use me::high::top;", ["low imports high::top, but high comes later"]),
     ("high/first.rs", "use super::second::top;", ["high::first imports high::second::top, but high::second comes later"]),
     ("high/first.rs", "use super::top;", ["high::first imports high::top, but high is around it"]),
     ("high/first.rs", "use crate::top;", ["high::first imports top, but lib.rs is around it"]),

@@ -93,7 +93,7 @@ fn the_reference_has_every_column() {
 #[test]
 fn the_docs_have_every_argument() {
     let mut table = "| argument | default | what it does |\n| --- | --- | --- |\n".to_owned();
-    for argument in &ARGUMENTS {
+    for argument in ARGUMENTS {
         let default = match (argument.default, argument.kind()) {
             (None, _) => String::new(),
             (Some(text), ArgumentKind::Text) => format!("`'{text}'`"),

@@ -54,7 +54,7 @@ struct ReportFunction {
 }
 
 /// Every report, each once.
-const REPORTS: [ReportFunction; 4] = [
+const REPORTS: &[ReportFunction] = &[
     ReportFunction {
         name: "evtx_schema",
         description: "Tells which events Windows event logs (EVTX) hold: a row per field of each provider, event ID, \

@@ -58,7 +58,7 @@ const SAMPLE_SIZE: &str = "100";
 const MESSAGES: &str = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
 
 /// Every argument, in the order of their names.
-pub const ARGUMENTS: [Argument; 11] = [
+pub const ARGUMENTS: &[Argument] = &[
     Argument {
         name: "event_id",
         default: None,
@@ -318,7 +318,7 @@ mod tests {
         assert!(ARGUMENTS.is_sorted_by_key(|argument| argument.name));
         let mut arguments = Arguments::default();
         let before = format!("{arguments:?}");
-        for argument in &ARGUMENTS {
+        for argument in ARGUMENTS {
             let value = match (argument.default, argument.kind()) {
                 (None, _) => ArgumentValue::Null,
                 (Some(text), ArgumentKind::Flag) => ArgumentValue::Flag(text == "true"),

@@ -93,9 +93,9 @@ impl Predicate {
     /// The records of some events, whatever becomes of errors.
     pub(crate) fn of_events(events: &Events) -> Self {
         let term = |name: &str| {
-            let column = schema::COLUMNS.into_iter().find(|column| column.name == name);
+            let column = schema::COLUMNS.iter().find(|column| column.name == name);
             Term {
-                source: column.map_or(ColumnSource::Error, |Column { source, .. }| source),
+                source: column.map_or(ColumnSource::Error, |column| column.source.clone()),
                 key: None,
             }
         };

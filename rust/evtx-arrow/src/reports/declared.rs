@@ -29,7 +29,7 @@ impl DeclaredRow {
 }
 
 /// The columns of [`DeclaredEventReport`].
-const COLUMNS: [ReportColumn<DeclaredRow>; 7] = [
+const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
     ReportColumn {
         name: "provider",
         about: "Who raises the event.",
@@ -92,11 +92,11 @@ impl DeclaredEventReport {
 
 impl Report for DeclaredEventReport {
     fn schema(&self) -> SchemaRef {
-        table::schema(&COLUMNS)
+        table::schema(COLUMNS)
     }
 
     fn reference(&self) -> Vec<(&'static str, &'static str)> {
-        table::reference(&COLUMNS)
+        table::reference(COLUMNS)
     }
 
     // No file changes what is declared.
@@ -125,7 +125,7 @@ impl Report for DeclaredEventReport {
             }));
             self.rest = (end < all).then_some((event, end));
         }
-        let batch = (!rows.is_empty()).then(|| table::batch(&COLUMNS, &rows));
+        let batch = (!rows.is_empty()).then(|| table::batch(COLUMNS, &rows));
         batch.transpose()
     }
 }

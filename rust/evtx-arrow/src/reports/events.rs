@@ -98,8 +98,8 @@ struct EventRow<'c> {
 }
 
 /// The columns of [`EventReport`].
-const fn event_columns<'c>() -> [ReportColumn<EventRow<'c>>; 10] {
-    [
+fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
+    vec![
         ReportColumn {
             name: "provider",
             about: "Who raises the event.",

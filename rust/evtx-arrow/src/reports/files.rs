@@ -146,7 +146,7 @@ struct Span {
 }
 
 /// The columns of a [`FileReport`].
-const FILE_COLUMNS: [ReportColumn<FileRow>; 22] = [
+const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     ReportColumn {
         name: "filename",
         about: "The path of the file.",
@@ -318,11 +318,11 @@ fn chunks(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 impl Report for FileReport {
     fn schema(&self) -> SchemaRef {
-        table::schema(&FILE_COLUMNS)
+        table::schema(FILE_COLUMNS)
     }
 
     fn reference(&self) -> Vec<(&'static str, &'static str)> {
-        table::reference(&FILE_COLUMNS)
+        table::reference(FILE_COLUMNS)
     }
 
     fn start(&mut self, filename: &str, size: u64) {
@@ -362,12 +362,12 @@ impl Report for FileReport {
             return Ok(None);
         }
         let rows = std::mem::take(&mut self.rows);
-        table::batch(&FILE_COLUMNS, &rows).map(Some)
+        table::batch(FILE_COLUMNS, &rows).map(Some)
     }
 }
 
 /// The columns of a [`ChunkReport`].
-const CHUNK_COLUMNS: [ReportColumn<ChunkRow>; 24] = [
+const CHUNK_COLUMNS: &[ReportColumn<ChunkRow>] = &[
     ReportColumn {
         name: "filename",
         about: "The path of the file.",
@@ -523,11 +523,11 @@ impl ChunkRow {
 
 impl Report for ChunkReport {
     fn schema(&self) -> SchemaRef {
-        table::schema(&CHUNK_COLUMNS)
+        table::schema(CHUNK_COLUMNS)
     }
 
     fn reference(&self) -> Vec<(&'static str, &'static str)> {
-        table::reference(&CHUNK_COLUMNS)
+        table::reference(CHUNK_COLUMNS)
     }
 
     fn start(&mut self, filename: &str, size: u64) {
@@ -592,7 +592,7 @@ impl Report for ChunkReport {
         if rows.is_empty() {
             return Ok(None);
         }
-        table::batch(&CHUNK_COLUMNS, &rows).map(Some)
+        table::batch(CHUNK_COLUMNS, &rows).map(Some)
     }
 }
 

@@ -162,7 +162,7 @@ use FieldType::{
 
 /// Every column, in the order in which a table of all events has them. DuckDB asks for the first one to count rows, so
 /// that has to be the cheapest.
-pub(crate) const COLUMNS: [Column; 30] = [
+pub(crate) const COLUMNS: &[Column] = &[
     column(
         "record_id",
         "The ID of the record in this log. Windows counts them up without gaps.",
@@ -311,9 +311,8 @@ pub(crate) const COLUMNS: [Column; 30] = [
 /// The columns that a table with these options has, in order.
 pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
     let options = *options;
-    COLUMNS
-        .into_iter()
-        .filter(move |column| column.source.option().is_none_or(|option| (option.is_set)(&options)))
+    let is_there = move |column: &&Column| column.source.option().is_none_or(|option| (option.is_set)(&options));
+    COLUMNS.iter().filter(is_there).cloned()
 }
 
 /// A column as its documentation has it.
@@ -341,7 +340,7 @@ pub fn reference() -> Vec<ColumnReference> {
         ColumnSource::UserData => "UserData".to_owned(),
         _ => String::new(),
     };
-    let columns = COLUMNS.into_iter().map(|column| ColumnReference {
+    let columns = COLUMNS.iter().map(|column| ColumnReference {
         field: column.field(),
         place: place(&column.source),
         about: column.about,

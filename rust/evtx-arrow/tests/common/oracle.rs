@@ -137,7 +137,7 @@ impl Element {
 }
 
 /// Columns that are read from one place in the XML.
-const FIELDS: [(&str, &str); 20] = [
+const FIELDS: &[(&str, &str)] = &[
     ("time_created", "System/TimeCreated/@SystemTime"),
     ("event_id", "System/EventID"),
     ("level", "System/Level"),
