@@ -246,7 +246,7 @@ mod tests {
     use evtx_format::value::{Scalar, Value as Stored};
 
     use super::*;
-    use crate::schema::{self, Events, Options, Table};
+    use crate::schema::{self, EntryType, Events, FieldType, Options, Table};
 
     fn table() -> Table {
         Table::from(Options {
@@ -459,6 +459,34 @@ mod tests {
                 Literal::Number(1)
             }
         }
+    }
+
+    #[test]
+    fn a_field_with_a_column_of_its_own_is_read_as_that_is() {
+        let of_type = |item| ColumnSource::Entry("b".into(), EntryType { item, list: false });
+        let mut target = Projection::default();
+        target.key("a");
+        let mut read = |source, key: Option<&str>| {
+            let key = key.map(Into::into);
+            match operand(&Term { source, key }, &mut target) {
+                Operand::Entry(key, read) => (key, read.value(&Resolved::Value(Stored::new(Scalar::UInt8, &[7])))),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(matches!(
+            read(of_type(FieldType::UInt16), None),
+            (1, Some(Value::Number(7)))
+        ));
+        assert!(matches!(
+            read(of_type(FieldType::Int64), None),
+            (1, Some(Value::Integer(7)))
+        ));
+        assert!(
+            matches!(read(of_type(FieldType::Text), None), (1, None)),
+            "a text needs room"
+        );
+        assert!(matches!(read(ColumnSource::EventData, Some("c")), (2, None)));
+        assert!(target.event_data);
     }
 
     #[test]

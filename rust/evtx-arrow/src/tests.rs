@@ -322,6 +322,26 @@ fn a_record_is_dropped_at_the_first_stage_that_can() {
 }
 
 #[test]
+fn an_event_happened_when_it_says() {
+    let created = Element::new("TimeCreated").attribute_substitution("SystemTime", Substitution::new(0, 17));
+    let template = Template::new(
+        [3; 16],
+        Element::new("Event").child(Element::new("System").child(created)),
+    );
+    let epoch = 116_444_736_000_000_000;
+    let bytes = chunks((0..5).map(|ticks| Event::new(&template, vec![Value::FileTime(epoch + ticks)])));
+    let [record_id, time] = columns(Options::default(), &["record_id", "time_created"])[..] else {
+        panic!("two columns");
+    };
+    let later = Expression::compare(time, Comparison::GreaterOrEqual, Literal::Instant(200));
+    let earlier = Expression::compare(time, Comparison::Less, Literal::Instant(400));
+    let table = Table::from(Options::default());
+    let predicates = [later, earlier].map(|condition| Predicate::implied(&table, &condition).expect("decided"));
+    let scan = Arc::new(Scan::filtered(Options::default(), &[record_id], &predicates));
+    assert_eq!(ids(&batches(&scan, &bytes)), [3, 4], "not when it was written");
+}
+
+#[test]
 fn a_batch_ends_at_its_rows_or_at_its_bytes() {
     let template = Template::new(
         [3; 16],
