@@ -584,6 +584,45 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_field_with_a_column_of_its_own_is_compared_as_that_is() {
+        let column = |item, list| Column {
+            name: "a".into(),
+            about: "",
+            source: ColumnSource::Entry("a".into(), EntryType { item, list }),
+        };
+        let table = Table {
+            columns: [column(FieldType::UInt8, false), column(FieldType::UInt8, true)].into(),
+            ..Table::from(LOCATED)
+        };
+        let is_decided = |index, comparison, literal| {
+            Predicate::implied(&table, &Expression::compare(index, comparison, literal)).is_some()
+        };
+        assert!(is_decided(0, Comparison::Less, Literal::Number(1)));
+        assert!(!is_decided(0, Comparison::Less, Literal::Integer(1)));
+        assert!(!is_decided(0, Comparison::Less, Literal::Text("1".into())));
+        assert!(!is_decided(1, Comparison::Less, Literal::Number(1)), "a list");
+    }
+
+    #[test]
+    fn a_hint_has_no_more_nodes_than_it_needs() {
+        let hint = |condition: &Expression| {
+            let predicate = Predicate::implied(&Table::from(LOCATED), condition);
+            predicate.map(|Predicate(node)| format!("{node:?}"))
+        };
+        let known = || Expression::compare(columns()[0], Comparison::Equal, Literal::Number(1));
+        let nothing = [vec![], vec![Expression::Unknown], vec![Expression::Unknown; 2]];
+        for parts in nothing {
+            assert_eq!(hint(&Expression::And(parts.clone())), None);
+            assert_eq!(hint(&Expression::Not(Box::new(Expression::Or(parts)))), None);
+        }
+        assert_eq!(
+            hint(&Expression::And(vec![Expression::Unknown, known()])),
+            hint(&known())
+        );
+        assert_ne!(hint(&Expression::And(vec![known(), known()])), hint(&known()));
+    }
+
     /// Whether the hint of a condition on `record_id` keeps a record with such an ID.
     fn keeps(condition: &Expression, id: Option<u64>) -> Option<bool> {
         let Predicate(node) = Predicate::implied(&Table::from(LOCATED), condition).expect("a hint");
