@@ -75,10 +75,10 @@ void Bind(CopyFunction::CopyFromBindInput &input) {
 		if (found == known.names.end()) {
 			Fail("the table has a column \"" + name + "\", but the log has none with that name");
 		}
-		const auto number = static_cast<std::size_t>(found - known.names.begin());
-		copy.columns.push_back(number);
-		copy.types.push_back(known.types[number].Copy());
-		copy.casts = copy.casts || known.types[number].ToText() != input.GetColumnType(i).ToText();
+		const auto index = static_cast<std::size_t>(found - known.names.begin());
+		copy.columns.push_back(index);
+		copy.types.push_back(known.types[index].Copy());
+		copy.casts = copy.casts || known.types[index].ToText() != input.GetColumnType(i).ToText();
 	}
 	input.SetBindData<BoundCopy>(std::move(copy));
 }

@@ -159,6 +159,9 @@ pub enum ErrorKind {
     /// The tokens do not form a tree. Holds the reason.
     #[error("the BinXML tokens do not form a tree: {0}")]
     Structure(&'static str),
+    /// A record of an earlier use of the chunk stands where the next record should start.
+    #[error("a record of an earlier use of the chunk stands where the next record should start")]
+    LeftoverRecord,
     /// A template definition has no root element, or more than one. Holds how many it has.
     #[error("the template definition has {0} root elements, but has to have one")]
     DefinitionRoots(usize),

@@ -28,7 +28,7 @@ pub fn batch_index(files: usize, file: usize, block: u64) -> Result<u64, ScanErr
     match block < of_each && file < files.max(1) {
         true => Ok(file as u64 * of_each + block),
         false => Err(ScanError::Input(format!(
-            "a file of more than {of_each} MiB is too large to be read among {files} files"
+            "a file of more than {of_each} blocks is too large to be read in one statement with {files} files"
         ))),
     }
 }

@@ -53,7 +53,7 @@ impl ColumnBuilder {
                 ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(*field_type))
             }
             ColumnSource::Entry(key, entry_type) => {
-                let key = target.key_number(key).unwrap_or_default();
+                let key = target.key_index(key).unwrap_or_default();
                 ColumnBuilder::Entry(key, EntryBuilder::new(*entry_type))
             }
             ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),

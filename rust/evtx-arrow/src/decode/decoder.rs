@@ -28,7 +28,7 @@ use crate::scan::{Poisoned, Scan};
 use crate::schema::OnError;
 
 /// The current record, as far as it was read, for a predicate.
-struct AtHand<'g, 'r> {
+struct CurrentRecord<'g, 'r> {
     group: &'g RecordGroup<'r>,
     interrupt: Interrupt<'g>,
     /// Whether it is damaged in such a way that its event is not known.
@@ -448,12 +448,12 @@ impl Decoder {
         let fails = scan.options.on_error == OnError::Fail;
         let event_first = !recovers && has_system && !fails;
         let interrupt = reader.interrupt;
-        let at_hand = AtHand {
+        let current = CurrentRecord {
             group,
             interrupt,
             is_unread,
         };
-        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(at_hand)) {
+        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(current)) {
             return Ok(false);
         }
         if !has_system || scan.validates_all || scan.reads_children {
@@ -494,12 +494,12 @@ impl Decoder {
             (false, false) => Stage::Event,
             (false, true) => Stage::Record,
         };
-        let at_hand = AtHand {
+        let current = CurrentRecord {
             group,
             interrupt,
             is_unread,
         };
-        if !self.keeps(undecided, Stage::Record, found, Some(at_hand)) {
+        if !self.keeps(undecided, Stage::Record, found, Some(current)) {
             return Ok(false);
         }
         let on_error = scan.options.on_error;
@@ -555,13 +555,13 @@ impl Decoder {
     /// Whether the predicates of the stages `from` to `to` are true for a record, which has been read as far as they
     /// need.
     #[inline(always)]
-    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, at_hand: Option<AtHand<'_, '_>>) -> bool {
-        self.scan.filter.is_empty() || self.decides(from, to, found, at_hand)
+    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, current: Option<CurrentRecord<'_, '_>>) -> bool {
+        self.scan.filter.is_empty() || self.decides(from, to, found, current)
     }
 
     // Kept out of line, so that scans without predicates stay fast.
     #[inline(never)]
-    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, at_hand: Option<AtHand<'_, '_>>) -> bool {
+    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, current: Option<CurrentRecord<'_, '_>>) -> bool {
         let row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.chunk_index(),
@@ -569,10 +569,10 @@ impl Decoder {
             recovered: Some(found.recovered),
             filename: &self.filename,
             written: found.record.written_nanos(),
-            parts: at_hand.as_ref().map(|it| (it.group.current(), &self.templates)),
+            parts: current.as_ref().map(|it| (it.group.current(), &self.templates)),
             entries: OnceCell::new(),
-            may_be_any_event: at_hand.as_ref().is_some_and(|it| it.is_unread),
-            interrupt: at_hand.map_or(Interrupt::NEVER, |it| it.interrupt),
+            may_be_any_event: current.as_ref().is_some_and(|it| it.is_unread),
+            interrupt: current.map_or(Interrupt::NEVER, |it| it.interrupt),
         };
         self.scan.filter.keeps(from, to, &row, &mut self.scratch)
     }

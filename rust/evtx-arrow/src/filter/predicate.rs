@@ -3,7 +3,7 @@
 use super::comparison::Comparison;
 use super::expression::Expression;
 use super::value::{Constants, Literal, Read, Value};
-use crate::schema::{self, Column, ColumnSource, EntryType, Events, FieldType, OnError, Table};
+use crate::schema::{self, ColumnSource, EntryType, Events, FieldType, OnError, Table};
 
 /// A condition that a scan decides for a record before it builds a row of it.
 #[derive(Debug, Clone)]
@@ -271,6 +271,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::schema::Column;
     use crate::schema::Options;
 
     const LOCATED: Options = Options {

@@ -19,8 +19,8 @@ use hashbrown::HashMap;
 
 use super::column_plan::{Plan, TreeRoot};
 use super::keys::Keys;
+use super::projection::Projection;
 use super::system::SystemSubstitutions;
-use super::target::Projection;
 
 /// The most bytes of templates and their compiled form that a scan keeps. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;

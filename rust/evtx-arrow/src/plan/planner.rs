@@ -9,8 +9,8 @@ use evtx_format::{MAX_NAMES, MAX_TEXT};
 use super::column_plan::{Conditional, Entry, EventData, Plan, RequiredShape, TreeRoot};
 use super::convert;
 use super::keys::Keys;
+use super::projection::Projection;
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Parsed, Piece};
-use super::target::Projection;
 use crate::schema::Numbering;
 
 /// A part of a tree that a plan cannot express: see [`Plan::irregular`].
@@ -286,7 +286,7 @@ impl Planner<'_> {
         let entries = leaves.into_iter().enumerate().map(|(index, leaf)| {
             let Leaf { name, source, declared } = leaf;
             let (key, depends) = names.key(name);
-            if let Some(wanted) = self.target.key_number(&key) {
+            if let Some(wanted) = self.target.key_index(&key) {
                 keyed[wanted] = Some(index);
             }
             // If an entry before this one is left out, the name of this one changes.
@@ -462,12 +462,12 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     let first = copies.first()?;
     let name = leaf_name(first).ok()?;
     // Copies that an array in the content has made share their attributes.
-    let is_named_alike = |copy: &Element<'_>| {
+    let has_the_name = |copy: &Element<'_>| {
         std::ptr::eq(copy.attributes, first.attributes) && std::ptr::eq(copy.name, first.name)
             || leaf_name(copy).as_ref() == Ok(&name)
     };
-    let alike = |copy: &Element<'_>| copy.elements().next().is_none() && is_named_alike(copy);
-    if !copies.iter().all(alike) {
+    let is_copy = |copy: &Element<'_>| copy.elements().next().is_none() && has_the_name(copy);
+    if !copies.iter().all(is_copy) {
         return None;
     }
     let mut items = Vec::new();

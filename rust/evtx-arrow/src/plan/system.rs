@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use evtx_format::binxml::instance::ValueTable;
 
 use super::column_plan::Plan;
-use super::target::Projection;
+use super::projection::Projection;
 
 /// The substitutions of a template from which the columns of `System` are read.
 #[derive(Debug)]

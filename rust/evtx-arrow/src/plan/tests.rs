@@ -5,8 +5,8 @@ use evtx_writer::{Content, Element, Event, Stream, Substitution, Template, Value
 
 use super::column_plan::{Plan, TreeRoot};
 use super::keys::Keys;
+use super::projection::Projection;
 use super::source::Resolved;
-use super::target::Projection;
 use crate::schema::{COLUMNS, ColumnSource};
 use crate::testing::{self, data, leaf};
 
@@ -48,7 +48,7 @@ fn given(target: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) 
             }
         }
         for key in ["a", "b"] {
-            let index = target.key_number(key).and_then(|number| plan.keyed[number]);
+            let index = target.key_index(key).and_then(|number| plan.keyed[number]);
             if let Some(found) = index.and_then(|index| event_data.entries[index].source.find(values)) {
                 given.push(format!("[{key}]={}", text(found)));
             }

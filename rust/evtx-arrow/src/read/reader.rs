@@ -193,10 +193,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Ok(());
         };
         let plan = &templates.get(at)?.plan;
-        // The scan reads only `System`, which the event itself has.
-        if plan.system && !self.scan.reads_children {
-            return Ok(());
-        }
         for child in 0..plan.children.len() {
             let substitution = templates.get(at)?.plan.children[child];
             if let Some(stream) = values.stream(substitution) {

@@ -67,10 +67,10 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         };
         let content = record.event().map(|part| part.content);
         let root = match content {
-            Some(PartContent::Instance(instance, _)) => Source::Instance(instance, TreeRoot::Event),
-            Some(PartContent::Tree(tree, ..)) => Source::Tree(tree),
+            Some(PartContent::Instance(instance, _)) => Rendered::Instance(instance, TreeRoot::Event),
+            Some(PartContent::Tree(tree, ..)) => Rendered::Tree(tree),
             // A record without an event is an empty `Event` element.
-            Some(PartContent::Damaged) | None => Source::Tree(&EMPTY),
+            Some(PartContent::Damaged) | None => Rendered::Tree(&EMPTY),
         };
         match language {
             Language::Xml => {
@@ -133,14 +133,14 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     fn push_source(
         &mut self,
         language: Language,
-        source: Source<'r>,
+        source: Rendered<'r>,
         out: &mut Vec<u8>,
         mut name: impl FnMut(&str, &mut Vec<u8>),
     ) -> Result<()> {
         let limit = self.limit;
         let tree = match source {
-            Source::Tree(tree) => tree,
-            Source::Instance(instance, root) => {
+            Rendered::Tree(tree) => tree,
+            Rendered::Instance(instance, root) => {
                 let program = self.templates.find(instance.definition, root);
                 let program = program.and_then(|compiled| compiled.program(language));
                 if let Some(program) = self.covering(program, &instance) {
@@ -198,8 +198,8 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 continue;
             }
             let source = match reader.next_part(&mut parts).transpose()? {
-                Some(TopLevel::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
-                Some(TopLevel::Element(element)) => Source::Tree(element),
+                Some(TopLevel::Instance(instance)) => Rendered::Instance(instance, TreeRoot::Child),
+                Some(TopLevel::Element(element)) => Rendered::Tree(element),
                 None => break,
             };
             self.push_source(language, source, out, &mut name)?;
@@ -210,7 +210,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
 }
 
 /// An element to render.
-enum Source<'r> {
+enum Rendered<'r> {
     Instance(Instance<'r>, TreeRoot),
     Tree(&'r Element<'r>),
 }

@@ -47,7 +47,7 @@ const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
     },
     ReportColumn {
         name: "field_position",
-        about: "The number of the field, from 0 on. NULL, as the next three, for an event without fields.",
+        about: "The index of the field, from 0. This and the next three are NULL for an event without fields.",
         value: Value::UInt32(|row| row.field().and_then(|_| u32::try_from(row.position).ok())),
     },
     ReportColumn {

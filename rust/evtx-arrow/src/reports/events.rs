@@ -122,7 +122,7 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
         },
         ReportColumn {
             name: "field_position",
-            about: "The number of the field in `EventData`, from 0 on. NULL, as the next three, for an event without fields.",
+            about: "The index of the field in `EventData`, from 0. This and the next three are NULL for an event without fields.",
             value: Value::UInt32(|row| row.field.map(|_| row.position as u32)),
         },
         ReportColumn {

@@ -375,7 +375,7 @@ const CHUNK_COLUMNS: &[ReportColumn<ChunkRow>] = &[
     },
     ReportColumn {
         name: "chunk_index",
-        about: "The number of the chunk in the file, from 0 on. NULL, as all but `error`, for a file that is no log.",
+        about: "The index of the chunk in the file, from 0. For a file that is no log, this and all but `error` are NULL.",
         value: Value::UInt64(|row| row.index),
     },
     ReportColumn {

@@ -168,8 +168,7 @@ impl RecordWalk {
                 self.skip(at, next, chunk);
                 let Some(next) = next else { continue };
                 self.known_beyond = next;
-                let left_behind = ErrorKind::Structure("a record that was left behind stands where the next should");
-                let kind = Record::read(chunk, at).map_or_else(|error| error.kind, |_| left_behind);
+                let kind = Record::read(chunk, at).map_or_else(|error| error.kind, |_| ErrorKind::LeftoverRecord);
                 return Some(Err(Error::new(at, kind)));
             }
             match self.framed(chunk, at) {

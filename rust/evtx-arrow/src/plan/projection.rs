@@ -47,7 +47,7 @@ impl Projection {
     }
 
     /// The index of a key, if it is one of [`keys`](Self::keys).
-    pub(crate) fn key_number(&self, key: &str) -> Option<usize> {
+    pub(crate) fn key_index(&self, key: &str) -> Option<usize> {
         self.keys.get(key).copied()
     }
 }
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(["a", "b", "a", ""].map(|key| target.key(key)), [0, 1, 0, 2]);
         assert!(target.event_data);
         assert_eq!(
-            ["b", "", "c"].map(|key| target.key_number(key)),
+            ["b", "", "c"].map(|key| target.key_index(key)),
             [Some(1), Some(2), None]
         );
     }
