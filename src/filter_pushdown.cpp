@@ -153,7 +153,7 @@ private:
 
 } // namespace
 
-void TellHints(const TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned) {
+void TellHints(TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned) {
 	Hints hints;
 	if (input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
 		Writer writer(input, hints);

@@ -32,7 +32,7 @@ duckdb::cxx::Value GetFolderValue(duckdb::cxx::Context &context, const EvtxCall 
 
 //! Tells a call the predicates of a query as hints, unless the setting turns that off. DuckDB evaluates every predicate
 //! itself, so the query has the same result without hints.
-void TellHints(const duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned);
+void TellHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned);
 
 //! A scan, which the threads of a query share.
 class SharedScan {
