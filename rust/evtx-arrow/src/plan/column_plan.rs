@@ -244,3 +244,117 @@ impl Plan {
         self.needs.get(substitution) == Some(&RequiredShape::Child)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::Piece;
+    use super::*;
+
+    fn source(content: Content) -> Extractor {
+        Extractor {
+            guard: None,
+            attribute: false,
+            content,
+        }
+    }
+
+    fn entry(key: Key, source: Extractor) -> Entry {
+        let declared = Value::null().value_type;
+        Entry { key, source, declared }
+    }
+
+    /// Entries of substitutions, with keys from 5 downwards.
+    fn entries(substitutions: impl IntoIterator<Item = u16>) -> Box<[Entry]> {
+        let entries = substitutions.into_iter().zip((0..=5).rev().cycle());
+        entries
+            .map(|(substitution, key)| entry(Key::Shared(key), source(Content::Substitution(substitution))))
+            .collect()
+    }
+
+    #[test]
+    fn a_run_is_of_few_entries_that_are_bare_substitutions() {
+        let run = EventData::new(entries([3, 4, 5])).run.expect("a run");
+        assert_eq!(
+            (&*run.keys, run.highest_key, &*run.substitutions),
+            (&[5, 4, 3][..], 5, &[3, 4, 5][..])
+        );
+        let first = |substitutions: &[u16]| {
+            let run = EventData::new(entries(substitutions.iter().copied())).run;
+            run.expect("a run").first_of_consecutive
+        };
+        assert_eq!(first(&[3, 4, 5]), Some(3));
+        assert_eq!(first(&[7]), Some(7));
+        for none in [&[][..], &[3, 5], &[4, 3], &[3, 3], &[u16::MAX, 0]] {
+            assert_eq!(first(none), None, "{none:?}");
+        }
+        let guarded = Extractor {
+            guard: Some(1),
+            ..source(Content::Substitution(1))
+        };
+        let attribute = Extractor {
+            attribute: true,
+            ..source(Content::Substitution(1))
+        };
+        for other in [
+            entry(Key::Own("x".into()), source(Content::Substitution(1))),
+            entry(Key::Shared(0), guarded),
+            entry(Key::Shared(0), attribute),
+            entry(Key::Shared(0), source(Content::Pieces([].into()))),
+        ] {
+            assert!(EventData::new([other].into()).run.is_none());
+        }
+    }
+
+    #[test]
+    fn many_values_can_be_longer_than_the_limit() {
+        // 16 MiB of values that take 6 * 64 KiB of text each.
+        for (values, exceeds) in [(42, false), (43, true)] {
+            let event_data = EventData::new(entries(0..values));
+            assert_eq!((event_data.may_exceed, event_data.run.is_none()), (exceeds, exceeds));
+            let of_map = Plan {
+                event_data: Some(Conditional {
+                    guard: None,
+                    given: event_data,
+                }),
+                ..Plan::default()
+            };
+            assert_eq!(of_map.texts_hold_many_values(), exceeds);
+            let pieces: Vec<_> = (0..values).map(Piece::Substitution).collect();
+            let of_field = Plan {
+                fields: [None, Some(source(Content::Pieces(pieces.into())))].into(),
+                ..Plan::default()
+            };
+            assert_eq!(of_field.texts_hold_many_values(), exceeds);
+        }
+    }
+
+    #[test]
+    fn a_plan_knows_what_it_takes() {
+        assert_eq!(Plan::default().bytes(), 0);
+        let text = |text: &str| source(Content::Pieces([Piece::Text(text.into())].into()));
+        let plan = Plan {
+            fields: [Some(text("abc")), None].into(),
+            bare_substitution: [None, None].into(),
+            keyed: [Some(1)].into(),
+            needs: [RequiredShape::Nothing, RequiredShape::Child, RequiredShape::Leaf].into(),
+            children: [1].into(),
+            event_data: Some(Conditional {
+                guard: None,
+                given: EventData::new(
+                    [
+                        entry(Key::Own("four".into()), text("de")),
+                        entry(Key::Shared(0), text("")),
+                    ]
+                    .into(),
+                ),
+            }),
+            ..Plan::default()
+        };
+        let fixed =
+            2 * size_of::<Option<Extractor>>() + 2 * size_of::<Option<u16>>() + size_of::<Option<usize>>() + 3 + 2;
+        let of_entries = 2 * (size_of::<Entry>() + size_of::<(i32, u16)>()) + "four".len();
+        let texts = 3 * size_of::<Piece>() + "abcde".len();
+        assert_eq!(plan.bytes(), fixed + of_entries + texts);
+        assert_eq!([0, 1, 2, 3].map(|at| plan.is_child(at)), [false, true, false, false]);
+    }
+}

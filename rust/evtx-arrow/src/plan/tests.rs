@@ -1,6 +1,9 @@
 //! Tests of plans: what that of a template gives of a record is what that of the record's own tree gives.
 
 use evtx_format::binxml::instance::{Definition, ValueTable};
+use evtx_format::binxml::tree;
+use evtx_format::value::{Scalar, Value as Stored};
+use evtx_format::{MAX_NAMES, MAX_TEXT};
 use evtx_writer::{Content, Element, Event, Stream, Substitution, Template, Value};
 
 use super::column_plan::{Plan, TreeRoot};
@@ -454,6 +457,56 @@ fn attributes_are_there_where_they_have_content() {
             "System/Security@UserID=x",
         ),
     ]);
+}
+
+#[test]
+fn copies_of_an_element_are_one_entry_if_they_are_named_alike() {
+    let copies = |name: Vec<Content>| {
+        let data = Element::new("Data").attribute_of("Name", name).text("v");
+        with_data([data.attribute_of("Other", vec![substitution(0)])])
+    };
+    let two = || vec![strings(&["x", "y"])];
+    check(vec![
+        (
+            copies(vec![text("a")]),
+            two(),
+            NotTheseValues,
+            "map a=[\"v\",\"v\"] [a]=[\"v\",\"v\"]",
+        ),
+        (
+            copies(vec![substitution(0)]),
+            two(),
+            Irregular,
+            "map x=v x_1=v y=v y_1=v",
+        ),
+    ]);
+}
+
+#[test]
+fn a_map_ends_behind_its_longest_names_and_constants() {
+    let target = target();
+    let overflows = |name: usize, text: usize| {
+        let (name, text) = ("n".repeat(name), vec![b't'; text]);
+        let content = [tree::Node::Value(Stored::new(Scalar::AnsiString, &text))];
+        let element = |name, content| tree::Element {
+            name,
+            attributes: &[],
+            content,
+            dependency: None,
+            self_closing: false,
+        };
+        let leaf = element(&name, &content);
+        let leaves = [tree::Node::Element(&leaf), tree::Node::Element(&leaf)];
+        let event_data = element("EventData", &leaves);
+        let plan = Plan::of_template(&target, &Keys::default(), &event_data, TreeRoot::Child);
+        assert_eq!(
+            (plan.repeats_values, plan.irregular),
+            (plan.overflows(), plan.overflows())
+        );
+        plan.overflows()
+    };
+    assert!(!overflows(MAX_NAMES / 2, 1) && overflows(MAX_NAMES / 2 + 1, 1));
+    assert!(!overflows(1, MAX_TEXT / 2) && overflows(1, MAX_TEXT / 2 + 1));
 }
 
 #[test]
