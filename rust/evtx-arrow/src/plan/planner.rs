@@ -529,6 +529,8 @@ impl Names {
 
 #[cfg(test)]
 mod tests {
+    use evtx_format::value::Value;
+
     use super::*;
 
     #[test]
@@ -539,5 +541,37 @@ mod tests {
             .map(|name| names.key(name.to_owned()).0)
             .collect();
         assert_eq!(keys, ["a", "param1", "a_1", "b", "a_2", "param2", "a_1_1", "param2_1"]);
+    }
+
+    #[test]
+    fn copies_of_a_leaf_keep_their_items() {
+        let contents = [&b"x"[..], b"y"].map(|text| [Node::Value(Value::new(Scalar::AnsiString, text))]);
+        let copy = |name, content| Element {
+            name,
+            attributes: &[],
+            content,
+            dependency: None,
+            self_closing: false,
+        };
+        let leaf = array_leaf(&[copy("a", &contents[0]), copy("a", &contents[1])]).expect("copies of a leaf");
+        assert_eq!(leaf.name, "a");
+        let declared = ValueType {
+            scalar: Scalar::AnsiString,
+            array: true,
+        };
+        assert_eq!(leaf.declared, declared);
+        let Content::Constant(constant) = &leaf.source.content else {
+            panic!("{:?}", leaf.source);
+        };
+        assert_eq!(&*constant.text, "[\"x\",\"y\"]");
+        assert_eq!(
+            constant.items.iter().map(|item| &*item.text).collect::<Vec<_>>(),
+            ["x", "y"]
+        );
+        assert!(array_leaf(&[]).is_none());
+        assert!(array_leaf(&[copy("a", &contents[0]), copy("b", &contents[1])]).is_none());
+        let inner = copy("c", &contents[0]);
+        let nested = [Node::Element(&inner)];
+        assert!(array_leaf(&[copy("a", &contents[0]), copy("a", &nested)]).is_none());
     }
 }
