@@ -574,4 +574,25 @@ mod tests {
         let nested = [Node::Element(&inner)];
         assert!(array_leaf(&[copy("a", &contents[0]), copy("a", &nested)]).is_none());
     }
+
+    #[test]
+    fn items_behind_a_text_that_is_too_long_are_left_out() {
+        let items = |len: usize| {
+            let text = vec![b'x'; len];
+            let content = [Node::Value(Value::new(Scalar::AnsiString, &text))];
+            let copy = Element {
+                name: "a",
+                attributes: &[],
+                content: &content,
+                dependency: None,
+                self_closing: false,
+            };
+            match array_leaf(&[copy; 3]).expect("copies of a leaf").source.content {
+                Content::Constant(constant) => constant.items.len(),
+                other => panic!("{other:?}"),
+            }
+        };
+        // A bracket and two quotes belong to the text.
+        assert_eq!([1, MAX_TEXT - 3, MAX_TEXT - 2].map(items), [3, 2, 1]);
+    }
 }
