@@ -201,7 +201,7 @@ fn a_path_that_is_no_file_says_why() {
     assert!(matches!(expand(""), Err(ScanError::Input(text)) if text == "a test cannot take an empty path"));
     assert!(matches!(expand("/nowhere/*.evtx"), Err(ScanError::NoFiles(_))));
     assert!(matches!(expand("/nowhere/log.evtx"), Err(ScanError::Storage(text)) if text.contains("/nowhere/log.evtx")));
-    assert!(matches!(expand("/dev/null"), Err(ScanError::Storage(text)) if text.contains("no file")));
+    assert!(matches!(expand("/dev/null"), Err(ScanError::Storage(text)) if text.contains("not a regular file")));
     let named = expand(&format!("{SAMPLES}/dirty.evtx")).expect("a file");
     assert!(named.len() == 1 && named[0].explicitly_named);
 }
