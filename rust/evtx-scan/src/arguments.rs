@@ -199,13 +199,14 @@ fn event_ids(text: &str) -> Result<Vec<u32>, String> {
         ));
     }
     let parse = |text: &str| {
-        let why = |_| {
-            format!(
-                "event_id must be a whole number from 0 to {}, or a list of them, not {text}",
-                u32::MAX
-            )
-        };
-        text.parse().map_err(why)
+        // DuckDB shows 4624 as 4624.0 if its type has fractions.
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let is_whole = fraction.bytes().all(|digit| digit == b'0');
+        let number = whole.parse().ok().filter(|_| is_whole);
+        number.ok_or_else(|| {
+            let most = u32::MAX;
+            format!("event_id must be a whole number from 0 to {most}, or a list of them, not {text}")
+        })
     };
     texts.map(parse).collect()
 }
@@ -352,7 +353,7 @@ mod tests {
         assert_eq!(set("VERIFY", ArgumentValue::Flag(true)), Ok(()));
         assert_eq!(set("on_error", ArgumentValue::Text("Skip".to_owned())), Ok(()));
         assert_eq!(set("sample_size", ArgumentValue::Integer(-1)), Ok(()));
-        assert_eq!(set("event_id", ArgumentValue::Text("7, 8".to_owned())), Ok(()));
+        assert_eq!(set("event_id", ArgumentValue::Text("7,8.0".to_owned())), Ok(()));
         let null = set("verify", ArgumentValue::Null);
         assert_eq!(null.unwrap_err(), "read_evtx cannot take NULL as verify");
         assert!(set("verify", ArgumentValue::Integer(1)).is_err());

@@ -162,6 +162,61 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_header_is_sound_if_it_keeps_a_checksum_that_matches() {
+        let mut chunk = vec![0; CHUNK_SIZE];
+        chunk[..8].copy_from_slice(&CHUNK_MAGIC);
+        let is_sound = |chunk: &[u8]| ChunkHeader::read(chunk).unwrap().is_sound(chunk);
+        assert!(!is_sound(&chunk));
+        let checksum = ChunkHeader::read(&chunk)
+            .unwrap()
+            .computed_header_checksum(&chunk)
+            .unwrap();
+        chunk[124..128].copy_from_slice(&checksum.to_le_bytes());
+        assert!(is_sound(&chunk));
+        // The flags are not among the bytes that it covers.
+        chunk[120] = 4;
+        assert!(!is_sound(&chunk));
+        chunk[120] = 3;
+        assert!(is_sound(&chunk));
+        chunk[8] = 1;
+        assert!(!is_sound(&chunk));
+    }
+
+    #[test]
+    fn definitions_are_counted_along_their_lists() {
+        let mut chunk = vec![0; CHUNK_SIZE];
+        let mut link = |at: usize, to: u32| chunk[at..at + 4].copy_from_slice(&to.to_le_bytes());
+        let last = (CHUNK_SIZE - DEFINITION_HEADER) as u32;
+        // The first list has three definitions, the last list one, and one list leads out of the chunk.
+        link(384, 1000);
+        link(1000, 2000);
+        link(2000, last);
+        link(508, 3000);
+        link(400, last + 1);
+        assert_eq!(template_count(&chunk), 4);
+        assert_eq!(template_count(&chunk[..3000 + DEFINITION_HEADER]), 3);
+        assert_eq!(template_count(&chunk[..3000 + DEFINITION_HEADER - 1]), 2);
+        // A list that ends in a circle.
+        chunk[3000..3004].copy_from_slice(&3000_u32.to_le_bytes());
+        assert_eq!(template_count(&chunk), CHUNK_SIZE / DEFINITION_HEADER);
+        assert_eq!(template_count(&[]), 0);
+    }
+
+    #[test]
+    fn chunks_of_an_image_start_at_sectors_from_a_place_on() {
+        let mut image = vec![0; 8 * SECTOR];
+        for at in [SECTOR, 3 * SECTOR + 1, 5 * SECTOR] {
+            image[at..at + 8].copy_from_slice(&CHUNK_MAGIC);
+        }
+        assert_eq!(find_chunk(&image, 0), Some(SECTOR));
+        assert_eq!(find_chunk(&image, SECTOR), Some(SECTOR));
+        assert_eq!(find_chunk(&image, SECTOR + 1), Some(3 * SECTOR + 1));
+        assert_eq!(find_chunk(&image, 2 * SECTOR), Some(5 * SECTOR));
+        assert_eq!(find_chunk(&image, 6 * SECTOR), None);
+        assert_eq!(find_chunk(&image, image.len() + 1), None);
+    }
+
+    #[test]
     fn a_slot_is_unused_if_every_byte_is_zero() {
         for len in [0, 1, 255, 256, 257, CHUNK_SIZE - 1, CHUNK_SIZE] {
             let mut slot = vec![0; len];

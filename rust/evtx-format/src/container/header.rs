@@ -115,6 +115,68 @@ impl FileHeader {
 mod tests {
     use super::*;
 
+    /// A header with these flags, whose checksum matches.
+    fn header(flags: u32) -> FileHeader {
+        FileHeader {
+            first_chunk: 0,
+            last_chunk: 5,
+            next_record_id: 7,
+            version: (3, 1),
+            chunk_count: 6,
+            flags,
+            checksum: 9,
+            computed_checksum: 9,
+        }
+    }
+
+    #[test]
+    fn each_flag_has_its_bit() {
+        for flags in 0..8 {
+            let header = header(flags);
+            assert_eq!(header.is_dirty(), flags & 1 != 0, "{flags}");
+            assert_eq!(header.is_full(), flags & 2 != 0, "{flags}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_believed_if_the_log_was_closed_and_the_checksum_matches() {
+        for (flags, believed) in [(0, true), (1, false), (2, true), (3, false), (4, false), (5, false)] {
+            assert_eq!(header(flags).never_wrapped(), believed, "{flags}");
+        }
+        let wrapped = FileHeader {
+            first_chunk: 3,
+            ..header(0)
+        };
+        let doctored = FileHeader {
+            checksum: 8,
+            ..header(0)
+        };
+        assert!(!wrapped.never_wrapped() && !doctored.never_wrapped());
+    }
+
+    #[test]
+    fn the_checksum_is_compared_if_there_is_one() {
+        assert_eq!(header(0).verify(), Ok(()));
+        let doctored = FileHeader {
+            checksum: 8,
+            ..header(0)
+        };
+        assert!(matches!(
+            doctored.verify().unwrap_err(),
+            Error {
+                offset: 124,
+                kind: ErrorKind::Checksum {
+                    what: "file header",
+                    stored: 8,
+                    computed: 9
+                },
+                ..
+            }
+        ));
+        assert_eq!(FileHeader { flags: 4, ..doctored }.verify(), Ok(()));
+        assert!(FileHeader { flags: 3, ..doctored }.verify().is_err());
+    }
+
     #[test]
     fn what_is_no_log_is_named() {
         let read = |bytes: &[u8]| FileHeader::read(bytes, bytes.len() as u64).unwrap_err().to_string();

@@ -211,6 +211,58 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_image_is_covered_by_blocks_that_overlap_by_a_chunk() {
+        let chunk = CHUNK_SIZE as u64;
+        let layout = Layout::image(2 * IMAGE_BLOCK + 1);
+        let blocks: Vec<_> = (0..layout.blocks()).filter_map(|index| layout.block(index)).collect();
+        let places: Vec<_> = blocks
+            .iter()
+            .map(|block| (block.offset, block.len, block.chunks))
+            .collect();
+        assert_eq!(IMAGE_BLOCK, 1 << 20);
+        assert_eq!(
+            places,
+            [
+                (0, IMAGE_BLOCK + chunk, Chunks::Image(IMAGE_BLOCK)),
+                (IMAGE_BLOCK, IMAGE_BLOCK + 1, Chunks::Image(IMAGE_BLOCK)),
+                (2 * IMAGE_BLOCK, 1, Chunks::Image(1)),
+            ]
+        );
+        assert_eq!(layout.block(3), None);
+        assert_eq!(Layout::image(IMAGE_BLOCK).block(1), None);
+    }
+
+    #[test]
+    fn stray_chunks_come_last_in_the_whole_slots_around_them() {
+        let stray = |offset, len| Stray { offset, len };
+        // Two start in slot 1, of which the second ends in slot 2. One starts in slot 3, behind which the file ends.
+        let strays = [
+            stray(slot_offset(1) + 5, 100),
+            stray(slot_offset(2) - 1, 2),
+            stray(slot_offset(3), 50),
+        ];
+        let size = slot_offset(3) + 60;
+        let layout = Layout::new(size, 2).with_strays(strays.into());
+        assert_eq!(layout.blocks(), 4, "two blocks of slots and two of strays");
+        let place = |index| {
+            let block = layout.block(index)?;
+            assert_eq!(*block.strays, strays);
+            Some((block.offset, block.offset + block.len, block.chunks))
+        };
+        assert_eq!(place(0), Some((slot_offset(2), size, Chunks::Slots(2))));
+        assert_eq!(place(1), Some((slot_offset(0), slot_offset(2), Chunks::Slots(0))));
+        assert_eq!(place(2), Some((slot_offset(1), slot_offset(3), Chunks::Strays(0, 2))));
+        assert_eq!(place(3), Some((slot_offset(3), size, Chunks::Strays(2, 1))));
+        assert_eq!(place(4), None);
+        assert!(strays[0].contains(slot_offset(1) + 5) && strays[0].contains(slot_offset(1) + 104));
+        assert!(!strays[0].contains(slot_offset(1) + 4) && !strays[0].contains(slot_offset(1) + 105));
+        // One in the header starts where it is.
+        let in_header = Layout::new(size, 0).with_strays([stray(100, 50)].into());
+        let block = in_header.block(in_header.blocks() - 1).expect("the stray");
+        assert_eq!((block.offset, block.len), (100, 50));
+    }
+
     proptest! {
         #[test]
         fn blocks_cover_every_slot_once_in_order(slots in 0..200u64, oldest in 0..200u64, tail in 0..CHUNK_SIZE as u64, chunks in 1..40_u64) {
