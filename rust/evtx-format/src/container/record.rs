@@ -171,3 +171,125 @@ pub(super) fn count_magics(bytes: &[u8]) -> usize {
         .map(|bytes| u32::from(*bytes == RECORD_MAGIC));
     magics.sum::<u32>() as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Puts a frame of `size` bytes at an offset, with a copy of the size.
+    fn put(chunk: &mut [u8], at: usize, size: u32, id: u64) {
+        chunk[at..at + 4].copy_from_slice(&RECORD_MAGIC);
+        chunk[at + 4..at + 8].copy_from_slice(&size.to_le_bytes());
+        chunk[at + 8..at + 16].copy_from_slice(&id.to_le_bytes());
+        let end = at + size as usize;
+        chunk[end - 4..end].copy_from_slice(&size.to_le_bytes());
+    }
+
+    #[test]
+    fn a_record_has_room_for_its_frame_and_ends_in_the_chunk() {
+        let mut chunk = vec![0; 200];
+        let mut read = |size: u32| {
+            chunk[100..104].copy_from_slice(&RECORD_MAGIC);
+            chunk[104..108].copy_from_slice(&size.to_le_bytes());
+            (
+                Record::read(&chunk, 100).map(|record| record.size),
+                Record::without_magic(&chunk, 100).map(|record| record.size),
+            )
+        };
+        for size in [28, 29, 99, 100] {
+            assert_eq!(read(size), (Ok(size), Some(size)), "{size}");
+        }
+        for size in [0, 27, 101, u32::MAX] {
+            let kind = ErrorKind::RecordSize { size, room: 100 };
+            assert_eq!(read(size), (Err(Error::new(100, kind)), None), "{size}");
+        }
+        assert!(matches!(
+            Record::read(&chunk, 180).unwrap_err().kind,
+            ErrorKind::Truncated { have: 20, .. }
+        ));
+        assert!(matches!(
+            Record::read(&chunk, 0).unwrap_err().kind,
+            ErrorKind::RecordMagic([0, 0, 0, 0])
+        ));
+    }
+
+    #[test]
+    fn the_time_of_a_record_is_a_filetime() {
+        let mut record = Record {
+            offset: 0,
+            size: 28,
+            id: 1,
+            written: 116_444_736_000_000_000,
+        };
+        assert_eq!(record.written_nanos(), Some(0));
+        record.written += 12;
+        assert_eq!(record.written_nanos(), Some(1200));
+        assert_eq!((record.end(), record.binxml()), (28, 24..24));
+    }
+
+    #[test]
+    fn a_record_is_followed_by_the_next_id_right_behind_it() {
+        let mut sound = vec![0; 200];
+        put(&mut sound, 40, 48, 7);
+        put(&mut sound, 88, 40, 8);
+        let told = |chunk: &[u8]| {
+            let record = Record::read(chunk, 40).expect("a record");
+            (
+                record.size_copy_matches(chunk),
+                record.is_before_next(chunk),
+                record.is_followed(chunk),
+            )
+        };
+        assert_eq!(told(&sound), (true, true, Some(0)));
+        let changed = |at: usize, byte: u8| {
+            let mut chunk = sound.clone();
+            chunk[at] = byte;
+            told(&chunk)
+        };
+        assert_eq!(changed(84, 49), (false, true, None), "the copy of its size");
+        assert_eq!(changed(88, 0), (true, false, None), "the next magic");
+        assert_eq!(changed(96, 9), (true, false, None), "the next ID");
+        assert_eq!(changed(124, 41), (true, false, Some(0)), "the copy of the next size");
+        let mut left = sound.clone();
+        left[80..84].copy_from_slice(&RECORD_MAGIC);
+        assert_eq!(told(&left), (true, true, Some(1)), "a magic in its last bytes");
+    }
+
+    #[test]
+    fn records_are_found_by_their_frames() {
+        let mut chunk = vec![0; 300];
+        put(&mut chunk, 10, 30, 1);
+        put(&mut chunk, 100, 40, 2);
+        put(&mut chunk, 200, 50, 3);
+        chunk[136] = 0;
+        let any = |span| find_any(&chunk, span, |_| true);
+        let sound = |span| find(&chunk, span, |_| true);
+        assert_eq!(
+            (any(0..300), any(11..300), any(101..300)),
+            (Some(10), Some(100), Some(200))
+        );
+        assert_eq!((any(0..10), any(0..11), any(201..300)), (None, Some(10), None));
+        assert_eq!((sound(0..300), sound(11..300)), (Some(10), Some(200)));
+        assert_eq!(find_any(&chunk, 0..300, |record| record.id == 3), Some(200));
+        assert_eq!(count_magics(&chunk), 2, "those at multiples of four");
+        assert!(ends_with_its_size(&chunk, 10, 40) && !ends_with_its_size(&chunk, 10, 41));
+        assert!(!ends_with_its_size(&chunk, 20, 40), "too small");
+    }
+
+    #[test]
+    fn a_later_record_has_no_higher_id_than_there_is_room_for() {
+        let later = |offset, id| {
+            let record = Record {
+                offset,
+                size: 28,
+                id,
+                written: 0,
+            };
+            follows((10, 1000), &record)
+        };
+        assert!(later(1028, 11) && later(1028, 12) && !later(1028, 13));
+        assert!(!later(1028, 10) && !later(1028, 9));
+        assert!(later(1027, 11) && !later(1027, 12));
+        assert!(later(500, 11) && !later(500, 12), "a place before has no room");
+    }
+}
