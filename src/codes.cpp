@@ -45,6 +45,8 @@ void PutTexts(Vector &vector, const EvtxAnswersView &answers) {
 	});
 }
 
+// The API takes callbacks of this type only.
+// NOLINTNEXTLINE(misc-const-correctness)
 void Exec(ScalarFunction::ExecInput &input) {
 	const auto &function = input.GetUserData<EvtxCodeFunction>();
 	const auto count = input.GetRowCount();
