@@ -506,6 +506,28 @@ mod tests {
     }
 
     #[test]
+    fn the_sound_run_ends_before_the_last_record() {
+        let run = |chunk: &[u8]| RecordWalk::new(chunk, false).0.sound_until;
+        let mut chunk = chunk_of(&[7, 8, 9, 10]);
+        assert_eq!(run(&chunk), place(3));
+        // The header ends it.
+        put(&mut chunk, 48, place(2) as u32);
+        assert_eq!(run(&chunk), place(2));
+        put(&mut chunk, 48, place(4) as u32);
+        // A magic in the last eight bytes of a record is no record.
+        let mut left = chunk.clone();
+        left[place(1) - 8..place(1) - 4].copy_from_slice(&RECORD_MAGIC);
+        assert_eq!(run(&left), place(3));
+        // One that has room before may be one.
+        left[place(1) - 12..place(1) - 8].copy_from_slice(&RECORD_MAGIC);
+        assert_eq!(run(&left), 0);
+        // An ID that does not follow ends it.
+        let other = chunk_of(&[7, 8, 10, 11]);
+        assert_eq!(run(&other), place(1));
+        assert_eq!(run(&chunk_of(&[7])), place(0));
+    }
+
+    #[test]
     fn the_header_hides_no_record() {
         let ids = [Ok(7), Ok(8), Ok(9)];
         for free_space in [place(0), place(1), place(2), place(3), CHUNK_SIZE] {
