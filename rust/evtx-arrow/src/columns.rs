@@ -7,6 +7,7 @@ mod field;
 mod entries;
 mod key_dictionary;
 mod maps;
+mod fields;
 mod column;
 mod system;
 

@@ -67,6 +67,8 @@ impl Scan {
             user_data: has(ColumnSource::UserData),
             xml: has(ColumnSource::Xml),
             json: has(ColumnSource::Json),
+            text: has(ColumnSource::Text),
+            fields: has(ColumnSource::Fields),
             ..Projection::default()
         };
         for column in &columns {
@@ -90,7 +92,7 @@ impl Scan {
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let filter = Filter::new(of_events.as_ref(), predicates, &mut target);
         // A damaged event has no text, and carved bytes are a record only if they read in full.
-        let validates_all = reports || target.xml || target.json || options.recover;
+        let validates_all = reports || target.has_texts() || options.recover;
         let beyond_system = target.places.iter().any(|place| !place.in_system);
         Scan {
             options,

@@ -60,6 +60,8 @@ fn a_record_costs_no_allocation() {
     let options = Options {
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         ..Options::default()
     };
     let every: Vec<usize> = (0..schema(&options).fields().len()).collect();

@@ -14,6 +14,8 @@ const ALL: Options = Options {
     verify: false,
     xml: true,
     json: true,
+    text: true,
+    fields: true,
     location: false,
     recover: false,
 };
@@ -30,6 +32,7 @@ struct Row {
     event_data: Vec<(String, Option<String>)>,
     xml: Option<String>,
     json: Option<String>,
+    text: Option<String>,
     error: Option<String>,
 }
 
@@ -50,7 +53,7 @@ impl Row {
             error.starts_with("bad.evtx: chunk 0, offset 0x") && error.contains(part),
             "{part:?} in {error:?}"
         );
-        assert_eq!((&self.xml, &self.json), (&None, &None));
+        assert_eq!((&self.xml, &self.json, &self.text), (&None, &None, &None));
     }
 }
 
@@ -63,6 +66,7 @@ fn rows(file: &[u8], options: Options) -> Vec<Row> {
         event_data: entries(batch, row).unwrap_or_default(),
         xml: cell(batch, "xml", row),
         json: cell(batch, "json", row),
+        text: cell(batch, "text", row),
         error: cell(batch, "error", row),
     };
     batches
@@ -87,7 +91,7 @@ fn first_row(file: &[u8]) -> Row {
     let mut rows = rows(file, ALL);
     let sound = rows.pop().expect("two rows");
     assert_eq!((sound.event_id.as_deref(), sound.error), (Some("7"), None));
-    assert!(sound.xml.is_some() && sound.json.is_some());
+    assert!(sound.xml.is_some() && sound.json.is_some() && sound.text.is_some());
     assert_eq!(rows.len(), 1);
     rows.remove(0)
 }
@@ -453,4 +457,45 @@ fn text_past_the_limit_is_null_and_says_so() {
             .ends_with("the record's text exceeds 16 MiB")
     );
     assert_eq!((row.xml.map(|xml| xml.len() > 5 << 20), row.json), (Some(true), None));
+}
+
+/// The longest `text` that there is, and one that is longer.
+#[test]
+fn a_text_of_16_mib_is_there_and_a_longer_one_is_an_error() {
+    let row = |leaves: usize| {
+        let leaf = || {
+            Element::new("Data")
+                .attribute("Name", "V")
+                .substitution(Substitution::new(0, 1))
+        };
+        let data = (0..leaves).fold(Element::new("EventData"), |data, _| data.child(leaf()));
+        // 32 KiB of UTF-16 are 48 KiB of text.
+        first_row(&log(&event(data, vec![Value::string("\u{65e5}".repeat(16_384))])))
+    };
+    let line = 16_384 * 3 + "V: \n".len();
+    let row_of_most = row((16 << 20) / line);
+    let text = row_of_most.text.expect("a text");
+    assert_eq!(row_of_most.error, None);
+    assert!(text.starts_with("EventID: 1\nV: \u{65e5}") && text.ends_with('\u{65e5}'));
+    assert_eq!(text.len(), "EventID: 1\n".len() + (16 << 20) / line * line - 1);
+    row((16 << 20) / line + 1).assert_error("the record's text exceeds 16 MiB");
+}
+
+#[test]
+fn a_value_with_line_breaks_is_one_field() {
+    let file = log(&event(
+        Element::new("EventData").child(
+            Element::new("Data")
+                .attribute("Name", "V")
+                .substitution(Substitution::new(0, 1)),
+        ),
+        vec![Value::string("a\r\nW: b\n\0c")],
+    ));
+    let batches = read(&file, "bad.evtx", ALL, &every_column(&ALL)).expect("a log");
+    let cell = |column| cell(&batches[0], column, 0);
+    assert_eq!(cell("text").as_deref(), Some("EventID: 1\nV: a\r\nW: b\n"));
+    assert_eq!(
+        cell("fields").as_deref(),
+        Some(r#"[["EventID","1"],["V","a\r\nW: b\n"]]"#)
+    );
 }

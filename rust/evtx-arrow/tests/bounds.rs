@@ -126,12 +126,16 @@ fn costs(name: &str, file: &[u8]) {
         location: true,
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         recover: true,
         ..Options::default()
     };
     let texts = Options {
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         ..Options::default()
     };
     let plain = Options::default();

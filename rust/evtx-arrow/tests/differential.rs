@@ -229,6 +229,8 @@ fn rows(file: &[u8], force_tree_path: bool) -> Vec<Vec<Option<String>>> {
     let options = Options {
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         ..Options::default()
     };
     cells(file, "random", options, force_tree_path)

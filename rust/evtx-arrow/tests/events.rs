@@ -341,7 +341,7 @@ fn what_the_sample_missed_is_in_event_data() {
 
 #[test]
 fn predicates_on_fields_are_decided_here() {
-    let numbers = template(1, 7, &[("n", 7), ("text", 1)]);
+    let numbers = template(1, 7, &[("n", 7), ("word", 1)]);
     let one = |number, text: &str| event(&numbers, vec![Value::Int32(number), Value::string(text)]);
     let file = log(&[one(-5, "a"), one(3, "b"), one(9, "ab")]);
     let table = table(&[&file], of(&[7]), Options::default());
@@ -361,7 +361,7 @@ fn predicates_on_fields_are_decided_here() {
     };
     assert_eq!(kept("n", Comparison::Less, Literal::Integer(3)), ["-5"]);
     assert_eq!(kept("n", Comparison::GreaterOrEqual, Literal::Integer(3)), ["3", "9"]);
-    assert_eq!(kept("text", Comparison::Prefix, Literal::Text("a".into())), ["-5", "9"]);
+    assert_eq!(kept("word", Comparison::Prefix, Literal::Text("a".into())), ["-5", "9"]);
     let unsigned = Expression::compare(place("n"), Comparison::Less, Literal::Number(3));
     assert!(
         Predicate::implied(&table, &unsigned).is_none(),

@@ -18,6 +18,8 @@ const PLAIN: Options = Options {
     verify: false,
     xml: false,
     json: false,
+    text: false,
+    fields: false,
     location: false,
     recover: false,
 };

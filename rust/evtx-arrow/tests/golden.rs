@@ -18,6 +18,8 @@ const EVERYTHING: Options = Options {
     verify: true,
     xml: true,
     json: true,
+    text: true,
+    fields: true,
     location: true,
     recover: true,
 };

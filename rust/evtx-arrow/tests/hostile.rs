@@ -89,6 +89,8 @@ fn survives(name: &str, file: &[u8]) {
         location: true,
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         recover: true,
         ..Options::default()
     };

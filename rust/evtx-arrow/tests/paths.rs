@@ -13,6 +13,8 @@ fn rows(file: &[u8], name: &str, force_tree_path: bool) -> Vec<Vec<Option<String
         location: true,
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         ..Options::default()
     };
     cells(file, name, options, force_tree_path)
@@ -40,6 +42,8 @@ fn each_column_alone_reads_as_among_all() {
         location: true,
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         ..Options::default()
     };
     for log in samples().iter().chain(&corpus()) {

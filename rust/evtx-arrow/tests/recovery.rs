@@ -14,6 +14,8 @@ const RECOVER: Options = Options {
     verify: false,
     xml: true,
     json: false,
+    text: false,
+    fields: false,
     location: true,
     recover: true,
 };

@@ -119,6 +119,8 @@ fn phases(criterion: &mut Criterion) {
     let options = Options {
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         ..Options::default()
     };
     let event = columns(&options, &["event_id"])[0];

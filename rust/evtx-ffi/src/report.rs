@@ -37,6 +37,12 @@ pub(crate) fn duckdb_type(field: &Field) -> String {
         DataType::Timestamp(..) => "TIMESTAMP_NS",
         DataType::FixedSizeBinary(_) if field.extension_type_name() == Some("arrow.uuid") => "UUID",
         DataType::FixedSizeBinary(_) => "HUGEINT",
+        DataType::Struct(fields) => {
+            let fields = fields
+                .iter()
+                .map(|field| format!("{} {}", field.name(), duckdb_type(field)));
+            return format!("STRUCT({})", fields.collect::<Vec<_>>().join(", "));
+        }
         DataType::Map(..) => "MAP(VARCHAR, VARCHAR)",
         _ if field.extension_type_name() == Some("arrow.json") => "JSON",
         _ => "VARCHAR",

@@ -1,9 +1,10 @@
-//! Whole elements as XML or JSON text, by programs that are compiled once per template.
+//! Whole elements as XML, JSON or lines of values, by programs that are compiled once per template.
 
 mod ops;
 pub mod json;
 mod json_stream;
 mod xml;
+pub mod lines;
 pub mod program;
 #[cfg(test)]
 mod tests;

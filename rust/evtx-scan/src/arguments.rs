@@ -66,6 +66,12 @@ pub const ARGUMENTS: &[Argument] = &[
         set: Set::EventIds(|arguments, ids| arguments.event_ids = ids),
     },
     Argument {
+        name: "fields",
+        default: Some("false"),
+        about: "Adds a column `fields`: all values of the event, each with its name.",
+        set: Set::Flag(|arguments| &mut arguments.options.fields),
+    },
+    Argument {
         name: "hive_partitioning",
         default: Some("false"),
         about: "Folders named `key=value` are columns.",
@@ -129,6 +135,12 @@ pub const ARGUMENTS: &[Argument] = &[
             arguments.sample_size = usize::try_from(size).ok();
             Ok(())
         }),
+    },
+    Argument {
+        name: "text",
+        default: Some("false"),
+        about: "Adds a column `text`: all values of the event, a line for each, to search them at once.",
+        set: Set::Flag(|arguments| &mut arguments.options.text),
     },
     Argument {
         name: "verify",

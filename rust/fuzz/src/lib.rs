@@ -15,6 +15,8 @@ pub fn read_every_way(file: &[u8]) {
         verify: true,
         xml: true,
         json: true,
+        text: true,
+        fields: true,
         location: true,
         recover: true,
     };

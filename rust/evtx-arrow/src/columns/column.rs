@@ -11,6 +11,7 @@ use evtx_format::render::program::Language;
 use super::arrays::{Indices, MakeArrays, finish_primitive};
 use super::entries::EntryBuilder;
 use super::field::FieldBuilder;
+use super::fields::FieldsBuilder;
 use super::maps::MapBuilder;
 use super::text::TextBuilder;
 use crate::plan::{Keys, Projection};
@@ -36,6 +37,8 @@ pub(crate) enum ColumnBuilder {
     Entry(usize, EntryBuilder),
     /// The text of an event or of its `UserData`.
     Rendered(Rendering, TextBuilder),
+    /// The values of an event, each with its name.
+    Fields(FieldsBuilder),
     Error(TextBuilder),
     FileName,
     ChunkIndex(PrimitiveBuilder<UInt32Type>),
@@ -60,6 +63,8 @@ impl ColumnBuilder {
             ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),
             ColumnSource::Xml => ColumnBuilder::Rendered(Rendering::Event(Language::Xml), TextBuilder::new()),
             ColumnSource::Json => ColumnBuilder::Rendered(Rendering::Event(Language::Json), TextBuilder::new()),
+            ColumnSource::Text => ColumnBuilder::Rendered(Rendering::Event(Language::Lines), TextBuilder::new()),
+            ColumnSource::Fields => ColumnBuilder::Fields(FieldsBuilder::new()),
             ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
             ColumnSource::FileName => ColumnBuilder::FileName,
             ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),
@@ -77,8 +82,14 @@ impl ColumnBuilder {
                 | ColumnBuilder::EventData(_)
                 | ColumnBuilder::Entry(..)
                 | ColumnBuilder::Rendered(..)
+                | ColumnBuilder::Fields(_)
                 | ColumnBuilder::Error(_)
         )
+    }
+
+    /// Whether the column's values are rendered record by record.
+    pub(crate) fn is_rendered(&self) -> bool {
+        matches!(self, ColumnBuilder::Rendered(..) | ColumnBuilder::Fields(_))
     }
 
     /// How many bytes the builder holds, without the columns that take a fixed number of bytes for each row.
@@ -88,6 +99,7 @@ impl ColumnBuilder {
             ColumnBuilder::EventData(builder) => builder.bytes(),
             ColumnBuilder::Entry(_, builder) => builder.bytes(),
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
+            ColumnBuilder::Fields(builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
             _ => 0,
         }
@@ -101,6 +113,7 @@ impl ColumnBuilder {
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
             ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::Fields(builder) => builder.finish(make)?,
             ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::FileName => {
                 let names = Arc::new(StringArray::from_iter_values([filename]));

@@ -9,6 +9,7 @@ use evtx_format::Error;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::FoundRecord;
 use evtx_format::mta::Messages;
+use evtx_format::render::program::Language;
 
 use crate::columns::{ColumnBuilder, FieldBuilder, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};
 use crate::read::{RecordReader, Renderer};
@@ -64,7 +65,7 @@ impl BatchBuilder {
         };
         BatchBuilder {
             texts: indices(ColumnBuilder::is_text),
-            rendered: indices(|builder| matches!(builder, ColumnBuilder::Rendered(..))),
+            rendered: indices(ColumnBuilder::is_rendered),
             builders,
             system,
             scan,
@@ -145,24 +146,35 @@ impl BatchBuilder {
     ) -> Result<(), Error> {
         let (mut outcome, mut is_interrupted) = (Ok(()), false);
         for &index in &self.rendered {
-            if let ColumnBuilder::Rendered(rendering, builder) = &mut self.builders[index] {
-                if is_interrupted || *rendering == Rendering::UserData && !group.may_have_user_data {
+            let builder = &mut self.builders[index];
+            let rendering = match builder {
+                ColumnBuilder::Rendered(rendering, _) => *rendering,
+                _ => Rendering::Event(Language::Fields),
+            };
+            let is_left_out = is_interrupted || rendering == Rendering::UserData && !group.may_have_user_data;
+            let mut written = 0;
+            let render = |out: &mut Vec<u8>| {
+                if is_left_out {
+                    return Ok(false);
+                }
+                let start = out.len();
+                let pushed = Renderer::new(reader, templates).push(group.current(), rendering, out);
+                written = out.len() - start;
+                pushed
+            };
+            let pushed = match builder {
+                ColumnBuilder::Rendered(_, builder) if is_left_out => {
                     builder.push_null();
                     continue;
                 }
-                let mut renderer = Renderer::new(reader, templates);
-                let mut written = 0;
-                let pushed = builder.try_push(|out| {
-                    let start = out.len();
-                    let pushed = renderer.push(group.current(), *rendering, out);
-                    written = out.len() - start;
-                    pushed
-                });
-                // A text can take long. After an interrupt the rows are not used, so the other texts can be NULL.
-                is_interrupted = written > LONG && reader.interrupt.check().is_err();
-                if pushed.is_err() {
-                    outcome = outcome.and(pushed);
-                }
+                ColumnBuilder::Rendered(_, builder) => builder.try_push(render),
+                ColumnBuilder::Fields(builder) => builder.try_push(render),
+                _ => Ok(()),
+            };
+            // A text can take long. After an interrupt the rows are not used, so the other texts can be NULL.
+            is_interrupted |= written > LONG && reader.interrupt.check().is_err();
+            if pushed.is_err() {
+                outcome = outcome.and(pushed);
             }
         }
         outcome
@@ -230,7 +242,10 @@ impl BatchBuilder {
                         }
                     }
                 }
-                ColumnBuilder::Entry(..) | ColumnBuilder::Rendered(..) | ColumnBuilder::FileName => {}
+                ColumnBuilder::Entry(..)
+                | ColumnBuilder::Rendered(..)
+                | ColumnBuilder::Fields(_)
+                | ColumnBuilder::FileName => {}
                 ColumnBuilder::Error(builder) => {
                     (0..kept.len()).for_each(|row| builder.push_option(group.reported(row)));
                 }
@@ -294,6 +309,7 @@ impl BatchBuilder {
                 ColumnBuilder::EventData(builder) => builder.push_null(),
                 ColumnBuilder::Entry(_, builder) => builder.push(None)?,
                 ColumnBuilder::Rendered(_, builder) => builder.push_null(),
+                ColumnBuilder::Fields(builder) => builder.push_null(),
                 ColumnBuilder::Error(builder) => builder.push_option(Some(error)),
                 ColumnBuilder::FileName => {}
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),

@@ -279,6 +279,8 @@ mod tests {
         verify: false,
         xml: false,
         json: false,
+        text: false,
+        fields: false,
         location: true,
         recover: false,
     };
@@ -522,6 +524,8 @@ mod tests {
             on_error,
             xml: true,
             json: true,
+            text: true,
+            fields: true,
             recover: true,
             ..LOCATED
         })
@@ -532,7 +536,7 @@ mod tests {
         let table = whole_table(OnError::Report);
         for (index, column) in table.columns.iter().enumerate() {
             let is_null = Expression::IsNull(Box::new(Expression::Column(index)));
-            let later = ["event_data", "user_data", "message", "error", "xml", "json"];
+            let later = ["event_data", "user_data", "message", "error", "xml", "json", "text", "fields"];
             let is_decided = !later.contains(&&*column.name);
             let name = &column.name;
             assert_eq!(Predicate::implied(&table, &is_null).is_some(), is_decided, "{name}");

@@ -41,6 +41,10 @@ pub(crate) struct Compiled {
     pub(crate) xml: Option<Program>,
     /// Writes the value of the whole element as JSON.
     pub(crate) json: Option<Program>,
+    /// Writes the values of the whole element as lines.
+    pub(crate) lines: Option<Program>,
+    /// Writes the values of the whole element as fields.
+    pub(crate) fields: Option<Program>,
     /// Writes the value of its `UserData` as JSON.
     pub(crate) user_data: Option<Program>,
 }
@@ -69,6 +73,8 @@ impl Compiled {
             // The elements in `UserData` are rendered as JSON too.
             json: (target.json || target.user_data && root == TreeRoot::Child)
                 .then(|| Program::new(Language::Json, tree)),
+            lines: target.text.then(|| Program::new(Language::Lines, tree)),
+            fields: target.fields.then(|| Program::new(Language::Fields, tree)),
             user_data: user_data.map(|element| Program::new(Language::Json, element)),
         }
     }
@@ -96,20 +102,23 @@ impl Compiled {
     /// Whether there are programs for the whole element and all of them support these values. If so, the tree of the
     /// instance would have no error.
     pub(crate) fn supports_text(&self, values: ValueTable<'_>) -> bool {
-        let mut programs = [&self.xml, &self.json].into_iter().flatten().peekable();
+        let programs = [&self.xml, &self.json, &self.lines, &self.fields];
+        let mut programs = programs.into_iter().flatten().peekable();
         programs.peek().is_some() && programs.all(|program| program.supports(values))
     }
 
     /// About how many bytes of memory it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let programs = [&self.xml, &self.json, &self.user_data].into_iter().flatten();
-        size_of::<Self>() + self.plan.bytes() + programs.map(Program::bytes).sum::<usize>()
+        let programs = [&self.xml, &self.json, &self.lines, &self.fields, &self.user_data];
+        size_of::<Self>() + self.plan.bytes() + programs.into_iter().flatten().map(Program::bytes).sum::<usize>()
     }
 
     pub(crate) fn program(&self, language: Language) -> Option<&Program> {
         match language {
             Language::Xml => self.xml.as_ref(),
             Language::Json => self.json.as_ref(),
+            Language::Lines => self.lines.as_ref(),
+            Language::Fields => self.fields.as_ref(),
         }
     }
 }

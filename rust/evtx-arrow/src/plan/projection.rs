@@ -22,6 +22,10 @@ pub(crate) struct Projection {
     pub(crate) xml: bool,
     /// Whether `json` is read.
     pub(crate) json: bool,
+    /// Whether `text` is read.
+    pub(crate) text: bool,
+    /// Whether `fields` is read.
+    pub(crate) fields: bool,
 }
 
 impl Projection {
@@ -37,6 +41,11 @@ impl Projection {
     /// Whether enough columns of `System` are read that it saves time to share their rows.
     pub(crate) fn shares_system(&self) -> bool {
         self.places.iter().filter(|place| place.repeats()).count() >= MIN_COLUMNS
+    }
+
+    /// Whether whole events are rendered.
+    pub(crate) fn has_texts(&self) -> bool {
+        self.xml || self.json || self.text || self.fields
     }
 
     /// The index of a key of `event_data`. Adds the key if it is new.

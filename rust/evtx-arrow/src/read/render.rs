@@ -1,4 +1,4 @@
-//! Renders events as text, for the columns `xml`, `json` and `user_data`.
+//! Renders events as text, for the columns `xml`, `json`, `text`, `fields` and `user_data`.
 //!
 //! An instance is rendered by the program of its template, or from its tree if the program does not support it. Both
 //! ways give the same bytes.
@@ -84,6 +84,14 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 out.push(b'}');
                 Ok(())
             }
+            Language::Lines => {
+                let start = out.len();
+                self.push_source(language, root, out, |_, _| {})?;
+                // Line breaks stand between lines.
+                out.truncate(out.len().saturating_sub(1).max(start));
+                Ok(())
+            }
+            Language::Fields => self.push_source(language, root, out, |_, _| {}),
         }
     }
 
@@ -222,5 +230,11 @@ impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
 
     fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.push_stream(Language::Json, stream, out, |name, out| members.push_key(name, out))
+    }
+
+    fn push_lines(&mut self, language: Language, stream: Range<usize>, out: &mut Vec<u8>) -> Result<bool> {
+        let mut has_data = false;
+        self.push_stream(language, stream, out, |name, _| has_data |= name == "Data")?;
+        Ok(!has_data)
     }
 }

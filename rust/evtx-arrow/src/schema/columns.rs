@@ -38,6 +38,10 @@ pub(crate) enum ColumnSource {
     Xml,
     /// The whole event as JSON. With `json`.
     Json,
+    /// All values of the event, a line for each. With `text`.
+    Text,
+    /// All values of the event, each with its name. With `fields`.
+    Fields,
     /// Number of the chunk in the file. With `location`.
     ChunkIndex,
     /// Offset of the record in the file, in bytes. With `location`.
@@ -59,6 +63,8 @@ impl ColumnSource {
         match self {
             ColumnSource::Xml => option("xml", |options| options.xml),
             ColumnSource::Json => option("json", |options| options.json),
+            ColumnSource::Text => option("text", |options| options.text),
+            ColumnSource::Fields => option("fields", |options| options.fields),
             ColumnSource::ChunkIndex | ColumnSource::RecordOffset => option("location", |options| options.location),
             ColumnSource::Recovered => option("recover", |options| options.recover),
             _ => None,
@@ -292,6 +298,16 @@ pub(crate) const COLUMNS: &[Column] = &[
         ColumnSource::Json,
     ),
     column(
+        "text",
+        "All values of the event, of `System` and `UserData` too: a line `name: value` for each, unescaped.",
+        ColumnSource::Text,
+    ),
+    column(
+        "fields",
+        "The same values as a list: the name and the value of each.",
+        ColumnSource::Fields,
+    ),
+    column(
         "chunk_index",
         "The number of the record's chunk in the file, from 0 on. NULL in an image.",
         ColumnSource::ChunkIndex,
@@ -361,7 +377,8 @@ impl Column {
             ColumnSource::Recovered => (DataType::Boolean, None),
             ColumnSource::EventData => (map_type(), None),
             ColumnSource::UserData | ColumnSource::Json => (DataType::Utf8View, Some("arrow.json")),
-            ColumnSource::Error | ColumnSource::Xml => (DataType::Utf8View, None),
+            ColumnSource::Error | ColumnSource::Xml | ColumnSource::Text => (DataType::Utf8View, None),
+            ColumnSource::Fields => (DataType::List(list_field()), None),
             ColumnSource::FileName => (name_type(), None),
             ColumnSource::Entry(_, entry_type) => return entry_type.field(&self.name),
             ColumnSource::Field(_, field_type) => return field_type.field(&self.name),
@@ -447,6 +464,17 @@ pub(crate) fn entries_field() -> Arc<Field> {
     Arc::new(Field::new("entries", DataType::Struct(entry_fields()), false))
 }
 
+/// The field of an item of `fields`.
+pub(crate) fn list_field() -> Arc<Field> {
+    Arc::new(Field::new("item", DataType::Struct(list_fields()), false))
+}
+
+/// The fields of an item of `fields`.
+pub(crate) fn list_fields() -> Fields {
+    let text = |name| Field::new(name, DataType::Utf8View, true);
+    Fields::from(vec![text("name"), text("value")])
+}
+
 fn map_type() -> DataType {
     DataType::Map(entries_field(), false)
 }
@@ -470,10 +498,23 @@ mod tests {
         let all = names(&Options {
             xml: true,
             json: true,
+            text: true,
+            fields: true,
             location: true,
             recover: true,
             ..Options::default()
         });
-        assert_eq!(all[25..], ["xml", "json", "chunk_index", "record_offset", "recovered"]);
+        assert_eq!(
+            all[25..],
+            [
+                "xml",
+                "json",
+                "text",
+                "fields",
+                "chunk_index",
+                "record_offset",
+                "recovered"
+            ]
+        );
     }
 }

@@ -47,6 +47,10 @@ pub struct Options {
     pub xml: bool,
     /// Whether there is a column of each event's JSON.
     pub json: bool,
+    /// Whether there is a column of each event's values, a line for each.
+    pub text: bool,
+    /// Whether there is a column of each event's values, a name and a value for each.
+    pub fields: bool,
     /// Whether there are columns for where a record stands.
     pub location: bool,
     /// Whether there are also the records that a chunk's bookkeeping no longer reaches, a column that says

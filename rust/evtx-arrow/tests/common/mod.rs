@@ -172,6 +172,12 @@ pub(crate) fn cell(batch: &RecordBatch, column: &str, row: usize) -> Option<Stri
             };
             format!("[{}]", (0..items.num_rows()).map(shown).collect::<Vec<_>>().join(","))
         }
+        DataType::Struct(_) => {
+            let members = arrow_array::RecordBatch::from(array.as_struct().clone());
+            let schema = members.schema();
+            let members = schema.fields().iter().map(|field| cell(&members, field.name(), row));
+            serde_json::to_string(&members.collect::<Vec<_>>()).expect("JSON")
+        }
         DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
         DataType::Utf8View => array.as_string_view().value(row).to_owned(),
         DataType::FixedSizeBinary(_) => hexadecimal(array.as_fixed_size_binary().value(row)),

@@ -136,6 +136,66 @@ impl Element {
     }
 }
 
+/// Whether an element is called by its `Name`.
+fn is_called(element: &Element) -> bool {
+    ["Data", "ComplexData"].contains(&&*element.name)
+}
+
+impl Element {
+    /// The rules of `fields`: the values of the element, called `name`, and of those in it. Which `param` it is that has
+    /// no name does not count: XML does not show which elements are the items of one array.
+    fn values(&self, name: &str, values: &mut Vec<(String, String)>) {
+        for (key, value) in &self.attributes {
+            let is_name = key == "Name" && is_called(self) || key == "xmlns" || key.starts_with("xmlns:");
+            if !is_name && !value.is_empty() {
+                values.push((format!("{name}.{key}"), value.clone()));
+            }
+        }
+        let is_text = |node: &Node| matches!(node, Node::Text(_));
+        for run in self.content.chunk_by(|a, b| is_text(a) && is_text(b)) {
+            if let [Node::Element(child)] = run {
+                let called = child.xpath("@Name").filter(|name| is_called(child) && !name.is_empty());
+                let own = if child.name == "Data" { "param" } else { &child.name };
+                child.values(called.as_deref().unwrap_or(own), values);
+                continue;
+            }
+            let text: String = run
+                .iter()
+                .map(|node| match node {
+                    Node::Text(text) => text.as_str(),
+                    Node::Element(_) => "",
+                })
+                .collect();
+            if !text.is_empty() {
+                values.push((name.to_owned(), text));
+            }
+        }
+    }
+}
+
+/// Compares `fields` with the values in the XML, and `text` with `fields`.
+fn check_values(fields: Option<&str>, text: Option<&str>, event: &Element) -> Result<usize, String> {
+    let mut expected = Vec::new();
+    event.values(&event.name, &mut expected);
+    let found: Vec<(String, String)> = serde_json::from_str(fields.ok_or("no fields")?).expect("fields");
+    let lines: Vec<String> = found.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    if text != Some(&*lines.join("\n")) {
+        return Err(format!("{text:?} for {found:?}"));
+    }
+    let without_number = |name: &str| {
+        let rest = name.strip_prefix("param")?;
+        Some(rest.trim_start_matches(|c: char| c.is_ascii_digit()).to_owned())
+    };
+    let is_same = |(found, expected): (&(String, String), &(String, String))| {
+        let is_param = without_number(&found.0).is_some_and(|rest| Some(&*rest) == expected.0.strip_prefix("param"));
+        (is_param || found.0 == expected.0) && found.1 == expected.1
+    };
+    match found.len() == expected.len() && found.iter().zip(&expected).all(is_same) {
+        true => Ok(found.len()),
+        false => Err(format!("{found:?} in place of {expected:?}")),
+    }
+}
+
 /// Columns that are read from one place in the XML.
 const FIELDS: &[(&str, &str)] = &[
     ("time_created", "System/TimeCreated/@SystemTime"),
@@ -296,6 +356,8 @@ impl Comparison {
         let options = Options {
             xml: true,
             json: true,
+            text: true,
+            fields: true,
             ..Options::default()
         };
         let batches = read(bytes, file, options, &every_column(&options)).expect("a log");
@@ -381,6 +443,11 @@ impl Comparison {
         match check_event_data(entries(batch, row).as_deref(), &event) {
             Ok(_) => self.values += 1,
             Err(what) => self.differ(file, id, "event_data", what),
+        }
+        let [fields, text] = ["fields", "text"].map(|column| cell(batch, column, row));
+        match check_values(fields.as_deref(), text.as_deref(), &event) {
+            Ok(count) => self.values += count,
+            Err(what) => self.differ(file, id, "text", what),
         }
         let json: HashMap<String, HashMap<String, Box<serde_json::value::RawValue>>> = match serde_json::from_str(json)
         {

@@ -18,6 +18,8 @@ fn main() {
     let options = Options {
         xml: columns.contains(&"xml"),
         json: columns.contains(&"json"),
+        text: columns.contains(&"text"),
+        fields: columns.contains(&"fields"),
         ..Options::default()
     };
     let projection = match columns[..] {

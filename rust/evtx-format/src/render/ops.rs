@@ -5,6 +5,20 @@ use std::ops::Range;
 use crate::binxml::tree::Node;
 use crate::value::text::Form;
 
+/// The language that a program writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// XML, without white space between elements, as the `evtx` crate writes it with `indent(false)`.
+    Xml,
+    /// The JSON value of the element, in the shape of `evtx_dump -o json`.
+    Json,
+    /// The values, a line `name: value` for each.
+    Lines,
+    /// The values as fields: a name, [`END_OF_NAME`](super::lines::END_OF_NAME), a value,
+    /// [`END_OF_VALUE`](super::lines::END_OF_VALUE). So a value with line breaks can be told from several.
+    Fields,
+}
+
 /// A range in the literals of a program.
 pub(super) type Literal = Range<usize>;
 
@@ -27,6 +41,16 @@ pub(crate) enum Op {
         open: Literal,
         close: Literal,
     },
+    /// Lines: a value with its name, for each item of an array, or the elements of a stream. `open` and `close` are what
+    /// stands before and behind the value. Writes nothing for an empty value.
+    Line {
+        substitution: u16,
+        open: Literal,
+        close: Literal,
+        language: Language,
+    },
+    /// Lines: the elements of a stream.
+    Elements { substitution: u16, language: Language },
     /// JSON: a comma, unless the object is empty so far.
     Comma,
     /// JSON: the value of a leaf, or the object of the stream in it. `container`: the leaf is `EventData` or

@@ -1,6 +1,6 @@
 //! Programs: a template, compiled to literal runs and operations on its substitutions.
 //!
-//! A [`Program`] writes the XML or JSON of each instance of a template straight into a buffer. A record that no program
+//! A [`Program`] writes the XML, JSON or lines of each instance of a template straight into a buffer. A record that no program
 //! supports is rendered from its tree by the same compiler: a tree without substitutions compiles to one literal run,
 //! which is the text. So there is one set of rules for both.
 
@@ -8,22 +8,14 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
+pub use super::ops::Language;
 use super::ops::{AcceptedShapes, AttributeOp, Compiler, Literal, Op};
-use super::{json, xml};
+use super::{json, lines, xml};
 use crate::binxml::instance::ValueTable;
 use crate::binxml::tree::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Value;
 use crate::value::text::{self, Form};
-
-/// The language that a program writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Language {
-    /// XML, without white space between elements, as the `evtx` crate writes it with `indent(false)`.
-    Xml,
-    /// The JSON value of the element, in the shape of `evtx_dump -o json`.
-    Json,
-}
 
 /// A template that was compiled to write its instances as text.
 #[derive(Debug)]
@@ -49,6 +41,13 @@ pub trait Streams {
     /// # Errors
     /// If the stream is damaged.
     fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Appends the values of the stream in a range of the chunk as lines or fields. Returns false if one of its
+    /// elements is `Data`, whose name depends on what is around the stream.
+    ///
+    /// # Errors
+    /// If the stream is damaged.
+    fn push_lines(&mut self, language: Language, stream: Range<usize>, out: &mut Vec<u8>) -> Result<bool>;
 }
 
 /// The names that the members of a JSON object have so far.
@@ -247,6 +246,34 @@ impl Program {
                 }
                 out.extend_from_slice(literal(close));
             }
+            Op::Line {
+                substitution,
+                open,
+                close,
+                language,
+            } => {
+                if let Some(range) = stream(values, *substitution) {
+                    return streams.push_lines(*language, range, out);
+                }
+                let (open, close) = (literal(open), literal(close));
+                let whole = value(*substitution);
+                if !(whole.value_type.array && whole.repeats()) {
+                    lines::push_line(out, open, whole, close);
+                    return Ok(true);
+                }
+                for item in whole.items() {
+                    if out.len() > limit {
+                        break;
+                    }
+                    lines::push_line(out, open, item, close);
+                }
+            }
+            Op::Elements { substitution, language } => {
+                return match stream(values, *substitution) {
+                    Some(range) => streams.push_lines(*language, range, out),
+                    None => Ok(value(*substitution).single().is_empty()),
+                };
+            }
             Op::Comma => {
                 if out.last() != Some(&b'{') {
                     out.push(b',');
@@ -344,6 +371,7 @@ fn compile(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
     match language {
         Language::Xml => xml::compile_root(compiler, root),
         Language::Json => json::compile_root(compiler, root),
+        Language::Lines | Language::Fields => lines::compile_root(compiler, language, root),
     }
 }
 
