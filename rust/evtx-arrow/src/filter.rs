@@ -5,11 +5,12 @@
 //! record. What needs least is decided first, and the first that is not true ends the record.
 
 mod comparison;
+mod search;
 mod value;
 mod expression;
 mod predicate;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use evtx_format::{Interrupt, MAX_TEXT};
 
@@ -21,6 +22,7 @@ pub use comparison::Comparison;
 pub use expression::Expression;
 pub use predicate::Predicate;
 use predicate::{Node, Term};
+pub use search::Pattern;
 pub use value::Literal;
 use value::{Read, Value};
 
@@ -47,6 +49,20 @@ enum Operand {
     Field(usize, Read),
     /// A key of `event_data`, by its index in the plan's target.
     Entry(usize, Read),
+    /// All values of the event.
+    Text,
+}
+
+/// Appends all values of the record, a line for each. Returns false if it has no such text.
+pub(crate) type PushText<'x> = &'x dyn Fn(&ChunkTemplates, &mut Vec<u8>) -> bool;
+
+/// Room for the texts of a record.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// The text of a column.
+    value: Vec<u8>,
+    /// All values of the record.
+    text: Vec<u8>,
 }
 
 /// What is known of a row before it is built.
@@ -62,6 +78,10 @@ pub(crate) struct Row<'x, 'r> {
     pub(crate) parts: Option<(RecordView<'x, 'r>, &'x ChunkTemplates)>,
     /// The entries of `event_data`, and how many there are, once they are looked at.
     pub(crate) entries: OnceCell<Option<(KeyedEntries<'x, 'r>, usize)>>,
+    /// Writes all values of the record.
+    pub(crate) push_text: Option<PushText<'x>>,
+    /// Whether there is such a text, once it was written.
+    pub(crate) has_text: Cell<Option<bool>>,
     /// Whether the row tells of damage that may have cost any event.
     pub(crate) may_be_any_event: bool,
     /// Texts can be so long that looking at some takes long.
@@ -109,7 +129,7 @@ impl Filter {
 
     /// Whether the predicates of the stages from `from` to `to` are all true for a row.
     #[inline]
-    pub(crate) fn keeps(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Vec<u8>) -> bool {
+    pub(crate) fn keeps(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
         let of_stages = |conjunct: &&Conjunct| (from..=to).contains(&conjunct.stage);
         let mut of_stages = self.conjuncts.iter().filter(of_stages);
         of_stages.all(|conjunct| conjunct.keeps(row, scratch))
@@ -118,7 +138,7 @@ impl Filter {
 
 impl Conjunct {
     #[inline]
-    fn keeps(&self, row: &Row<'_, '_>, scratch: &mut Vec<u8>) -> bool {
+    fn keeps(&self, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
         if self.of_events && row.may_be_any_event {
             return true;
         }
@@ -131,11 +151,13 @@ impl<'x, 'r> Row<'x, 'r> {
     fn test(
         &self,
         operand: Operand,
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
         test: &mut dyn FnMut(Option<Value<'_>>) -> Option<bool>,
     ) -> Option<bool> {
         let field = |place| self.parts.and_then(|(parts, templates)| parts.field(templates, place));
+        let Scratch { value: scratch, text } = scratch;
         let value = match operand {
+            Operand::Text => self.whole(text),
             Operand::RecordId => self.record_id.map(Value::Number),
             Operand::ChunkIndex => self.chunk_index.map(|index| Value::Number(index.into())),
             Operand::RecordOffset => self.record_offset.map(Value::Number),
@@ -168,6 +190,22 @@ impl<'x, 'r> Row<'x, 'r> {
         });
         let (entries, limit) = entries.as_ref()?;
         entries.get(key, *limit)
+    }
+
+    /// All values of the record, which are written once for all predicates.
+    fn whole<'s>(&self, text: &'s mut Vec<u8>) -> Option<Value<'s>> {
+        let has_text = self.has_text.get().unwrap_or_else(|| {
+            text.clear();
+            text.shrink_to(MAX_FIELD);
+            let pushed = self
+                .parts
+                .zip(self.push_text)
+                .is_some_and(|((_, templates), push)| push(templates, text));
+            // Whoever was interrupted wants no row.
+            pushed && (text.len() <= LONG || self.interrupt.check().is_ok())
+        });
+        self.has_text.set(Some(has_text));
+        has_text.then_some(Value::Text(text))
     }
 
     /// A text as its column holds it, which is NULL if it is longer than `limit`.
@@ -204,6 +242,10 @@ fn operand(term: &Term, target: &mut Projection) -> Operand {
             Operand::Entry(target.key(key), Read::of(entry_type.item).unwrap_or(Read::Text))
         }
         ColumnSource::EventData => Operand::Entry(target.key(term.key.as_deref().unwrap_or_default()), Read::Text),
+        ColumnSource::Text => {
+            target.text = true;
+            Operand::Text
+        }
         // No predicate is made of the others.
         _ => Operand::FileName,
     }
@@ -218,7 +260,7 @@ fn stage(node: &Node<Operand>, target: &Projection) -> Stage {
                 Stage::Record
             }
         }
-        Operand::Entry(..) => Stage::Record,
+        Operand::Entry(..) | Operand::Text => Stage::Record,
         _ => Stage::Header,
     };
     [Stage::Record, Stage::Event]
@@ -232,12 +274,15 @@ fn cost(node: &Node<Operand>) -> usize {
     match node {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
         Node::Not(node) => cost(node),
-        Node::IsNull(operand) | Node::Compare(operand, ..) | Node::In(operand, _) => match operand {
-            Operand::Field(_, Read::Text) => 8,
-            Operand::Field(..) => 2,
-            Operand::Entry(..) => 16,
-            _ => 1,
-        },
+        Node::IsNull(operand) | Node::Compare(operand, ..) | Node::In(operand, _) | Node::Holds(operand, _) => {
+            match operand {
+                Operand::Field(_, Read::Text) => 8,
+                Operand::Field(..) => 2,
+                Operand::Entry(..) => 16,
+                Operand::Text => 256,
+                _ => 1,
+            }
+        }
     }
 }
 
@@ -296,6 +341,8 @@ mod tests {
             written: Some(9),
             parts: None,
             entries: OnceCell::new(),
+            push_text: None,
+            has_text: Cell::default(),
             may_be_any_event: false,
             interrupt: Interrupt::NEVER,
         }
@@ -376,7 +423,7 @@ mod tests {
         let keeps = |condition: &Expression, row: &Row<'_, '_>| {
             filter(std::slice::from_ref(condition))
                 .0
-                .keeps(Stage::Header, Stage::Record, row, &mut Vec::new())
+                .keeps(Stage::Header, Stage::Record, row, &mut Scratch::default())
         };
         let number = |name, number| equals(column(name), Literal::Number(number));
         // What is true of the row, and what is not.
@@ -447,7 +494,7 @@ mod tests {
             };
             for from in stages {
                 for to in stages.into_iter().filter(|to| *to >= from) {
-                    let kept = filter.keeps(from, to, &row, &mut Vec::new());
+                    let kept = filter.keeps(from, to, &row, &mut Scratch::default());
                     assert_eq!(kept, !(from..=to).contains(&at), "{from:?} to {to:?}, false at {at:?}");
                 }
             }
@@ -510,7 +557,10 @@ mod tests {
                 record_id,
                 ..row()
             };
-            assert_eq!(filter.keeps(Stage::Header, Stage::Record, &row, &mut Vec::new()), kept);
+            assert_eq!(
+                filter.keeps(Stage::Header, Stage::Record, &row, &mut Scratch::default()),
+                kept
+            );
         }
     }
 

@@ -27,7 +27,7 @@ mod tests;
 
 pub use columns::{Indices, MakeArrays, Strings};
 pub use decode::{DecodeError, Decoder};
-pub use filter::{Comparison, Expression, Literal, Predicate};
+pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
 pub use reports::{
     Catalog, CatalogPlace, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, ReportError,
     TooManyEvents, TypeName,

@@ -5,8 +5,8 @@ mod common;
 
 use std::path::PathBuf;
 
-use common::{cell, cells, corpus, samples, scan};
-use evtx_arrow::{Options, Scan, schema};
+use common::{cell, cells, column, corpus, samples, scan};
+use evtx_arrow::{Comparison, Expression, Literal, Options, Pattern, Predicate, Scan, schema};
 
 fn rows(file: &[u8], name: &str, force_tree_path: bool) -> Vec<Vec<Option<String>>> {
     let options = Options {
@@ -67,6 +67,61 @@ fn each_column_alone_reads_as_among_all() {
             assert_eq!(row, all.len(), "{name}: {}", field.name());
         }
     }
+}
+
+/// Predicates on `text` keep the rows whose text has the part, on both paths, whatever columns there are.
+#[test]
+fn a_predicate_on_text_keeps_what_has_the_part() {
+    let options = Options {
+        text: true,
+        ..Options::default()
+    };
+    let text = column(&options, "text");
+    let ilike = |pattern: &str| {
+        let pattern = Pattern {
+            text: pattern.into(),
+            escape: None,
+            ignores_case: true,
+        };
+        Expression::Like(Box::new(Expression::Column(text)), pattern)
+    };
+    let contains = |part: &str| Expression::compare(text, Comparison::Contains, Literal::Text(part.into()));
+    let (mut kept, mut all) = (0, 0);
+    for log in samples().iter().chain(&corpus()) {
+        let file = std::fs::read(log).expect("the log");
+        let name = log.display().to_string();
+        let texts: Vec<String> = cells(&file, &name, options, false)
+            .into_iter()
+            .filter_map(|row| row[text].clone())
+            .collect();
+        all += texts.len();
+        for part in [
+            "c:\\users",
+            "Provider.Name: microsoft-windows-s",
+            "s-1-5-18",
+            "\nEventRecordID: 1",
+            "no such",
+        ] {
+            let has = |text: &&String| text.to_ascii_lowercase().contains(&part.to_ascii_lowercase());
+            let (insensitive, sensitive) = (texts.iter().filter(has).count(), |text: &&String| text.contains(part));
+            let exact = texts.iter().filter(sensitive).count();
+            for (condition, expected) in [(ilike(&format!("%{part}%")), insensitive), (contains(part), exact)] {
+                let predicate = Predicate::implied(&options.into(), &condition).expect("decided here");
+                for (columns, force_tree_path) in [(&[text][..], false), (&[0], false), (&[0], true)] {
+                    let mut scanned = Scan::filtered(options, columns, std::slice::from_ref(&predicate));
+                    if force_tree_path {
+                        scanned = scanned.force_tree_path();
+                    }
+                    let mut rows = 0;
+                    scan(&file, &name, scanned, |batch| rows += batch.num_rows()).expect("a log");
+                    assert_eq!(rows, expected, "{name}: {part:?} {columns:?} {force_tree_path}");
+                    kept += rows;
+                }
+            }
+        }
+    }
+    println!("kept {kept} rows of {all}");
+    assert!(kept > 0);
 }
 
 #[test]

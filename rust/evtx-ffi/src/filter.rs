@@ -1,6 +1,6 @@
 //! The conditions of a query through the C ABI.
 
-use evtx_arrow::{Comparison, Expression, Literal};
+use evtx_arrow::{Comparison, Expression, Literal, Pattern};
 
 use crate::boundary::{Code, bytes};
 
@@ -182,8 +182,46 @@ fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
             [Expression::Column(column), Expression::Constant(Literal::Text(key))] => Expression::Entry(column, key),
             _ => return None,
         },
+        "lower" | "lcase" => Expression::Lower(one(children)?),
+        "~~" | "like_escape" => like(children, false)?,
+        "~~*" | "ilike_escape" => like(children, true)?,
+        "!~~" | "not_like_escape" => not(like(children, false)?),
+        "!~~*" | "not_ilike_escape" => not(like(children, true)?),
         name => Expression::Compare(Comparison::named(name)?, two(children)?),
     })
+}
+
+/// LIKE and ILIKE of a text, a pattern, and the character that escapes, if there is one.
+fn like(children: Vec<Expression>, ignores_case: bool) -> Option<Expression> {
+    let mut children = children.into_iter();
+    let value = children.next()?;
+    let mut text = || match children.next()? {
+        Expression::Constant(Literal::Text(text)) => Some(text),
+        _ => None,
+    };
+    let pattern = text()?;
+    let escape = match children.len() {
+        0 => None,
+        _ => Some(text_of_escape(children.next()?)?),
+    };
+    Some(Expression::Like(
+        Box::new(value),
+        Pattern {
+            text: pattern,
+            escape: escape.flatten(),
+            ignores_case,
+        },
+    ))
+}
+
+/// The character that escapes; the inner `None` if it is empty, and there is none.
+fn text_of_escape(value: Expression) -> Option<Option<char>> {
+    let Expression::Constant(Literal::Text(text)) = value else {
+        return None;
+    };
+    let mut chars = text.chars();
+    let escape = chars.next();
+    chars.next().is_none().then_some(escape)
 }
 
 impl Hints {
@@ -205,7 +243,7 @@ mod tests {
     use super::*;
 
     /// The bytes of all nodes: the names of operators.
-    const NAMES: &str = "< = AND OR NOT BETWEEN";
+    const NAMES: &str = "< = AND OR NOT BETWEEN lower !~~* ~~ ilike_escape contains %a_b% %a$%% $ $$";
 
     fn leaf(kind: EvtxNodeKind, number: u64) -> EvtxNode {
         EvtxNode {
@@ -258,6 +296,50 @@ mod tests {
             ..operation("<", 2)
         };
         assert_eq!(count(&[column, number(5), unnamed]), Ok(0), "no such operator");
+    }
+
+    #[test]
+    fn patterns_become_searches() {
+        let text = |text: &str| EvtxNode {
+            start: NAMES.find(text).expect("a text") as u64,
+            len: text.len() as u64,
+            ..leaf(EvtxNodeKind::Text, 0)
+        };
+        let options = Options {
+            text: true,
+            ..Options::default()
+        };
+        let index = evtx_arrow::schema(&options).index_of("text").expect("a column");
+        let column = leaf(EvtxNodeKind::Column, index as u64);
+        let count = |nodes: &[EvtxNode]| {
+            predicates(&options.into(), nodes, NAMES.as_bytes()).map(|predicates| predicates.len())
+        };
+        let small = [column, operation("lower", 1)];
+        assert_eq!(count(&[column, text("%a_b%"), operation("~~", 2)]), Ok(1));
+        assert_eq!(count(&[column, text("%a_b%"), operation("~~*", 2)]), Ok(1));
+        assert_eq!(
+            count(&[column, text("%a_b%"), operation("!~~*", 2)]),
+            Ok(0),
+            "the search holds for more"
+        );
+        assert_eq!(
+            count(&[column, text("%a$%%"), text("$"), operation("ilike_escape", 3)]),
+            Ok(1)
+        );
+        assert_eq!(
+            count(&[column, text("%a$%%"), text("$$"), operation("ilike_escape", 3)]),
+            Ok(0)
+        );
+        assert_eq!(
+            count(&[&small[..], &[text("%a_b%"), operation("~~", 2)]].concat()),
+            Ok(1)
+        );
+        assert_eq!(
+            count(&[&small[..], &[text("$"), operation("contains", 2)]].concat()),
+            Ok(1)
+        );
+        assert_eq!(count(&[&small[..], &[text("$"), operation("<", 2)]].concat()), Ok(0));
+        assert_eq!(count(&[column, operation("~~", 1)]), Ok(0));
     }
 
     #[test]

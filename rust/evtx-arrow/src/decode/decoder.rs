@@ -1,6 +1,6 @@
 //! The push decoder: the caller pushes the bytes of blocks, and gets record batches.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use evtx_format::container::layout::{Block, Chunks, Stray};
 use evtx_format::container::record::Record;
 use evtx_format::container::records::{FoundRecord, RecordWalk};
 use evtx_format::mta::Messages;
+use evtx_format::render::program::Language;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use hashbrown::HashSet;
 
 use super::batch::{BareRow, BatchBuilder, Location};
-use crate::columns::MakeArrays;
-use crate::filter::{Row, Stage};
-use crate::read::RecordReader;
+use crate::columns::{MakeArrays, Rendering};
+use crate::filter::{PushText, Row, Scratch, Stage};
+use crate::read::{RecordReader, Renderer};
 use crate::record::{ChunkTemplates, GROUP, RecordGroup};
 use crate::scan::{Poisoned, Scan};
 use crate::schema::OnError;
@@ -33,6 +34,7 @@ struct CurrentRecord<'g, 'r> {
     interrupt: Interrupt<'g>,
     /// Whether it is damaged in such a way that its event is not known.
     is_unread: bool,
+    push_text: PushText<'g>,
 }
 
 /// How many frames of records are read between two looks for an interrupt.
@@ -81,7 +83,7 @@ pub struct Decoder {
     templates: ChunkTemplates,
     arenas: Arenas,
     /// The text that a predicate compares.
-    scratch: Vec<u8>,
+    scratch: Scratch,
 }
 
 /// Arenas that are reset and not freed: one for a chunk, one for a group of records.
@@ -137,7 +139,7 @@ impl Decoder {
             walk: None,
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
-            scratch: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -448,12 +450,15 @@ impl Decoder {
         let fails = scan.options.on_error == OnError::Fail;
         let event_first = !recovers && has_system && !fails;
         let interrupt = reader.interrupt;
-        let current = CurrentRecord {
+        // The values of the streams are not read yet.
+        let push_text: PushText<'_> = &|_, _| false;
+        let so_far = CurrentRecord {
             group,
             interrupt,
             is_unread,
+            push_text,
         };
-        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(current)) {
+        if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(so_far)) {
             return Ok(false);
         }
         if !has_system || scan.validates_all || scan.reads_children {
@@ -494,12 +499,17 @@ impl Decoder {
             (false, false) => Stage::Event,
             (false, true) => Stage::Record,
         };
-        let current = CurrentRecord {
+        let current = group.current();
+        let so_far = CurrentRecord {
             group,
             interrupt,
             is_unread,
+            push_text: &|templates, out| {
+                let pushed = Renderer::new(reader, templates).push(current, Rendering::Event(Language::Lines), out);
+                pushed == Ok(true)
+            },
         };
-        if !self.keeps(undecided, Stage::Record, found, Some(current)) {
+        if !self.keeps(undecided, Stage::Record, found, Some(so_far)) {
             return Ok(false);
         }
         let on_error = scan.options.on_error;
@@ -555,13 +565,13 @@ impl Decoder {
     /// Whether the predicates of the stages `from` to `to` are true for a record, which has been read as far as they
     /// need.
     #[inline(always)]
-    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, current: Option<CurrentRecord<'_, '_>>) -> bool {
-        self.scan.filter.is_empty() || self.decides(from, to, found, current)
+    fn keeps(&mut self, from: Stage, to: Stage, found: &FoundRecord, so_far: Option<CurrentRecord<'_, '_>>) -> bool {
+        self.scan.filter.is_empty() || self.decides(from, to, found, so_far)
     }
 
     // Kept out of line, so that scans without predicates stay fast.
     #[inline(never)]
-    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, current: Option<CurrentRecord<'_, '_>>) -> bool {
+    fn decides(&mut self, from: Stage, to: Stage, found: &FoundRecord, so_far: Option<CurrentRecord<'_, '_>>) -> bool {
         let row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.chunk_index(),
@@ -569,10 +579,12 @@ impl Decoder {
             recovered: Some(found.recovered),
             filename: &self.filename,
             written: found.record.written_nanos(),
-            parts: current.as_ref().map(|it| (it.group.current(), &self.templates)),
+            parts: so_far.as_ref().map(|it| (it.group.current(), &self.templates)),
             entries: OnceCell::new(),
-            may_be_any_event: current.as_ref().is_some_and(|it| it.is_unread),
-            interrupt: current.map_or(Interrupt::NEVER, |it| it.interrupt),
+            push_text: so_far.as_ref().map(|it| it.push_text),
+            has_text: Cell::default(),
+            may_be_any_event: so_far.as_ref().is_some_and(|it| it.is_unread),
+            interrupt: so_far.map_or(Interrupt::NEVER, |it| it.interrupt),
         };
         self.scan.filter.keeps(from, to, &row, &mut self.scratch)
     }
@@ -595,6 +607,8 @@ impl Decoder {
             written: row.record.as_ref().and_then(Record::written_nanos),
             parts: None,
             entries: OnceCell::new(),
+            push_text: None,
+            has_text: Cell::default(),
             may_be_any_event: true,
             interrupt: Interrupt::NEVER,
         };

@@ -1,6 +1,7 @@
 //! Conditions as an engine has them.
 
 use super::comparison::Comparison;
+use super::search::Pattern;
 use super::value::Literal;
 
 /// A condition over the columns of a table, as SQL has it. What is of no use to a scan is [`Unknown`](Self::Unknown).
@@ -24,6 +25,10 @@ pub enum Expression {
     IsNull(Box<Expression>),
     /// The first compared with the second.
     Compare(Comparison, Box<[Expression; 2]>),
+    /// Whether the text matches a pattern.
+    Like(Box<Expression>, Pattern),
+    /// The text in small letters.
+    Lower(Box<Expression>),
     /// Whether the two differ, where NULL is a value like others.
     DistinctFrom(Box<[Expression; 2]>),
     /// Whether the first lies from the second to the third. An engine may mean bounds that are left out themselves.

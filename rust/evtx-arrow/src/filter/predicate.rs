@@ -2,6 +2,7 @@
 
 use super::comparison::Comparison;
 use super::expression::Expression;
+use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
 use crate::schema::{self, ColumnSource, EntryType, Events, FieldType, OnError, Table};
 
@@ -18,6 +19,8 @@ pub(super) enum Node<T> {
     IsNull(T),
     Compare(T, Comparison, Literal),
     In(T, Constants),
+    /// The text has the parts of a pattern; a hint that may hold for others too.
+    Holds(T, Search),
 }
 
 /// A column, or the entry of one that is a map.
@@ -51,7 +54,8 @@ impl Term {
                 | ColumnSource::FileName
                 | ColumnSource::ChunkIndex
                 | ColumnSource::RecordOffset
-                | ColumnSource::Recovered,
+                | ColumnSource::Recovered
+                | ColumnSource::Text,
                 None,
             ) => true,
             _ => false,
@@ -64,7 +68,7 @@ impl Term {
         let field_type = match &self.source {
             ColumnSource::Field(_, field_type) => *field_type,
             ColumnSource::Entry(_, entry_type) => entry_type.item,
-            ColumnSource::EventData | ColumnSource::FileName => FieldType::Text,
+            ColumnSource::EventData | ColumnSource::FileName | ColumnSource::Text => FieldType::Text,
             ColumnSource::RecordId | ColumnSource::ChunkIndex | ColumnSource::RecordOffset => FieldType::UInt64,
             ColumnSource::Recovered => FieldType::Bool,
             _ => return false,
@@ -165,7 +169,22 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
         Expression::IsNull(of) => Term::new(table, of).map(Node::IsNull),
         Expression::Compare(comparison, sides) => {
             let [left, right] = &**sides;
-            compare(table, left, *comparison, right).or_else(|| compare(table, right, comparison.exchanged()?, left))
+            compare(table, left, *comparison, right)
+                .or_else(|| compare(table, right, comparison.exchanged()?, left))
+                .or_else(|| compare_small(table, left, *comparison, right).filter(|_| polarity == Positive))
+        }
+        // It is true for more texts than the pattern matches.
+        Expression::Like(value, pattern) if polarity == Positive => {
+            let (value, is_small) = match &**value {
+                Expression::Lower(value) => (value, true),
+                _ => (value, false),
+            };
+            let ignores_case = pattern.ignores_case || is_small;
+            let search = Search::like(&Pattern {
+                ignores_case,
+                ..pattern.clone()
+            })?;
+            holds(table, value, search)
         }
         Expression::DistinctFrom(sides) => {
             let [left, right] = &**sides;
@@ -202,8 +221,32 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
             Comparison::Equal,
             &Expression::Constant(Literal::Bool(true)),
         ),
-        Expression::Between(_) | Expression::Unknown | Expression::Constant(_) | Expression::Entry(..) => None,
+        Expression::Between(_)
+        | Expression::Like(..)
+        | Expression::Unknown
+        | Expression::Constant(_)
+        | Expression::Entry(..)
+        | Expression::Lower(_) => None,
     }
+}
+
+/// The search for a pattern in a term, if that is what the value is and it is a text.
+fn holds(table: &Table, value: &Expression, search: Search) -> Option<Node<Term>> {
+    let term = Term::new(table, value)?;
+    let is_text = term.takes(Comparison::Contains, &Literal::Text(Box::default()));
+    is_text.then_some(Node::Holds(term, search))
+}
+
+/// What is left of the comparison of small letters with a constant: that the text has the constant, whatever its case.
+fn compare_small(table: &Table, value: &Expression, comparison: Comparison, with: &Expression) -> Option<Node<Term>> {
+    let (Expression::Lower(value), Expression::Constant(Literal::Text(text))) = (value, with) else {
+        return None;
+    };
+    let is_part = matches!(
+        comparison,
+        Comparison::Equal | Comparison::Prefix | Comparison::Suffix | Comparison::Contains
+    );
+    is_part.then(|| holds(table, value, Search::contains(text, true)))?
 }
 
 /// A term compared with a constant, if that is what the two are.
@@ -221,7 +264,7 @@ impl<T> Node<T> {
         match self {
             Node::And(nodes) | Node::Or(nodes) => nodes.iter().any(|node| node.any_term(is)),
             Node::Not(node) => node.any_term(is),
-            Node::IsNull(term) | Node::Compare(term, ..) | Node::In(term, _) => is(term),
+            Node::IsNull(term) | Node::Compare(term, ..) | Node::In(term, _) | Node::Holds(term, _) => is(term),
         }
     }
 
@@ -233,6 +276,7 @@ impl<T> Node<T> {
             Node::IsNull(of) => Node::IsNull(term(of)),
             Node::Compare(of, comparison, literal) => Node::Compare(term(of), *comparison, literal.clone()),
             Node::In(of, literals) => Node::In(term(of), literals.clone()),
+            Node::Holds(of, search) => Node::Holds(term(of), search.clone()),
         }
     }
 
@@ -262,6 +306,7 @@ impl<T> Node<T> {
                 value.map(|value| value.compares(*comparison, literal))
             }),
             Node::In(term, literals) => with(term, &mut |value| value.map(|value| literals.have(&value))),
+            Node::Holds(term, search) => with(term, &mut |value| value.map(|value| value.holds(search))),
         }
     }
 }
@@ -536,7 +581,7 @@ mod tests {
         let table = whole_table(OnError::Report);
         for (index, column) in table.columns.iter().enumerate() {
             let is_null = Expression::IsNull(Box::new(Expression::Column(index)));
-            let later = ["event_data", "user_data", "message", "error", "xml", "json", "text", "fields"];
+            let later = ["event_data", "user_data", "message", "error", "xml", "json", "fields"];
             let is_decided = !later.contains(&&*column.name);
             let name = &column.name;
             assert_eq!(Predicate::implied(&table, &is_null).is_some(), is_decided, "{name}");

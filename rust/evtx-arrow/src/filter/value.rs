@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::comparison::{Comparison, Test};
+use super::search::Search;
 use crate::plan::Resolved;
 use crate::schema::FieldType;
 
@@ -43,6 +44,14 @@ impl Value<'_> {
                 (Value::Text(value), Literal::Text(literal)) => holds(value, literal.as_bytes()),
                 _ => false,
             },
+        }
+    }
+
+    /// Whether a search finds its parts. Of what is no text, nothing is known.
+    pub(super) fn holds(&self, search: &Search) -> bool {
+        match self {
+            Value::Text(value) => search.holds(value),
+            _ => true,
         }
     }
 

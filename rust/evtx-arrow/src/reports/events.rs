@@ -4,7 +4,7 @@
 //! and several events can share one, so each record is asked which event it is of and which template its `EventData`
 //! refers to. No field is decoded.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -21,7 +21,7 @@ use hashbrown::HashMap;
 
 use super::report::{MAX_EVENT_BYTES, Report, ReportError, TooManyEvents, TypeName};
 use super::table::{self, ReportColumn, Value};
-use crate::filter::{Row, Stage};
+use crate::filter::{Row, Scratch, Stage};
 use crate::plan::EventData;
 use crate::read::RecordReader;
 use crate::record::{ChunkTemplates, Part, RecordGroup};
@@ -163,7 +163,7 @@ pub struct Catalog {
     events: Option<Events>,
     templates: ChunkTemplates,
     arenas: [Bump; 2],
-    scratch: Vec<u8>,
+    scratch: Scratch,
     key: Vec<u8>,
     shapes: Shapes,
     /// By the index of the template in the chunk at hand: the index of its shape.
@@ -206,7 +206,7 @@ impl Catalog {
             events,
             templates: ChunkTemplates::default(),
             arenas: Default::default(),
-            scratch: Vec::new(),
+            scratch: Scratch::default(),
             key: Vec::new(),
             shapes: Shapes::default(),
             chunk_shapes: Vec::new(),
@@ -285,6 +285,8 @@ impl Catalog {
                 written: None,
                 parts: Some((records.current(), templates)),
                 entries: OnceCell::new(),
+                push_text: None,
+                has_text: Cell::default(),
                 may_be_any_event: false,
                 interrupt,
             };
