@@ -20,7 +20,7 @@ void AddParameters(const EvtxMacro &macro, duckdb::cxx::Factory &factory, duckdb
 		if (!parameter.is_optional) {
 			signature.AddParameter(name, type);
 		} else if (parameter.default_text.data == nullptr) {
-			const auto null = factory.CreateType(LogicalTypeId::SQLNULL);
+			const auto null = factory.CreateType(LogicalTypeId::VARCHAR);
 			signature.AddParameter(name, type, Value::CreateNull(factory, null));
 		} else {
 			const auto text = GetText(parameter.default_text);

@@ -1,7 +1,7 @@
 //! The SQL macros of the extension: the files of the folder `sql`, one macro each.
 //!
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
-//! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table.
+//! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table. A default is a VARCHAR, also NULL.
 //!
 //! ```sql
 //! -- evtx_name(first, second := NULL, third := 'text')
