@@ -73,8 +73,9 @@ ArgumentSetter::ArgumentSetter(std::string function_p)
 
 bool ArgumentSetter::Set(std::string_view name, const Value &value) {
 	const auto known = ListArguments();
-	const auto found = std::find_if(known.begin(), known.end(),
-	                                [&](const EvtxArgument &argument) { return EqualNames(GetName(argument), name); });
+	const auto found = std::find_if(known.begin(), known.end(), [&](const EvtxArgument &argument) {
+		return EqualNames(GetText(argument.name), name);
+	});
 	if (found == known.end()) {
 		return false;
 	}
@@ -103,8 +104,8 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 		taken.text = text.data();
 		taken.len = text.size();
 	}
-	Check(
-	    evtx_arguments_set(arguments.get(), argument.name, argument.name_len, taken, function.data(), function.size()));
+	Check(evtx_arguments_set(arguments.get(), argument.name.data, argument.name.len, taken, function.data(),
+	                         function.size()));
 }
 
 void ArgumentSetter::Need(std::string_view column) {

@@ -40,7 +40,7 @@ void Bind(TableFunction::BindInput &input) {
 	const auto files = input.GetConstantArgument(0);
 	auto text = files.ToText();
 	for (const auto &argument : ListArguments()) {
-		const std::string name(GetName(argument));
+		const auto name = GetText(argument.name);
 		const auto index = input.FindArg(name);
 		if (!index) {
 			throw duckdb::cxx::InvalidInputException(std::string(NAME) + " has no argument " + name);
@@ -109,11 +109,11 @@ LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
 }
 
 Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalType &type) {
-	if (argument.default_text == nullptr) {
+	if (argument.default_text.data == nullptr) {
 		const auto is_any = type.GetTypeId() == LogicalTypeId::ANY;
 		return Value::CreateNull(factory, factory.CreateType(is_any ? LogicalTypeId::UINTEGER : type.GetTypeId()));
 	}
-	const std::string_view text(argument.default_text, argument.default_len);
+	const auto text = GetText(argument.default_text);
 	return factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
 }
 
@@ -154,7 +154,7 @@ void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 		signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
 		for (const auto &argument : ListArguments()) {
 			const auto type = GetType(factory, argument);
-			signature.AddParameter(std::string(GetName(argument)), type, GetDefault(factory, argument, type),
+			signature.AddParameter(GetText(argument.name), type, GetDefault(factory, argument, type),
 			                       duckdb::cxx::FunctionParameterKind::NAMED_ONLY);
 		}
 	});

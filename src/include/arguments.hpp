@@ -20,10 +20,6 @@ Paths ExpandPaths(Storage &storage, const duckdb::cxx::Value &value, const std::
 //! All arguments, sorted by name.
 std::vector<EvtxArgument> ListArguments();
 
-inline std::string_view GetName(const EvtxArgument &argument) {
-	return {argument.name, argument.name_len};
-}
-
 //! Collects the arguments of a call, and makes the call.
 class ArgumentSetter {
 public:

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 
-use crate::boundary::{Code as Number, entry, free, put, release, text};
+use crate::boundary::{Code as Number, EvtxFunction, EvtxText, entry, free, put, put_entry, release, text};
 use crate::codes::{self, Asked, Table};
-use crate::macros::{EvtxFunction, EvtxText};
 
 /// What a function says of codes.
 #[repr(u32)]
@@ -83,22 +82,14 @@ pub unsafe extern "C" fn evtx_code_function(index: usize, out: *mut EvtxCodeFunc
     entry(|| {
         // Each is there twice, for text and for numbers.
         let found = FUNCTIONS.get(index / 2);
+        let function = found.map(|(kind, name, description, example)| EvtxCodeFunction {
+            function: EvtxFunction::borrowed(name, description, example),
+            is_list: *kind == EvtxCodeKind::Names,
+            takes_number: index % 2 == 1,
+            kind: *kind as u32,
+        });
         // SAFETY: the caller's promise.
-        unsafe { put(known, found.is_some()) };
-        if let Some((kind, name, description, example)) = found {
-            let function = EvtxCodeFunction {
-                function: EvtxFunction {
-                    name: EvtxText::borrowed(name),
-                    description: EvtxText::borrowed(description),
-                    example: EvtxText::borrowed(example),
-                },
-                is_list: *kind == EvtxCodeKind::Names,
-                takes_number: index % 2 == 1,
-                kind: *kind as u32,
-            };
-            // SAFETY: the caller's promise.
-            unsafe { put(out, function) };
-        }
+        unsafe { put_entry(function, out, known) };
         Ok(())
     })
 }

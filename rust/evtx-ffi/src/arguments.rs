@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use evtx_scan::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments};
 
-use crate::boundary::{Code, entry, free, put, release, text};
+use crate::boundary::{Code, EvtxText, entry, free, put, put_entry, release, text};
 
 /// What an argument takes.
 #[repr(u32)]
@@ -38,13 +38,9 @@ impl Code for EvtxValueKind {
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxArgument {
     /// Its name.
-    pub name: *const c_char,
-    /// Bytes of that.
-    pub name_len: usize,
+    pub name: EvtxText,
     /// The text of its value if it is not given; null for NULL.
-    pub default_text: *const c_char,
-    /// Bytes of that.
-    pub default_len: usize,
+    pub default_text: EvtxText,
     /// What it takes, an `EvtxValueKind`.
     pub kind: u32,
 }
@@ -73,26 +69,21 @@ pub struct EvtxArguments(pub(crate) Arguments);
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_argument(index: usize, out: *mut EvtxArgument, known: *mut bool) -> *mut c_char {
     entry(|| {
-        let argument = ARGUMENTS.get(index);
-        // SAFETY: the caller's promise.
-        unsafe { put(known, argument.is_some()) };
-        if let Some(argument) = argument {
+        let argument = ARGUMENTS.get(index).map(|argument| {
             let kind = match argument.kind() {
                 ArgumentKind::Flag => EvtxValueKind::Flag,
                 ArgumentKind::Integer => EvtxValueKind::Integer,
                 ArgumentKind::Text => EvtxValueKind::Text,
                 ArgumentKind::EventIds => EvtxValueKind::EventIds,
             };
-            let argument = EvtxArgument {
-                name: argument.name.as_ptr().cast(),
-                name_len: argument.name.len(),
-                default_text: argument.default.map_or(std::ptr::null(), |text| text.as_ptr().cast()),
-                default_len: argument.default.map_or(0, str::len),
+            EvtxArgument {
+                name: EvtxText::borrowed(argument.name),
+                default_text: argument.default.map_or(EvtxText::NONE, EvtxText::borrowed),
                 kind: kind as u32,
-            };
-            // SAFETY: the caller's promise.
-            unsafe { put(out, argument) };
-        }
+            }
+        });
+        // SAFETY: the caller's promise.
+        unsafe { put_entry(argument, out, known) };
         Ok(())
     })
 }

@@ -130,6 +130,59 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, len: usize) -> Result<&'a str
     std::str::from_utf8(bytes).map_err(|error| format!("text that is no UTF-8: {error}"))
 }
 
+/// A text in UTF-8, which stays where it is as long as the library is loaded. Null for none.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EvtxText {
+    /// The text, `len` bytes of it.
+    pub data: *const c_char,
+    /// How many bytes there are.
+    pub len: usize,
+}
+
+impl EvtxText {
+    pub(crate) const NONE: EvtxText = EvtxText {
+        data: std::ptr::null(),
+        len: 0,
+    };
+
+    /// Points to a text that has to stay as long as this is used.
+    pub(crate) fn borrowed(text: &str) -> Self {
+        EvtxText {
+            data: text.as_ptr().cast(),
+            len: text.len(),
+        }
+    }
+
+    /// A text that is never freed.
+    pub(crate) fn leaked(text: String) -> Self {
+        EvtxText::borrowed(Box::leak(text.into_boxed_str()))
+    }
+}
+
+/// A function as it is registered.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EvtxFunction {
+    /// Its name.
+    pub name: EvtxText,
+    /// What it gives.
+    pub description: EvtxText,
+    /// A statement with it.
+    pub example: EvtxText,
+}
+
+impl EvtxFunction {
+    /// The texts have to stay as long as this is used.
+    pub(crate) fn borrowed(name: &str, description: &str, example: &str) -> Self {
+        EvtxFunction {
+            name: EvtxText::borrowed(name),
+            description: EvtxText::borrowed(description),
+            example: EvtxText::borrowed(example),
+        }
+    }
+}
+
 /// Writes a result.
 ///
 /// # Safety
@@ -137,6 +190,19 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, len: usize) -> Result<&'a str
 pub(crate) unsafe fn put<T>(out: *mut T, value: T) {
     // SAFETY: the caller's promise. `write` does not drop what was there, which may be uninitialised.
     unsafe { out.write(value) }
+}
+
+/// Writes the entry of a list, if there is one, and whether there is.
+///
+/// # Safety
+/// `out` and `known` can be written.
+pub(crate) unsafe fn put_entry<T>(found: Option<T>, out: *mut T, known: *mut bool) {
+    // SAFETY: the caller's promise.
+    unsafe { put(known, found.is_some()) };
+    if let Some(found) = found {
+        // SAFETY: the caller's promise.
+        unsafe { put(out, found) };
+    }
 }
 
 /// Writes the address and the length of a text, which the core keeps. Writes null and 0 for `None`.

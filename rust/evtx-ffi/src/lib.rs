@@ -32,13 +32,13 @@ pub use arguments::{
     EvtxArgument, EvtxArguments, EvtxValue, EvtxValueKind, evtx_argument, evtx_arguments_free, evtx_arguments_need,
     evtx_arguments_new, evtx_arguments_set,
 };
-pub use boundary::{EvtxErrorKind, evtx_error_free};
+pub use boundary::{EvtxErrorKind, EvtxFunction, EvtxText, evtx_error_free};
 pub use call::{
     EvtxCall, EvtxCallInfo, EvtxFolderType, evtx_call_estimate, evtx_call_folder_name, evtx_call_folder_type,
     evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema,
 };
 pub use filter::{EvtxHints, EvtxNode, EvtxNodeKind};
-pub use macros::{EvtxFunction, EvtxMacro, EvtxParameter, EvtxText, evtx_macro};
+pub use macros::{EvtxMacro, EvtxParameter, evtx_macro};
 pub use paths::{EvtxPaths, evtx_paths_expand, evtx_paths_free, evtx_paths_new};
 pub use planned::{EvtxPlanned, evtx_planned_free, evtx_planned_new, evtx_planned_tell};
 pub use report::{

@@ -16,32 +16,10 @@
 use std::ffi::c_char;
 use std::sync::OnceLock;
 
-use crate::boundary::{entry, put};
+use crate::boundary::{EvtxFunction, EvtxText, entry, put_entry};
 
 /// The texts of the files, in the order of their names.
 const SOURCES: &[&str] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
-
-/// A text in UTF-8, which stays where it is as long as the library is loaded. Null for none.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EvtxText {
-    /// The text, `len` bytes of it.
-    pub data: *const c_char,
-    /// How many bytes there are.
-    pub len: usize,
-}
-
-/// A function as it is registered.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EvtxFunction {
-    /// Its name.
-    pub name: EvtxText,
-    /// What it gives.
-    pub description: EvtxText,
-    /// A statement with it.
-    pub example: EvtxText,
-}
 
 /// A parameter of a macro.
 #[repr(C)]
@@ -71,25 +49,6 @@ pub struct EvtxMacro {
     pub body: EvtxText,
 }
 
-impl EvtxText {
-    pub(crate) const NONE: EvtxText = EvtxText {
-        data: std::ptr::null(),
-        len: 0,
-    };
-
-    /// Points to a text that has to stay as long as this is used.
-    pub(crate) fn borrowed(text: &str) -> Self {
-        EvtxText {
-            data: text.as_ptr().cast(),
-            len: text.len(),
-        }
-    }
-
-    fn of(text: String) -> Self {
-        EvtxText::borrowed(Box::leak(text.into_boxed_str()))
-    }
-}
-
 /// What the text of a file says; `None` where it is not as the module's docs have it.
 fn parse(source: &str) -> Option<EvtxMacro> {
     let is_comment = |line: &&str| line.starts_with("--");
@@ -111,14 +70,14 @@ fn parse(source: &str) -> Option<EvtxMacro> {
     let is_table = ["SELECT", "FROM", "WITH"].contains(&first.split_whitespace().next()?);
     Some(EvtxMacro {
         function: EvtxFunction {
-            name: EvtxText::of(name.to_owned()),
-            description: EvtxText::of(description),
-            example: EvtxText::of(example),
+            name: EvtxText::leaked(name.to_owned()),
+            description: EvtxText::leaked(description),
+            example: EvtxText::leaked(example),
         },
         is_table,
         parameters: parameters.as_ptr(),
         parameter_count: parameters.len(),
-        body: EvtxText::of(body.trim().to_owned()),
+        body: EvtxText::leaked(body.trim().to_owned()),
     })
 }
 
@@ -128,11 +87,11 @@ fn parameter(text: &str) -> Option<EvtxParameter> {
         Some((name, "NULL")) => (name, Some(EvtxText::NONE)),
         Some((name, text)) => {
             let text = text.strip_prefix('\'')?.strip_suffix('\'')?;
-            (name, Some(EvtxText::of(text.to_owned())))
+            (name, Some(EvtxText::leaked(text.to_owned())))
         }
     };
     Some(EvtxParameter {
-        name: EvtxText::of(name.to_owned()),
+        name: EvtxText::leaked(name.to_owned()),
         is_optional: default.is_some(),
         default_text: default.unwrap_or(EvtxText::NONE),
     })
@@ -160,13 +119,8 @@ fn macros() -> &'static [EvtxMacro] {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_macro(index: usize, out: *mut EvtxMacro, known: *mut bool) -> *mut c_char {
     entry(|| {
-        let found = macros().get(index);
         // SAFETY: the caller's promise.
-        unsafe { put(known, found.is_some()) };
-        if let Some(found) = found {
-            // SAFETY: the caller's promise.
-            unsafe { put(out, *found) };
-        }
+        unsafe { put_entry(macros().get(index).copied(), out, known) };
         Ok(())
     })
 }

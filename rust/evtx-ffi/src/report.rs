@@ -8,8 +8,7 @@ use arrow_schema::{DataType, Field};
 use evtx_arrow::{Catalog, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report};
 use evtx_scan::ReportScan;
 
-use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release};
-use crate::macros::{EvtxFunction, EvtxText};
+use crate::boundary::{EvtxFunction, entry, export_schema, free, hand_out, put, put_entry, put_text, release};
 use crate::paths::EvtxPaths;
 use crate::storage::EvtxStorage;
 
@@ -130,22 +129,13 @@ pub unsafe extern "C" fn evtx_report_function(
     known: *mut bool,
 ) -> *mut c_char {
     entry(|| {
-        let found = REPORTS.get(index);
+        let function = REPORTS.get(index).map(|found| EvtxReportFunction {
+            function: EvtxFunction::borrowed(found.name, found.description, found.example),
+            takes_files: found.takes_files,
+            index,
+        });
         // SAFETY: the caller's promise.
-        unsafe { put(known, found.is_some()) };
-        if let Some(found) = found {
-            let function = EvtxReportFunction {
-                function: EvtxFunction {
-                    name: EvtxText::borrowed(found.name),
-                    description: EvtxText::borrowed(found.description),
-                    example: EvtxText::borrowed(found.example),
-                },
-                takes_files: found.takes_files,
-                index,
-            };
-            // SAFETY: the caller's promise.
-            unsafe { put(out, function) };
-        }
+        unsafe { put_entry(function, out, known) };
         Ok(())
     })
 }

@@ -361,10 +361,8 @@ fn all_arguments_are_listed() {
     let mut names = Vec::new();
     let (mut argument, mut known) = (
         EvtxArgument {
-            name: std::ptr::null(),
-            name_len: 0,
-            default_text: std::ptr::null(),
-            default_len: 0,
+            name: EvtxText::NONE,
+            default_text: EvtxText::NONE,
             kind: 0,
         },
         true,
@@ -373,7 +371,7 @@ fn all_arguments_are_listed() {
         // SAFETY: the pointers are to locals, and the texts are as long as is said.
         unsafe {
             assert_eq!(take(evtx_argument(names.len(), &mut argument, &mut known)), None);
-            names.push(text(argument.name, argument.name_len).expect("UTF-8").to_owned());
+            names.push(text(argument.name.data, argument.name.len).expect("UTF-8").to_owned());
         }
     }
     names.pop();
