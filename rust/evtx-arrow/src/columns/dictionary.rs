@@ -93,9 +93,12 @@ impl DictionaryBuilder {
     fn text(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> Option<i32> {
         self.scratch.clear();
         push(&mut self.scratch);
-        let name = std::str::from_utf8(&self.scratch)
-            .ok()
-            .filter(|name| name.len() <= MAX_FIELD)?;
+        if self.scratch.len() > MAX_FIELD {
+            // Other texts of the record take as much room.
+            self.scratch = Vec::new();
+            return None;
+        }
+        let name = std::str::from_utf8(&self.scratch).ok()?;
         if let Some(&index) = self.indices.get(name) {
             return Some(index);
         }

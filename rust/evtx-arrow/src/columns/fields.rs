@@ -43,12 +43,21 @@ impl FieldsBuilder {
     /// The error of `write`. Appends NULL then.
     pub(crate) fn try_push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Error>) -> Result<(), Error> {
         self.rendered.clear();
-        self.rendered.shrink_to(MAX_FIELD);
         let written = write(&mut self.rendered);
-        if written != Ok(true) {
+        if written == Ok(true) {
+            self.push_rendered();
+        } else {
             self.push_null();
-            return written.map(drop);
         }
+        if self.rendered.capacity() > MAX_FIELD {
+            // Other texts of the record take as much room.
+            self.rendered = Vec::new();
+        }
+        written.map(drop)
+    }
+
+    /// Appends the list of the fields that were rendered.
+    fn push_rendered(&mut self) {
         let mut rest = &self.rendered[..];
         while let Some(name) = memchr(END_OF_NAME, rest)
             && let Some(value) = memchr(END_OF_VALUE, &rest[name + 1..])
@@ -61,7 +70,6 @@ impl FieldsBuilder {
         }
         self.end_list();
         self.nulls.append_non_null();
-        Ok(())
     }
 
     pub(crate) fn push_null(&mut self) {
