@@ -229,6 +229,7 @@ mod tests {
                 }
             }
         }
+        assert!(!is_unused(&[0, 1, 1, 0]), "equal bytes");
     }
 
     #[test]
