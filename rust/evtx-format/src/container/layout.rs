@@ -261,6 +261,10 @@ mod tests {
         let in_header = Layout::new(size, 0).with_strays([stray(100, 50)].into());
         let block = in_header.block(in_header.blocks() - 1).expect("the stray");
         assert_eq!((block.offset, block.len), (100, 50));
+        // One that ends with its slot needs no other.
+        let whole = Layout::new(size, 0).with_strays([stray(slot_offset(2) - 50, 50)].into());
+        let block = whole.block(whole.blocks() - 1).expect("the stray");
+        assert_eq!((block.offset, block.len), (slot_offset(1), CHUNK_SIZE as u64));
     }
 
     proptest! {
