@@ -84,6 +84,22 @@ mod tests {
     }
 
     #[test]
+    fn each_text_of_a_whole_event_counts() {
+        assert!(!Projection::default().has_texts());
+        let texts: [fn(&mut Projection) -> &mut bool; 4] = [
+            |target| &mut target.xml,
+            |target| &mut target.json,
+            |target| &mut target.text,
+            |target| &mut target.fields,
+        ];
+        for text in texts {
+            let mut target = Projection::default();
+            *text(&mut target) = true;
+            assert!(target.has_texts());
+        }
+    }
+
+    #[test]
     fn rows_are_shared_by_enough_columns_that_repeat() {
         let mut target = Projection::default();
         target.places.extend([MESSAGE, EVENT_RECORD_ID]);

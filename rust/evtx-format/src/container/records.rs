@@ -587,6 +587,17 @@ mod tests {
     }
 
     #[test]
+    fn an_id_that_does_not_follow_is_trusted_less_than_the_one_before() {
+        let mut chunk = chunk_of(&[7, 8, 9, 10, 11]);
+        // The ID and the size of the second, and the magic of the fourth, so that only the IDs say that the third counts.
+        put(&mut chunk, place(1) + 8, 900);
+        put(&mut chunk, place(1) + 4, 0);
+        put(&mut chunk, place(3), 0x78);
+        let ids: Vec<_> = walk(&chunk).0.into_iter().flatten().collect();
+        assert_eq!(ids, [7, 900, 9, 10, 11]);
+    }
+
+    #[test]
     fn a_record_inside_of_a_record_is_found() {
         let mut chunk = chunk_of(&[7, 8, 9, 10]);
         // The size of the second, and its copy, reach to the end of the third.
@@ -636,6 +647,11 @@ mod tests {
         );
         chunk[32] = 12;
         assert_eq!(walk(&chunk).0[3], Err(ErrorKind::LastRecord { id: 12 }));
+        // IDs that are reversed, as those of an empty chunk, say nothing.
+        put(&mut chunk, 24, 13);
+        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Ok(9)]);
+        put(&mut chunk, 24, 12);
+        assert_eq!(walk(&chunk).0[3], Err(ErrorKind::LastRecord { id: 12 }));
         // Once, and not where the damage was told.
         let mut chunk = chunk_of(&[7, 8, 9]);
         chunk[place(2)..place(3)].fill(0);
@@ -656,6 +672,10 @@ mod tests {
         let have = place(3);
         let chunk = chunk_of(&[7, 8, 9]);
         assert_eq!(walk(&chunk[..have]), (ids, Some(ErrorKind::ChunkCutShort { have })));
+        assert!(
+            frames(&chunk[..have]).iter().all(|frame| frame.2.is_none()),
+            "the cut is behind the last record"
+        );
         assert_eq!(walk(&chunk[..have - 1]).0[..2], [Ok(7), Ok(8)]);
         assert_eq!(walk(&chunk[..5]), (vec![], Some(ErrorKind::ChunkCutShort { have: 5 })));
     }
@@ -691,6 +711,17 @@ mod tests {
         assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 7);
         let first = walk.next(&chunk).unwrap().unwrap();
         assert_eq!((first.record.id, first.recovered), (3, true));
+        walk.reject(&first.record);
+        assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 4);
+        // Such as one that it reaches over.
+        put(&mut chunk, place(1) + 4, 136);
+        put(&mut chunk, place(3) + 4, 136);
+        let (mut walk, _) = RecordWalk::new(&chunk, true);
+        walk.next(&chunk);
+        let first = walk.next(&chunk).unwrap().unwrap();
+        assert_eq!((first.record.id, first.record.size), (3, 136));
+        let mut taken = walk.clone();
+        assert_eq!(taken.next(&chunk), None);
         walk.reject(&first.record);
         assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 4);
     }
