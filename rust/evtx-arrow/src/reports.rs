@@ -1,4 +1,4 @@
-//! What files, chunks and events are, rather than what records say.
+//! Reports: tables of files, of chunks and of kinds of events, rather than of records.
 
 mod report;
 mod table;

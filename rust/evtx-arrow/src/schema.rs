@@ -1,4 +1,4 @@
-//! What a table has: its options, its columns and their types.
+//! The tables of events: their options, their columns and the types of these.
 
 mod options;
 mod numbering;

@@ -1,4 +1,4 @@
-//! What events Windows' providers declare, whether a log has them or not.
+//! The events that Windows' providers and Sysmon declare, whether a log has them or not.
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
@@ -10,18 +10,19 @@ use super::report::{Report, ReportError, TypeName};
 use super::table::{self, ReportColumn, Value};
 use crate::schema::{TEXT, column_type};
 
-/// Most rows of a batch.
+/// The most rows of a batch.
 const BATCH_ROWS: usize = 2048;
 
 /// A row of [`DeclaredEventReport`]: a field of an event, or an event without fields.
 struct DeclaredRow {
     event: CatalogEvent,
-    /// The place of the field among those of the event.
+    /// The index of the field among those of the event; 0 for an event without fields.
     position: usize,
     type_name: TypeName,
 }
 
 impl DeclaredRow {
+    /// The name and the type of the field; `None` for an event without fields.
     fn field(&self) -> Option<(&str, ValueType)> {
         let (name, value_type) = self.event.fields.get(self.position)?;
         Some((name, *value_type))
@@ -32,7 +33,7 @@ impl DeclaredRow {
 const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
     ReportColumn {
         name: "provider",
-        about: "Who raises the event.",
+        about: "The name of the provider that raises the event.",
         value: Value::Text(|row| Some((*row.event.provider).into())),
     },
     ReportColumn {
@@ -57,7 +58,7 @@ const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
     },
     ReportColumn {
         name: "binxml_type",
-        about: "The type that templates in logs declare; `Null` where it is not known.",
+        about: "The BinXML type that templates in logs declare; `Null` if it is not known.",
         value: Value::Text(|row| row.field().map(|(_, value_type)| value_type.to_string().into())),
     },
     ReportColumn {
@@ -70,17 +71,18 @@ const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
     },
 ];
 
-/// The events of the catalog, as rows of their fields. It is about no files.
+/// A report on the catalog of declared events ([`evtx_catalog`]): a row for each field of each event, and one for an
+/// event without fields. It reads no files.
 #[derive(Debug)]
 pub struct DeclaredEventReport {
     events: evtx_catalog::Events<'static>,
-    /// An event whose rows did not all fit the last batch, and how many did.
+    /// The event whose rows did not all fit into the last batch, and how many of them did.
     rest: Option<(CatalogEvent, usize)>,
     type_name: TypeName,
 }
 
 impl DeclaredEventReport {
-    /// A report of the whole catalog. `type_name` names the type of a column.
+    /// A report on the whole catalog. `type_name` gives the name of a column's type.
     pub fn new(type_name: TypeName) -> Self {
         DeclaredEventReport {
             events: events(None, &[]),
@@ -99,7 +101,7 @@ impl Report for DeclaredEventReport {
         table::reference(COLUMNS)
     }
 
-    // No file changes what is declared.
+    // The report does not depend on files.
     fn start(&mut self, _filename: &str, _size: u64) {}
 
     fn push(&mut self, _bytes: &[u8], _interrupt: Interrupt<'_>) -> Result<(), ReportError> {

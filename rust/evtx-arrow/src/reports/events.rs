@@ -1,8 +1,8 @@
-//! What events a log holds, and what fields each has.
+//! The events that logs hold, and the fields that each event has.
 //!
 //! The fields and their types are those of the template definitions. A definition does not say which event it is for,
-//! and several events can share one, so each record is asked which event it is of and which template its `EventData`
-//! refers to. No field is decoded.
+//! and several events can share one. So each record is read for its event and for the template that its `EventData`
+//! refers to. The values of the fields are not decoded.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
@@ -28,40 +28,43 @@ use crate::record::{ChunkTemplates, Part, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::{EntryType, EventField, Events, Options, TEXT, Table, column_type, unite};
 
-/// About how many bytes an event takes beside its names.
+/// About how many bytes of memory an event takes beside two copies of its key.
 const EVENT: usize = 256;
 
-/// Most fields of events that become columns. The others are in `event_data` all the same.
+/// The most fields that a catalog gives as columns, and that it keeps of one template. `event_data` has the others.
 const MAX_FIELDS: usize = 4096;
 
-/// Most rows of a batch.
+/// The most rows of a batch.
 const BATCH_ROWS: usize = 2048;
 
-/// The places of a catalog's scan, by index.
+/// The columns that a catalog's scan reads. The constants below are indexes among them.
 const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];
 const PROVIDER: usize = 0;
 const EVENT_ID: usize = 1;
 const VERSION: usize = 2;
 const CHANNEL: usize = 3;
 
-/// The fields of a template's `EventData`.
+/// The fields of an `EventData`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Shape {
+    /// The GUID of the template, its 16 bytes in the order of its text; `None` if the record spells `EventData` out.
     template: Option<[u8; 16]>,
+    /// The name and the declared type of each field, in the order of the template.
     fields: Box<[(Arc<str>, ValueType)]>,
 }
 
-/// The shapes that were met, each once.
+/// The shapes that were found, each once.
 #[derive(Default)]
 struct Shapes {
     shapes: Vec<Shape>,
+    /// The index of each in `shapes`.
     indices: HashMap<Shape, usize>,
-    /// About how many bytes they take.
+    /// About how many bytes of memory they take.
     bytes: usize,
 }
 
 impl Shapes {
-    /// The index of a shape, a new one if need be.
+    /// The index of a shape. Adds the shape if it is new.
     fn index_of(&mut self, shape: Shape) -> usize {
         *self.indices.entry(shape).or_insert_with_key(|shape| {
             let names = shape
@@ -75,24 +78,26 @@ impl Shapes {
     }
 }
 
-/// Records of one event that have the same fields.
+/// What the records have in common that a catalog counts together: their event and their fields.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     provider: Option<Box<str>>,
     id: Option<u32>,
     version: Option<u8>,
     channel: Option<Box<str>>,
-    /// The index of its shape.
+    /// The index of the shape of their `EventData`.
     shape: usize,
 }
 
 /// A row of [`EventReport`]: a field of an event, or an event without fields.
 struct EventRow<'c> {
     event: &'c Event,
+    /// How many records the event has.
     records: u64,
     shape: &'c Shape,
-    /// The place of the field in `EventData`.
+    /// The index of the field in `EventData`; 0 for an event without fields.
     position: usize,
+    /// The name and the declared type of the field; `None` for an event without fields.
     field: Option<&'c (Arc<str>, ValueType)>,
     type_name: TypeName,
 }
@@ -102,7 +107,7 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
     vec![
         ReportColumn {
             name: "provider",
-            about: "Who raises the event.",
+            about: "The name of the provider that raises the event.",
             value: Value::Text(|row| row.event.provider.as_deref().map(Into::into)),
         },
         ReportColumn {
@@ -117,7 +122,7 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
         },
         ReportColumn {
             name: "channel",
-            about: "The log that it is written to.",
+            about: "The log that the event is written to.",
             value: Value::Text(|row| row.event.channel.as_deref().map(Into::into)),
         },
         ReportColumn {
@@ -132,12 +137,12 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
         },
         ReportColumn {
             name: "binxml_type",
-            about: "The type that the template declares, `[]` for an array.",
+            about: "The BinXML type that the template declares, with `[]` for an array.",
             value: Value::Text(|row| row.field.map(|(_, value_type)| value_type.to_string().into())),
         },
         ReportColumn {
             name: "column_type",
-            about: "The type of its column in `read_evtx(..., event_id := ...)`, were this its only template.",
+            about: "The type of its column in `read_evtx(..., event_id := ...)`, if this were its only template.",
             value: Value::Text(|row| {
                 let (name, value_type) = row.field?;
                 Some((row.type_name)(&column_type(*value_type).unwrap_or(TEXT).field(name)).into())
@@ -156,32 +161,33 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
     ]
 }
 
-/// Collects the events of logs.
+/// Collects the events of logs: counts their records, and keeps the fields of each.
 pub struct Catalog {
     scan: Scan,
-    /// Which events count, if not all.
+    /// The events that are collected; `None` for all.
     events: Option<Events>,
     templates: ChunkTemplates,
     arenas: [Bump; 2],
     scratch: Scratch,
     key: Vec<u8>,
     shapes: Shapes,
-    /// By the index of the template in the chunk at hand: the index of its shape.
+    /// The index of the shape of each template of the current chunk, by the index of the template in `templates`.
     chunk_shapes: Vec<Option<usize>>,
-    /// By what makes an event another one: its place in `found`.
+    /// The index of each event in `found`, by a key that is unique to the event.
     known: HashMap<Box<[u8]>, usize>,
-    /// The events, with their records.
+    /// The events, with the number of their records.
     found: Vec<(Event, u64)>,
-    /// About how many bytes are kept.
+    /// About how many bytes of memory the events take, without the shapes.
     bytes: usize,
 }
 
-/// A place among the rows of a catalog.
+/// How far the rows of a catalog were handed out. The default is their start.
 #[derive(Debug, Default)]
 pub struct CatalogPlace {
-    /// The events in the order of the rows, once there is one.
+    /// The indexes of the events in the order of the rows. `None` before the first batch. Events that are added after
+    /// it have no rows.
     order: Option<Vec<usize>>,
-    /// How many of them are done, and how many fields of the next.
+    /// How many events were handed out in full, and how many fields of the next one.
     event: usize,
     field: usize,
 }
@@ -195,7 +201,7 @@ impl std::fmt::Debug for Catalog {
 }
 
 impl Catalog {
-    /// An empty catalog of some events, or of all.
+    /// An empty catalog, which collects some events, or all if `events` is `None`.
     pub fn new(events: Option<Events>) -> Self {
         let mut table = Table::from(Options::default());
         table.events = events.clone().map(Arc::new);
@@ -221,10 +227,11 @@ impl Catalog {
         &self.scan
     }
 
-    /// Adds the records of some chunks, which stand one behind the other. What is damaged is left out.
+    /// Adds the records of adjacent chunks, of which the last can be cut short. Leaves out what is damaged.
     ///
     /// # Errors
-    /// [`ReportError::TooManyEvents`], [`ReportError::Interrupted`], [`ReportError::Poisoned`].
+    /// [`ReportError::TooManyEvents`], [`ReportError::Interrupted`], [`ReportError::Poisoned`]. The records before stay
+    /// in the catalog.
     pub fn push(&mut self, chunks: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         let mut arenas = std::mem::take(&mut self.arenas);
         let [names, records] = &mut arenas;
@@ -238,6 +245,7 @@ impl Catalog {
         Ok(self.scan.check_shared()?)
     }
 
+    /// Adds the records of a chunk.
     fn chunk(
         &mut self,
         chunk: &[u8],
@@ -263,6 +271,7 @@ impl Catalog {
         Ok(())
     }
 
+    /// Adds a record, if it is of an event that is collected and can be read.
     fn record<'c>(
         &mut self,
         chunk: &'c [u8],
@@ -334,7 +343,7 @@ impl Catalog {
         self.key
             .extend_from_slice(&version.map_or(u16::MAX, u16::from).to_le_bytes());
         for place in [PROVIDER, CHANNEL] {
-            // No byte of UTF-8 is 0xff.
+            // UTF-8 has no bytes 0xfe and 0xff, so no two events have the same key.
             match fields.get(place) {
                 Some(found) => found.push_text(&mut self.key),
                 None => self.key.push(0xfe),
@@ -362,8 +371,9 @@ impl Catalog {
         Ok(())
     }
 
-    /// The fields of the events, as columns: in the order of the first event's, and those that only a later one has
-    /// behind the field that they stand behind there. There are at most 4,096.
+    /// The fields of the events, as columns, 4,096 at most. They are in the order of the first event. A field that only
+    /// a later event has is placed behind the field that it follows in that event. The events are in the order of the
+    /// IDs that the catalog was made for, and those of one ID in the order of their versions.
     pub fn fields(&self) -> Vec<EventField> {
         let ids = self.events.as_ref().map_or(&[][..], |events| &events.ids);
         let ranks: HashMap<u32, usize> = ids.iter().enumerate().rev().map(|(rank, id)| (*id, rank)).collect();
@@ -374,7 +384,7 @@ impl Catalog {
         let mut columns = Columns::default();
         let mut is_done = vec![false; self.shapes.shapes.len()];
         for (_, event) in events {
-            // Others of its shape have nothing new.
+            // A shape that was added has nothing new.
             if !std::mem::replace(&mut is_done[event.shape], true) {
                 columns.add(&self.shapes.shapes[event.shape]);
             }
@@ -382,12 +392,12 @@ impl Catalog {
         columns.in_order()
     }
 
-    /// The next rows behind a place, which moves behind them; `None` where there are no more. A row per field of each
-    /// event, by provider, ID, version and channel, and one for an event without fields. `type_name` names the type of
-    /// a column.
+    /// The next rows from a place on, 2,048 at most; `None` if there are no more. Moves the place behind them. There is
+    /// a row for each field of each event, and one for an event without fields, sorted by provider, ID, version and
+    /// channel. `type_name` gives the name of a column's type.
     ///
     /// # Errors
-    /// That of Arrow, if it cannot be made.
+    /// The error of Arrow if it refuses an array of the batch.
     pub fn batch(&self, place: &mut CatalogPlace, type_name: TypeName) -> Result<Option<RecordBatch>, ArrowError> {
         let order = place.order.get_or_insert_with(|| {
             let mut order: Vec<usize> = (0..self.found.len()).collect();
@@ -419,16 +429,19 @@ impl Catalog {
     }
 }
 
-/// The columns of fields. Each knows the next, so that one can be put between two.
+/// The columns for fields, as a linked list, so that a column can be inserted between two.
 #[derive(Default)]
 struct Columns {
+    /// Of each column the name, the type if a template declares one, and the index of the next column.
     columns: Vec<(Arc<str>, Option<EntryType>, Option<usize>)>,
+    /// The index of the first column.
     first: Option<usize>,
+    /// The index of each column by its name.
     indices: HashMap<Arc<str>, usize>,
 }
 
 impl Columns {
-    /// Adds the fields of a shape, each behind the one before it.
+    /// Adds the fields of a shape, each new one behind the field before it.
     fn add(&mut self, shape: &Shape) {
         let mut last = None;
         for (name, value_type) in &shape.fields {
@@ -453,6 +466,7 @@ impl Columns {
         }
     }
 
+    /// The columns in the order of the list.
     fn in_order(&self) -> Vec<EventField> {
         let next = |index: &usize| self.columns[*index].2;
         let indices = std::iter::successors(self.first, next);
@@ -467,7 +481,7 @@ impl Columns {
     }
 }
 
-/// What a part says of the fields of `EventData`.
+/// The shape of an `EventData`, which is in a part of a record.
 fn shape(scan: &Scan, templates: &ChunkTemplates, event_data: &EventData, part: &Part<'_>) -> Shape {
     let fields = event_data.entries.iter();
     Shape {
@@ -479,20 +493,23 @@ fn shape(scan: &Scan, templates: &ChunkTemplates, event_data: &EventData, part: 
     }
 }
 
-/// The events of files, as rows of their fields, once all files were read.
+/// A report on the events of files: a row for each field of each event, and one for an event without fields. It has
+/// rows only after all files were read.
 #[derive(Debug)]
 pub struct EventReport {
-    /// What was found so far.
+    /// The events that were found so far.
     pub catalog: Catalog,
     type_name: TypeName,
+    /// The size of the current file, in bytes.
     size: u64,
+    /// Whether the header of the current file was read.
     has_header: bool,
-    /// How far its rows were handed out.
+    /// How far the rows were handed out.
     place: CatalogPlace,
 }
 
 impl EventReport {
-    /// A report of a catalog.
+    /// A report that collects into a catalog. `type_name` gives the name of a column's type.
     pub fn new(catalog: Catalog, type_name: TypeName) -> Self {
         EventReport {
             catalog,
@@ -527,7 +544,7 @@ impl Report for EventReport {
         Ok(())
     }
 
-    // What cannot be read holds no events.
+    // A file that cannot be read, or not to its end, has no row of its own.
     fn end(&mut self, _failure: Option<&str>) {}
 
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {

@@ -1,4 +1,4 @@
-//! What the headers of files and chunks say, and what their bytes say to that.
+//! Reports on files and on chunks: what their headers say, and what their bytes hold.
 
 use std::sync::Arc;
 
@@ -16,18 +16,25 @@ use super::table::{self, ReportColumn, Value};
 /// What a walk over the records of a chunk finds.
 #[derive(Debug, Default)]
 struct ChunkSummary {
+    /// The header of the chunk, if it can be read.
     header: Option<ChunkHeader>,
+    /// How many records there are.
     records: u64,
-    /// The IDs of the first and the last record.
+    /// The IDs of the first and the last record, in the order of their offsets.
     ids: Option<(u64, u64)>,
+    /// The IDs of all records.
     runs: Runs,
-    /// When the first and the last record was written, in nanoseconds since 1970-01-01 UTC.
+    /// The earliest and the latest time at which a record was written, in nanoseconds since 1970-01-01 UTC.
     times: Option<(i64, i64)>,
-    /// What is damaged first.
+    /// The first damage, with the index of the chunk and the file offset.
     error: Option<String>,
 }
 
 impl ChunkSummary {
+    /// Walks over the records of a chunk, whose index in the file is `index`.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
     fn of(chunk: &[u8], index: u64, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
         let (mut walk, damage) = RecordWalk::new(chunk, false);
         let mut found = ChunkSummary {
@@ -66,29 +73,29 @@ impl ChunkSummary {
     }
 }
 
-/// That the IDs in a chunk's header are not those of its first and last record.
+/// The error of a chunk whose header has other IDs than its first and last record; `None` if they are the same.
 fn other_ids(header: &ChunkHeader, found: (u64, u64)) -> Option<Error> {
     let stored = (header.first_record_id, header.last_record_id);
     (stored != found).then(|| Error::new(24, ErrorKind::RecordIds { stored, found }))
 }
 
-/// Offset of a chunk in its file, in bytes.
+/// The offset of a chunk in its file, in bytes.
 fn offset(index: u64) -> u64 {
     FILE_HEADER as u64 + index * CHUNK_SIZE as u64
 }
 
-/// Records between two looks for an interrupt: damaged frames take long.
+/// How many records are read between two checks for an interrupt. It is low because damaged frames take long.
 const FRAMES: u64 = 32;
 
-/// Most runs of IDs that are kept: 8 MiB. Real logs have some hundred at most.
+/// The most runs of IDs that are kept, which take 8 MiB. Real logs have a few hundred at most.
 const MAX_RUNS: usize = 1 << 19;
 
-/// Record IDs, as runs of such that follow each other.
+/// A set of record IDs, as runs of consecutive ones.
 #[derive(Debug, Default)]
 struct Runs {
-    /// First and last of each.
+    /// The first and the last ID of each run.
     runs: Vec<(u64, u64)>,
-    /// Whether there were too many to keep. Only the least and the greatest ID is known then.
+    /// Whether there were too many runs to keep. Then only the least and the greatest ID are known.
     overflows: bool,
 }
 
@@ -104,8 +111,8 @@ impl Runs {
         }
     }
 
-    /// Makes one run of those that follow or overlap each other. If there are too many all the same, it makes one of
-    /// all.
+    /// Sorts the runs, and unites those that are adjacent or overlap. If more than half of [`MAX_RUNS`] are left,
+    /// replaces them by one run from the least to the greatest ID.
     #[cold]
     fn unite(&mut self) {
         self.runs.sort_unstable();
@@ -124,7 +131,7 @@ impl Runs {
         }
     }
 
-    /// The least and the greatest ID, and how many between them are missing, if that is known; `None` without any.
+    /// What the IDs span; `None` if there are none.
     fn span(&mut self) -> Option<Span> {
         self.unite();
         let (&(least, _), &(_, greatest)) = (self.runs.first()?, self.runs.last()?);
@@ -140,8 +147,11 @@ impl Runs {
 /// What record IDs span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Span {
+    /// The least ID.
     least: u64,
+    /// The greatest ID.
     greatest: u64,
+    /// How many IDs between these are missing; `None` if there were too many runs to tell.
     missing: Option<u64>,
 }
 
@@ -154,7 +164,7 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     },
     ReportColumn {
         name: "file_size",
-        about: "Its size, in bytes.",
+        about: "The size of the file, in bytes.",
         value: Value::UInt64(|row| Some(row.size)),
     },
     ReportColumn {
@@ -172,42 +182,42 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     },
     ReportColumn {
         name: "is_dirty",
-        about: "Whether the log was open when it was copied, so that its header is behind its chunks.",
+        about: "Whether the log was open when it was copied, so that its header can be older than its chunks.",
         value: Value::Bool(|row| row.header.map(|header| header.is_dirty())),
     },
     ReportColumn {
         name: "is_full",
-        about: "Whether the log has reached its size, so that its newest records replace its oldest.",
+        about: "Whether the log has reached its maximum size, so that its newest records replace its oldest.",
         value: Value::Bool(|row| row.header.map(|header| header.is_full())),
     },
     ReportColumn {
         name: "first_chunk",
-        about: "The number of the oldest chunk, as the header has it.",
+        about: "The index of the oldest chunk, according to the header.",
         value: Value::UInt64(|row| row.header.map(|header| header.first_chunk)),
     },
     ReportColumn {
         name: "last_chunk",
-        about: "The number of the newest chunk, as the header has it.",
+        about: "The index of the newest chunk, according to the header.",
         value: Value::UInt64(|row| row.header.map(|header| header.last_chunk)),
     },
     ReportColumn {
         name: "next_record_id",
-        about: "The ID that the next record gets, as the header has it.",
+        about: "The ID that the next record gets, according to the header.",
         value: Value::UInt64(|row| row.header.map(|header| header.next_record_id)),
     },
     ReportColumn {
         name: "header_chunks",
-        about: "How many chunks there are, as the header has it.",
+        about: "How many chunks there are, according to the header.",
         value: Value::UInt16(|row| row.header.map(|header| header.chunk_count)),
     },
     ReportColumn {
         name: "stored_checksum",
-        about: "The header's CRC32, as stored.",
+        about: "The CRC32 of the header, as stored in it.",
         value: Value::UInt32(|row| row.header.map(|header| header.checksum)),
     },
     ReportColumn {
         name: "computed_checksum",
-        about: "The header's CRC32, as its bytes give it.",
+        about: "The CRC32 of the header, as computed from its bytes.",
         value: Value::UInt32(|row| row.header.map(|header| header.computed_checksum)),
     },
     ReportColumn {
@@ -217,12 +227,12 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     },
     ReportColumn {
         name: "unused_chunks",
-        about: "How many of them are all zeros.",
+        about: "How many of these chunks are all zeros.",
         value: Value::UInt64(|row| row.header.map(|_| row.unused)),
     },
     ReportColumn {
         name: "damaged_chunks",
-        about: "How many of them are damaged, or do not match their checksums.",
+        about: "How many of these chunks are damaged, or do not match their checksums.",
         value: Value::UInt64(|row| row.header.map(|_| row.damaged)),
     },
     ReportColumn {
@@ -242,51 +252,60 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     },
     ReportColumn {
         name: "missing_records",
-        about: "How many IDs between these two no record has. NULL if they are in more pieces than any real log's.",
+        about: "How many IDs between these two belong to no record. NULL if there are more than 262,143 gaps between IDs.",
         value: Value::UInt64(|row| row.span?.missing),
     },
     ReportColumn {
         name: "first_written",
-        about: "When the first record was written, UTC.",
+        about: "The earliest time at which a record was written, UTC.",
         value: Value::Time(|row| row.times.map(|(first, _)| first)),
     },
     ReportColumn {
         name: "last_written",
-        about: "When the last record was written, UTC.",
+        about: "The latest time at which a record was written, UTC.",
         value: Value::Time(|row| row.times.map(|(_, last)| last)),
     },
     ReportColumn {
         name: "error",
-        about: "NULL, or the first thing that is wrong with the file.",
+        about: "NULL, or why the file could not be read to its end, or else its first damage.",
         value: Value::Text(|row| row.error.as_deref().map(Into::into)),
     },
 ];
 
-/// The file headers, one row per file.
+/// A report on files, with one row for each.
 #[derive(Debug, Default)]
 pub struct FileReport {
     rows: Vec<FileRow>,
-    /// Whether the last of them is of a file that has not ended.
+    /// Whether the last row is of a file that has not ended.
     is_open: bool,
 }
 
+/// A row of [`FileReport`].
 #[derive(Debug, Default)]
 struct FileRow {
     filename: String,
+    /// The size of the file, in bytes.
     size: u64,
+    /// The header; `None` if the file is no log.
     header: Option<FileHeader>,
+    /// How many chunks were pushed.
     chunks: u64,
+    /// How many of these are all zeros.
     unused: u64,
+    /// How many of these are damaged.
     damaged: u64,
     records: u64,
+    /// The IDs of the records, until the file ends.
     runs: Runs,
-    /// That of the runs, once the file has ended.
+    /// What the IDs span, once the file has ended.
     span: Option<Span>,
+    /// As in [`ChunkSummary`].
     times: Option<(i64, i64)>,
     error: Option<String>,
 }
 
 impl FileRow {
+    /// Adds a chunk.
     fn chunk(&mut self, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let index = self.chunks;
         self.chunks += 1;
@@ -311,7 +330,7 @@ impl FileRow {
     }
 }
 
-/// The chunks of a file's bytes.
+/// The chunks in bytes of a file that start with a chunk. The last can be cut short.
 fn chunks(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.chunks(CHUNK_SIZE)
 }
@@ -380,52 +399,52 @@ const CHUNK_COLUMNS: &[ReportColumn<ChunkRow>] = &[
     },
     ReportColumn {
         name: "chunk_offset",
-        about: "Where it starts in the file, in bytes.",
+        about: "Where the chunk starts in the file, in bytes.",
         value: Value::UInt64(|row| row.index.map(offset)),
     },
     ReportColumn {
         name: "is_used",
-        about: "Whether it was ever used; one that was not is all zeros, and has no header.",
+        about: "Whether the chunk was ever used. A chunk that was not is all zeros, and has no header.",
         value: Value::Bool(|row| row.is_used),
     },
     ReportColumn {
         name: "flags",
-        about: "The header's flags: 4 no checksums.",
+        about: "The chunk header's flags: 4 no checksums.",
         value: Value::UInt32(|row| row.header().map(|header| header.flags)),
     },
     ReportColumn {
         name: "first_record_number",
-        about: "The number of its first record, counted over the log's life.",
+        about: "The number of its first record, counted from the start of the log, according to the chunk header.",
         value: Value::UInt64(|row| row.header().map(|header| header.first_record_number)),
     },
     ReportColumn {
         name: "last_record_number",
-        about: "The number of its last record.",
+        about: "The number of its last record, according to the chunk header.",
         value: Value::UInt64(|row| row.header().map(|header| header.last_record_number)),
     },
     ReportColumn {
         name: "header_first_record_id",
-        about: "The ID of its first record, as the header has it.",
+        about: "The ID of its first record, according to the chunk header.",
         value: Value::UInt64(|row| row.header().map(|header| header.first_record_id)),
     },
     ReportColumn {
         name: "header_last_record_id",
-        about: "The ID of its last record, as the header has it.",
+        about: "The ID of its last record, according to the chunk header.",
         value: Value::UInt64(|row| row.header().map(|header| header.last_record_id)),
     },
     ReportColumn {
         name: "last_record_offset",
-        about: "Where its last record starts in the chunk, in bytes.",
+        about: "Where its last record starts in the chunk, in bytes, according to the chunk header.",
         value: Value::UInt32(|row| row.header().map(|header| header.last_record)),
     },
     ReportColumn {
         name: "free_space_offset",
-        about: "Where its free space starts in the chunk, in bytes.",
+        about: "Where its free space starts in the chunk, in bytes, according to the chunk header.",
         value: Value::UInt32(|row| row.header().map(|header| header.free_space)),
     },
     ReportColumn {
         name: "free_bytes",
-        about: "How many bytes are free.",
+        about: "How many bytes of the chunk are free space, according to the chunk header.",
         value: Value::UInt32(|row| {
             row.header()
                 .map(|header| (CHUNK_SIZE as u32).saturating_sub(header.free_space))
@@ -433,27 +452,27 @@ const CHUNK_COLUMNS: &[ReportColumn<ChunkRow>] = &[
     },
     ReportColumn {
         name: "stored_header_checksum",
-        about: "The header's CRC32, as stored.",
+        about: "The CRC32 of the chunk header, as stored in it.",
         value: Value::UInt32(|row| row.header().map(|header| header.header_checksum)),
     },
     ReportColumn {
         name: "computed_header_checksum",
-        about: "The header's CRC32, as its bytes give it.",
+        about: "The CRC32 of the chunk header, as computed from its bytes.",
         value: Value::UInt32(|row| row.checksums.0),
     },
     ReportColumn {
         name: "stored_records_checksum",
-        about: "The records' CRC32, as stored.",
+        about: "The CRC32 of the records, as stored in the chunk header.",
         value: Value::UInt32(|row| row.header().map(|header| header.records_checksum)),
     },
     ReportColumn {
         name: "computed_records_checksum",
-        about: "The records' CRC32, as their bytes give it.",
+        about: "The CRC32 of the records, as computed from their bytes. NULL if the free space is out of range.",
         value: Value::UInt32(|row| row.checksums.1),
     },
     ReportColumn {
         name: "templates",
-        about: "How many template definitions its table reaches.",
+        about: "How many template definitions the table of the chunk leads to.",
         value: Value::UInt32(|row| row.templates),
     },
     ReportColumn {
@@ -473,45 +492,54 @@ const CHUNK_COLUMNS: &[ReportColumn<ChunkRow>] = &[
     },
     ReportColumn {
         name: "missing_records",
-        about: "How many IDs between these two no record has. NULL if they are in more pieces than any real log's.",
+        about: "How many IDs between these two belong to no record. NULL if there are more than 262,143 gaps between IDs.",
         value: Value::UInt64(|row| row.span?.missing),
     },
     ReportColumn {
         name: "first_written",
-        about: "When its first record was written, UTC.",
+        about: "The earliest time at which a record was written, UTC.",
         value: Value::Time(|row| row.found.times.map(|(first, _)| first)),
     },
     ReportColumn {
         name: "last_written",
-        about: "When its last record was written, UTC.",
+        about: "The latest time at which a record was written, UTC.",
         value: Value::Time(|row| row.found.times.map(|(_, last)| last)),
     },
     ReportColumn {
         name: "error",
-        about: "NULL, or the first thing that is wrong with it.",
+        about: "NULL, or the first damage in the chunk, or why the file could not be read.",
         value: Value::Text(|row| row.found.error.as_deref().map(Into::into)),
     },
 ];
 
-/// The chunk headers, one row per chunk slot, and one for each file that cannot be read.
+/// A report on chunks, with one row for each slot of a chunk, and one for each file that cannot be read to its end.
 #[derive(Debug, Default)]
 pub struct ChunkReport {
+    /// The path and the size of the current file, in bytes.
     filename: Arc<str>,
     size: u64,
+    /// Whether the header of the current file was read.
     has_header: bool,
+    /// The index of the next chunk in the current file.
     next: u64,
+    /// The rows that were not handed out yet.
     rows: Vec<ChunkRow>,
 }
 
+/// A row of [`ChunkReport`].
 #[derive(Debug)]
 struct ChunkRow {
     filename: Arc<str>,
-    /// Its number; none for a file that cannot be read.
+    /// The index of the chunk in the file; `None` in the row of a file that cannot be read.
     index: Option<u64>,
+    /// Whether the chunk is not all zeros; `None` in the row of a file that cannot be read.
     is_used: Option<bool>,
     found: ChunkSummary,
+    /// The CRC32 of the header and that of the records, as computed.
     checksums: (Option<u32>, Option<u32>),
+    /// How many template definitions the table leads to; `None` if the header cannot be read.
     templates: Option<u32>,
+    /// What the IDs of the records span.
     span: Option<Span>,
 }
 

@@ -1,4 +1,4 @@
-//! What is told of whole files: their events, their headers, their chunks.
+//! What a report is: it takes the bytes of files, and gives batches of rows on them.
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
@@ -7,64 +7,71 @@ use evtx_format::{Interrupt, Interrupted};
 
 use crate::scan::Poisoned;
 
-/// Most bytes that are kept of the events. The some tens of thousands that Windows has take a few MiB; more come from
-/// crafted files.
+/// The most bytes of memory that the events of a catalog may take. The tens of thousands of events that Windows has
+/// take a few MiB. Only crafted files have more.
 pub(super) const MAX_EVENT_BYTES: usize = 32 << 20;
 
-/// Names the type of a column, as the caller's language does.
+/// Gives the name that the type of a column has in the language of the caller, such as SQL.
 pub type TypeName = fn(&Field) -> String;
 
-/// There are more different events than a catalog tells apart.
+/// The files have more different events than a catalog may keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the different events take more than {} MiB", MAX_EVENT_BYTES >> 20)]
+#[error("the files have more different events than fit into {} MiB; read fewer files at once", MAX_EVENT_BYTES >> 20)]
 pub struct TooManyEvents;
 
-/// Why a report leaves the rest of a file, or ends.
+/// Why a report ends, or does without the rest of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The file is no log.
+    /// The file is no log. The report can go on with the next file.
     #[error(transparent)]
     NotEvtx(#[from] NotEvtx),
-    /// There is too much to tell.
+    /// There are too many different events. The report can go on with the next file.
     #[error(transparent)]
     TooManyEvents(#[from] TooManyEvents),
-    /// The caller wants no more.
+    /// The caller has interrupted the report.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// A thread panicked.
+    /// A thread that shares the state of the report has panicked.
     #[error(transparent)]
     Poisoned(#[from] Poisoned),
 }
 
-/// A table of what files are, rather than of what their records say.
+/// A table on files, rather than on their records.
 ///
-/// For each file: [`start`](Self::start), [`push`](Self::push) of its bytes in order, first its header alone (4,096
-/// bytes, or as many as there are) and then whole chunks, of which the last may be cut short, and [`end`](Self::end).
+/// For each file, the caller calls these in turn:
+///
+/// 1. [`start`](Self::start);
+/// 2. [`push`](Self::push) with the header alone: the first 4,096 bytes, or all of a shorter file;
+/// 3. [`push`](Self::push) with the chunks in order, one or more at a time. The last chunk can be cut short;
+/// 4. [`end`](Self::end).
+///
+/// Between these, the caller can take the rows that are ready with [`batch`](Self::batch).
 pub trait Report: Send {
-    /// The schema of the batches.
+    /// The Arrow schema of the batches.
     fn schema(&self) -> SchemaRef;
 
-    /// The name of each column, with what it holds.
+    /// The name of each column, with a sentence on what the column holds.
     fn reference(&self) -> Vec<(&'static str, &'static str)>;
 
     /// Begins a file of `size` bytes.
     fn start(&mut self, filename: &str, size: u64);
 
-    /// Takes the next bytes of the file.
+    /// Takes the next bytes of the file: its header, or chunks.
     ///
     /// # Errors
-    /// [`ReportError::NotEvtx`] where they are no header, [`ReportError::TooManyEvents`]: the file then ends;
-    /// [`ReportError::Interrupted`]; [`ReportError::Poisoned`].
+    /// - [`ReportError::NotEvtx`] if the file does not start with a header, and [`ReportError::TooManyEvents`]. The
+    ///   caller then ends the file.
+    /// - [`ReportError::Interrupted`] and [`ReportError::Poisoned`]. The report cannot be continued.
     fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError>;
 
-    /// Ends the file. `failure` says why the rest of it was not read, if it was not.
+    /// Ends the file. If it was not read to its end, `failure` says why.
     fn end(&mut self, failure: Option<&str>);
 
-    /// The next rows that are whole, some thousand at most; `None` if there are none for now. `last` says that no file
-    /// follows.
+    /// The next rows that are complete, a few thousand at most; `None` if there are none for now. `last` says that all
+    /// files have ended.
     ///
     /// # Errors
-    /// That of Arrow, if the batch cannot be made.
+    /// The error of Arrow if it refuses an array of the batch.
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError>;
 }
 

@@ -1,4 +1,4 @@
-//! The columns of a report: for each its name, what it holds, and how it is made of a row.
+//! The columns of a report, each with its name, what it holds, and its value for a row.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,15 +12,17 @@ use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::schema::FieldType;
 
-/// A column over rows of type `R`.
+/// A column of a report whose rows have type `R`.
 pub(super) struct ReportColumn<R> {
+    /// Its name in the schema.
     pub(super) name: &'static str,
     /// What it holds, in a sentence.
     pub(super) about: &'static str,
+    /// Its type, and its value for a row.
     pub(super) value: Value<R>,
 }
 
-/// The value of a row in a column; `None` is NULL.
+/// A function from a row to the value of a column, by the type of the column; `None` is NULL.
 pub(super) enum Value<R> {
     Text(for<'r> fn(&'r R) -> Option<Cow<'r, str>>),
     Bool(fn(&R) -> Option<bool>),
@@ -35,6 +37,7 @@ pub(super) enum Value<R> {
 }
 
 impl<R> Value<R> {
+    /// The column as a field of an Arrow schema. It can be NULL.
     fn field(&self, name: &str) -> Field {
         let data_type = match self {
             Value::Text(_) => DataType::Utf8,
@@ -49,6 +52,7 @@ impl<R> Value<R> {
         Field::new(name, data_type, true)
     }
 
+    /// The values of the rows as an Arrow array.
     fn array(&self, rows: &[R]) -> ArrayRef {
         let rows = rows.iter();
         match self {
@@ -63,7 +67,7 @@ impl<R> Value<R> {
                 let mut guids = FixedSizeBinaryBuilder::with_capacity(rows.len(), 16);
                 for guid in rows.map(value) {
                     match guid {
-                        // 16 bytes always fit.
+                        // The only error is that of another length than 16 bytes.
                         Some(guid) => _ = guids.append_value(guid),
                         None => guids.append_null(),
                     }
@@ -74,13 +78,13 @@ impl<R> Value<R> {
     }
 }
 
-/// The schema of some columns.
+/// The Arrow schema of some columns.
 pub(super) fn schema<R>(columns: &[ReportColumn<R>]) -> SchemaRef {
     let fields = columns.iter().map(|column| column.value.field(column.name));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The names of some columns, each with what it holds.
+/// The name of each column, with a sentence on what the column holds.
 pub(super) fn reference<R>(columns: &[ReportColumn<R>]) -> Vec<(&'static str, &'static str)> {
     columns.iter().map(|column| (column.name, column.about)).collect()
 }
@@ -88,7 +92,7 @@ pub(super) fn reference<R>(columns: &[ReportColumn<R>]) -> Vec<(&'static str, &'
 /// The rows as a batch.
 ///
 /// # Errors
-/// That of Arrow, if it cannot be made.
+/// The error of Arrow if it refuses an array of the batch.
 pub(super) fn batch<R>(columns: &[ReportColumn<R>], rows: &[R]) -> Result<RecordBatch, ArrowError> {
     let arrays = columns.iter().map(|column| column.value.array(rows)).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));

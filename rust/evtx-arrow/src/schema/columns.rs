@@ -1,4 +1,4 @@
-//! The columns: their names, types and sources, in order. Nothing else in the project knows them.
+//! The columns of a table of events: their names, types and sources, in order. This is the one list of them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,29 +8,31 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use super::options::Options;
 
-/// A column of the table.
+/// A column of a table of events.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
+    /// Its name in the schema.
     pub(crate) name: Cow<'static, str>,
-    /// What it holds, in a sentence.
+    /// What it holds, in a sentence. Empty for a field of an event, which is documented nowhere.
     pub(crate) about: &'static str,
+    /// Where its values come from, which also determines its type.
     pub(crate) source: ColumnSource,
 }
 
 /// Where a column's values come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ColumnSource {
-    /// The record's header.
+    /// The record ID in the record's header. UInt64.
     RecordId,
-    /// A place in the event's XML.
+    /// The value at a place in the event's XML, as a type.
     Field(Place, FieldType),
-    /// The leaves of `EventData`, by name.
+    /// The leaves of `EventData`: a map from their names to their texts.
     EventData,
-    /// The leaf of `EventData` with a name. With `event_id`.
+    /// The leaf of `EventData` with this key, as a type. With `event_id`.
     Entry(Arc<str>, EntryType),
     /// The `UserData` element, as JSON.
     UserData,
-    /// What is damaged, and where.
+    /// What is damaged, and where, as text.
     Error,
     /// The file's path.
     FileName,
@@ -40,24 +42,25 @@ pub(crate) enum ColumnSource {
     Json,
     /// All values of the event, a line for each. With `text`.
     Text,
-    /// All values of the event, each with its name. With `fields`.
+    /// All values of the event: a list of structs of a name and a value. With `fields`.
     Fields,
-    /// Number of the chunk in the file. With `location`.
+    /// The index of the chunk in the file, from 0. UInt32. With `location`.
     ChunkIndex,
-    /// Offset of the record in the file, in bytes. With `location`.
+    /// The offset of the record in the file, in bytes. UInt64. With `location`.
     RecordOffset,
-    /// Whether the chunk's bookkeeping does not reach the record. With `recover`.
+    /// Whether the record was recovered: the bookkeeping of its log no longer reaches it. With `recover`.
     Recovered,
 }
 
 /// An option that adds a column.
 struct ColumnOption {
+    /// The name of the option, as an argument of `read_evtx`.
     name: &'static str,
     is_set: fn(&Options) -> bool,
 }
 
 impl ColumnSource {
-    /// The option that adds the column, if it is not always there.
+    /// The option that adds the column; `None` if it is always there.
     fn option(&self) -> Option<ColumnOption> {
         let option = |name, is_set| Some(ColumnOption { name, is_set });
         match self {
@@ -72,18 +75,20 @@ impl ColumnSource {
     }
 }
 
-/// A place in the event's XML: element names below `Event`, and an attribute of the last or its text.
+/// A place in the event's XML: the text of an element, or an attribute of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
+    /// The names of the elements on the path to it, from the child of `Event` on.
     pub(crate) elements: &'static [&'static str],
+    /// The attribute of the last element; `None` for the text of this element.
     pub(crate) attribute: Option<&'static str>,
-    /// Whether it is in the `System` element.
+    /// Whether the first of the elements is `System`.
     pub(crate) in_system: bool,
 }
 
 impl Place {
     const fn new(elements: &'static [&'static str], attribute: Option<&'static str>) -> Self {
-        // A constant function cannot compare strings.
+        // A constant function cannot compare strings, but it can match bytes.
         let in_system = matches!(elements[0].as_bytes(), b"System");
         Place {
             elements,
@@ -92,7 +97,7 @@ impl Place {
         }
     }
 
-    /// Whether it is in `System` and has the same value in many records.
+    /// Whether the place is in `System` and many records have the same value there.
     pub(crate) fn repeats(&self) -> bool {
         let varies = matches!(
             self.elements.last(),
@@ -102,10 +107,10 @@ impl Place {
     }
 }
 
-/// What a field is read as. A value that does not fit is NULL.
+/// The type as which a value is read. A value that does not fit the type is NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum FieldType {
-    /// Nanoseconds since 1970-01-01 UTC.
+    /// Nanoseconds since 1970-01-01 UTC, an i64.
     Time,
     UInt8,
     UInt16,
@@ -115,34 +120,36 @@ pub(crate) enum FieldType {
     Int16,
     Int32,
     Int64,
-    /// What holds the numbers of both 64-bit types.
+    /// A signed number of 128 bits, which holds those of `UInt64` and of `Int64`. Little-endian in the array.
     Int128,
     Float32,
     Float64,
     Bool,
     Bytes,
+    /// UTF-8.
     Text,
-    /// Text of which logs have few different ones.
+    /// UTF-8, of which a log has few different values: a dictionary.
     Name,
+    /// The 16 bytes of a GUID, in the order of its text.
     Uuid,
 }
 
-/// What an entry of `event_data` is read as.
+/// The type as which an entry of `event_data` is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct EntryType {
-    /// Its type, or that of its items.
+    /// The type of the value, or of the items if it is a list.
     pub(crate) item: FieldType,
-    /// Whether it is a list.
+    /// Whether the value is a list of items.
     pub(crate) list: bool,
 }
 
-/// Where a forwarded event has its message.
+/// The message that a forwarded event carries.
 pub(crate) const MESSAGE: Place = Place::new(&["RenderingInfo", "Message"], None);
 
 /// The name of the event's provider.
 pub(crate) const PROVIDER: Place = Place::new(&["System", "Provider"], Some("Name"));
 
-/// The event's ID in the log of origin.
+/// The ID of the event's record in the log in which it was first written.
 pub(crate) const EVENT_RECORD_ID: Place = Place::new(&["System", "EventRecordID"], None);
 
 const fn text(elements: &'static [&'static str], field_type: FieldType) -> ColumnSource {
@@ -166,8 +173,8 @@ use FieldType::{
     Uuid,
 };
 
-/// Every column, in the order in which a table of all events has them. DuckDB asks for the first one to count rows, so
-/// that has to be the cheapest.
+/// Every column, in the order in which a table of all events has them. To count rows, DuckDB asks for the first column,
+/// so the first has to be the cheapest.
 pub(crate) const COLUMNS: &[Column] = &[
     column(
         "record_id",
@@ -176,7 +183,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "time_created",
-        "When the event happened, UTC, to 100 ns. Of a record whose event cannot be read: when it was written.",
+        "When the event happened, UTC, to 100 ns. For a record whose event cannot be read: when the record was written.",
         attribute(&["System", "TimeCreated"], "SystemTime", Time),
     ),
     column(
@@ -202,7 +209,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "event_data",
-        "The values of `EventData` by name, as text. In a table of certain events this is the last column, and each field has one of its own here.",
+        "The values of `EventData` by name, as text. With `event_id := ...`, each field has a column of its own here, and `event_data` stands behind `filename`.",
         ColumnSource::EventData,
     ),
     column(
@@ -212,7 +219,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "message",
-        "The rendered message, where the log brings it.",
+        "The rendered message, if the event carries it or it is found beside the log.",
         ColumnSource::Field(MESSAGE, Text),
     ),
     column(
@@ -262,22 +269,22 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "activity_id",
-        "What the event is a part of.",
+        "The activity that the event is a part of.",
         attribute(&["System", "Correlation"], "ActivityID", Uuid),
     ),
     column(
         "related_activity_id",
-        "What that is a part of.",
+        "A related activity, often the one that started the event's own.",
         attribute(&["System", "Correlation"], "RelatedActivityID", Uuid),
     ),
     column(
         "user_sid",
-        "Who the event was raised as.",
+        "The SID of the account under which the event was raised.",
         attribute(&["System", "Security"], "UserID", Text),
     ),
     column(
         "event_record_id",
-        "The ID in the log of origin, which is another than `record_id` in forwarded events.",
+        "The ID of the record in the log in which the event was first written. Differs from `record_id` in forwarded events.",
         ColumnSource::Field(EVENT_RECORD_ID, UInt64),
     ),
     column(
@@ -286,7 +293,7 @@ pub(crate) const COLUMNS: &[Column] = &[
         ColumnSource::Error,
     ),
     column("filename", "The path of the log.", ColumnSource::FileName),
-    // Then those that an option adds.
+    // The columns from here on are added by options.
     column(
         "xml",
         "The whole event as XML, byte for byte what the `evtx` crate renders.",
@@ -309,7 +316,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "chunk_index",
-        "The number of the record's chunk in the file, from 0 on. NULL in an image.",
+        "The index of the record's chunk in the file, from 0. NULL in an image.",
         ColumnSource::ChunkIndex,
     ),
     column(
@@ -319,7 +326,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "recovered",
-        "Whether the chunk's bookkeeping no longer reaches the record.",
+        "Whether the record was recovered: the bookkeeping of its log no longer reaches it.",
         ColumnSource::Recovered,
     ),
 ];
@@ -331,17 +338,17 @@ pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
     COLUMNS.iter().filter(is_there).cloned()
 }
 
-/// A column as its documentation has it.
+/// A column, as the documentation describes it.
 #[derive(Debug, Clone)]
 pub struct ColumnReference {
     /// Its name and type.
     pub field: Field,
-    /// Where in the event's XML its value stands, as a path below `Event`; empty for one that has no single place
-    /// there.
+    /// Where in the event's XML its value is, as a path below `Event` such as `System/Provider/@Name`. Empty if the
+    /// value is at no single place.
     pub place: String,
     /// What it holds, in a sentence.
     pub about: &'static str,
-    /// The option that adds it, if it is not always there.
+    /// The option that adds it; `None` if it is always there.
     pub option: Option<&'static str>,
 }
 
@@ -365,11 +372,13 @@ pub fn reference() -> Vec<ColumnReference> {
     columns.collect()
 }
 
+/// The Arrow schema of some columns.
 pub(crate) fn schema_of<'c>(columns: impl Iterator<Item = &'c Column>) -> SchemaRef {
     Arc::new(Schema::new(columns.map(Column::field).collect::<Fields>()))
 }
 
 impl Column {
+    /// The column as a field of an Arrow schema. It can be NULL.
     fn field(&self) -> Field {
         let (data_type, extension) = match &self.source {
             ColumnSource::RecordId | ColumnSource::RecordOffset => (DataType::UInt64, None),
@@ -389,7 +398,7 @@ impl Column {
 }
 
 impl FieldType {
-    /// A field of the type. It can be NULL.
+    /// An Arrow field of the type. It can be NULL.
     pub(crate) fn field(self, name: &str) -> Field {
         let mut metadata = HashMap::new();
         let mut extension = |name: &str| {
@@ -413,7 +422,7 @@ impl FieldType {
             Text => DataType::Utf8View,
             Name => name_type(),
             Uuid => extension("arrow.uuid"),
-            // Arrow has no such type; this is how the reader of these batches calls its own.
+            // Arrow has no integer of 128 bits. DuckDB exports and imports its HUGEINT under this extension type.
             Int128 => {
                 let data_type = extension("arrow.opaque");
                 let hugeint = r#"{"type_name":"hugeint","vendor_name":"DuckDB"}"#;
@@ -426,7 +435,7 @@ impl FieldType {
 }
 
 impl EntryType {
-    /// A field of the type. It can be NULL.
+    /// An Arrow field of the type. It can be NULL.
     pub(crate) fn field(self, name: &str) -> Field {
         if self.list {
             Field::new(name, DataType::List(self.item_field()), true)
@@ -435,23 +444,24 @@ impl EntryType {
         }
     }
 
-    /// The field of a list's items.
+    /// The Arrow field of the items, if the type is a list.
     pub(crate) fn item_field(self) -> Arc<Field> {
         Arc::new(self.item.field("item"))
     }
 }
 
-/// Strings of which a batch has few different ones.
+/// The Arrow type of strings of which a log has few different ones, such as providers and keys.
 pub(crate) fn name_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// Strings of which many are the same, and which are not all known to be.
+/// The Arrow type of the values of `event_data`. Many of them are equal. A value that is not known to be equal to an
+/// earlier one is stored again.
 fn text_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8View))
 }
 
-/// The entries of `event_data`.
+/// The Arrow fields of an entry of `event_data`: its key and its value.
 pub(crate) fn entry_fields() -> Fields {
     Fields::from(vec![
         Field::new("key", name_type(), false),
@@ -459,22 +469,23 @@ pub(crate) fn entry_fields() -> Fields {
     ])
 }
 
-/// The entries of a map, as the field that holds them.
+/// The Arrow field of the entries of `event_data`: a struct of [`entry_fields`].
 pub(crate) fn entries_field() -> Arc<Field> {
     Arc::new(Field::new("entries", DataType::Struct(entry_fields()), false))
 }
 
-/// The field of an item of `fields`.
+/// The Arrow field of an item of the column `fields`: a struct of [`list_fields`].
 pub(crate) fn list_field() -> Arc<Field> {
     Arc::new(Field::new("item", DataType::Struct(list_fields()), false))
 }
 
-/// The fields of an item of `fields`.
+/// The Arrow fields of an item of the column `fields`: its name and its value.
 pub(crate) fn list_fields() -> Fields {
     let text = |name| Field::new(name, DataType::Utf8View, true);
     Fields::from(vec![text("name"), text("value")])
 }
 
+/// The Arrow type of `event_data`.
 fn map_type() -> DataType {
     DataType::Map(entries_field(), false)
 }

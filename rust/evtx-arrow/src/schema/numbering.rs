@@ -1,20 +1,21 @@
-//! Indices for names that come back.
+//! Numbers behind names that come again, so that no two names are the same.
 
 use hashbrown::{HashMap, HashSet};
 
-/// Names that are taken. The second of a name becomes `name_1`, the third `name_2`, and so on, as far as these are
-/// free.
+/// The names that are taken. The first `name` stays as it is, the second becomes `name_1`, the third `name_2`, and so
+/// on. A numbered name that is taken already is passed over.
 #[derive(Debug)]
 pub(crate) struct Numbering {
-    /// What of a name makes it another one.
+    /// Makes names the same that count as the same, for example of different case.
     fold: fn(&str) -> String,
+    /// The names, folded.
     taken: HashSet<String>,
-    /// By a folded name, the last number that it was given. Those before it are taken.
+    /// The last number that was tried for a folded name. All numbers before it are taken, so that none is tried twice.
     last: HashMap<String, usize>,
 }
 
 impl Numbering {
-    /// No name is taken. Names are the same that `fold` makes the same.
+    /// A numbering in which no name is taken. Two names are the same if `fold` makes them the same.
     pub(crate) fn new(fold: fn(&str) -> String) -> Self {
         Numbering {
             fold,
@@ -23,7 +24,8 @@ impl Numbering {
         }
     }
 
-    /// Takes a name, or the next that is free, and returns which, and whether it was given a number.
+    /// Takes a name, or else the next of its numbered names that is free. Returns what was taken, and whether it has a
+    /// number.
     pub(crate) fn take(&mut self, name: String) -> (String, bool) {
         let folded = (self.fold)(&name);
         if !self.taken.contains(&folded) {

@@ -1,21 +1,21 @@
-//! What a caller can ask of a scan.
+//! The options of a scan, beside its columns and predicates.
 
 use std::str::FromStr;
 
-/// What becomes of records and chunks that are damaged.
+/// What becomes of damaged records, chunks and files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnError {
-    /// They are rows with `error` set and whatever could be read of them.
+    /// A row says so in `error`, and has whatever could be read.
     #[default]
     Report,
-    /// There are no rows for them.
+    /// There is no row.
     Skip,
-    /// The first one ends the scan with its text.
+    /// The scan ends with an error that describes the first damage.
     Fail,
 }
 
 impl OnError {
-    /// All there are, by their names.
+    /// Every variant with its name.
     pub const ALL: [(&str, OnError); 3] = [
         ("report", OnError::Report),
         ("skip", OnError::Skip),
@@ -26,7 +26,10 @@ impl OnError {
 impl FromStr for OnError {
     type Err = String;
 
-    /// The one of a name, without regard to case.
+    /// The variant with a name, whose case does not matter.
+    ///
+    /// # Errors
+    /// A text that lists the names, if there is no such variant.
     fn from_str(name: &str) -> Result<Self, String> {
         let found = OnError::ALL.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
         found.map(|(_, on_error)| *on_error).ok_or_else(|| {
@@ -36,24 +39,24 @@ impl FromStr for OnError {
     }
 }
 
-/// A scan's options.
+/// The options of a scan. All flags are false by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// What becomes of damage.
+    /// What becomes of damaged records, chunks and files.
     pub on_error: OnError,
-    /// Whether checksums are compared, and one that does not match is damage.
+    /// Whether checksums are compared. One that does not match is damage.
     pub verify: bool,
-    /// Whether there is a column of each event's XML.
+    /// Whether there is a column `xml`: each event as XML.
     pub xml: bool,
-    /// Whether there is a column of each event's JSON.
+    /// Whether there is a column `json`: each event as JSON.
     pub json: bool,
-    /// Whether there is a column of each event's values, a line for each.
+    /// Whether there is a column `text`: all values of each event, a line `name: value` for each.
     pub text: bool,
-    /// Whether there is a column of each event's values, a name and a value for each.
+    /// Whether there is a column `fields`: all values of each event, as a list of names and values.
     pub fields: bool,
-    /// Whether there are columns for where a record stands.
+    /// Whether there are columns `chunk_index` and `record_offset`: where in the file each record is.
     pub location: bool,
-    /// Whether there are also the records that a chunk's bookkeeping no longer reaches, a column that says
-    /// which these are, and the chunks of files that are no logs.
+    /// Whether records are recovered: those in free space, in damaged chunks, in stray chunks, and in files that are no
+    /// logs. Adds a column `recovered`, which tells them from the others.
     pub recover: bool,
 }

@@ -1,4 +1,4 @@
-//! The columns of a call, and the events that it is about.
+//! The table that a call reads: its columns, and which events it has.
 
 use std::sync::Arc;
 
@@ -8,29 +8,33 @@ use super::columns::{self, COLUMNS, Column, ColumnSource, EntryType};
 use super::numbering::Numbering;
 use super::options::Options;
 
-/// Which events a table has.
+/// The events that a table is restricted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Events {
-    /// Their IDs. None if there are none.
+    /// Their IDs. If there are none, no event is in the table.
     pub ids: Box<[u32]>,
-    /// The name of their provider, if that matters.
+    /// The name of their provider; `None` for events of any provider.
     pub provider: Option<Box<str>>,
 }
 
-/// A field of events, as a column.
+/// A field of events that becomes a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventField {
     /// Its key in `event_data`.
     pub(crate) name: Box<str>,
+    /// The type of its column.
     pub(crate) column_type: EntryType,
 }
 
-/// The columns of a call: those that its options ask for, and, if it is about certain events, one for each of their
-/// fields.
+/// The table that a call reads: the columns that its options ask for, and, if it is restricted to some events, a column
+/// for each of their fields.
 #[derive(Debug, Clone)]
 pub struct Table {
+    /// The options of the call.
     pub(crate) options: Options,
+    /// The columns, in the order of the schema.
     pub(crate) columns: Arc<[Column]>,
+    /// The events that the table is restricted to; `None` for all events.
     pub(crate) events: Option<Arc<Events>>,
 }
 
@@ -46,11 +50,11 @@ impl From<Options> for Table {
 }
 
 impl Table {
-    /// The table of some events, with a column for each of `fields` in place of `event_data`, which becomes the last of
-    /// those that every table has.
+    /// The table of some events. In place of `event_data` it has a column for each of `fields`, and `event_data` stands
+    /// behind `filename`.
     ///
-    /// Names are compared as SQL does, regardless of case. A field that has the name of a column, also of one that only
-    /// an option adds, takes `data_` before its own.
+    /// Names are compared without regard to case, as in SQL. A field with the name of a column gets the prefix `data_`,
+    /// even if that column is one that only an option adds. A name that comes again gets a number: `name_1`.
     pub fn of_events(options: Options, events: Events, fields: &[EventField]) -> Self {
         let mut taken = Numbering::new(str::to_lowercase);
         for column in COLUMNS {
@@ -83,18 +87,18 @@ impl Table {
         }
     }
 
-    /// The schema of the table.
+    /// The Arrow schema of the table.
     pub fn schema(&self) -> SchemaRef {
         columns::schema_of(self.columns.iter())
     }
 }
 
-/// The schema of the table of all events with these options.
+/// The Arrow schema of the table of all events with these options.
 pub fn schema(options: &Options) -> SchemaRef {
     Table::from(*options).schema()
 }
 
-/// The name of a field's column, which no other has.
+/// The name for the column of a field, which no other column has.
 fn free_name(name: &str, taken: &mut Numbering) -> String {
     let is_column = COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(name));
     let name = if is_column {

@@ -1,10 +1,10 @@
-//! What a field's column holds, from the types that templates declare for it.
+//! The type of the column of a field, made of the types that templates declare for the field.
 
 use evtx_format::value::{Scalar, ValueType};
 
 use super::columns::{EntryType, FieldType};
 
-/// The type of the column of a value; `None` where the value says nothing of it, as it is NULL.
+/// The type of the column for values of a BinXML type; `None` for the type of NULL, which fits any column.
 pub(crate) fn column_type(value_type: ValueType) -> Option<EntryType> {
     let item = match value_type.scalar {
         Scalar::Null => return None,
@@ -30,7 +30,7 @@ pub(crate) fn column_type(value_type: ValueType) -> Option<EntryType> {
     Some(EntryType { item, list })
 }
 
-/// The narrowest type that holds both, else text.
+/// The narrowest type that holds the values of both types, or text if no other type does. A list if one of them is.
 pub(crate) fn unite(a: EntryType, b: EntryType) -> EntryType {
     EntryType {
         item: unite_items(a.item, b.item),
@@ -38,12 +38,13 @@ pub(crate) fn unite(a: EntryType, b: EntryType) -> EntryType {
     }
 }
 
-/// The type of the column of a field whose values are all NULL.
+/// The type of the column of a field that every template declares as NULL.
 pub(crate) const TEXT: EntryType = EntryType {
     item: FieldType::Text,
     list: false,
 };
 
+/// As [`unite`], for single values.
 fn unite_items(a: FieldType, b: FieldType) -> FieldType {
     use FieldType::{Float32, Float64, Int8, Int16, Int32, Int64, Int128, Text, UInt8, UInt16, UInt32, UInt64};
     if a == b {
@@ -54,7 +55,7 @@ fn unite_items(a: FieldType, b: FieldType) -> FieldType {
     };
     let bits = a.bits.max(b.bits);
     if a.kind == Kind::Float || b.kind == Kind::Float {
-        // Every integer is exact that fits the mantissa.
+        // A float holds every integer that fits its mantissa.
         return match bits {
             0..=24 => Float32,
             25..=53 => Float64,
@@ -85,13 +86,15 @@ enum Kind {
     Float,
 }
 
-/// A type of numbers, with the bits of a number that it holds beside its sign and exponent.
+/// A type of numbers, with the bits that it has for the magnitude of an integer: without the sign, and of a float the
+/// mantissa alone.
 struct Number {
     kind: Kind,
     bits: u32,
 }
 
 impl Number {
+    /// `None` for a type that is not one of numbers.
     fn of(field_type: FieldType) -> Option<Self> {
         let (kind, bits) = match field_type {
             FieldType::UInt8 => (Kind::Unsigned, 8),
