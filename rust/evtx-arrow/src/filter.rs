@@ -1,8 +1,9 @@
-//! Predicates over columns, decided for a record before a row is built of it.
+//! Predicates over columns, which a scan decides for a record before it builds a row.
 //!
-//! A predicate is SQL's: true, false, or NULL, and only records for which it is true are kept. It is told apart by
-//! what it needs: the file's path, a record's header, the values of the event's own instance, or all of the
-//! record. What needs least is decided first, and the first that is not true ends the record.
+//! As in SQL, a predicate is true, false or NULL. Only records for which all predicates are true are kept. A predicate
+//! belongs to the first [`Stage`] at which all that it needs of a record has been read: the header, the values of the
+//! event's own instance, or the whole record. The stages are decided in this order, and the first predicate that is not
+//! true drops the record.
 
 mod comparison;
 mod search;
@@ -26,18 +27,18 @@ pub use search::Pattern;
 pub use value::Literal;
 use value::{Read, Value};
 
-/// What a term's value takes of a record, from the cheapest.
+/// How much of a record has to be read to decide a predicate, from the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
-    /// Its file and its header.
+    /// The path of its file, its position, and its header.
     Header,
-    /// The values of the event's own instance, if that has the `System` element.
+    /// The values of the event's own instance, which has the `System` element as a rule.
     Event,
-    /// All of it.
+    /// The whole record.
     Record,
 }
 
-/// A term as a scan reads it.
+/// A [`Term`], resolved for a scan: where the scan reads its value.
 #[derive(Debug, Clone, Copy)]
 enum Operand {
     RecordId,
@@ -45,28 +46,29 @@ enum Operand {
     ChunkIndex,
     RecordOffset,
     Recovered,
-    /// A place, by its index in the plan's target.
+    /// A place, by its index in [`Projection::places`].
     Field(usize, Read),
-    /// A key of `event_data`, by its index in the plan's target.
+    /// A key of `event_data`, by its index in [`Projection::keys`].
     Entry(usize, Read),
-    /// All values of the event.
+    /// All values of the event, as in the column `text`.
     Text,
 }
 
-/// Appends all values of the record, a line for each. Returns false if it has no such text.
+/// Appends all values of the record, a line for each, as in the column `text`. Returns false if the record has no such
+/// text; what was appended then is to be ignored.
 pub(crate) type PushText<'x> = &'x dyn Fn(&ChunkTemplates, &mut Vec<u8>) -> bool;
 
-/// Room for the texts of a record.
+/// Buffers for the texts of a record that predicates compare. Kept from record to record.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// The text of a column.
+    /// The text of one column.
     value: Vec<u8>,
     /// All values of the record.
     text: Vec<u8>,
 }
 
 impl Scratch {
-    /// Frees the room that only a long text needs, before other texts of the record take theirs.
+    /// Frees a buffer that has grown beyond [`MAX_FIELD`] bytes, before the columns of the record need as much memory.
     #[inline]
     fn give_back(&mut self) {
         for text in [&mut self.value, &mut self.text] {
@@ -77,47 +79,56 @@ impl Scratch {
     }
 }
 
-/// What is known of a row before it is built.
+/// What is known of a row before it is built. `None` is NULL in the column.
 pub(crate) struct Row<'x, 'r> {
+    /// The record ID in the record's header.
     pub(crate) record_id: Option<u64>,
+    /// The index of the chunk in the file, from 0.
     pub(crate) chunk_index: Option<u32>,
+    /// The offset of the record in the file, in bytes.
     pub(crate) record_offset: Option<u64>,
+    /// Whether the record was recovered.
     pub(crate) recovered: Option<bool>,
+    /// The path of the file.
     pub(crate) filename: &'x str,
-    /// Stands in for the event's time where nothing of the event can be read, as in the column.
+    /// When the record was written, in nanoseconds since 1970-01-01 UTC. As in the column, it stands in for the time of
+    /// an event of which nothing can be read.
     pub(crate) written: Option<i64>,
-    /// The record, as far as it was read.
+    /// The record, as far as it was read, with the templates of its chunk; `None` before it is read.
     pub(crate) parts: Option<(RecordView<'x, 'r>, &'x ChunkTemplates)>,
-    /// The entries of `event_data`, and how many there are, once they are looked at.
+    /// The entries of `event_data`, and how many there are. Empty until a predicate asks for one.
     pub(crate) entries: OnceCell<Option<(KeyedEntries<'x, 'r>, usize)>>,
-    /// Writes all values of the record.
+    /// Writes all values of the record; `None` if no part of the record was read.
     pub(crate) push_text: Option<PushText<'x>>,
-    /// Whether there is such a text, once it was written.
+    /// Whether there is such a text. Empty until it is written.
     pub(crate) has_text: Cell<Option<bool>>,
-    /// Whether the row tells of damage that may have cost any event.
+    /// Whether the row reports damage that may have destroyed any event. Such a row is kept
+    /// whatever events the table has.
     pub(crate) may_be_any_event: bool,
-    /// Texts can be so long that looking at some takes long.
+    /// Checked for each long text, since it takes long to compare several.
     pub(crate) interrupt: Interrupt<'x>,
 }
 
-/// The predicates of a scan.
+/// The predicates of a scan, all of which have to be true.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
-    /// By stage and cost.
+    /// Sorted by stage, and within a stage by cost.
     conjuncts: Vec<Conjunct>,
 }
 
+/// One of the predicates of a scan.
 #[derive(Debug)]
 struct Conjunct {
+    /// The stage at which it is decided.
     stage: Stage,
     node: Node<Operand>,
-    /// Whether it says which events the table has, and not which of its rows are wanted.
+    /// Whether it says which events the table has. If not, it says which rows of the table are wanted.
     of_events: bool,
 }
 
 impl Filter {
-    /// The filter of predicates that all have to be true, `of_events` for the records of a table of some events. Adds
-    /// what they read to the plan's target.
+    /// The filter of predicates that all have to be true. `of_events` says which events the table has, if not all. Adds
+    /// the places, keys and texts that the predicates read to `target`.
     pub(crate) fn new(of_events: Option<&Predicate>, predicates: &[Predicate], target: &mut Projection) -> Self {
         let mut conjuncts = Vec::new();
         let of_events = of_events.into_iter().map(|predicate| (predicate, true));
@@ -130,16 +141,18 @@ impl Filter {
         Filter { conjuncts }
     }
 
+    /// Whether there are no predicates.
     pub(crate) fn is_empty(&self) -> bool {
         self.conjuncts.is_empty()
     }
 
-    /// Whether any predicate reads more of a record than the event's own instance.
+    /// Whether any predicate needs more of a record than its header and the event's own instance.
     pub(crate) fn reads_children(&self) -> bool {
         self.conjuncts.iter().any(|conjunct| conjunct.stage > Stage::Event)
     }
 
-    /// Whether the predicates of the stages from `from` to `to` are all true for a row.
+    /// Whether all predicates of the stages from `from` to `to`, both included, are true for a row. Frees the buffers
+    /// of `scratch` that have grown large.
     #[inline]
     pub(crate) fn keeps(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
         let of_stages = |conjunct: &&Conjunct| (from..=to).contains(&conjunct.stage);
@@ -162,6 +175,7 @@ impl Conjunct {
 }
 
 impl<'x, 'r> Row<'x, 'r> {
+    /// What a test makes of the value of an operand; the test gets `None` for NULL.
     fn test(
         &self,
         operand: Operand,
@@ -195,7 +209,7 @@ impl<'x, 'r> Row<'x, 'r> {
         test(value)
     }
 
-    /// What the record has for a key of `event_data`.
+    /// The value that the record has for a key of `event_data`.
     fn entry(&self, key: usize) -> Option<Resolved<'x, 'r>> {
         let entries = self.entries.get_or_init(|| {
             let (parts, templates) = self.parts?;
@@ -206,7 +220,7 @@ impl<'x, 'r> Row<'x, 'r> {
         entries.get(key, *limit)
     }
 
-    /// All values of the record, which are written once for all predicates.
+    /// All values of the record as one text. Written once for all predicates.
     fn whole<'s>(&self, text: &'s mut Vec<u8>) -> Option<Value<'s>> {
         let has_text = self.has_text.get().unwrap_or_else(|| {
             text.clear();
@@ -214,14 +228,14 @@ impl<'x, 'r> Row<'x, 'r> {
                 .parts
                 .zip(self.push_text)
                 .is_some_and(|((_, templates), push)| push(templates, text));
-            // Whoever was interrupted wants no row.
+            // A caller that has interrupted the scan gets no more rows, so the result does not matter.
             pushed && (text.len() <= LONG || self.interrupt.check().is_ok())
         });
         self.has_text.set(Some(has_text));
         has_text.then_some(Value::Text(text))
     }
 
-    /// A text as its column holds it, which is NULL if it is longer than `limit`.
+    /// A text as its column holds it: NULL if it is longer than `limit` bytes.
     fn text<'s>(
         &self,
         found: &Resolved<'x, 'r>,
@@ -231,16 +245,16 @@ impl<'x, 'r> Row<'x, 'r> {
     ) -> Option<Value<'s>> {
         scratch.clear();
         push(found, scratch);
-        // Whoever was interrupted wants no row.
+        // A caller that has interrupted the scan gets no more rows, so the result does not matter.
         let goes_on = scratch.len() <= LONG || self.interrupt.check().is_ok();
         (goes_on && scratch.len() <= limit).then_some(Value::Text(scratch))
     }
 }
 
-/// Bytes of text that take some time to look at.
+/// The most bytes of text that are compared without a check for an interrupt.
 const LONG: usize = 64 << 10;
 
-/// How a scan reads a term. What it reads is added to the plan's target.
+/// Where a scan reads the value of a term. Adds the place, key or text to `target`.
 fn operand(term: &Term, target: &mut Projection) -> Operand {
     match &term.source {
         ColumnSource::RecordId => Operand::RecordId,
@@ -258,11 +272,12 @@ fn operand(term: &Term, target: &mut Projection) -> Operand {
             target.text = true;
             Operand::Text
         }
-        // No predicate is made of the others.
+        // `FileName`. There are no predicates on the other sources.
         _ => Operand::FileName,
     }
 }
 
+/// The stage at which a predicate can be decided.
 fn stage(node: &Node<Operand>, target: &Projection) -> Stage {
     let stage = |operand: &Operand| match *operand {
         Operand::Field(place, _) => {
@@ -281,7 +296,7 @@ fn stage(node: &Node<Operand>, target: &Projection) -> Stage {
         .unwrap_or(Stage::Header)
 }
 
-/// What deciding a predicate costs, in the order of magnitude.
+/// What it costs to decide a predicate. Only the order of magnitude counts. A column of the header costs 1.
 fn cost(node: &Node<Operand>) -> usize {
     match node {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
@@ -385,7 +400,7 @@ mod tests {
             assert!(!filter.is_empty());
         }
         assert!(Filter::default().is_empty() && !Filter::default().reads_children());
-        // A place outside of `System` is in what the substitutions hold.
+        // A place outside of `System` is in the streams that the substitutions hold.
         let mut target = Projection::default();
         let message = target.place(schema::MESSAGE);
         assert_eq!(
@@ -448,7 +463,7 @@ mod tests {
                 equals(column("filename"), Literal::Text("a.evtx".into())),
                 equals(column("filename"), Literal::Text("b.evtx".into())),
             ),
-            // When it was written stands in for the time of an event that cannot be read.
+            // The time at which the record was written stands in for the time of an event that cannot be read.
             (
                 equals(column("time_created"), Literal::Instant(9)),
                 is_null(column("time_created")),
@@ -589,7 +604,7 @@ mod tests {
         for (len, expected) in [(0, Some(true)), (3 * LONG, Some(true)), (3 * LONG + 1, None)] {
             assert_eq!(read(len, Interrupt::NEVER, &mut scratch), expected, "{len}");
         }
-        // Only a long text takes so long that an interrupt is looked for.
+        // Interrupts are checked only for a long text.
         let interrupted = Interrupt::new(&|| true);
         for (len, expected) in [(LONG, Some(true)), (LONG + 1, None)] {
             assert_eq!(read(len, interrupted, &mut scratch), expected, "{len}");

@@ -1,21 +1,21 @@
-//! How a value is compared with a constant: the one list of comparisons.
+//! The comparisons of a value with a constant, in one list.
 
 use std::cmp::Ordering;
 
 /// When a comparison holds.
 pub(super) enum Test {
-    /// By the order of the value and the constant.
+    /// By the order of the value relative to the constant. The function says which orders make it hold.
     Order(fn(Ordering) -> bool),
-    /// By the bytes of the value's text and the constant's. Values of other types are not compared so.
+    /// By the bytes of two texts, the value and the constant, in UTF-8. Other types are not compared in this way.
     Text(fn(&[u8], &[u8]) -> bool),
 }
 
 /// Makes [`Comparison`] of a list of entries:
 ///
-/// - what it is, its name;
-/// - the names of the operator and the functions that SQL has for it;
-/// - the comparison that is left when its sides are exchanged, if there is one;
-/// - when it holds.
+/// - its doc comment and its name;
+/// - the operator and the functions by which SQL calls it;
+/// - the comparison that says the same with the two sides exchanged, if there is one;
+/// - when it holds, as a [`Test`].
 macro_rules! comparisons {
     ($($(#[$about:meta])* $name:ident [$($sql:literal),+] $exchanged:expr, $test:expr;)+) => {
         /// How a value is compared with a constant.
@@ -25,7 +25,8 @@ macro_rules! comparisons {
         }
 
         impl Comparison {
-            /// The comparison that an operator or a function of SQL makes.
+            /// The comparison that an operator or a function of SQL is; `None` for others. `sql` is the name, with its
+            /// case.
             pub fn named(sql: &str) -> Option<Self> {
                 match sql {
                     $($($sql)|+ => Some(Comparison::$name),)+
@@ -33,7 +34,8 @@ macro_rules! comparisons {
                 }
             }
 
-            /// What is left of the comparison when its sides are exchanged, if it can be told of them.
+            /// The comparison that says the same with the two sides exchanged: `a < b` is `b > a`. `None` if there is
+            /// none.
             pub(super) fn exchanged(self) -> Option<Self> {
                 use Comparison::*;
                 match self {
@@ -41,6 +43,7 @@ macro_rules! comparisons {
                 }
             }
 
+            /// When the comparison holds.
             #[inline(always)]
             pub(super) fn test(self) -> Test {
                 match self {
@@ -52,9 +55,9 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// The two are the same.
+    /// The value equals the constant.
     Equal ["="] Some(Equal), Test::Order(Ordering::is_eq);
-    /// The two differ.
+    /// The value differs from the constant.
     NotEqual ["<>"] Some(NotEqual), Test::Order(Ordering::is_ne);
     /// The value is less.
     Less ["<"] Some(Greater), Test::Order(Ordering::is_lt);
@@ -64,7 +67,7 @@ comparisons! {
     Greater [">"] Some(Less), Test::Order(Ordering::is_gt);
     /// The value is not less.
     GreaterOrEqual [">="] Some(LessOrEqual), Test::Order(Ordering::is_ge);
-    /// The text starts with the constant. DuckDB makes it of LIKE where the pattern is so plain, as the next two.
+    /// The text starts with the constant. DuckDB makes this or one of the next two of a LIKE that says no more.
     Prefix ["prefix", "starts_with", "^@"] None, Test::Text(|text, start| text.starts_with(start));
     /// The text ends with the constant.
     Suffix ["suffix", "ends_with"] None, Test::Text(|text, end| text.ends_with(end));
@@ -73,7 +76,7 @@ comparisons! {
 }
 
 impl Comparison {
-    /// Whether only texts are compared so.
+    /// Whether it compares texts only.
     pub(super) fn is_of_text(self) -> bool {
         matches!(self.test(), Test::Text(_))
     }

@@ -1,13 +1,14 @@
-//! Conditions as an engine has them.
+//! Conditions, as an engine states them.
 
 use super::comparison::Comparison;
 use super::search::Pattern;
 use super::value::Literal;
 
-/// A condition over the columns of a table, as SQL has it. What is of no use to a scan is [`Unknown`](Self::Unknown).
+/// A condition over the columns of a table, or a value in one, with the meaning that SQL gives it. What a scan cannot
+/// use is [`Unknown`](Self::Unknown).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
-    /// Any value, or none.
+    /// A value or condition of which nothing is known. It can be NULL.
     Unknown,
     /// The column with this index in the table's schema.
     Column(usize),
@@ -15,30 +16,31 @@ pub enum Expression {
     Entry(usize, Box<str>),
     /// A constant that is not NULL.
     Constant(Literal),
-    /// All of the conditions.
+    /// All of the conditions hold.
     And(Vec<Expression>),
-    /// Any of the conditions.
+    /// At least one of the conditions holds.
     Or(Vec<Expression>),
-    /// The condition's opposite; NULL where that is NULL.
+    /// The opposite of the condition; NULL where the condition is NULL.
     Not(Box<Expression>),
     /// Whether the value is NULL.
     IsNull(Box<Expression>),
-    /// The first compared with the second.
+    /// The first value compared with the second; NULL where one of them is NULL.
     Compare(Comparison, Box<[Expression; 2]>),
-    /// Whether the text matches a pattern.
+    /// Whether the text matches a pattern of LIKE or ILIKE.
     Like(Box<Expression>, Pattern),
-    /// The text in small letters.
+    /// The text in lower case.
     Lower(Box<Expression>),
-    /// Whether the two differ, where NULL is a value like others.
+    /// Whether the two values differ. NULL equals NULL, and differs from every other value.
     DistinctFrom(Box<[Expression; 2]>),
-    /// Whether the first lies from the second to the third. An engine may mean bounds that are left out themselves.
+    /// Whether the first value is between the second and the third. The engine does not tell whether the range includes
+    /// the bounds.
     Between(Box<[Expression; 3]>),
-    /// Whether the value equals one of the others.
+    /// Whether the value equals one of the values in the list.
     In(Box<Expression>, Vec<Expression>),
 }
 
 impl Expression {
-    /// A column compared with a constant.
+    /// The condition that a column, by its index in the schema, compares so with a constant.
     pub fn compare(column: usize, comparison: Comparison, literal: Literal) -> Self {
         Expression::Compare(
             comparison,

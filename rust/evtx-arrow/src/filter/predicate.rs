@@ -1,4 +1,4 @@
-//! Predicates as a caller makes them, over the columns of a table.
+//! Predicates over the columns of a table, derived from the conditions of a query.
 
 use super::comparison::Comparison;
 use super::expression::Expression;
@@ -6,11 +6,11 @@ use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Read, Value};
 use crate::schema::{self, ColumnSource, EntryType, Events, FieldType, OnError, Table};
 
-/// A condition that a scan decides for a record before it builds a row of it.
+/// A predicate, which a scan decides for a record before it builds a row.
 #[derive(Debug, Clone)]
 pub struct Predicate(pub(super) Node<Term>);
 
-/// A condition, over terms as a caller names them or as a scan has resolved them.
+/// A node of a predicate. `T` says what is compared: a [`Term`], or what a scan has made of it.
 #[derive(Debug, Clone)]
 pub(super) enum Node<T> {
     And(Vec<Node<T>>),
@@ -19,26 +19,28 @@ pub(super) enum Node<T> {
     IsNull(T),
     Compare(T, Comparison, Literal),
     In(T, Constants),
-    /// The text has the parts of a pattern; a hint that may hold for others too.
+    /// The text has the plain parts of a pattern. True for every text that matches the pattern, and for some others.
     Holds(T, Search),
 }
 
-/// A column, or the entry of one that is a map.
+/// A column, or an entry of a column that is a map.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
+    /// The source of the column.
     pub(super) source: ColumnSource,
+    /// The key of the entry; `None` for the whole column.
     pub(super) key: Option<Box<str>>,
 }
 
 impl Term {
-    /// The term that a value is, if a scan of the table can decide what is asked of it.
+    /// The term for a value; `None` if the value is no term, or if a scan of the table cannot decide predicates on it.
     fn new(table: &Table, value: &Expression) -> Option<Self> {
         let (column, key) = match value {
             Expression::Column(column) => (*column, None),
             Expression::Entry(column, key) => (*column, Some(key)),
             _ => return None,
         };
-        // The first damage ends such a scan, also where it is in a record that is not asked for.
+        // The first damage ends such a scan, even if it is in a record that a predicate would drop.
         if table.options.on_error == OnError::Fail {
             return None;
         }
@@ -47,7 +49,7 @@ impl Term {
         let decided = match (&source, &key) {
             (ColumnSource::EventData, Some(_)) => true,
             (ColumnSource::Entry(_, EntryType { list, .. }), None) => !list,
-            // It may stand beside the log.
+            // The message can be in a file beside the log. It is looked up only when the row is built.
             (ColumnSource::Field(place, _), None) => *place != schema::MESSAGE,
             (
                 ColumnSource::RecordId
@@ -63,7 +65,7 @@ impl Term {
         decided.then_some(Term { source, key })
     }
 
-    /// Whether the term's values can be compared with a constant.
+    /// Whether the values of the term have the type of the constant, and the comparison is one for this type.
     fn takes(&self, comparison: Comparison, literal: &Literal) -> bool {
         let field_type = match &self.source {
             ColumnSource::Field(_, field_type) => *field_type,
@@ -86,15 +88,15 @@ impl Term {
 }
 
 impl Predicate {
-    /// The strongest predicate that a scan of the table decides and that is true wherever the condition is. `None`
-    /// where that would be true everywhere.
+    /// The strongest predicate that a scan of the table can decide and that is true wherever the condition is true;
+    /// `None` if that is a predicate that is always true.
     ///
-    /// Whoever drops the records for which it is not true loses none for which the condition is.
+    /// A scan may drop the records for which the predicate is not true: the condition is not true for them either.
     pub fn implied(table: &Table, condition: &Expression) -> Option<Self> {
         hint(table, condition, Polarity::Positive).map(Predicate)
     }
 
-    /// The records of some events, whatever becomes of errors.
+    /// The predicate that a record is of some events. A scan decides it with every `on_error`.
     pub(crate) fn of_events(events: &Events) -> Self {
         let term = |name: &str| {
             let column = schema::COLUMNS.iter().find(|column| column.name == name);
@@ -112,7 +114,7 @@ impl Predicate {
         Predicate(Node::And(nodes))
     }
 
-    /// Whether the predicate needs no more than a file's path, and drops all of the file's rows.
+    /// Whether the predicate is on the path of the file alone, and drops all rows of the file with this path.
     pub fn drops_file(&self, filename: &str) -> bool {
         let needs_more = |term: &Term| term.source != ColumnSource::FileName;
         if self.0.any_term(&needs_more) {
@@ -125,7 +127,7 @@ impl Predicate {
     }
 }
 
-/// Whether a condition stands under an even number of NOTs or under an odd one.
+/// Whether a condition is under an even number of NOTs (positive) or under an odd one (negative).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Polarity {
     Positive,
@@ -141,13 +143,15 @@ impl Polarity {
     }
 }
 
-/// A node for a condition. `None` stands for the constant that keeps most records: true, or, under NOT, false.
+/// The node for a condition. `None` stands for the constant that keeps the most records: true, or, if the condition is
+/// negative, false.
 ///
-/// AND, OR and NOT are monotone in the order false, NULL, true. So what takes the place of a part may only be greater
-/// than the part, or, under NOT, only be less.
+/// Take the order false, NULL, true. Where a part of AND or OR grows, the result never falls. NOT reverses the order.
+/// So a part of which not all is known can be replaced by one that is never less than the part, or, if the part is
+/// negative, by one that is never greater.
 fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Node<Term>> {
     use Polarity::{Negative, Positive};
-    // What such a constant makes of a junction that it stands in: it can be left out, or decides.
+    // A part that is such a constant can be left out of the junction (`without`), or it decides the junction (`with`).
     let without = |parts: &[Expression], junction: fn(Vec<Node<Term>>) -> Node<Term>| {
         let mut nodes: Vec<_> = parts.iter().filter_map(|part| hint(table, part, polarity)).collect();
         match nodes.len() {
@@ -173,7 +177,7 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
                 .or_else(|| compare(table, right, comparison.exchanged()?, left))
                 .or_else(|| compare_small(table, left, *comparison, right).filter(|_| polarity == Positive))
         }
-        // It is true for more texts than the pattern matches.
+        // The search holds for more texts than the pattern matches, so it must not be negated.
         Expression::Like(value, pattern) if polarity == Positive => {
             let (value, is_small) = match &**value {
                 Expression::Lower(value) => (value, true),
@@ -193,10 +197,10 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
                 _ => (left, right),
             };
             let differs = compare(table, column, Comparison::NotEqual, constant)?;
-            // Where the column is NULL, the first alone decides.
+            // Where the column is NULL, the second is NULL, and the first decides.
             Some(Node::Or(vec![Node::IsNull(Term::new(table, column)?), differs]))
         }
-        // With its bounds it is true for more than without.
+        // The bounds are included, which can only make it true for more values. So it must not be negated.
         Expression::Between(parts) if polarity == Positive => {
             let [value, lower, upper] = &**parts;
             let nodes = [
@@ -230,14 +234,15 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
     }
 }
 
-/// The search for a pattern in a term, if that is what the value is and it is a text.
+/// A search in the texts of a value; `None` if the value is no term of type text.
 fn holds(table: &Table, value: &Expression, search: Search) -> Option<Node<Term>> {
     let term = Term::new(table, value)?;
     let is_text = term.takes(Comparison::Contains, &Literal::Text(Box::default()));
     is_text.then_some(Node::Holds(term, search))
 }
 
-/// What is left of the comparison of small letters with a constant: that the text has the constant, whatever its case.
+/// The hint for a comparison of `lower(value)` with a constant: that the text contains the constant, in any case. It is
+/// weaker than the comparison. `None` if the expressions or the comparison are others.
 fn compare_small(table: &Table, value: &Expression, comparison: Comparison, with: &Expression) -> Option<Node<Term>> {
     let (Expression::Lower(value), Expression::Constant(Literal::Text(text))) = (value, with) else {
         return None;
@@ -249,7 +254,7 @@ fn compare_small(table: &Table, value: &Expression, comparison: Comparison, with
     is_part.then(|| holds(table, value, Search::contains(text, true)))?
 }
 
-/// A term compared with a constant, if that is what the two are.
+/// A term compared with a constant; `None` if the two expressions are not these, or are of different types.
 fn compare(table: &Table, value: &Expression, comparison: Comparison, with: &Expression) -> Option<Node<Term>> {
     let Expression::Constant(literal) = with else {
         return None;
@@ -260,6 +265,7 @@ fn compare(table: &Table, value: &Expression, comparison: Comparison, with: &Exp
 }
 
 impl<T> Node<T> {
+    /// Whether `is` holds for any term of the predicate.
     pub(super) fn any_term(&self, is: &impl Fn(&T) -> bool) -> bool {
         match self {
             Node::And(nodes) | Node::Or(nodes) => nodes.iter().any(|node| node.any_term(is)),
@@ -268,6 +274,7 @@ impl<T> Node<T> {
         }
     }
 
+    /// The same predicate over other terms.
     pub(super) fn map<U>(&self, term: &mut impl FnMut(&T) -> U) -> Node<U> {
         match self {
             Node::And(nodes) => Node::And(nodes.iter().map(|node| node.map(term)).collect()),
@@ -280,12 +287,13 @@ impl<T> Node<T> {
         }
     }
 
-    /// The predicate's truth; `None` is NULL. `with` finds a term's value and returns what the test makes of it.
+    /// Whether the predicate is true; `None` is NULL. `with` finds the value of a term, passes it to the test, and
+    /// returns what the test returns.
     pub(super) fn decide(
         &self,
         with: &mut impl FnMut(&T, &mut dyn FnMut(Option<Value<'_>>) -> Option<bool>) -> Option<bool>,
     ) -> Option<bool> {
-        // Kleene's logic: NULL unless the others decide.
+        // Kleene's logic: `absorbing` decides the junction. Without it, a NULL makes the result NULL.
         let mut junction = |nodes: &[Node<T>], absorbing: bool| {
             let mut result = Some(!absorbing);
             for node in nodes {
@@ -347,7 +355,7 @@ mod tests {
         (0..5_u64).prop_map(|number| Expression::Constant(Literal::Number(number)))
     }
 
-    /// A side that is no constant, or one of a type that the column has not.
+    /// A side that is no constant, or a constant of another type than the column.
     fn odd() -> impl Strategy<Value = Expression> {
         let text = Expression::Constant(Literal::Text("1".into()));
         prop::sample::select(vec![Expression::Unknown, text, Expression::Column(columns()[0])])
@@ -376,8 +384,8 @@ mod tests {
         })
     }
 
-    /// What an engine makes of a condition: SQL's logic, written down plainly. `open` says what becomes of what the
-    /// core cannot know: NULL, false or true in turn, and whether the bounds of a range are its own.
+    /// Decides conditions as an engine does, by the plain rules of SQL. `open` gives what the core cannot know: the
+    /// values of unknown conditions, and whether the bounds of a range belong to it.
     struct Engine<'o> {
         values: [Option<u64>; 2],
         open: &'o mut dyn Iterator<Item = u8>,
@@ -416,7 +424,7 @@ mod tests {
         }
 
         fn junction(&mut self, parts: &[Expression], absorbing: bool) -> Option<bool> {
-            // All of them, so that the same is asked whatever they are.
+            // Every part is decided, so that `asked` does not depend on their values.
             let truths: Vec<_> = parts.iter().map(|part| self.decide(part)).collect();
             match truths {
                 truths if truths.contains(&Some(absorbing)) => Some(absorbing),
@@ -465,8 +473,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
-        /// Whatever an engine means by what the core cannot know: where the condition is true, so is the hint. Where
-        /// there is nothing of that, they are the same.
+        /// Wherever a condition is true, its hint is true, whatever the parts are that the core cannot know. If there
+        /// are no such parts, the hint is true nowhere else.
         #[test]
         fn a_hint_is_true_wherever_its_condition_is(
             condition in conditions(),
@@ -490,12 +498,12 @@ mod tests {
         }
     }
 
-    /// A term of the logic alone: its index, and that of the value.
+    /// The predicate that a term is true. The term is its index among the values.
     fn is_true(term: usize) -> Node<usize> {
         Node::Compare(term, Comparison::Equal, Literal::Bool(true))
     }
 
-    /// What a node makes of terms that have these values, and how often it asks for one.
+    /// Decides a node whose terms have these values. Also returns how many values it asked for.
     fn decide(node: &Node<usize>, values: &[Option<bool>]) -> (Option<bool>, usize) {
         let mut asked = 0;
         let decided = node.decide(&mut |&term, test| {
@@ -530,7 +538,7 @@ mod tests {
             assert_eq!(decide(&or, &values).0, any, "{values:?}");
             let nand = Node::Not(Box::new(and.clone()));
             assert_eq!(decide(&nand, &values).0, both.map(|truth| !truth), "{values:?}");
-            // What decides ends the look at the others.
+            // A part that decides the junction ends it.
             assert_eq!(decide(&and, &values).1, if left == F { 1 } else { 2 }, "{values:?}");
             assert_eq!(decide(&or, &values).1, if left == T { 1 } else { 2 }, "{values:?}");
         }
@@ -673,7 +681,7 @@ mod tests {
         assert_ne!(hint(&Expression::And(vec![known(), known()])), hint(&known()));
     }
 
-    /// Whether the hint of a condition on `record_id` keeps a record with such an ID.
+    /// What the hint for a condition on `record_id` is for a record with this ID; `None` is NULL.
     fn keeps(condition: &Expression, id: Option<u64>) -> Option<bool> {
         let Predicate(node) = Predicate::implied(&Table::from(LOCATED), condition).expect("a hint");
         node.decide(&mut |_, test| test(id.map(Value::Number)))
@@ -691,7 +699,7 @@ mod tests {
         let swapped = |of| Expression::DistinctFrom(Box::new([number(of), column()]));
         let within = |list: &[u64]| Expression::In(Box::new(column()), list.iter().copied().map(number).collect());
         let max = u64::MAX;
-        // The condition, and what it is for NULL, 0, 1, 2 and the greatest ID.
+        // A condition, and its result for the IDs NULL, 0, 1, 2 and the greatest one.
         let table = [
             (between(1, 1), [N, F, T, F, F]),
             (between(0, 1), [N, T, T, F, F]),
@@ -708,7 +716,7 @@ mod tests {
             let decided = [None, Some(0), Some(1), Some(2), Some(max)].map(|id| keeps(&condition, id));
             assert_eq!(decided, expected, "{condition:?}");
         }
-        // An unknown bound leaves the other one.
+        // If one bound is unknown, the other one is still decided.
         let open = Expression::Between(Box::new([column(), Expression::Unknown, number(1)]));
         assert_eq!([1, 2].map(|id| keeps(&open, Some(id))), [T, F]);
         let open = Expression::Between(Box::new([column(), number(2), Expression::Unknown]));

@@ -1,17 +1,18 @@
-//! Searches for parts of texts, as LIKE, ILIKE and `contains` have them.
+//! Searches for the plain parts of a pattern of LIKE or ILIKE.
 //!
-//! A search is a hint. It holds for every text that the pattern matches, and may hold for more: it looks for the plain
-//! parts of the pattern in their order, and neither for what lies between them nor for where the text ends.
+//! A search is a hint. It looks for the plain parts of the pattern in their order. It does not check what is between
+//! them, or whether the text starts and ends with them. So it holds for every text that the pattern matches, and can
+//! hold for others.
 //!
-//! DuckDB compares without regard to case by mapping both sides to small letters, character by character (Unicode's
-//! simple mapping). So does the search. Most texts and patterns are ASCII, which is compared in place. The only other
-//! characters whose small letters are ASCII are `İ` and the Kelvin sign.
+//! To ignore case, DuckDB maps both sides to lower case, character by character (Unicode's simple mapping). The search
+//! does the same. Most texts and patterns are ASCII, which is compared in place. The only characters beyond ASCII whose
+//! lower case is ASCII are `İ` (U+0130) and the Kelvin sign (U+212A).
 
 use std::sync::Arc;
 
 use memchr::{memchr2, memmem};
 
-/// Parts that a text has to hold, in this order and apart.
+/// Parts that a text has to contain, in this order and without overlap.
 #[derive(Debug, Clone)]
 pub(super) struct Search {
     parts: Arc<[Part]>,
@@ -20,32 +21,33 @@ pub(super) struct Search {
 
 #[derive(Debug)]
 struct Part {
-    /// In small letters, if case does not count.
+    /// Finds the part, which is in lower case if case is ignored.
     finder: memmem::Finder<'static>,
-    /// Offset of the byte that texts have least of.
+    /// The offset in the part of its rarest byte, by [`rarity`].
     rare: usize,
 }
 
-/// A pattern as LIKE and ILIKE have it.
+/// A pattern of LIKE or ILIKE.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    /// The pattern: `%` stands for any text, `_` for any character.
+    /// The pattern: `%` stands for any text, also an empty one, and `_` for any one character.
     pub text: Box<str>,
-    /// The character that takes the meaning from the next one.
+    /// The escape character, if there is one: `%`, `_` and itself stand for themselves behind it.
     pub escape: Option<char>,
-    /// Whether case does not count.
+    /// Whether case is ignored.
     pub ignores_case: bool,
 }
 
 impl Search {
-    /// A search for a text.
+    /// A search for a text as it is.
     pub(super) fn contains(text: &str, ignores_case: bool) -> Self {
         Search::new([text.to_owned()], ignores_case)
     }
 
-    /// A search for the plain parts of a pattern; `None` if it has none, or is an error to DuckDB.
+    /// A search for the plain parts of a pattern; `None` if it has none, or if DuckDB may refuse it or give it another
+    /// meaning.
     pub(super) fn like(pattern: &Pattern) -> Option<Self> {
-        // DuckDB maps the pattern to small letters, but not the character.
+        // DuckDB maps the pattern to lower case, but not the escape character, which it then does not find.
         if pattern.ignores_case && pattern.escape.is_some_and(|escape| small(escape) != escape) {
             return None;
         }
@@ -83,7 +85,7 @@ impl Search {
         }
     }
 
-    /// Whether a text, which is UTF-8, has all parts.
+    /// Whether a text, in UTF-8, has all parts in their order.
     pub(super) fn holds(&self, text: &[u8]) -> bool {
         if !self.ignores_case {
             return self.has(text, |part, text| part.finder.find(text));
@@ -92,7 +94,8 @@ impl Search {
         if is_ascii && self.has(text, Part::find_ascii) {
             return true;
         }
-        // A text of ASCII has no other characters, and an ASCII part is in no others but for these two.
+        // Beyond ASCII, only these two characters can match a character of an ASCII part. An ASCII text cannot match a
+        // part that is not ASCII.
         let may_be_other = match is_ascii {
             true => ["\u{130}", "\u{212a}"]
                 .iter()
@@ -102,16 +105,18 @@ impl Search {
         may_be_other && self.holds_in_small_letters(text)
     }
 
+    /// As [`holds`](Self::holds), with the whole text mapped to lower case.
     #[cold]
     fn holds_in_small_letters(&self, text: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(text) else {
-            // No text is anything else. If one were, DuckDB would have to decide.
+            // Texts are always UTF-8. If one were not, DuckDB would have to decide.
             return true;
         };
         let text: String = text.chars().map(small).collect();
         self.has(text.as_bytes(), |part, text| part.finder.find(text))
     }
 
+    /// Whether `find` finds each part, behind the one before it. It returns where the part starts in a text.
     fn has(&self, mut text: &[u8], find: impl Fn(&Part, &[u8]) -> Option<usize>) -> bool {
         self.parts.iter().all(|part| match find(part, text) {
             Some(at) => {
@@ -124,7 +129,7 @@ impl Search {
 }
 
 impl Part {
-    /// Where a part of ASCII is in a text, without regard to the case of ASCII letters.
+    /// Where in a text a part of ASCII starts, without regard to the case of ASCII letters.
     fn find_ascii(&self, text: &[u8]) -> Option<usize> {
         let needle = self.finder.needle();
         let Some(&rare) = needle.get(self.rare) else {
@@ -140,7 +145,7 @@ impl Part {
             from += at + 1;
             compared += needle.len();
             if compared > ENOUGH + 4 * text.len() {
-                // A text that is made so that much has to be compared.
+                // A text can be crafted to need many comparisons. `find` takes linear time.
                 return self.finder.find(&text.to_ascii_lowercase());
             }
         }
@@ -148,24 +153,25 @@ impl Part {
     }
 }
 
-/// How many bytes are compared of any text before the search takes another way.
+/// How many bytes, beside four for each byte of the text, are compared in place before the search maps the whole text
+/// to lower case.
 const ENOUGH: usize = 4096;
 
-/// The bytes that texts of events have most of, as small letters, from the most frequent.
+/// The most frequent bytes in texts of events, in lower case, from the most frequent one on.
 const FREQUENT: &[u8] = b" e\nat:0oinsr-l1d2c3.4u5m6p7f8g9hyb\\wv_/kxjqz";
 
-/// How rare a byte is in texts of events, in the order of frequency.
+/// How rare a byte is in texts of events: its index in [`FREQUENT`], or the greatest number for any other byte.
 fn rarity(byte: u8) -> usize {
     let place = FREQUENT.iter().position(|&frequent| frequent == byte);
     place.unwrap_or(FREQUENT.len())
 }
 
-/// The small letter of a character, as DuckDB maps it: one character, whatever stands around it.
+/// The lower case of a character, as DuckDB maps it: always one character, whatever is around it.
 fn small(c: char) -> char {
     if c.is_ascii() {
         return c.to_ascii_lowercase();
     }
-    // `İ` has two, the first of which is the simple mapping.
+    // The full mapping of `İ` has two characters. The first is its simple mapping.
     c.to_lowercase().next().unwrap_or(c)
 }
 

@@ -1,4 +1,4 @@
-//! The values that predicates compare: what a column holds, and constants.
+//! The values that predicates compare: those of columns, and constants.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::schema::FieldType;
 /// A constant that a column is compared with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Literal {
-    /// Of a column of unsigned numbers, whatever their width.
+    /// An unsigned number, for columns of unsigned numbers of any width.
     Number(u64),
-    /// Of a column of signed numbers, whatever their width.
+    /// A signed number, for columns of signed numbers of up to 64 bits.
     Integer(i64),
     /// Nanoseconds since 1970-01-01 UTC.
     Instant(i64),
@@ -21,11 +21,11 @@ pub enum Literal {
     Uuid([u8; 16]),
     /// UTF-8 text, compared byte by byte.
     Text(Box<str>),
-    /// Of a column of truth values.
+    /// True or false.
     Bool(bool),
 }
 
-/// A value of a record that is not NULL.
+/// A value of a record that is not NULL. The variants are those of [`Literal`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'v> {
     Number(u64),
@@ -37,6 +37,7 @@ pub(super) enum Value<'v> {
 }
 
 impl Value<'_> {
+    /// Whether the value compares so with a constant; false if the constant is of another type.
     pub(super) fn compares(&self, comparison: Comparison, literal: &Literal) -> bool {
         match comparison.test() {
             Test::Order(holds) => self.order(literal).is_some_and(holds),
@@ -47,7 +48,7 @@ impl Value<'_> {
         }
     }
 
-    /// Whether a search finds its parts. Of what is no text, nothing is known.
+    /// Whether a search finds its parts; true if the value is no text.
     pub(super) fn holds(&self, search: &Search) -> bool {
         match self {
             Value::Text(value) => search.holds(value),
@@ -55,7 +56,7 @@ impl Value<'_> {
         }
     }
 
-    /// `None` where the constant is of another type. No term takes such.
+    /// The order of the value relative to a constant; `None` if the constant is of another type, which no term takes.
     fn order(&self, literal: &Literal) -> Option<Ordering> {
         Some(match (self, literal) {
             (Value::Number(value), Literal::Number(literal)) => value.cmp(literal),
@@ -70,30 +71,31 @@ impl Value<'_> {
     }
 }
 
-/// Constants of one type, for a search by halves.
+/// Constants of one type, sorted for a binary search.
 #[derive(Debug, Clone)]
 pub(super) struct Constants(Arc<[Literal]>);
 
 impl Constants {
+    /// The constants, given in any order.
     pub(super) fn new(mut literals: Vec<Literal>) -> Self {
         literals.sort_unstable();
         literals.dedup();
         Constants(literals.into())
     }
 
-    /// Whether a value equals one of them.
+    /// Whether a value equals one of the constants.
     pub(super) fn have(&self, value: &Value<'_>) -> bool {
         let order = |literal: &Literal| value.order(literal).map_or(Ordering::Greater, Ordering::reverse);
         self.0.binary_search_by(order).is_ok()
     }
 }
 
-/// What is read of a value to compare it, as its column holds it.
+/// How a value is read to be compared. The result is the value that the column holds.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Read {
-    /// With the greatest number that the column holds.
+    /// An unsigned number; NULL if it is greater than this one, the greatest that the column holds.
     Number(u64),
-    /// With the greatest number that the column holds; the least is one less than its opposite.
+    /// A signed number; NULL if it is greater than this one, the greatest that the column holds, or below the least.
     Integer(i64),
     Time,
     Uuid,
@@ -102,6 +104,7 @@ pub(super) enum Read {
 }
 
 impl Read {
+    /// How values of a type are read; `None` if predicates on such a column are not decided.
     pub(super) fn of(field_type: FieldType) -> Option<Self> {
         Some(match field_type {
             FieldType::Time => Read::Time,
@@ -116,12 +119,12 @@ impl Read {
             FieldType::Bool => Read::Bool,
             FieldType::Text | FieldType::Name => Read::Text,
             FieldType::Uuid => Read::Uuid,
-            // DuckDB compares them otherwise, or not with constants that the core has.
+            // `Literal` has no constants of these types, and DuckDB compares floats in its own order.
             FieldType::Int128 | FieldType::Float32 | FieldType::Float64 | FieldType::Bytes => return None,
         })
     }
 
-    /// The value of what was found, but for text.
+    /// The value of what a plan found in a record; `None` for NULL, and for text, which needs a buffer.
     pub(super) fn value(self, found: &Resolved<'_, '_>) -> Option<Value<'static>> {
         match self {
             Read::Number(greatest) => found.number().filter(|number| *number <= greatest).map(Value::Number),
@@ -145,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// What a comparison says of two numbers.
+    /// The same comparison of two numbers in Rust.
     type Plain = fn(&u64, &u64) -> bool;
 
     const ORDERED: [(Comparison, Plain); 6] = [
@@ -189,7 +192,7 @@ mod tests {
 
     #[test]
     fn texts_are_compared_byte_by_byte() {
-        // The value, the constant, and whether the one starts with, ends with and contains the other.
+        // The value, the constant, and whether the value starts with, ends with and contains the constant.
         let table = [
             ("abc", "ab", [true, false, true]),
             ("abc", "bc", [false, true, true]),
@@ -254,7 +257,7 @@ mod tests {
         assert!(!Constants::new(vec![]).have(&Value::Number(0)));
     }
 
-    /// What is read of an integer, as a column of a type holds it.
+    /// An integer, read as for a column of a type.
     fn read(field_type: FieldType, number: i64) -> Option<i128> {
         let bytes = number.to_le_bytes();
         let found = Resolved::Value(evtx_format::value::Value::new(Scalar::Int64, &bytes));
@@ -311,7 +314,7 @@ mod tests {
         assert!(matches!(uuid, Some(Value::Uuid(bytes)) if bytes == [7; 16]), "{uuid:?}");
         let truth = read(FieldType::Bool, value(Scalar::Bool, &[1, 0, 0, 0]));
         assert!(matches!(truth, Some(Value::Bool(true))), "{truth:?}");
-        // Whoever reads a text needs room for it.
+        // A text needs a buffer, so it is not read here.
         for text in [FieldType::Text, FieldType::Name] {
             assert!(matches!(Read::of(text), Some(Read::Text)));
             assert!(read(text, value(Scalar::String, b"a\0")).is_none());
