@@ -1,4 +1,4 @@
-//! The `fields` column: for each record a list of its values, each with its name.
+//! The builder of the column `fields`: for each record a list of its values, each with its name.
 
 use std::sync::Arc;
 
@@ -14,19 +14,21 @@ use super::text::TextBuilder;
 use crate::plan::MAX_FIELD;
 use crate::schema::{list_field, list_fields};
 
-/// A column of lists of names and values.
+/// The builder of a column of lists, whose items are structs of a name and a value, both text.
 #[derive(Debug)]
 pub(crate) struct FieldsBuilder {
+    /// The names of all items, and their values.
     names: TextBuilder,
     values: TextBuilder,
-    /// 0, then the end of each list.
+    /// 0, and then for each list the index of the item behind its last.
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
-    /// The fields of the current record, as they were rendered.
+    /// The fields of the current record, as a program writes them in `Language::Fields`.
     rendered: Vec<u8>,
 }
 
 impl FieldsBuilder {
+    /// A builder of an empty column.
     pub(crate) fn new() -> Self {
         FieldsBuilder {
             names: TextBuilder::new(),
@@ -37,10 +39,11 @@ impl FieldsBuilder {
         }
     }
 
-    /// Appends the list of the fields that `write` appends to a buffer, or NULL if it returns false.
+    /// Appends the list of the fields that `write` appends to a buffer, or NULL if `write` returns false. In the
+    /// buffer, each name ends with [`END_OF_NAME`], and each value with [`END_OF_VALUE`].
     ///
     /// # Errors
-    /// The error of `write`. Appends NULL then.
+    /// The error of `write`. NULL is appended in this case too.
     pub(crate) fn try_push(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Error>) -> Result<(), Error> {
         self.rendered.clear();
         let written = write(&mut self.rendered);
@@ -50,13 +53,13 @@ impl FieldsBuilder {
             self.push_null();
         }
         if self.rendered.capacity() > MAX_FIELD {
-            // Other texts of the record take as much room.
+            // Other columns of the record can need as much memory.
             self.rendered = Vec::new();
         }
         written.map(drop)
     }
 
-    /// Appends the list of the fields that were rendered.
+    /// Appends the list of the fields in `rendered`.
     fn push_rendered(&mut self) {
         let mut rest = &self.rendered[..];
         while let Some(name) = memchr(END_OF_NAME, rest)
@@ -72,19 +75,26 @@ impl FieldsBuilder {
         self.nulls.append_non_null();
     }
 
+    /// Appends NULL.
     pub(crate) fn push_null(&mut self) {
         self.end_list();
         self.nulls.append_null();
     }
 
+    /// Ends a list with the items that were appended.
     fn end_list(&mut self) {
         self.offsets.push(self.names.len() as i32);
     }
 
+    /// How many bytes the names and values take, as [`TextBuilder::bytes`] counts them.
     pub(crate) fn bytes(&self) -> usize {
         self.names.bytes() + self.values.bytes()
     }
 
+    /// The column as an array of lists. The builder is empty then.
+    ///
+    /// # Errors
+    /// The error of Arrow if it refuses an array.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let columns: Vec<ArrayRef> = vec![Arc::new(self.names.finish(make)?), Arc::new(self.values.finish(make)?)];
         let items = StructArray::try_new(list_fields(), columns, None)?;

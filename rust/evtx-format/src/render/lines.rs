@@ -1,11 +1,13 @@
-//! Elements as their values, each with its name: a line for each, or fields between bytes that no text has.
+//! Elements as a list of values, each with its name: as lines `name: value`, or as fields, which end with bytes that
+//! UTF-8 does not have.
 //!
-//! - The text of an element is a value with the element's name, and each attribute is one named `Element.attribute`.
-//!   Elements inside of it have values of their own, behind its text before them. What is empty is left out.
-//! - `Data` and `ComplexData` are called by their `Name`. `Data` without one is `param1`, `param2`, … among its
-//!   siblings, as in `event_data`.
-//! - An array that repeats its element is a value for each of its items.
-//! - Declarations of namespaces are no values.
+//! - An element gives its attributes, as `Element.attribute`, and then its content in order: each piece of text between
+//!   two child elements is a value with the name of the element, and each child element gives values of its own. Empty
+//!   values are left out.
+//! - `Data` and `ComplexData` have the name that their attribute `Name` says. `Data` without such a name is `param1`,
+//!   `param2`, … among its siblings, as in `event_data`.
+//! - An array that repeats its element gives a value for each of its items.
+//! - Declarations of namespaces are left out.
 
 use super::ops::{AcceptedShapes, Compiler, Language, Op, substitutions};
 use crate::binxml::tree::{Attribute, Element, Node, push_nodes};
@@ -13,13 +15,13 @@ use crate::limits::MAX_TEXT;
 use crate::value::Value;
 use crate::value::text::Form;
 
-/// Behind the name of a field. No byte of UTF-8.
+/// The byte behind the name of a field. UTF-8 does not have it.
 pub const END_OF_NAME: u8 = 0xff;
 
-/// Behind the value of a field. No byte of UTF-8.
+/// The byte behind the value of a field. UTF-8 does not have it.
 pub const END_OF_VALUE: u8 = 0xfe;
 
-/// What stands behind a name and behind a value.
+/// What is written behind a name, and behind a value.
 fn ends(language: Language) -> (&'static [u8], &'static [u8]) {
     match language {
         Language::Fields => (&[END_OF_NAME], &[END_OF_VALUE]),
@@ -27,25 +29,26 @@ fn ends(language: Language) -> (&'static [u8], &'static [u8]) {
     }
 }
 
-/// Compiles a root element. No array repeats a root, and no dependency leaves it out.
+/// Compiles a root element, in [`Language::Lines`] or [`Language::Fields`]. No array repeats a root, and no dependency
+/// leaves it out.
 pub(crate) fn compile_root(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
     let name = Unnamed::default().name(compiler, root);
     element(compiler, language, root, name, true);
 }
 
-/// What an element is called.
+/// The name of the values of an element.
 #[derive(Clone, Copy)]
 enum Name<'e> {
     /// The name of the element.
     Own(&'e str),
     /// The text of its attribute `Name`.
     Given(&'e [Node<'e>]),
-    /// `param`, and which of the siblings without a name it is.
+    /// `param` and a number: which of the `Data` siblings without a name it is, from 1.
     Param(usize),
 }
 
 impl Name<'_> {
-    /// Appends the name. One that is longer than [`MAX_TEXT`] bytes is cut somewhere behind that length.
+    /// Appends the name. If it is longer than [`MAX_TEXT`] bytes, it is cut somewhere behind this length.
     fn push(self, out: &mut Vec<u8>) {
         match self {
             Name::Own(name) => out.extend_from_slice(name.as_bytes()),
@@ -58,20 +61,20 @@ impl Name<'_> {
     }
 }
 
-/// The siblings without a name that came before.
+/// The `Data` siblings without a name that came before an element.
 #[derive(Default)]
 struct Unnamed {
     count: usize,
-    /// Whether one of them can be left out, which changes the names of the next ones.
+    /// Whether a dependency can leave one of them out, which changes the names of the later ones.
     any_guarded: bool,
 }
 
 impl Unnamed {
-    /// What the next sibling is called.
+    /// The name of the values of the next sibling.
     fn name<'e>(&mut self, compiler: &mut Compiler, element: &Element<'e>) -> Name<'e> {
         if is_called(element) {
             let content = element.attribute("Name").unwrap_or_default();
-            // The literals are made of the name, so it has to be known.
+            // The name becomes a part of literals, so it must not depend on the record.
             compiler.irregular |= substitutions(content).next().is_some();
             if has_text(content) {
                 return Name::Given(content);
@@ -87,14 +90,14 @@ impl Unnamed {
     }
 }
 
-/// Whether an element is called by its `Name`.
+/// Whether the attribute `Name` of an element is the name of its values.
 fn is_called(element: &Element<'_>) -> bool {
     matches!(element.name, "Data" | "ComplexData")
 }
 
-/// Compiles an element.
+/// Compiles an element, whose values have a name.
 ///
-/// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
+/// Recurses once per level of the tree. [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
 fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, name: Name<'_>, root: bool) {
     let mut has_attributes = false;
     for attribute in element.attributes {
@@ -120,7 +123,8 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
             [Node::Repeated(copies)] => repeated(compiler, language, copies, &mut children),
             [Node::Substitution(substitution)] => {
                 let is_all = element.content.len() == 1;
-                // An array would repeat the attributes and the other content too, but not a root.
+                // An array repeats the whole element, and here only this value is written for each item. No array
+                // repeats a root.
                 let takes = match is_all && !has_attributes && !root {
                     true => AcceptedShapes::ANY,
                     false => AcceptedShapes::STREAMS,
@@ -129,11 +133,12 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
                 value(compiler, language, name, None, run);
             }
             run if has_text(run) => {
-                // A stream would part the text in two.
+                // The elements of a stream would split the text in two.
                 substitutions(run).for_each(|substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
                 value(compiler, language, name, None, run);
             }
-            // Which of them have text is not known, so none may have any.
+            // How many values these make depends on which of them have text. So only streams are written here, and a
+            // record with text in one of them is rendered from its tree.
             run => substitutions(run).for_each(|substitution| {
                 compiler.take(substitution, AcceptedShapes::STREAMS);
                 compiler.op(Op::Elements { substitution, language });
@@ -142,14 +147,14 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
     }
 }
 
-/// Compiles the copies of an element. They are one value of several items, so they have one name.
+/// Compiles the copies of an element that an array repeats. The copies of one array have one name.
 fn repeated(compiler: &mut Compiler, language: Language, copies: &[Element<'_>], siblings: &mut Unnamed) {
     let mut last: Option<(&Element<'_>, Name<'_>)> = None;
     for copy in copies {
         if compiler.is_full() {
             return;
         }
-        // Copies that an array in the content has made share their attributes.
+        // The copies that one array has made share their attributes.
         let name = match last {
             Some((before, name)) if std::ptr::eq(before.attributes, copy.attributes) => name,
             _ => siblings.name(compiler, copy),
@@ -159,7 +164,7 @@ fn repeated(compiler: &mut Compiler, language: Language, copies: &[Element<'_>],
     }
 }
 
-/// Compiles the text of an attribute, or a piece of an element's text, as a value.
+/// Compiles the text of an attribute, or a piece of the text of an element, as a value.
 fn value(compiler: &mut Compiler, language: Language, name: Name<'_>, attribute: Option<&str>, content: &[Node<'_>]) {
     let (behind_name, behind_value) = ends(language);
     let open = |compiler: &mut Compiler| {
@@ -200,12 +205,12 @@ fn value(compiler: &mut Compiler, language: Language, name: Name<'_>, attribute:
                 language,
             });
         }
-        // Whether there is a value depends on several values of the record.
+        // The value is empty if each of several substitutions is. No operation can tell that.
         _ => compiler.irregular = true,
     }
 }
 
-/// Whether an attribute is a value: it does not declare a namespace, and is not what its element is called by.
+/// Whether an attribute is a value: it neither declares a namespace nor names the values of its element.
 fn is_value(element: &Element<'_>, attribute: &Attribute<'_>) -> bool {
     let is_name = attribute.name == "Name" && is_called(element);
     !is_name && attribute.name != "xmlns" && !attribute.name.starts_with("xmlns:")
@@ -215,14 +220,14 @@ fn is_value(element: &Element<'_>, attribute: &Attribute<'_>) -> bool {
 fn has_text(content: &[Node<'_>]) -> bool {
     let is_text = |node: &Node<'_>| match node {
         Node::Substitution(_) => false,
-        // An array can have one item that is empty.
+        // An array of one item counts as this item, which can be empty.
         Node::Value(value) => !value.single().is_empty(),
         node => node.is_text(),
     };
     content.iter().any(is_text)
 }
 
-/// Appends a value with its name, if it is not empty.
+/// Appends a value, with `open` before it and `close` behind it. Appends nothing if the value is empty.
 #[inline]
 pub(crate) fn push_line(out: &mut Vec<u8>, open: &[u8], value: Value<'_>, close: &[u8]) {
     if !value.single().is_empty() {
