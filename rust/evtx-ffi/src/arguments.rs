@@ -1,4 +1,4 @@
-//! The arguments of a call through the C ABI.
+//! The arguments of `read_evtx` and `COPY ... FROM` through the C ABI.
 
 use std::ffi::c_char;
 
@@ -6,19 +6,19 @@ use evtx_scan::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments};
 
 use crate::boundary::{Code, EvtxText, entry, free, put, put_entry, release, text};
 
-/// What an argument takes.
+/// The kind of values that an argument takes, and the kind of a value.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvtxValueKind {
-    /// NULL.
+    /// NULL. A kind of a value only.
     Nothing,
-    /// True or false, as a number.
+    /// True or false: a number that is not 0, or 0.
     Flag,
     /// A whole number.
     Integer,
     /// Text.
     Text,
-    /// Event IDs: their texts with commas between.
+    /// Event IDs: a text of whole numbers with commas between.
     EventIds,
 }
 
@@ -33,15 +33,15 @@ impl Code for EvtxValueKind {
     const WHAT: &str = "kind of value";
 }
 
-/// An argument as the list has it. Its texts are there for good.
+/// An argument in the list of arguments. Its texts stay valid as long as the library is loaded.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxArgument {
     /// Its name.
     pub name: EvtxText,
-    /// The text of its value if it is not given; null for NULL.
+    /// The text of its default value; null if the default is NULL.
     pub default_text: EvtxText,
-    /// What it takes, an `EvtxValueKind`.
+    /// The kind of values that it takes, an `EvtxValueKind`.
     pub kind: u32,
 }
 
@@ -51,18 +51,19 @@ pub struct EvtxArgument {
 pub struct EvtxValue {
     /// An `EvtxValueKind`.
     pub kind: u32,
-    /// A flag, or a whole number.
+    /// The flag or the whole number, if the kind is one of these.
     pub number: i64,
-    /// A text of `len` bytes.
+    /// The text, `len` bytes of UTF-8, if the kind is text or event IDs.
     pub text: *const c_char,
-    /// How many bytes there are.
+    /// How many bytes the text has.
     pub len: usize,
 }
 
-/// What a call says beside its files.
+/// The arguments of a call, beside its files.
 pub struct EvtxArguments(pub(crate) Arguments);
 
-/// The argument with this index in the list. `known` receives whether there is one.
+/// The argument with this index in the list of arguments, which is sorted by name. `known` receives whether there is
+/// one; if not, `out` is not written.
 ///
 /// # Safety
 /// `out` and `known` can be written.
@@ -88,7 +89,7 @@ pub unsafe extern "C" fn evtx_argument(index: usize, out: *mut EvtxArgument, kno
     })
 }
 
-/// The arguments of a call that has given none so far.
+/// The arguments of a call, with their defaults.
 ///
 /// # Safety
 /// `out` can be written. The caller frees the arguments.
@@ -102,7 +103,8 @@ pub unsafe extern "C" fn evtx_arguments_new(out: *mut *mut EvtxArguments) -> *mu
     })
 }
 
-/// Sets the option that adds the column with a name, if there is one that does no more than that.
+/// Sets the option that adds the column with this name. Does nothing if there is no such option, or if it does more
+/// than to add columns.
 ///
 /// # Safety
 /// `arguments` is valid and not in use elsewhere, `column` is text.
@@ -130,11 +132,12 @@ pub unsafe extern "C" fn evtx_arguments_free(arguments: *mut EvtxArguments) {
     release(|| unsafe { free(arguments) });
 }
 
-/// Takes the value for the argument of a name. `function` is who asks.
+/// Sets the argument with this name to a value. `function` is the name of the function in errors. Fails if there is no
+/// such argument, or if it does not take the value.
 ///
 /// # Safety
-/// `arguments` is valid and not in use elsewhere, `name` and `function` are text, the pointers of `value` are valid as
-/// far as its kind has them.
+/// `arguments` is valid and not in use elsewhere, `name` and `function` are text, and so is that of `value` if its kind
+/// has one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_arguments_set(
     arguments: *mut EvtxArguments,
@@ -153,7 +156,6 @@ pub unsafe extern "C" fn evtx_arguments_set(
             EvtxValueKind::Nothing => ArgumentValue::Null,
             EvtxValueKind::Flag => ArgumentValue::Flag(value.number != 0),
             EvtxValueKind::Integer => ArgumentValue::Integer(value.number),
-            // SAFETY: the caller's promise.
             EvtxValueKind::Text | EvtxValueKind::EventIds => {
                 // SAFETY: the caller's promise.
                 ArgumentValue::Text(unsafe { text(value.text, value.len) }?.to_owned())

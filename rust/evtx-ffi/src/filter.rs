@@ -1,30 +1,31 @@
-//! The conditions of a query through the C ABI.
+//! The conditions of a query through the C ABI, as nodes in postfix order.
 
 use evtx_arrow::{Comparison, Expression, Literal, Pattern};
 
 use crate::boundary::{Code, bytes};
 
-/// What a node of a condition is. Its children are the nodes before it that no other has.
+/// The kind of a node of a condition. The children of a node stand before it. They are the last nodes that are not
+/// children of another node yet.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvtxNodeKind {
-    /// Whatever the core does not know. Without children.
+    /// Something that the core does not know. No children.
     Unknown,
-    /// The column `number`. Without children.
+    /// A column: `number` is its index in the schema. No children.
     Column,
-    /// The unsigned number `number`. Without children, as all constants.
+    /// An unsigned constant: `number`. Like the other constants, it has no children.
     Number,
-    /// A signed number: `number` is the bits of an i64.
+    /// A signed constant: `number` has the bits of an i64.
     Integer,
-    /// A time: `number` is the bits of an i64, nanoseconds since 1970-01-01 UTC.
+    /// A time: `number` has the bits of an i64, in nanoseconds since 1970-01-01 UTC.
     Instant,
-    /// A GUID: its 16 bytes, in the order of its text.
+    /// A GUID: the bytes of the node are its 16 bytes, in the order of its text.
     Uuid,
-    /// A text: its UTF-8 bytes.
+    /// A text: the bytes of the node, in UTF-8.
     Text,
-    /// A truth value: `number` is 0 or 1.
+    /// True or false: `number` is 1 or 0.
     Bool,
-    /// An operator or a function of the children: the name that SQL has for it, as bytes.
+    /// An operator or a function of the children: the bytes of the node are its name in SQL.
     Operation,
 }
 
@@ -44,39 +45,43 @@ pub struct EvtxNode {
     pub kind: u32,
     /// How many children it has.
     pub children: u32,
-    /// A number.
+    /// A number, if the kind has one.
     pub number: u64,
-    /// Where its bytes start among those of the condition.
+    /// Where the bytes of the node start in [`EvtxHints::bytes`].
     pub start: u64,
-    /// How many bytes there are.
+    /// How many bytes the node has.
     pub len: u64,
 }
 
-/// The predicates of a query, as far as the caller can tell them: conditions that all have to be true, as nodes in
-/// postfix order whose texts are among `len` bytes.
+/// The predicates of a query, as far as the caller can express them: conditions that all have to be true, as nodes in
+/// postfix order.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxHints {
     /// The nodes, `node_count` of them.
     pub nodes: *const EvtxNode,
-    /// How many there are.
+    /// How many nodes there are.
     pub node_count: usize,
-    /// The bytes, `len` of them.
+    /// The texts and GUIDs of the nodes, `len` bytes of them.
     pub bytes: *const u8,
-    /// How many there are.
+    /// How many bytes there are.
     pub len: usize,
 }
 
-/// The same, owned.
+/// An owned copy of [`EvtxHints`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hints {
+    /// The nodes, in postfix order.
     pub(crate) nodes: Vec<EvtxNode>,
+    /// The texts and GUIDs of the nodes.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl EvtxHints {
+    /// Copies the nodes and bytes.
+    ///
     /// # Safety
-    /// The pointers are valid as far as their counts say.
+    /// `nodes` and `bytes` point to as many nodes and bytes as their counts say.
     pub(crate) unsafe fn to_owned(self) -> Hints {
         let nodes = match self.node_count {
             0 => &[],
@@ -92,17 +97,22 @@ impl EvtxHints {
     }
 }
 
-/// Most levels of a condition. What lies deeper is unknown.
+/// The most levels of a condition. A node with more levels is unknown, so that walks over conditions may recurse.
 const MAX_DEPTH: usize = 100;
 
-/// Builds conditions of nodes in postfix order.
+/// Builds conditions from nodes in postfix order.
 struct Builder<'b> {
     bytes: &'b [u8],
-    /// What no node has as its child so far, each with its number of levels.
+    /// The expressions that are not children of a node so far, each with its number of levels.
     stack: Vec<(Expression, usize)>,
 }
 
 impl Builder<'_> {
+    /// Adds a node, which takes its children from the stack.
+    ///
+    /// # Errors
+    /// A text if the node is malformed: its kind is unknown, its children or bytes are missing, or its text is not
+    /// UTF-8.
     fn push(&mut self, node: &EvtxNode) -> Result<(), String> {
         let kind = EvtxNodeKind::decode(node.kind)?;
         let count = node.children as usize;
@@ -122,19 +132,21 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// The bytes of a node.
     fn bytes(&self, node: &EvtxNode) -> Result<&[u8], String> {
         let range = usize::try_from(node.start).ok().zip(usize::try_from(node.len).ok());
         let range = range.and_then(|(start, len)| self.bytes.get(start..start.checked_add(len)?));
         range.ok_or_else(|| "a node's bytes are not there".to_owned())
     }
 
+    /// The bytes of a node as text.
     fn text(&self, node: &EvtxNode) -> Result<Box<str>, String> {
         let text = std::str::from_utf8(self.bytes(node)?);
         text.map(Into::into)
             .map_err(|error| format!("text that is no UTF-8: {error}"))
     }
 
-    /// The condition that a node is, given what its children are. One whose children are not what it takes is unknown.
+    /// The expression for a node with these children. Unknown if the node is an operation that does not take them.
     fn expression(&self, kind: EvtxNodeKind, node: &EvtxNode, children: Vec<Expression>) -> Result<Expression, String> {
         let constant = match kind {
             EvtxNodeKind::Unknown => return Ok(Expression::Unknown),
@@ -157,8 +169,8 @@ impl Builder<'_> {
     }
 }
 
-/// What an operator or a function of SQL is to a scan; `None` for what the core does not know. Comparisons have a list
-/// of their own.
+/// The expression for an operator or a function of SQL; `None` if the core does not know it, or not with these
+/// children. The comparisons are in the list of [`Comparison`].
 fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
     let one = |children: Vec<Expression>| Some(Box::new(<[_; 1]>::try_from(children).ok()?.into_iter().next()?));
     let two = |children: Vec<Expression>| Some(Box::new(<[_; 2]>::try_from(children).ok()?));
@@ -191,7 +203,7 @@ fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
     })
 }
 
-/// LIKE and ILIKE of a text, a pattern, and the character that escapes, if there is one.
+/// The expression for LIKE or ILIKE. The children are a text, a pattern, and the escape character if there is one.
 fn like(children: Vec<Expression>, ignores_case: bool) -> Option<Expression> {
     let mut children = children.into_iter();
     let value = children.next()?;
@@ -214,7 +226,8 @@ fn like(children: Vec<Expression>, ignores_case: bool) -> Option<Expression> {
     ))
 }
 
-/// The character that escapes; the inner `None` if it is empty, and there is none.
+/// The escape character; the inner `None` if the text is empty, so that there is none. The outer `None` if the value is
+/// no text, or has more than one character.
 fn text_of_escape(value: Expression) -> Option<Option<char>> {
     let Expression::Constant(Literal::Text(text)) = value else {
         return None;
@@ -225,7 +238,10 @@ fn text_of_escape(value: Expression) -> Option<Option<char>> {
 }
 
 impl Hints {
-    /// The conditions that all have to be true.
+    /// The conditions, all of which have to be true.
+    ///
+    /// # Errors
+    /// A text if a node is malformed.
     pub(crate) fn conditions(&self) -> Result<Vec<Expression>, String> {
         let mut builder = Builder {
             bytes: &self.bytes,
@@ -242,7 +258,7 @@ mod tests {
 
     use super::*;
 
-    /// The bytes of all nodes: the names of operators.
+    /// The bytes of all nodes: names of operators and functions, and patterns.
     const NAMES: &str = "< = AND OR NOT BETWEEN lower !~~* ~~ ilike_escape contains %a_b% %a$%% $ $$";
 
     fn leaf(kind: EvtxNodeKind, number: u64) -> EvtxNode {
@@ -264,7 +280,7 @@ mod tests {
         }
     }
 
-    /// How many predicates come of some nodes.
+    /// How many predicates are made of some nodes.
     fn count(nodes: &[EvtxNode]) -> Result<usize, String> {
         count_for(Options::default(), nodes)
     }

@@ -1,4 +1,4 @@
-//! Reports on whole files through the C ABI.
+//! Reports through the C ABI, and the table functions that give them.
 
 use std::ffi::c_char;
 
@@ -12,12 +12,12 @@ use crate::boundary::{EvtxFunction, entry, export_schema, free, hand_out, put, p
 use crate::paths::EvtxPaths;
 use crate::storage::EvtxStorage;
 
-/// A report on files.
+/// A report on files that is being read.
 pub struct EvtxReport {
     scan: ReportScan<Box<dyn Report>>,
 }
 
-/// What DuckDB calls the type that a column has there.
+/// The name of the SQL type as which DuckDB imports a column.
 pub(crate) fn duckdb_type(field: &Field) -> String {
     let name = match field.data_type() {
         DataType::List(item) => return format!("{}[]", duckdb_type(item)),
@@ -52,19 +52,23 @@ pub(crate) fn duckdb_type(field: &Field) -> String {
 /// A table function that gives a report.
 struct ReportFunction {
     name: &'static str,
+    /// What it gives, in a sentence or two. DuckDB shows it in `duckdb_functions()`.
     description: &'static str,
+    /// A statement with it.
     example: &'static str,
+    /// Whether its one argument is a path, a glob, or a list of them. If not, it has no argument.
     takes_files: bool,
+    /// Makes an empty report.
     make: fn() -> Box<dyn Report>,
 }
 
-/// Every report, each once.
+/// The table functions of all reports.
 const REPORTS: &[ReportFunction] = &[
     ReportFunction {
         name: "evtx_schema",
         description: "Tells which events Windows event logs (EVTX) hold: a row per field of each provider, event ID, \
                       version and channel, with the type that its template declares, the type of its column in \
-                      read_evtx(..., event_id := ...), and how many records there are. Takes what read_evtx takes.",
+                      read_evtx(..., event_id := ...), and how many records there are.",
         example: "SELECT provider, event_id, any_value(records), list(field_name ORDER BY field_position) FROM \
                   evtx_schema('logs/**/*.evtx') GROUP BY ALL",
         takes_files: true,
@@ -101,6 +105,7 @@ const REPORTS: &[ReportFunction] = &[
     },
 ];
 
+/// An empty report, by its index in [`REPORTS`].
 fn report_of(index: usize) -> Result<Box<dyn Report>, &'static str> {
     let function = REPORTS.get(index).ok_or("there is no such report")?;
     Ok((function.make)())
@@ -110,15 +115,16 @@ fn report_of(index: usize) -> Result<Box<dyn Report>, &'static str> {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EvtxReportFunction {
-    /// Its name, what it gives, and an example.
+    /// Its name, description and example.
     pub function: EvtxFunction,
-    /// Whether it takes files.
+    /// Whether its one argument is the files. If not, it has no argument.
     pub takes_files: bool,
-    /// Its index, for [`evtx_report_new`].
+    /// Its index, for [`evtx_report_new`] and [`evtx_report_schema`].
     pub index: usize,
 }
 
-/// The report with this index. `known` receives whether there is one.
+/// The table function with this index in the list of reports. `known` receives whether there is one; if not, `out` is
+/// not written.
 ///
 /// # Safety
 /// `out` and `known` can be written.
@@ -140,7 +146,7 @@ pub unsafe extern "C" fn evtx_report_function(
     })
 }
 
-/// The report with an index in the list of [`evtx_report_function`], on files.
+/// A new report on files, by its index as in [`evtx_report_function`]. The paths are copied.
 ///
 /// # Safety
 /// `paths` is valid, `out` can be written. The caller frees the report.
@@ -171,7 +177,7 @@ pub unsafe extern "C" fn evtx_report_free(report: *mut EvtxReport) {
     release(|| unsafe { free(report) });
 }
 
-/// The columns of the report with an index.
+/// The Arrow schema of a report, by its index as in [`evtx_report_function`].
 ///
 /// # Safety
 /// `out` can be written. The caller releases the schema.
@@ -185,12 +191,12 @@ pub unsafe extern "C" fn evtx_report_schema(index: usize, out: *mut FFI_ArrowSch
     })
 }
 
-/// Hands out the next rows, as a struct array of the report's schema. `rows` receives their number; if that is 0, the
-/// report is at its end and `out` is left alone.
+/// Hands out the next rows, as a struct array of the report's schema. `rows` receives their number. If it is 0, the
+/// report is at its end, and `out` is not written.
 ///
 /// # Safety
-/// `report` is valid and not in use elsewhere, `storage` does what is said of it, `out` and `rows` can be written. The
-/// caller releases the array.
+/// `report` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says, `out` and `rows` can be
+/// written. The caller releases the array.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_report_next(
     report: *mut EvtxReport,
@@ -209,8 +215,8 @@ pub unsafe extern "C" fn evtx_report_next(
     })
 }
 
-/// The path that is being read, as text without a NUL, which is there until the report is used or freed; `len` receives
-/// 0 if there is none.
+/// The path that is being read, as UTF-8. It stays valid until the report is used again or freed. If no path is being
+/// read, `data` receives null, and `len` 0.
 ///
 /// # Safety
 /// `report` is valid, `data` and `len` can be written.
