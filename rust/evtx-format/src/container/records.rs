@@ -582,8 +582,10 @@ mod tests {
         }
         // The last record has none behind it, but the free space.
         let mut chunk = chunk_of(&[7, 8, 9]);
-        put(&mut chunk, place(2) + 4, 1 << 24);
-        assert_eq!(frames(&chunk)[2].1, 64);
+        for claimed in [1 << 24, 40, 100] {
+            put(&mut chunk, place(2) + 4, claimed);
+            assert_eq!(frames(&chunk)[2].1, 64, "{claimed}");
+        }
     }
 
     #[test]
@@ -620,6 +622,52 @@ mod tests {
         put(&mut chunk, place(3) - 4, 128);
         let ids: Vec<_> = frames(&chunk).iter().map(|frame| frame.0).collect();
         assert_eq!(ids, [7, 8, 9, 9, 10]);
+    }
+
+    #[test]
+    fn a_record_needs_room_for_its_frame_before_the_next() {
+        // In the place of 8, an ID that does not follow, and the record 8 at so many bytes behind it.
+        let with = |claimed: u32, behind: usize| {
+            let mut chunk = chunk_of(&[7, 900, 9]);
+            let inner = place(1) + behind;
+            let size = (SIZE - behind) as u32;
+            chunk[inner..inner + 4].copy_from_slice(&RECORD_MAGIC);
+            put(&mut chunk, place(1) + 4, claimed);
+            put(&mut chunk, inner + 4, size);
+            put(&mut chunk, inner + 8, 8);
+            put(&mut chunk, inner + 12, 0);
+            put(&mut chunk, place(2) - 4, size);
+            walk(&chunk).0
+        };
+        for (claimed, room) in [(0, CHUNK_SIZE - place(1)), (SIZE as u32, RECORD_HEADER)] {
+            let error = Err(ErrorKind::RecordSize { size: claimed, room });
+            assert_eq!(with(claimed, RECORD_HEADER), [Ok(7), error, Ok(8), Ok(9)]);
+            assert_eq!(with(claimed, RECORD_FRAME), [Ok(7), Ok(900), Ok(8), Ok(9)]);
+        }
+    }
+
+    #[test]
+    fn a_record_inside_of_a_record_counts_only_beyond_doubt() {
+        let found = |chunk: &[u8]| -> Vec<_> { frames(chunk).iter().map(|frame| (frame.0, frame.1)).collect() };
+        // Nothing says where the values of 8 end. Its sizes agree, and the ID inside it does not follow.
+        let mut chunk = chunk_of(&[7, 8, 555, 9]);
+        put(&mut chunk, place(1) + 4, 128);
+        put(&mut chunk, place(3) - 4, 128);
+        chunk[place(1) + RECORD_HEADER] = 0x7f;
+        assert_eq!(found(&chunk), [(7, 64), (8, 128), (9, 64)]);
+        // Behind the values, in a record whose sizes agree, it counts whatever its ID is.
+        let mut chunk = chunk_of(&[7, 8, 555]);
+        put(&mut chunk, place(1) + 4, 136);
+        put(&mut chunk, place(3) + 4, 136);
+        put(&mut chunk, 48, place(3) as u32 + 8);
+        assert_eq!(walk(&chunk).0[..3], [Ok(7), Ok(8), Ok(555)]);
+        // If they do not agree, and neither its ID nor the record behind it says so, it does not count.
+        let mut chunk = chunk_of(&[7, 8, 555, 9, 10]);
+        put(&mut chunk, place(1) + 4, 128);
+        put(&mut chunk, place(3), 0x78);
+        put(&mut chunk, place(3) + 8, 777);
+        let ids: Vec<_> = walk(&chunk).0.into_iter().flatten().collect();
+        assert_eq!(ids, [7, 8, 10]);
     }
 
     #[test]
