@@ -161,4 +161,45 @@ mod tests {
         let file = [&[1; 3000], &plain[..1096], plain.as_slice()].concat();
         assert_eq!(search(&file, 1 << 20), [(3000, 1096)]);
     }
+
+    /// The header of a chunk without records, whose checksum matches, with `inner` in the place of its template table.
+    fn sound_header(inner: &[u8]) -> Vec<u8> {
+        let mut header = chunk_with(b"")[..CHUNK_HEADER].to_vec();
+        header[128..128 + inner.len()].copy_from_slice(inner);
+        let mut checksum = crc32fast::Hasher::new();
+        checksum.update(&header[..120]);
+        checksum.update(&header[128..]);
+        header[124..128].copy_from_slice(&checksum.finalize().to_le_bytes());
+        header
+    }
+
+    #[test]
+    fn a_chunk_without_records_needs_a_sound_header_and_gives_way_to_one_with_records() {
+        let found = |parts: &[&[u8]]| search(&[&[1; 5000], &*parts.concat()].concat(), 1 << 20);
+        let rest = [0; CHUNK_SIZE];
+        let whole = CHUNK_SIZE as u64;
+        assert_eq!(found(&[&sound_header(&[]), &rest[512..]]), [(5000, whole)]);
+        let unsound = chunk_with(b"")[..CHUNK_HEADER].to_vec();
+        assert_eq!(found(&[&unsound, &rest[512..]]), []);
+        // A chunk with records that starts in the header is the chunk; one without is not.
+        let records = chunk_with(b"value");
+        assert_eq!(
+            found(&[&sound_header(&records[..300])[..128], &records]),
+            [(5128, whole)]
+        );
+        let twice = sound_header(&sound_header(&[])[..128]);
+        assert_eq!(found(&[&twice, &rest[512..]]), [(5000, whole)]);
+        assert_eq!(found(&[&sound_header(&[]), &records]), [(5000, 512), (5512, whole)]);
+    }
+
+    #[test]
+    fn a_piece_is_read_with_a_chunk_more() {
+        let mut search = StraySearch::new(2000, 1000);
+        assert_eq!(search.wants(), Some(0..2000));
+        search.push(&[0; 2000]);
+        assert_eq!(search.wants(), Some(1000..2000));
+        search.push(&[0; 1000]);
+        assert_eq!(search.wants(), None);
+        assert_eq!(StraySearch::new(1 << 20, 1000).wants(), Some(0..66_536));
+    }
 }

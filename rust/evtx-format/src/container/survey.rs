@@ -297,10 +297,17 @@ mod tests {
     }
 
     fn survey(chunks: &[Option<u64>], search: Search) -> (u64, usize) {
+        let chunks: Vec<_> = chunks.iter().map(|&first| chunk_start(first)).collect();
+        let (survey, reads) = survey_of(&chunks, search, false);
+        (survey.layout().expect("done").oldest, reads)
+    }
+
+    /// A survey of a log of these chunks, and how many reads it took.
+    fn survey_of(chunks: &[Vec<u8>], search: Search, recover: bool) -> (Survey, usize) {
         let mut file = vec![0; FILE_HEADER];
         file[..8].copy_from_slice(&FILE_MAGIC);
-        chunks.iter().for_each(|&first| file.extend(chunk_start(first)));
-        let mut survey = Survey::new(file.len() as u64, search, false);
+        file.extend(chunks.concat());
+        let mut survey = Survey::new(file.len() as u64, search, recover);
         let mut reads = 0;
         while let Some(range) = survey.wants() {
             survey
@@ -308,7 +315,7 @@ mod tests {
                 .expect("a log");
             reads += 1;
         }
-        (survey.layout().expect("done").oldest, reads)
+        (survey, reads)
     }
 
     #[test]
@@ -324,6 +331,69 @@ mod tests {
     fn the_oldest_chunk_of_mixed_ones_is_found_by_looking_at_all() {
         assert_eq!(survey(&[Some(30), None, Some(10), Some(40)], Search::Every), (2, 5));
         assert_eq!(survey(&[None, None], Search::Every).0, 0);
+    }
+
+    #[test]
+    fn of_chunks_that_start_alike_the_first_is_the_oldest() {
+        assert_eq!(survey(&[Some(30), Some(10), Some(10)], Search::Every), (1, 4));
+        assert_eq!(survey(&[Some(5), Some(5)], Search::Bisect), (0, 3));
+    }
+
+    #[test]
+    fn some_damaged_slots_at_either_end_are_stepped_over() {
+        let bisect = |chunks: &[Option<u64>]| survey(chunks, Search::Bisect);
+        // The header, both ends, and a probe between them. Each damaged slot takes a read more.
+        assert_eq!(bisect(&[Some(30), Some(40), Some(10), Some(20)]), (2, 5));
+        assert_eq!(bisect(&[None, None, Some(30), Some(10), Some(20)]).0, 3);
+        assert_eq!(bisect(&[Some(30), Some(40), Some(10), Some(20), None, None]), (2, 7));
+        // Where no chunk is left, or too many are damaged, the log counts as one that has not wrapped.
+        assert_eq!(bisect(&[None; 3]), (0, 4));
+        assert_eq!(bisect(&[None; 40]), (0, 17));
+        assert_eq!(bisect(&[Some(30), None]), (0, 3));
+        assert_eq!(bisect(&[None, Some(30), None, None]), (0, 5));
+        let wrapped = [vec![Some(500); 10], vec![Some(100); 10], vec![None; 20]].concat();
+        assert_eq!(bisect(&wrapped), (0, 18));
+        let wrapped = [vec![Some(500); 10], vec![Some(100); 10], vec![None; 15]].concat();
+        assert_eq!(bisect(&wrapped).0, 10);
+        // An unused slot at the end ends the log.
+        let chunks = [Some(30), Some(10)].map(chunk_start);
+        let (survey, reads) = survey_of(&[&chunks[..], &[vec![0; CHUNK_SIZE]]].concat(), Search::Bisect, false);
+        assert_eq!((survey.layout().expect("done").oldest, reads), (0, 3));
+    }
+
+    #[test]
+    fn a_remote_log_is_searched_for_stray_chunks_where_a_slot_has_bytes_but_no_chunk() {
+        let searches = |chunks: &[Option<Option<u64>>], recover| {
+            let chunk = |kind: &Option<Option<u64>>| kind.map_or_else(|| vec![0; CHUNK_SIZE], chunk_start);
+            let chunks: Vec<_> = chunks.iter().map(chunk).collect();
+            survey_of(&chunks, Search::Bisect, recover).0.strays.is_some()
+        };
+        let (sound, damaged, unused) = (Some(Some(1)), Some(None), None);
+        assert!(searches(&[damaged, sound], true) && searches(&[sound, damaged], true));
+        assert!(!searches(&[sound, unused], true) && !searches(&[unused, sound], true));
+        assert!(!searches(&[sound, sound], true) && !searches(&[damaged, sound], false));
+    }
+
+    #[test]
+    fn the_slots_are_read_for_stray_chunks_even_if_the_header_tells_the_oldest() {
+        let mut header = vec![0; FILE_HEADER];
+        header[..8].copy_from_slice(&FILE_MAGIC);
+        let checksum = crc32fast::hash(&header[..120]);
+        header[124..128].copy_from_slice(&checksum.to_le_bytes());
+        let next = |search, recover| {
+            let mut survey = Survey::new(FILE_HEADER as u64 + 3 * CHUNK_SIZE as u64, search, recover);
+            survey.push(&header).expect("a log");
+            survey.wants()
+        };
+        assert_eq!(next(Search::Bisect, false), None);
+        assert_eq!(next(Search::Bisect, true), Some(4096..4224));
+        assert_eq!(next(Search::Every, false), None);
+        let mut survey = Survey::new(4096 + 65_536 + 50, Search::Every, false);
+        header[120] = 1;
+        survey.push(&header).expect("a log");
+        assert_eq!(survey.wants(), Some(4096..4224));
+        survey.push(&chunk_start(Some(1))[..PROBE]).expect("a log");
+        assert_eq!(survey.wants(), Some(69_632..69_682), "the file ends there");
     }
 
     proptest! {
