@@ -138,6 +138,31 @@ fn check(cases: Vec<(Element, Vec<Value>, Supported, &str)>) {
 }
 
 #[test]
+fn only_what_is_read_counts() {
+    let channel = |text: &str| Element::new("Channel").text(text);
+    check(vec![
+        // A field is that of the first element with the name of its parent.
+        (element("Event", [element("Other", [channel("x")])]), vec![], Yes, ""),
+        (
+            element("Event", ["x", "y"].map(|text| element("System", [channel(text)]))),
+            vec![],
+            Yes,
+            "System/Channel=x",
+        ),
+        // What nobody reads can be anything.
+        (
+            element(
+                "Event",
+                [element("Other", [data("b", 0)]), element("EventData", [data("a", 1)])],
+            ),
+            vec![stream(Element::new("In").text("x")), strings(&["x", "y"])],
+            Yes,
+            "map a=[\"x\",\"y\"] [a]=[\"x\",\"y\"]",
+        ),
+    ]);
+}
+
+#[test]
 fn entries_are_constants_substitutions_and_pieces() {
     let pieces = Element::new("Data")
         .attribute("Name", "b")
