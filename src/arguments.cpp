@@ -54,12 +54,6 @@ void Expand(Storage &storage, const Value &value, const std::string &function, E
 
 } // namespace
 
-Paths ExpandPaths(Storage &storage, const Value &value, const std::string &function) {
-	auto paths = Create<Paths>(evtx_paths_new);
-	Expand(storage, value, function, *paths);
-	return paths;
-}
-
 std::vector<EvtxArgument> ListArguments() {
 	std::vector<EvtxArgument> arguments;
 	for (EvtxArgument argument {}; Ask<bool>(evtx_argument, arguments.size(), &argument);) {
@@ -112,9 +106,19 @@ void ArgumentSetter::Need(std::string_view column) {
 	Check(evtx_arguments_need(arguments.get(), column.data(), column.size()));
 }
 
+Paths ArgumentSetter::ExpandPaths(Context &context, Storage &storage, const Value &files) const {
+	const auto setting = [&](const char *name) { return context.GetConfig().GetOption(name).value.ToText(); };
+	const auto memory = setting("memory_limit"), folder = setting("temp_directory");
+	const auto disk = setting("max_temp_directory_size");
+	auto paths = Create<Paths>(evtx_paths_new, arguments.get(), memory.data(), memory.size(), folder.data(),
+	                           folder.size(), disk.data(), disk.size());
+	Expand(storage, files, function, *paths);
+	return paths;
+}
+
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const Value &files) const {
 	Storage storage(context);
-	const auto paths = ExpandPaths(storage, files, function);
+	const auto paths = ExpandPaths(context, storage, files);
 	return Create<Call>(evtx_call_new, arguments.get(), paths.get(), storage.ForCore(), function.data(),
 	                    function.size());
 }

@@ -4,6 +4,8 @@
 #include "core.hpp"
 #include "scan.hpp"
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -119,8 +121,10 @@ Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalTy
 
 //! Whether the name of a table ends like the path of a log. It then stands for a call of read_evtx.
 bool IsLogPath(std::string_view name) {
-	constexpr std::string_view EXTENSION = ".evtx";
-	return name.size() >= EXTENSION.size() && EqualNames(name.substr(name.size() - EXTENSION.size()), EXTENSION);
+	constexpr std::array<std::string_view, 3> ENDS = {".evtx", ".evtx.gz", ".evtx.zst"};
+	return std::any_of(ENDS.begin(), ENDS.end(), [&](std::string_view end) {
+		return name.size() >= end.size() && EqualNames(name.substr(name.size() - end.size()), end);
+	});
 }
 
 void Replace(duckdb::cxx::ReplacementScan::Input &input) {

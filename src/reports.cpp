@@ -21,6 +21,8 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 
+constexpr const char *PASSWORD = "password";
+
 //! A call of the table function of a report.
 struct BoundReport {
 	std::size_t index {};
@@ -46,11 +48,15 @@ struct ReportState {
 
 void Bind(TableFunction::BindInput &input) {
 	const auto &report = input.GetUserData<EvtxReportFunction>();
-	Storage storage(input.GetContext());
-	const auto name = GetText(report.function.name);
-	BoundReport call {report.index, report.takes_files ? ExpandPaths(storage, input.GetConstantArgument(0), name)
-	                                                   : Create<Paths>(evtx_paths_new)};
-	const auto schema = MakeImporter(input.GetContext(), report.index)->GetSchema();
+	auto &context = input.GetContext();
+	ArgumentSetter arguments(GetText(report.function.name));
+	BoundReport call {report.index, nullptr};
+	if (report.takes_files) {
+		arguments.Set(PASSWORD, input.GetConstantArgument(1));
+		Storage storage(context);
+		call.paths = arguments.ExpandPaths(context, storage, input.GetConstantArgument(0));
+	}
+	const auto schema = MakeImporter(context, report.index)->GetSchema();
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		input.AddResultColumn(std::string(schema.GetFieldName(i)), schema.GetFieldType(i));
 	}
@@ -100,7 +106,11 @@ void RegisterReports(duckdb::cxx::Extension &extension, Context &context) {
 		    .SetExecCallback(Exec)
 		    .SetUserData<EvtxReportFunction>(report);
 		if (report.takes_files) {
-			function.GetSignature().AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
+			const auto text = factory.CreateType(LogicalTypeId::VARCHAR);
+			function.GetSignature()
+			    .AddParameter("files", factory.CreateType(LogicalTypeId::ANY))
+			    .AddParameter(PASSWORD, text, duckdb::cxx::Value::CreateNull(factory, text),
+				              duckdb::cxx::FunctionParameterKind::NAMED_ONLY);
 		}
 		extension.Register(function);
 	}

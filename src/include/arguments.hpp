@@ -13,10 +13,6 @@
 
 namespace evtx {
 
-//! The files that a path, a glob, a folder, or a list of them stands for. `function` is the SQL function, for errors.
-//! @throws duckdb::cxx::Exception if there are none, if the value has another type, or if the query was interrupted.
-Paths ExpandPaths(Storage &storage, const duckdb::cxx::Value &value, const std::string &function);
-
 //! All arguments, sorted by name.
 std::vector<EvtxArgument> ListArguments();
 
@@ -34,6 +30,11 @@ public:
 
 	//! Sets the option that adds the column with a name, if the option does no more than that.
 	void Need(std::string_view column);
+
+	//! The files that a path, a glob, a folder, or a list of them stands for.
+	//! @throws duckdb::cxx::Exception if there are none, if the value has another type, or if the query was
+	//! interrupted.
+	Paths ExpandPaths(duckdb::cxx::Context &context, Storage &storage, const duckdb::cxx::Value &files) const;
 
 	//! The call with these arguments and files. Reads a sample of the files if the columns depend on them.
 	//! @throws duckdb::cxx::Exception as `ExpandPaths`.

@@ -5,6 +5,7 @@ EVTX_DOCS=write writes the tables of the cookbook anew.
 
 import os
 import re
+import shutil
 import zipfile
 
 import pytest
@@ -36,8 +37,12 @@ def table(con, sql):
 
 @pytest.fixture(name="case")
 def fixture_case(con, tmp_path, monkeypatch):
-    """A connection in an empty folder with the samples in it."""
+    """A connection in an empty folder with the samples in it, and archives of a case."""
     (tmp_path / "samples").symlink_to(SAMPLES)
+    (tmp_path / "collection").mkdir()
+    with zipfile.ZipFile(tmp_path / "case.zip", "w") as archive:
+        archive.write(SAMPLES / "DC01-Security.evtx", "C/Windows/System32/winevt/Logs/Security.evtx")
+    shutil.copy(tmp_path / "case.zip", tmp_path / "collection/DC01.zip")
     monkeypatch.chdir(tmp_path)
     return con
 
@@ -56,8 +61,6 @@ def test_every_query_gives_what_the_cookbook_says(case):
 
 
 def test_every_python_example_of_the_cookbook_runs(case, capsys):
-    with zipfile.ZipFile("case.zip", "w") as archive:
-        archive.write(SAMPLES / "DC01-Security.evtx", "C/Windows/System32/winevt/Logs/Security.evtx")
     examples = re.findall(r"```python\n([^`]*)```", COOKBOOK.read_text(encoding="utf-8"))
     assert examples
     for example in examples:

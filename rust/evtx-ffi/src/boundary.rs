@@ -183,6 +183,15 @@ impl EvtxFunction {
     }
 }
 
+/// How many bytes a size as DuckDB writes it (`24.9 GiB`) is; 0 if it cannot be read.
+pub(crate) fn size(text: &str) -> u64 {
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let power = units.iter().position(|known| unit == *known);
+    let bytes = number.parse::<f64>().ok().zip(power);
+    bytes.map_or(0, |(number, power)| (number * 1024_f64.powi(power as i32)) as u64)
+}
+
 /// Writes a result.
 ///
 /// # Safety
@@ -258,5 +267,20 @@ pub(crate) unsafe fn free<T>(object: *mut T) {
     if !object.is_null() {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(object) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_duckdb_writes_them() {
+        assert_eq!(size("24.9 GiB"), 26_736_171_417);
+        assert_eq!(
+            (size("512 bytes"), size("1.0 MiB"), size("2.5 KiB")),
+            (512, 1 << 20, 2560)
+        );
+        assert_eq!((size("80% of RAM"), size(""), size("-1 KiB")), (0, 0, 0));
     }
 }

@@ -9,6 +9,7 @@
 
 mod boundary;
 mod storage;
+mod arguments;
 mod paths;
 mod macros;
 mod report;
@@ -16,7 +17,6 @@ mod codes;
 mod answers;
 #[cfg(test)]
 mod reference;
-mod arguments;
 mod call;
 mod filter;
 mod planned;

@@ -149,7 +149,7 @@ pub unsafe extern "C" fn evtx_report_function(
 /// A new report on files, by its index as in [`evtx_report_function`]. The paths are copied.
 ///
 /// # Safety
-/// `paths` is valid, `out` can be written. The caller frees the report.
+/// `paths` is valid, or null for a report that takes no files; `out` can be written. The caller frees the report.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_report_new(
     index: usize,
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn evtx_report_new(
     entry(|| {
         let report = report_of(index)?;
         // SAFETY: the caller's promise.
-        let paths = unsafe { &*paths }.0.clone();
+        let paths = unsafe { paths.as_ref() }.map_or_else(Vec::new, |paths| paths.0.clone());
         let scan = ReportScan::new(report, paths);
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(EvtxReport { scan }))) };

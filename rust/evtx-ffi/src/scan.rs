@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Fields, Schema};
 use evtx_arrow::{MakeArrays, Predicate, Scan};
 use evtx_scan::{FileScan, FolderPredicate, MessageFinder, Worker};
 
-use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release, text};
+use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release, size, text};
 use crate::call::EvtxCall;
 use crate::planned::EvtxPlanned;
 use crate::report::EvtxReport;
@@ -41,15 +41,6 @@ const _: () = {
     handed_on::<EvtxWorker>();
     handed_on::<EvtxReport>();
 };
-
-/// How many bytes a size as DuckDB writes it (`24.9 GiB`) is; 0 if it cannot be read.
-fn size(text: &str) -> u64 {
-    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
-    let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-    let power = units.iter().position(|known| unit == *known);
-    let bytes = number.parse::<f64>().ok().zip(power);
-    bytes.map_or(0, |(number, power)| (number * 1024_f64.powi(power as i32)) as u64)
-}
 
 /// Makes a scan of a call.
 ///
@@ -271,19 +262,4 @@ pub unsafe extern "C" fn evtx_worker_reading(
         unsafe { put_text(path, data, len) };
         Ok(())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_as_duckdb_writes_them() {
-        assert_eq!(size("24.9 GiB"), 26_736_171_417);
-        assert_eq!(
-            (size("512 bytes"), size("1.0 MiB"), size("2.5 KiB")),
-            (512, 1 << 20, 2560)
-        );
-        assert_eq!((size("80% of RAM"), size(""), size("-1 KiB")), (0, 0, 0));
-    }
 }

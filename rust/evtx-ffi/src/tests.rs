@@ -199,7 +199,13 @@ fn paths(storage: EvtxStorage, path: &str) -> *mut EvtxPaths {
     let (start, len) = (path.as_ptr().cast(), path.len());
     // SAFETY: every pointer is to a local of the right type.
     unsafe {
-        assert_eq!(take(evtx_paths_new(&mut paths)), None);
+        let mut arguments = std::ptr::null_mut();
+        assert_eq!(take(evtx_arguments_new(&mut arguments)), None);
+        let memory = c"1.0 GiB".as_ptr();
+        let none = std::ptr::null();
+        let made = evtx_paths_new(arguments, memory, 7, none, 0, none, 0, &mut paths);
+        assert_eq!(take(made), None);
+        evtx_arguments_free(arguments);
         assert_eq!(
             take(evtx_paths_expand(paths, storage, start, len, c"f".as_ptr(), 1)),
             None

@@ -1,8 +1,11 @@
 //! The arguments of a call: their one list, and what a call makes of them.
 
+use std::path::PathBuf;
+
 use evtx_arrow::{Catalog, EventReport, Events, Options, Table, reference};
 use evtx_format::Interrupt;
 
+use crate::archive::{Archives, Password};
 use crate::folders::{FolderColumn, folder_columns};
 use crate::paths::ScanPath;
 use crate::reports::read_sample;
@@ -108,6 +111,15 @@ pub const ARGUMENTS: &[Argument] = &[
         }),
     },
     Argument {
+        name: "password",
+        default: None,
+        about: "The password of encrypted entries of ZIP archives.",
+        set: Set::Text(|arguments, text| {
+            arguments.password = text.map(Password::from);
+            Ok(())
+        }),
+    },
+    Argument {
         name: "provider",
         default: None,
         about: "With `event_id`: only this provider's events.",
@@ -185,6 +197,7 @@ pub struct Arguments {
     sample_size: Option<usize>,
     messages: String,
     hive_partitioning: bool,
+    password: Option<Password>,
 }
 
 impl Default for Arguments {
@@ -196,6 +209,7 @@ impl Default for Arguments {
             sample_size: SAMPLE_SIZE.parse().ok(),
             messages: MESSAGES.to_owned(),
             hive_partitioning: false,
+            password: None,
         }
     }
 }
@@ -259,6 +273,11 @@ impl Arguments {
         if let Some(Set::Flag(flag)) = option.and_then(Argument::find).map(|argument| &argument.set) {
             *flag(self) = true;
         }
+    }
+
+    /// What the archives of a statement with these arguments share: see [`Archives::new`].
+    pub fn archives(&self, memory: u64, disk: u64, folder: Option<PathBuf>) -> Archives {
+        Archives::new(memory, disk, folder).with_password(self.password.clone())
     }
 
     /// What a statement with these arguments reads of files. Reads some of them if the columns depend on them.
@@ -366,6 +385,7 @@ mod tests {
         assert_eq!(set("on_error", ArgumentValue::Text("Skip".to_owned())), Ok(()));
         assert_eq!(set("sample_size", ArgumentValue::Integer(-1)), Ok(()));
         assert_eq!(set("event_id", ArgumentValue::Text("7,8.0".to_owned())), Ok(()));
+        assert_eq!(set("password", ArgumentValue::Text("s3cret".to_owned())), Ok(()));
         let null = set("verify", ArgumentValue::Null);
         assert_eq!(null.unwrap_err(), "read_evtx cannot take NULL as verify");
         assert!(set("verify", ArgumentValue::Integer(1)).is_err());
@@ -379,6 +399,7 @@ mod tests {
             assert!(set("event_id", ArgumentValue::Text(text.to_owned())).is_err(), "{text}");
         }
         assert!(Argument::find("nothing").is_none());
+        assert!(!format!("{arguments:?}").contains("s3cret"));
         assert!(arguments.options.verify && arguments.options.on_error == OnError::Skip);
         assert_eq!((arguments.sample_size, arguments.event_ids), (None, Some(vec![7, 8])));
     }

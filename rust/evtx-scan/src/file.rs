@@ -6,8 +6,9 @@ use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
 
-use crate::paths::ScanPath;
-use crate::storage::{ScanError, Storage, StorageError, StorageFile};
+use crate::archive::OpenEntry;
+use crate::paths::{ScanPath, Source};
+use crate::storage::{Call, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.
 const LOCAL_PIECE: u64 = 1 << 20;
@@ -26,15 +27,25 @@ pub(crate) struct LogFile {
     is_remote: bool,
     /// The first bytes of a remote file, which were read when it was opened.
     head: Vec<u8>,
+    /// Why an entry of an archive has fewer bytes than it should have, or others.
+    pub(crate) failure: Option<StorageError>,
 }
 
 impl LogFile {
-    pub(crate) fn open(storage: &dyn Storage, path: &ScanPath) -> Result<Self, StorageError> {
-        if !path.is_text {
-            return Err(StorageError::Failed("its name is not UTF-8".to_owned()));
-        }
-        let is_remote = storage.is_remote(&path.path);
-        let file = storage.open(&path.path)?;
+    pub(crate) fn open(call: Call<'_>, path: &ScanPath) -> Result<Self, StorageError> {
+        let OpenEntry {
+            file,
+            is_remote,
+            failure,
+        } = match &path.source {
+            Source::File => OpenEntry {
+                is_remote: call.storage.is_remote(&path.path),
+                file: call.storage.open(&path.path)?,
+                failure: None,
+            },
+            Source::Entry(entry) => entry.open(call)?,
+            Source::Unreadable(why) => return Err(StorageError::Archive(why.to_string())),
+        };
         let mut head = Vec::new();
         if is_remote {
             head.resize(file.size().min(FILE_HEADER as u64 + REMOTE_PIECE) as usize, 0);
@@ -42,7 +53,12 @@ impl LogFile {
                 file.read_at(&mut head, 0)?;
             }
         }
-        Ok(LogFile { file, is_remote, head })
+        Ok(LogFile {
+            file,
+            is_remote,
+            head,
+            failure,
+        })
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -76,25 +92,21 @@ impl LogFile {
     /// cannot.
     pub(crate) fn read_chunks(&self, buffer: &mut Vec<u8>, offset: u64, len: u64) -> Result<(), StorageError> {
         let why = match self.read(buffer, offset, len) {
-            Err(StorageError::Failed(why)) => why,
-            other => return other,
+            Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
+            Err(why) => why,
+            Ok(()) => return Ok(()),
         };
         let mut done = 0;
         while let Some(chunk) = buffer.get_mut(done..).and_then(|rest| rest.get_mut(..CHUNK_SIZE)) {
             match self.file.read_at(chunk, offset + done as u64) {
                 Ok(()) => done += CHUNK_SIZE,
-                Err(StorageError::Failed(_)) => break,
-                Err(interrupted) => return Err(interrupted),
+                Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
+                Err(_) => break,
             }
         }
         buffer.truncate(done);
-        Err(StorageError::Failed(why))
+        Err(why)
     }
-}
-
-/// The text of a failure of the storage in the row of its file.
-pub(crate) fn describe_failure(text: &str) -> String {
-    format!("cannot be read: {text}")
 }
 
 /// An estimate of how many records files have, by the sizes of at most 64 of them.
@@ -103,20 +115,22 @@ pub(crate) fn describe_failure(text: &str) -> String {
 /// [`ScanError::Interrupted`]. A file that cannot be opened counts as empty.
 pub fn estimate_records(storage: &dyn Storage, paths: &[ScanPath], interrupt: Interrupt<'_>) -> Result<u64, ScanError> {
     let asked = paths.len().min(MAX_ASKED);
-    let mut size = 0;
+    let mut size = 0_u64;
     for i in 0..asked {
         interrupt.check()?;
         let path = &paths[i * paths.len() / asked];
-        if storage.is_remote(&path.path) {
-            size += USUAL_SIZE;
-        } else if path.is_text {
-            match storage.open(&path.path) {
-                Ok(file) => size += file.size(),
-                Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
-                // The scan will report it.
-                Err(StorageError::Failed(_)) => {}
-            }
+        let own = match &path.source {
+            Source::Unreadable(_) => Ok(0),
+            _ if storage.is_remote(path.storage_path()) => Ok(USUAL_SIZE),
+            Source::Entry(entry) => entry.estimate(storage),
+            Source::File => storage.open(&path.path).map(|file| file.size()),
+        };
+        match own {
+            Ok(own) => size = own.saturating_add(size),
+            Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
+            // The scan will report it.
+            Err(_) => {}
         }
     }
-    Ok(size / asked.max(1) as u64 * paths.len() as u64 / USUAL_RECORD)
+    Ok((size / asked.max(1) as u64).saturating_mul(paths.len() as u64) / USUAL_RECORD)
 }

@@ -164,7 +164,7 @@ mod tests {
         let path = |path: &&str| ScanPath {
             path: (*path).to_owned(),
             explicitly_named: false,
-            is_text: true,
+            source: crate::paths::Source::File,
         };
         let paths: Vec<_> = paths.iter().map(path).collect();
         folder_columns(&paths, Interrupt::NEVER)

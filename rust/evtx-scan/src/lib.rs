@@ -14,6 +14,7 @@
 
 mod storage;
 mod local;
+mod archive;
 mod paths;
 mod file;
 mod messages;
@@ -24,6 +25,7 @@ mod reports;
 mod folders;
 mod arguments;
 
+pub use archive::Archives;
 pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, ScanCall};
 pub use file::estimate_records;
 pub use folders::{FolderColumn, FolderPredicate, FolderType};

@@ -10,9 +10,16 @@ use crate::storage::{Storage, StorageError, StorageFile};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalStorage;
 
-struct LocalFile {
+/// An open file of this machine.
+pub(crate) struct LocalFile {
     file: File,
     size: u64,
+}
+
+impl LocalFile {
+    pub(crate) fn new(file: File, size: u64) -> Self {
+        LocalFile { file, size }
+    }
 }
 
 fn failed(path: &str, error: impl std::fmt::Display) -> StorageError {

@@ -27,7 +27,7 @@ pub(crate) enum Opened {
 impl OpenLog {
     /// Opens a file and surveys it.
     pub(crate) fn open(call: Call<'_>, path: &ScanPath, recover: bool) -> Result<Opened, StorageError> {
-        let file = LogFile::open(call.storage, path)?;
+        let file = LogFile::open(call, path)?;
         let search = if file.is_remote() {
             Search::Bisect
         } else {
@@ -39,7 +39,7 @@ impl OpenLog {
             call.interrupt.check()?;
             match file.read(&mut bytes, range.start, range.end - range.start) {
                 Ok(()) => {}
-                Err(StorageError::Failed(_)) if survey.header().is_some() => {
+                Err(StorageError::Failed(_) | StorageError::Archive(_)) if survey.header().is_some() => {
                     // The scan reads as far as it can, and reports where that ends.
                     survey.give_up();
                     break;
@@ -47,6 +47,9 @@ impl OpenLog {
                 Err(error) => return Err(error),
             }
             if let Err(error) = survey.push(&bytes) {
+                if let Some(failure) = file.failure {
+                    return Err(failure);
+                }
                 return Ok(Opened::Not(error.to_string()));
             }
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use evtx_format::mta::{self, Messages};
 
 use crate::file::LogFile;
-use crate::paths::ScanPath;
+use crate::paths::{Glob, ScanPath, Source};
 use crate::storage::{Call, StorageError};
 
 /// Finds and reads the messages of the logs of a scan.
@@ -49,30 +49,64 @@ impl MessageFinder {
     }
 
     /// The messages of a log; `None` if there are none that can be read.
-    pub(crate) fn find(&self, call: Call<'_>, log: &str) -> Result<Option<HeldMessages>, StorageError> {
+    pub(crate) fn find(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<HeldMessages>, StorageError> {
         match self.read(call, log) {
-            Err(StorageError::Failed(_)) => Ok(None),
+            Err(StorageError::Failed(_) | StorageError::Archive(_)) => Ok(None),
             other => other,
         }
     }
 
-    fn read(&self, call: Call<'_>, log: &str) -> Result<Option<HeldMessages>, StorageError> {
-        let Some(pattern) = Messages::pattern(log, &self.place) else {
-            return Ok(None);
+    /// The file of the messages of a log. There is one for each language that the log was saved with. The first in the
+    /// order of paths is taken.
+    fn path(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<ScanPath>, StorageError> {
+        let (path, source) = match &log.source {
+            Source::Entry(entry) if entry.name(&log.path).is_some() => {
+                let name = entry.name(&log.path).unwrap_or_default();
+                // The name of an entry never leads out of its archive.
+                let pattern = Messages::pattern(name, &self.place).map(|pattern| pattern.replace('\\', "/"));
+                let found = pattern.and_then(|pattern| {
+                    let glob = Glob::new(&pattern).ok()?;
+                    let start = glob.start();
+                    entry.companion(start, &|name| glob.matches(name))
+                });
+                let Some((path, entry)) = found else {
+                    return Ok(None);
+                };
+                (path, Source::Entry(Arc::new(entry)))
+            }
+            _ => {
+                let name = match &log.source {
+                    // Without `.gz` or `.zst`.
+                    Source::Entry(_) => log.path.rsplit_once('.').map_or("", |(name, _)| name),
+                    _ => &log.path,
+                };
+                let Some(pattern) = Messages::pattern(name, &self.place) else {
+                    return Ok(None);
+                };
+                let Some(path) = call.storage.glob(&pattern)?.into_iter().min() else {
+                    return Ok(None);
+                };
+                let Ok(path) = String::from_utf8(path) else {
+                    return Ok(None);
+                };
+                (path, Source::File)
+            }
         };
-        // There is one file for each language that the log was saved with. The first in the order of paths is taken.
-        let Some(path) = call.storage.glob(&pattern)?.into_iter().min() else {
-            return Ok(None);
-        };
-        let Ok(path) = String::from_utf8(path) else {
-            return Ok(None);
-        };
-        let path = ScanPath {
+        Ok(Some(ScanPath {
             path,
             explicitly_named: false,
-            is_text: true,
+            source,
+        }))
+    }
+
+    fn read(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<HeldMessages>, StorageError> {
+        let Some(path) = self.path(call, log)? else {
+            return Ok(None);
         };
-        let file = LogFile::open(call.storage, &path)?;
+        let file = LogFile::open(call, &path)?;
+        if file.failure.is_some() {
+            return Ok(None);
+        }
         let size = usize::try_from(file.size()).ok().filter(|&size| size <= mta::MAX_FILE);
         let Some(size) = size else { return Ok(None) };
         let memory = mta::memory(size);

@@ -1,34 +1,275 @@
 //! The paths of the files that a call reads.
+//!
+//! A path leads into a ZIP archive if a part of it, up to a slash, is the path of one: `case.zip/C/**/*.evtx`.
+
+use std::sync::Arc;
 
 use evtx_format::Interrupt;
 
-use crate::storage::{ScanError, Storage};
+use crate::archive::{self, Archives, Entry, Kind, ends_with};
+use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 
 /// The path of a file that a call reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ScanPath {
-    /// The path as text. U+FFFD replaces bytes that are not UTF-8.
+    /// The path as text: of an entry that of its archive, a slash, and its name. U+FFFD replaces bytes that are not
+    /// UTF-8.
     pub path: String,
-    /// Whether the caller named the file. If it is not a log, that is an error. False if a glob found the file: then it
-    /// becomes a row that says what is wrong.
+    /// Whether the caller named the file. If it is not a log, that is an error. False if a glob found the file, or if
+    /// it was found in a folder or an archive: then it becomes a row that says what is wrong.
     pub explicitly_named: bool,
-    /// Whether the path is UTF-8. If not, the file cannot be opened, because a storage opens files by their text.
-    pub is_text: bool,
+    pub(crate) source: Source,
+}
+
+/// Where the bytes of a file are.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// In the file of the storage with the path.
+    File,
+    /// In an archive.
+    Entry(Arc<Entry>),
+    /// They cannot be read, for this reason.
+    Unreadable(Arc<str>),
+}
+
+impl ScanPath {
+    /// The path of the file of the storage: of an entry that of its archive.
+    pub(crate) fn storage_path(&self) -> &str {
+        match &self.source {
+            Source::Entry(entry) => entry.archive_path(),
+            _ => &self.path,
+        }
+    }
+
+    /// What becomes of a failure to read the file: a text for its row.
+    ///
+    /// # Errors
+    /// [`ScanError`] if the caller named the file, or has interrupted the work.
+    pub(crate) fn failure(&self, error: StorageError) -> Result<String, ScanError> {
+        match error {
+            StorageError::Failed(why) | StorageError::Archive(why) if !self.explicitly_named => {
+                Ok(format!("cannot be read: {why}"))
+            }
+            StorageError::Archive(why) => Err(ScanError::File(format!("{}: {why}", self.path))),
+            error => Err(error.into()),
+        }
+    }
+
+    /// What becomes of damage to a file of which a part can be read: a text for its row, also if the caller named it.
+    ///
+    /// # Errors
+    /// [`ScanError`] if the storage failed for a file that the caller named, or the caller has interrupted the work.
+    pub(crate) fn damage(&self, error: StorageError) -> Result<String, ScanError> {
+        match error {
+            StorageError::Archive(why) => Ok(format!("cannot be read: {why}")),
+            error => self.failure(error),
+        }
+    }
 }
 
 fn has_glob(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
-/// The files that a path, a glob, or a folder stands for, sorted by path. `function` is the name of the SQL function,
-/// for errors.
+/// A glob of names in an archive. The case of ASCII letters does not matter, and `\` is the same as `/`.
+pub(crate) struct Glob {
+    pattern: glob::Pattern,
+    text: String,
+}
+
+impl Glob {
+    pub(crate) fn new(pattern: &str) -> Result<Self, glob::PatternError> {
+        let text = pattern.replace('\\', "/");
+        let pattern = glob::Pattern::new(&text)?;
+        Ok(Glob { pattern, text })
+    }
+
+    /// What every name that matches starts with, as far as case does not matter there.
+    pub(crate) fn start(&self) -> &str {
+        let end = self.text.find(['*', '?', '[']).unwrap_or(self.text.len());
+        &self.text[..end]
+    }
+
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        let options = glob::MatchOptions {
+            case_sensitive: false,
+            require_literal_separator: true,
+            require_literal_leading_dot: false,
+        };
+        match name.contains('\\') {
+            true => self.pattern.matches_with(&name.replace('\\', "/"), options),
+            false => self.pattern.matches_with(name, options),
+        }
+    }
+}
+
+/// Whether two names in an archive are the same one. The case of ASCII letters does not matter.
+fn is_same(name: &str, other: &str) -> bool {
+    let plain = |byte: u8| if byte == b'\\' { b'/' } else { byte.to_ascii_lowercase() };
+    name.len() == other.len() && name.bytes().map(plain).eq(other.bytes().map(plain))
+}
+
+/// A glob that finds files whatever the case of the letters of their names is. In a remote one this is so behind its
+/// first wildcard: what stands before that bounds what the storage lists.
+fn any_case(pattern: &str, is_remote: bool) -> String {
+    let start = pattern.rfind('/').map_or(0, |slash| slash + 1);
+    let (folders, name) = pattern.split_at(start);
+    let mut out = folders.to_owned();
+    let (mut is_open, mut is_behind) = (false, !is_remote);
+    let mut last = '/';
+    for letter in name.chars() {
+        is_behind |= matches!(letter, '*' | '?' | '[');
+        match letter {
+            '[' => is_open = true,
+            ']' => is_open = false,
+            _ => {}
+        }
+        if letter.is_ascii_alphabetic() && is_behind && !is_open && last != '\\' {
+            out.extend(['[', letter.to_ascii_lowercase(), letter.to_ascii_uppercase(), ']']);
+        } else {
+            out.push(letter);
+        }
+        last = letter;
+    }
+    out
+}
+
+/// What an expansion finds.
+struct Found<'c> {
+    call: Call<'c>,
+    archives: &'c Archives,
+    paths: Vec<ScanPath>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, path: String, explicitly_named: bool, source: Source) {
+        self.paths.push(ScanPath {
+            path,
+            explicitly_named,
+            source,
+        });
+    }
+
+    /// Adds a file of the storage, or the logs in it if it is an archive.
+    fn add_file(&mut self, bytes: Vec<u8>, is_named: bool) -> Result<(), ScanError> {
+        self.call.interrupt.check()?;
+        let path = match String::from_utf8(bytes) {
+            Ok(path) => path,
+            Err(error) => {
+                // A query is UTF-8, so it cannot have named such a path. A storage opens files by their text.
+                let path = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                self.add(path, false, Source::Unreadable("its name is not UTF-8".into()));
+                return Ok(());
+            }
+        };
+        match Kind::of(&path) {
+            None => self.add(path, is_named, Source::File),
+            Some(Kind::Zip) => self.add_entries(path, is_named, None)?,
+            Some(kind) => {
+                let entry = archive::compressed(&path, kind, self.archives);
+                self.add(path, is_named, Source::Entry(Arc::new(entry)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the entries of a ZIP archive that a name or a glob stands for, or all logs in it. A damaged directory is an
+    /// error only if nothing was found for a caller that named the archive.
+    fn add_entries(&mut self, path: String, is_named: bool, inner: Option<&str>) -> Result<(), ScanError> {
+        let of_archive = ScanPath {
+            path,
+            explicitly_named: is_named,
+            source: Source::File,
+        };
+        let listed = match inner {
+            None => archive::list(self.call, &of_archive.path, self.archives, &archive::is_read),
+            Some(inner) => {
+                let folder = inner.trim_end_matches(['/', '\\']);
+                let glob = Glob::new(inner).ok().filter(|_| has_glob(inner));
+                let is_wanted = |name: &str| {
+                    let is_inside = matches!(name.as_bytes().get(folder.len()), Some(b'/' | b'\\'))
+                        && name.get(..folder.len()).is_some_and(|start| is_same(start, folder));
+                    is_same(name, inner)
+                        || glob.as_ref().is_some_and(|glob| glob.matches(name))
+                        || is_inside && archive::is_read(name)
+                };
+                archive::list(self.call, &of_archive.path, self.archives, &is_wanted)
+            }
+        };
+        let listed = match listed {
+            Ok(listed) => listed,
+            Err(error) => {
+                let reason: Arc<str> = error.to_string().into();
+                of_archive.failure(error)?;
+                self.add(of_archive.path, false, Source::Unreadable(reason));
+                return Ok(());
+            }
+        };
+        let is_empty = listed.entries.is_empty();
+        for (name, entry) in listed.entries {
+            let source = match entry {
+                Ok(entry) => Source::Entry(Arc::new(entry)),
+                Err(why) => Source::Unreadable(why.into()),
+            };
+            let is_named = is_named && inner.is_some_and(|inner| is_same(&name, inner));
+            self.add(format!("{}/{name}", of_archive.path), is_named, source);
+        }
+        if let Some(failure) = listed.failure {
+            if is_empty {
+                of_archive.failure(StorageError::Archive(failure.clone()))?;
+            }
+            self.add(of_archive.path, false, Source::Unreadable(failure.into()));
+        }
+        Ok(())
+    }
+
+    /// Adds what a path stands for if it leads into ZIP archives. Returns whether it does.
+    fn add_inside(&mut self, path: &str) -> Result<bool, ScanError> {
+        let storage = self.call.storage;
+        for (slash, _) in path.match_indices(['/', '\\']) {
+            let (outer, inner) = (&path[..slash], &path[slash + 1..]);
+            if !ends_with(outer, ".zip") {
+                continue;
+            }
+            let inner = Some(inner).filter(|inner| !inner.is_empty());
+            if storage.exists(outer)? {
+                self.add_entries(outer.to_owned(), true, inner)?;
+                return Ok(true);
+            }
+            let archives = if has_glob(outer) {
+                storage.glob(&any_case(outer, storage.is_remote(outer)))?
+            } else {
+                Vec::new()
+            };
+            if archives.is_empty() {
+                continue;
+            }
+            for archive in archives {
+                match String::from_utf8(archive) {
+                    Ok(archive) => self.add_entries(archive, false, inner)?,
+                    Err(error) => self.add_file(error.into_bytes(), false)?,
+                }
+            }
+            // Folders can have such names, too.
+            for file in storage.glob(path)? {
+                self.add_file(file, false)?;
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+/// The files that a path, a glob, or a folder stands for, sorted by path. Archives stand for the logs in them.
+/// `function` is the name of the SQL function, for errors.
 ///
 /// # Errors
 /// [`ScanError::NoFiles`] if there are none, [`ScanError::Input`] if the path is empty, [`ScanError::Interrupted`],
-/// and the errors of the storage.
+/// and the errors of the storage and of archives that the caller named.
 pub fn expand(
     storage: &dyn Storage,
     path: &str,
+    archives: &Archives,
     function: &str,
     interrupt: Interrupt<'_>,
 ) -> Result<Vec<ScanPath>, ScanError> {
@@ -36,34 +277,45 @@ pub fn expand(
     if path.is_empty() {
         return Err(ScanError::Input(format!("{function} cannot take an empty path")));
     }
-    let is_glob = has_glob(path);
-    let mut is_named = !is_glob || storage.exists(path)?;
-    let mut found = storage.glob(path)?;
-    if found.is_empty() && !is_glob {
-        // A folder stands for all logs in it and in its subfolders, as in DuckDB's own readers.
-        found = storage.glob(&format!("{path}/**/*.[eE][vV][tT][xX]"))?;
-        is_named = false;
-        if found.is_empty() {
-            // If the path cannot be read, this fails with the reason.
-            storage.open(path)?;
+    let call = Call {
+        storage,
+        interrupt,
+        last: &LastOpened::default(),
+    };
+    let mut found = Found {
+        call,
+        archives,
+        paths: Vec::new(),
+    };
+    if !found.add_inside(path)? {
+        let is_glob = has_glob(path);
+        let is_named = !is_glob || storage.exists(path)?;
+        let mut files = match is_named {
+            true => storage.glob(path)?,
+            false => storage.glob(&any_case(path, storage.is_remote(path)))?,
+        };
+        let is_file = !files.is_empty();
+        if !is_file && !is_glob {
+            // A folder stands for all logs in it and in its subfolders, as in DuckDB's own readers. One walk finds logs
+            // and archives.
+            files = storage.glob(&format!("{path}/**/*.[eEzZgG][vVzZiIsS]*"))?;
+            files.retain(|file| archive::is_read(&String::from_utf8_lossy(file)));
+            if files.is_empty() {
+                // If the path cannot be read, this fails with the reason.
+                storage.open(path)?;
+            }
+        }
+        for file in files {
+            found.add_file(file, is_named && is_file)?;
         }
     }
-    if found.is_empty() {
-        let text = format!("No files found that match the pattern \"{path}\"");
+    if found.paths.is_empty() {
+        let text = match has_glob(path) {
+            true => format!("No files found that match the pattern \"{path}\""),
+            false => format!("No logs found in \"{path}\""),
+        };
         return Err(ScanError::NoFiles(text));
     }
-    found.sort_unstable();
-    let paths = found.into_iter().map(|bytes| {
-        let (path, is_text) = match String::from_utf8(bytes) {
-            Ok(path) => (path, true),
-            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), false),
-        };
-        ScanPath {
-            path,
-            // A query is UTF-8, so it cannot have named such a path.
-            explicitly_named: is_named && is_text,
-            is_text,
-        }
-    });
-    Ok(paths.collect())
+    found.paths.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found.paths)
 }

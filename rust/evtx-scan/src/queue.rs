@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use evtx_format::container::layout::Block;
 
-use crate::file::describe_failure;
 use crate::log::{OpenLog, Opened};
 use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
-use crate::storage::{Call, ScanError, StorageError};
+use crate::storage::{Call, LastOpened, ScanError};
 
 /// How long a thread waits for another one before it looks for an interrupt.
 const WAIT: Duration = Duration::from_millis(20);
@@ -59,6 +58,7 @@ pub(crate) struct FileQueue {
     options: FileOptions,
     progress: Mutex<Progress>,
     opened: Condvar,
+    last: LastOpened,
 }
 
 struct Progress {
@@ -103,7 +103,12 @@ impl FileQueue {
                 unopened: 0,
             }),
             opened: Condvar::new(),
+            last: LastOpened::default(),
         }
+    }
+
+    pub(crate) fn last(&self) -> &LastOpened {
+        &self.last
     }
 
     pub(crate) fn path(&self, file: usize) -> &ScanPath {
@@ -200,21 +205,23 @@ impl FileQueue {
         let open = || {
             let mut opened = OpenLog::open(call, path, self.options.recover)?;
             if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.messages)
-                && !log.file.is_remote()
+                && !call.storage.is_remote(path.storage_path())
             {
-                log.messages = finder.find(call, &path.path)?;
+                log.messages = finder.find(call, path)?;
             }
             Ok(opened)
         };
         match open() {
-            Ok(Opened::Log(log)) => {
-                let damage = log.bad_checksum.clone().filter(|_| self.options.verify);
+            Ok(Opened::Log(mut log)) => {
+                let damage = match log.file.failure.take() {
+                    Some(failure) => Some(path.damage(failure)?),
+                    None => log.bad_checksum.clone().filter(|_| self.options.verify),
+                };
                 Ok((Some(log), damage))
             }
             Ok(Opened::Not(why)) if path.explicitly_named => Err(ScanError::File(format!("{}: {why}", path.path))),
             Ok(Opened::Not(why)) => Ok((None, Some(why))),
-            Err(StorageError::Failed(why)) if !path.explicitly_named => Ok((None, Some(describe_failure(&why)))),
-            Err(error) => Err(error.into()),
+            Err(error) => Ok((None, Some(path.failure(error)?))),
         }
     }
 

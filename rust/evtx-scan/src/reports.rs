@@ -1,13 +1,15 @@
 //! Files read for a report.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use evtx_arrow::{Report, ReportError};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FILE_HEADER;
 
-use crate::file::{LogFile, describe_failure};
+use crate::file::LogFile;
 use crate::paths::ScanPath;
-use crate::storage::{Call, ScanError, Storage, StorageError};
+use crate::storage::{Call, LastOpened, ScanError, Storage};
 
 /// Most bytes that are read for the fields of events, unless all files are asked for, and fewest of each file. A
 /// template comes back in every chunk that uses it, so evenly spread pieces of a file have nearly all that it has.
@@ -27,11 +29,14 @@ pub struct ReportScan<R> {
     reading: Option<Reading>,
     bytes: Vec<u8>,
     is_done: bool,
+    last: Arc<LastOpened>,
 }
 
 struct Reading {
     file: LogFile,
     offset: u64,
+    /// Why it ends before its end.
+    failure: Option<String>,
 }
 
 impl<R: Report> ReportScan<R> {
@@ -44,13 +49,14 @@ impl<R: Report> ReportScan<R> {
             reading: None,
             bytes: Vec::new(),
             is_done: false,
+            last: Arc::default(),
         }
     }
 
-    /// The path that is being read, if any is.
+    /// The path of the file that is being read, if any is: of an entry that of its archive.
     pub fn reading(&self) -> Option<&str> {
         let last = self.next.checked_sub(1)?;
-        Some(&self.paths.get(last)?.path)
+        Some(self.paths.get(last)?.storage_path())
     }
 
     /// The next rows; `None` at the end.
@@ -58,7 +64,12 @@ impl<R: Report> ReportScan<R> {
     /// # Errors
     /// Those of the storage for files that the caller named, and what ends a report early.
     pub fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<RecordBatch>, ScanError> {
-        let call = Call { storage, interrupt };
+        let last = Arc::clone(&self.last);
+        let call = Call {
+            storage,
+            interrupt,
+            last: &last,
+        };
         loop {
             // A report hands out a bounded number of rows at a time: all that are whole go out before more is read.
             let batch = self
@@ -97,17 +108,26 @@ impl<R: Report> ReportScan<R> {
 
 /// Begins a file; `None` if it cannot be read, which the report is told.
 fn start(report: &mut impl Report, path: &ScanPath, call: Call<'_>) -> Result<Option<Reading>, ScanError> {
-    match LogFile::open(call.storage, path) {
-        Ok(file) => {
+    let opened = LogFile::open(call, path).and_then(|file| match &file.failure {
+        Some(failure) if file.size() == 0 => Err(failure.clone()),
+        _ => Ok(file),
+    });
+    match opened {
+        Ok(mut file) => {
+            let failure = file.failure.take().map(|failure| path.damage(failure)).transpose()?;
             report.start(&path.path, file.size());
-            Ok(Some(Reading { file, offset: 0 }))
+            Ok(Some(Reading {
+                file,
+                offset: 0,
+                failure,
+            }))
         }
-        Err(StorageError::Failed(why)) if !path.explicitly_named => {
+        Err(error) => {
+            let why = path.failure(error)?;
             report.start(&path.path, 0);
-            report.end(Some(&describe_failure(&why)));
+            report.end(Some(&why));
             Ok(None)
         }
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -119,29 +139,28 @@ fn read_piece(
     bytes: &mut Vec<u8>,
     call: Call<'_>,
 ) -> Result<bool, ScanError> {
-    let Reading { file, offset } = reading;
+    let Reading { file, offset, failure } = reading;
     let wanted = if *offset == 0 { FILE_HEADER as u64 } else { file.piece() };
     let len = wanted.min(file.size().saturating_sub(*offset));
     if *offset > 0 && len == 0 {
-        report.end(None);
+        report.end(failure.as_deref());
         return Ok(false);
     }
-    match file.read(bytes, *offset, len) {
-        Ok(()) => {}
-        Err(StorageError::Failed(why)) if !path.explicitly_named => {
-            report.end(Some(&describe_failure(&why)));
-            return Ok(false);
-        }
-        Err(error) => return Err(error.into()),
+    if let Err(error) = file.read(bytes, *offset, len) {
+        report.end(Some(&path.failure(error)?));
+        return Ok(false);
     }
     *offset += len;
     match report.push(bytes, call.interrupt) {
         Ok(()) => Ok(true),
         Err(ReportError::Interrupted(interrupted)) => Err(interrupted.into()),
         Err(ReportError::Poisoned(poisoned)) => Err(poisoned.into()),
-        Err(why) if path.explicitly_named => Err(ScanError::File(format!("{}: {why}", path.path))),
         Err(why) => {
-            report.end(Some(&why.to_string()));
+            let why = failure.take().unwrap_or_else(|| why.to_string());
+            if path.explicitly_named {
+                return Err(ScanError::File(format!("{}: {why}", path.path)));
+            }
+            report.end(Some(&why));
             Ok(false)
         }
     }
@@ -160,7 +179,11 @@ pub fn read_sample(
     sample_size: Option<usize>,
     interrupt: Interrupt<'_>,
 ) -> Result<(), ScanError> {
-    let call = Call { storage, interrupt };
+    let call = Call {
+        storage,
+        interrupt,
+        last: &LastOpened::default(),
+    };
     let wanted = sample_size.map_or(paths.len(), |size| size.min(paths.len()));
     let mut bytes = Vec::new();
     for i in 0..wanted {

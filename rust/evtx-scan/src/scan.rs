@@ -6,11 +6,10 @@ use arrow_array::RecordBatch;
 use evtx_arrow::{Decoder, MakeArrays, Scan};
 use evtx_format::Interrupt;
 
-use crate::file::describe_failure;
 use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
 use crate::queue::{FileOptions, FileQueue, Work};
-use crate::storage::{Call, ScanError, Storage, StorageError};
+use crate::storage::{Call, ScanError, Storage};
 
 /// A scan of files, and its progress. The threads of a query share it.
 pub struct FileScan {
@@ -83,10 +82,10 @@ impl Worker {
         }
     }
 
-    /// The path of the file that the worker reads, if there is one.
+    /// The path of the file that the worker reads, if there is one: of an entry that of its archive.
     pub fn reading(&self) -> Option<&str> {
         let work = self.work.as_ref()?;
-        Some(&self.scan.queue.path(work.file).path)
+        Some(self.scan.queue.path(work.file).storage_path())
     }
 
     /// The next rows; `None` at the end of the scan.
@@ -95,7 +94,12 @@ impl Worker {
     /// [`ScanError::Storage`] and [`ScanError::File`] for files that the caller named, and every other [`ScanError`]
     /// that ends a scan early. After an error the worker cannot be used.
     pub fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<FileBatch>, ScanError> {
-        let call = Call { storage, interrupt };
+        let scan = Arc::clone(&self.scan);
+        let call = Call {
+            storage,
+            interrupt,
+            last: scan.queue.last(),
+        };
         loop {
             interrupt.check()?;
             if !self.decoder.is_done() {
@@ -153,14 +157,11 @@ impl Worker {
             None => Ok(()),
             Some((log, block)) => log.file.read_chunks(&mut self.block, block.offset, block.len),
         };
-        match read {
-            Ok(()) => {}
-            Err(StorageError::Failed(why)) if !path.explicitly_named => {
-                // Other threads can fail at other blocks of the same file. One row of the file is enough.
-                let is_first = scan.queue.give_up(work.file);
-                self.failure = is_first.then(|| describe_failure(&why));
-            }
-            Err(error) => return Err(error.into()),
+        if let Err(error) = read {
+            let why = path.failure(error)?;
+            // Other threads can fail at other blocks of the same file. One row of the file is enough.
+            let is_first = scan.queue.give_up(work.file);
+            self.failure = is_first.then_some(why);
         }
         self.is_started = work.block.is_none();
         let damage = work.damage.clone();

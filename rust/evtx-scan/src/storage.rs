@@ -1,6 +1,6 @@
 //! Storages: where a scan finds and reads files; and the errors of a scan.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted};
@@ -14,6 +14,9 @@ pub enum StorageError {
     /// The storage failed. Holds the reason, as a text for the user.
     #[error("{0}")]
     Failed(String),
+    /// An archive is damaged, or has what is not read. Holds the reason, as a text for the user.
+    #[error("{0}")]
+    Archive(String),
 }
 
 /// A place with files. A scan uses it from the calling thread, which can be another one for each call.
@@ -97,6 +100,7 @@ impl From<StorageError> for ScanError {
         match error {
             StorageError::Interrupted(interrupted) => ScanError::Interrupted(interrupted),
             StorageError::Failed(text) => ScanError::Storage(text),
+            StorageError::Archive(text) => ScanError::File(text),
         }
     }
 }
@@ -106,4 +110,21 @@ impl From<StorageError> for ScanError {
 pub(crate) struct Call<'c> {
     pub(crate) storage: &'c dyn Storage,
     pub(crate) interrupt: Interrupt<'c>,
+    pub(crate) last: &'c LastOpened,
+}
+
+/// The archive that was opened last. Its entries are read one after the other, and share the open file.
+#[derive(Default)]
+pub(crate) struct LastOpened(Mutex<Option<(String, Arc<dyn StorageFile>)>>);
+
+impl LastOpened {
+    pub(crate) fn open(&self, storage: &dyn Storage, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, file)) = last.as_ref().filter(|(known, _)| known == path) {
+            return Ok(Arc::clone(file));
+        }
+        let file = storage.open(path)?;
+        *last = Some((path.to_owned(), Arc::clone(&file)));
+        Ok(file)
+    }
 }

@@ -10,7 +10,8 @@ use arrow_array::{Array, StringViewArray, UInt64Array};
 use evtx_arrow::{FileReport, MakeArrays, OnError, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{
-    FileScan, LocalStorage, ReportScan, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    Archives, FileScan, LocalStorage, ReportScan, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker,
+    expand,
 };
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
@@ -55,8 +56,8 @@ impl Memory {
 
 impl Storage for Memory {
     fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
-        let start = pattern.split('*').next().unwrap_or_default();
-        let is_match = |path: &&String| path.as_str() == pattern || pattern.contains('*') && path.starts_with(start);
+        let glob = glob::Pattern::new(pattern).expect("a pattern");
+        let is_match = |path: &&String| path.as_str() == pattern || glob.matches(path);
         Ok(self
             .files
             .keys()
@@ -125,7 +126,7 @@ fn long(name: &str, chunks: usize) -> Vec<u8> {
 }
 
 fn paths(storage: &dyn Storage, pattern: &str) -> Vec<ScanPath> {
-    expand(storage, pattern, "a test", Interrupt::NEVER).expect("files")
+    expand(storage, pattern, &Archives::default(), "a test", Interrupt::NEVER).expect("files")
 }
 
 fn file_scan(options: Options, paths: Vec<ScanPath>) -> Arc<FileScan> {
@@ -197,7 +198,7 @@ fn local_files_are_read_in_order_by_any_number_of_threads() {
 
 #[test]
 fn a_path_that_is_no_file_says_why() {
-    let expand = |path| expand(&LocalStorage, path, "a test", Interrupt::NEVER);
+    let expand = |path| expand(&LocalStorage, path, &Archives::default(), "a test", Interrupt::NEVER);
     assert!(matches!(expand(""), Err(ScanError::Input(text)) if text == "a test cannot take an empty path"));
     assert!(matches!(expand("/nowhere/*.evtx"), Err(ScanError::NoFiles(_))));
     assert!(matches!(expand("/nowhere/log.evtx"), Err(ScanError::Storage(text)) if text.contains("/nowhere/log.evtx")));
