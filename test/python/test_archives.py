@@ -1,0 +1,139 @@
+"""Archives in the client: found, named, encrypted, hostile, and larger than memory."""
+
+import gzip
+import shutil
+import threading
+import time
+import zipfile
+
+import duckdb
+import pytest
+from conftest import SAMPLES, write_log
+
+FILES = "SELECT filename, count(*) FILTER (error IS NULL), any_value(error) FROM read_evtx($1) GROUP BY ALL ORDER BY 1"
+
+
+@pytest.fixture
+def case(tmp_path):
+    """An archive of two logs and a text."""
+    path = tmp_path / "case.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(SAMPLES / "dirty.evtx", "C/Windows/SECURITY.EVTX")
+        archive.write(SAMPLES / "wrapped.evtx", "host=WS07/wrapped.evtx", zipfile.ZIP_STORED)
+        archive.writestr("notes.txt", "nothing")
+    return path
+
+
+def test_an_archive_is_a_folder(con, case):
+    rows = [(f"{case}/C/Windows/SECURITY.EVTX", 80, None), (f"{case}/host=WS07/wrapped.evtx", 160, None)]
+    for files in [case, case.parent, f"{case.parent}/*.zip", f"{case}/**/*.evtx"]:
+        assert con.execute(FILES, [str(files)]).fetchall() == rows
+    assert con.execute(FILES, [rows[0][0]]).fetchall() == rows[:1]
+    assert con.execute(f"SELECT count(*) FROM '{case}/*/*.evtx'").fetchone() == (160,)
+    for report in ["evtx_file_metadata", "evtx_chunk_metadata"]:
+        found = con.execute(f"SELECT DISTINCT filename, error FROM {report}($1) ORDER BY 1", [str(case)]).fetchall()
+        assert found == [(name, None) for name, _, _ in rows]
+    host = con.execute("SELECT DISTINCT host FROM read_evtx($1, hive_partitioning := true)", [f"{case}/host=*/*"])
+    assert host.fetchall() == [("WS07",)]
+
+
+def test_compressed_logs(con, tmp_path):
+    (tmp_path / "a.evtx.gz").write_bytes(gzip.compress((SAMPLES / "dirty.evtx").read_bytes()))
+    assert con.execute(f"SELECT count(*), any_value(filename) FROM '{tmp_path}/a.evtx.gz'").fetchone() == (80, f"{tmp_path}/a.evtx.gz")
+    whole = (tmp_path / "a.evtx.gz").read_bytes()
+    (tmp_path / "a.evtx.gz").write_bytes(whole[: len(whole) // 2])
+    read, error = con.execute(f"SELECT count(record_id), any_value(error) FROM '{tmp_path}/a.evtx.gz'").fetchone()
+    assert 0 < read < 80 and "a.evtx.gz: cannot be read: " in error
+    (tmp_path / "a.evtx.gz").write_bytes(whole[:20])
+    with pytest.raises(duckdb.Error, match="a.evtx.gz: "):
+        con.execute(f"FROM '{tmp_path}/a.evtx.gz'").fetchall()
+    assert "cannot be read" in con.execute("SELECT error FROM read_evtx($1)", [str(tmp_path)]).fetchone()[0]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_rows_are_those_of_the_unpacked_logs(con, tmp_path, method, threads):
+    con.execute(f"SET threads = {threads}")
+    columns = "* EXCLUDE (filename, error), replace(error, filename, ''), parse_filename(filename)"
+    with zipfile.ZipFile(tmp_path / "all.zip", "w", method) as archive:
+        for file in [*SAMPLES.glob("*.evtx"), *SAMPLES.glob("*/*.MTA")]:
+            archive.write(file, file.relative_to(SAMPLES))
+    for options in ["xml := true", "verify := true, recover := true, json := true", "event_id := 4624", "location := true"]:
+        one = f"SELECT {columns} FROM read_evtx('{SAMPLES}/*.evtx', {options})"
+        other = f"SELECT {columns} FROM read_evtx('{tmp_path}/*.ZIP', {options})"
+        assert con.execute(f"SELECT count(*) FROM ({one})").fetchone()[0] > 0
+        assert con.execute(f"({one} EXCEPT ALL {other}) UNION ALL ({other} EXCEPT ALL {one})").fetchall() == []
+
+
+def test_zip64(con, tmp_path):
+    path = tmp_path / "far.zip"
+    with open(path, "wb") as file:
+        file.truncate(5 << 30)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(SAMPLES / "dirty.evtx", "far.evtx")
+    assert con.execute(FILES, [str(path)]).fetchall() == [(f"{path}/far.evtx", 80, None)]
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for i in range(100_000):
+            archive.writestr(zipfile.ZipInfo(f"{i}.txt"), b"")
+        archive.write(SAMPLES / "dirty.evtx", "last.evtx")
+    assert con.execute(FILES, [str(tmp_path / "many.zip")]).fetchall() == [(f"{tmp_path}/many.zip/last.evtx", 80, None)]
+
+
+def test_names_match_in_any_case(con, tmp_path):
+    shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "SECURITY.EVTX")
+    for glob in ["*.evtx", "security.*", "s[E]c*.Evtx"]:
+        assert con.execute("SELECT count(*) FROM read_evtx($1)", [f"{tmp_path}/{glob}"]).fetchone() == (80,)
+
+
+def test_what_has_no_logs_says_so(con, tmp_path):
+    with zipfile.ZipFile(tmp_path / "none.zip", "w") as archive:
+        archive.writestr("notes.txt", "nothing")
+    for path in [tmp_path, tmp_path / "none.zip"]:
+        with pytest.raises(duckdb.IOException, match="No logs found in "):
+            con.execute("FROM read_evtx($1)", [str(path)])
+
+
+def test_a_damaged_archive_is_a_row_or_an_error(con, case):
+    case.write_bytes(case.read_bytes()[:-200])
+    with pytest.raises(duckdb.Error, match="case.zip: the archive is cut short"):
+        con.execute("FROM read_evtx($1)", [str(case)])
+    (name, sound, error), = con.execute(FILES, [str(case.parent)]).fetchall()
+    assert (name, sound) == (str(case), 0) and "the archive is cut short" in error
+    assert con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'skip')", [str(case.parent)]).fetchone() == (0,)
+
+
+def test_a_password_is_not_shown(con, case):
+    for statement in ["EXPLAIN", "EXPLAIN ANALYZE"]:
+        shown = con.execute(f"{statement} FROM read_evtx($1, password := 's3cret')", [str(case)]).fetchall()
+        assert "s3cret" not in str(shown)
+    with pytest.raises(duckdb.Error) as error:
+        con.execute("FROM read_evtx($1, password := 's3cret')", [f"{case}/notes.txt"]).fetchall()
+    assert "s3cret" not in str(error.value)
+
+
+def test_a_large_log_is_held_in_the_temporary_folder(con, tmp_path, big_log):
+    with gzip.open(tmp_path / "big.evtx.gz", "wb", 1) as out:
+        out.write(big_log.read_bytes())
+    path, spill = tmp_path / "big.evtx.gz", tmp_path / "spill"
+    con.execute("SET memory_limit = '100MB'")
+    con.execute(f"SET temp_directory = '{spill}'")
+    assert con.execute("SELECT count(*) FROM read_evtx($1)", [str(path)]).fetchone() == (768 * 55,)
+    assert not spill.exists() or not any(spill.iterdir())
+    con.execute("SET max_temp_directory_size = '1MB'")
+    with pytest.raises(duckdb.Error, match="max_temp_directory_size"):
+        con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'fail')", [str(path)]).fetchone()
+    con.execute("SET temp_directory = ''")
+    read, error = con.execute("SELECT count(record_id), string_agg(error) FROM read_evtx($1)", [str(path)]).fetchone()
+    assert 0 < read < 768 * 55 and "temp_directory names no folder" in error
+
+
+def test_an_interrupt_ends_decompression_soon(con, tmp_path):
+    log = write_log(tmp_path / "long.log", "DC01-Security.evtx", 6000)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.write(log, "long.evtx")
+    told = []
+    timer = threading.Timer(0.2, lambda: (told.append(time.monotonic()), con.interrupt()))
+    timer.start()
+    with pytest.raises(duckdb.InterruptException):
+        con.execute("SELECT count(*) FROM read_evtx($1, xml := true) WHERE xml LIKE '%nothing%'", [f"{tmp_path}/a.zip"]).fetchall()
+    assert time.monotonic() - told[0] < 1

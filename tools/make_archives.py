@@ -1,0 +1,82 @@
+"""Writes the archives of the SQL tests out of the samples: test/data/archives.
+
+Needs inflate64, pyzipper and zstandard from PyPI, beside `zip`. The archives are kept, so that a test needs none of
+these. They are made by other programs than the crates that read them.
+"""
+
+import gzip
+import os
+import struct
+import subprocess
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+
+import inflate64
+import pyzipper
+import zstandard
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "test/data/archives"
+LOG = (ROOT / "samples/WS07-Security.evtx").read_bytes()
+OTHER = (ROOT / "samples/DC01-System.evtx").read_bytes()
+MADE = (2024, 5, 1, 12, 0, 0)
+
+
+def info(name, method=zipfile.ZIP_DEFLATED):
+    entry = zipfile.ZipInfo(name, MADE)
+    entry.compress_type = method
+    return entry
+
+
+def crafted(entries):
+    """An archive of entries (name, method, claimed size, compressed bytes)."""
+    body, directory = b"", b""
+    for name, method, size, data in entries:
+        common = struct.pack("<HHHHHIIIHH", 20, 0, method, 0, 0x58A1, zlib.crc32(LOG), len(data), size, len(name), 0)
+        directory += b"PK\1\2\x14\0" + common + bytes(10) + struct.pack("<I", len(body)) + name
+        body += b"PK\3\4" + common + name + data
+    end = struct.pack("<HHHHIIH", 0, 0, len(entries), len(entries), len(directory), len(body), 0)
+    return body + directory + b"PK\5\6" + end
+
+
+def deflate64(data):
+    deflater = inflate64.Deflater()
+    return deflater.deflate(data) + deflater.flush()
+
+
+def main():
+    OUT.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(OUT / "case.zip", "w") as archive:
+        archive.writestr(info("C/Windows/System32/winevt/Logs/SECURITY.EVTX"), LOG)
+        archive.writestr(info("C/Windows/System32/winevt/Logs/System.evtx"), OTHER)
+        archive.writestr(info("C/Windows/System32/winevt/Logs/Empty.evtx", zipfile.ZIP_STORED), b"")
+        archive.writestr(info("C/Windows/notes.txt"), b"nothing")
+    (OUT / "UPPER.ZIP").write_bytes(crafted([(b"D\\LOGS\\SECURITY.EVTX", 9, len(LOG), deflate64(LOG))]))
+    raw = zlib.compressobj(wbits=-15)
+    deflated = raw.compress(LOG) + raw.flush()
+    names = [b"../../etc/up.evtx", b"twice.evtx", b"twice.evtx", b"zstd.evtx", b"short.evtx", b"inner.zip", b"lzma.evtx"]
+    data = [deflated] * 3 + [zstandard.compress(LOG, 19)] + [deflated] * 3
+    methods, sizes = [8, 8, 8, 93, 8, 8, 14], [len(LOG)] * 4 + [10] + [len(LOG)] * 2
+    (OUT / "odd.zip").write_bytes(crafted(list(zip(names, methods, sizes, data))))
+    with pyzipper.AESZipFile(OUT / "secret.zip", "w", pyzipper.ZIP_DEFLATED, encryption=pyzipper.WZ_AES) as archive:
+        archive.setpassword(b"infected")
+        archive.writestr("aes.evtx", LOG)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "old.evtx").write_bytes(LOG)
+        os.utime(Path(folder, "old.evtx"), (1714564800, 1714564800))
+        subprocess.run(["zip", "-qjX", "-P", "infected", folder + "/old.zip", folder + "/old.evtx"], check=True)
+        (OUT / "old.zip").write_bytes(Path(folder, "old.zip").read_bytes())
+    case = (OUT / "case.zip").read_bytes()
+    (OUT / "cut.zip").write_bytes(case[: len(case) // 2])
+    (OUT / "Security.evtx.gz").write_bytes(gzip.compress(LOG, mtime=0))
+    (OUT / "cut.evtx.gz").write_bytes(gzip.compress(LOG, mtime=0)[:-9])
+    (OUT / "Security.evtx.zst").write_bytes(zstandard.compress(LOG, 19))
+    with zstandard.open(OUT / "bomb.evtx.zst", "wb") as bomb:
+        for _ in range(300):
+            bomb.write(bytes(1 << 20))
+
+
+if __name__ == "__main__":
+    main()
