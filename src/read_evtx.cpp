@@ -66,34 +66,11 @@ void PushdownFilters(TableFunction::FilterPushdownInput &input) {
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
-	std::vector<idx_t> columns;
-	columns.reserve(input.GetColumnCount());
-	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
-		columns.push_back(input.GetColumnIndex(i));
-	}
 	const auto &bound = input.GetBindData<BoundCall>();
 	// One thread reads the files in order, so that `on_error := 'fail'` reports the first damage. Otherwise as many as
 	// DuckDB has: the number of blocks is not known before the files are opened, and an idle thread costs little.
 	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).fails ? 1 : MAX_THREADS);
-	auto &context = input.GetContext();
-	input.SetGlobalState<SharedScan>(context, bound.call, columns, bound.planned.get());
-}
-
-void InitLocal(TableFunction::InitLocalInput &input) {
-	input.SetLocalState<ThreadScan>(input.GetGlobalState<SharedScan>());
-}
-
-void Exec(TableFunction::ExecInput &input) {
-	const auto &shared = input.GetGlobalState<SharedScan>();
-	input.GetLocalState<ThreadScan>().Next(input.GetContext(), shared, input.GetOutputChunk());
-}
-
-void Progress(TableFunction::ProgressInput &input) {
-	input.SetProgress(input.GetGlobalState<SharedScan>().Progress());
-}
-
-void PartitionData(TableFunction::PartitionDataInput &input) {
-	input.SetBatchIndex(input.GetLocalState<ThreadScan>().BatchIndex());
+	input.SetGlobalState<SharedScan>(input.GetContext(), bound.call, GetProjection(input), bound.planned.get());
 }
 
 LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
@@ -148,12 +125,8 @@ void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
 	function.SetName(NAME)
 	    .SetBindCallback(Bind)
 	    .SetInitGlobalCallback(InitGlobal)
-	    .SetInitLocalCallback(InitLocal)
-	    .SetExecCallback(Exec)
-	    .SetProgressCallback(Progress)
-	    .SetPartitionDataCallback(PartitionData)
-	    .SetFilterPushdownCallback(PushdownFilters)
-	    .SetProjectionPushdown(true);
+	    .SetFilterPushdownCallback(PushdownFilters);
+	SetScanCallbacks(function);
 	function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
 		signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
 		for (const auto &argument : ListArguments()) {

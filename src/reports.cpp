@@ -2,11 +2,11 @@
 
 #include "arguments.hpp"
 #include "core.hpp"
+#include "scan.hpp"
 #include "storage.hpp"
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,7 +16,6 @@ namespace {
 
 using duckdb::cxx::ArrowImporter;
 using duckdb::cxx::Context;
-using duckdb::cxx::DataChunk;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
@@ -29,23 +28,6 @@ struct BoundReport {
 	std::shared_ptr<const EvtxPaths> paths;
 };
 
-//! The importer of a report's batches.
-std::unique_ptr<ArrowImporter> MakeImporter(Context &context, std::size_t index) {
-	Schema schema;
-	Check(evtx_report_schema(index, &schema));
-	return std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
-}
-
-struct ReportState {
-	explicit ReportState(const BoundReport &call)
-	    : report(Create<Report>(evtx_report_new, call.index, call.paths.get())) {}
-
-	Report report;
-	std::unique_ptr<ArrowImporter> importer;
-	//! The last rows, to which the vectors of the output refer until the next call.
-	std::optional<DataChunk> rows;
-};
-
 void Bind(TableFunction::BindInput &input) {
 	const auto &report = input.GetUserData<EvtxReportFunction>();
 	auto &context = input.GetContext();
@@ -56,7 +38,9 @@ void Bind(TableFunction::BindInput &input) {
 		Storage storage(context);
 		call.paths = arguments.ExpandPaths(context, storage, input.GetConstantArgument(0));
 	}
-	const auto schema = MakeImporter(context, report.index)->GetSchema();
+	Schema arrow;
+	Check(evtx_report_schema(report.index, &arrow));
+	const auto schema = ArrowImporter(context, arrow).GetSchema();
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		input.AddResultColumn(std::string(schema.GetFieldName(i)), schema.GetFieldType(i));
 	}
@@ -64,33 +48,11 @@ void Bind(TableFunction::BindInput &input) {
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
-	input.SetGlobalState<ReportState>(input.GetBindData<BoundReport>());
-}
-
-void Exec(TableFunction::ExecInput &input) {
-	auto &state = input.GetGlobalState<ReportState>();
-	auto &context = input.GetContext();
-	if (!state.importer) {
-		state.importer = MakeImporter(context, input.GetBindData<BoundReport>().index);
-	}
-	auto rows = state.importer->NextChunk();
-	if (!rows) {
-		Storage storage(context, AskText(evtx_report_reading, state.report.get()));
-		Array array;
-		std::uintptr_t count = 0;
-		Check(evtx_report_next(state.report.get(), storage.ForCore(), &array, &count));
-		if (count == 0) {
-			return;
-		}
-		state.importer->Append(array, true, true);
-		rows = state.importer->NextChunk();
-	}
-	const auto output = input.GetOutputChunk();
-	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
-		output.GetVector(i).Reference(rows.GetVector(i));
-	}
-	output.GetVector(0).SetSize(rows.GetRowCount());
-	state.rows = std::move(rows);
+	const auto &call = input.GetBindData<BoundReport>();
+	const auto columns = GetProjection(input);
+	input.SetMaxThreads(MAX_THREADS);
+	input.SetGlobalState<SharedScan>(
+	    Create<Scan>(evtx_report_new, call.index, call.paths.get(), columns.data(), columns.size()), columns.size());
 }
 
 } // namespace
@@ -103,8 +65,8 @@ void RegisterReports(duckdb::cxx::Extension &extension, Context &context) {
 		Describe(function, report.function);
 		function.SetBindCallback(Bind)
 		    .SetInitGlobalCallback(InitGlobal)
-		    .SetExecCallback(Exec)
 		    .SetUserData<EvtxReportFunction>(report);
+		SetScanCallbacks(function);
 		if (report.takes_files) {
 			const auto text = factory.CreateType(LogicalTypeId::VARCHAR);
 			function.GetSignature()

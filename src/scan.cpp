@@ -13,6 +13,7 @@ using duckdb::cxx::DataChunk;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::list_entry_t;
 using duckdb::cxx::LogicalTypeId;
+using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
 using duckdb::cxx::Vector;
 
@@ -51,7 +52,41 @@ Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> 
 	return Create<Scan>(evtx_scan_new, &call, columns.data(), columns.size(), planned, memory.data(), memory.size());
 }
 
+void InitLocal(TableFunction::InitLocalInput &input) {
+	input.SetLocalState<ThreadScan>(input.GetGlobalState<SharedScan>());
+}
+
+void Exec(TableFunction::ExecInput &input) {
+	const auto &shared = input.GetGlobalState<SharedScan>();
+	input.GetLocalState<ThreadScan>().Next(input.GetContext(), shared, input.GetOutputChunk());
+}
+
+void Progress(TableFunction::ProgressInput &input) {
+	input.SetProgress(input.GetGlobalState<SharedScan>().Progress());
+}
+
+void PartitionData(TableFunction::PartitionDataInput &input) {
+	input.SetBatchIndex(input.GetLocalState<ThreadScan>().BatchIndex());
+}
+
 } // namespace
+
+void SetScanCallbacks(TableFunction &function) {
+	function.SetInitLocalCallback(InitLocal)
+	    .SetExecCallback(Exec)
+	    .SetProgressCallback(Progress)
+	    .SetPartitionDataCallback(PartitionData)
+	    .SetProjectionPushdown(true);
+}
+
+std::vector<idx_t> GetProjection(const TableFunction::InitGlobalInput &input) {
+	std::vector<idx_t> columns;
+	columns.reserve(input.GetColumnCount());
+	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
+		columns.push_back(input.GetColumnIndex(i));
+	}
+	return columns;
+}
 
 ScanColumns GetColumns(Context &context, const EvtxCall &call) {
 	Schema arrow;
@@ -91,6 +126,8 @@ SharedScan::SharedScan(Context &context, std::shared_ptr<const EvtxCall> call_p,
 		folder_columns.push_back(column < count ? std::nullopt : std::optional<std::size_t>(column - count));
 	}
 }
+
+SharedScan::SharedScan(Scan scan_p, std::size_t columns) : folder_columns(columns), scan(std::move(scan_p)) {}
 
 ThreadScan::ThreadScan(const SharedScan &shared) : worker(Create<Worker>(evtx_worker_new, shared.scan.get())) {}
 

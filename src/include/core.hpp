@@ -56,7 +56,6 @@ using Call = std::unique_ptr<EvtxCall, Freed<evtx_call_free>>;
 using Planned = std::unique_ptr<EvtxPlanned, Freed<evtx_planned_free>>;
 using Scan = std::unique_ptr<EvtxScan, Freed<evtx_scan_free>>;
 using Worker = std::unique_ptr<EvtxWorker, Freed<evtx_worker_free>>;
-using Report = std::unique_ptr<EvtxReport, Freed<evtx_report_free>>;
 
 //! The object that a function of the core makes from arguments.
 template <class Object, class Make, class... Arguments>

@@ -1,6 +1,8 @@
 //! Reports: tables of files, of chunks and of kinds of events, rather than of records.
 
 mod report;
+mod runs;
+mod event_ids;
 mod table;
 mod events;
 mod files;

@@ -13,7 +13,7 @@ use common::{column, every_column, logs, read};
 use cpu_time::ThreadTime;
 use evtx_arrow::{
     Catalog, CatalogPlace, ChunkReport, Comparison, DecodeError, Decoder, Events, Expression, FileReport, Literal,
-    Options, Predicate, Report, Scan, Table,
+    Options, Predicate, Scan, Table,
 };
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages};
@@ -186,7 +186,7 @@ fn costs(name: &str, file: &[u8]) {
 
 /// Reads a log's events by their fields, and the reports on it.
 fn events(name: &str, file: &[u8]) {
-    let (header, chunks) = file.split_at(4096);
+    let chunks = &file[4096..];
     let mut catalog = Catalog::new(None);
     measure(&format!("{name}, catalog"), |_, interrupt| {
         _ = catalog.push(chunks, interrupt)
@@ -217,24 +217,12 @@ fn events(name: &str, file: &[u8]) {
             scan(file, Scan::new(table, &every), cost, interrupt);
         },
     );
-    for mut report in [
-        Box::new(FileReport::default()) as Box<dyn Report>,
-        Box::new(ChunkReport::default()),
-    ] {
-        measure(&format!("{name}, report"), |cost, interrupt| {
-            report.start("x", file.len() as u64);
-            let pushed = report.push(header, interrupt);
-            let pushed = pushed.and_then(|()| {
-                chunks
-                    .chunks(1 << 20)
-                    .try_for_each(|piece| report.push(piece, interrupt))
-            });
-            report.end(pushed.err().map(|error| error.to_string()).as_deref());
-            while let Some(batch) = report.batch(true).expect("a batch") {
-                cost.take(&batch);
-            }
-        });
-    }
+    measure(&format!("{name}, files"), |cost, interrupt| {
+        common::report(&mut FileReport::default(), file, interrupt, |batch| cost.take(batch));
+    });
+    measure(&format!("{name}, chunks"), |cost, interrupt| {
+        common::report(&mut ChunkReport::default(), file, interrupt, |batch| cost.take(batch));
+    });
 }
 
 /// One test, as the memory is that of the process. An engine's threads have larger stacks, but not all of that is ours.

@@ -142,20 +142,15 @@ fn tell_of_events(file: &[u8]) {
     let table = Table::of_events(Options::default(), events, &all.fields());
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     let _ = common::scan(file, "events", Scan::new(table, &every), drop);
-    for mut report in [
-        Box::new(FileReport::default()) as Box<dyn Report>,
-        Box::new(ChunkReport::default()),
-    ] {
-        report.start("x", file.len() as u64);
-        let header = report.push(&file[..4096.min(file.len())], Interrupt::NEVER);
-        let failure = header
-            .and_then(|()| report.push(chunks, Interrupt::NEVER))
-            .err()
-            .map(|error| error.to_string());
-        report.end(failure.as_deref());
-        assert!(report.batch(true).expect("a batch").is_some());
-        assert!(report.batch(true).expect("no batch").is_none());
-    }
+    reports(&mut FileReport::default(), file);
+    reports(&mut ChunkReport::default(), file);
+}
+
+/// Makes a report on a file, which gives one batch.
+fn reports<R: Report>(report: &mut R, file: &[u8]) {
+    let rows = common::report(report, file, Interrupt::NEVER, |_| ());
+    assert!(rows.is_some());
+    assert!(report.batch(true).expect("no batch").is_none());
 }
 
 fn survive_damage(logs: &[PathBuf]) {

@@ -12,15 +12,15 @@ mod storage;
 mod arguments;
 mod paths;
 mod macros;
-mod report;
 mod codes;
 mod answers;
-#[cfg(test)]
-mod reference;
 mod call;
 mod filter;
 mod planned;
 mod scan;
+mod report;
+#[cfg(test)]
+mod reference;
 #[cfg(test)]
 mod tests;
 
@@ -41,10 +41,7 @@ pub use filter::{EvtxHints, EvtxNode, EvtxNodeKind};
 pub use macros::{EvtxMacro, EvtxParameter, evtx_macro};
 pub use paths::{EvtxPaths, evtx_paths_expand, evtx_paths_free, evtx_paths_new};
 pub use planned::{EvtxPlanned, evtx_planned_free, evtx_planned_new, evtx_planned_tell};
-pub use report::{
-    EvtxReport, EvtxReportFunction, evtx_report_free, evtx_report_function, evtx_report_new, evtx_report_next,
-    evtx_report_reading, evtx_report_schema,
-};
+pub use report::{EvtxReportFunction, evtx_report_function, evtx_report_new, evtx_report_schema};
 pub use scan::{
     EvtxPlace, EvtxScan, EvtxWorker, evtx_scan_free, evtx_scan_new, evtx_scan_progress, evtx_scan_schema,
     evtx_worker_free, evtx_worker_new, evtx_worker_next, evtx_worker_reading,

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use evtx_arrow::{Catalog, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, reference};
+use evtx_arrow::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, reference};
 use evtx_scan::{ARGUMENTS, ArgumentKind};
 
 use crate::codes::sources;
@@ -47,7 +47,7 @@ Where templates differ, the column has the narrowest type that holds both: of tw
 HUGEINT), of a value and an array the list, of all others VARCHAR.
 ";
 
-fn report(out: &mut String, call: &str, report: &dyn Report) {
+fn report(out: &mut String, call: &str, report: &impl Report) {
     writeln!(
         out,
         "\n## {call}\n\n| column | type | what it holds |\n| --- | --- | --- |"
@@ -80,7 +80,7 @@ fn the_reference_has_every_column() {
         .expect("memory");
     }
     text.push_str(FIELDS);
-    let events = EventReport::new(Catalog::new(None), duckdb_type);
+    let events = EventReport::new(duckdb_type);
     report(&mut text, "evtx_schema(files)", &events);
     report(&mut text, "evtx_file_metadata(files)", &FileReport::default());
     report(&mut text, "evtx_chunk_metadata(files)", &ChunkReport::default());

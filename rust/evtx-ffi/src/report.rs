@@ -2,20 +2,14 @@
 
 use std::ffi::c_char;
 
-use arrow_array::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Field};
-use evtx_arrow::{Catalog, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report};
-use evtx_scan::ReportScan;
+use arrow_schema::{DataType, Field, SchemaRef};
+use evtx_arrow::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report};
+use evtx_scan::{ReportScan, ReportThreads, ScanPath};
 
-use crate::boundary::{EvtxFunction, entry, export_schema, free, hand_out, put, put_entry, put_text, release};
+use crate::boundary::{EvtxFunction, entry, export_schema, put, put_entry};
 use crate::paths::EvtxPaths;
-use crate::storage::EvtxStorage;
-
-/// A report on files that is being read.
-pub struct EvtxReport {
-    scan: ReportScan<Box<dyn Report>>,
-}
+use crate::scan::{EvtxScan, projection};
 
 /// The name of the SQL type as which DuckDB imports a column.
 pub(crate) fn duckdb_type(field: &Field) -> String {
@@ -58,8 +52,13 @@ struct ReportFunction {
     example: &'static str,
     /// Whether its one argument is a path, a glob, or a list of them. If not, it has no argument.
     takes_files: bool,
-    /// Makes an empty report.
-    make: fn() -> Box<dyn Report>,
+    schema: fn() -> SchemaRef,
+    make: fn(Vec<ScanPath>, &[usize]) -> Box<dyn ReportThreads>,
+}
+
+/// The report on some files, with the columns that have these indexes.
+fn scan<R: Report + 'static>(report: R, paths: Vec<ScanPath>, columns: &[usize]) -> Box<dyn ReportThreads> {
+    Box::new(ReportScan::new(report, paths, columns))
 }
 
 /// The table functions of all reports.
@@ -72,7 +71,8 @@ const REPORTS: &[ReportFunction] = &[
         example: "SELECT provider, event_id, any_value(records), list(field_name ORDER BY field_position) FROM \
                   evtx_schema('logs/**/*.evtx') GROUP BY ALL",
         takes_files: true,
-        make: || Box::new(EventReport::new(Catalog::new(None), duckdb_type)),
+        schema: || EventReport::new(duckdb_type).schema(),
+        make: |paths, columns| scan(EventReport::new(duckdb_type), paths, columns),
     },
     ReportFunction {
         name: "evtx_file_metadata",
@@ -81,7 +81,8 @@ const REPORTS: &[ReportFunction] = &[
                       the span of time, what is damaged.",
         example: "SELECT filename, records, missing_records, is_dirty FROM evtx_file_metadata('logs/**/*.evtx')",
         takes_files: true,
-        make: || Box::<FileReport>::default(),
+        schema: || FileReport::default().schema(),
+        make: |paths, columns| scan(FileReport::of_columns(columns), paths, columns),
     },
     ReportFunction {
         name: "evtx_chunk_metadata",
@@ -91,7 +92,8 @@ const REPORTS: &[ReportFunction] = &[
         example: "SELECT chunk_index, first_record_id, last_record_id, records, error FROM \
                   evtx_chunk_metadata('Security.evtx')",
         takes_files: true,
-        make: || Box::<ChunkReport>::default(),
+        schema: || ChunkReport::default().schema(),
+        make: |paths, columns| scan(ChunkReport::default(), paths, columns),
     },
     ReportFunction {
         name: "evtx_event_catalog",
@@ -101,14 +103,13 @@ const REPORTS: &[ReportFunction] = &[
         example: "SELECT version, list(field_name ORDER BY field_position) FROM evtx_event_catalog() WHERE provider = \
                   'Microsoft-Windows-Security-Auditing' AND event_id = 4624 GROUP BY ALL",
         takes_files: false,
-        make: || Box::new(DeclaredEventReport::new(duckdb_type)),
+        schema: || DeclaredEventReport::new(duckdb_type).schema(),
+        make: |paths, columns| scan(DeclaredEventReport::new(duckdb_type), paths, columns),
     },
 ];
 
-/// An empty report, by its index in [`REPORTS`].
-fn report_of(index: usize) -> Result<Box<dyn Report>, &'static str> {
-    let function = REPORTS.get(index).ok_or("there is no such report")?;
-    Ok((function.make)())
+fn report_of(index: usize) -> Result<&'static ReportFunction, &'static str> {
+    REPORTS.get(index).ok_or("there is no such report")
 }
 
 /// A table function that gives a report.
@@ -146,91 +147,45 @@ pub unsafe extern "C" fn evtx_report_function(
     })
 }
 
-/// A new report on files, by its index as in [`evtx_report_function`]. The paths are copied.
+/// Makes a scan for the report with an index in the list of [`evtx_report_function`], on files. `columns` are indexes in
+/// its schema, as for [`evtx_scan_new`](crate::evtx_scan_new).
 ///
 /// # Safety
-/// `paths` is valid, or null for a report that takes no files; `out` can be written. The caller frees the report.
+/// `paths` is valid, or null for a report that takes no files; `columns` points to `column_count` indexes; `out` can be
+/// written. The caller frees the scan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_report_new(
     index: usize,
     paths: *const EvtxPaths,
-    out: *mut *mut EvtxReport,
+    columns: *const u64,
+    column_count: usize,
+    out: *mut *mut EvtxScan,
 ) -> *mut c_char {
     entry(|| {
         let report = report_of(index)?;
+        let schema = (report.schema)();
         // SAFETY: the caller's promise.
         let paths = unsafe { paths.as_ref() }.map_or_else(Vec::new, |paths| paths.0.clone());
-        let scan = ReportScan::new(report, paths);
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxReport { scan }))) };
+        let columns = unsafe { projection(columns, column_count, schema.fields().len()) };
+        let schema = schema.project(&columns).map_err(|error| error.to_string())?;
+        let scan = EvtxScan::of_report((report.make)(paths, &columns), schema.into());
+        // SAFETY: the caller's promise.
+        unsafe { put(out, Box::into_raw(Box::new(scan))) };
         Ok(())
     })
 }
 
-/// Frees a report. Batches that it gave stay valid.
-///
-/// # Safety
-/// `report` is null or came from [`evtx_report_new`], and is freed once.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_free(report: *mut EvtxReport) {
-    // SAFETY: the caller's promise.
-    release(|| unsafe { free(report) });
-}
-
-/// The Arrow schema of a report, by its index as in [`evtx_report_function`].
+/// The columns of the report with an index.
 ///
 /// # Safety
 /// `out` can be written. The caller releases the schema.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_report_schema(index: usize, out: *mut FFI_ArrowSchema) -> *mut c_char {
     entry(|| {
-        let schema = export_schema(&report_of(index)?.schema())?;
+        let schema = export_schema(&(report_of(index)?.schema)())?;
         // SAFETY: the caller's promise.
         unsafe { put(out, schema) };
-        Ok(())
-    })
-}
-
-/// Hands out the next rows, as a struct array of the report's schema. `rows` receives their number. If it is 0, the
-/// report is at its end, and `out` is not written.
-///
-/// # Safety
-/// `report` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says, `out` and `rows` can be
-/// written. The caller releases the array.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_next(
-    report: *mut EvtxReport,
-    storage: EvtxStorage,
-    out: *mut FFI_ArrowArray,
-    rows: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let report = unsafe { &mut *report };
-        // SAFETY: the caller's promise.
-        let batch = unsafe { storage.during(|storage, interrupt| report.scan.next(storage, interrupt)) }?;
-        // SAFETY: the caller's promise.
-        unsafe { hand_out(batch, out, rows) };
-        Ok(())
-    })
-}
-
-/// The path that is being read, as UTF-8. It stays valid until the report is used again or freed. If no path is being
-/// read, `data` receives null, and `len` 0.
-///
-/// # Safety
-/// `report` is valid, `data` and `len` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_report_reading(
-    report: *const EvtxReport,
-    data: *mut *const c_char,
-    len: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let path = unsafe { &*report }.scan.reading();
-        // SAFETY: the caller's promise.
-        unsafe { put_text(path, data, len) };
         Ok(())
     })
 }

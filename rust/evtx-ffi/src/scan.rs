@@ -6,27 +6,59 @@ use std::sync::Arc;
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{DictionaryArray, StringViewArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Fields, Schema};
+use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use evtx_arrow::{MakeArrays, Predicate, Scan};
-use evtx_scan::{FileScan, FolderPredicate, MessageFinder, Worker};
+use evtx_format::Interrupt;
+use evtx_scan::{FileScan, FolderPredicate, MessageFinder, ReportRows, ReportThreads, ScanError, Storage, Worker};
 
 use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release, size, text};
 use crate::call::EvtxCall;
 use crate::planned::EvtxPlanned;
-use crate::report::EvtxReport;
 use crate::storage::EvtxStorage;
 
-/// A scan, which the threads of a query share.
-pub struct EvtxScan {
-    scan: Arc<FileScan>,
-    /// By index of the file in the scan: its index among the files of the call.
-    indices: Arc<[usize]>,
+/// A scan, which the threads of a query share: of the records of files, or for a report on them.
+pub struct EvtxScan(Source);
+
+enum Source {
+    Records(Arc<FileScan>, FileIndices),
+    /// With the schema of its batches.
+    Report(Box<dyn ReportThreads>, SchemaRef),
+}
+
+/// By index of the file in the scan: its index among the files of the call.
+type FileIndices = Arc<[usize]>;
+
+impl EvtxScan {
+    pub(crate) fn of_report(report: Box<dyn ReportThreads>, schema: SchemaRef) -> Self {
+        EvtxScan(Source::Report(report, schema))
+    }
 }
 
 /// A thread's part of a scan.
-pub struct EvtxWorker {
-    worker: Worker,
-    indices: Arc<[usize]>,
+pub struct EvtxWorker(Part);
+
+enum Part {
+    Records(Worker, FileIndices),
+    Report(Box<dyn ReportRows>),
+}
+
+/// The columns that have these indexes, of `count` columns. Indexes behind the last column are left out. If none is
+/// left, it is the first column, because a batch needs a column to have rows.
+///
+/// # Safety
+/// `columns` points to `column_count` indexes.
+pub(crate) unsafe fn projection(columns: *const u64, column_count: usize, count: usize) -> Vec<usize> {
+    let columns = match column_count {
+        0 => &[],
+        // SAFETY: the caller's promise.
+        _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
+    };
+    let columns = columns.iter().filter_map(|&column| usize::try_from(column).ok());
+    let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
+    if columns.is_empty() {
+        columns.push(0);
+    }
+    columns
 }
 
 // Which objects threads may share. The compiler checks the Rust types; C++ has to obey the same rules.
@@ -39,7 +71,6 @@ const _: () = {
     shared::<EvtxPlanned>();
     // One thread at a time uses these, and DuckDB can move the work to another thread.
     handed_on::<EvtxWorker>();
-    handed_on::<EvtxReport>();
 };
 
 /// Makes a scan of a call.
@@ -64,11 +95,6 @@ pub unsafe extern "C" fn evtx_scan_new(
     out: *mut *mut EvtxScan,
 ) -> *mut c_char {
     entry(|| {
-        let columns = match column_count {
-            0 => &[],
-            // SAFETY: the caller's promise.
-            _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
-        };
         // SAFETY: the caller's promise.
         let (call, planned, memory) = unsafe { (&(*call).0, planned.as_ref(), text(memory, memory_len)?) };
         let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
@@ -79,11 +105,8 @@ pub unsafe extern "C" fn evtx_scan_new(
         let count = call.table.schema().fields().len();
         let of_folders = |condition| FolderPredicate::of(condition, count);
         let folder_predicates: Vec<_> = conditions.iter().filter_map(of_folders).collect();
-        let columns = columns.iter().filter_map(|&column| usize::try_from(column).ok());
-        let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
-        if columns.is_empty() {
-            columns.push(0);
-        }
+        // SAFETY: the caller's promise.
+        let columns = unsafe { projection(columns, column_count, count) };
         let is_kept = |index: usize| {
             let name = &paths[index].path;
             let is_in_folder = |predicate: &FolderPredicate| predicate.keeps(&call.folders, index);
@@ -95,7 +118,7 @@ pub unsafe extern "C" fn evtx_scan_new(
         let scan = Arc::new(Scan::filtered(call.table.clone(), &columns, &predicates));
         let scan = Arc::new(FileScan::new(scan, kept, Some(finder)));
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxScan { scan, indices }))) };
+        unsafe { put(out, Box::into_raw(Box::new(EvtxScan(Source::Records(scan, indices))))) };
         Ok(())
     })
 }
@@ -118,7 +141,10 @@ pub unsafe extern "C" fn evtx_scan_free(scan: *mut EvtxScan) {
 pub unsafe extern "C" fn evtx_scan_progress(scan: *const EvtxScan, out: *mut f64) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let progress = unsafe { &*scan }.scan.progress();
+        let progress = match unsafe { &(*scan).0 } {
+            Source::Records(scan, _) => scan.progress(),
+            Source::Report(report, _) => report.progress(),
+        };
         // SAFETY: the caller's promise.
         unsafe { put(out, progress) };
         Ok(())
@@ -134,7 +160,10 @@ pub unsafe extern "C" fn evtx_scan_progress(scan: *const EvtxScan, out: *mut f64
 pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_ArrowSchema) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let schema = unsafe { &*scan }.scan.scan().schema();
+        let schema = match unsafe { &(*scan).0 } {
+            Source::Records(scan, _) => scan.scan().schema(),
+            Source::Report(_, schema) => Arc::clone(schema),
+        };
         let fields = schema.fields().iter().map(|field| match field.data_type() {
             DataType::Map(entries, _) => {
                 let list = DataType::List(Arc::clone(entries));
@@ -178,13 +207,12 @@ const TRUSTED: MakeArrays = MakeArrays {
 pub unsafe extern "C" fn evtx_worker_new(scan: *const EvtxScan, out: *mut *mut EvtxWorker) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let scan = unsafe { &*scan };
-        let worker = EvtxWorker {
-            worker: Worker::new(&scan.scan, ARRAYS),
-            indices: Arc::clone(&scan.indices),
+        let part = match unsafe { &(*scan).0 } {
+            Source::Records(scan, indices) => Part::Records(Worker::new(scan, ARRAYS), Arc::clone(indices)),
+            Source::Report(report, _) => Part::Report(report.thread()),
         };
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(worker))) };
+        unsafe { put(out, Box::into_raw(Box::new(EvtxWorker(part)))) };
         Ok(())
     })
 }
@@ -207,7 +235,7 @@ pub struct EvtxPlace {
     pub rows: usize,
     /// The index of their file among the files of the call.
     pub path: usize,
-    /// The position of their block in the order of all rows. The positions that one worker returns never fall.
+    /// The position of their block, or of their batch, in the order of all rows. The positions that one worker returns never fall.
     pub index: u64,
 }
 
@@ -226,15 +254,22 @@ pub unsafe extern "C" fn evtx_worker_next(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let worker = unsafe { &mut *worker };
-        // SAFETY: the caller's promise.
-        let next = unsafe { storage.during(|storage, interrupt| worker.worker.next(storage, interrupt)) }?;
+        let part = unsafe { &mut (*worker).0 };
         let mut found = EvtxPlace::default();
-        let rows = next.map(|batch| {
-            found.path = worker.indices[batch.file];
-            found.index = batch.index;
-            batch.rows
-        });
+        let next = |storage: &dyn Storage, interrupt: Interrupt<'_>| {
+            Ok::<_, ScanError>(match part {
+                Part::Records(worker, indices) => worker.next(storage, interrupt)?.map(|batch| {
+                    (found.path, found.index) = (indices[batch.file], batch.index);
+                    batch.rows
+                }),
+                Part::Report(worker) => worker.next(storage, interrupt)?.map(|batch| {
+                    found.index = batch.index;
+                    batch.rows
+                }),
+            })
+        };
+        // SAFETY: the caller's promise.
+        let rows = unsafe { storage.during(next) }?;
         // SAFETY: the caller's promise, and `found` is a local.
         unsafe {
             hand_out(rows, out, &mut found.rows);
@@ -257,7 +292,10 @@ pub unsafe extern "C" fn evtx_worker_reading(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let path = unsafe { &*worker }.worker.reading();
+        let path = match unsafe { &(*worker).0 } {
+            Part::Records(worker, _) => worker.reading(),
+            Part::Report(worker) => worker.reading(),
+        };
         // SAFETY: the caller's promise.
         unsafe { put_text(path, data, len) };
         Ok(())

@@ -297,12 +297,14 @@ fn errors_have_a_kind() {
             ("y", "2it is gone"),
         ] {
             let paths = paths(storage, path);
-            let mut report = std::ptr::null_mut();
-            assert_eq!(take(evtx_report_new(1, paths, &mut report)), None);
-            let (mut array, mut rows) = (FFI_ArrowArray::empty(), 0);
-            let error = take(evtx_report_next(report, storage, &mut array, &mut rows));
+            let (mut scan, mut worker) = (std::ptr::null_mut(), std::ptr::null_mut());
+            assert_eq!(take(evtx_report_new(1, paths, std::ptr::null(), 0, &mut scan)), None);
+            assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
+            let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
+            let error = take(evtx_worker_next(worker, storage, &mut array, &mut place));
             assert_eq!(error.as_deref(), Some(told));
-            evtx_report_free(report);
+            evtx_worker_free(worker);
+            evtx_scan_free(scan);
             evtx_paths_free(paths);
         }
     }
@@ -336,7 +338,13 @@ fn values_that_an_argument_does_not_take_are_errors() {
     };
     // SAFETY: the pointers are to locals or static, or null where they may be, and the arguments are freed once.
     unsafe {
-        let error = take(evtx_report_new(usize::MAX, std::ptr::null(), &mut report));
+        let error = take(evtx_report_new(
+            usize::MAX,
+            std::ptr::null(),
+            std::ptr::null(),
+            0,
+            &mut report,
+        ));
         assert_eq!(error.as_deref(), Some("0there is no such report"));
         assert!(report.is_null());
         assert_eq!(take(evtx_arguments_new(&mut arguments)), None);
@@ -447,17 +455,27 @@ fn reports_are_read_through_the_c_abi() {
             let name = function.assume_init_ref().function.name;
             assert_eq!(text(name.data, name.len), Ok(expected));
             let paths = paths(storage, "x");
-            let mut report = std::ptr::null_mut();
-            assert_eq!(take(evtx_report_new(index, paths, &mut report)), None);
-            let mut schema = FFI_ArrowSchema::empty();
+            let (mut scan, mut worker) = (std::ptr::null_mut(), std::ptr::null_mut());
+            // The second column, and one that is none.
+            let columns = [1, u64::MAX];
+            assert_eq!(
+                take(evtx_report_new(index, paths, columns.as_ptr(), 2, &mut scan)),
+                None
+            );
+            let (mut schema, mut projected) = (FFI_ArrowSchema::empty(), FFI_ArrowSchema::empty());
             assert_eq!(take(evtx_report_schema(index, &mut schema)), None);
-            let (mut array, mut rows) = (FFI_ArrowArray::empty(), 7);
-            assert_eq!(take(evtx_report_next(report, storage, &mut array, &mut rows)), None);
-            assert_eq!(rows, rows_then, "{expected}");
+            assert_eq!(take(evtx_scan_schema(scan, &mut projected)), None);
+            assert_eq!(projected.children().count(), 1);
+            assert_eq!(projected.child(0).name(), schema.child(1).name());
+            assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
+            let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
+            assert_eq!(take(evtx_worker_next(worker, storage, &mut array, &mut place)), None);
+            assert_eq!(place.rows, rows_then, "{expected}");
             let (mut name, mut len) = (std::ptr::null(), 0);
-            assert_eq!(take(evtx_report_reading(report, &mut name, &mut len)), None);
+            assert_eq!(take(evtx_worker_reading(worker, &mut name, &mut len)), None);
             assert_eq!(bytes(name.cast(), len), b"x");
-            evtx_report_free(report);
+            evtx_worker_free(worker);
+            evtx_scan_free(scan);
             evtx_paths_free(paths);
         }
         assert_eq!(take(evtx_report_function(99, function.as_mut_ptr(), &mut known)), None);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use evtx_arrow::{Catalog, EventReport, Events, Options, Table, reference};
+use evtx_arrow::{Catalog, Events, Options, Table, reference};
 use evtx_format::Interrupt;
 
 use crate::archive::{Archives, Password};
@@ -304,10 +304,9 @@ impl Arguments {
                     ids: ids.as_slice().into(),
                     provider: provider.as_deref().map(Into::into),
                 };
-                // Nobody asks for its rows.
-                let mut report = EventReport::new(Catalog::new(Some(events.clone())), |_| String::new());
-                read_sample(&mut report, storage, &paths, self.sample_size, interrupt)?;
-                Table::of_events(self.options, events, &report.catalog.fields())
+                let mut catalog = Catalog::new(Some(events.clone()));
+                read_sample(&mut catalog, storage, &paths, self.sample_size, interrupt)?;
+                Table::of_events(self.options, events, &catalog.fields())
             }
         };
         let folders = match self.hive_partitioning {

@@ -2,7 +2,8 @@
 //!
 //! The threads of a query share a [`FileScan`]: the files, the order of their blocks, and the progress. Each thread has
 //! a [`Worker`], which claims a block, reads it, and returns its rows as batches. Each batch has the position of its
-//! block in the order of all rows. A [`ReportScan`] reads files for a report.
+//! block in the order of all rows. A [`ReportScan`] reads files for a report, by
+//! any number of threads, too.
 //!
 //! An engine implements [`Storage`] and passes it to each call, so that a call can use state of the engine that belongs
 //! to the current thread. [`LocalStorage`] reads the files of this machine.
@@ -33,6 +34,6 @@ pub use local::LocalStorage;
 pub use messages::MessageFinder;
 pub use paths::{ScanPath, expand};
 pub use queue::batch_index;
-pub use reports::{ReportScan, read_sample};
+pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads, read_sample};
 pub use scan::{FileBatch, FileScan, Worker};
 pub use storage::{ScanError, Storage, StorageError, StorageFile};

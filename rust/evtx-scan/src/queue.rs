@@ -11,7 +11,7 @@ use crate::paths::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError};
 
 /// How long a thread waits for another one before it looks for an interrupt.
-const WAIT: Duration = Duration::from_millis(20);
+pub(crate) const WAIT: Duration = Duration::from_millis(20);
 
 /// DuckDB's batch indexes are below this.
 const BATCH_INDEXES: u64 = 10_000_000_000_000;

@@ -1,14 +1,17 @@
-//! Files read for a report.
+//! Files read for a report, by any number of threads.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use evtx_arrow::{Report, ReportError};
+use evtx_arrow::{Catalog, DecodeError, Report, ReportError};
 use evtx_format::Interrupt;
-use evtx_format::container::header::FILE_HEADER;
+use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::header::{FILE_HEADER, FileHeader};
 
 use crate::file::LogFile;
 use crate::paths::ScanPath;
+use crate::queue::WAIT;
 use crate::storage::{Call, LastOpened, ScanError, Storage};
 
 /// Most bytes that are read for the fields of events, unless all files are asked for, and fewest of each file. A
@@ -20,149 +23,410 @@ const LEAST_BYTES: u64 = 8 << 20;
 /// needs too.
 const REMOTE_PIECES: u64 = 2;
 
-/// Files that are read for a report, one after the other.
-pub struct ReportScan<R> {
-    report: R,
-    paths: Vec<ScanPath>,
-    /// The next path, and the file before it that is being read.
-    next: usize,
-    reading: Option<Reading>,
-    bytes: Vec<u8>,
-    is_done: bool,
-    last: Arc<LastOpened>,
+/// How many pieces can wait for one that stands before them.
+const MAX_WAITING: usize = 256;
+
+/// A report on files, without its type.
+pub trait ReportThreads: Send + Sync {
+    /// A thread of it.
+    fn thread(&self) -> Box<dyn ReportRows>;
+
+    /// The share of the files that was read, 0 to 1.
+    fn progress(&self) -> f64;
 }
 
-struct Reading {
-    file: LogFile,
-    offset: u64,
-    /// Why it ends before its end.
-    failure: Option<String>,
-}
-
-impl<R: Report> ReportScan<R> {
-    /// A report on files.
-    pub fn new(report: R, paths: Vec<ScanPath>) -> Self {
-        ReportScan {
-            report,
-            paths,
-            next: 0,
-            reading: None,
-            bytes: Vec::new(),
-            is_done: false,
-            last: Arc::default(),
-        }
-    }
-
+/// A thread of a report.
+pub trait ReportRows: Send {
     /// The path of the file that is being read, if any is: of an entry that of its archive.
-    pub fn reading(&self) -> Option<&str> {
-        let last = self.next.checked_sub(1)?;
-        Some(self.paths.get(last)?.storage_path())
-    }
+    fn reading(&self) -> Option<&str>;
 
     /// The next rows; `None` at the end.
     ///
     /// # Errors
     /// Those of the storage for files that the caller named, and what ends a report early.
-    pub fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<RecordBatch>, ScanError> {
-        let last = Arc::clone(&self.last);
-        let call = Call {
-            storage,
-            interrupt,
-            last: &last,
-        };
-        loop {
-            // A report hands out a bounded number of rows at a time: all that are whole go out before more is read.
-            let batch = self
-                .report
-                .batch(self.is_done)
-                .map_err(|error| ScanError::Decode(error.into()))?;
-            if let Some(batch) = batch.filter(|batch| batch.num_rows() > 0) {
-                return Ok(Some(batch));
+    fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<ReportBatch>, ScanError>;
+}
+
+/// Rows of a report.
+#[derive(Debug)]
+pub struct ReportBatch {
+    /// The rows, with the columns of the projection.
+    pub rows: RecordBatch,
+    /// The position of the batch in the order of all rows. Those that one thread gets rise.
+    pub index: u64,
+}
+
+/// Files that are read for a report. The threads look at pieces of files, each at its own, and the report gets what
+/// they found in the order of the files.
+pub struct ReportScan<R: Report>(Arc<Shared<R>>);
+
+struct Shared<R: Report> {
+    paths: Vec<ScanPath>,
+    /// The indexes of the columns that are handed out.
+    projection: Vec<usize>,
+    last: LastOpened,
+    progress: Mutex<Progress<R>>,
+    changed: Condvar,
+}
+
+struct Progress<R: Report> {
+    report: R,
+    /// The next file that no thread has opened.
+    next: usize,
+    /// The files that are open and have pieces left.
+    open: Vec<OpenFile>,
+    /// What was found and not told to the report yet, by its place.
+    waiting: BTreeMap<Place, Found<R>>,
+    /// Where the report stands.
+    at: Place,
+    /// How many threads look for work or do some.
+    threads: usize,
+    /// The next batch index.
+    index: u64,
+    /// Whether a thread has failed, so that what it had to tell never comes.
+    is_failed: bool,
+}
+
+/// A place in the order of all that the report is told: the index of a file, and of a step among its steps, from 0. The
+/// first step of a file is its header, the others are its pieces and its end.
+type Place = (usize, u64);
+
+/// What a thread found.
+enum Found<R: Report> {
+    /// The file was opened, or could not be.
+    Start {
+        size: u64,
+        header: Option<FileHeader>,
+    },
+    Piece(R::Piece),
+    /// The file has ended, and why before its end.
+    End(Option<String>),
+}
+
+/// A file of which pieces are left.
+#[derive(Clone)]
+struct OpenFile {
+    file: Arc<LogFile>,
+    /// Its index among the files.
+    index: usize,
+    /// The step of the next piece, and its offset in the file.
+    step: u64,
+    offset: u64,
+    /// Why the file ends before its end.
+    failure: Option<String>,
+}
+
+/// What a thread does next.
+enum Work {
+    Open(usize),
+    Look(OpenFile),
+    Wait,
+    Nothing,
+}
+
+impl<R: Report + 'static> ReportScan<R> {
+    /// A report on files, with the columns that have these indexes.
+    pub fn new(report: R, paths: Vec<ScanPath>, projection: &[usize]) -> Self {
+        ReportScan(Arc::new(Shared {
+            paths,
+            projection: projection.to_vec(),
+            last: LastOpened::default(),
+            progress: Mutex::new(Progress {
+                report,
+                next: 0,
+                open: Vec::new(),
+                waiting: BTreeMap::new(),
+                at: (0, 0),
+                threads: 0,
+                index: 0,
+                is_failed: false,
+            }),
+            changed: Condvar::new(),
+        }))
+    }
+}
+
+impl<R: Report + 'static> ReportThreads for ReportScan<R> {
+    fn thread(&self) -> Box<dyn ReportRows> {
+        Box::new(Thread {
+            shared: Arc::clone(&self.0),
+            worker: None,
+            is_begun: false,
+            bytes: Vec::new(),
+            reading: None,
+        })
+    }
+
+    fn progress(&self) -> f64 {
+        match self.0.paths.len() {
+            0 => 1.0,
+            files => self.0.lock().at.0 as f64 / files as f64,
+        }
+    }
+}
+
+struct Thread<R: Report> {
+    shared: Arc<Shared<R>>,
+    /// What it looks at pieces with, from its first call until no more work is left.
+    worker: Option<R::Worker>,
+    is_begun: bool,
+    bytes: Vec<u8>,
+    /// The index of the file that it reads.
+    reading: Option<usize>,
+}
+
+impl<R: Report> Shared<R> {
+    // A poisoned lock is used all the same: an error or a panic of one thread ends the statement.
+    fn lock(&self) -> MutexGuard<'_, Progress<R>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<R: Report> Progress<R> {
+    /// What a thread does next. Pieces of the first open file come first.
+    fn claim(&mut self, files: usize) -> Work {
+        let at = self.at;
+        self.open.retain(|open| open.index >= at.0);
+        let is_next = self.open.first().is_some_and(|open| (open.index, open.step) == at);
+        if self.waiting.len() >= MAX_WAITING && !is_next {
+            return Work::Wait;
+        }
+        if let Some(open) = self.open.first_mut() {
+            let work = open.clone();
+            open.step += 1;
+            open.offset += open.file.piece();
+            if open.offset >= open.file.size() {
+                self.open.remove(0);
             }
-            if self.is_done {
-                return Ok(None);
-            }
-            self.read(call)?;
+            return Work::Look(work);
+        }
+        if self.next < files {
+            self.next += 1;
+            return Work::Open(self.next - 1);
+        }
+        match self.at.0 < files {
+            // A thread that opens a file can find pieces for this one.
+            true => Work::Wait,
+            false => Work::Nothing,
         }
     }
 
-    /// Reads the next piece of the files.
-    fn read(&mut self, call: Call<'_>) -> Result<(), ScanError> {
-        call.interrupt.check()?;
-        if let Some(mut reading) = self.reading.take() {
-            let path = &self.paths[self.next - 1];
-            if read_piece(&mut self.report, path, &mut reading, &mut self.bytes, call)? {
-                self.reading = Some(reading);
-            }
-            return Ok(());
+    /// Takes what a thread found, and tells the report what is in order now.
+    fn tell(&mut self, paths: &[ScanPath], place: Place, found: Found<R>) {
+        if place >= self.at {
+            self.waiting.insert(place, found);
         }
-        let Some(path) = self.paths.get(self.next) else {
-            self.is_done = true;
-            return Ok(());
+        while let Some(found) = self.waiting.remove(&self.at) {
+            let (file, step) = self.at;
+            self.at = (file, step + 1);
+            match found {
+                Found::Start { size, header } => self.report.start(&paths[file].path, size, header),
+                Found::Piece(piece) => self.report.add(piece),
+                Found::End(failure) => {
+                    self.report.end(failure.as_deref());
+                    // What was found behind a failure does not count.
+                    self.at = (file + 1, 0);
+                    self.waiting = self.waiting.split_off(&self.at);
+                }
+            }
+        }
+    }
+
+    /// The next rows that are whole.
+    fn batch(&mut self, projection: &[usize], last: bool) -> Result<Option<ReportBatch>, ScanError> {
+        let rows = self.report.batch(last).map_err(DecodeError::from)?;
+        let Some(rows) = rows.filter(|rows| rows.num_rows() > 0) else {
+            return Ok(None);
         };
-        self.next += 1;
-        self.reading = start(&mut self.report, path, call)?;
+        self.index += 1;
+        Ok(Some(ReportBatch {
+            rows: rows.project(projection).map_err(DecodeError::from)?,
+            index: self.index - 1,
+        }))
+    }
+}
+
+impl<R: Report> ReportRows for Thread<R> {
+    fn reading(&self) -> Option<&str> {
+        Some(self.shared.paths.get(self.reading?)?.storage_path())
+    }
+
+    fn next(&mut self, storage: &dyn Storage, interrupt: Interrupt<'_>) -> Result<Option<ReportBatch>, ScanError> {
+        let shared = Arc::clone(&self.shared);
+        let call = Call {
+            storage,
+            interrupt,
+            last: &shared.last,
+        };
+        loop {
+            interrupt.check()?;
+            let mut progress = shared.lock();
+            if !std::mem::replace(&mut self.is_begun, true) {
+                progress.threads += 1;
+                self.worker = Some(progress.report.worker());
+            }
+            if progress.is_failed {
+                return Ok(None);
+            }
+            let is_end = progress.at.0 >= shared.paths.len();
+            if is_end && let Some(worker) = self.worker.take() {
+                progress.threads -= 1;
+                let joined = progress.report.join(worker);
+                joined.map_err(|why| ScanError::Input(why.to_string()))?;
+            }
+            // A report hands out a bounded number of rows at a time: all that are whole go out before more is read.
+            let is_last = is_end && progress.threads == 0;
+            if let Some(batch) = progress.batch(&shared.projection, is_last)? {
+                return Ok(Some(batch));
+            }
+            if is_end {
+                return Ok(None);
+            }
+            match progress.claim(shared.paths.len()) {
+                Work::Nothing => {}
+                Work::Wait => drop(shared.changed.wait_timeout(progress, WAIT)),
+                Work::Open(index) => {
+                    drop(progress);
+                    let doing = Doing(&shared);
+                    self.open(index, call)?;
+                    std::mem::forget(doing);
+                }
+                Work::Look(open) => {
+                    drop(progress);
+                    let doing = Doing(&shared);
+                    self.look(&open, call)?;
+                    std::mem::forget(doing);
+                }
+            }
+        }
+    }
+}
+
+/// Work that a thread does. If it fails or panics, drop says so, so that no other thread waits for it.
+struct Doing<'s, R: Report>(&'s Shared<R>);
+
+impl<R: Report> Drop for Doing<'_, R> {
+    fn drop(&mut self) {
+        self.0.lock().is_failed = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl<R: Report> Thread<R> {
+    /// Opens a file and reads its header.
+    fn open(&mut self, index: usize, call: Call<'_>) -> Result<(), ScanError> {
+        self.reading = Some(index);
+        let path = &self.shared.paths[index];
+        let started = start(path, &mut self.bytes, call)?;
+        let (open, start, end) = match started {
+            Started::Log(header, file, failure) => {
+                let size = file.size();
+                let open = OpenFile {
+                    file: Arc::new(file),
+                    index,
+                    step: 1,
+                    offset: FILE_HEADER as u64,
+                    failure,
+                };
+                let is_empty = size <= open.offset;
+                let end = is_empty.then(|| open.failure.clone());
+                let header = Some(header);
+                ((!is_empty).then_some(open), Found::Start { size, header }, end)
+            }
+            Started::Unreadable(size, why) => (None, Found::Start { size, header: None }, Some(Some(why))),
+        };
+        let mut progress = self.shared.lock();
+        progress.tell(&self.shared.paths, (index, 0), start);
+        if let Some(end) = end {
+            progress.tell(&self.shared.paths, (index, 1), Found::End(end));
+        }
+        if let Some(open) = open {
+            let at = progress.open.partition_point(|other| other.index < index);
+            progress.open.insert(at, open);
+        }
+        drop(progress);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    /// Looks at the next piece of an open file.
+    fn look(&mut self, open: &OpenFile, call: Call<'_>) -> Result<(), ScanError> {
+        let Some(worker) = &mut self.worker else { return Ok(()) };
+        self.reading = Some(open.index);
+        let path = &self.shared.paths[open.index];
+        let first = (open.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
+        let len = open.file.piece().min(open.file.size() - open.offset);
+        let found = match open.file.read(&mut self.bytes, open.offset, len) {
+            Err(error) => Err(path.failure(error)?),
+            Ok(()) => match R::look(worker, &self.bytes, first, call.interrupt) {
+                Ok(piece) => Ok(piece),
+                Err(why) => Err(failure(path, why)?),
+            },
+        };
+        let is_last = open.offset + len >= open.file.size();
+        let (found, end) = match found {
+            Ok(piece) => (Found::Piece(piece), is_last.then(|| open.failure.clone())),
+            Err(why) => (Found::End(Some(why)), None),
+        };
+        let mut progress = self.shared.lock();
+        progress.tell(&self.shared.paths, (open.index, open.step), found);
+        if let Some(end) = end {
+            progress.tell(&self.shared.paths, (open.index, open.step + 1), Found::End(end));
+        }
+        drop(progress);
+        self.shared.changed.notify_all();
         Ok(())
     }
 }
 
-/// Begins a file; `None` if it cannot be read, which the report is told.
-fn start(report: &mut impl Report, path: &ScanPath, call: Call<'_>) -> Result<Option<Reading>, ScanError> {
+/// A file that was begun.
+enum Started {
+    /// A log, and why it ends before its end.
+    Log(FileHeader, LogFile, Option<String>),
+    /// The size of a file that cannot be read or is no log, and why.
+    Unreadable(u64, String),
+}
+
+/// Opens a file and reads its header.
+///
+/// # Errors
+/// Why a file that the caller named cannot be read, and [`ScanError::Interrupted`].
+fn start(path: &ScanPath, bytes: &mut Vec<u8>, call: Call<'_>) -> Result<Started, ScanError> {
     let opened = LogFile::open(call, path).and_then(|file| match &file.failure {
         Some(failure) if file.size() == 0 => Err(failure.clone()),
         _ => Ok(file),
     });
-    match opened {
-        Ok(mut file) => {
-            let failure = file.failure.take().map(|failure| path.damage(failure)).transpose()?;
-            report.start(&path.path, file.size());
-            Ok(Some(Reading {
-                file,
-                offset: 0,
-                failure,
-            }))
-        }
-        Err(error) => {
-            let why = path.failure(error)?;
-            report.start(&path.path, 0);
-            report.end(Some(&why));
-            Ok(None)
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(error) => return Ok(Started::Unreadable(0, path.failure(error)?)),
+    };
+    let size = file.size();
+    let failed = file.failure.take().map(|failure| path.damage(failure)).transpose()?;
+    if let Err(error) = file.read(bytes, 0, size.min(FILE_HEADER as u64)) {
+        return Ok(Started::Unreadable(size, path.failure(error)?));
+    }
+    match FileHeader::read(bytes, size) {
+        Ok(header) => Ok(Started::Log(header, file, failed)),
+        Err(why) => {
+            let why = failed.unwrap_or_else(|| why.to_string());
+            match path.explicitly_named {
+                true => Err(ScanError::File(format!("{}: {why}", path.path))),
+                false => Ok(Started::Unreadable(size, why)),
+            }
         }
     }
 }
 
-/// Reads a piece of a file. Returns false if that has ended.
-fn read_piece(
-    report: &mut impl Report,
-    path: &ScanPath,
-    reading: &mut Reading,
-    bytes: &mut Vec<u8>,
-    call: Call<'_>,
-) -> Result<bool, ScanError> {
-    let Reading { file, offset, failure } = reading;
-    let wanted = if *offset == 0 { FILE_HEADER as u64 } else { file.piece() };
-    let len = wanted.min(file.size().saturating_sub(*offset));
-    if *offset > 0 && len == 0 {
-        report.end(failure.as_deref());
-        return Ok(false);
-    }
-    if let Err(error) = file.read(bytes, *offset, len) {
-        report.end(Some(&path.failure(error)?));
-        return Ok(false);
-    }
-    *offset += len;
-    match report.push(bytes, call.interrupt) {
-        Ok(()) => Ok(true),
-        Err(ReportError::Interrupted(interrupted)) => Err(interrupted.into()),
-        Err(ReportError::Poisoned(poisoned)) => Err(poisoned.into()),
-        Err(why) => {
-            let why = failure.take().unwrap_or_else(|| why.to_string());
-            if path.explicitly_named {
-                return Err(ScanError::File(format!("{}: {why}", path.path)));
-            }
-            report.end(Some(&why));
-            Ok(false)
-        }
+/// Why the rest of a file is left.
+///
+/// # Errors
+/// The reason for a file that the caller named, and what ends a report.
+fn failure(path: &ScanPath, why: ReportError) -> Result<String, ScanError> {
+    match why {
+        ReportError::Interrupted(interrupted) => Err(interrupted.into()),
+        ReportError::Poisoned(poisoned) => Err(poisoned.into()),
+        why if path.explicitly_named => Err(ScanError::File(format!("{}: {why}", path.path))),
+        why => Ok(why.to_string()),
     }
 }
 
@@ -173,7 +437,7 @@ fn read_piece(
 /// # Errors
 /// [`ScanError::Interrupted`].
 pub fn read_sample(
-    report: &mut impl Report,
+    catalog: &mut Catalog,
     storage: &dyn Storage,
     paths: &[ScanPath],
     sample_size: Option<usize>,
@@ -192,25 +456,28 @@ pub fn read_sample(
             explicitly_named: false,
             ..paths[i * paths.len() / wanted].clone()
         };
-        let Some(mut reading) = start(report, &path, call)? else {
+        let Started::Log(_, file, _) = start(&path, &mut bytes, call)? else {
             continue;
         };
         let share = LEAST_BYTES.max(SAMPLE_BYTES / wanted as u64);
-        let stride = sample_size.map_or(1, |_| reading.file.size().div_ceil(share));
-        let pieces = if reading.file.is_remote() {
-            REMOTE_PIECES
-        } else {
-            u64::MAX
-        };
-        for piece in 0..pieces {
+        let stride = sample_size.map_or(1, |_| file.size().div_ceil(share)).max(1);
+        let pieces = if file.is_remote() { REMOTE_PIECES - 1 } else { u64::MAX };
+        let mut offset = FILE_HEADER as u64;
+        for _ in 0..pieces {
             interrupt.check()?;
-            if !read_piece(report, &path, &mut reading, &mut bytes, call)? {
+            let len = file.piece().min(file.size().saturating_sub(offset));
+            if len == 0 {
                 break;
             }
-            if piece > 0 {
-                let passed = stride.saturating_sub(1) * reading.file.piece();
-                reading.offset = (reading.offset + passed).min(reading.file.size());
+            if let Err(error) = file.read(&mut bytes, offset, len) {
+                path.failure(error)?;
+                break;
             }
+            if let Err(why) = catalog.push(&bytes, interrupt) {
+                failure(&path, why)?;
+                break;
+            }
+            offset = offset.saturating_add(stride * file.piece());
         }
     }
     Ok(())

@@ -11,8 +11,8 @@ use arrow_array::{Array, StringViewArray};
 use evtx_arrow::{FileReport, MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_scan::{
-    ARGUMENTS, Archives, ArgumentValue, Arguments, FileScan, MessageFinder, ReportScan, ScanError, ScanPath, Storage,
-    StorageError, StorageFile, Worker, expand,
+    ARGUMENTS, Archives, ArgumentValue, Arguments, FileScan, MessageFinder, ReportScan, ReportThreads, ScanError,
+    ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 use zip::unstable::write::FileOptionsExt;
 use zip::write::SimpleFileOptions;
@@ -896,10 +896,10 @@ fn messages_and_reports_come_out_of_archives() {
         found[batch.file] += batch.rows.num_rows() - batch.rows.column(0).null_count();
     }
     assert_eq!(found, [9, 0]);
-    let mut report = ReportScan::new(FileReport::default(), paths);
+    let mut report = ReportScan::new(FileReport::default(), paths, &[0]).thread();
     let mut rows = 0;
     while let Some(batch) = report.next(&storage, Interrupt::NEVER).expect("a report") {
-        rows += batch.num_rows();
+        rows += batch.rows.num_rows();
     }
     assert_eq!(rows, 2);
 }

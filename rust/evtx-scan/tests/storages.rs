@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arrow_array::{Array, StringViewArray, UInt64Array};
-use evtx_arrow::{FileReport, MakeArrays, OnError, Options, Scan, Table};
+use evtx_arrow::{ChunkReport, EventReport, FileReport, MakeArrays, OnError, Options, Report, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{
-    Archives, FileScan, LocalStorage, ReportScan, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker,
-    expand,
+    Archives, FileScan, LocalStorage, ReportScan, ReportThreads, ScanError, ScanPath, Storage, StorageError,
+    StorageFile, Worker, expand,
 };
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
@@ -295,6 +295,99 @@ fn sizes_that_are_no_longer_right_lose_nothing_before_them() {
     }
 }
 
+/// Makes a report with so many threads. Returns its rows in order, as text.
+fn report<R: Report + 'static>(
+    storage: &(dyn Storage + Sync),
+    report: R,
+    paths: Vec<ScanPath>,
+    threads: usize,
+) -> Result<Vec<String>, ScanError> {
+    let columns: Vec<usize> = (0..report.schema().fields().len()).collect();
+    let scan = ReportScan::new(report, paths, &columns);
+    let found = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let work = || -> Result<(), ScanError> {
+            let mut thread = scan.thread();
+            let mut last = 0;
+            while let Some(batch) = thread.next(storage, Interrupt::NEVER)? {
+                assert!(batch.index >= last, "the positions of a thread rise");
+                last = batch.index;
+                found.lock().expect("no panic").push((batch.index, batch.rows));
+            }
+            Ok(())
+        };
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        // All of them end, whatever becomes of one.
+        let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        ended.into_iter().try_for_each(|ended| ended.unwrap_or(Ok(())))
+    })?;
+    let mut found = found.into_inner().expect("no panic");
+    found.sort_by_key(|(index, _)| *index);
+    let rows = found
+        .iter()
+        .flat_map(|(_, batch)| (0..batch.num_rows()).map(|row| format!("{:?}", batch.slice(row, 1))));
+    Ok(rows.collect())
+}
+
+/// Logs of all kinds, one of several pieces, in the middle.
+fn folder(manner: &Manner) -> Memory {
+    [
+        "DC01-Security.evtx",
+        "damaged-chunk.evtx",
+        "wrapped.evtx",
+        "oddities.evtx",
+        "ForwardedEvents.evtx",
+    ]
+    .iter()
+    .fold(Memory::default(), |storage, name| {
+        storage.with(name, &sample(name), manner.clone())
+    })
+    .with("no log.evtx", b"no log", manner.clone())
+    .with("empty.evtx", b"", manner.clone())
+    .with("long.evtx", &long("DC01-Sysmon.evtx", 100), manner.clone())
+}
+
+#[test]
+fn a_report_is_the_same_with_any_number_of_threads() {
+    let storage = folder(&Manner::default());
+    let paths = paths(&storage, "*");
+    let files = |threads| report(&storage, FileReport::of_columns(&[21]), paths.clone(), threads).expect("a report");
+    let chunks = |threads| report(&storage, ChunkReport::default(), paths.clone(), threads).expect("a report");
+    let events =
+        |threads| report(&storage, EventReport::new(|_| String::new()), paths.clone(), threads).expect("a report");
+    let (all_files, all_chunks, all_events) = (files(1), chunks(1), events(1));
+    assert_eq!(all_files.len(), paths.len());
+    assert!(all_chunks.len() > 100 && all_events.len() > 100);
+    for threads in [2, 3, 8] {
+        assert_eq!(files(threads), all_files);
+        assert_eq!(chunks(threads), all_chunks);
+        assert_eq!(events(threads), all_events);
+    }
+}
+
+#[test]
+fn threads_of_a_report_do_not_wait_for_one_that_fails() {
+    // A file that was named and that fails in its midst.
+    let fails = Manner {
+        fails_behind: Some(3 << 20),
+        slow: Duration::from_millis(5),
+        ..Manner::default()
+    };
+    let storage = Memory::default().with("log", &long("DC01-Sysmon.evtx", 200), fails);
+    let found = report(&storage, ChunkReport::default(), paths(&storage, "log"), 3);
+    assert!(matches!(found, Err(ScanError::Storage(_))), "{found:?}");
+    // If a glob found it, what stands before is told.
+    let found = report(&storage, ChunkReport::default(), paths(&storage, "lo*"), 3).expect("a report");
+    assert!((32..=48).contains(&found.len()), "{}", found.len());
+    let panics = Manner {
+        panics: true,
+        ..Manner::default()
+    };
+    let storage = folder(&Manner::default()).with("f", &sample("dirty.evtx"), panics);
+    let found = report(&storage, FileReport::default(), paths(&storage, "*"), 2).expect("no error of the others");
+    assert!(found.len() < 9);
+}
+
 #[test]
 fn a_remote_log_takes_few_requests() {
     let manner = Manner {
@@ -315,13 +408,8 @@ fn a_remote_log_takes_few_requests() {
     let storage = Memory::default().with("log", &small, manner);
     rows(&storage, &file_scan(Options::default(), paths(&storage, "log")), 1).expect("rows");
     assert_eq!(storage.reads.load(Ordering::Relaxed), 1);
-    let mut report = ReportScan::new(FileReport::default(), paths(&storage, "log"));
-    let batch = report
-        .next(&storage, Interrupt::NEVER)
-        .expect("a report")
-        .expect("rows");
-    assert_eq!(batch.num_rows(), 1);
-    assert!(report.next(&storage, Interrupt::NEVER).expect("a report").is_none());
+    let found = report(&storage, FileReport::default(), paths(&storage, "log"), 1).expect("a report");
+    assert_eq!(found.len(), 1);
     assert_eq!(storage.reads.load(Ordering::Relaxed), 2);
 }
 

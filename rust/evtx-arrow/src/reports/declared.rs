@@ -4,9 +4,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use evtx_catalog::{CatalogEvent, events};
 use evtx_format::Interrupt;
+use evtx_format::container::header::FileHeader;
 use evtx_format::value::ValueType;
 
-use super::report::{Report, ReportError, TypeName};
+use super::report::{Report, ReportError, TooManyEvents, TypeName};
 use super::table::{self, ReportColumn, Value};
 use crate::schema::{TEXT, column_type};
 
@@ -93,6 +94,9 @@ impl DeclaredEventReport {
 }
 
 impl Report for DeclaredEventReport {
+    type Worker = ();
+    type Piece = ();
+
     fn schema(&self) -> SchemaRef {
         table::schema(COLUMNS)
     }
@@ -101,14 +105,22 @@ impl Report for DeclaredEventReport {
         table::reference(COLUMNS)
     }
 
-    // The report does not depend on files.
-    fn start(&mut self, _filename: &str, _size: u64) {}
+    fn worker(&self) {}
 
-    fn push(&mut self, _bytes: &[u8], _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+    // No file changes what is declared.
+    fn look((): &mut (), _chunks: &[u8], _first: u64, _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         Ok(())
     }
 
+    fn start(&mut self, _filename: &str, _size: u64, _header: Option<FileHeader>) {}
+
+    fn add(&mut self, (): ()) {}
+
     fn end(&mut self, _failure: Option<&str>) {}
+
+    fn join(&mut self, (): ()) -> Result<(), TooManyEvents> {
+        Ok(())
+    }
 
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
         if !last {

@@ -45,7 +45,7 @@ const VERSION: usize = 2;
 const CHANNEL: usize = 3;
 
 /// The fields of an `EventData`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Shape {
     /// The GUID of the template, its 16 bytes in the order of its text; `None` if the record spells `EventData` out.
     template: Option<[u8; 16]>,
@@ -79,7 +79,7 @@ impl Shapes {
 }
 
 /// What the records have in common that a catalog counts together: their event and their fields.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Event {
     provider: Option<Box<str>>,
     id: Option<u32>,
@@ -371,6 +371,44 @@ impl Catalog {
         Ok(())
     }
 
+    /// Adds the events that another catalog has found.
+    ///
+    /// # Errors
+    /// [`TooManyEvents`] if there is no room for all.
+    pub fn join(&mut self, other: Catalog) -> Result<(), TooManyEvents> {
+        let shapes: Vec<usize> = other
+            .shapes
+            .shapes
+            .into_iter()
+            .map(|shape| self.shapes.index_of(shape))
+            .collect();
+        let places = self
+            .found
+            .iter()
+            .enumerate()
+            .map(|(place, (event, _))| (event.clone(), place));
+        let mut places: HashMap<Event, usize> = places.collect();
+        for (event, records) in other.found {
+            let event = Event {
+                shape: shapes[event.shape],
+                ..event
+            };
+            match places.get(&event) {
+                Some(&place) => self.found[place].1 += records,
+                None => {
+                    let texts = [&event.provider, &event.channel].into_iter().flatten();
+                    self.bytes += EVENT + 2 * texts.map(|text| text.len()).sum::<usize>();
+                    if self.bytes + self.shapes.bytes > MAX_EVENT_BYTES {
+                        return Err(TooManyEvents);
+                    }
+                    places.insert(event.clone(), self.found.len());
+                    self.found.push((event, records));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The fields of the events, as columns, 4,096 at most. They are in the order of the first event. A field that only
     /// a later event has is placed behind the field that it follows in that event. The events are in the order of the
     /// IDs that the catalog was made for, and those of one ID in the order of their versions.
@@ -401,7 +439,13 @@ impl Catalog {
     pub fn batch(&self, place: &mut CatalogPlace, type_name: TypeName) -> Result<Option<RecordBatch>, ArrowError> {
         let order = place.order.get_or_insert_with(|| {
             let mut order: Vec<usize> = (0..self.found.len()).collect();
-            order.sort_by(|a, b| self.found[*a].0.cmp(&self.found[*b].0));
+            // Events with the same fields stand together, in an order that does not depend on which was found first.
+            let key = |at: usize| {
+                let event = &self.found[at].0;
+                let shape = &self.shapes.shapes[event.shape];
+                (&event.provider, event.id, event.version, &event.channel, shape)
+            };
+            order.sort_by(|a, b| key(*a).cmp(&key(*b)));
             order
         });
         let mut rows = Vec::new();
@@ -497,31 +541,28 @@ fn shape(scan: &Scan, templates: &ChunkTemplates, event_data: &EventData, part: 
 /// rows only after all files were read.
 #[derive(Debug)]
 pub struct EventReport {
-    /// The events that were found so far.
-    pub catalog: Catalog,
+    /// What was found so far.
+    catalog: Catalog,
     type_name: TypeName,
-    /// The size of the current file, in bytes.
-    size: u64,
-    /// Whether the header of the current file was read.
-    has_header: bool,
-    /// How far the rows were handed out.
+    /// How far its rows were handed out.
     place: CatalogPlace,
 }
 
 impl EventReport {
-    /// A report that collects into a catalog. `type_name` gives the name of a column's type.
-    pub fn new(catalog: Catalog, type_name: TypeName) -> Self {
+    /// A report of the events of files. `type_name` names the type of a column.
+    pub fn new(type_name: TypeName) -> Self {
         EventReport {
-            catalog,
+            catalog: Catalog::new(None),
             type_name,
-            size: 0,
-            has_header: false,
             place: CatalogPlace::default(),
         }
     }
 }
 
 impl Report for EventReport {
+    type Worker = Catalog;
+    type Piece = ();
+
     fn schema(&self) -> SchemaRef {
         table::schema(&event_columns())
     }
@@ -530,22 +571,24 @@ impl Report for EventReport {
         table::reference(&event_columns())
     }
 
-    fn start(&mut self, _filename: &str, size: u64) {
-        self.size = size;
-        self.has_header = false;
+    fn worker(&self) -> Catalog {
+        Catalog::new(None)
     }
 
-    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
-        if self.has_header {
-            return self.catalog.push(bytes, interrupt);
-        }
-        FileHeader::read(bytes, self.size)?;
-        self.has_header = true;
-        Ok(())
+    fn look(worker: &mut Catalog, chunks: &[u8], _first: u64, interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+        worker.push(chunks, interrupt)
     }
 
-    // A file that cannot be read, or not to its end, has no row of its own.
+    fn start(&mut self, _filename: &str, _size: u64, _header: Option<FileHeader>) {}
+
+    fn add(&mut self, (): ()) {}
+
+    // What cannot be read holds no events.
     fn end(&mut self, _failure: Option<&str>) {}
+
+    fn join(&mut self, worker: Catalog) -> Result<(), TooManyEvents> {
+        self.catalog.join(worker)
+    }
 
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
         if !last {

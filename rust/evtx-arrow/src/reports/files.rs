@@ -10,7 +10,9 @@ use evtx_format::container::records::RecordWalk;
 use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
-use super::report::{Report, ReportError};
+use super::event_ids::{EventIdReader, EventIds, LogSpan};
+use super::report::{Report, ReportError, TooManyEvents};
+use super::runs::{Runs, Span};
 use super::table::{self, ReportColumn, Value};
 
 /// What a walk over the records of a chunk finds.
@@ -87,73 +89,8 @@ fn offset(index: u64) -> u64 {
 /// How many records are read between two checks for an interrupt. It is low because damaged frames take long.
 const FRAMES: u64 = 32;
 
-/// The most runs of IDs that are kept, which take 8 MiB. Real logs have a few hundred at most.
-const MAX_RUNS: usize = 1 << 19;
-
-/// A set of record IDs, as runs of consecutive ones.
-#[derive(Debug, Default)]
-struct Runs {
-    /// The first and the last ID of each run.
-    runs: Vec<(u64, u64)>,
-    /// Whether there were too many runs to keep. Then only the least and the greatest ID are known.
-    overflows: bool,
-}
-
-impl Runs {
-    /// Adds a run.
-    fn add(&mut self, first: u64, last: u64) {
-        match self.runs.last_mut() {
-            Some((_, end)) if end.checked_add(1) == Some(first) => *end = last,
-            _ => self.runs.push((first, last)),
-        }
-        if self.runs.len() >= MAX_RUNS {
-            self.unite();
-        }
-    }
-
-    /// Sorts the runs, and unites those that are adjacent or overlap. If more than half of [`MAX_RUNS`] are left,
-    /// replaces them by one run from the least to the greatest ID.
-    #[cold]
-    fn unite(&mut self) {
-        self.runs.sort_unstable();
-        self.runs.dedup_by(|(first, last), (_, end)| {
-            let follows = *first <= end.saturating_add(1);
-            *end = if follows { (*last).max(*end) } else { *end };
-            follows
-        });
-        if self.runs.len() > MAX_RUNS / 2 {
-            let greatest = self.runs.iter().map(|(_, last)| *last).max();
-            self.runs.truncate(1);
-            if let (Some((_, last)), Some(greatest)) = (self.runs.first_mut(), greatest) {
-                *last = greatest;
-            }
-            self.overflows = true;
-        }
-    }
-
-    /// What the IDs span; `None` if there are none.
-    fn span(&mut self) -> Option<Span> {
-        self.unite();
-        let (&(least, _), &(_, greatest)) = (self.runs.first()?, self.runs.last()?);
-        let gaps = self.runs.windows(2).map(|pair| pair[1].0 - pair[0].1 - 1);
-        Some(Span {
-            least,
-            greatest,
-            missing: (!self.overflows).then(|| gaps.sum()),
-        })
-    }
-}
-
-/// What record IDs span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
-    /// The least ID.
-    least: u64,
-    /// The greatest ID.
-    greatest: u64,
-    /// How many IDs between these are missing; `None` if there were too many runs to tell.
-    missing: Option<u64>,
-}
+/// The column that takes reading the events.
+const EVENT_RECORD_IDS: &str = "event_record_ids";
 
 /// The columns of a [`FileReport`].
 const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
@@ -223,22 +160,22 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     ReportColumn {
         name: "chunks",
         about: "How many chunks the file has room for, one that is cut short included.",
-        value: Value::UInt64(|row| row.header.map(|_| row.chunks)),
+        value: Value::UInt64(|row| row.header.map(|_| row.found.chunks)),
     },
     ReportColumn {
         name: "unused_chunks",
         about: "How many of these chunks are all zeros.",
-        value: Value::UInt64(|row| row.header.map(|_| row.unused)),
+        value: Value::UInt64(|row| row.header.map(|_| row.found.unused)),
     },
     ReportColumn {
         name: "damaged_chunks",
         about: "How many of these chunks are damaged, or do not match their checksums.",
-        value: Value::UInt64(|row| row.header.map(|_| row.damaged)),
+        value: Value::UInt64(|row| row.header.map(|_| row.found.damaged)),
     },
     ReportColumn {
         name: "records",
         about: "How many records there are.",
-        value: Value::UInt64(|row| row.header.map(|_| row.records)),
+        value: Value::UInt64(|row| row.header.map(|_| row.found.records)),
     },
     ReportColumn {
         name: "first_record_id",
@@ -258,12 +195,17 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     ReportColumn {
         name: "first_written",
         about: "The earliest time at which a record was written, UTC.",
-        value: Value::Time(|row| row.times.map(|(first, _)| first)),
+        value: Value::Time(|row| row.found.times.map(|(first, _)| first)),
     },
     ReportColumn {
         name: "last_written",
         about: "The latest time at which a record was written, UTC.",
-        value: Value::Time(|row| row.times.map(|(_, last)| last)),
+        value: Value::Time(|row| row.found.times.map(|(_, last)| last)),
+    },
+    ReportColumn {
+        name: EVENT_RECORD_IDS,
+        about: "For each channel and computer: the records, the least and the greatest `event_record_id`, and how many between these no record has. A log that was exported has new record IDs, but keeps these. NULL if there are more gaps, or more channels and computers, than any real log has.",
+        value: Value::LogSpans(|row| row.logs.as_deref()),
     },
     ReportColumn {
         name: "error",
@@ -278,6 +220,28 @@ pub struct FileReport {
     rows: Vec<FileRow>,
     /// Whether the last row is of a file that has not ended.
     is_open: bool,
+    /// Whether the events are read, for their IDs.
+    reads_events: bool,
+}
+
+impl FileReport {
+    /// A report of which the columns with these indexes are wanted. The events are read only if one of them needs that.
+    pub fn of_columns(columns: &[usize]) -> Self {
+        let is_of_events = |&column: &usize| FILE_COLUMNS.get(column).is_some_and(|it| it.name == EVENT_RECORD_IDS);
+        FileReport {
+            reads_events: columns.iter().any(is_of_events),
+            ..FileReport::default()
+        }
+    }
+}
+
+/// What a thread looks at pieces for a [`FileReport`] with.
+pub struct FileWorker(Option<EventIdReader>);
+
+impl std::fmt::Debug for FileWorker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("FileWorker").field(&self.0.is_some()).finish()
+    }
 }
 
 /// A row of [`FileReport`].
@@ -288,7 +252,16 @@ struct FileRow {
     size: u64,
     /// The header; `None` if the file is no log.
     header: Option<FileHeader>,
-    /// How many chunks were pushed.
+    found: FilePiece,
+    /// The span of the IDs, once the file has ended.
+    span: Option<Span>,
+    logs: Option<Vec<LogSpan>>,
+    error: Option<String>,
+}
+
+/// What a [`FileReport`] tells of a piece of a file.
+#[derive(Debug, Default)]
+pub struct FilePiece {
     chunks: u64,
     /// How many of these are all zeros.
     unused: u64,
@@ -297,45 +270,67 @@ struct FileRow {
     records: u64,
     /// The IDs of the records, until the file ends.
     runs: Runs,
-    /// What the IDs span, once the file has ended.
-    span: Option<Span>,
-    /// As in [`ChunkSummary`].
     times: Option<(i64, i64)>,
+    event_ids: EventIds,
+    /// What is wrong first.
     error: Option<String>,
 }
 
-impl FileRow {
-    /// Adds a chunk.
-    fn chunk(&mut self, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
-        let index = self.chunks;
+impl FilePiece {
+    fn chunk(
+        &mut self,
+        chunk: &[u8],
+        index: u64,
+        FileWorker(reader): &mut FileWorker,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), Interrupted> {
         self.chunks += 1;
         if is_unused(chunk) {
             self.unused += 1;
             return Ok(());
         }
-        let found = ChunkSummary::of(chunk, index, interrupt)?;
-        self.records += found.records;
-        for (first, last) in found.runs.runs {
-            self.runs.add(first, last);
+        if let Some(reader) = reader {
+            reader.read(chunk, &mut self.event_ids, interrupt)?;
         }
-        self.times = match (self.times, found.times) {
+        let found = ChunkSummary::of(chunk, index, interrupt)?;
+        self.add(FilePiece {
+            chunks: 0,
+            unused: 0,
+            damaged: found.error.is_some().into(),
+            records: found.records,
+            runs: found.runs,
+            times: found.times,
+            event_ids: EventIds::default(),
+            error: found.error,
+        });
+        Ok(())
+    }
+
+    /// Adds what there is to tell of the chunks behind.
+    fn add(&mut self, behind: FilePiece) {
+        self.chunks += behind.chunks;
+        self.unused += behind.unused;
+        self.damaged += behind.damaged;
+        self.records += behind.records;
+        self.runs.join(behind.runs);
+        self.event_ids.join(behind.event_ids);
+        self.times = match (self.times, behind.times) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),
         };
-        if let Some(error) = found.error {
-            self.damaged += 1;
-            self.error.get_or_insert(error);
-        }
-        Ok(())
+        self.error = self.error.take().or(behind.error);
     }
 }
 
-/// The chunks in bytes of a file that start with a chunk. The last can be cut short.
-fn chunks(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    bytes.chunks(CHUNK_SIZE)
+/// The chunks of a file's bytes, with their indexes, of which the first is `first`.
+fn chunks(bytes: &[u8], first: u64) -> impl Iterator<Item = (u64, &[u8])> {
+    (first..).zip(bytes.chunks(CHUNK_SIZE))
 }
 
 impl Report for FileReport {
+    type Worker = FileWorker;
+    type Piece = FilePiece;
+
     fn schema(&self) -> SchemaRef {
         table::schema(FILE_COLUMNS)
     }
@@ -344,36 +339,56 @@ impl Report for FileReport {
         table::reference(FILE_COLUMNS)
     }
 
-    fn start(&mut self, filename: &str, size: u64) {
+    fn worker(&self) -> FileWorker {
+        FileWorker(self.reads_events.then(EventIdReader::new))
+    }
+
+    fn look(
+        worker: &mut FileWorker,
+        bytes: &[u8],
+        first: u64,
+        interrupt: Interrupt<'_>,
+    ) -> Result<FilePiece, ReportError> {
+        let mut piece = FilePiece::default();
+        for (index, chunk) in chunks(bytes, first) {
+            interrupt.check()?;
+            piece.chunk(chunk, index, worker, interrupt)?;
+        }
+        Ok(piece)
+    }
+
+    fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>) {
         self.is_open = true;
         self.rows.push(FileRow {
             filename: filename.to_owned(),
             size,
+            header,
+            error: header.and_then(|header| Some(header.verify().err()?.to_string())),
             ..FileRow::default()
         });
     }
 
-    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
-        let Some(row) = self.rows.last_mut() else { return Ok(()) };
-        if row.header.is_none() {
-            let header = FileHeader::read(bytes, row.size)?;
-            row.error = header.verify().err().map(|error| error.to_string());
-            row.header = Some(header);
-            return Ok(());
+    fn add(&mut self, piece: FilePiece) {
+        if let Some(row) = self.rows.last_mut() {
+            row.found.add(piece);
         }
-        for chunk in chunks(bytes) {
-            interrupt.check()?;
-            row.chunk(chunk, interrupt)?;
-        }
-        Ok(())
     }
 
     fn end(&mut self, failure: Option<&str>) {
         self.is_open = false;
         if let Some(row) = self.rows.last_mut() {
-            row.span = std::mem::take(&mut row.runs).span();
-            row.error = failure.map(str::to_owned).or(row.error.take());
+            row.span = std::mem::take(&mut row.found.runs).span();
+            row.logs = match self.reads_events && row.header.is_some() {
+                true => std::mem::take(&mut row.found.event_ids).spans(),
+                false => None,
+            };
+            let first = row.error.take().or(row.found.error.take());
+            row.error = failure.map(str::to_owned).or(first);
         }
+    }
+
+    fn join(&mut self, _worker: FileWorker) -> Result<(), TooManyEvents> {
+        Ok(())
     }
 
     fn batch(&mut self, _last: bool) -> Result<Option<RecordBatch>, ArrowError> {
@@ -517,18 +532,12 @@ const CHUNK_COLUMNS: &[ReportColumn<ChunkRow>] = &[
 pub struct ChunkReport {
     /// The path and the size of the current file, in bytes.
     filename: Arc<str>,
-    size: u64,
-    /// Whether the header of the current file was read.
-    has_header: bool,
-    /// The index of the next chunk in the current file.
-    next: u64,
-    /// The rows that were not handed out yet.
     rows: Vec<ChunkRow>,
 }
 
-/// A row of [`ChunkReport`].
-#[derive(Debug)]
-struct ChunkRow {
+/// A row of a [`ChunkReport`].
+#[derive(Debug, Default)]
+pub struct ChunkRow {
     filename: Arc<str>,
     /// The index of the chunk in the file; `None` in the row of a file that cannot be read.
     index: Option<u64>,
@@ -550,6 +559,9 @@ impl ChunkRow {
 }
 
 impl Report for ChunkReport {
+    type Worker = ();
+    type Piece = Vec<ChunkRow>;
+
     fn schema(&self) -> SchemaRef {
         table::schema(CHUNK_COLUMNS)
     }
@@ -558,23 +570,12 @@ impl Report for ChunkReport {
         table::reference(CHUNK_COLUMNS)
     }
 
-    fn start(&mut self, filename: &str, size: u64) {
-        self.filename = filename.into();
-        self.size = size;
-        self.has_header = false;
-        self.next = 0;
-    }
+    fn worker(&self) {}
 
-    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
-        if !self.has_header {
-            FileHeader::read(bytes, self.size)?;
-            self.has_header = true;
-            return Ok(());
-        }
-        for chunk in chunks(bytes) {
+    fn look((): &mut (), bytes: &[u8], first: u64, interrupt: Interrupt<'_>) -> Result<Vec<ChunkRow>, ReportError> {
+        let mut rows = Vec::new();
+        for (index, chunk) in chunks(bytes, first) {
             interrupt.check()?;
-            let index = self.next;
-            self.next += 1;
             let is_used = !is_unused(chunk);
             let mut found = if is_used {
                 ChunkSummary::of(chunk, index, interrupt)?
@@ -582,8 +583,7 @@ impl Report for ChunkReport {
                 ChunkSummary::default()
             };
             let header = found.header;
-            self.rows.push(ChunkRow {
-                filename: Arc::clone(&self.filename),
+            rows.push(ChunkRow {
                 index: Some(index),
                 is_used: Some(is_used),
                 checksums: (
@@ -591,28 +591,41 @@ impl Report for ChunkReport {
                     header.and_then(|header| header.computed_records_checksum(chunk)),
                 ),
                 templates: header.map(|_| template_count(chunk) as u32),
-                span: found.runs.span(),
+                span: std::mem::take(&mut found.runs).span(),
                 found,
+                ..ChunkRow::default()
             });
         }
-        Ok(())
+        Ok(rows)
+    }
+
+    fn start(&mut self, filename: &str, _size: u64, _header: Option<FileHeader>) {
+        self.filename = filename.into();
+    }
+
+    fn add(&mut self, piece: Vec<ChunkRow>) {
+        let filename = &self.filename;
+        self.rows.extend(piece.into_iter().map(|row| ChunkRow {
+            filename: Arc::clone(filename),
+            ..row
+        }));
     }
 
     fn end(&mut self, failure: Option<&str>) {
         if let Some(failure) = failure {
-            self.rows.push(ChunkRow {
-                filename: Arc::clone(&self.filename),
-                index: None,
-                is_used: None,
-                found: ChunkSummary {
-                    error: Some(failure.to_owned()),
-                    ..ChunkSummary::default()
-                },
-                checksums: (None, None),
-                templates: None,
-                span: None,
-            });
+            let found = ChunkSummary {
+                error: Some(failure.to_owned()),
+                ..ChunkSummary::default()
+            };
+            self.add(vec![ChunkRow {
+                found,
+                ..ChunkRow::default()
+            }]);
         }
+    }
+
+    fn join(&mut self, (): ()) -> Result<(), TooManyEvents> {
+        Ok(())
     }
 
     fn batch(&mut self, _last: bool) -> Result<Option<RecordBatch>, ArrowError> {
@@ -621,38 +634,5 @@ impl Report for ChunkReport {
             return Ok(None);
         }
         table::batch(CHUNK_COLUMNS, &rows).map(Some)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gaps_are_counted_whatever_the_order() {
-        let span = |ids: &[(u64, u64)]| {
-            let mut runs = Runs::default();
-            ids.iter().for_each(|&(first, last)| runs.add(first, last));
-            runs.span().map(|span| (span.least, span.greatest, span.missing))
-        };
-        let each = |ids: &[u64]| span(&ids.iter().map(|&id| (id, id)).collect::<Vec<_>>());
-        assert_eq!(each(&[7, 8, 9, 1, 2, 5, 5, 8]), Some((1, 9, Some(3))));
-        assert_eq!(each(&[]), None);
-        assert_eq!(
-            span(&[(0, u64::MAX), (u64::MAX, u64::MAX)]),
-            Some((0, u64::MAX, Some(0)))
-        );
-    }
-
-    #[test]
-    fn ids_in_too_many_pieces_are_not_kept() {
-        let mut runs = Runs::default();
-        (0..4 * MAX_RUNS as u64).for_each(|id| runs.add(7 + 2 * id, 7 + 2 * id));
-        assert!(runs.runs.len() < MAX_RUNS);
-        let span = runs.span().expect("IDs");
-        assert_eq!(
-            (span.least, span.greatest, span.missing),
-            (7, 5 + 8 * MAX_RUNS as u64, None)
-        );
     }
 }

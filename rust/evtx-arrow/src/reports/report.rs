@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
-use evtx_format::container::header::NotEvtx;
+use evtx_format::container::header::{FileHeader, NotEvtx};
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::scan::Poisoned;
@@ -38,65 +38,55 @@ pub enum ReportError {
 
 /// A table on files, rather than on their records.
 ///
-/// For each file, the caller calls these in turn:
-///
-/// 1. [`start`](Self::start);
-/// 2. [`push`](Self::push) with the header alone: the first 4,096 bytes, or all of a shorter file;
-/// 3. [`push`](Self::push) with the chunks in order, one or more at a time. The last chunk can be cut short;
-/// 4. [`end`](Self::end).
-///
-/// Between these, the caller can take the rows that are ready with [`batch`](Self::batch).
+/// Any number of threads look at pieces of files, each with a worker of its own. What they find is told to the report
+/// in the order of the files: for each file [`start`](Self::start), [`add`](Self::add) for its pieces, and
+/// [`end`](Self::end). The workers join it at the end.
 pub trait Report: Send {
-    /// The Arrow schema of the batches.
+    /// What a thread looks at pieces with.
+    type Worker: Send;
+    /// What there is to tell of a piece.
+    type Piece: Send;
+
+    /// The schema of the batches.
     fn schema(&self) -> SchemaRef;
 
     /// The name of each column, with a sentence on what the column holds.
     fn reference(&self) -> Vec<(&'static str, &'static str)>;
 
-    /// Begins a file of `size` bytes.
-    fn start(&mut self, filename: &str, size: u64);
+    /// A worker for a thread.
+    fn worker(&self) -> Self::Worker;
 
-    /// Takes the next bytes of the file: its header, or chunks.
+    /// Looks at some chunks of a file, which stand one behind the other; the last may be cut short. `first` is the
+    /// index of the first chunk in the file.
     ///
     /// # Errors
-    /// - [`ReportError::NotEvtx`] if the file does not start with a header, and [`ReportError::TooManyEvents`]. The
-    ///   caller then ends the file.
-    /// - [`ReportError::Interrupted`] and [`ReportError::Poisoned`]. The report cannot be continued.
-    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError>;
+    /// [`ReportError::TooManyEvents`]: the file then ends; [`ReportError::Interrupted`]; [`ReportError::Poisoned`].
+    fn look(
+        worker: &mut Self::Worker,
+        chunks: &[u8],
+        first: u64,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self::Piece, ReportError>;
+
+    /// Begins a file of `size` bytes. It has no header if it is no log, or cannot be read.
+    fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>);
+
+    /// Takes what there is to tell of the next piece of the file.
+    fn add(&mut self, piece: Self::Piece);
 
     /// Ends the file. If it was not read to its end, `failure` says why.
     fn end(&mut self, failure: Option<&str>);
 
-    /// The next rows that are complete, a few thousand at most; `None` if there are none for now. `last` says that all
-    /// files have ended.
+    /// Takes what a worker has kept, when no file is left.
+    ///
+    /// # Errors
+    /// [`TooManyEvents`] if there is no room for it.
+    fn join(&mut self, worker: Self::Worker) -> Result<(), TooManyEvents>;
+
+    /// The next rows that are whole, some thousand at most; `None` if there are none for now. `last` says that no file
+    /// follows, and that every worker has joined.
     ///
     /// # Errors
     /// The error of Arrow if it refuses an array of the batch.
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError>;
-}
-
-impl<R: Report + ?Sized> Report for Box<R> {
-    fn schema(&self) -> SchemaRef {
-        (**self).schema()
-    }
-
-    fn reference(&self) -> Vec<(&'static str, &'static str)> {
-        (**self).reference()
-    }
-
-    fn start(&mut self, filename: &str, size: u64) {
-        (**self).start(filename, size);
-    }
-
-    fn push(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
-        (**self).push(bytes, interrupt)
-    }
-
-    fn end(&mut self, failure: Option<&str>) {
-        (**self).end(failure);
-    }
-
-    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
-        (**self).batch(last)
-    }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::{
-    ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StringArray, TimestampNanosecondArray, UInt8Array,
-    UInt16Array, UInt32Array, UInt64Array,
+    ArrayRef, BooleanArray, ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray,
+    TimestampNanosecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
+use super::event_ids::LogSpan;
 use crate::schema::FieldType;
 
 /// A column of a report whose rows have type `R`.
@@ -34,6 +36,8 @@ pub(super) enum Value<R> {
     Time(fn(&R) -> Option<i64>),
     /// The 16 bytes of a GUID, in the order of its text.
     Uuid(fn(&R) -> Option<[u8; 16]>),
+    /// The spans of logs.
+    LogSpans(for<'r> fn(&'r R) -> Option<&'r [LogSpan]>),
 }
 
 impl<R> Value<R> {
@@ -48,13 +52,18 @@ impl<R> Value<R> {
             Value::UInt64(_) => DataType::UInt64,
             Value::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, None),
             Value::Uuid(_) => return FieldType::Uuid.field(name),
+            Value::LogSpans(_) => {
+                let item = DataType::Struct(schema(LOG_COLUMNS).fields().clone());
+                DataType::List(Arc::new(Field::new_list_field(item, true)))
+            }
         };
         Field::new(name, data_type, true)
     }
 
-    /// The values of the rows as an Arrow array.
-    fn array(&self, rows: &[R]) -> ArrayRef {
-        let rows = rows.iter();
+    fn array<'r>(&self, rows: impl ExactSizeIterator<Item = &'r R>) -> ArrayRef
+    where
+        R: 'r,
+    {
         match self {
             Value::Text(value) => Arc::new(StringArray::from_iter(rows.map(value))),
             Value::Bool(value) => Arc::new(BooleanArray::from_iter(rows.map(value))),
@@ -74,11 +83,59 @@ impl<R> Value<R> {
                 }
                 Arc::new(guids.finish())
             }
+            Value::LogSpans(value) => {
+                let lists: Vec<_> = rows.map(value).collect();
+                let logs: Vec<&LogSpan> = lists.iter().copied().flatten().flatten().collect();
+                let columns = LOG_COLUMNS
+                    .iter()
+                    .map(|column| column.value.array(logs.iter().copied()))
+                    .collect();
+                let fields = schema(LOG_COLUMNS).fields().clone();
+                let offsets = OffsetBuffer::from_lengths(lists.iter().map(|list| list.map_or(0, <[_]>::len)));
+                let nulls = lists.iter().map(Option::is_some).collect();
+                let item = Arc::new(Field::new_list_field(DataType::Struct(fields.clone()), true));
+                let items = StructArray::new(fields, columns, None);
+                Arc::new(ListArray::new(item, offsets, Arc::new(items), Some(nulls)))
+            }
         }
     }
 }
 
-/// The Arrow schema of some columns.
+/// The entries of the span of a log.
+const LOG_COLUMNS: &[ReportColumn<LogSpan>] = &[
+    ReportColumn {
+        name: "channel",
+        about: "",
+        value: Value::Text(|log| log.channel.as_deref().map(Into::into)),
+    },
+    ReportColumn {
+        name: "computer",
+        about: "",
+        value: Value::Text(|log| log.computer.as_deref().map(Into::into)),
+    },
+    ReportColumn {
+        name: "records",
+        about: "",
+        value: Value::UInt64(|log| Some(log.records)),
+    },
+    ReportColumn {
+        name: "first_event_record_id",
+        about: "",
+        value: Value::UInt64(|log| log.span.map(|span| span.least)),
+    },
+    ReportColumn {
+        name: "last_event_record_id",
+        about: "",
+        value: Value::UInt64(|log| log.span.map(|span| span.greatest)),
+    },
+    ReportColumn {
+        name: "missing",
+        about: "",
+        value: Value::UInt64(|log| log.span?.missing),
+    },
+];
+
+/// The schema of some columns.
 pub(super) fn schema<R>(columns: &[ReportColumn<R>]) -> SchemaRef {
     let fields = columns.iter().map(|column| column.value.field(column.name));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
@@ -94,7 +151,7 @@ pub(super) fn reference<R>(columns: &[ReportColumn<R>]) -> Vec<(&'static str, &'
 /// # Errors
 /// The error of Arrow if it refuses an array of the batch.
 pub(super) fn batch<R>(columns: &[ReportColumn<R>], rows: &[R]) -> Result<RecordBatch, ArrowError> {
-    let arrays = columns.iter().map(|column| column.value.array(rows)).collect();
+    let arrays = columns.iter().map(|column| column.value.array(rows.iter())).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     RecordBatch::try_new_with_options(schema(columns), arrays, &options)
 }

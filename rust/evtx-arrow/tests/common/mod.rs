@@ -13,9 +13,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_arrow::{DecodeError, Decoder, Options, Scan, schema};
+use evtx_arrow::{DecodeError, Decoder, Options, Report, Scan, schema};
 use evtx_format::Interrupt;
-use evtx_format::container::header::NotEvtx;
+use evtx_format::container::header::{FileHeader, NotEvtx};
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::Messages;
 
@@ -234,4 +234,34 @@ pub(crate) fn entries(batch: &RecordBatch, row: usize) -> Option<Vec<(String, Op
         (names.value(keys.key(i).expect("a key")).to_owned(), value)
     };
     Some((0..map.len()).map(entry).collect())
+}
+
+/// Makes a report on a file, in pieces of 1 MiB, and hands out its batches. Returns the last one.
+pub(crate) fn report<R: Report>(
+    report: &mut R,
+    file: &[u8],
+    interrupt: Interrupt<'_>,
+    mut take: impl FnMut(&RecordBatch),
+) -> Option<RecordBatch> {
+    let (header, chunks) = file.split_at(file.len().min(4096));
+    let header = FileHeader::read(header, file.len() as u64);
+    report.start("x", file.len() as u64, header.as_ref().ok().copied());
+    let mut worker = report.worker();
+    let mut failure = header.err().map(|error| error.to_string());
+    for (index, piece) in chunks.chunks(1 << 20).enumerate() {
+        if failure.is_none() {
+            match R::look(&mut worker, piece, index as u64 * 16, interrupt) {
+                Ok(piece) => report.add(piece),
+                Err(error) => failure = Some(error.to_string()),
+            }
+        }
+    }
+    report.end(failure.as_deref());
+    report.join(worker).expect("room");
+    let mut last = None;
+    while let Some(batch) = report.batch(true).expect("a batch") {
+        take(&batch);
+        last = Some(batch);
+    }
+    last
 }

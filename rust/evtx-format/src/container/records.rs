@@ -600,6 +600,17 @@ mod tests {
     }
 
     #[test]
+    fn a_record_counts_if_the_next_id_follows_it() {
+        // Behind the damaged record, the IDs are others, and only the ID behind it says that 300 counts.
+        let mut chunk = chunk_of(&[7, 8, 300, 301, 302]);
+        put(&mut chunk, place(1), 0x78);
+        put(&mut chunk, place(1) + 4, 0);
+        put(&mut chunk, place(4) - 4, 0);
+        let ids: Vec<_> = walk(&chunk).0.into_iter().flatten().collect();
+        assert_eq!(ids, [7, 300, 301, 302]);
+    }
+
+    #[test]
     fn a_record_inside_of_a_record_is_found() {
         let mut chunk = chunk_of(&[7, 8, 9, 10]);
         // The size of the second, and its copy, reach to the end of the third.

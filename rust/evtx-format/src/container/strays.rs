@@ -190,6 +190,13 @@ mod tests {
         let twice = sound_header(&sound_header(&[])[..128]);
         assert_eq!(found(&[&twice, &rest[512..]]), [(5000, whole)]);
         assert_eq!(found(&[&sound_header(&[]), &records]), [(5000, 512), (5512, whole)]);
+        // One right behind the records of another is no part of their values.
+        let end = 512 + 28 + b"value".len();
+        let behind = 5000 + end as u64;
+        assert_eq!(
+            found(&[&records[..end], &records]),
+            [(5000, end as u64), (behind, whole)]
+        );
     }
 
     #[test]

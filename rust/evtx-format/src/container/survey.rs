@@ -346,6 +346,11 @@ mod tests {
         assert_eq!(bisect(&[Some(30), Some(40), Some(10), Some(20)]), (2, 5));
         assert_eq!(bisect(&[None, None, Some(30), Some(10), Some(20)]).0, 3);
         assert_eq!(bisect(&[Some(30), Some(40), Some(10), Some(20), None, None]), (2, 7));
+        // Between the ends, too. What is damaged right before the oldest chunk counts as its side.
+        let turned = [Some(30), Some(40), Some(50), None, None, Some(10), Some(20)];
+        assert_eq!(bisect(&turned), (3, 9));
+        let turned = [Some(30), None, None, Some(40), Some(50), Some(10), Some(20)];
+        assert_eq!(bisect(&turned).0, 5);
         // Where no chunk is left, or too many are damaged, the log counts as one that has not wrapped.
         assert_eq!(bisect(&[None; 3]), (0, 4));
         assert_eq!(bisect(&[None; 40]), (0, 17));

@@ -1,7 +1,7 @@
 //! The types of values: their type bytes (MS-EVEN6, section 2.2.12), names and sizes.
 
 /// The type of a single value. Its discriminant is the type byte of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)] // the names say it
 pub enum Scalar {
@@ -40,7 +40,7 @@ pub enum Scalar {
 }
 
 /// The type of a value: a single value, or an array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValueType {
     /// The type of the value, or of the items of the array.
     pub scalar: Scalar,
