@@ -1,7 +1,7 @@
 # `make query` answers SQL over the samples, `make test` runs everything. Each target sets up what it lacks and does
 # nothing twice.
 
-# Any Python 3.10 or newer. The build works in a virtual environment of its own.
+# Any Python 3.11 or newer. The build works in a virtual environment of its own.
 PYTHON ?= python3
 # The query that `make query` runs.
 SQL ?= $(file <samples/story.sql)
@@ -80,10 +80,11 @@ query: release $(VENV)/.test
 samples:
 	@$(CARGO_RUN) run --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples -- samples
 
-# What is written out of the code and the samples: the reference of columns, the tables of the cookbook.
+# What is written out of the code and the samples: the reference of columns, the tables of the cookbook, the notebook's
+# outputs.
 docs: release $(VENV)/.test
 	@EVTX_DOCS=write $(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-ffi reference
-	@EVTX_DOCS=write EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python/test_cookbook.py
+	@EVTX_DOCS=write EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python/test_cookbook.py test/python/test_python_page.py
 
 ## Test
 
