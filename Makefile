@@ -14,7 +14,9 @@ VENV_PYTHON := $(VENV)/Scripts/python.exe
 else
 VENV_PYTHON := $(VENV)/bin/python
 endif
-EXTENSION := $(BUILD)/release/extension/evtx/evtx.duckdb_extension
+# Its name stands in extension_config.cmake only.
+NAME := $(shell sed -n 's/^set(EXTENSION_NAME \(.*\))/\1/p' extension_config.cmake)
+EXTENSION := $(BUILD)/release/extension/$(NAME)/$(NAME).duckdb_extension
 CARGO := cargo
 CARGO_RUN := $(CARGO) --locked
 MANIFEST := --manifest-path rust/Cargo.toml
@@ -29,16 +31,16 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale fuzz soak campaign sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
+.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale repository fuzz soak campaign sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
 
 release: $(BUILD)/release/CMakeCache.txt
-	@cmake --build $(BUILD)/release --target evtx_loadable_extension --parallel
+	@cmake --build $(BUILD)/release --target $(NAME)_loadable_extension --parallel
 
 debug: $(BUILD)/debug/CMakeCache.txt
-	@cmake --build $(BUILD)/debug --target evtx_loadable_extension --parallel
+	@cmake --build $(BUILD)/debug --target $(NAME)_loadable_extension --parallel
 
 $(BUILD)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
 $(BUILD)/debug/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Debug
@@ -85,6 +87,11 @@ samples:
 docs: release $(VENV)/.test
 	@EVTX_DOCS=write $(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-ffi reference
 	@EVTX_DOCS=write EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python/test_cookbook.py test/python/test_python_page.py
+
+# A folder from which DuckDB installs the extension.
+REPOSITORY ?= $(BUILD)/repository
+repository: release | $(VENV)/.created
+	@$(VENV_PYTHON) tools/make_repository.py $(EXTENSION) "$(REPOSITORY)"
 
 ## Test
 
@@ -146,11 +153,11 @@ campaign: release $(VENV)/.test
 # debug assertions, overflow checks, and arrays that are checked when they are made. Leaks of the Python process are not
 # ours to find. The logs that EVTX_HOSTILE names are read too. Cargo's profile of tests checks as much.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
-SANITIZED := $(BUILD)/sanitize/extension/evtx/evtx.duckdb_extension
+SANITIZED := $(BUILD)/sanitize/extension/$(NAME)/$(NAME).duckdb_extension
 UNDER_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
   ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1
 sanitize: $(BUILD)/sanitize/CMakeCache.txt $(VENV)/.test
-	@cmake --build $(BUILD)/sanitize --target evtx_loadable_extension --parallel
+	@cmake --build $(BUILD)/sanitize --target $(NAME)_loadable_extension --parallel
 	$(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-arrow --test bad_input --test bounds --test frames --test hostile
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_logs.py $(SANITIZED) samples/*.evtx
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_sql.py $(SANITIZED) test/sql/*.test

@@ -1,5 +1,8 @@
 # Read by DuckDB's build: -DDUCKDB_EXTENSION_CONFIGS=<this file>.
-duckdb_extension_load(evtx
+
+# The name of the extension's file and entry point. It stands nowhere else, so that it can be published under another.
+set(EXTENSION_NAME evtx)
+duckdb_extension_load(${EXTENSION_NAME}
   SOURCE_DIR ${CMAKE_CURRENT_LIST_DIR}
   EXTENSION_VERSION 0.1.0
 )

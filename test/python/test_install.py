@@ -1,0 +1,75 @@
+"""The extension installs from a repository of one's own, and the client for Java loads it."""
+
+import functools
+import hashlib
+import http.server
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+import pytest
+from conftest import EXTENSION, ROOT, SAMPLES, connect
+
+JDBC = "https://repo1.maven.org/maven2/org/duckdb/duckdb_jdbc/2.0.0.0/duckdb_jdbc-2.0.0.0.jar"
+JDBC_SHA256 = "5170daa90a43296705127ef3c80834ba1cd275ec9d765a9f7eee346ab0087186"
+
+
+@pytest.fixture(name="repository", scope="module")
+def fixture_repository(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("repository")
+    subprocess.run([sys.executable, ROOT / "tools" / "make_repository.py", EXTENSION, folder], check=True)
+    return folder
+
+
+def count_installed_from(source, folder):
+    with connect(extension_directory=str(folder)) as con:
+        con.execute(f"INSTALL evtx FROM '{source}'")
+        con.execute("LOAD evtx")
+        installed = con.execute("SELECT installed_from FROM duckdb_extensions() WHERE extension_name = 'evtx'").fetchone()
+        assert installed == (str(source),)
+        return con.execute(f"SELECT count(*) FROM read_evtx('{SAMPLES}/DC01-Security.evtx')").fetchone()[0]
+
+
+def test_it_installs_from_a_folder(repository, tmp_path):
+    assert count_installed_from(repository, tmp_path) == 55
+
+
+def test_it_installs_from_a_web_server(repository, tmp_path):
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=repository)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            assert count_installed_from(f"http://127.0.0.1:{server.server_port}", tmp_path) == 55
+        finally:
+            server.shutdown()
+
+
+@pytest.fixture(name="jdbc")
+def fixture_jdbc():
+    if not shutil.which("java"):
+        pytest.skip("there is no Java here")
+    jar = ROOT / "build" / "tools" / os.path.basename(JDBC)
+    if not jar.exists():
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with urllib.request.urlopen(JDBC, timeout=60) as response:
+                data = response.read()
+        except urllib.error.URLError as error:
+            pytest.skip(f"the client for Java cannot be fetched: {error}")
+        assert hashlib.sha256(data).hexdigest() == JDBC_SHA256
+        jar.write_bytes(data)
+    return jar
+
+
+def test_the_example_for_java_runs(jdbc, tmp_path):
+    example = re.search(r"```java\n([^`]*)```", (ROOT / "docs" / "install.md").read_text(encoding="utf-8"))
+    source = tmp_path / "CountEvents.java"
+    source.write_text(example[1], encoding="utf-8")
+    run = subprocess.run(["java", "-cp", jdbc, source, EXTENSION, SAMPLES], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines()[:2] == ["7036 302", "4625 42"]
