@@ -367,6 +367,50 @@ mod tests {
     }
 
     #[test]
+    fn a_survey_that_is_given_up_has_the_slots_in_order() {
+        let mut file = vec![0; FILE_HEADER];
+        file[..8].copy_from_slice(&FILE_MAGIC);
+        file.extend([Some(30), Some(10)].map(chunk_start).concat());
+        let mut survey = Survey::new(file.len() as u64, Search::Every, true);
+        survey.give_up();
+        assert!(
+            survey.layout().is_none() && survey.header().is_none(),
+            "nothing is known yet"
+        );
+        survey.push(&file[..FILE_HEADER]).expect("a log");
+        survey.push(&file[FILE_HEADER..][..PROBE]).expect("a log");
+        assert!(survey.header().is_some() && survey.layout().is_none());
+        survey.give_up();
+        assert_eq!(
+            (survey.wants(), survey.layout().map(|layout| layout.oldest)),
+            (None, Some(0))
+        );
+    }
+
+    #[test]
+    fn blocks_and_pieces_are_larger_where_reads_take_long() {
+        let chunks = vec![chunk_start(Some(1)); 200];
+        let first = |search| {
+            let (survey, _) = survey_of(&chunks, search, false);
+            survey
+                .layout()
+                .and_then(|layout| layout.block(0))
+                .map(|block| block.len)
+        };
+        assert_eq!(
+            [Search::Every, Search::Bisect].map(first),
+            [Some(1 << 20), Some(8 << 20)]
+        );
+        let mut survey = Survey::new(slot_offset(200), Search::Every, true);
+        survey.state = State::Every {
+            slot: 199,
+            oldest: None,
+        };
+        survey.push(&chunks[0][..PROBE]).expect("a log");
+        assert_eq!(survey.wants(), Some(0..(1 << 20) + 65_536), "a chunk more than a piece");
+    }
+
+    #[test]
     fn a_remote_log_is_searched_for_stray_chunks_where_a_slot_has_bytes_but_no_chunk() {
         let searches = |chunks: &[Option<Option<u64>>], recover| {
             let chunk = |kind: &Option<Option<u64>>| kind.map_or_else(|| vec![0; CHUNK_SIZE], chunk_start);
