@@ -410,6 +410,34 @@ mod tests {
     }
 
     #[test]
+    fn a_template_is_another_if_a_name_outside_of_it_or_its_hash_is() {
+        let sound = chunk(&[event(2, [data("b", 0)]), event(1, [data("b", 0)])]);
+        with_definitions(&sound, |known| {
+            let (definition, template, compiled) = &known[1];
+            let body = definition.body..definition.body + definition.size;
+            let refs = template.name_refs.iter().map(|&at| reference(&sound, at as usize));
+            let names: Vec<_> = refs.filter(|(name, _)| !body.contains(name)).collect();
+            assert!(!names.is_empty() && names.iter().all(|(_, inline)| !inline));
+            let cache = PlanCache::default();
+            assert!(cache.insert(&sound, definition, template, EVENT, compiled));
+            for (name, _) in names {
+                // The name's hash stands behind the link, and its text behind the hash and the length.
+                for behind in [4, 8] {
+                    let mut other = sound.clone();
+                    other[name as usize + behind] ^= 1;
+                    assert!(
+                        cache.get(&other, definition, EVENT).is_none(),
+                        "{behind} bytes behind {name}"
+                    );
+                }
+                let mut other = sound.clone();
+                other[name as usize] ^= 1;
+                assert!(cache.get(&other, definition, EVENT).is_some(), "the link varies");
+            }
+        });
+    }
+
+    #[test]
     fn nothing_is_kept_of_what_is_damaged_or_depends_on_its_chunk() {
         let chunk = chunk(&[event(1, [data("a", 0)])]);
         with_definitions(&chunk, |known| {

@@ -163,6 +163,33 @@ fn only_what_is_read_counts() {
 }
 
 #[test]
+fn children_of_event_data_and_text_beside_them() {
+    let with_text = |child: Element| element("Event", [element("EventData", [child]).content(substitution(0))]);
+    check(vec![
+        // A record that leaves the child out has a text.
+        (
+            with_text(data("a", 1).depends_on(1)),
+            vec![string("x"), string("y")],
+            Irregular,
+            "map a=y [a]=y",
+        ),
+        (
+            with_text(data("a", 1)),
+            vec![string("x"), string("y")],
+            Yes,
+            "map a=y [a]=y",
+        ),
+        // Copies that an array makes do not end the entries.
+        (
+            with_data([data("a", 0), data("b", 1)]),
+            vec![strings(&["x", "y"]), string("z")],
+            Yes,
+            "map a=[\"x\",\"y\"] b=z [a]=[\"x\",\"y\"] [b]=z",
+        ),
+    ]);
+}
+
+#[test]
 fn entries_are_constants_substitutions_and_pieces() {
     let pieces = Element::new("Data")
         .attribute("Name", "b")

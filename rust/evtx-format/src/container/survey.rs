@@ -351,6 +351,8 @@ mod tests {
         assert_eq!(bisect(&turned), (3, 9));
         let turned = [Some(30), None, None, Some(40), Some(50), Some(10), Some(20)];
         assert_eq!(bisect(&turned).0, 5);
+        let turned = [vec![Some(500); 11], vec![None; 4], vec![Some(100)]].concat();
+        assert_eq!(bisect(&turned).0, 11);
         // Where no chunk is left, or too many are damaged, the log counts as one that has not wrapped.
         assert_eq!(bisect(&[None; 3]), (0, 4));
         assert_eq!(bisect(&[None; 40]), (0, 17));
