@@ -38,7 +38,7 @@ impl EvtxScan {
 pub struct EvtxWorker(Part);
 
 enum Part {
-    Records(Worker, FileIndices),
+    Records(Box<Worker>, FileIndices),
     Report(Box<dyn ReportRows>),
 }
 
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn evtx_worker_new(scan: *const EvtxScan, out: *mut *mut E
     entry(|| {
         // SAFETY: the caller's promise.
         let part = match unsafe { &(*scan).0 } {
-            Source::Records(scan, indices) => Part::Records(Worker::new(scan, ARRAYS), Arc::clone(indices)),
+            Source::Records(scan, indices) => Part::Records(Worker::new(scan, ARRAYS).into(), Arc::clone(indices)),
             Source::Report(report, _) => Part::Report(report.thread()),
         };
         // SAFETY: the caller's promise.
