@@ -63,9 +63,7 @@ void RegisterReports(duckdb::cxx::Extension &extension, Context &context) {
 	for (std::size_t index = 0; Ask<bool>(evtx_report_function, index, &report); index++) {
 		auto function = TableFunction::Create(factory);
 		Describe(function, report.function);
-		function.SetBindCallback(Bind)
-		    .SetInitGlobalCallback(InitGlobal)
-		    .SetUserData<EvtxReportFunction>(report);
+		function.SetBindCallback(Bind).SetInitGlobalCallback(InitGlobal).SetUserData<EvtxReportFunction>(report);
 		SetScanCallbacks(function);
 		if (report.takes_files) {
 			const auto text = factory.CreateType(LogicalTypeId::VARCHAR);
