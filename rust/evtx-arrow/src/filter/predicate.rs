@@ -351,6 +351,50 @@ mod tests {
         prop::sample::select(vec![Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual])
     }
 
+    #[test]
+    fn a_pattern_is_a_hint_where_it_has_to_match() {
+        let table = Table::from(LOCATED);
+        let [number, _, name] = columns().map(|column| Box::new(Expression::Column(column)));
+        let lower = Box::new(Expression::Lower(name.clone()));
+        let like = |value: &Expression, ignores_case| {
+            let pattern = Pattern {
+                text: "%Sec%".into(),
+                escape: None,
+                ignores_case,
+            };
+            Expression::Like(Box::new(value.clone()), pattern)
+        };
+        let small = |comparison| {
+            let sides = [*lower.clone(), Expression::Constant(Literal::Text("sec".into()))];
+            Expression::Compare(comparison, Box::new(sides))
+        };
+        // Whether each of these names is kept; `None` where there is no hint.
+        let keeps = |condition: &Expression| {
+            let hint = Predicate::implied(&table, condition)?;
+            Some(["Security", "SECURITY", "System"].map(|name| !hint.drops_file(name)))
+        };
+        assert_eq!(keeps(&like(&name, false)), Some([true, false, false]));
+        assert_eq!(keeps(&like(&name, true)), Some([true, true, false]));
+        // lower(...) LIKE '%Sec%' is false, but the hint may hold for more.
+        assert_eq!(keeps(&like(&lower, false)), Some([true, true, false]));
+        assert_eq!(keeps(&like(&number, false)), None);
+        for comparison in [
+            Comparison::Equal,
+            Comparison::Prefix,
+            Comparison::Suffix,
+            Comparison::Contains,
+        ] {
+            assert_eq!(keeps(&small(comparison)), Some([true, true, false]), "{comparison:?}");
+        }
+        assert_eq!(keeps(&small(Comparison::Less)), None);
+        // A text that holds the parts need not match, so nothing follows from the opposite, except of its opposite.
+        for condition in [like(&name, false), small(Comparison::Contains)] {
+            let not = Expression::Not(Box::new(condition.clone()));
+            assert_eq!(keeps(&not), None);
+            assert_eq!(keeps(&Expression::Not(Box::new(not))), keeps(&condition));
+        }
+    }
+
     fn number() -> impl Strategy<Value = Expression> {
         (0..5_u64).prop_map(|number| Expression::Constant(Literal::Number(number)))
     }
