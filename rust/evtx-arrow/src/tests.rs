@@ -10,7 +10,7 @@ use evtx_format::container::layout::{Block, Layout};
 use evtx_writer::{Element, Event, LogWriter, Substitution, Template, Value};
 
 use crate::decode::{DecodeError, Decoder};
-use crate::filter::{Comparison, Expression, Literal, Predicate};
+use crate::filter::{Comparison, Expression, Literal, Pattern, Predicate};
 use crate::reports::{Catalog, ReportError};
 use crate::scan::Scan;
 use crate::schema::{OnError, Options, Table, schema};
@@ -317,6 +317,57 @@ fn a_record_is_dropped_at_the_first_stage_that_can() {
                 // Its keys are known once the first is read.
                 assert_eq!(!scan.keys.names().is_empty(), reads_data, "{conditions:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_predicate_on_text_looks_at_all_values_of_its_own_record() {
+    let templates = Templates::new();
+    // The fifth has a text of which looking for parts takes long.
+    let long = "€".repeat(25_000) + "needle";
+    let texts = ["a needle", "hay", "NEEDLE", "hay", long.as_str()];
+    let events = texts.map(|text| {
+        let system = [
+            Value::UInt16(1),
+            Value::Null,
+            Value::Null,
+            Value::string("pc"),
+            Value::Null,
+        ];
+        templates.event(system, [Value::string(text), Value::Null, Value::Null, Value::Null])
+    });
+    let bytes = chunks(events);
+    let options = Options {
+        text: true,
+        ..Options::default()
+    };
+    let [record_id, text, computer] = columns(options, &["record_id", "text", "computer"])[..] else {
+        panic!("three columns");
+    };
+    let like = |column, text: &str, ignores_case| {
+        let pattern = Pattern {
+            text: text.into(),
+            escape: None,
+            ignores_case,
+        };
+        Expression::Like(Box::new(Expression::Column(column)), pattern)
+    };
+    let cases: [(Expression, &[u64]); 6] = [
+        (like(text, "%needle%", false), &[1, 5]),
+        (like(text, "%needle%", true), &[1, 3, 5]),
+        // Each value stands behind its name.
+        (like(text, "%a: hay%", false), &[2, 4]),
+        (like(text, "%Computer: pc%", false), &[1, 2, 3, 4, 5]),
+        (like(text, "%nothing%", true), &[]),
+        (like(computer, "p%", false), &[1, 2, 3, 4, 5]),
+    ];
+    for (condition, kept) in cases {
+        let predicate = Predicate::implied(&options.into(), &condition).expect("decided");
+        // Two predicates on the text write it once.
+        for predicates in [vec![predicate.clone()], vec![predicate.clone(), predicate]] {
+            let scan = Arc::new(Scan::filtered(options, &[record_id], &predicates));
+            assert_eq!(ids(&batches(&scan, &bytes)), kept, "{condition:?}");
         }
     }
 }
