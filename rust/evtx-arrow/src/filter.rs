@@ -286,15 +286,17 @@ fn cost(node: &Node<Operand>) -> usize {
     match node {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
         Node::Not(node) => cost(node),
-        Node::IsNull(operand) | Node::Compare(operand, ..) | Node::In(operand, _) | Node::Holds(operand, _) => {
-            match operand {
-                Operand::Field(_, Read::Text) => 8,
-                Operand::Field(..) => 2,
-                Operand::Entry(..) => 16,
-                Operand::Text => 256,
-                _ => 1,
-            }
-        }
+        Node::IsNull(operand)
+        | Node::Compare(operand, ..)
+        | Node::In(operand, _)
+        | Node::Named(operand, _)
+        | Node::Holds(operand, _) => match operand {
+            Operand::Field(_, Read::Text) => 8,
+            Operand::Field(..) => 2,
+            Operand::Entry(..) => 16,
+            Operand::Text => 256,
+            _ => 1,
+        },
     }
 }
 
@@ -551,8 +553,8 @@ mod tests {
     #[test]
     fn damage_may_be_any_event_but_not_any_row() {
         let events = Events {
-            ids: [4624].into(),
-            provider: None,
+            ids: Some([4624].into()),
+            providers: None,
         };
         let events = Predicate::of_events(&events);
         let wanted = Predicate::implied(&table(), &equals(column("record_id"), Literal::Number(5))).expect("decided");

@@ -18,8 +18,8 @@ const FILE_HEADER: usize = 4096;
 
 fn of(ids: &[u32]) -> Events {
     Events {
-        ids: ids.into(),
-        provider: None,
+        ids: Some(ids.into()),
+        providers: None,
     }
 }
 
@@ -400,8 +400,8 @@ fn a_provider_tells_events_of_one_number_apart() {
     };
     let file = log(&[of_provider(1, "One", "a"), of_provider(2, "Two", "b")]);
     let events = Events {
-        ids: [7].into(),
-        provider: Some("Two".into()),
+        ids: Some([7].into()),
+        providers: Some(["TWO".into()].into()),
     };
     let table = table(&[&file], events, Options::default());
     assert_eq!(names(&table)[7..9], ["b", "user_data"]);

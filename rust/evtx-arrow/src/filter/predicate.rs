@@ -3,7 +3,7 @@
 use super::comparison::Comparison;
 use super::expression::Expression;
 use super::search::{Pattern, Search};
-use super::value::{Constants, Literal, Read, Value};
+use super::value::{Constants, Literal, Names, Read, Value};
 use crate::schema::{self, ColumnSource, EntryType, Events, FieldType, OnError, Table};
 
 /// A condition that a scan decides for a record before it builds a row of it.
@@ -19,6 +19,8 @@ pub(super) enum Node<T> {
     IsNull(T),
     Compare(T, Comparison, Literal),
     In(T, Constants),
+    /// The text is one of the names, whatever the case of its ASCII letters.
+    Named(T, Names),
     /// The text has the parts of a pattern; a hint that may hold for others too.
     Holds(T, Search),
 }
@@ -103,13 +105,13 @@ impl Predicate {
                 key: None,
             }
         };
-        let ids = events.ids.iter().map(|&id| Literal::Number(id.into()));
-        let mut nodes = vec![Node::In(term("event_id"), Constants::new(ids.collect()))];
-        if let Some(provider) = &events.provider {
-            let provider = Literal::Text(provider.clone());
-            nodes.push(Node::Compare(term("provider"), Comparison::Equal, provider));
-        }
-        Predicate(Node::And(nodes))
+        let ids = events.ids.iter().map(|ids| {
+            let ids = ids.iter().map(|&id| Literal::Number(id.into()));
+            Node::In(term("event_id"), Constants::new(ids.collect()))
+        });
+        let providers = events.providers.iter();
+        let providers = providers.map(|names| Node::Named(term("provider"), Names::new(names.iter())));
+        Predicate(Node::And(ids.chain(providers).collect()))
     }
 
     /// Whether the predicate needs no more than a file's path, and drops all of the file's rows.
@@ -264,7 +266,11 @@ impl<T> Node<T> {
         match self {
             Node::And(nodes) | Node::Or(nodes) => nodes.iter().any(|node| node.any_term(is)),
             Node::Not(node) => node.any_term(is),
-            Node::IsNull(term) | Node::Compare(term, ..) | Node::In(term, _) | Node::Holds(term, _) => is(term),
+            Node::IsNull(term)
+            | Node::Compare(term, ..)
+            | Node::In(term, _)
+            | Node::Named(term, _)
+            | Node::Holds(term, _) => is(term),
         }
     }
 
@@ -276,6 +282,7 @@ impl<T> Node<T> {
             Node::IsNull(of) => Node::IsNull(term(of)),
             Node::Compare(of, comparison, literal) => Node::Compare(term(of), *comparison, literal.clone()),
             Node::In(of, literals) => Node::In(term(of), literals.clone()),
+            Node::Named(of, names) => Node::Named(term(of), names.clone()),
             Node::Holds(of, search) => Node::Holds(term(of), search.clone()),
         }
     }
@@ -306,6 +313,7 @@ impl<T> Node<T> {
                 value.map(|value| value.compares(*comparison, literal))
             }),
             Node::In(term, literals) => with(term, &mut |value| value.map(|value| literals.have(&value))),
+            Node::Named(term, names) => with(term, &mut |value| value.map(|value| names.have(&value))),
             Node::Holds(term, search) => with(term, &mut |value| value.map(|value| value.holds(search))),
         }
     }
@@ -731,11 +739,10 @@ mod tests {
 
     #[test]
     fn events_are_told_by_their_ids_and_their_provider() {
-        let decide = |provider: Option<&str>, id: u64, of: &str| {
-            let provider = provider.map(Into::into);
+        let decide = |providers: Option<&[&str]>, id: u64, of: &str| {
             let events = Events {
-                ids: [3, 1].into(),
-                provider,
+                ids: Some([3, 1].into()),
+                providers: providers.map(|names| names.iter().map(|&name| name.into()).collect()),
             };
             let Predicate(node) = Predicate::of_events(&events);
             node.decide(&mut |term, test| {
@@ -747,9 +754,18 @@ mod tests {
         };
         assert_eq!(decide(None, 1, "x"), Some(true));
         assert_eq!(decide(None, 2, "x"), Some(false));
-        assert_eq!(decide(Some("a"), 3, "a"), Some(true));
-        assert_eq!(decide(Some("a"), 3, "b"), Some(false));
-        assert_eq!(decide(Some("a"), 2, "a"), Some(false));
+        assert_eq!(decide(Some(&["a"]), 3, "a"), Some(true));
+        assert_eq!(decide(Some(&["a"]), 3, "b"), Some(false));
+        assert_eq!(decide(Some(&["a"]), 2, "a"), Some(false));
+        assert_eq!(decide(Some(&["C", "a"]), 3, "A"), Some(true));
+        assert_eq!(decide(Some(&["C", "a"]), 3, "c"), Some(true));
+        assert_eq!(decide(Some(&["C", "a"]), 3, "ca"), Some(false));
+        assert_eq!(
+            decide(Some(&["É"]), 3, "é"),
+            Some(false),
+            "only ASCII letters have a case"
+        );
+        assert_eq!(decide(Some(&[]), 3, ""), Some(false));
     }
 
     #[test]

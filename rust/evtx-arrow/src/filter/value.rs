@@ -88,6 +88,26 @@ impl Constants {
     }
 }
 
+/// Names whose ASCII letters are in small or in capital letters, for a search by halves.
+#[derive(Debug, Clone)]
+pub(super) struct Names(Arc<[Box<str>]>);
+
+impl Names {
+    pub(super) fn new<'n>(names: impl Iterator<Item = &'n Box<str>>) -> Self {
+        let mut names: Vec<Box<str>> = names.map(|name| name.to_ascii_lowercase().into()).collect();
+        names.sort_unstable();
+        names.dedup();
+        Names(names.into())
+    }
+
+    /// Whether a value is one of them.
+    pub(super) fn have(&self, value: &Value<'_>) -> bool {
+        let Value::Text(text) = value else { return false };
+        let order = |name: &Box<str>| name.bytes().cmp(text.iter().map(u8::to_ascii_lowercase));
+        self.0.binary_search_by(order).is_ok()
+    }
+}
+
 /// What is read of a value to compare it, as its column holds it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Read {

@@ -365,7 +365,11 @@ impl Catalog {
     /// The fields of the events, as columns: in the order of the first event's, and those that only a later one has
     /// behind the field that they stand behind there. There are at most 4,096.
     pub fn fields(&self) -> Vec<EventField> {
-        let ids = self.events.as_ref().map_or(&[][..], |events| &events.ids);
+        let ids = self
+            .events
+            .as_ref()
+            .and_then(|events| events.ids.as_deref())
+            .unwrap_or_default();
         let ranks: HashMap<u32, usize> = ids.iter().enumerate().rev().map(|(rank, id)| (*id, rank)).collect();
         let rank = |event: &Event| event.id.and_then(|id| ranks.get(&id).copied());
         let mut events: Vec<(Option<usize>, &Event)> =

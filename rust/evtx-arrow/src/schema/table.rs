@@ -9,12 +9,12 @@ use super::numbering::Numbering;
 use super::options::Options;
 
 /// Which events a table has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Events {
-    /// Their IDs. None if there are none.
-    pub ids: Box<[u32]>,
-    /// The name of their provider, if that matters.
-    pub provider: Option<Box<str>>,
+    /// Their IDs, if that matters. There are no events if there are no IDs.
+    pub ids: Option<Box<[u32]>>,
+    /// The names of their providers, if that matters. The case of ASCII letters does not matter.
+    pub providers: Option<Box<[Box<str>]>>,
 }
 
 /// A field of events, as a column.
@@ -46,6 +46,14 @@ impl From<Options> for Table {
 }
 
 impl Table {
+    /// The table of some events, with the columns of the table of all events.
+    pub fn of_all_fields(options: Options, events: Events) -> Self {
+        Table {
+            events: Some(events.into()),
+            ..Table::from(options)
+        }
+    }
+
     /// The table of some events, with a column for each of `fields` in place of `event_data`, which becomes the last of
     /// those that every table has.
     ///
@@ -119,11 +127,7 @@ mod tests {
                 list: false,
             },
         });
-        let events = Events {
-            ids: [1].into(),
-            provider: None,
-        };
-        let table = Table::of_events(Options::default(), events, &fields);
+        let table = Table::of_events(Options::default(), Events::default(), &fields);
         let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
         assert_eq!(
             names[6..13],
