@@ -115,7 +115,11 @@ void ArgumentSetter::Need(std::string_view column) {
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const Value &files) const {
 	Storage storage(context);
 	const auto paths = ExpandPaths(storage, files, function);
-	return Create<Call>(evtx_call_new, arguments.get(), paths.get(), storage.ForCore());
+	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.get(), storage.ForCore());
+	if (const auto warning = AskText(evtx_call_warning, call.get()); !warning.empty()) {
+		context.Log(duckdb::cxx::LogLevel::LOG_WARNING, warning);
+	}
+	return call;
 }
 
 } // namespace evtx

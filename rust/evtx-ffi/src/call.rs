@@ -95,6 +95,24 @@ pub unsafe extern "C" fn evtx_call_schema(call: *const EvtxCall, out: *mut FFI_A
     })
 }
 
+/// Writes what of the files was not read to find the columns, if that was not asked for: text without a NUL at its end,
+/// which the call keeps. `data` receives null if there is nothing to tell.
+///
+/// # Safety
+/// `call` is valid, `data` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_warning(
+    call: *const EvtxCall,
+    data: *mut *const c_char,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { put_text((*call).0.warning.as_deref(), data, len) };
+        Ok(())
+    })
+}
+
 /// The numbers of a call, and its handling of damage.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]

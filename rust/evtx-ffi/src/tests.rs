@@ -146,7 +146,7 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
         path: *const c_char,
         len: usize,
         file: *mut *mut c_void,
-        size: *mut u64,
+        info: *mut EvtxFileInfo,
         texts: *mut EvtxTexts,
     ) -> u32 {
         // SAFETY: the state is a file, and the caller's promise.
@@ -156,7 +156,11 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
                 return EvtxStorageCode::Failed as u32;
             }
             file.write(state);
-            size.write((*state.cast::<Vec<u8>>()).len() as u64);
+            info.write(EvtxFileInfo {
+                size: (*state.cast::<Vec<u8>>()).len() as u64,
+                modified: 0,
+                age: -1,
+            });
         }
         DONE
     }

@@ -1,11 +1,11 @@
 //! The arguments of a call: their one list, and what a call makes of them.
 
-use evtx_arrow::{Catalog, EventReport, Events, Options, Table, reference};
+use evtx_arrow::{Events, Options, Table, reference};
 use evtx_format::Interrupt;
 
 use crate::folders::{FolderColumn, folder_columns};
 use crate::paths::ScanPath;
-use crate::reports::read_sample;
+use crate::sample::{SampleSize, read_sample};
 use crate::storage::{ScanError, Storage};
 
 /// What an argument takes.
@@ -48,14 +48,12 @@ pub struct Argument {
 #[derive(Debug)]
 enum Set {
     Flag(fn(&mut Arguments) -> &mut bool),
-    Integer(fn(&mut Arguments, i64) -> Result<(), String>),
+    Integer(fn(&mut Arguments, Option<i64>) -> Result<(), String>),
     Text(fn(&mut Arguments, Option<String>) -> Result<(), String>),
     List(fn(&mut Arguments, Option<Vec<String>>) -> Result<(), String>),
 }
 
-/// How many files are read for the fields of events, and where Event Viewer saves the messages of a log: as in the
-/// list.
-const SAMPLE_SIZE: &str = "100";
+/// Where Event Viewer saves the messages of a log, as in the list.
 const MESSAGES: &str = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
 
 /// Every argument, in the order of their names.
@@ -128,15 +126,17 @@ pub const ARGUMENTS: &[Argument] = &[
     },
     Argument {
         name: "sample_size",
-        default: Some(SAMPLE_SIZE),
-        about: "With `event_id`: how many files are read to find the fields; -1 for every file in full.",
+        default: None,
+        about: "With `event_id`: how many files are read to find the fields, -1 for all. If it is not given, all local ones.",
         set: Set::Integer(|arguments, size| {
-            if size < -1 {
-                return Err(format!(
-                    "sample_size must be a number of files, or -1 for all, not {size}"
-                ));
-            }
-            arguments.sample_size = usize::try_from(size).ok();
+            arguments.sample_size = match size {
+                None => SampleSize::Local,
+                Some(-1) => SampleSize::All,
+                Some(size) => SampleSize::Files(
+                    usize::try_from(size)
+                        .map_err(|_| format!("sample_size must be a number of files, or -1 for all, not {size}"))?,
+                ),
+            };
             Ok(())
         }),
     },
@@ -185,8 +185,7 @@ pub struct Arguments {
     options: Options,
     event_ids: Option<Vec<u32>>,
     providers: Option<Vec<String>>,
-    /// Most files that are read for the fields of events; all if `None`.
-    sample_size: Option<usize>,
+    sample_size: SampleSize,
     messages: String,
     hive_partitioning: bool,
 }
@@ -197,7 +196,7 @@ impl Default for Arguments {
             options: Options::default(),
             event_ids: None,
             providers: None,
-            sample_size: SAMPLE_SIZE.parse().ok(),
+            sample_size: SampleSize::Local,
             messages: MESSAGES.to_owned(),
             hive_partitioning: false,
         }
@@ -242,7 +241,8 @@ impl Arguments {
                 *flag(self) = value;
                 Ok(())
             }
-            (Set::Integer(set), Integer(number)) => set(self, number),
+            (Set::Integer(set), Null) => set(self, None),
+            (Set::Integer(set), Integer(number)) => set(self, Some(number)),
             (Set::Text(set), Null) => set(self, None),
             (Set::Text(set), Text(text)) => set(self, Some(text)),
             (Set::List(set), Null) => set(self, None),
@@ -274,16 +274,16 @@ impl Arguments {
     ) -> Result<ScanCall, ScanError> {
         let providers = self.providers.as_ref();
         let providers = providers.map(|names| names.iter().map(|name| name.as_str().into()).collect());
+        let mut warning = None;
         let table = match (&self.event_ids, providers) {
             (None, None) => Table::from(self.options),
             (None, providers) => Table::of_all_fields(self.options, Events { ids: None, providers }),
             (Some(ids), providers) => {
                 let ids = Some(ids.as_slice().into());
                 let events = Events { ids, providers };
-                // Nobody asks for its rows.
-                let mut report = EventReport::new(Catalog::new(Some(events.clone())), |_| String::new());
-                read_sample(&mut report, storage, &paths, self.sample_size, interrupt)?;
-                Table::of_events(self.options, events, &report.catalog.fields())
+                let sample = read_sample(events.clone(), storage, &paths, self.sample_size, interrupt)?;
+                warning = sample.warning;
+                Table::of_events(self.options, events, &sample.catalog.fields())
             }
         };
         let folders = match self.hive_partitioning {
@@ -296,6 +296,7 @@ impl Arguments {
             folders,
             messages: self.messages.clone(),
             options: self.options,
+            warning,
         })
     }
 }
@@ -313,6 +314,8 @@ pub struct ScanCall {
     pub options: Options,
     /// The columns that the folders of the files make. They follow those of the table.
     pub folders: Vec<FolderColumn>,
+    /// What of the files was not read to find the columns, if that was not asked for.
+    pub warning: Option<String>,
 }
 
 #[cfg(test)]
@@ -378,7 +381,8 @@ mod tests {
         assert!(set("event_id", ArgumentValue::Integer(7)).is_err(), "not by its text");
         assert!(Argument::find("nothing").is_none());
         assert!(arguments.options.verify && arguments.options.on_error == OnError::Skip);
-        assert_eq!((arguments.sample_size, arguments.event_ids), (None, Some(vec![7, 8])));
+        assert_eq!(arguments.sample_size, SampleSize::All);
+        assert_eq!(arguments.event_ids, Some(vec![7, 8]));
         assert_eq!(arguments.providers, Some(vec!["A, B".to_owned(), "c".to_owned()]));
     }
 }

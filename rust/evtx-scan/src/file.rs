@@ -7,7 +7,7 @@ use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
 
 use crate::paths::ScanPath;
-use crate::storage::{ScanError, Storage, StorageError, StorageFile};
+use crate::storage::{Modified, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.
 const LOCAL_PIECE: u64 = 1 << 20;
@@ -47,6 +47,10 @@ impl LogFile {
 
     pub(crate) fn size(&self) -> u64 {
         self.file.size()
+    }
+
+    pub(crate) fn modified(&self) -> Option<Modified> {
+        self.file.modified()
     }
 
     pub(crate) fn is_remote(&self) -> bool {

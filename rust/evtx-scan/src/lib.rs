@@ -22,6 +22,7 @@ mod queue;
 mod scan;
 mod reports;
 mod folders;
+mod sample;
 mod arguments;
 
 pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, ScanCall};
@@ -31,6 +32,6 @@ pub use local::LocalStorage;
 pub use messages::MessageFinder;
 pub use paths::{ScanPath, expand};
 pub use queue::batch_index;
-pub use reports::{ReportScan, read_sample};
+pub use reports::ReportScan;
 pub use scan::{FileBatch, FileScan, Worker};
-pub use storage::{ScanError, Storage, StorageError, StorageFile};
+pub use storage::{Modified, ScanError, Storage, StorageError, StorageFile};

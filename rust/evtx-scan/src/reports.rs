@@ -9,15 +9,6 @@ use crate::file::{LogFile, describe_failure};
 use crate::paths::ScanPath;
 use crate::storage::{Call, ScanError, Storage, StorageError};
 
-/// Most bytes that are read for the fields of events, unless all files are asked for, and fewest of each file. A
-/// template comes back in every chunk that uses it, so evenly spread pieces of a file have nearly all that it has.
-const SAMPLE_BYTES: u64 = 512 << 20;
-const LEAST_BYTES: u64 = 8 << 20;
-
-/// Pieces that are read of a remote file for the fields of events: its header and the first one, which the scan mostly
-/// needs too.
-const REMOTE_PIECES: u64 = 2;
-
 /// Files that are read for a report, one after the other.
 pub struct ReportScan<R> {
     report: R,
@@ -145,50 +136,4 @@ fn read_piece(
             Ok(false)
         }
     }
-}
-
-/// Reads the fields of events from so many of the files, evenly spread, or from all of all if `sample_size` is `None`.
-/// Of a large file some pieces are read, of a remote one the first. A file that cannot be read is the scan's to tell
-/// of.
-///
-/// # Errors
-/// [`ScanError::Interrupted`].
-pub fn read_sample(
-    report: &mut impl Report,
-    storage: &dyn Storage,
-    paths: &[ScanPath],
-    sample_size: Option<usize>,
-    interrupt: Interrupt<'_>,
-) -> Result<(), ScanError> {
-    let call = Call { storage, interrupt };
-    let wanted = sample_size.map_or(paths.len(), |size| size.min(paths.len()));
-    let mut bytes = Vec::new();
-    for i in 0..wanted {
-        interrupt.check()?;
-        let path = ScanPath {
-            explicitly_named: false,
-            ..paths[i * paths.len() / wanted].clone()
-        };
-        let Some(mut reading) = start(report, &path, call)? else {
-            continue;
-        };
-        let share = LEAST_BYTES.max(SAMPLE_BYTES / wanted as u64);
-        let stride = sample_size.map_or(1, |_| reading.file.size().div_ceil(share));
-        let pieces = if reading.file.is_remote() {
-            REMOTE_PIECES
-        } else {
-            u64::MAX
-        };
-        for piece in 0..pieces {
-            interrupt.check()?;
-            if !read_piece(report, &path, &mut reading, &mut bytes, call)? {
-                break;
-            }
-            if piece > 0 {
-                let passed = stride.saturating_sub(1) * reading.file.piece();
-                reading.offset = (reading.offset + passed).min(reading.file.size());
-            }
-        }
-    }
-    Ok(())
 }

@@ -647,7 +647,13 @@ mod tests {
         let column = |item, list| Column {
             name: "a".into(),
             about: "",
-            source: ColumnSource::Entry("a".into(), EntryType { item, list }),
+            source: ColumnSource::Entry(
+                schema::EntryKeys {
+                    key: "a".into(),
+                    in_both: None,
+                },
+                EntryType { item, list },
+            ),
         };
         let table = Table {
             columns: [column(FieldType::UInt8, false), column(FieldType::UInt8, true)].into(),

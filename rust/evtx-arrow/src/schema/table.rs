@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::columns::{self, COLUMNS, Column, ColumnSource, EntryType};
+use super::columns::{self, COLUMNS, Column, ColumnSource, EntryKeys, EntryType};
 use super::numbering::Numbering;
 use super::options::Options;
 
@@ -20,8 +20,8 @@ pub struct Events {
 /// A field of events, as a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventField {
-    /// Its key in `event_data`.
-    pub(crate) name: Box<str>,
+    /// Its keys. That of `EventData` is its name.
+    pub(crate) keys: EntryKeys,
     pub(crate) column_type: EntryType,
 }
 
@@ -65,9 +65,9 @@ impl Table {
             taken.take((*column.name).to_owned());
         }
         let fields = fields.iter().map(|field| Column {
-            name: free_name(&field.name, &mut taken).into(),
+            name: free_name(&field.keys.key, &mut taken).into(),
             about: "",
-            source: ColumnSource::Entry(field.name.as_ref().into(), field.column_type),
+            source: ColumnSource::Entry(field.keys.clone(), field.column_type),
         });
         let (mut columns, mut event_data) = (Vec::new(), None);
         let mut fields = Some(fields);
@@ -121,7 +121,10 @@ mod tests {
     #[test]
     fn fields_stand_in_place_of_event_data() {
         let fields = ["Task", "user", "USER", "xml", "data_task"].map(|name| EventField {
-            name: name.into(),
+            keys: EntryKeys {
+                key: name.into(),
+                in_both: None,
+            },
             column_type: EntryType {
                 item: FieldType::Text,
                 list: false,
