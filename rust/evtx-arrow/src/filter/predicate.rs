@@ -110,7 +110,7 @@ impl Predicate {
             Node::In(term("event_id"), Constants::new(ids.collect()))
         });
         let providers = events.providers.iter();
-        let providers = providers.map(|names| Node::Named(term("provider"), Names::new(names.iter())));
+        let providers = providers.map(|names| Node::Named(term("provider"), Names::new(names)));
         Predicate(Node::And(ids.chain(providers).collect()))
     }
 

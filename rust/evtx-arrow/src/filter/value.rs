@@ -93,8 +93,8 @@ impl Constants {
 pub(super) struct Names(Arc<[Box<str>]>);
 
 impl Names {
-    pub(super) fn new<'n>(names: impl Iterator<Item = &'n Box<str>>) -> Self {
-        let mut names: Vec<Box<str>> = names.map(|name| name.to_ascii_lowercase().into()).collect();
+    pub(super) fn new(names: &[Box<str>]) -> Self {
+        let mut names: Vec<Box<str>> = names.iter().map(|name| name.to_ascii_lowercase().into()).collect();
         names.sort_unstable();
         names.dedup();
         Names(names.into())
@@ -103,8 +103,10 @@ impl Names {
     /// Whether a value is one of them.
     pub(super) fn have(&self, value: &Value<'_>) -> bool {
         let Value::Text(text) = value else { return false };
-        let order = |name: &Box<str>| name.bytes().cmp(text.iter().map(u8::to_ascii_lowercase));
-        self.0.binary_search_by(order).is_ok()
+        let found = self
+            .0
+            .binary_search_by(|name| name.bytes().cmp(text.iter().map(u8::to_ascii_lowercase)));
+        found.is_ok()
     }
 }
 

@@ -251,6 +251,8 @@ fn push_numbers(key: &mut Vec<u8>, shape: usize, id: Option<u32>, version: Optio
 /// Collects the events of logs.
 pub struct Catalog {
     scan: Arc<Scan>,
+    /// Reads only what tells an event, if some events count: most records are of others.
+    first: Option<(Arc<Scan>, ChunkTemplates)>,
     /// Which events count, if not all.
     events: Option<Arc<Events>>,
     templates: ChunkTemplates,
@@ -288,19 +290,22 @@ impl Catalog {
         table.events = events.clone();
         let index = |name: &str| table.columns.iter().position(|column| column.name == name);
         let projection: Vec<usize> = COLUMNS.iter().filter_map(|name| index(name)).collect();
-        let mut scan = Scan::new(table, &projection);
+        let mut scan = Scan::new(table.clone(), &projection);
         scan.target.user_entries = true;
-        Catalog::of_scan(Arc::new(scan), events)
+        let first = events.as_ref().map(|_| Arc::new(Scan::new(table, &[])));
+        Catalog::of_scan(Arc::new(scan), first, events)
     }
 
     /// An empty catalog of the same events, for another thread. They share the templates that they have read.
     pub fn beside(&self) -> Self {
-        Catalog::of_scan(Arc::clone(&self.scan), self.events.clone())
+        let first = self.first.as_ref().map(|(scan, _)| Arc::clone(scan));
+        Catalog::of_scan(Arc::clone(&self.scan), first, self.events.clone())
     }
 
-    fn of_scan(scan: Arc<Scan>, events: Option<Arc<Events>>) -> Self {
+    fn of_scan(scan: Arc<Scan>, first: Option<Arc<Scan>>, events: Option<Arc<Events>>) -> Self {
         Catalog {
             scan,
+            first: first.map(|scan| (scan, ChunkTemplates::default())),
             events,
             templates: ChunkTemplates::default(),
             arenas: Default::default(),
@@ -345,6 +350,8 @@ impl Catalog {
         });
         self.arenas = arenas;
         pushed?;
+        let first = self.first.as_ref().map(|(scan, _)| scan.check_shared());
+        first.transpose()?;
         Ok(self.scan.check_shared()?)
     }
 
@@ -355,18 +362,23 @@ impl Catalog {
         arena: &mut Bump,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReportError> {
-        self.templates.clear();
-        self.chunk_shapes.clear();
+        self.clear_templates();
         let names = Names::new(chunk, names);
         let (mut walk, _) = RecordWalk::new(chunk, false);
         let scan = Arc::clone(&self.scan);
         let mut is_end = false;
         while !is_end {
-            if self.templates.are_many() {
-                self.templates.clear();
-                self.chunk_shapes.clear();
+            if self.templates.are_many() || self.first.as_ref().is_some_and(|(_, templates)| templates.are_many()) {
+                self.clear_templates();
             }
             arena.reset();
+            let first = self.first.as_ref().map(|(scan, _)| Arc::clone(scan));
+            let first = first
+                .as_ref()
+                .map(|scan| RecordReader::new(scan, chunk, &names, arena, interrupt));
+            let mut told = first
+                .as_ref()
+                .map(|reader| RecordGroup::new(&reader.scan.target, 1, arena));
             let reader = RecordReader::new(&scan, chunk, &names, arena, interrupt);
             let mut records = RecordGroup::new(&scan.target, 1, arena);
             for _ in 0..GROUP {
@@ -374,16 +386,41 @@ impl Catalog {
                     is_end = true;
                     break;
                 };
-                if let Ok(found) = item {
+                if let Ok(found) = item
+                    && !self.is_another(first.as_ref().zip(told.as_mut()), &found.record)
+                {
                     self.record(&reader, &mut records, &found.record)?;
                 }
-                if reader.takes_much() {
+                if reader.takes_much() || first.as_ref().is_some_and(RecordReader::takes_much) {
                     break;
                 }
             }
             interrupt.check()?;
         }
         Ok(())
+    }
+
+    fn clear_templates(&mut self) {
+        self.templates.clear();
+        self.chunk_shapes.clear();
+        if let Some((_, templates)) = &mut self.first {
+            templates.clear();
+        }
+    }
+
+    /// Whether a record's own instance tells that it is of an event that does not count.
+    fn is_another<'x, 'r: 'x, 'c: 'r>(
+        &mut self,
+        first: Option<(&'x RecordReader<'r, 'c>, &'x mut RecordGroup<'r>)>,
+        record: &Record,
+    ) -> bool {
+        let (Some((reader, records)), Some((scan, templates))) = (first, &mut self.first) else {
+            return false;
+        };
+        reader.read_event(templates, records, record.binxml());
+        let row = row(records, templates, reader.interrupt);
+        let filter = &scan.filter;
+        records.current().has_system(templates) && !filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
     }
 
     fn record<'r, 'c: 'r>(
@@ -396,20 +433,7 @@ impl Catalog {
         let (scan, interrupt) = (reader.scan, reader.interrupt);
         reader.read_event(templates, records, record.binxml());
         let mut keeps = |records: &RecordGroup<'_>, templates: &ChunkTemplates| {
-            let row = Row {
-                record_id: None,
-                chunk_index: None,
-                record_offset: None,
-                recovered: None,
-                filename: "",
-                written: None,
-                parts: Some((records.current(), templates)),
-                entries: OnceCell::new(),
-                push_text: None,
-                has_text: Cell::default(),
-                may_be_any_event: false,
-                interrupt,
-            };
+            let row = row(records, templates, interrupt);
             scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
         };
         let has_system = records.current().has_system(templates);
@@ -660,6 +684,24 @@ impl Columns {
             }
         };
         indices.map(field).collect()
+    }
+}
+
+/// What predicates on an event ask of a record, as far as it was read.
+fn row<'x, 'r>(records: &'x RecordGroup<'r>, templates: &'x ChunkTemplates, interrupt: Interrupt<'x>) -> Row<'x, 'r> {
+    Row {
+        record_id: None,
+        chunk_index: None,
+        record_offset: None,
+        recovered: None,
+        filename: "",
+        written: None,
+        parts: Some((records.current(), templates)),
+        entries: OnceCell::new(),
+        push_text: None,
+        has_text: Cell::default(),
+        may_be_any_event: false,
+        interrupt,
     }
 }
 
