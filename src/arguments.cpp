@@ -12,17 +12,17 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
 
-//! The texts of a number, or of a list of them, with commas between.
+//! The texts of a value, or of those in a list that are not NULL, each with a NUL behind it.
 std::string JoinTexts(const Value &value) {
 	const auto type = value.GetLogicalType().GetTypeId();
 	if (type != LogicalTypeId::LIST && type != LogicalTypeId::ARRAY && type != LogicalTypeId::STRUCT &&
 	    type != LogicalTypeId::TUPLE) {
-		return value.ToText();
+		return value.ToText() + '\0';
 	}
 	std::string texts;
 	for (idx_t i = 0; i < value.GetChildCount(); i++) {
 		if (!value[i].IsNull()) {
-			texts += value[i].ToText() + ',';
+			texts += value[i].ToText() + '\0';
 		}
 	}
 	return texts;
@@ -119,8 +119,11 @@ Paths ArgumentSetter::ExpandPaths(Context &context, Storage &storage, const Valu
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const Value &files) const {
 	Storage storage(context);
 	const auto paths = ExpandPaths(context, storage, files);
-	return Create<Call>(evtx_call_new, arguments.get(), paths.get(), storage.ForCore(), function.data(),
-	                    function.size());
+	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.get(), storage.ForCore());
+	if (const auto warning = AskText(evtx_call_warning, call.get()); !warning.empty()) {
+		context.Log(duckdb::cxx::LogLevel::LOG_WARNING, warning);
+	}
+	return call;
 }
 
 } // namespace evtx

@@ -82,7 +82,7 @@ LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
 	case EvtxValueKind::TEXT:
 		return factory.CreateType(LogicalTypeId::VARCHAR);
 	default:
-		// A number, or a list of numbers.
+		// A value, or a list of them.
 		return factory.CreateType(LogicalTypeId::ANY);
 	}
 }

@@ -128,17 +128,23 @@ bool Storage::IsRemote(void *self, const char *path, std::uintptr_t len) {
 	return remote;
 }
 
-std::uint32_t Storage::Open(void *self, const char *path, std::uintptr_t len, void **file, std::uint64_t *size,
+std::uint32_t Storage::Open(void *self, const char *path, std::uintptr_t len, void **file, EvtxFileInfo *info,
                             EvtxTexts *texts) {
 	return Guard(texts, [&] {
 		auto &storage = *static_cast<Storage *>(self);
 		std::string name(path, len);
+		std::error_code ignored;
 		if (!IsRemotePath(storage.files, name)) {
 			CheckKind(storage.files, name);
+			const auto modified = std::filesystem::last_write_time(storage.files.Expand(name), ignored);
+			if (!ignored) {
+				info->modified = modified.time_since_epoch().count();
+				info->age = std::chrono::nanoseconds(decltype(modified)::clock::now() - modified).count();
+			}
 		}
 		auto handle =
 		    std::make_unique<FileHandle>(storage.files.OpenFile(name, {FileFlags::READ, FileFlags::PARALLEL_ACCESS}));
-		*size = handle->Size();
+		info->size = handle->Size();
 		storage.reading = std::move(name);
 		*file = handle.release();
 	});

@@ -37,7 +37,7 @@ private:
 	static std::uint32_t Glob(void *self, const char *pattern, std::uintptr_t len, EvtxTexts *texts);
 	static std::uint32_t Exists(void *self, const char *path, std::uintptr_t len, bool *exists, EvtxTexts *texts);
 	static bool IsRemote(void *self, const char *path, std::uintptr_t len);
-	static std::uint32_t Open(void *self, const char *path, std::uintptr_t len, void **file, std::uint64_t *size,
+	static std::uint32_t Open(void *self, const char *path, std::uintptr_t len, void **file, EvtxFileInfo *info,
 	                          EvtxTexts *texts);
 	static std::uint32_t ReadAt(void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
 	                            EvtxTexts *texts);

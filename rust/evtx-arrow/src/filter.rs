@@ -15,7 +15,7 @@ use std::cell::{Cell, OnceCell};
 
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use crate::plan::{MAX_FIELD, Projection, Resolved};
+use crate::plan::{Lookup, MAX_FIELD, Projection, Resolved};
 use crate::record::{ChunkTemplates, KeyedEntries, RecordView};
 use crate::schema::ColumnSource;
 
@@ -48,9 +48,9 @@ enum Operand {
     Recovered,
     /// A place, by its index in [`Projection::places`].
     Field(usize, Read),
-    /// A key of `event_data`, by its index in [`Projection::keys`].
-    Entry(usize, Read),
-    /// All values of the event, as in the column `text`.
+    /// An entry of `EventData` or `UserData`.
+    Entry(Lookup, Read),
+    /// All values of the event.
     Text,
 }
 
@@ -96,9 +96,9 @@ pub(crate) struct Row<'x, 'r> {
     pub(crate) written: Option<i64>,
     /// The record, as far as it was read, with the templates of its chunk; `None` before it is read.
     pub(crate) parts: Option<(RecordView<'x, 'r>, &'x ChunkTemplates)>,
-    /// The entries of `event_data`, and how many there are. Empty until a predicate asks for one.
-    pub(crate) entries: OnceCell<Option<(KeyedEntries<'x, 'r>, usize)>>,
-    /// Writes all values of the record; `None` if no part of the record was read.
+    /// The entries of `EventData` and `UserData`, once they are looked at.
+    pub(crate) entries: OnceCell<Option<KeyedEntries<'x, 'r>>>,
+    /// Writes all values of the record.
     pub(crate) push_text: Option<PushText<'x>>,
     /// Whether there is such a text. Empty until it is written.
     pub(crate) has_text: Cell<Option<bool>>,
@@ -198,8 +198,8 @@ impl<'x, 'r> Row<'x, 'r> {
                 field(place).and_then(|found| self.text(&found, MAX_FIELD, scratch, Resolved::push_text))
             }
             Operand::Field(place, read) => field(place).and_then(|found| read.value(&found)),
-            Operand::Entry(key, read) => {
-                let found = self.entry(key);
+            Operand::Entry(lookup, read) => {
+                let found = self.entry(lookup);
                 match read {
                     Read::Text => found.and_then(|found| self.text(&found, MAX_TEXT, scratch, Resolved::push_entry)),
                     _ => found.and_then(|found| read.value(&found)),
@@ -209,15 +209,13 @@ impl<'x, 'r> Row<'x, 'r> {
         test(value)
     }
 
-    /// The value that the record has for a key of `event_data`.
-    fn entry(&self, key: usize) -> Option<Resolved<'x, 'r>> {
+    /// What the record has as an entry.
+    fn entry(&self, lookup: Lookup) -> Option<Resolved<'x, 'r>> {
         let entries = self.entries.get_or_init(|| {
             let (parts, templates) = self.parts?;
-            let entries = parts.keyed_entries(templates)?;
-            Some((entries, entries.limit()))
+            Some(parts.keyed_entries(templates))
         });
-        let (entries, limit) = entries.as_ref()?;
-        entries.get(key, *limit)
+        entries.as_ref()?.get(lookup)
     }
 
     /// All values of the record as one text. Written once for all predicates.
@@ -264,10 +262,13 @@ fn operand(term: &Term, target: &mut Projection) -> Operand {
         ColumnSource::Field(place, field_type) => {
             Operand::Field(target.place(*place), Read::of(*field_type).unwrap_or(Read::Text))
         }
-        ColumnSource::Entry(key, entry_type) => {
-            Operand::Entry(target.key(key), Read::of(entry_type.item).unwrap_or(Read::Text))
+        ColumnSource::Entry(keys, entry_type) => {
+            Operand::Entry(target.column(keys), Read::of(entry_type.item).unwrap_or(Read::Text))
         }
-        ColumnSource::EventData => Operand::Entry(target.key(term.key.as_deref().unwrap_or_default()), Read::Text),
+        ColumnSource::EventData => {
+            let key = target.key(term.key.as_deref().unwrap_or_default());
+            Operand::Entry(Lookup::EventData(key), Read::Text)
+        }
         ColumnSource::Text => {
             target.text = true;
             Operand::Text
@@ -301,15 +302,17 @@ fn cost(node: &Node<Operand>) -> usize {
     match node {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
         Node::Not(node) => cost(node),
-        Node::IsNull(operand) | Node::Compare(operand, ..) | Node::In(operand, _) | Node::Holds(operand, _) => {
-            match operand {
-                Operand::Field(_, Read::Text) => 8,
-                Operand::Field(..) => 2,
-                Operand::Entry(..) => 16,
-                Operand::Text => 256,
-                _ => 1,
-            }
-        }
+        Node::IsNull(operand)
+        | Node::Compare(operand, ..)
+        | Node::In(operand, _)
+        | Node::Named(operand, _)
+        | Node::Holds(operand, _) => match operand {
+            Operand::Field(_, Read::Text) => 8,
+            Operand::Field(..) => 2,
+            Operand::Entry(..) => 16,
+            Operand::Text => 256,
+            _ => 1,
+        },
     }
 }
 
@@ -318,7 +321,7 @@ mod tests {
     use evtx_format::value::{Scalar, Value as Stored};
 
     use super::*;
-    use crate::schema::{self, EntryType, Events, FieldType, Options, Table};
+    use crate::schema::{self, EntryKeys, EntryType, Events, FieldType, Options, Table};
 
     fn table() -> Table {
         Table::from(Options {
@@ -537,7 +540,17 @@ mod tests {
 
     #[test]
     fn a_field_with_a_column_of_its_own_is_read_as_that_is() {
-        let of_type = |item| ColumnSource::Entry("b".into(), EntryType { item, list: false });
+        let of_type = |item| {
+            let keys = EntryKeys {
+                key: "b".into(),
+                in_both: Some("d".into()),
+            };
+            ColumnSource::Entry(keys, EntryType { item, list: false })
+        };
+        let of_column = Lookup::Column {
+            key: 1,
+            in_both: Some(2),
+        };
         let mut target = Projection::default();
         target.key("a");
         let mut read = |source, key: Option<&str>| {
@@ -549,25 +562,26 @@ mod tests {
         };
         assert!(matches!(
             read(of_type(FieldType::UInt16), None),
-            (1, Some(Value::Number(7)))
+            (of, Some(Value::Number(7))) if of == of_column
         ));
         assert!(matches!(
             read(of_type(FieldType::Int64), None),
-            (1, Some(Value::Integer(7)))
+            (of, Some(Value::Integer(7))) if of == of_column
         ));
         assert!(
-            matches!(read(of_type(FieldType::Text), None), (1, None)),
+            matches!(read(of_type(FieldType::Text), None), (of, None) if of == of_column),
             "a text needs room"
         );
-        assert!(matches!(read(ColumnSource::EventData, Some("c")), (2, None)));
-        assert!(target.event_data);
+        let of_map = read(ColumnSource::EventData, Some("c"));
+        assert!(matches!(of_map, (Lookup::EventData(3), None)), "{of_map:?}");
+        assert!(target.event_data && target.user_entries);
     }
 
     #[test]
     fn damage_may_be_any_event_but_not_any_row() {
         let events = Events {
-            ids: [4624].into(),
-            provider: None,
+            ids: Some([4624].into()),
+            providers: None,
         };
         let events = Predicate::of_events(&events);
         let wanted = Predicate::implied(&table(), &equals(column("record_id"), Literal::Number(5))).expect("decided");

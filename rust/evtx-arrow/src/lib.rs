@@ -29,7 +29,7 @@ pub use columns::{Indices, MakeArrays, Strings};
 pub use decode::{DecodeError, Decoder};
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
 pub use reports::{
-    Catalog, CatalogPlace, ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, ReportError,
+    Catalog, CatalogPlace, ChunkReport, DeclaredEventReport, EventReport, FileReport, FoundEvents, Report, ReportError,
     TooManyEvents, TypeName,
 };
 pub use scan::{Poisoned, Scan};

@@ -14,6 +14,6 @@ mod tests;
 pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EventData, Plan, Run, TreeRoot};
 pub(crate) use keys::{Key, Keys};
-pub(crate) use projection::Projection;
+pub(crate) use projection::{Lookup, Projection};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
 pub(crate) use system::SystemSubstitutions;

@@ -9,6 +9,6 @@ mod files;
 mod declared;
 
 pub use declared::DeclaredEventReport;
-pub use events::{Catalog, CatalogPlace, EventReport};
+pub use events::{Catalog, CatalogPlace, EventReport, FoundEvents};
 pub use files::{ChunkReport, FileReport};
 pub use report::{Report, ReportError, TooManyEvents, TypeName};

@@ -74,7 +74,7 @@ impl Scan {
         for column in &columns {
             match &column.source {
                 ColumnSource::Field(place, _) => target.places.push(*place),
-                ColumnSource::Entry(key, _) => _ = target.key(key),
+                ColumnSource::Entry(keys, _) => _ = target.column(keys),
                 _ => {}
             }
         }

@@ -202,8 +202,8 @@ fn events(name: &str, file: &[u8]) {
     });
     drop(catalog);
     let events = Events {
-        ids: (0..=u32::from(u16::MAX)).collect(),
-        provider: None,
+        ids: Some((0..=u32::from(u16::MAX)).collect()),
+        providers: None,
     };
     let mut table = None;
     measure(&format!("{name}, table"), |_, _| {

@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_schema::DataType;
+use common::oracle::user_leaves;
 use common::{cell, corpus, entries, every_column, read, samples, scan};
 use evtx_arrow::{Catalog, Comparison, Events, Expression, Literal, OnError, Options, Predicate, Scan, Table};
 use evtx_format::Interrupt;
@@ -18,8 +19,8 @@ const FILE_HEADER: usize = 4096;
 
 fn of(ids: &[u32]) -> Events {
     Events {
-        ids: ids.into(),
-        provider: None,
+        ids: Some(ids.into()),
+        providers: None,
     }
 }
 
@@ -88,16 +89,20 @@ fn agrees(data_type: &DataType, value: Option<&str>, text: Option<&str>) -> bool
     }
 }
 
-/// Every typed value of every event, against the text that `event_data` has of it.
+/// Every typed value of every event, against the text that `event_data` or the XML of `UserData` has of it.
 fn compare(logs: &[PathBuf]) {
-    let (mut values, mut columns) = (0, BTreeSet::new());
+    let (mut values, mut user_data, mut columns) = (0, 0, BTreeSet::new());
     for log in logs {
         let file = std::fs::read(log).expect("a file");
         for id in ids(&file) {
-            let table = table(&[&file], of(&[id]), Options::default());
+            let options = Options {
+                xml: true,
+                ..Options::default()
+            };
+            let table = table(&[&file], of(&[id]), options);
             let schema = table.schema();
-            let system = common::column(&Options::default(), "event_data");
-            let fields = schema.fields().len() - every_column(&Options::default()).len();
+            let system = common::column(&options, "event_data");
+            let fields = schema.fields().len() - every_column(&options).len();
             let every: Vec<usize> = (0..schema.fields().len()).collect();
             let mut trees = Vec::new();
             scan(
@@ -117,15 +122,39 @@ fn compare(logs: &[PathBuf]) {
                         continue;
                     }
                     assert_eq!(event, Some(id.to_string()));
-                    let texts = entries(batch, row).unwrap_or_default();
+                    let mut texts = entries(batch, row).unwrap_or_default();
+                    let is_user_data = cell(batch, "user_data", row).is_some();
+                    if is_user_data {
+                        // No event has both.
+                        assert!(texts.is_empty());
+                        let xml = cell(batch, "xml", row).expect("it can be read");
+                        texts.extend(user_leaves(&xml).into_iter().map(|(key, text)| (key, Some(text))));
+                        user_data += texts.len();
+                    }
                     for column in system..system + fields {
                         let field = schema.field(column);
                         let name = field.name();
-                        let key = if texts.iter().any(|(key, _)| key == name) {
-                            name
-                        } else {
-                            name.strip_prefix("data_").unwrap_or(name)
+                        let has = |key: &str| texts.iter().any(|(known, _)| known == key);
+                        let own = name.strip_prefix("data_").unwrap_or(name);
+                        // SQL minds no case, so a name that differs only by case has a number.
+                        let unnumbered = own.trim_end_matches(|c: char| c.is_ascii_digit());
+                        let unnumbered = unnumbered.strip_suffix('_').unwrap_or(own);
+                        let is_column = |name: &str| schema.index_of(name).is_ok();
+                        let key = match () {
+                            () if has(name) => name,
+                            () if has(own) || is_column(unnumbered) || is_column(&format!("data_{unnumbered}")) => own,
+                            () => unnumbered,
                         };
+                        let items = texts.iter().filter(|(known, _)| {
+                            known.strip_prefix(key).is_some_and(|rest| {
+                                let rest = rest.strip_prefix('_').unwrap_or(rest);
+                                rest.chars().all(|c| c.is_ascii_digit())
+                            })
+                        });
+                        if field.data_type().is_nested() && is_user_data && items.count() > 1 {
+                            // XML does not show which elements are the items of an array.
+                            continue;
+                        }
                         let text = texts
                             .iter()
                             .find(|(known, _)| known == key)
@@ -144,7 +173,11 @@ fn compare(logs: &[PathBuf]) {
             }
         }
     }
-    println!("{values} values of {} logs, of the types {columns:?}", logs.len());
+    println!(
+        "{values} values of {} logs, {user_data} in UserData, of the types {columns:?}",
+        logs.len()
+    );
+    assert!(logs.is_empty() || user_data > 5);
     assert!(logs.is_empty() || columns.len() > 5);
 }
 
@@ -215,9 +248,322 @@ fn names(table: &Table) -> Vec<String> {
 #[test]
 fn an_event_that_no_file_holds_has_the_system_columns_and_no_rows() {
     let file = log(&[event(&template(1, 7, &[("a", 1)]), vec![Value::string("x")])]);
-    let table = table(&[&file], of(&[8]), Options::default());
+    let table = table(&[&file], of(&[64_000]), Options::default());
     assert_eq!(names(&table).len(), every_column(&Options::default()).len());
     assert!(rows(&file, &table).is_empty());
+}
+
+/// An event of a provider, with all of its fields spelled out or declared by its template.
+fn of_provider(guid: u8, provider: &str, id: u32, data: Element, values: Vec<Value>) -> Event {
+    let system = Element::new("System")
+        .child(Element::new("Provider").attribute("Name", provider))
+        .child(Element::new("EventID").text(id.to_string()));
+    let root = Element::new("Event").child(system).child(data);
+    Event::new(&Template::new([guid; 16], root), values)
+}
+
+fn field(name: &str, index: u16, value_type: u8) -> Element {
+    let data = Element::new("Data").attribute("Name", name);
+    data.substitution(Substitution::new(index, value_type))
+}
+
+/// The names and types of the fields' columns.
+fn fields(table: &Table) -> Vec<(String, DataType)> {
+    let schema = table.schema();
+    let all = schema.fields().iter();
+    let fields = all
+        .skip(7)
+        .take(schema.fields().len() - every_column(&Options::default()).len());
+    fields
+        .map(|field| (field.name().clone(), field.data_type().clone()))
+        .collect()
+}
+
+/// The columns of Sysmon's event 5, as its schema declares them.
+const PROCESS_ENDED: [&str; 6] = ["RuleName", "UtcTime", "ProcessGuid", "ProcessId", "Image", "User"];
+
+#[test]
+fn an_event_that_no_file_holds_has_the_columns_that_are_declared() {
+    let file = log(&[event(&template(1, 7, &[("a", 1)]), vec![Value::string("x")])]);
+    let of_sysmon = Events {
+        providers: Some(["no such".into(), "MICROSOFT-Windows-Sysmon".into()].into()),
+        ..of(&[5])
+    };
+    let sysmon = table(&[&file], of_sysmon, Options::default());
+    let found: Vec<_> = fields(&sysmon).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(found, PROCESS_ENDED);
+    assert_eq!(fields(&sysmon)[3].1, DataType::UInt32);
+    assert!(rows(&file, &sysmon).is_empty());
+    // Without a provider, the classic ones count.
+    let classic = table(&[], of(&[5]), Options::default());
+    let found = fields(&classic).into_iter().map(|(name, _)| name.to_lowercase());
+    let found: BTreeSet<_> = found.collect();
+    let has = |name: &&str| found.contains(&name.to_lowercase());
+    assert!(PROCESS_ENDED.iter().all(has), "{found:?}");
+    assert!(found.len() > PROCESS_ENDED.len());
+    // No ID is no event, and not all of them.
+    assert!(fields(&table(&[], of(&[]), Options::default())).is_empty());
+}
+
+#[test]
+fn what_is_declared_stands_beside_what_logs_have() {
+    let data = Element::new("EventData")
+        .child(field("Own", 0, 1))
+        .child(field("PROCESSID", 1, 1))
+        .child(field("Image", 2, 8));
+    let values = vec![Value::string("o"), Value::string("x"), Value::UInt32(9)];
+    let file = log(&[of_provider(
+        1,
+        "microsoft-windows-SYSMON",
+        5,
+        data.clone(),
+        values.clone(),
+    )]);
+    let with_declared = table(&[&file], of(&[5]), Options::default());
+    // The type of the log's template counts, and its spelling. What only the catalog has stands behind its neighbour.
+    let found: Vec<_> = fields(&with_declared).into_iter().map(|(name, _)| name).collect();
+    let expected = [
+        "RuleName",
+        "UtcTime",
+        "ProcessGuid",
+        "Own",
+        "PROCESSID",
+        "Image",
+        "User",
+    ];
+    assert_eq!(found, expected);
+    let types: Vec<_> = fields(&with_declared)
+        .into_iter()
+        .map(|(_, data_type)| data_type)
+        .collect();
+    assert_eq!(types[4..6], [DataType::Utf8View, DataType::UInt32]);
+    let batches = rows(&file, &with_declared);
+    assert_eq!(column(&batches, "PROCESSID"), [Some("x".to_owned())]);
+    assert_eq!(column(&batches, "User"), [None]);
+    // A log's provider that declares nothing keeps the classic ones out, for this ID.
+    let other = log(&[of_provider(1, "Other", 5, data, values)]);
+    let found: Vec<_> = fields(&table(&[&other], of(&[5]), Options::default()))
+        .into_iter()
+        .collect();
+    assert_eq!(found.len(), 3, "{found:?}");
+    let found = fields(&table(&[&other], of(&[5, 4740]), Options::default()));
+    assert!(found.iter().any(|(name, _)| name == "TargetDomainName"), "{found:?}");
+    assert!(!found.iter().any(|(name, _)| name == "UtcTime"), "{found:?}");
+}
+
+/// An event without a template.
+fn spelled_out(id: u32, fields: &[(&str, &str)]) -> Stream {
+    let data = fields.iter().fold(Element::new("EventData"), |data, (name, text)| {
+        data.child(Element::new("Data").attribute("Name", *name).text(*text))
+    });
+    let system = Element::new("System")
+        .child(Element::new("Provider").attribute("Name", "Microsoft-Windows-Sysmon"))
+        .child(Element::new("EventID").text(id.to_string()));
+    Stream::new(vec![Fragment::Element(Element::new("Event").child(system).child(data))])
+}
+
+#[test]
+fn text_without_a_template_has_the_type_that_others_give() {
+    let guid = "{54849625-5478-4994-A5BA-3E3B0328C30D}";
+    let texts = |number, own, process, guid| {
+        let fields = [
+            ("number", number),
+            ("own", own),
+            ("ProcessId", process),
+            ("ProcessGuid", guid),
+        ];
+        spelled_out(5, &fields)
+    };
+    let of_template = of_provider(
+        1,
+        "Microsoft-Windows-Sysmon",
+        5,
+        Element::new("EventData").child(field("number", 0, 7)),
+        vec![Value::Int32(-3)],
+    );
+    let mut log = LogWriter::new(1);
+    log.write(0, &of_template).expect("a record that fits");
+    for stream in [
+        texts("11", "a", "4294967295", guid),
+        texts("2", "5", "0x10", "no GUID"),
+        texts("x", "", "4294967296", ""),
+    ] {
+        log.write_stream(0, &stream).expect("a record that fits");
+    }
+    let file = log.finish();
+    let table = table(&[&file], of(&[5]), Options::default());
+    let batches = rows(&file, &table);
+    let text = |values: [Option<&str>; 4]| values.map(|value| value.map(str::to_owned)).to_vec();
+    // From another template, from none, and from the catalog.
+    assert_eq!(
+        column(&batches, "number"),
+        text([Some("-3"), Some("11"), Some("2"), None])
+    );
+    assert_eq!(column(&batches, "own"), text([None, Some("a"), Some("5"), Some("")]));
+    assert_eq!(
+        column(&batches, "ProcessId"),
+        text([None, Some("4294967295"), Some("16"), None])
+    );
+    let digits = "5484962554784994a5ba3e3b0328c30d";
+    assert_eq!(column(&batches, "ProcessGuid"), text([None, Some(digits), None, None]));
+    let schema = table.schema();
+    let data_type = |name: &str| schema.field_with_name(name).expect("a column").data_type().clone();
+    assert_eq!(
+        [data_type("number"), data_type("own")],
+        [DataType::Int32, DataType::Utf8View]
+    );
+    assert_eq!(data_type("ProcessId"), DataType::UInt32);
+    let last = entries(&batches[0], 3).expect("a map");
+    assert_eq!(
+        last[0],
+        ("number".to_owned(), Some("x".to_owned())),
+        "the text is there"
+    );
+    // A predicate sees what the column has.
+    let place = |name: &str| schema.index_of(name).expect("a column");
+    let kept = |column: &str, condition: Expression| {
+        let predicate = Predicate::implied(&table, &condition).expect("decided here");
+        let mut kept = Vec::new();
+        let scan_of = Scan::filtered(table.clone(), &[place(column)], &[predicate]);
+        scan(&file, "x.evtx", scan_of, |batch| kept.push(batch)).expect("a log");
+        self::column(&kept, column)
+    };
+    let less = Expression::compare(place("number"), Comparison::Less, Literal::Integer(11));
+    assert_eq!(
+        kept("number", less).into_iter().flatten().collect::<Vec<_>>(),
+        ["-3", "2"]
+    );
+    let equal = Expression::compare(place("ProcessId"), Comparison::Equal, Literal::Number(16));
+    assert_eq!(kept("ProcessId", equal), [Some("16".to_owned())]);
+    let null = Expression::IsNull(Box::new(Expression::Column(place("ProcessId"))));
+    assert_eq!(kept("ProcessId", null).len(), 2);
+}
+
+/// A template's `UserData`: a number, a pair of leaves of one name, and a leaf within.
+fn user_data() -> Element {
+    let leaf = |name: &str, index, value_type| {
+        Element::new(name).substitution(Substitution::new(index, value_type).required())
+    };
+    let inner = Element::new("Inner").child(leaf("Deep", 3, 15));
+    let own = Element::new("Own").attribute("xmlns", "urn:x");
+    let own = own
+        .child(leaf("Number", 0, 8))
+        .child(leaf("Name", 1, 1))
+        .child(leaf("Name", 2, 1));
+    Element::new("UserData").child(own.child(inner))
+}
+
+#[test]
+fn the_leaves_of_user_data_are_columns() {
+    let values = |number| {
+        vec![
+            Value::UInt32(number),
+            Value::string("first"),
+            Value::string("second"),
+            Value::Guid([7; 16]),
+        ]
+    };
+    let other = Element::new("EventData")
+        .child(field("Name", 0, 1))
+        .child(field("Other", 1, 1));
+    let file = log(&[
+        of_provider(1, "One", 7, user_data(), values(5)),
+        of_provider(1, "One", 7, user_data(), values(6)),
+        of_provider(
+            2,
+            "One",
+            7,
+            other,
+            vec![Value::string("of EventData"), Value::string("o")],
+        ),
+    ]);
+    let table = table(&[&file], of(&[7]), Options::default());
+    let uuid = DataType::FixedSizeBinary(16);
+    let types = [
+        ("Number", DataType::UInt32),
+        ("Name", DataType::Utf8View),
+        ("Other", DataType::Utf8View),
+        ("Name_1", DataType::Utf8View),
+        ("Deep", uuid),
+    ];
+    assert_eq!(
+        fields(&table),
+        types.map(|(name, data_type)| (name.to_owned(), data_type))
+    );
+    let every: Vec<usize> = (0..table.schema().fields().len()).collect();
+    for is_tree in [false, true] {
+        let mut batches = Vec::new();
+        let new = Scan::new(table.clone(), &every);
+        let new = if is_tree { new.force_tree_path() } else { new };
+        scan(&file, "x.evtx", new, |batch| batches.push(batch)).expect("a log");
+        let text = |values: [Option<&str>; 3]| values.map(|value| value.map(str::to_owned)).to_vec();
+        assert_eq!(column(&batches, "Number"), text([Some("5"), Some("6"), None]));
+        assert_eq!(
+            column(&batches, "Name"),
+            text([Some("first"), Some("first"), Some("of EventData")])
+        );
+        assert_eq!(column(&batches, "Name_1"), text([Some("second"), Some("second"), None]));
+        let deep = "07".repeat(16);
+        assert_eq!(column(&batches, "Deep"), text([Some(&deep), Some(&deep), None]));
+        assert_eq!(column(&batches, "event_data").iter().flatten().count(), 1);
+        assert_eq!(column(&batches, "user_data").iter().flatten().count(), 2);
+    }
+    let schema = table.schema();
+    let condition = Expression::compare(
+        schema.index_of("Number").expect("a column"),
+        Comparison::Greater,
+        Literal::Number(5),
+    );
+    let predicate = Predicate::implied(&table, &condition).expect("decided here");
+    let mut kept = Vec::new();
+    let scan_of = Scan::filtered(table.clone(), &[0], &[predicate]);
+    scan(&file, "x.evtx", scan_of, |batch| kept.push(batch)).expect("a log");
+    assert_eq!(kept.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+}
+
+#[test]
+fn a_name_in_both_elements_is_first_that_of_event_data() {
+    let system = Element::new("System").child(Element::new("EventID").text("7"));
+    let data = Element::new("EventData")
+        .child(field("Name", 4, 1))
+        .child(field("Name_1", 5, 1));
+    let values = |name: &str| {
+        let mut values = vec![
+            Value::UInt32(5),
+            Value::string("u"),
+            Value::string("v"),
+            Value::Guid([7; 16]),
+        ];
+        values.extend([Value::string(name), Value::string("e1")]);
+        values
+    };
+    // In one tree, and in a tree each, as an event's substitutions have them.
+    let root = Element::new("Event")
+        .child(system.clone())
+        .child(user_data())
+        .child(data.clone());
+    let one = Event::new(&Template::new([1; 16], root), values("e"));
+    let outer = Element::new("Event")
+        .child(system)
+        .substitution(Substitution::new(0, 33))
+        .substitution(Substitution::new(1, 33));
+    let of = |guid: u8, element: Element| {
+        let event = Event::new(&Template::new([guid; 16], element), values("e"));
+        Value::BinXml(Stream::from(event))
+    };
+    let two = Event::new(&Template::new([2; 16], outer), vec![of(3, user_data()), of(4, data)]);
+    for event in [one, two] {
+        let file = log(&[event]);
+        let table = table(&[&file], self::of(&[7]), Options::default());
+        let found: Vec<_> = fields(&table).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(found, ["Name", "Name_1", "Number", "Name_2", "Name_1_1", "Deep"]);
+        let batches = rows(&file, &table);
+        let first = |name: &str| column(&batches, name)[0].clone().expect("a value");
+        assert_eq!(
+            ["Name", "Name_1", "Name_2", "Name_1_1", "Number"].map(first),
+            ["e", "e1", "u", "v", "5"]
+        );
+    }
 }
 
 #[test]
@@ -400,8 +746,8 @@ fn a_provider_tells_events_of_one_number_apart() {
     };
     let file = log(&[of_provider(1, "One", "a"), of_provider(2, "Two", "b")]);
     let events = Events {
-        ids: [7].into(),
-        provider: Some("Two".into()),
+        ids: Some([7].into()),
+        providers: Some(["TWO".into()].into()),
     };
     let table = table(&[&file], events, Options::default());
     assert_eq!(names(&table)[7..9], ["b", "user_data"]);

@@ -136,8 +136,8 @@ fn tell_of_events(file: &[u8]) {
     ids.sort_unstable();
     ids.dedup();
     let events = Events {
-        ids: ids.into(),
-        provider: None,
+        ids: Some(ids.into()),
+        providers: None,
     };
     let table = Table::of_events(Options::default(), events, &all.fields());
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();

@@ -1,5 +1,6 @@
 //! The events of the catalog, one after the other.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use evtx_format::value::ValueType;
@@ -29,15 +30,26 @@ pub struct CatalogEvent {
 /// letters in the name does not matter.
 ///
 /// They are in the order of their providers' names without regard to case, their IDs and their versions.
-pub fn events<'q>(provider: Option<&'q str>, ids: &'q [u32]) -> Events<'q> {
+pub fn events<'q>(provider: Option<&'q str>, ids: &[u32]) -> Events<'q> {
     match provider {
         Some(name) => Events::new(Wanted::Provider(name), ids),
         None => Events::new(Wanted::All, ids),
     }
 }
 
+/// The events with one of `ids`, or all if there are none, of the providers whose names, in small ASCII letters, are in
+/// `providers`, in the order of [`events`].
+pub fn events_of<'q>(providers: &'q HashSet<String>, ids: &[u32]) -> Events<'q> {
+    Events::new(Wanted::Providers(providers), ids)
+}
+
+/// The names of [`CLASSIC_PROVIDERS`], in small ASCII letters.
+pub fn classic_providers() -> HashSet<String> {
+    CLASSIC_PROVIDERS.iter().map(|name| name.to_ascii_lowercase()).collect()
+}
+
 /// The events with one of `ids` of [`CLASSIC_PROVIDERS`], in the order of [`events`].
-pub fn classic_events(ids: &[u32]) -> Events<'_> {
+pub fn classic_events(ids: &[u32]) -> Events<'static> {
     Events::new(Wanted::Classic, ids)
 }
 
@@ -47,6 +59,7 @@ enum Wanted<'q> {
     All,
     Classic,
     Provider(&'q str),
+    Providers(&'q HashSet<String>),
 }
 
 impl Wanted<'_> {
@@ -55,6 +68,7 @@ impl Wanted<'_> {
             Wanted::All => true,
             Wanted::Classic => CLASSIC_PROVIDERS.iter().any(|name| name.eq_ignore_ascii_case(provider)),
             Wanted::Provider(name) => name.eq_ignore_ascii_case(provider),
+            Wanted::Providers(names) => names.contains(&provider.to_ascii_lowercase()),
         }
     }
 }
@@ -63,7 +77,8 @@ impl Wanted<'_> {
 #[derive(Debug)]
 pub struct Events<'q> {
     wanted: Wanted<'q>,
-    ids: &'q [u32],
+    /// In order.
+    ids: Vec<u32>,
     blocks: std::vec::IntoIter<BlockEntry>,
     /// Of the block at hand, which of its providers are wanted.
     providers: Vec<Option<Arc<str>>>,
@@ -73,7 +88,9 @@ pub struct Events<'q> {
 }
 
 impl<'q> Events<'q> {
-    fn new(wanted: Wanted<'q>, ids: &'q [u32]) -> Self {
+    fn new(wanted: Wanted<'q>, ids: &[u32]) -> Self {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
         Events {
             wanted,
             ids,
@@ -93,7 +110,7 @@ impl Iterator for Events<'_> {
         loop {
             while let Some(event) = self.block.events.get(self.next) {
                 self.next += 1;
-                if !self.ids.is_empty() && !self.ids.contains(&event.id) {
+                if !self.ids.is_empty() && self.ids.binary_search(&event.id).is_err() {
                     continue;
                 }
                 let Some(provider) = &self.providers[event.provider] else {
@@ -214,6 +231,18 @@ mod tests {
         assert_eq!(count("Microsoft-Windows-Sysmon"), 30);
         assert_eq!(count("microsoft-windows-SYSMON"), 30);
         assert_eq!(count("Microsoft-Windows-Sysmo"), 0);
+    }
+
+    #[test]
+    fn several_providers_are_told_apart() {
+        let names = ["microsoft-windows-sysmon", "service control manager", "no such"];
+        let found: Vec<_> = events_of(&names.map(str::to_owned).into(), &[7045, 1]).collect();
+        let found = found.iter().map(|event| (&*event.provider, event.id));
+        let expected = [("Microsoft-Windows-Sysmon", 1), ("Service Control Manager", 7045)];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        let classic = classic_providers();
+        assert!(events_of(&classic, &[4740]).eq(classic_events(&[4740])));
+        assert_eq!(events_of(&HashSet::new(), &[]).count(), 0);
     }
 
     #[test]

@@ -29,4 +29,4 @@ mod classic;
 mod events;
 
 pub use classic::CLASSIC_PROVIDERS;
-pub use events::{CatalogEvent, Events, classic_events, events};
+pub use events::{CatalogEvent, Events, classic_events, classic_providers, events, events_of};

@@ -18,8 +18,8 @@ pub enum EvtxValueKind {
     Integer,
     /// Text.
     Text,
-    /// Event IDs: a text of whole numbers with commas between.
-    EventIds,
+    /// A list: the texts of its values, each with a NUL behind it.
+    List,
 }
 
 impl Code for EvtxValueKind {
@@ -28,7 +28,7 @@ impl Code for EvtxValueKind {
         EvtxValueKind::Flag,
         EvtxValueKind::Integer,
         EvtxValueKind::Text,
-        EvtxValueKind::EventIds,
+        EvtxValueKind::List,
     ];
     const WHAT: &str = "kind of value";
 }
@@ -53,7 +53,7 @@ pub struct EvtxValue {
     pub kind: u32,
     /// The flag or the whole number, if the kind is one of these.
     pub number: i64,
-    /// The text, `len` bytes of UTF-8, if the kind is text or event IDs.
+    /// A text of `len` bytes, or those of a list.
     pub text: *const c_char,
     /// How many bytes the text has.
     pub len: usize,
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn evtx_argument(index: usize, out: *mut EvtxArgument, kno
                 ArgumentKind::Flag => EvtxValueKind::Flag,
                 ArgumentKind::Integer => EvtxValueKind::Integer,
                 ArgumentKind::Text => EvtxValueKind::Text,
-                ArgumentKind::EventIds => EvtxValueKind::EventIds,
+                ArgumentKind::List => EvtxValueKind::List,
             };
             EvtxArgument {
                 name: EvtxText::borrowed(argument.name),
@@ -156,9 +156,12 @@ pub unsafe extern "C" fn evtx_arguments_set(
             EvtxValueKind::Nothing => ArgumentValue::Null,
             EvtxValueKind::Flag => ArgumentValue::Flag(value.number != 0),
             EvtxValueKind::Integer => ArgumentValue::Integer(value.number),
-            EvtxValueKind::Text | EvtxValueKind::EventIds => {
+            // SAFETY: the caller's promise.
+            EvtxValueKind::Text => ArgumentValue::Text(unsafe { text(value.text, value.len) }?.to_owned()),
+            EvtxValueKind::List => {
                 // SAFETY: the caller's promise.
-                ArgumentValue::Text(unsafe { text(value.text, value.len) }?.to_owned())
+                let texts = unsafe { text(value.text, value.len) }?.split_terminator('\0');
+                ArgumentValue::List(texts.map(str::to_owned).collect())
             }
         };
         arguments.0.set(argument, value, function)?;

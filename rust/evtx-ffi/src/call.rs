@@ -7,7 +7,7 @@ use evtx_arrow::OnError;
 use evtx_scan::{FolderColumn, FolderType, ScanCall, estimate_records};
 
 use crate::arguments::EvtxArguments;
-use crate::boundary::{Code, entry, export_schema, free, put, put_text, release, text};
+use crate::boundary::{Code, entry, export_schema, free, put, put_text, release};
 use crate::paths::EvtxPaths;
 use crate::storage::EvtxStorage;
 
@@ -45,27 +45,24 @@ impl Code for EvtxFolderType {
 }
 
 /// Makes a call of arguments and files. Moves the files out of `paths`, which is empty afterwards. Reads a sample of
-/// the files if the columns depend on them. `function` is the name of the SQL function, for errors.
+/// the files if the columns depend on them.
 ///
 /// # Safety
-/// `arguments` is valid, `paths` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says,
-/// `function` is text, `out` can be written. The caller frees the call.
+/// `arguments` is valid, `paths` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says, `out` can
+/// be written. The caller frees the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_call_new(
     arguments: *const EvtxArguments,
     paths: *mut EvtxPaths,
     storage: EvtxStorage,
-    function: *const c_char,
-    function_len: usize,
     out: *mut *mut EvtxCall,
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (arguments, paths, function) = unsafe { (&*arguments, &mut *paths, text(function, function_len)?) };
+        let (arguments, paths) = unsafe { (&*arguments, &mut *paths) };
         let paths = std::mem::take(&mut paths.0);
         // SAFETY: the caller's promise.
-        let call =
-            unsafe { storage.during(|storage, interrupt| arguments.0.call(paths, storage, function, interrupt)) };
+        let call = unsafe { storage.during(|storage, interrupt| arguments.0.call(paths, storage, interrupt)) };
         let call = Box::new(EvtxCall(call?));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(call)) };
@@ -94,6 +91,24 @@ pub unsafe extern "C" fn evtx_call_schema(call: *const EvtxCall, out: *mut FFI_A
         let schema = export_schema(&unsafe { &*call }.0.table.schema())?;
         // SAFETY: the caller's promise.
         unsafe { put(out, schema) };
+        Ok(())
+    })
+}
+
+/// Writes what of the files was not read to find the columns, if that was not asked for: text without a NUL at its end,
+/// which the call keeps. `data` receives null if there is nothing to tell.
+///
+/// # Safety
+/// `call` is valid, `data` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_warning(
+    call: *const EvtxCall,
+    data: *mut *const c_char,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        unsafe { put_text((*call).0.warning.as_deref(), data, len) };
         Ok(())
     })
 }

@@ -35,7 +35,7 @@ pub use arguments::{
 pub use boundary::{EvtxErrorKind, EvtxFunction, EvtxText, evtx_error_free};
 pub use call::{
     EvtxCall, EvtxCallInfo, EvtxFolderType, evtx_call_estimate, evtx_call_folder_name, evtx_call_folder_type,
-    evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema,
+    evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema, evtx_call_warning,
 };
 pub use filter::{EvtxHints, EvtxNode, EvtxNodeKind};
 pub use macros::{EvtxMacro, EvtxParameter, evtx_macro};
@@ -46,4 +46,4 @@ pub use scan::{
     EvtxPlace, EvtxScan, EvtxWorker, evtx_scan_free, evtx_scan_new, evtx_scan_progress, evtx_scan_schema,
     evtx_worker_free, evtx_worker_new, evtx_worker_next, evtx_worker_reading,
 };
-pub use storage::{EvtxStorage, EvtxStorageCode, EvtxTexts, evtx_texts_push};
+pub use storage::{EvtxFileInfo, EvtxStorage, EvtxStorageCode, EvtxTexts, evtx_texts_push};

@@ -2,9 +2,10 @@
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
+use std::time::Duration;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_scan::{Storage, StorageError, StorageFile};
+use evtx_scan::{Modified, Storage, StorageError, StorageFile};
 
 use crate::boundary::{Code, bytes, release};
 
@@ -43,6 +44,18 @@ pub unsafe extern "C" fn evtx_texts_push(texts: *mut EvtxTexts, data: *const u8,
     release(|| unsafe { (*texts).0.push(bytes(data, len).to_vec()) });
 }
 
+/// What is known of an open file.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxFileInfo {
+    /// Its size in bytes.
+    pub size: u64,
+    /// A number that is another if the file was modified since.
+    pub modified: i64,
+    /// How many nanoseconds ago it was modified; negative if that is not known.
+    pub age: i64,
+}
+
 /// The engine's files, as callbacks, for one call. `read_at` and `close` can be called from any thread, the others only
 /// from the thread of the call. Those with `texts` return an `EvtxStorageCode`. None may throw an exception.
 #[repr(C)]
@@ -63,14 +76,14 @@ pub struct EvtxStorage {
     ) -> u32,
     /// Returns whether a file is remote: every read of it takes long.
     pub is_remote: unsafe extern "C" fn(state: *mut c_void, path: *const c_char, len: usize) -> bool,
-    /// Opens a file. Writes a pointer for `read_at` and `close` to `file`, and the size in bytes to `size`. The core
-    /// closes the file once.
+    /// Opens a file. Writes a pointer for `read_at` and `close` to `file`, and what is known of the file to `info`. The
+    /// core closes the file once.
     pub open: unsafe extern "C" fn(
         state: *mut c_void,
         path: *const c_char,
         len: usize,
         file: *mut *mut c_void,
-        size: *mut u64,
+        info: *mut EvtxFileInfo,
         texts: *mut EvtxTexts,
     ) -> u32,
     /// Fills a buffer with the bytes of a file from an offset on. Several threads can call it at the same time, also
@@ -101,7 +114,7 @@ struct Borrowed(EvtxStorage);
 struct OpenFile {
     storage: EvtxStorage,
     file: *mut c_void,
-    size: u64,
+    info: EvtxFileInfo,
 }
 
 // SAFETY: files are read and closed from any thread, as `EvtxStorage` says; its state is not used for that.
@@ -143,22 +156,34 @@ impl Storage for Borrowed {
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
-        let (mut file, mut size, mut texts) = (std::ptr::null_mut(), 0, EvtxTexts::default());
+        let (mut file, mut texts) = (std::ptr::null_mut(), EvtxTexts::default());
+        let mut info = EvtxFileInfo {
+            size: 0,
+            modified: 0,
+            age: -1,
+        };
         let (start, len) = (path.as_ptr().cast(), path.len());
         // SAFETY: the promise of `during`.
-        let code = unsafe { (self.0.open)(self.0.state, start, len, &mut file, &mut size, &mut texts) };
+        let code = unsafe { (self.0.open)(self.0.state, start, len, &mut file, &mut info, &mut texts) };
         outcome(code, texts)?;
         Ok(Arc::new(OpenFile {
             storage: self.0,
             file,
-            size,
+            info,
         }))
     }
 }
 
 impl StorageFile for OpenFile {
     fn size(&self) -> u64 {
-        self.size
+        self.info.size
+    }
+
+    fn modified(&self) -> Option<Modified> {
+        Some(Modified {
+            stamp: self.info.modified,
+            age: Duration::from_nanos(self.info.age.try_into().ok()?),
+        })
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {

@@ -34,10 +34,7 @@ fn call(storage: EvtxStorage, path: &str, name: &str, value: EvtxValue) -> *mut 
             take(evtx_arguments_set(arguments, start, len, value, c"f".as_ptr(), 1)),
             None
         );
-        assert_eq!(
-            take(evtx_call_new(arguments, paths, storage, c"f".as_ptr(), 1, &mut call)),
-            None
-        );
+        assert_eq!(take(evtx_call_new(arguments, paths, storage, &mut call)), None);
         evtx_arguments_free(arguments);
         evtx_paths_free(paths);
     }
@@ -149,7 +146,7 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
         path: *const c_char,
         len: usize,
         file: *mut *mut c_void,
-        size: *mut u64,
+        info: *mut EvtxFileInfo,
         texts: *mut EvtxTexts,
     ) -> u32 {
         // SAFETY: the state is a file, and the caller's promise.
@@ -159,7 +156,11 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
                 return EvtxStorageCode::Failed as u32;
             }
             file.write(state);
-            size.write((*state.cast::<Vec<u8>>()).len() as u64);
+            info.write(EvtxFileInfo {
+                size: (*state.cast::<Vec<u8>>()).len() as u64,
+                modified: 0,
+                age: -1,
+            });
         }
         DONE
     }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use evtx_arrow::{Catalog, Events, Options, Table, reference};
+use evtx_arrow::{Events, Options, Table, reference};
 use evtx_format::Interrupt;
 
 use crate::archive::{Archives, Password};
 use crate::folders::{FolderColumn, folder_columns};
 use crate::paths::ScanPath;
-use crate::reports::read_sample;
+use crate::sample::{SampleSize, read_sample};
 use crate::storage::{ScanError, Storage};
 
 /// What an argument takes.
@@ -20,8 +20,8 @@ pub enum ArgumentKind {
     Integer,
     /// Text.
     Text,
-    /// A whole number, or a list of them. The value is the text of the numbers, with commas between.
-    EventIds,
+    /// A value, or a list of them, each by its text.
+    List,
 }
 
 /// A value for an argument.
@@ -32,6 +32,7 @@ pub enum ArgumentValue {
     Flag(bool),
     Integer(i64),
     Text(String),
+    List(Vec<String>),
 }
 
 /// An argument beside the files.
@@ -50,14 +51,12 @@ pub struct Argument {
 #[derive(Debug)]
 enum Set {
     Flag(fn(&mut Arguments) -> &mut bool),
-    Integer(fn(&mut Arguments, i64) -> Result<(), String>),
+    Integer(fn(&mut Arguments, Option<i64>) -> Result<(), String>),
     Text(fn(&mut Arguments, Option<String>) -> Result<(), String>),
-    EventIds(fn(&mut Arguments, Option<Vec<u32>>)),
+    List(fn(&mut Arguments, Option<Vec<String>>) -> Result<(), String>),
 }
 
-/// How many files are read for the fields of events, and where Event Viewer saves the messages of a log: as in the
-/// list.
-const SAMPLE_SIZE: &str = "100";
+/// Where Event Viewer saves the messages of a log, as in the list.
 const MESSAGES: &str = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
 
 /// Every argument, in the order of their names.
@@ -66,7 +65,10 @@ pub const ARGUMENTS: &[Argument] = &[
         name: "event_id",
         default: None,
         about: "Only the records of this event, or of a list of them, with a column for each of their fields.",
-        set: Set::EventIds(|arguments, ids| arguments.event_ids = ids),
+        set: Set::List(|arguments, texts| {
+            arguments.event_ids = texts.as_deref().map(event_ids).transpose()?;
+            Ok(())
+        }),
     },
     Argument {
         name: "fields",
@@ -122,9 +124,9 @@ pub const ARGUMENTS: &[Argument] = &[
     Argument {
         name: "provider",
         default: None,
-        about: "With `event_id`: only this provider's events.",
-        set: Set::Text(|arguments, text| {
-            arguments.provider = text;
+        about: "Only the records of this provider, or of a list of them, whatever the case of the letters A to Z.",
+        set: Set::List(|arguments, names| {
+            arguments.providers = names;
             Ok(())
         }),
     },
@@ -136,15 +138,17 @@ pub const ARGUMENTS: &[Argument] = &[
     },
     Argument {
         name: "sample_size",
-        default: Some(SAMPLE_SIZE),
-        about: "With `event_id`: how many files are read to find the fields; -1 for every file in full.",
+        default: None,
+        about: "With `event_id`: how many files are read to find the fields, -1 for all. If it is not given, all local ones.",
         set: Set::Integer(|arguments, size| {
-            if size < -1 {
-                return Err(format!(
-                    "sample_size must be a number of files, or -1 for all, not {size}"
-                ));
-            }
-            arguments.sample_size = usize::try_from(size).ok();
+            arguments.sample_size = match size {
+                None => SampleSize::Local,
+                Some(-1) => SampleSize::All,
+                Some(size) => SampleSize::Files(
+                    usize::try_from(size)
+                        .map_err(|_| format!("sample_size must be a number of files, or -1 for all, not {size}"))?,
+                ),
+            };
             Ok(())
         }),
     },
@@ -175,7 +179,7 @@ impl Argument {
             Set::Flag(_) => ArgumentKind::Flag,
             Set::Integer(_) => ArgumentKind::Integer,
             Set::Text(_) => ArgumentKind::Text,
-            Set::EventIds(_) => ArgumentKind::EventIds,
+            Set::List(_) => ArgumentKind::List,
         }
     }
 
@@ -192,9 +196,8 @@ impl Argument {
 pub struct Arguments {
     options: Options,
     event_ids: Option<Vec<u32>>,
-    provider: Option<String>,
-    /// Most files that are read for the fields of events; all if `None`.
-    sample_size: Option<usize>,
+    providers: Option<Vec<String>>,
+    sample_size: SampleSize,
     messages: String,
     hive_partitioning: bool,
     password: Option<Password>,
@@ -205,8 +208,8 @@ impl Default for Arguments {
         Arguments {
             options: Options::default(),
             event_ids: None,
-            provider: None,
-            sample_size: SAMPLE_SIZE.parse().ok(),
+            providers: None,
+            sample_size: SampleSize::Local,
             messages: MESSAGES.to_owned(),
             hive_partitioning: false,
             password: None,
@@ -217,14 +220,14 @@ impl Default for Arguments {
 /// How many different event IDs there are: an ID has 16 bits.
 const MAX_EVENT_IDS: usize = 1 << 16;
 
-fn event_ids(text: &str) -> Result<Vec<u32>, String> {
-    let texts = text.split(',').map(str::trim).filter(|text| !text.is_empty());
-    if texts.clone().count() > MAX_EVENT_IDS {
+fn event_ids(texts: &[String]) -> Result<Vec<u32>, String> {
+    if texts.len() > MAX_EVENT_IDS {
         return Err(format!(
             "event_id takes at most {MAX_EVENT_IDS} IDs: there are no more different ones"
         ));
     }
-    let parse = |text: &str| {
+    let parse = |text: &String| {
+        let text = text.trim();
         // DuckDB shows 4624 as 4624.0 if its type has fractions.
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let is_whole = fraction.bytes().all(|digit| digit == b'0');
@@ -234,7 +237,7 @@ fn event_ids(text: &str) -> Result<Vec<u32>, String> {
             format!("event_id must be a whole number from 0 to {most}, or a list of them, not {text}")
         })
     };
-    texts.map(parse).collect()
+    texts.iter().map(parse).collect()
 }
 
 impl Arguments {
@@ -243,7 +246,7 @@ impl Arguments {
     /// # Errors
     /// [`ScanError::Input`] if the argument does not take it.
     pub fn set(&mut self, argument: &Argument, value: ArgumentValue, function: &str) -> Result<(), ScanError> {
-        use ArgumentValue::{Flag, Integer, Null, Text};
+        use ArgumentValue::{Flag, Integer, List, Null, Text};
         let name = argument.name;
         let input = |text: String| Err(ScanError::Input(text));
         let taken = match (&argument.set, value) {
@@ -252,14 +255,12 @@ impl Arguments {
                 *flag(self) = value;
                 Ok(())
             }
-            (Set::Integer(set), Integer(number)) => set(self, number),
+            (Set::Integer(set), Null) => set(self, None),
+            (Set::Integer(set), Integer(number)) => set(self, Some(number)),
             (Set::Text(set), Null) => set(self, None),
             (Set::Text(set), Text(text)) => set(self, Some(text)),
-            (Set::EventIds(set), Null) => {
-                set(self, None);
-                Ok(())
-            }
-            (Set::EventIds(set), Text(text)) => event_ids(&text).map(|ids| set(self, Some(ids))),
+            (Set::List(set), Null) => set(self, None),
+            (Set::List(set), List(texts)) => set(self, Some(texts)),
             _ => return input(format!("{function} cannot take this as {name}")),
         };
         taken.or_else(|why| input(format!("{function}: {why}")))
@@ -283,30 +284,25 @@ impl Arguments {
     /// What a statement with these arguments reads of files. Reads some of them if the columns depend on them.
     ///
     /// # Errors
-    /// [`ScanError::Input`] if the arguments do not go together, and [`ScanError::Interrupted`].
+    /// [`ScanError::Input`] if the folders of the files have different keys, and [`ScanError::Interrupted`].
     pub fn call(
         &self,
         paths: Vec<ScanPath>,
         storage: &dyn Storage,
-        function: &str,
         interrupt: Interrupt<'_>,
     ) -> Result<ScanCall, ScanError> {
-        let table = match (&self.event_ids, &self.provider) {
+        let providers = self.providers.as_ref();
+        let providers = providers.map(|names| names.iter().map(|name| name.as_str().into()).collect());
+        let mut warning = None;
+        let table = match (&self.event_ids, providers) {
             (None, None) => Table::from(self.options),
-            (None, Some(_)) => {
-                return Err(ScanError::Input(format!(
-                    "{function} takes a provider only with an event_id; for all events of a provider, filter by the \
-                     column provider"
-                )));
-            }
-            (Some(ids), provider) => {
-                let events = Events {
-                    ids: ids.as_slice().into(),
-                    provider: provider.as_deref().map(Into::into),
-                };
-                let mut catalog = Catalog::new(Some(events.clone()));
-                read_sample(&mut catalog, storage, &paths, self.sample_size, interrupt)?;
-                Table::of_events(self.options, events, &catalog.fields())
+            (None, providers) => Table::of_all_fields(self.options, Events { ids: None, providers }),
+            (Some(ids), providers) => {
+                let ids = Some(ids.as_slice().into());
+                let events = Events { ids, providers };
+                let sample = read_sample(events.clone(), storage, &paths, self.sample_size, interrupt)?;
+                warning = sample.warning;
+                Table::of_events(self.options, events, &sample.catalog.fields())
             }
         };
         let folders = match self.hive_partitioning {
@@ -319,6 +315,7 @@ impl Arguments {
             folders,
             messages: self.messages.clone(),
             options: self.options,
+            warning,
         })
     }
 }
@@ -336,6 +333,8 @@ pub struct ScanCall {
     pub options: Options,
     /// The columns that the folders of the files make. They follow those of the table.
     pub folders: Vec<FolderColumn>,
+    /// What of the files was not read to find the columns, if that was not asked for.
+    pub warning: Option<String>,
 }
 
 #[cfg(test)]
@@ -374,6 +373,7 @@ mod tests {
     #[test]
     fn values_are_taken_by_their_kind() {
         let mut arguments = Arguments::default();
+        let list = |texts: &[&str]| ArgumentValue::List(texts.iter().map(|&text| text.to_owned()).collect());
         let mut set = |name: &str, value| {
             let argument = Argument::find(name).expect("an argument");
             arguments
@@ -383,7 +383,8 @@ mod tests {
         assert_eq!(set("VERIFY", ArgumentValue::Flag(true)), Ok(()));
         assert_eq!(set("on_error", ArgumentValue::Text("Skip".to_owned())), Ok(()));
         assert_eq!(set("sample_size", ArgumentValue::Integer(-1)), Ok(()));
-        assert_eq!(set("event_id", ArgumentValue::Text("7,8.0".to_owned())), Ok(()));
+        assert_eq!(set("event_id", list(&["7", "8.0"])), Ok(()));
+        assert_eq!(set("provider", list(&["A, B", "c"])), Ok(()));
         assert_eq!(set("password", ArgumentValue::Text("s3cret".to_owned())), Ok(()));
         let null = set("verify", ArgumentValue::Null);
         assert_eq!(null.unwrap_err(), "read_evtx cannot take NULL as verify");
@@ -394,12 +395,15 @@ mod tests {
                 .starts_with("read_evtx: on_error must be")
         );
         assert!(set("sample_size", ArgumentValue::Integer(-2)).is_err());
-        for text in ["true", "1.5", "-1", "4294967296", "[1]"] {
-            assert!(set("event_id", ArgumentValue::Text(text.to_owned())).is_err(), "{text}");
+        for text in ["true", "1.5", "-1", "4294967296", "[1]", "", "7,8"] {
+            assert!(set("event_id", list(&[text])).is_err(), "{text}");
         }
+        assert!(set("event_id", ArgumentValue::Integer(7)).is_err(), "not by its text");
         assert!(Argument::find("nothing").is_none());
         assert!(!format!("{arguments:?}").contains("s3cret"));
         assert!(arguments.options.verify && arguments.options.on_error == OnError::Skip);
-        assert_eq!((arguments.sample_size, arguments.event_ids), (None, Some(vec![7, 8])));
+        assert_eq!(arguments.sample_size, SampleSize::All);
+        assert_eq!(arguments.event_ids, Some(vec![7, 8]));
+        assert_eq!(arguments.providers, Some(vec!["A, B".to_owned(), "c".to_owned()]));
     }
 }

@@ -8,7 +8,7 @@ use evtx_format::container::header::FILE_HEADER;
 
 use crate::archive::OpenEntry;
 use crate::paths::{ScanPath, Source};
-use crate::storage::{Call, ScanError, Storage, StorageError, StorageFile};
+use crate::storage::{Call, Modified, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.
 const LOCAL_PIECE: u64 = 1 << 20;
@@ -63,6 +63,10 @@ impl LogFile {
 
     pub(crate) fn size(&self) -> u64 {
         self.file.size()
+    }
+
+    pub(crate) fn modified(&self) -> Option<Modified> {
+        self.file.modified()
     }
 
     pub(crate) fn is_remote(&self) -> bool {

@@ -24,6 +24,7 @@ mod queue;
 mod scan;
 mod reports;
 mod folders;
+mod sample;
 mod arguments;
 
 pub use archive::Archives;
@@ -34,6 +35,6 @@ pub use local::LocalStorage;
 pub use messages::MessageFinder;
 pub use paths::{ScanPath, expand};
 pub use queue::batch_index;
-pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads, read_sample};
+pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads};
 pub use scan::{FileBatch, FileScan, Worker};
-pub use storage::{ScanError, Storage, StorageError, StorageFile};
+pub use storage::{Modified, ScanError, Storage, StorageError, StorageFile};

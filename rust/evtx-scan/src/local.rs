@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use crate::storage::{Storage, StorageError, StorageFile};
+use crate::storage::{Modified, Storage, StorageError, StorageFile};
 
 /// A storage of the files of this machine, by the paths of its file systems.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,16 +15,29 @@ pub struct LocalStorage;
 pub(crate) struct LocalFile {
     file: File,
     size: u64,
+    modified: Option<Modified>,
 }
 
 impl LocalFile {
     pub(crate) fn new(file: File, size: u64) -> Self {
-        LocalFile { file, size }
+        LocalFile {
+            file,
+            size,
+            modified: None,
+        }
     }
 }
 
 fn failed(path: &str, error: impl std::fmt::Display) -> StorageError {
     StorageError::Failed(format!("Cannot read \"{path}\": {error}"))
+}
+
+fn modified(time: SystemTime) -> Option<Modified> {
+    let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(Modified {
+        stamp: i64::try_from(since_epoch.as_nanos()).ok()?,
+        age: time.elapsed().ok()?,
+    })
 }
 
 impl Storage for LocalStorage {
@@ -51,13 +65,21 @@ impl Storage for LocalStorage {
             return Err(failed(path, "it is not a regular file"));
         }
         let file = File::open(path).map_err(|error| failed(path, error))?;
-        Ok(Arc::new(LocalFile { file, size: kind.len() }))
+        Ok(Arc::new(LocalFile {
+            file,
+            size: kind.len(),
+            modified: kind.modified().ok().and_then(modified),
+        }))
     }
 }
 
 impl StorageFile for LocalFile {
     fn size(&self) -> u64 {
         self.size
+    }
+
+    fn modified(&self) -> Option<Modified> {
+        self.modified
     }
 
     #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use evtx_arrow::{Catalog, DecodeError, Report, ReportError};
+use evtx_arrow::{DecodeError, Report, ReportError};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
@@ -13,15 +13,6 @@ use crate::file::LogFile;
 use crate::paths::ScanPath;
 use crate::queue::WAIT;
 use crate::storage::{Call, LastOpened, ScanError, Storage};
-
-/// Most bytes that are read for the fields of events, unless all files are asked for, and fewest of each file. A
-/// template comes back in every chunk that uses it, so evenly spread pieces of a file have nearly all that it has.
-const SAMPLE_BYTES: u64 = 512 << 20;
-const LEAST_BYTES: u64 = 8 << 20;
-
-/// Pieces that are read of a remote file for the fields of events: its header and the first one, which the scan mostly
-/// needs too.
-const REMOTE_PIECES: u64 = 2;
 
 /// How many pieces can wait for one that stands before them.
 const MAX_WAITING: usize = 256;
@@ -428,57 +419,4 @@ fn failure(path: &ScanPath, why: ReportError) -> Result<String, ScanError> {
         why if path.explicitly_named => Err(ScanError::File(format!("{}: {why}", path.path))),
         why => Ok(why.to_string()),
     }
-}
-
-/// Reads the fields of events from so many of the files, evenly spread, or from all of all if `sample_size` is `None`.
-/// Of a large file some pieces are read, of a remote one the first. A file that cannot be read is the scan's to tell
-/// of.
-///
-/// # Errors
-/// [`ScanError::Interrupted`].
-pub fn read_sample(
-    catalog: &mut Catalog,
-    storage: &dyn Storage,
-    paths: &[ScanPath],
-    sample_size: Option<usize>,
-    interrupt: Interrupt<'_>,
-) -> Result<(), ScanError> {
-    let call = Call {
-        storage,
-        interrupt,
-        last: &LastOpened::default(),
-    };
-    let wanted = sample_size.map_or(paths.len(), |size| size.min(paths.len()));
-    let mut bytes = Vec::new();
-    for i in 0..wanted {
-        interrupt.check()?;
-        let path = ScanPath {
-            explicitly_named: false,
-            ..paths[i * paths.len() / wanted].clone()
-        };
-        let Started::Log(_, file, _) = start(&path, &mut bytes, call)? else {
-            continue;
-        };
-        let share = LEAST_BYTES.max(SAMPLE_BYTES / wanted as u64);
-        let stride = sample_size.map_or(1, |_| file.size().div_ceil(share)).max(1);
-        let pieces = if file.is_remote() { REMOTE_PIECES - 1 } else { u64::MAX };
-        let mut offset = FILE_HEADER as u64;
-        for _ in 0..pieces {
-            interrupt.check()?;
-            let len = file.piece().min(file.size().saturating_sub(offset));
-            if len == 0 {
-                break;
-            }
-            if let Err(error) = file.read(&mut bytes, offset, len) {
-                path.failure(error)?;
-                break;
-            }
-            if let Err(why) = catalog.push(&bytes, interrupt) {
-                failure(&path, why)?;
-                break;
-            }
-            offset = offset.saturating_add(stride * file.piece());
-        }
-    }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Storages: where a scan finds and reads files; and the errors of a scan.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted};
@@ -49,11 +50,25 @@ pub trait StorageFile: Send + Sync {
     /// The size in bytes that the file had when it was opened.
     fn size(&self) -> u64;
 
+    /// When the file was last modified, as it was opened. `None` if the storage cannot tell: nothing is then kept of it.
+    fn modified(&self) -> Option<Modified> {
+        None
+    }
+
     /// Fills a buffer with the bytes from an offset on, in bytes from the start of the file.
     ///
     /// # Errors
     /// [`StorageError`] if not all of them can be read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError>;
+}
+
+/// When a file was last modified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Modified {
+    /// A number that is another if the file was modified since, in units of the storage.
+    pub stamp: i64,
+    /// How long ago it was.
+    pub age: Duration,
 }
 
 /// Why a scan ends early.

@@ -10,8 +10,8 @@ use arrow_array::{Array, StringViewArray, UInt64Array};
 use evtx_arrow::{ChunkReport, EventReport, FileReport, MakeArrays, OnError, Options, Report, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{
-    Archives, FileScan, LocalStorage, ReportScan, ReportThreads, ScanError, ScanPath, Storage, StorageError,
-    StorageFile, Worker, expand,
+    Archives, Argument, ArgumentValue, Arguments, FileScan, LocalStorage, Modified, ReportScan, ReportThreads,
+    ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
@@ -29,6 +29,8 @@ struct Manner {
     is_remote: bool,
     /// Whether a read panics.
     panics: bool,
+    /// When it was modified, if that is known.
+    modified: Option<Modified>,
 }
 
 /// Files in memory.
@@ -91,6 +93,10 @@ impl Storage for Memory {
 impl StorageFile for MemoryFile {
     fn size(&self) -> u64 {
         (self.bytes.len() as u64).saturating_add_signed(self.manner.lie)
+    }
+
+    fn modified(&self) -> Option<Modified> {
+        self.manner.modified
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
@@ -497,4 +503,120 @@ fn a_thread_that_panics_holds_up_no_other() {
             .collect::<Vec<_>>()
     });
     assert_eq!(rows, [80]);
+}
+
+/// The columns of a call for an event.
+fn columns_of_event(storage: &dyn Storage, pattern: &str, id: &str) -> Result<Vec<String>, ScanError> {
+    let mut arguments = Arguments::default();
+    let value = ArgumentValue::List(vec![id.to_owned()]);
+    arguments.set(Argument::find("event_id").expect("an argument"), value, "a test")?;
+    let call = arguments.call(paths(storage, pattern), storage, Interrupt::NEVER)?;
+    let schema = call.table.schema();
+    Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
+}
+
+/// Two logs of several pieces: one has an event of no known provider, which stands in its last piece.
+fn with_oddities(manner: &Manner) -> Memory {
+    let odd = sample("oddities.evtx");
+    let late = [&long("DC01-Security.evtx", 40), &odd[4096..]].concat();
+    Memory::default()
+        .with("a", &long("DC01-System.evtx", 40), manner.clone())
+        .with("b", &late, manner.clone())
+}
+
+#[test]
+fn the_fields_of_events_are_those_of_all_pieces() {
+    let storage = with_oddities(&Manner::default());
+    let all = columns_of_event(&storage, "*", "3").expect("columns");
+    assert!(all.iter().any(|name| name == "Numbers"), "{all:?}");
+    for _ in 0..10 {
+        assert_eq!(columns_of_event(&storage, "*", "3").expect("columns"), all);
+    }
+    // What cannot be read has no columns, and is no error: the scan tells of it.
+    let fails = Manner {
+        fails_behind: Some(2 << 20),
+        ..Manner::default()
+    };
+    let some = columns_of_event(&with_oddities(&fails), "*", "3").expect("columns");
+    assert!(!some.iter().any(|name| name == "Numbers"), "{some:?}");
+    let of_security = columns_of_event(&with_oddities(&fails), "*", "4625").expect("columns");
+    assert!(of_security.iter().any(|name| name == "LogonType"), "{of_security:?}");
+    // Of a remote file, the first piece alone is read.
+    let remote = Manner {
+        is_remote: true,
+        ..Manner::default()
+    };
+    let storage = with_oddities(&remote);
+    let all_of_remote = columns_of_event(&storage, "*", "3").expect("columns");
+    assert_eq!(all_of_remote, all);
+    assert_eq!(storage.reads.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn fields_are_kept_of_files_that_stay_as_they_are() {
+    let reads = |storage: &Memory| {
+        let before = storage.reads.load(Ordering::Relaxed);
+        let columns = columns_of_event(storage, "*", "3").expect("columns");
+        (columns, storage.reads.load(Ordering::Relaxed) - before)
+    };
+    let modified = |stamp, seconds| Manner {
+        modified: Some(Modified {
+            stamp,
+            age: Duration::from_secs(seconds),
+        }),
+        ..Manner::default()
+    };
+    let unknown = with_oddities(&Manner::default());
+    let (columns, all) = reads(&unknown);
+    assert!(all > 4);
+    assert_eq!(
+        reads(&unknown),
+        (columns.clone(), all),
+        "nothing tells that it is the same"
+    );
+    let young = with_oddities(&modified(1, 1));
+    assert_eq!(
+        [reads(&young).1, reads(&young).1],
+        [all; 2],
+        "it may change at the same time"
+    );
+    let old = with_oddities(&modified(2, 60));
+    assert_eq!(reads(&old), (columns.clone(), all));
+    assert_eq!(reads(&old), (columns.clone(), 2), "the headers alone");
+    assert_eq!(
+        reads(&with_oddities(&modified(3, 60))),
+        (columns, all),
+        "it was modified"
+    );
+    // Another question is another answer, and a file that fails is asked again.
+    let before = old.reads.load(Ordering::Relaxed);
+    columns_of_event(&old, "*", "4").expect("columns");
+    assert_eq!(old.reads.load(Ordering::Relaxed) - before, all);
+    let fails = with_oddities(&Manner {
+        fails_behind: Some(2 << 20),
+        ..modified(4, 60)
+    });
+    assert_eq!(reads(&fails).1, reads(&fails).1);
+}
+
+#[test]
+fn an_interrupt_ends_the_search_for_fields() {
+    let slow = Manner {
+        slow: Duration::from_millis(20),
+        ..Manner::default()
+    };
+    let storage = with_oddities(&slow);
+    let told = Instant::now();
+    let is_set = || told.elapsed() > Duration::from_millis(30);
+    let mut arguments = Arguments::default();
+    let value = ArgumentValue::List(vec!["3".to_owned()]);
+    arguments
+        .set(Argument::find("event_id").expect("an argument"), value, "a test")
+        .expect("an ID");
+    let ended = arguments.call(paths(&storage, "*"), &storage, Interrupt::new(&is_set));
+    assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
+    assert!(told.elapsed() < Duration::from_secs(1));
+    storage.is_interrupted.store(true, Ordering::Relaxed);
+    let ended = columns_of_event(&storage, "*", "3");
+    assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
 }

@@ -52,8 +52,8 @@ fn report(file: &[u8]) {
         while report.batch(true).expect("batches are sound").is_some() {}
     }
     let few = Events {
-        ids: (0..5000).collect(),
-        provider: None,
+        ids: Some((0..5000).collect()),
+        providers: None,
     };
     let table = Table::of_events(Options::default(), few, &events.catalog.fields());
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();

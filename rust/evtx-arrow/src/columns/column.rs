@@ -14,7 +14,7 @@ use super::field::FieldBuilder;
 use super::fields::FieldsBuilder;
 use super::maps::MapBuilder;
 use super::text::TextBuilder;
-use crate::plan::{Keys, Projection};
+use crate::plan::{Keys, Lookup, Projection};
 use crate::schema::{Column, ColumnSource};
 
 /// What a column of rendered text holds.
@@ -33,8 +33,8 @@ pub(crate) enum ColumnBuilder {
     /// With the index of its place in [`Projection::places`].
     Field(usize, FieldBuilder),
     EventData(MapBuilder),
-    /// With the index of its key in [`Projection::keys`].
-    Entry(usize, EntryBuilder),
+    /// With how its entry is looked up.
+    Entry(Lookup, EntryBuilder),
     /// The text of an event or of its `UserData`.
     Rendered(Rendering, TextBuilder),
     /// The values of an event, each with its name.
@@ -55,9 +55,13 @@ impl ColumnBuilder {
             ColumnSource::Field(_, field_type) => {
                 ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(*field_type))
             }
-            ColumnSource::Entry(key, entry_type) => {
-                let key = target.key_index(key).unwrap_or_default();
-                ColumnBuilder::Entry(key, EntryBuilder::new(*entry_type))
+            ColumnSource::Entry(keys, entry_type) => {
+                let index = |key: &str| target.key_index(key);
+                let lookup = Lookup::Column {
+                    key: index(&keys.key).unwrap_or_default(),
+                    in_both: keys.in_both.as_deref().and_then(index),
+                };
+                ColumnBuilder::Entry(lookup, EntryBuilder::new(*entry_type))
             }
             ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),
             ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),

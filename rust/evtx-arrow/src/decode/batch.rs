@@ -322,7 +322,7 @@ impl BatchBuilder {
     }
 }
 
-/// Appends the columns of single entries of `event_data`. Kept out of line, so that the loop over the other columns
+/// Appends the columns of fields. Kept out of line, so that the loop over the other columns
 /// stays fast.
 #[inline(never)]
 fn push_fields(
@@ -331,11 +331,9 @@ fn push_fields(
     templates: &ChunkTemplates,
 ) -> Result<(), ArrowError> {
     let entries = parts.keyed_entries(templates);
-    let limit = entries.as_ref().map_or(0, |entries| entries.limit());
     for builder in builders {
-        if let ColumnBuilder::Entry(key, builder) = builder {
-            let found = entries.as_ref().and_then(|entries| entries.get(*key, limit));
-            builder.push(found.as_ref())?;
+        if let ColumnBuilder::Entry(lookup, builder) = builder {
+            builder.push(entries.get(*lookup).as_ref())?;
         }
     }
     Ok(())

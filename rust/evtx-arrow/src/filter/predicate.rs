@@ -3,7 +3,7 @@
 use super::comparison::Comparison;
 use super::expression::Expression;
 use super::search::{Pattern, Search};
-use super::value::{Constants, Literal, Read, Value};
+use super::value::{Constants, Literal, Names, Read, Value};
 use crate::schema::{self, ColumnSource, EntryType, Events, FieldType, OnError, Table};
 
 /// A predicate, which a scan decides for a record before it builds a row.
@@ -19,7 +19,9 @@ pub(super) enum Node<T> {
     IsNull(T),
     Compare(T, Comparison, Literal),
     In(T, Constants),
-    /// The text has the plain parts of a pattern. True for every text that matches the pattern, and for some others.
+    /// The text is one of the names, whatever the case of its ASCII letters.
+    Named(T, Names),
+    /// The text has the parts of a pattern; a hint that may hold for others too.
     Holds(T, Search),
 }
 
@@ -105,13 +107,13 @@ impl Predicate {
                 key: None,
             }
         };
-        let ids = events.ids.iter().map(|&id| Literal::Number(id.into()));
-        let mut nodes = vec![Node::In(term("event_id"), Constants::new(ids.collect()))];
-        if let Some(provider) = &events.provider {
-            let provider = Literal::Text(provider.clone());
-            nodes.push(Node::Compare(term("provider"), Comparison::Equal, provider));
-        }
-        Predicate(Node::And(nodes))
+        let ids = events.ids.iter().map(|ids| {
+            let ids = ids.iter().map(|&id| Literal::Number(id.into()));
+            Node::In(term("event_id"), Constants::new(ids.collect()))
+        });
+        let providers = events.providers.iter();
+        let providers = providers.map(|names| Node::Named(term("provider"), Names::new(names)));
+        Predicate(Node::And(ids.chain(providers).collect()))
     }
 
     /// Whether the predicate is on the path of the file alone, and drops all rows of the file with this path.
@@ -270,7 +272,11 @@ impl<T> Node<T> {
         match self {
             Node::And(nodes) | Node::Or(nodes) => nodes.iter().any(|node| node.any_term(is)),
             Node::Not(node) => node.any_term(is),
-            Node::IsNull(term) | Node::Compare(term, ..) | Node::In(term, _) | Node::Holds(term, _) => is(term),
+            Node::IsNull(term)
+            | Node::Compare(term, ..)
+            | Node::In(term, _)
+            | Node::Named(term, _)
+            | Node::Holds(term, _) => is(term),
         }
     }
 
@@ -283,6 +289,7 @@ impl<T> Node<T> {
             Node::IsNull(of) => Node::IsNull(term(of)),
             Node::Compare(of, comparison, literal) => Node::Compare(term(of), *comparison, literal.clone()),
             Node::In(of, literals) => Node::In(term(of), literals.clone()),
+            Node::Named(of, names) => Node::Named(term(of), names.clone()),
             Node::Holds(of, search) => Node::Holds(term(of), search.clone()),
         }
     }
@@ -314,6 +321,7 @@ impl<T> Node<T> {
                 value.map(|value| value.compares(*comparison, literal))
             }),
             Node::In(term, literals) => with(term, &mut |value| value.map(|value| literals.have(&value))),
+            Node::Named(term, names) => with(term, &mut |value| value.map(|value| names.have(&value))),
             Node::Holds(term, search) => with(term, &mut |value| value.map(|value| value.holds(search))),
         }
     }
@@ -691,7 +699,13 @@ mod tests {
         let column = |item, list| Column {
             name: "a".into(),
             about: "",
-            source: ColumnSource::Entry("a".into(), EntryType { item, list }),
+            source: ColumnSource::Entry(
+                schema::EntryKeys {
+                    key: "a".into(),
+                    in_both: None,
+                },
+                EntryType { item, list },
+            ),
         };
         let table = Table {
             columns: [column(FieldType::UInt8, false), column(FieldType::UInt8, true)].into(),
@@ -783,11 +797,10 @@ mod tests {
 
     #[test]
     fn events_are_told_by_their_ids_and_their_provider() {
-        let decide = |provider: Option<&str>, id: u64, of: &str| {
-            let provider = provider.map(Into::into);
+        let decide = |providers: Option<&[&str]>, id: u64, of: &str| {
             let events = Events {
-                ids: [3, 1].into(),
-                provider,
+                ids: Some([3, 1].into()),
+                providers: providers.map(|names| names.iter().map(|&name| name.into()).collect()),
             };
             let Predicate(node) = Predicate::of_events(&events);
             node.decide(&mut |term, test| {
@@ -799,9 +812,18 @@ mod tests {
         };
         assert_eq!(decide(None, 1, "x"), Some(true));
         assert_eq!(decide(None, 2, "x"), Some(false));
-        assert_eq!(decide(Some("a"), 3, "a"), Some(true));
-        assert_eq!(decide(Some("a"), 3, "b"), Some(false));
-        assert_eq!(decide(Some("a"), 2, "a"), Some(false));
+        assert_eq!(decide(Some(&["a"]), 3, "a"), Some(true));
+        assert_eq!(decide(Some(&["a"]), 3, "b"), Some(false));
+        assert_eq!(decide(Some(&["a"]), 2, "a"), Some(false));
+        assert_eq!(decide(Some(&["C", "a"]), 3, "A"), Some(true));
+        assert_eq!(decide(Some(&["C", "a"]), 3, "c"), Some(true));
+        assert_eq!(decide(Some(&["C", "a"]), 3, "ca"), Some(false));
+        assert_eq!(
+            decide(Some(&["É"]), 3, "é"),
+            Some(false),
+            "only ASCII letters have a case"
+        );
+        assert_eq!(decide(Some(&[]), 3, ""), Some(false));
     }
 
     #[test]

@@ -90,7 +90,29 @@ impl Constants {
     }
 }
 
-/// How a value is read to be compared. The result is the value that the column holds.
+/// Names whose ASCII letters are in small or in capital letters, for a search by halves.
+#[derive(Debug, Clone)]
+pub(super) struct Names(Arc<[Box<str>]>);
+
+impl Names {
+    pub(super) fn new(names: &[Box<str>]) -> Self {
+        let mut names: Vec<Box<str>> = names.iter().map(|name| name.to_ascii_lowercase().into()).collect();
+        names.sort_unstable();
+        names.dedup();
+        Names(names.into())
+    }
+
+    /// Whether a value is one of them.
+    pub(super) fn have(&self, value: &Value<'_>) -> bool {
+        let Value::Text(text) = value else { return false };
+        let found = self
+            .0
+            .binary_search_by(|name| name.bytes().cmp(text.iter().map(u8::to_ascii_lowercase)));
+        found.is_ok()
+    }
+}
+
+/// What is read of a value to compare it, as its column holds it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Read {
     /// An unsigned number; NULL if it is greater than this one, the greatest that the column holds.

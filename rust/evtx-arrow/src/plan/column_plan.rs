@@ -32,8 +32,8 @@ pub(crate) struct Plan {
     pub(crate) beyond_system: bool,
     /// The entries of `event_data`, if the tree has an `EventData` element and the scan reads them.
     pub(super) event_data: Option<Conditional<EventData>>,
-    /// By index in [`Projection::keys`]: the index of the entry that has the key.
-    pub(crate) keyed: Box<[Option<usize>]>,
+    /// The leaves of `UserData`, as entries, if the tree has that element and the scan reads them.
+    pub(super) user_entries: Option<Conditional<EventData>>,
     /// Set if the tree has a `UserData` element and the scan reads it.
     pub(super) user_data: Option<Conditional<()>>,
     /// Whether the tree has a `System` element.
@@ -75,10 +75,12 @@ impl<T> Conditional<T> {
     }
 }
 
-/// The entries of `event_data` in an `EventData` element.
+/// The entries of an `EventData` element, or of `UserData`.
 #[derive(Debug)]
 pub(crate) struct EventData {
     pub(crate) entries: Box<[Entry]>,
+    /// By index in [`Projection::keys`]: the index of the entry that has the key.
+    pub(crate) keyed: Box<[Option<usize>]>,
     /// The entries as a run, if they form one.
     pub(crate) run: Option<Run>,
     /// Whether the text of the map can be longer than [`MAX_TEXT`].
@@ -110,7 +112,7 @@ impl Run {
 }
 
 impl EventData {
-    pub(super) fn new(entries: Box<[Entry]>) -> Self {
+    pub(super) fn new(entries: Box<[Entry]>, keyed: Box<[Option<usize>]>) -> Self {
         let simple = entries.iter().map(|entry| match (&entry.key, &entry.source) {
             (
                 Key::Shared(key),
@@ -137,6 +139,7 @@ impl EventData {
         let values = entries.iter().map(|entry| entry.source.values()).sum::<usize>();
         EventData {
             entries,
+            keyed,
             run,
             may_exceed: values > FEW_ENTRIES,
         }
@@ -196,6 +199,20 @@ impl Plan {
         self.event_data.as_ref()?.get(values)
     }
 
+    /// The leaves of `UserData`; `None` if a record with these values has no `UserData` element in this tree.
+    #[inline]
+    pub(crate) fn user_entries(&self, values: ValueTable<'_>) -> Option<&EventData> {
+        self.user_entries.as_ref()?.get(values)
+    }
+
+    /// The entries of `EventData` and the leaves of `UserData`.
+    fn both(&self) -> impl Iterator<Item = &EventData> {
+        [&self.event_data, &self.user_entries]
+            .into_iter()
+            .flatten()
+            .map(|it| &it.given)
+    }
+
     /// Whether the scan reads `UserData`, and a record with these values has that element in this tree.
     pub(crate) fn has_user_data(&self, values: ValueTable<'_>) -> bool {
         self.user_data
@@ -210,15 +227,12 @@ impl Plan {
 
     /// Whether a column has so many values of a record that their text can be much longer than the record.
     pub(super) fn texts_hold_many_values(&self) -> bool {
-        let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
         let is_long = |source: &Extractor| source.values() > FEW_ENTRIES;
-        entries.iter().map(|entry| entry.source.values()).sum::<usize>() > FEW_ENTRIES
-            || self.fields.iter().flatten().any(is_long)
+        self.both().any(|entries| entries.may_exceed) || self.fields.iter().flatten().any(is_long)
     }
 
     /// About how many bytes of memory it takes beside `size_of::<Plan>()`.
     pub(crate) fn bytes(&self) -> usize {
-        let entries = self.event_data.as_ref().map_or(&[][..], |it| &it.given.entries);
         let of_entry = |entry: &Entry| {
             // A run has one more key and substitution for each entry.
             let own = size_of::<Entry>() + size_of::<(i32, u16)>();
@@ -227,11 +241,11 @@ impl Plan {
         let fields = self.fields.iter().flatten().map(Extractor::bytes);
         size_of_val(&*self.fields)
             + size_of_val(&*self.bare_substitution)
-            + size_of_val(&*self.keyed)
             + size_of_val(&*self.needs)
             + size_of_val(&*self.children)
             + fields.sum::<usize>()
-            + entries.iter().map(of_entry).sum::<usize>()
+            + self.both().map(|it| size_of_val(&*it.keyed)).sum::<usize>()
+            + self.both().flat_map(|it| &it.entries).map(of_entry).sum::<usize>()
     }
 
     /// Whether `event_data` ends before its last entry.
@@ -273,13 +287,13 @@ mod tests {
 
     #[test]
     fn a_run_is_of_few_entries_that_are_bare_substitutions() {
-        let run = EventData::new(entries([3, 4, 5])).run.expect("a run");
+        let run = EventData::new(entries([3, 4, 5]), [].into()).run.expect("a run");
         assert_eq!(
             (&*run.keys, run.highest_key, &*run.substitutions),
             (&[5, 4, 3][..], 5, &[3, 4, 5][..])
         );
         let first = |substitutions: &[u16]| {
-            let run = EventData::new(entries(substitutions.iter().copied())).run;
+            let run = EventData::new(entries(substitutions.iter().copied()), [].into()).run;
             run.expect("a run").first_of_consecutive
         };
         assert_eq!(first(&[3, 4, 5]), Some(3));
@@ -301,7 +315,7 @@ mod tests {
             entry(Key::Shared(0), attribute),
             entry(Key::Shared(0), source(Content::Pieces([].into()))),
         ] {
-            assert!(EventData::new([other].into()).run.is_none());
+            assert!(EventData::new([other].into(), [].into()).run.is_none());
         }
     }
 
@@ -309,7 +323,7 @@ mod tests {
     fn many_values_can_be_longer_than_the_limit() {
         // 16 MiB of values that take 6 * 64 KiB of text each.
         for (values, exceeds) in [(42, false), (43, true)] {
-            let event_data = EventData::new(entries(0..values));
+            let event_data = EventData::new(entries(0..values), [].into());
             assert_eq!((event_data.may_exceed, event_data.run.is_none()), (exceeds, exceeds));
             let of_map = Plan {
                 event_data: Some(Conditional {
@@ -335,7 +349,6 @@ mod tests {
         let plan = Plan {
             fields: [Some(text("abc")), None].into(),
             bare_substitution: [None, None].into(),
-            keyed: [Some(1)].into(),
             needs: [RequiredShape::Nothing, RequiredShape::Child, RequiredShape::Leaf].into(),
             children: [1].into(),
             event_data: Some(Conditional {
@@ -346,6 +359,7 @@ mod tests {
                         entry(Key::Shared(0), text("")),
                     ]
                     .into(),
+                    [Some(1)].into(),
                 ),
             }),
             ..Plan::default()

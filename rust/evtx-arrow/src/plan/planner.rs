@@ -40,6 +40,7 @@ impl Plan {
             parses,
             text: 0,
             names: 0,
+            overflows: false,
         };
         planner.attributes(tree);
         match root {
@@ -99,10 +100,11 @@ struct Planner<'t> {
     needs: Vec<RequiredShape>,
     /// Whether constants are parsed now, because many records read them.
     parses: bool,
-    /// Bytes of the constants of `event_data` so far.
+    /// Bytes of the constants of the entries at hand so far, and of their names.
     text: usize,
-    /// Bytes of the names of `event_data` so far.
     names: usize,
+    /// Whether they end before the last, because one of the two is too much.
+    overflows: bool,
 }
 
 type Guard = Option<u16>;
@@ -153,12 +155,22 @@ impl Planner<'_> {
                 // If a record leaves the first out, the second counts.
                 Some(first) => self.plan.irregular |= first.guard.is_some(),
                 None => {
-                    let event_data = self.event_data(element);
+                    let event_data = self.entries(element);
                     let given = self.regular(event_data);
-                    self.plan.event_data = given.map(|entries| Conditional {
-                        guard,
-                        given: EventData::new(entries),
-                    });
+                    self.plan.event_data = given.map(|given| Conditional { guard, given });
+                    self.plan.overflows = self.overflows;
+                }
+            }
+        }
+        if self.target.user_entries && element.name == "UserData" {
+            match &self.plan.user_entries {
+                Some(first) => self.plan.irregular |= first.guard.is_some(),
+                None => {
+                    let leaves = self.entries(element);
+                    let given = self.regular(leaves);
+                    self.plan.user_entries = given.map(|given| Conditional { guard, given });
+                    // The tree of a record may not be too long.
+                    self.plan.irregular |= self.overflows;
                 }
             }
         }
@@ -263,7 +275,9 @@ impl Planner<'_> {
         }
     }
 
-    fn event_data(&mut self, element: &Element<'_>) -> Result<Box<[Entry]>, Irregular> {
+    /// The leaves of `EventData` or `UserData`, as entries.
+    fn entries(&mut self, element: &Element<'_>) -> Result<EventData, Irregular> {
+        (self.text, self.names, self.overflows) = (0, 0, false);
         let mut leaves = Vec::new();
         if element.elements().next().is_some() {
             if !has_certain_child(element) && !element.content.iter().all(|node| node.elements().next().is_some()) {
@@ -302,9 +316,8 @@ impl Planner<'_> {
                 })
             }
         });
-        let entries = entries.collect();
-        self.plan.keyed = keyed;
-        entries
+        let entries = entries.collect::<Result<_, _>>()?;
+        Ok(EventData::new(entries, keyed))
     }
 
     /// Adds a leaf to the entries of the map. Returns false if the map is too long and has to end behind it.
@@ -314,8 +327,8 @@ impl Planner<'_> {
             self.text += constant.text.len();
         }
         leaves.push(leaf);
-        self.plan.overflows |= self.text > MAX_TEXT || self.names > MAX_NAMES;
-        !self.plan.overflows
+        self.overflows |= self.text > MAX_TEXT || self.names > MAX_NAMES;
+        !self.overflows
     }
 
     /// Adds the leaves below an element, with their names; `Data` without a name gets an empty one.
@@ -339,7 +352,7 @@ impl Planner<'_> {
                         return Err(Irregular);
                     }
                     self.leaves(child, guard, leaves)?;
-                    if self.plan.overflows {
+                    if self.overflows {
                         return Ok(());
                     }
                     continue;
@@ -435,7 +448,7 @@ fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     Ok(name)
 }
 
-/// An element of `EventData` that has no elements in it.
+/// An element of `EventData` or `UserData` that has no elements in it.
 struct Leaf {
     name: String,
     source: Extractor,

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use crate::schema::Place;
+use crate::schema::{EntryKeys, Place};
 
 /// The fewest columns of `System` whose rows are shared. To find the shared row takes as long as to read some columns.
 pub(crate) const MIN_COLUMNS: usize = 4;
@@ -14,7 +14,9 @@ pub(crate) struct Projection {
     pub(crate) places: Vec<Place>,
     /// Whether `event_data` is read.
     pub(crate) event_data: bool,
-    /// The keys of `event_data` that are looked up by name, and the index of each.
+    /// Whether leaves of `UserData` are read, as those of `EventData`.
+    pub(crate) user_entries: bool,
+    /// The keys of entries that are looked up by name, and the index of each.
     pub(crate) keys: HashMap<String, usize>,
     /// Whether `user_data` is read.
     pub(crate) user_data: bool,
@@ -26,6 +28,15 @@ pub(crate) struct Projection {
     pub(crate) text: bool,
     /// Whether `fields` is read.
     pub(crate) fields: bool,
+}
+
+/// Which entry of a record is looked up, by the indices of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// That of `EventData` with a key.
+    EventData(usize),
+    /// That of a field's column: see [`EntryKeys`].
+    Column { key: usize, in_both: Option<usize> },
 }
 
 impl Projection {
@@ -53,6 +64,15 @@ impl Projection {
         self.event_data = true;
         let next = self.keys.len();
         *self.keys.entry_ref(key).or_insert(next)
+    }
+
+    /// How the entry of a field's column is looked up. Adds its keys if they are new.
+    pub(crate) fn column(&mut self, keys: &EntryKeys) -> Lookup {
+        self.user_entries = true;
+        Lookup::Column {
+            key: self.key(&keys.key),
+            in_both: keys.in_both.as_ref().map(|key| self.key(key)),
+        }
     }
 
     /// The index of a key, if it is one of [`keys`](Self::keys).

@@ -51,7 +51,7 @@ fn given(target: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) 
             }
         }
         for key in ["a", "b"] {
-            let index = target.key_index(key).and_then(|number| plan.keyed[number]);
+            let index = target.key_index(key).and_then(|number| event_data.keyed[number]);
             if let Some(found) = index.and_then(|index| event_data.entries[index].source.find(values)) {
                 given.push(format!("[{key}]={}", text(found)));
             }

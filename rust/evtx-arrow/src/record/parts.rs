@@ -9,7 +9,7 @@ use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
 
 use super::templates::ChunkTemplates;
-use crate::plan::{Entry, EventData, Plan, Projection, Resolved, SystemSubstitutions, TreeRoot};
+use crate::plan::{Entry, EventData, Lookup, Plan, Projection, Resolved, SystemSubstitutions, TreeRoot};
 
 /// The parts of a record.
 #[derive(Clone, Copy)]
@@ -140,17 +140,17 @@ impl<'p, 'r> RecordView<'p, 'r> {
         }
     }
 
-    /// The entries of `event_data`, to look up by key.
+    /// The entries of `EventData` and `UserData`, to look up by key.
     #[inline(never)]
-    pub(crate) fn keyed_entries(self, templates: &'p ChunkTemplates) -> Option<KeyedEntries<'p, 'r>> {
-        let mut parts = self.with_plans(templates).filter(|(part, _)| !part.is_damaged());
-        parts.find_map(|(part, plan)| {
-            Some(KeyedEntries {
-                indices: &plan.keyed,
-                event_data: plan.event_data(part.values)?,
-                values: part.values,
-            })
-        })
+    pub(crate) fn keyed_entries(self, templates: &'p ChunkTemplates) -> KeyedEntries<'p, 'r> {
+        let keyed = |(entries, part): (&'p EventData, &'p Part<'r>)| Keyed::new(entries, part.values);
+        KeyedEntries {
+            event_data: self.event_data(templates).map(keyed),
+            user_data: match self.target.user_entries {
+                true => self.user_entries(templates).map(keyed),
+                false => None,
+            },
+        }
     }
 
     /// The entries of `event_data`, and the part that has their values.
@@ -159,6 +159,14 @@ impl<'p, 'r> RecordView<'p, 'r> {
         self.with_plans(templates)
             .filter(|(part, _)| !part.is_damaged())
             .find_map(|(part, plan)| Some((plan.event_data(part.values)?, part)))
+    }
+
+    /// The leaves of `UserData`, as entries, and the part that has their values.
+    #[inline]
+    pub(crate) fn user_entries(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
+        self.with_plans(templates)
+            .filter(|(part, _)| !part.is_damaged())
+            .find_map(|(part, plan)| Some((plan.user_entries(part.values)?, part)))
     }
 
     /// Whether the text of `event_data` is longer than [`MAX_TEXT`] bytes, or its names or constants are too long.
@@ -173,30 +181,64 @@ impl<'p, 'r> RecordView<'p, 'r> {
     }
 }
 
-/// The entries of a record's `event_data`, to look up by key.
+/// The entries of a record, to look up by key.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyedEntries<'p, 'r> {
-    /// By index of the key in [`Projection::keys`]: the index of its entry.
-    indices: &'p [Option<usize>],
-    event_data: &'p EventData,
+    event_data: Option<Keyed<'p, 'r>>,
+    user_data: Option<Keyed<'p, 'r>>,
+}
+
+/// The entries of an element.
+#[derive(Clone, Copy)]
+struct Keyed<'p, 'r> {
+    of: &'p EventData,
     values: ValueTable<'r>,
+    /// How many entries count: a map ends with the entry that makes its text too long.
+    limit: usize,
+}
+
+impl<'p, 'r> Keyed<'p, 'r> {
+    #[inline]
+    fn new(of: &'p EventData, values: ValueTable<'r>) -> Self {
+        let limit = if of.may_exceed {
+            let last = text_of(&of.entries, values).position(|bytes| bytes > MAX_TEXT);
+            last.map_or(usize::MAX, |last| last + 1)
+        } else {
+            usize::MAX
+        };
+        Keyed { of, values, limit }
+    }
+
+    /// The place of the entry with a key, by the key's index.
+    #[inline]
+    fn place(&self, key: usize) -> Option<usize> {
+        *self.of.keyed.get(key)?
+    }
+
+    #[inline]
+    fn get(&self, place: usize) -> Option<Resolved<'p, 'r>> {
+        let entry = self.of.entries.get(place).filter(|_| place < self.limit)?;
+        entry.source.find(self.values)
+    }
 }
 
 impl<'p, 'r> KeyedEntries<'p, 'r> {
-    /// How many entries of the record count: a map ends with the entry that makes its text too long.
-    pub(crate) fn limit(&self) -> usize {
-        if !self.event_data.may_exceed {
-            return usize::MAX;
+    /// The value of an entry.
+    #[inline]
+    pub(crate) fn get(&self, lookup: Lookup) -> Option<Resolved<'p, 'r>> {
+        let (Lookup::EventData(key) | Lookup::Column { key, .. }) = lookup;
+        if let Some(entries) = &self.event_data
+            && let Some(place) = entries.place(key)
+        {
+            return entries.get(place);
         }
-        let last = text_of(&self.event_data.entries, self.values).position(|bytes| bytes > MAX_TEXT);
-        last.map_or(usize::MAX, |last| last + 1)
-    }
-
-    /// The value of the key with an index, if its entry is one of the first `limit` entries.
-    pub(crate) fn get(&self, key: usize, limit: usize) -> Option<Resolved<'p, 'r>> {
-        let index = (*self.indices.get(key)?)?;
-        let entry = self.event_data.entries.get(index).filter(|_| index < limit)?;
-        entry.source.find(self.values)
+        match (lookup, &self.user_data) {
+            (Lookup::Column { key, in_both }, Some(leaves)) => {
+                let has = |key: &usize| self.event_data.is_some_and(|entries| entries.place(*key).is_some());
+                leaves.get(leaves.place(in_both.filter(has).unwrap_or(key))?)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -49,7 +49,7 @@ const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
     },
     ReportColumn {
         name: "field_position",
-        about: "The index of the field, from 0. This and the next three are NULL for an event without fields.",
+        about: "The index of the field, from 0. This, the next three and the last are NULL for an event without fields.",
         value: Value::UInt32(|row| row.field().and_then(|_| u32::try_from(row.position).ok())),
     },
     ReportColumn {
@@ -64,11 +64,16 @@ const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
     },
     ReportColumn {
         name: "column_type",
-        about: "The type of its column in `read_evtx(..., event_id := ...)`. NULL for a field of `UserData`, which has none.",
+        about: "The type of its column in `read_evtx(..., event_id := ...)`, if no template of a log says otherwise.",
         value: Value::Text(|row| {
-            let (name, value_type) = row.field().filter(|_| !row.event.in_user_data)?;
+            let (name, value_type) = row.field()?;
             Some((row.type_name)(&column_type(value_type).unwrap_or(TEXT).field(name)).into())
         }),
+    },
+    ReportColumn {
+        name: "in_user_data",
+        about: "Whether the field is in `UserData`.",
+        value: Value::Bool(|row| row.field().map(|_| row.event.in_user_data)),
     },
 ];
 

@@ -1,15 +1,19 @@
 //! The events that logs hold, and the fields that each event has.
 //!
-//! The fields and their types are those of the template definitions. A definition does not say which event it is for,
-//! and several events can share one. So each record is read for its event and for the template that its `EventData`
-//! refers to. The values of the fields are not decoded.
+//! The fields are those of `EventData` and the leaves of `UserData`. They and their types are those of the template
+//! definitions. A definition does not say which event it is for, and several events can share one, so each record is
+//! asked which event it is of and which template its `EventData` refers to. No field is decoded.
+//!
+//! Columns are those of the logs united with those that the catalog of Windows' events declares.
 
 use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use bumpalo::Bump;
+use evtx_catalog::{CatalogEvent, classic_providers, events_of};
 use evtx_format::Interrupt;
 use evtx_format::binxml::names::Names;
 use evtx_format::container::chunk::CHUNK_SIZE;
@@ -24,9 +28,9 @@ use super::table::{self, ReportColumn, Value};
 use crate::filter::{Row, Scratch, Stage};
 use crate::plan::EventData;
 use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, Part, RecordGroup};
+use crate::record::{ChunkTemplates, GROUP, Part, PartContent, RecordGroup};
 use crate::scan::Scan;
-use crate::schema::{EntryType, EventField, Events, Options, TEXT, Table, column_type, unite};
+use crate::schema::{EntryKeys, EntryType, EventField, Events, Numbering, Options, TEXT, Table, column_type, unite};
 
 /// About how many bytes of memory an event takes beside two copies of its key.
 const EVENT: usize = 256;
@@ -44,13 +48,21 @@ const EVENT_ID: usize = 1;
 const VERSION: usize = 2;
 const CHANNEL: usize = 3;
 
-/// The fields of an `EventData`.
+/// The fields of a template's `EventData`, and then those of its `UserData`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Shape {
     /// The GUID of the template, its 16 bytes in the order of its text; `None` if the record spells `EventData` out.
     template: Option<[u8; 16]>,
-    /// The name and the declared type of each field, in the order of the template.
-    fields: Box<[(Arc<str>, ValueType)]>,
+    fields: Box<[ShapeField]>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct ShapeField {
+    keys: EntryKeys,
+    value_type: ValueType,
+    in_user_data: bool,
+    /// Whether records spell it out, so that its type is only how it is written.
+    is_spelled_out: bool,
 }
 
 /// The shapes that were found, each once.
@@ -70,7 +82,7 @@ impl Shapes {
             let names = shape
                 .fields
                 .iter()
-                .map(|(name, _)| size_of::<(Arc<str>, ValueType)>() + name.len());
+                .map(|field| size_of::<ShapeField>() + field.keys.key.len());
             self.bytes += 2 * (size_of::<Shape>() + names.sum::<usize>());
             self.shapes.push(shape.clone());
             self.shapes.len() - 1
@@ -97,8 +109,7 @@ struct EventRow<'c> {
     shape: &'c Shape,
     /// The index of the field in `EventData`; 0 for an event without fields.
     position: usize,
-    /// The name and the declared type of the field; `None` for an event without fields.
-    field: Option<&'c (Arc<str>, ValueType)>,
+    field: Option<&'c ShapeField>,
     type_name: TypeName,
 }
 
@@ -127,30 +138,31 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
         },
         ReportColumn {
             name: "field_position",
-            about: "The index of the field in `EventData`, from 0. This and the next three are NULL for an event without fields.",
+            about: "The index of the field in `EventData` or `UserData`, from 0. This, the next three and the last are NULL for an event without fields.",
             value: Value::UInt32(|row| row.field.map(|_| row.position as u32)),
         },
         ReportColumn {
             name: "field_name",
-            about: "The field's name, its key in `event_data`.",
-            value: Value::Text(|row| row.field.map(|(name, _)| (**name).into())),
+            about: "The field's name: its key in `event_data`, or the name of its element in `UserData`.",
+            value: Value::Text(|row| row.field.map(|field| (*field.keys.key).into())),
         },
         ReportColumn {
             name: "binxml_type",
-            about: "The BinXML type that the template declares, with `[]` for an array.",
-            value: Value::Text(|row| row.field.map(|(_, value_type)| value_type.to_string().into())),
+            about: "The type that the template declares, `[]` for an array.",
+            value: Value::Text(|row| row.field.map(|field| field.value_type.to_string().into())),
         },
         ReportColumn {
             name: "column_type",
             about: "The type of its column in `read_evtx(..., event_id := ...)`, if this were its only template.",
             value: Value::Text(|row| {
-                let (name, value_type) = row.field?;
-                Some((row.type_name)(&column_type(*value_type).unwrap_or(TEXT).field(name)).into())
+                let field = row.field?;
+                let column_type = column_type(field.value_type).unwrap_or(TEXT);
+                Some((row.type_name)(&column_type.field(&field.keys.key)).into())
             }),
         },
         ReportColumn {
             name: "template_guid",
-            about: "The template that `EventData` is an instance of. NULL where records spell it out.",
+            about: "The template that `EventData` or `UserData` is an instance of. NULL where records spell it out.",
             value: Value::Uuid(|row| row.shape.template),
         },
         ReportColumn {
@@ -158,27 +170,101 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
             about: "How many records there are of this provider, event, version, channel and template.",
             value: Value::UInt64(|row| Some(row.records)),
         },
+        ReportColumn {
+            name: "in_user_data",
+            about: "Whether the field is in `UserData`.",
+            value: Value::Bool(|row| row.field.map(|field| field.in_user_data)),
+        },
     ]
 }
 
-/// Collects the events of logs: counts their records, and keeps the fields of each.
+/// The events of some chunks.
+#[derive(Default)]
+pub struct FoundEvents {
+    shapes: Shapes,
+    /// By what makes an event another one: its place in `events`.
+    known: HashMap<Box<[u8]>, usize>,
+    /// The events, with their records.
+    events: Vec<(Event, u64)>,
+    /// About how many bytes are kept beside those of the shapes.
+    bytes: usize,
+}
+
+impl std::fmt::Debug for FoundEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.events).finish()
+    }
+}
+
+impl FoundEvents {
+    /// About how many bytes they take.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.shapes.bytes
+    }
+
+    /// Adds records of an event, which `key` tells from others.
+    fn add(&mut self, key: &[u8], records: u64, event: impl FnOnce() -> Event) -> Result<(), TooManyEvents> {
+        if let Some(&known) = self.known.get(key) {
+            self.events[known].1 += records;
+            return Ok(());
+        }
+        self.bytes += EVENT + 2 * key.len();
+        if self.bytes() > MAX_EVENT_BYTES {
+            return Err(TooManyEvents);
+        }
+        self.known.insert(key.into(), self.events.len());
+        self.events.push((event(), records));
+        Ok(())
+    }
+
+    /// Adds the events of other chunks, which follow these.
+    ///
+    /// # Errors
+    /// [`TooManyEvents`].
+    pub fn absorb(&mut self, other: &FoundEvents) -> Result<(), TooManyEvents> {
+        let mut key = Vec::new();
+        for (event, records) in &other.events {
+            let shape = self.shapes.index_of(other.shapes.shapes[event.shape].clone());
+            key.clear();
+            push_numbers(&mut key, shape, event.id, event.version);
+            for text in [&event.provider, &event.channel] {
+                match text {
+                    Some(text) => key.extend_from_slice(text.as_bytes()),
+                    None => key.push(NONE),
+                }
+                key.push(END);
+            }
+            self.add(&key, *records, || Event { shape, ..event.clone() })?;
+        }
+        Ok(())
+    }
+}
+
+/// No byte of UTF-8: what stands for no text in a key, and behind each.
+const NONE: u8 = 0xfe;
+const END: u8 = 0xff;
+
+/// Begins the key of an event.
+fn push_numbers(key: &mut Vec<u8>, shape: usize, id: Option<u32>, version: Option<u8>) {
+    key.extend_from_slice(&shape.to_le_bytes());
+    key.extend_from_slice(&id.map_or(u64::MAX, u64::from).to_le_bytes());
+    key.extend_from_slice(&version.map_or(u16::MAX, u16::from).to_le_bytes());
+}
+
+/// Collects the events of logs.
 pub struct Catalog {
-    scan: Scan,
-    /// The events that are collected; `None` for all.
-    events: Option<Events>,
+    scan: Arc<Scan>,
+    /// Reads only what tells an event, if some events count: most records are of others.
+    first: Option<(Arc<Scan>, ChunkTemplates)>,
+    /// Which events count, if not all.
+    events: Option<Arc<Events>>,
     templates: ChunkTemplates,
     arenas: [Bump; 2],
     scratch: Scratch,
     key: Vec<u8>,
-    shapes: Shapes,
-    /// The index of the shape of each template of the current chunk, by the index of the template in `templates`.
-    chunk_shapes: Vec<Option<usize>>,
-    /// The index of each event in `found`, by a key that is unique to the event.
-    known: HashMap<Box<[u8]>, usize>,
-    /// The events, with the number of their records.
-    found: Vec<(Event, u64)>,
-    /// About how many bytes of memory the events take, without the shapes.
-    bytes: usize,
+    /// By the indices of the templates of `EventData` and `UserData` in the chunk at hand: the index of their shape.
+    chunk_shapes: HashMap<[Option<usize>; 2], usize>,
+    found: FoundEvents,
 }
 
 /// How far the rows of a catalog were handed out. The default is their start.
@@ -203,23 +289,50 @@ impl std::fmt::Debug for Catalog {
 impl Catalog {
     /// An empty catalog, which collects some events, or all if `events` is `None`.
     pub fn new(events: Option<Events>) -> Self {
+        let events = events.map(Arc::new);
         let mut table = Table::from(Options::default());
-        table.events = events.clone().map(Arc::new);
+        table.events = events.clone();
         let index = |name: &str| table.columns.iter().position(|column| column.name == name);
         let projection: Vec<usize> = COLUMNS.iter().filter_map(|name| index(name)).collect();
+        let mut scan = Scan::new(table.clone(), &projection);
+        scan.target.user_entries = true;
+        let first = events.as_ref().map(|_| Arc::new(Scan::new(table, &[])));
+        Catalog::of_scan(Arc::new(scan), first, events)
+    }
+
+    /// An empty catalog of the same events, for another thread. They share the templates that they have read.
+    pub fn beside(&self) -> Self {
+        let first = self.first.as_ref().map(|(scan, _)| Arc::clone(scan));
+        Catalog::of_scan(Arc::clone(&self.scan), first, self.events.clone())
+    }
+
+    fn of_scan(scan: Arc<Scan>, first: Option<Arc<Scan>>, events: Option<Arc<Events>>) -> Self {
         Catalog {
-            scan: Scan::new(table, &projection),
+            scan,
+            first: first.map(|scan| (scan, ChunkTemplates::default())),
             events,
             templates: ChunkTemplates::default(),
             arenas: Default::default(),
             scratch: Scratch::default(),
             key: Vec::new(),
-            shapes: Shapes::default(),
-            chunk_shapes: Vec::new(),
-            known: HashMap::new(),
-            found: Vec::new(),
-            bytes: 0,
+            chunk_shapes: HashMap::new(),
+            found: FoundEvents::default(),
         }
+    }
+
+    /// Takes what was found so far out of the catalog.
+    pub fn take_found(&mut self) -> FoundEvents {
+        // The shapes of the chunk at hand go with it.
+        self.chunk_shapes.clear();
+        std::mem::take(&mut self.found)
+    }
+
+    /// Adds what another catalog has found in chunks that follow.
+    ///
+    /// # Errors
+    /// [`TooManyEvents`].
+    pub fn absorb(&mut self, found: &FoundEvents) -> Result<(), TooManyEvents> {
+        self.found.absorb(found)
     }
 
     #[cfg(test)]
@@ -242,6 +355,8 @@ impl Catalog {
         });
         self.arenas = arenas;
         pushed?;
+        let first = self.first.as_ref().map(|(scan, _)| scan.check_shared());
+        first.transpose()?;
         Ok(self.scan.check_shared()?)
     }
 
@@ -253,196 +368,203 @@ impl Catalog {
         arena: &mut Bump,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReportError> {
-        self.templates.clear();
-        self.chunk_shapes.clear();
+        self.clear_templates();
         let names = Names::new(chunk, names);
         let (mut walk, _) = RecordWalk::new(chunk, false);
-        while let Some(item) = walk.next(chunk) {
-            interrupt.check()?;
-            if let Ok(found) = item {
-                if self.templates.are_many() {
-                    self.templates.clear();
-                    self.chunk_shapes.clear();
-                }
-                self.record(chunk, &names, arena, &found.record, interrupt)?;
-                arena.reset();
+        let scan = Arc::clone(&self.scan);
+        let mut is_end = false;
+        while !is_end {
+            if self.templates.are_many() || self.first.as_ref().is_some_and(|(_, templates)| templates.are_many()) {
+                self.clear_templates();
             }
+            arena.reset();
+            let first = self.first.as_ref().map(|(scan, _)| Arc::clone(scan));
+            let first = first
+                .as_ref()
+                .map(|scan| RecordReader::new(scan, chunk, &names, arena, interrupt));
+            let mut told = first
+                .as_ref()
+                .map(|reader| RecordGroup::new(&reader.scan.target, 1, arena));
+            let reader = RecordReader::new(&scan, chunk, &names, arena, interrupt);
+            let mut records = RecordGroup::new(&scan.target, 1, arena);
+            for _ in 0..GROUP {
+                let Some(item) = walk.next(chunk) else {
+                    is_end = true;
+                    break;
+                };
+                if let Ok(found) = item
+                    && !self.is_another(first.as_ref().zip(told.as_mut()), &found.record)
+                {
+                    self.record(&reader, &mut records, &found.record)?;
+                }
+                if reader.takes_much() || first.as_ref().is_some_and(RecordReader::takes_much) {
+                    break;
+                }
+            }
+            interrupt.check()?;
         }
         Ok(())
     }
 
-    /// Adds a record, if it is of an event that is collected and can be read.
-    fn record<'c>(
+    fn clear_templates(&mut self) {
+        self.templates.clear();
+        self.chunk_shapes.clear();
+        if let Some((_, templates)) = &mut self.first {
+            templates.clear();
+        }
+    }
+
+    /// Whether a record's own instance tells that it is of an event that does not count.
+    fn is_another<'x, 'r: 'x, 'c: 'r>(
         &mut self,
-        chunk: &'c [u8],
-        names: &Names<'c>,
-        arena: &Bump,
+        first: Option<(&'x RecordReader<'r, 'c>, &'x mut RecordGroup<'r>)>,
         record: &Record,
-        interrupt: Interrupt<'_>,
+    ) -> bool {
+        let (Some((reader, records)), Some((scan, templates))) = (first, &mut self.first) else {
+            return false;
+        };
+        reader.read_event(templates, records, record.binxml());
+        let row = row(records, templates, reader.interrupt);
+        let filter = &scan.filter;
+        records.current().has_system(templates) && !filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
+    }
+
+    fn record<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        records: &mut RecordGroup<'r>,
+        record: &Record,
     ) -> Result<(), TooManyEvents> {
-        let Catalog { scan, templates, .. } = self;
-        let reader = RecordReader::new(scan, chunk, names, arena, interrupt);
-        let mut records = RecordGroup::new(&scan.target, 1, arena);
-        reader.read_event(templates, &mut records, record.binxml());
+        let Catalog { templates, .. } = self;
+        let (scan, interrupt) = (reader.scan, reader.interrupt);
+        reader.read_event(templates, records, record.binxml());
         let mut keeps = |records: &RecordGroup<'_>, templates: &ChunkTemplates| {
-            let row = Row {
-                record_id: None,
-                chunk_index: None,
-                record_offset: None,
-                recovered: None,
-                filename: "",
-                written: None,
-                parts: Some((records.current(), templates)),
-                entries: OnceCell::new(),
-                push_text: None,
-                has_text: Cell::default(),
-                may_be_any_event: false,
-                interrupt,
-            };
+            let row = row(records, templates, interrupt);
             scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
         };
         let has_system = records.current().has_system(templates);
-        if has_system && !keeps(&records, templates) {
+        if has_system && !keeps(records, templates) {
             return Ok(());
         }
-        reader.read_children(templates, &mut records);
-        if records.current().is_unread() || !has_system && !keeps(&records, templates) {
+        reader.read_children(templates, records);
+        if records.current().is_unread() || !has_system && !keeps(records, templates) {
             return Ok(());
         }
         let parts = records.current();
-        let shape = match parts.event_data(templates) {
-            None => {
-                let none = Shape {
-                    template: None,
-                    fields: [].into(),
-                };
-                self.shapes.index_of(none)
+        let elements = [parts.event_data(templates), parts.user_entries(templates)];
+        let of_templates = elements.map(|element| element.and_then(|(_, part)| part.template()));
+        // What a record spells out is its own.
+        let is_of_templates = elements.iter().flatten().all(|(_, part)| part.template().is_some());
+        let known = self.chunk_shapes.get(&of_templates).filter(|_| is_of_templates);
+        let shape = known.copied().unwrap_or_else(|| {
+            let index = self.found.shapes.index_of(shape(scan, templates, elements));
+            if is_of_templates {
+                self.chunk_shapes.insert(of_templates, index);
             }
-            Some((event_data, part)) => {
-                let known = part.template().and_then(|at| *self.chunk_shapes.get(at)?);
-                known.unwrap_or_else(|| {
-                    let shape = shape(scan, templates, event_data, part);
-                    let index = self.shapes.index_of(shape);
-                    if let Some(at) = part.template() {
-                        self.chunk_shapes.resize(self.chunk_shapes.len().max(at + 1), None);
-                        self.chunk_shapes[at] = Some(index);
-                    }
-                    index
-                })
-            }
-        };
+            index
+        });
         let fields = parts.fields(templates);
         let id = fields.get(EVENT_ID).and_then(|found| found.number());
         let id = id.and_then(|id| u32::try_from(id).ok());
         let version = fields.get(VERSION).and_then(|found| found.number());
         let version = version.and_then(|version| u8::try_from(version).ok());
         self.key.clear();
-        self.key.extend_from_slice(&shape.to_le_bytes());
-        self.key
-            .extend_from_slice(&id.map_or(u64::MAX, u64::from).to_le_bytes());
-        self.key
-            .extend_from_slice(&version.map_or(u16::MAX, u16::from).to_le_bytes());
+        push_numbers(&mut self.key, shape, id, version);
         for place in [PROVIDER, CHANNEL] {
-            // UTF-8 has no bytes 0xfe and 0xff, so no two events have the same key.
             match fields.get(place) {
                 Some(found) => found.push_text(&mut self.key),
-                None => self.key.push(0xfe),
+                None => self.key.push(NONE),
             }
-            self.key.push(0xff);
-        }
-        if let Some(&known) = self.known.get(&self.key[..]) {
-            self.found[known].1 += 1;
-            return Ok(());
-        }
-        self.bytes += EVENT + 2 * self.key.len();
-        if self.bytes + self.shapes.bytes > MAX_EVENT_BYTES {
-            return Err(TooManyEvents);
+            self.key.push(END);
         }
         let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
-        let event = Event {
+        self.found.add(&self.key, 1, || Event {
             provider: text(PROVIDER),
             id,
             version,
             channel: text(CHANNEL),
             shape,
-        };
-        self.known.insert(self.key[..].into(), self.found.len());
-        self.found.push((event, 1));
-        Ok(())
+        })
     }
 
-    /// Adds the events that another catalog has found.
+    /// The fields of the events, as columns: in the order of the first event's, and those that only a later one has
+    /// behind the field that they stand behind there. There are at most 4,096.
     ///
-    /// # Errors
-    /// [`TooManyEvents`] if there is no room for all.
-    pub fn join(&mut self, other: Catalog) -> Result<(), TooManyEvents> {
-        let shapes: Vec<usize> = other
-            .shapes
-            .shapes
-            .into_iter()
-            .map(|shape| self.shapes.index_of(shape))
-            .collect();
-        let places = self
-            .found
-            .iter()
-            .enumerate()
-            .map(|(place, (event, _))| (event.clone(), place));
-        let mut places: HashMap<Event, usize> = places.collect();
-        for (event, records) in other.found {
-            let event = Event {
-                shape: shapes[event.shape],
-                ..event
-            };
-            match places.get(&event) {
-                Some(&place) => self.found[place].1 += records,
-                None => {
-                    let texts = [&event.provider, &event.channel].into_iter().flatten();
-                    self.bytes += EVENT + 2 * texts.map(|text| text.len()).sum::<usize>();
-                    if self.bytes + self.shapes.bytes > MAX_EVENT_BYTES {
-                        return Err(TooManyEvents);
-                    }
-                    places.insert(event.clone(), self.found.len());
-                    self.found.push((event, records));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The fields of the events, as columns, 4,096 at most. They are in the order of the first event. A field that only
-    /// a later event has is placed behind the field that it follows in that event. The events are in the order of the
-    /// IDs that the catalog was made for, and those of one ID in the order of their versions.
+    /// If the events are told by their IDs, the fields of the logs are united with those that Windows' providers
+    /// declare: the providers that are asked for, or else, for each ID, those of the logs, or the classic ones if no log
+    /// has the event.
     pub fn fields(&self) -> Vec<EventField> {
-        let ids = self.events.as_ref().map_or(&[][..], |events| &events.ids);
+        let ids = self
+            .events
+            .as_ref()
+            .and_then(|events| events.ids.as_deref())
+            .unwrap_or_default();
         let ranks: HashMap<u32, usize> = ids.iter().enumerate().rev().map(|(rank, id)| (*id, rank)).collect();
         let rank = |event: &Event| event.id.and_then(|id| ranks.get(&id).copied());
-        let mut events: Vec<(Option<usize>, &Event)> =
-            self.found.iter().map(|(event, _)| (rank(event), event)).collect();
+        let mut events: Vec<(Option<usize>, &Event)> = self
+            .found
+            .events
+            .iter()
+            .map(|(event, _)| (rank(event), event))
+            .collect();
         events.sort_by(|(rank_a, a), (rank_b, b)| (rank_a, a.version, a).cmp(&(rank_b, b.version, b)));
         let mut columns = Columns::default();
-        let mut is_done = vec![false; self.shapes.shapes.len()];
+        let mut is_done = vec![false; self.found.shapes.shapes.len()];
         for (_, event) in events {
             // A shape that was added has nothing new.
             if !std::mem::replace(&mut is_done[event.shape], true) {
-                columns.add(&self.shapes.shapes[event.shape]);
+                columns.add(&self.found.shapes.shapes[event.shape]);
             }
+        }
+        let mut declared = self.declared(ids);
+        declared.sort_by_key(|event| ranks.get(&event.id).copied());
+        for event in declared {
+            columns.declare(&event);
         }
         columns.in_order()
     }
 
-    /// The next rows from a place on, 2,048 at most; `None` if there are no more. Moves the place behind them. There is
-    /// a row for each field of each event, and one for an event without fields, sorted by provider, ID, version and
-    /// channel. `type_name` gives the name of a column's type.
+    /// What is declared of the events with some IDs.
+    fn declared(&self, ids: &[u32]) -> Vec<CatalogEvent> {
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        if let Some(providers) = self.events.as_ref().and_then(|events| events.providers.as_deref()) {
+            let names = providers.iter().map(|name| name.to_ascii_lowercase()).collect();
+            return events_of(&names, ids).collect();
+        }
+        let mut of_logs: HashMap<u32, HashSet<String>> = HashMap::new();
+        for (event, _) in &self.found.events {
+            let Some(id) = event.id else { continue };
+            let providers = of_logs.entry(id).or_default();
+            providers.extend(event.provider.iter().map(|name| name.to_ascii_lowercase()));
+        }
+        // To ask for the classic ones takes some milliseconds.
+        let classic = match ids.iter().all(|id| of_logs.contains_key(id)) {
+            true => HashSet::new(),
+            false => classic_providers(),
+        };
+        let all = of_logs.values().flatten().chain(&classic).cloned().collect();
+        let counts = |event: &CatalogEvent| {
+            let providers = of_logs.get(&event.id).unwrap_or(&classic);
+            providers.contains(&event.provider.to_ascii_lowercase())
+        };
+        events_of(&all, ids).filter(counts).collect()
+    }
+
+    /// The next rows behind a place, which moves behind them; `None` where there are no more. A row per field of each
+    /// event, by provider, ID, version and channel, and one for an event without fields. `type_name` names the type of
+    /// a column.
     ///
     /// # Errors
     /// The error of Arrow if it refuses an array of the batch.
     pub fn batch(&self, place: &mut CatalogPlace, type_name: TypeName) -> Result<Option<RecordBatch>, ArrowError> {
         let order = place.order.get_or_insert_with(|| {
-            let mut order: Vec<usize> = (0..self.found.len()).collect();
+            let mut order: Vec<usize> = (0..self.found.events.len()).collect();
             // Events with the same fields stand together, in an order that does not depend on which was found first.
             let key = |at: usize| {
-                let event = &self.found[at].0;
-                let shape = &self.shapes.shapes[event.shape];
+                let event = &self.found.events[at].0;
+                let shape = &self.found.shapes.shapes[event.shape];
                 (&event.provider, event.id, event.version, &event.channel, shape)
             };
             order.sort_by(|a, b| key(*a).cmp(&key(*b)));
@@ -450,8 +572,8 @@ impl Catalog {
         });
         let mut rows = Vec::new();
         while let Some(&at) = order.get(place.event).filter(|_| rows.len() < BATCH_ROWS) {
-            let (event, records) = &self.found[at];
-            let shape = &self.shapes.shapes[event.shape];
+            let (event, records) = &self.found.events[at];
+            let shape = &self.found.shapes.shapes[event.shape];
             let all = shape.fields.len().max(1);
             let end = all.min(place.field + BATCH_ROWS - rows.len());
             rows.extend((place.field..end).map(|position| EventRow {
@@ -476,64 +598,167 @@ impl Catalog {
 /// The columns for fields, as a linked list, so that a column can be inserted between two.
 #[derive(Default)]
 struct Columns {
-    /// Of each column the name, the type if a template declares one, and the index of the next column.
-    columns: Vec<(Arc<str>, Option<EntryType>, Option<usize>)>,
-    /// The index of the first column.
+    columns: Vec<FieldColumn>,
     first: Option<usize>,
     /// The index of each column by its name.
     indices: HashMap<Arc<str>, usize>,
+    /// By name in small letters.
+    folded: HashMap<String, usize>,
+}
+
+struct FieldColumn {
+    keys: EntryKeys,
+    /// What holds the types that templates give the field, and what those that providers declare.
+    of_templates: Option<EntryType>,
+    declared: Option<EntryType>,
+    next: Option<usize>,
+}
+
+/// The narrowest type that holds both, where both are known.
+fn unite_known(a: Option<EntryType>, b: Option<EntryType>) -> Option<EntryType> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(unite(a, b)),
+        (a, b) => a.or(b),
+    }
 }
 
 impl Columns {
-    /// Adds the fields of a shape, each new one behind the field before it.
+    /// The column of a field, a new one behind `last` if need be. `None` if there are too many.
+    fn place(&mut self, known: Option<usize>, keys: &EntryKeys, last: Option<usize>) -> Option<usize> {
+        if known.is_some() {
+            return known;
+        }
+        if self.columns.len() >= MAX_FIELDS {
+            return None;
+        }
+        let index = self.columns.len();
+        let next = match last {
+            Some(last) => self.columns[last].next.replace(index),
+            None => self.first.replace(index),
+        };
+        self.columns.push(FieldColumn {
+            keys: keys.clone(),
+            of_templates: None,
+            declared: None,
+            next,
+        });
+        self.indices.insert(Arc::clone(&keys.key), index);
+        self.folded.entry(keys.key.to_lowercase()).or_insert(index);
+        Some(index)
+    }
+
+    /// Adds the fields of a shape, each behind the one before it.
     fn add(&mut self, shape: &Shape) {
         let mut last = None;
-        for (name, value_type) in &shape.fields {
-            let found = column_type(*value_type);
-            if let Some(&known) = self.indices.get(name) {
-                let column_type = &mut self.columns[known].1;
-                *column_type = match (*column_type, found) {
-                    (Some(known), Some(found)) => Some(unite(known, found)),
-                    (known, found) => known.or(found),
-                };
-                last = Some(known);
-            } else if self.columns.len() < MAX_FIELDS {
-                let index = self.columns.len();
-                let next = match last {
-                    Some(last) => self.columns[last].2.replace(index),
-                    None => self.first.replace(index),
-                };
-                self.columns.push((Arc::clone(name), found, next));
-                self.indices.insert(Arc::clone(name), index);
-                last = Some(index);
-            }
+        for field in &shape.fields {
+            let known = self.indices.get(&field.keys.key).copied();
+            let Some(index) = self.place(known, &field.keys, last) else {
+                continue;
+            };
+            last = Some(index);
+            let column = &mut self.columns[index];
+            column.keys.in_both = column.keys.in_both.take().or_else(|| field.keys.in_both.clone());
+            // That a record spells out a text says nothing of what the text is of.
+            let found = column_type(field.value_type).filter(|found| !(field.is_spelled_out && *found == TEXT));
+            column.of_templates = unite_known(column.of_templates, found);
+        }
+    }
+
+    /// Adds the fields that a provider declares for an event. One whose name only differs by case from that of a column
+    /// is the column's.
+    fn declare(&mut self, event: &CatalogEvent) {
+        let mut last = None;
+        let mut names = Numbering::new(str::to_owned);
+        for (name, value_type) in event.fields.iter() {
+            let keys = EntryKeys {
+                key: names.take(name.to_string()).0.into(),
+                in_both: None,
+            };
+            let exact = self.indices.get(&keys.key);
+            let known = exact.or_else(|| self.folded.get(&keys.key.to_lowercase())).copied();
+            let Some(index) = self.place(known, &keys, last) else {
+                continue;
+            };
+            last = Some(index);
+            let column = &mut self.columns[index];
+            column.declared = unite_known(column.declared, column_type(*value_type));
         }
     }
 
     /// The columns in the order of the list.
     fn in_order(&self) -> Vec<EventField> {
-        let next = |index: &usize| self.columns[*index].2;
+        let next = |index: &usize| self.columns[*index].next;
         let indices = std::iter::successors(self.first, next);
         let field = |index: usize| {
-            let (name, column_type, _) = &self.columns[index];
+            let column = &self.columns[index];
             EventField {
-                name: name.as_ref().into(),
-                column_type: column_type.unwrap_or(TEXT),
+                keys: column.keys.clone(),
+                // A log can be of another version of Windows, so its templates are right.
+                column_type: column.of_templates.or(column.declared).unwrap_or(TEXT),
             }
         };
         indices.map(field).collect()
     }
 }
 
-/// The shape of an `EventData`, which is in a part of a record.
-fn shape(scan: &Scan, templates: &ChunkTemplates, event_data: &EventData, part: &Part<'_>) -> Shape {
-    let fields = event_data.entries.iter();
+/// What predicates on an event ask of a record, as far as it was read.
+fn row<'x, 'r>(records: &'x RecordGroup<'r>, templates: &'x ChunkTemplates, interrupt: Interrupt<'x>) -> Row<'x, 'r> {
+    Row {
+        record_id: None,
+        chunk_index: None,
+        record_offset: None,
+        recovered: None,
+        filename: "",
+        written: None,
+        parts: Some((records.current(), templates)),
+        entries: OnceCell::new(),
+        push_text: None,
+        has_text: Cell::default(),
+        may_be_any_event: false,
+        interrupt,
+    }
+}
+
+/// An element of a record: its entries, and the part that has their values.
+type Leaves<'x, 'r> = Option<(&'x EventData, &'x Part<'r>)>;
+
+/// The fields of `EventData` and of `UserData`. Where a key is in both, that of `UserData` gets a number.
+fn shape(scan: &Scan, templates: &ChunkTemplates, [event_data, user_data]: [Leaves<'_, '_>; 2]) -> Shape {
+    let template = |(_, part): (_, &Part<'_>)| Some(templates.get(part.template()?).ok()?.guid);
+    let fields = |leaves: Leaves<'_, '_>, in_user_data| {
+        let of_part = |(event_data, part): (&EventData, &Part<'_>)| {
+            let is_spelled_out = matches!(part.content, PartContent::Tree(_, _, None));
+            let entries = event_data.entries.iter().take(MAX_FIELDS);
+            let fields = entries.map(|entry| ShapeField {
+                keys: EntryKeys {
+                    key: scan.keys.name(&entry.key),
+                    in_both: None,
+                },
+                value_type: entry.declared,
+                in_user_data,
+                is_spelled_out,
+            });
+            fields.collect::<Vec<_>>()
+        };
+        leaves.map(of_part).unwrap_or_default()
+    };
+    let (mut all, mut of_user_data) = (fields(event_data, false), fields(user_data, true));
+    if !all.is_empty() && !of_user_data.is_empty() {
+        let mut taken = Numbering::new(str::to_owned);
+        let first: HashSet<Arc<str>> = all.iter().map(|field| Arc::clone(&field.keys.key)).collect();
+        let others = of_user_data.iter().filter(|field| !first.contains(&field.keys.key));
+        for field in all.iter().chain(others) {
+            taken.take(field.keys.key.to_string());
+        }
+        for field in of_user_data.iter_mut().filter(|field| first.contains(&field.keys.key)) {
+            let numbered = taken.take(field.keys.key.to_string()).0.into();
+            field.keys.in_both = Some(std::mem::replace(&mut field.keys.key, numbered));
+        }
+    }
+    all.append(&mut of_user_data);
     Shape {
-        template: part.template().and_then(|at| Some(templates.get(at).ok()?.guid)),
-        fields: fields
-            .take(MAX_FIELDS)
-            .map(|entry| (scan.keys.name(&entry.key), entry.declared))
-            .collect(),
+        template: event_data.and_then(template).or_else(|| user_data.and_then(template)),
+        fields: all.into(),
     }
 }
 
@@ -572,7 +797,7 @@ impl Report for EventReport {
     }
 
     fn worker(&self) -> Catalog {
-        Catalog::new(None)
+        self.catalog.beside()
     }
 
     fn look(worker: &mut Catalog, chunks: &[u8], _first: u64, interrupt: Interrupt<'_>) -> Result<(), ReportError> {
@@ -586,8 +811,8 @@ impl Report for EventReport {
     // What cannot be read holds no events.
     fn end(&mut self, _failure: Option<&str>) {}
 
-    fn join(&mut self, worker: Catalog) -> Result<(), TooManyEvents> {
-        self.catalog.join(worker)
+    fn join(&mut self, mut worker: Catalog) -> Result<(), TooManyEvents> {
+        self.catalog.absorb(&worker.take_found())
     }
 
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {

@@ -28,8 +28,8 @@ pub(crate) enum ColumnSource {
     Field(Place, FieldType),
     /// The leaves of `EventData`: a map from their names to their texts.
     EventData,
-    /// The leaf of `EventData` with this key, as a type. With `event_id`.
-    Entry(Arc<str>, EntryType),
+    /// A leaf of `EventData` or of `UserData`. With `event_id`.
+    Entry(EntryKeys, EntryType),
     /// The `UserData` element, as JSON.
     UserData,
     /// What is damaged, and where, as text.
@@ -134,7 +134,16 @@ pub(crate) enum FieldType {
     Uuid,
 }
 
-/// The type as which an entry of `event_data` is read.
+/// The keys of a field's column.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct EntryKeys {
+    /// The key in `EventData`, or, where that has no such key, in `UserData`.
+    pub(crate) key: Arc<str>,
+    /// A key that is in both in some event: where `EventData` has it, the column is that of `UserData`.
+    pub(crate) in_both: Option<Arc<str>>,
+}
+
+/// What an entry of `event_data` is read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct EntryType {
     /// The type of the value, or of the items if it is a list.
@@ -214,7 +223,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "user_data",
-        "The `UserData` of the few events that have it, as JSON.",
+        "The `UserData` of the few events that have it, as JSON. In a table of certain events its leaves have columns too.",
         ColumnSource::UserData,
     ),
     column(

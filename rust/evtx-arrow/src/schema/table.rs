@@ -4,25 +4,24 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::columns::{self, COLUMNS, Column, ColumnSource, EntryType};
+use super::columns::{self, COLUMNS, Column, ColumnSource, EntryKeys, EntryType};
 use super::numbering::Numbering;
 use super::options::Options;
 
-/// The events that a table is restricted to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Which events a table has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Events {
-    /// Their IDs. If there are none, no event is in the table.
-    pub ids: Box<[u32]>,
-    /// The name of their provider; `None` for events of any provider.
-    pub provider: Option<Box<str>>,
+    /// Their IDs, if that matters. There are no events if there are no IDs.
+    pub ids: Option<Box<[u32]>>,
+    /// The names of their providers, if that matters. The case of ASCII letters does not matter.
+    pub providers: Option<Box<[Box<str>]>>,
 }
 
 /// A field of events that becomes a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventField {
-    /// Its key in `event_data`.
-    pub(crate) name: Box<str>,
-    /// The type of its column.
+    /// Its keys. That of `EventData` is its name.
+    pub(crate) keys: EntryKeys,
     pub(crate) column_type: EntryType,
 }
 
@@ -50,8 +49,16 @@ impl From<Options> for Table {
 }
 
 impl Table {
-    /// The table of some events. In place of `event_data` it has a column for each of `fields`, and `event_data` stands
-    /// behind `filename`.
+    /// The table of some events, with the columns of the table of all events.
+    pub fn of_all_fields(options: Options, events: Events) -> Self {
+        Table {
+            events: Some(events.into()),
+            ..Table::from(options)
+        }
+    }
+
+    /// The table of some events, with a column for each of `fields` in place of `event_data`, which becomes the last of
+    /// those that every table has.
     ///
     /// Names are compared without regard to case, as in SQL. A field with the name of a column gets the prefix `data_`,
     /// even if that column is one that only an option adds. A name that comes again gets a number: `name_1`.
@@ -61,9 +68,9 @@ impl Table {
             taken.take((*column.name).to_owned());
         }
         let fields = fields.iter().map(|field| Column {
-            name: free_name(&field.name, &mut taken).into(),
+            name: free_name(&field.keys.key, &mut taken).into(),
             about: "",
-            source: ColumnSource::Entry(field.name.as_ref().into(), field.column_type),
+            source: ColumnSource::Entry(field.keys.clone(), field.column_type),
         });
         let (mut columns, mut event_data) = (Vec::new(), None);
         let mut fields = Some(fields);
@@ -117,17 +124,16 @@ mod tests {
     #[test]
     fn fields_stand_in_place_of_event_data() {
         let fields = ["Task", "user", "USER", "xml", "data_task"].map(|name| EventField {
-            name: name.into(),
+            keys: EntryKeys {
+                key: name.into(),
+                in_both: None,
+            },
             column_type: EntryType {
                 item: FieldType::Text,
                 list: false,
             },
         });
-        let events = Events {
-            ids: [1].into(),
-            provider: None,
-        };
-        let table = Table::of_events(Options::default(), events, &fields);
+        let table = Table::of_events(Options::default(), Events::default(), &fields);
         let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
         assert_eq!(
             names[6..13],

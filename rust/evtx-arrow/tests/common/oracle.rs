@@ -3,7 +3,7 @@
 //! Where the rules of the table say otherwise than the XML (`param1`, `_1`, arrays as one entry),
 //! [`check_event_data`] states the rule.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{cell, entries, every_column, read};
 use arrow_array::RecordBatch;
@@ -313,6 +313,31 @@ fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element)
         [] => Ok(found.len()),
         [leaf, ..] => Err(format!("no entry for {leaf:?}")),
     }
+}
+
+/// The leaves of `UserData` in the XML of an event, by the names that their columns have.
+pub(crate) fn user_leaves(xml: &str) -> Vec<(String, String)> {
+    let event = Element::parse(xml);
+    let Some(element) = event.children().find(|child| child.name == "UserData") else {
+        return Vec::new();
+    };
+    let mut leaves = Vec::new();
+    element.leaves(&mut leaves);
+    let mut unnamed = 0;
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut keys = HashSet::new();
+    let keyed = leaves.into_iter().map(|(name, text)| {
+        unnamed += usize::from(name.is_none());
+        let base = name.map_or_else(|| format!("param{unnamed}"), str::to_owned);
+        let mut key = base.clone();
+        while !keys.insert(key.clone()) {
+            let count = seen.entry(base.clone()).or_insert(0);
+            *count += 1;
+            key = format!("{base}_{count}");
+        }
+        (key, text)
+    });
+    keyed.collect()
 }
 
 /// What the oracle makes of a log: each record's ID with its XML and JSON, or its error.

@@ -1,0 +1,425 @@
+//! The fields of events, found in files before a statement runs.
+//!
+//! The calling thread opens the files. In rounds, other threads read pieces of them. What the pieces have is put together
+//! in the order of the files, so that the columns do not depend on the threads. What was found in a file is kept for the
+//! next statement, as long as the file stays as it is.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use evtx_arrow::{Catalog, Events, FoundEvents, ReportError};
+use evtx_format::Interrupt;
+use evtx_format::container::header::{FILE_HEADER, FileHeader};
+
+use crate::file::LogFile;
+use crate::paths::{ScanPath, Source};
+use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+
+/// Most bytes that are read of local files for the fields of events: of all files, unless so many are asked for, and of
+/// so many files.
+const MAX_BYTES: u64 = 4 << 30;
+const SAMPLE_BYTES: u64 = 512 << 20;
+
+/// How many remote files are read, unless so many are asked for, and the pieces of each: its header and the first one,
+/// which the scan mostly needs too.
+const REMOTE_FILES: usize = 100;
+const REMOTE_PIECES: u64 = 1;
+
+/// How many files stay open between the look at their sizes and the read.
+const OPEN_FILES: usize = 128;
+
+/// Most threads that read, and how many pieces they read in a round.
+const MAX_THREADS: usize = 16;
+const ROUND: usize = 64;
+
+/// How long the calling thread waits before it looks for an interrupt.
+const WAIT: Duration = Duration::from_millis(5);
+
+/// How long ago a file has to be modified to be kept: a later change may leave the time as it is.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// Most bytes that are kept of all files, and of one.
+const KEPT_BYTES: usize = 16 << 20;
+const KEPT_OF_FILE: usize = 1 << 20;
+
+/// How many bytes of a file's header say something.
+const HEADER_FIELDS: usize = 128;
+
+/// How much of the files is read for the fields of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SampleSize {
+    /// All local files, and some remote ones. Of very large local files together a part.
+    Local,
+    /// So many files, evenly spread. Of large ones a part.
+    Files(usize),
+    /// All files. Local ones in full.
+    All,
+}
+
+/// What was found.
+pub(crate) struct Sample {
+    pub(crate) catalog: Catalog,
+    /// What was left out, if it was not asked for.
+    pub(crate) warning: Option<String>,
+}
+
+/// A file, as far as it is known.
+struct Candidate<'p> {
+    path: &'p ScanPath,
+    is_remote: bool,
+    size: u64,
+    /// The open file, if it stayed open.
+    file: Option<LogFile>,
+}
+
+/// What tells that a file is the same, and that what was found in it answers the same question.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Identity {
+    path: String,
+    size: u64,
+    modified: i64,
+    header: Vec<u8>,
+    stride: u64,
+    events: Arc<Events>,
+}
+
+/// What was found in files, the oldest first.
+#[derive(Default)]
+struct Kept {
+    found: HashMap<Arc<Identity>, Arc<FoundEvents>>,
+    order: VecDeque<Arc<Identity>>,
+    bytes: usize,
+}
+
+fn kept() -> MutexGuard<'static, Kept> {
+    static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+    // Each change under the lock leaves it sound.
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Kept {
+    fn insert(&mut self, identity: Identity, found: FoundEvents) {
+        let bytes = |identity: &Identity, found: &FoundEvents| {
+            // The events' IDs and names are shared by all files of a statement, and count for each.
+            let of_events = 4 * identity.events.ids.as_ref().map_or(0, |ids| ids.len());
+            size_of::<Identity>() + identity.path.len() + identity.header.len() + of_events + found.bytes()
+        };
+        let size = bytes(&identity, &found);
+        if size > KEPT_OF_FILE || self.found.contains_key(&identity) {
+            return;
+        }
+        self.bytes += size;
+        let identity = Arc::new(identity);
+        self.order.push_back(Arc::clone(&identity));
+        self.found.insert(identity, Arc::new(found));
+        while self.bytes > KEPT_BYTES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            if let Some(found) = self.found.remove(&oldest) {
+                self.bytes -= bytes(&oldest, &found);
+            }
+        }
+    }
+}
+
+/// Reads the fields of events from files. A file that cannot be read is the scan's to tell of.
+///
+/// # Errors
+/// [`ScanError::Interrupted`], and [`ScanError::Decode`] if a thread has panicked.
+pub(crate) fn read_sample(
+    events: Events,
+    storage: &dyn Storage,
+    paths: &[ScanPath],
+    size: SampleSize,
+    interrupt: Interrupt<'_>,
+) -> Result<Sample, ScanError> {
+    let call = Call {
+        storage,
+        interrupt,
+        last: &LastOpened::default(),
+    };
+    let candidates = candidates(paths, size, call)?;
+    let local = candidates.iter().filter(|candidate| !candidate.is_remote);
+    let bytes: u64 = local.map(|candidate| candidate.size).sum();
+    let limit = match size {
+        SampleSize::Local => MAX_BYTES,
+        SampleSize::Files(_) => SAMPLE_BYTES,
+        SampleSize::All => u64::MAX,
+    };
+    let stride = bytes.div_ceil(limit).max(1);
+    let warning = (stride > 1 && size == SampleSize::Local).then(|| {
+        format!(
+            "the logs have {} MiB, of which one MiB in {stride} is read to find the columns of the events; fields that \
+             only the others have are in event_data; sample_size := -1 reads all",
+            bytes >> 20
+        )
+    });
+    let mut reading = Reading::new(events, call);
+    for candidate in candidates {
+        reading.file(candidate, stride)?;
+    }
+    reading.round()?;
+    let catalog = reading.catalog;
+    Ok(Sample { catalog, warning })
+}
+
+/// The files to read, with their sizes if these matter.
+fn candidates<'p>(paths: &'p [ScanPath], size: SampleSize, call: Call<'_>) -> Result<Vec<Candidate<'p>>, ScanError> {
+    let spread = |count: usize, of: usize| {
+        let count = count.min(of);
+        (0..count).map(move |i| i * of / count)
+    };
+    let is_remote = |path: &&ScanPath| call.storage.is_remote(path.storage_path());
+    let chosen: Vec<&ScanPath> = match size {
+        SampleSize::All => paths.iter().collect(),
+        SampleSize::Files(count) => spread(count, paths.len()).map(|at| &paths[at]).collect(),
+        SampleSize::Local => {
+            let (remote, local): (Vec<_>, Vec<_>) = paths.iter().partition(is_remote);
+            let some = spread(REMOTE_FILES, remote.len()).map(|at| remote[at]);
+            local.into_iter().chain(some).collect()
+        }
+    };
+    let mut candidates = Vec::with_capacity(chosen.len());
+    for path in chosen {
+        call.interrupt.check()?;
+        let mut candidate = Candidate {
+            path,
+            is_remote: is_remote(&path),
+            size: 0,
+            file: None,
+        };
+        match &path.source {
+            Source::Unreadable(_) => continue,
+            _ if candidate.is_remote => {}
+            // An entry that is open takes its whole size of memory.
+            Source::Entry(entry) => {
+                let Some(size) = unless_failed(entry.estimate(call.storage))? else {
+                    continue;
+                };
+                candidate.size = size;
+            }
+            Source::File => {
+                let Some(file) = open(path, call)? else { continue };
+                candidate.size = file.size();
+                candidate.file = (candidates.len() < OPEN_FILES).then_some(file);
+            }
+        }
+        candidates.push(candidate);
+    }
+    Ok(candidates)
+}
+
+/// Opens a file; `None` if that fails.
+fn open(path: &ScanPath, call: Call<'_>) -> Result<Option<LogFile>, ScanError> {
+    unless_failed(LogFile::open(call, path))
+}
+
+/// What the storage gives; `None` if it fails.
+fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanError> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(StorageError::Interrupted(interrupted)) => Err(interrupted.into()),
+        Err(StorageError::Failed(_) | StorageError::Archive(_)) => Ok(None),
+    }
+}
+
+/// A read of the pieces of files.
+struct Reading<'c> {
+    events: Arc<Events>,
+    call: Call<'c>,
+    catalog: Catalog,
+    /// For each thread one.
+    readers: Vec<Catalog>,
+    /// The pieces of the next round, and what becomes of them and of other files, in order.
+    pieces: Vec<Piece>,
+    steps: Vec<Step>,
+    /// What was found in the file at hand; `None` if it cannot be read in full.
+    of_file: Option<FoundEvents>,
+}
+
+/// A piece of a file, for a thread.
+struct Piece {
+    file: Arc<LogFile>,
+    offset: u64,
+    len: u64,
+    found: Mutex<Option<FoundEvents>>,
+}
+
+/// What becomes of what is found.
+enum Step {
+    /// It was found before.
+    Known(Arc<FoundEvents>),
+    /// The next piece of the file at hand.
+    Piece,
+    /// The file ends.
+    End(Option<Identity>),
+}
+
+impl<'c> Reading<'c> {
+    fn new(events: Events, call: Call<'c>) -> Self {
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let catalog = Catalog::new(Some(events.clone()));
+        Reading {
+            readers: (0..threads).map(|_| catalog.beside()).collect(),
+            catalog,
+            events: Arc::new(events),
+            call,
+            pieces: Vec::new(),
+            steps: Vec::new(),
+            of_file: Some(FoundEvents::default()),
+        }
+    }
+
+    /// Reads a file: the first of each `stride` pieces.
+    fn file(&mut self, candidate: Candidate<'_>, stride: u64) -> Result<(), ScanError> {
+        self.call.interrupt.check()?;
+        let file = match candidate.file {
+            Some(file) => Some(file),
+            None => open(candidate.path, self.call)?,
+        };
+        let Some(file) = file else { return Ok(()) };
+        let mut header = Vec::new();
+        let len = file.size().min(FILE_HEADER as u64);
+        let is_read = unless_failed(file.read(&mut header, 0, len))?.is_some();
+        let Some(known) = FileHeader::read(&header, file.size()).ok().filter(|_| is_read) else {
+            return Ok(());
+        };
+        header.truncate(HEADER_FIELDS);
+        let modified = file.modified().filter(|modified| {
+            let is_settled = modified.age > SETTLED;
+            // Windows does not set the time of a file that it writes through memory, as it does with logs in use.
+            is_settled && !(cfg!(windows) && known.is_dirty())
+        });
+        let identity = modified.filter(|_| !candidate.is_remote).map(|modified| Identity {
+            path: candidate.path.path.clone(),
+            size: file.size(),
+            modified: modified.stamp,
+            header,
+            stride,
+            events: Arc::clone(&self.events),
+        });
+        let found = identity
+            .as_ref()
+            .and_then(|identity| kept().found.get(identity).cloned());
+        if let Some(found) = found {
+            self.steps.push(Step::Known(found));
+            return Ok(());
+        }
+        let pieces = if candidate.is_remote { REMOTE_PIECES } else { u64::MAX };
+        let (file, mut offset) = (Arc::new(file), FILE_HEADER as u64);
+        for _ in 0..pieces {
+            let len = file.piece().min(file.size().saturating_sub(offset));
+            if len == 0 {
+                break;
+            }
+            self.steps.push(Step::Piece);
+            self.pieces.push(Piece {
+                file: Arc::clone(&file),
+                offset,
+                len,
+                found: Mutex::default(),
+            });
+            offset = offset.saturating_add(stride.saturating_mul(file.piece()));
+            if self.pieces.len() >= ROUND {
+                self.round()?;
+            }
+        }
+        self.steps.push(Step::End(identity));
+        Ok(())
+    }
+
+    /// Reads the pieces, and puts together what they have.
+    fn round(&mut self) -> Result<(), ScanError> {
+        self.read_pieces()?;
+        let mut pieces = self.pieces.drain(..);
+        for step in self.steps.drain(..) {
+            match step {
+                // What is too much has no columns.
+                Step::Known(found) => _ = self.catalog.absorb(&found),
+                Step::Piece => {
+                    let found = pieces.next();
+                    let found =
+                        found.and_then(|piece| piece.found.into_inner().unwrap_or_else(PoisonError::into_inner));
+                    if let Some(found) = &found {
+                        _ = self.catalog.absorb(found);
+                    }
+                    let of_file = self.of_file.take().zip(found);
+                    self.of_file = of_file.and_then(|(mut of_file, found)| {
+                        of_file.absorb(&found).ok()?;
+                        Some(of_file)
+                    });
+                }
+                Step::End(identity) => {
+                    let of_file = self.of_file.replace(FoundEvents::default());
+                    if let Some((identity, found)) = identity.zip(of_file) {
+                        kept().insert(identity, found);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_pieces(&mut self) -> Result<(), ScanError> {
+        let Reading {
+            readers, pieces, call, ..
+        } = self;
+        let (next, stops) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let threads = readers.len().min(pieces.len());
+        if threads > 1 {
+            thread::scope(|scope| {
+                let (done, ended) = mpsc::channel::<()>();
+                for reader in &mut readers[..threads] {
+                    let (done, pieces, next, stops) = (done.clone(), &*pieces, &next, &stops);
+                    let work = move || {
+                        let _done = done;
+                        let stopped = || stops.load(Ordering::Relaxed);
+                        // The calling thread knows of an interrupt, and sees a panic.
+                        _ = read_next(reader, pieces, next, Interrupt::new(&stopped));
+                    };
+                    // What no thread reads is read below.
+                    _ = thread::Builder::new().spawn_scoped(scope, work);
+                }
+                drop(done);
+                while ended.recv_timeout(WAIT) == Err(RecvTimeoutError::Timeout) {
+                    stops.fetch_or(call.interrupt.check().is_err(), Ordering::Relaxed);
+                }
+            });
+        }
+        call.interrupt.check()?;
+        match readers.first_mut() {
+            Some(reader) => read_next(reader, pieces, &next, call.interrupt),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads pieces until there are no more.
+fn read_next(
+    reader: &mut Catalog,
+    pieces: &[Piece],
+    next: &AtomicUsize,
+    interrupt: Interrupt<'_>,
+) -> Result<(), ScanError> {
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+        interrupt.check()?;
+        if unless_failed(piece.file.read(&mut bytes, piece.offset, piece.len))?.is_none() {
+            continue;
+        }
+        let outcome = reader.push(&bytes, interrupt);
+        let found = reader.take_found();
+        match outcome {
+            Err(ReportError::Interrupted(interrupted)) => return Err(interrupted.into()),
+            Err(ReportError::Poisoned(poisoned)) => return Err(poisoned.into()),
+            // What is too much has no columns.
+            Ok(()) | Err(ReportError::TooManyEvents(_) | ReportError::NotEvtx(_)) => {}
+        }
+        *piece.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+"""The columns of events, judged by a plain reading of their XML: names, and values by name, of EventData and UserData."""
+
+import datetime
+import os
+import pathlib
+import re
+import struct
+import uuid
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from conftest import EXTENSION, SAMPLES, connect
+
+LOGS = sorted(SAMPLES.glob("*.evtx"))
+if os.environ.get("EVTX_CORPUS"):
+    LOGS += sorted(pathlib.Path(os.environ["EVTX_CORPUS"]).rglob("*.[eE][vV][tT][xX]"))
+
+# How many bits an integer has, and whether one of them is its sign.
+INTEGERS = {
+    **{f"U{name}": (0, (1 << bits) - 1) for name, bits in [("TINYINT", 8), ("SMALLINT", 16), ("INTEGER", 32), ("BIGINT", 64)]},
+    **{
+        name: (-(1 << bits - 1), (1 << bits - 1) - 1)
+        for name, bits in [("TINYINT", 8), ("SMALLINT", 16), ("INTEGER", 32), ("BIGINT", 64), ("HUGEINT", 128)]
+    },
+}
+
+
+def quoted(path):
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def local(tag):
+    return tag.rpartition("}")[2]
+
+
+def leaves(element):
+    """The leaves below an element, each with its name."""
+    unnamed, taken, last = 0, set(), {}
+    for child in element.iter():
+        if child is element or len(child):
+            continue
+        name = child.get("Name") or (None if local(child.tag) == "Data" else local(child.tag))
+        if name is None:
+            unnamed += 1
+            name = f"param{unnamed}"
+        key = name
+        while key in taken:
+            last[name] = last.get(name, 0) + 1
+            key = f"{name}_{last[name]}"
+        taken.add(key)
+        yield key, child.text or ""
+
+
+def fields_of(xml):
+    """The fields of an event by name, with their texts; those of EventData count before those of UserData."""
+    root = ElementTree.fromstring(xml)
+    fields = {}
+    for wanted in ("EventData", "UserData"):
+        for child in root:
+            if local(child.tag) == wanted:
+                # An element without others is a leaf itself.
+                own = {wanted: child.text} if child.text and not len(child) else {}
+                found = dict(leaves(child)) or own
+                # No event has both.
+                assert not fields or not found
+                fields.update(found)
+    return fields
+
+
+def expected(text, column_type):
+    """What a column of a type holds of a text, as text; None for NULL."""
+    if text is None:
+        return None
+    if column_type in INTEGERS:
+        text = text.strip()
+        if not re.fullmatch(r"-?\d+|0[xX][0-9a-fA-F]+", text, re.ASCII):
+            return None
+        number = int(text, 16 if "x" in text.lower() else 10)
+        low, high = INTEGERS[column_type]
+        return str(number) if low <= number <= high else None
+    if column_type == "UUID":
+        try:
+            return str(uuid.UUID(text.strip()))
+        except ValueError:
+            return None
+    if column_type == "BOOLEAN":
+        return text if text in ("true", "false") else None
+    if column_type == "BLOB":
+        return text.lower() if re.fullmatch("([0-9a-fA-F]{2})*", text) else None
+    if column_type in ("FLOAT", "DOUBLE"):
+        number = float(text) if text else None
+        return struct.unpack("<f", struct.pack("<f", number))[0] if number and column_type == "FLOAT" else number
+    if column_type == "TIMESTAMP_NS":
+        found = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?Z", text)
+        if not found:
+            return None
+        seconds = int(datetime.datetime.fromisoformat(found[1] + "+00:00").timestamp())
+        nanos = seconds * 10**9 + int((found[2] or "").ljust(9, "0"))
+        return str(nanos) if -(1 << 63) <= nanos < 1 << 63 else None
+    assert column_type == "VARCHAR", column_type
+    return text
+
+
+def shown(name, column_type):
+    """SQL that shows a column as `expected` does."""
+    name = '"' + name.replace('"', '""') + '"'
+    if column_type == "TIMESTAMP_NS":
+        return f"epoch_ns({name})::VARCHAR"
+    if column_type == "BLOB":
+        return f"lower(hex({name}))"
+    return name if column_type in ("FLOAT", "DOUBLE") else f"{name}::VARCHAR"
+
+
+def judge(con, log, plain, event_id):
+    """Compares every field's column of an event. Returns how many values there were, and which of them are NULL though
+    the event has a text."""
+    source = f"read_evtx({log}, event_id := {event_id}, xml := true)"
+    columns = con.execute(f"SELECT column_name, column_type FROM (DESCRIBE FROM {source})").fetchall()
+    names = [name for name, _ in columns]
+    fields = columns[names.index("computer") + 1 : names.index("user_data")]
+    values, misfits = 0, []
+    rows = con.execute(
+        f"SELECT record_id, xml, {', '.join(shown(*field) for field in fields) or 'NULL'} FROM {source} WHERE event_id IS NOT NULL AND xml IS NOT NULL"
+    ).fetchall()
+    for record_id, xml, *found in rows:
+        try:
+            texts = fields_of(xml)
+        except ElementTree.ParseError:
+            # Characters that XML does not allow.
+            continue
+        left = {name.lower() for name in texts}
+        # XML does not show which elements are the items of an array, which is one entry.
+        has_array = any(isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" for value in found)
+        for (name, column_type), value in zip(fields, found):
+            key = name if name in texts or name.lower() not in plain else name.removeprefix("data_")
+            key = key if key in texts else name.removeprefix("data_")
+            unnumbered = re.sub(r"_\d+$", "", key)
+            if key not in texts and unnumbered not in names and f"data_{unnumbered}" not in names:
+                # SQL minds no case, and the name of another field has another case.
+                key = unnumbered
+            left.discard(key.lower())
+            if column_type.endswith("[]"):
+                # Its items may look like anything.
+                assert (value is None) == (key not in texts), (log, event_id, record_id, name)
+                continue
+            if has_array and re.fullmatch(r"param\d+(_\d+)?|.*_\d+", name):
+                continue
+            text = texts.get(key)
+            if column_type == "VARCHAR" and value is not None:
+                # As XML ends lines.
+                value = value.replace("\r\n", "\n").replace("\r", "\n")
+            if text is not None and "_" in text and column_type == "VARCHAR" and value is not None:
+                # XML has a form for characters that it does not allow.
+                text = value if len(value) == len(text) else text
+            if column_type == "VARCHAR" and value is not None and value[:1] == "[" and value != text:
+                # An array of texts, where other templates have one.
+                continue
+            assert value == expected(text, column_type), (log, event_id, record_id, name, column_type, value, text)
+            values += 1
+            if text and value is None:
+                misfits.append((name, column_type, text))
+        # Each field has a column, but for items of arrays.
+        assert not {name for name in left if not re.search(r"_\d+$|^param\d+$", name)}, (log, event_id, left)
+    return values, misfits
+
+
+@pytest.fixture(name="plain", scope="module")
+def fixture_plain():
+    connection = connect()
+    connection.load_extension(EXTENSION)
+    everything = "xml := true, json := true, text := true, fields := true, location := true, recover := true"
+    return {
+        name.lower()
+        for (name, *_) in connection.execute(f"DESCRIBE FROM read_evtx({quoted(LOGS[0])}, {everything})").fetchall()
+    }
+
+
+def test_every_field_is_what_the_xml_says(con, plain):
+    """Of each event, over all logs that have it: their templates, and those of other versions, have columns together."""
+    # A glob that finds them makes rows of those that are no logs.
+    paths = "[" + ", ".join(quoted(str(log)[:-1] + "[xX]") for log in LOGS) + "]"
+    of_events = con.execute(
+        f"SELECT event_id, list(DISTINCT filename ORDER BY filename) FROM read_evtx({paths}) WHERE event_id IS NOT NULL GROUP BY 1 ORDER BY 1"
+    ).fetchall()
+    values, misfits = 0, []
+    for event_id, logs in of_events:
+        source = "[" + ", ".join(quoted(log) for log in logs) + "]"
+        of_event = judge(con, source, plain, event_id)
+        values += of_event[0]
+        misfits += of_event[1]
+    print(f"{values} values of {len(of_events)} events; texts that do not fit their column: {sorted(set(misfits))[:50]}")
+    assert values > 1000
