@@ -1,13 +1,15 @@
 //! Archives as they are found and as they should not be: which rows or which error they give.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arrow_array::{Array, StringViewArray};
+use common::{on_threads, sample};
 use evtx_arrow::{FileReport, MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_scan::{
@@ -17,8 +19,6 @@ use evtx_scan::{
 use zip::unstable::write::FileOptionsExt;
 use zip::write::SimpleFileOptions;
 use zip::{AesMode, CompressionMethod, ZipWriter};
-
-const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
 
 /// Files in memory, and how often they were opened and read.
 #[derive(Default)]
@@ -97,10 +97,6 @@ impl StorageFile for MemoryFile {
         buffer.copy_from_slice(bytes.ok_or_else(|| StorageError::Failed("behind the end".to_owned()))?);
         Ok(())
     }
-}
-
-fn sample(name: &str) -> Vec<u8> {
-    std::fs::read(Path::new(SAMPLES).join(name)).expect("a sample")
 }
 
 fn plain() -> SimpleFileOptions {
@@ -207,27 +203,21 @@ fn read(storage: &Memory, pattern: &str, archives: &Archives, threads: usize) ->
         None,
     ));
     let rows: Mutex<Rows> = Mutex::new(paths.iter().map(|path| (path.path.clone(), 0, Vec::new())).collect());
-    std::thread::scope(|scope| {
-        let work = || -> Result<(), ScanError> {
-            let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
-            while let Some(batch) = worker.next(storage, Interrupt::NEVER)? {
-                let errors = batch
-                    .rows
-                    .column(0)
-                    .as_any()
-                    .downcast_ref::<StringViewArray>()
-                    .expect("texts");
-                let (path, sound, found) = &mut rows.lock().expect("no panic")[batch.file];
-                *sound += errors.null_count();
-                let own = errors.iter().flatten().map(|text| text.replacen(path.as_str(), "", 1));
-                found.extend(own);
-            }
-            Ok(())
-        };
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().expect("no panic"))
+    on_threads(threads, || {
+        let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
+        while let Some(batch) = worker.next(storage, Interrupt::NEVER)? {
+            let errors = batch
+                .rows
+                .column(0)
+                .as_any()
+                .downcast_ref::<StringViewArray>()
+                .expect("texts");
+            let (path, sound, found) = &mut rows.lock().expect("no panic")[batch.file];
+            *sound += errors.null_count();
+            let own = errors.iter().flatten().map(|text| text.replacen(path.as_str(), "", 1));
+            found.extend(own);
+        }
+        Ok(())
     })?;
     Ok(rows.into_inner().expect("no panic"))
 }

@@ -1,20 +1,20 @@
 //! Scans over storages that do what storages do: fail, are slow, shrink, lie about sizes.
 
+mod common;
+
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arrow_array::{Array, StringViewArray, UInt64Array};
+use common::{SAMPLES, on_threads, sample};
 use evtx_arrow::{ChunkReport, EventReport, FileReport, MakeArrays, OnError, Options, Report, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{
     Archives, Argument, ArgumentValue, Arguments, FileScan, LocalStorage, Modified, ReportScan, ReportThreads,
     ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
-
-const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples");
 
 /// What a storage in memory does with a file.
 #[derive(Debug, Clone, Default)]
@@ -120,10 +120,6 @@ impl StorageFile for MemoryFile {
     }
 }
 
-fn sample(name: &str) -> Vec<u8> {
-    std::fs::read(Path::new(SAMPLES).join(name)).expect("a sample")
-}
-
 /// A log of so many copies of a sample's first chunk.
 fn long(name: &str, chunks: usize) -> Vec<u8> {
     let log = sample(name);
@@ -148,37 +144,31 @@ type Rows = Vec<(Option<u64>, Option<String>)>;
 /// Reads a scan with so many threads.
 fn rows(storage: &(dyn Storage + Sync), scan: &Arc<FileScan>, threads: usize) -> Result<Rows, ScanError> {
     let found = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        let work = || -> Result<(), ScanError> {
-            let mut worker = Worker::new(scan, MakeArrays::CHECKED);
-            let mut last = 0;
-            while let Some(batch) = worker.next(storage, Interrupt::NEVER)? {
-                assert!(batch.index >= last, "the positions of a worker rise");
-                last = batch.index;
-                let ids = batch
-                    .rows
-                    .column(0)
-                    .as_any()
-                    .downcast_ref::<UInt64Array>()
-                    .expect("IDs");
-                let errors = batch
-                    .rows
-                    .column(1)
-                    .as_any()
-                    .downcast_ref::<StringViewArray>()
-                    .expect("texts");
-                let rows: Rows = ids
-                    .iter()
-                    .zip(errors.iter().map(|text| text.map(str::to_owned)))
-                    .collect();
-                found.lock().expect("no panic").push((batch.index, rows));
-            }
-            Ok(())
-        };
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().expect("no panic"))
+    on_threads(threads, || {
+        let mut worker = Worker::new(scan, MakeArrays::CHECKED);
+        let mut last = 0;
+        while let Some(batch) = worker.next(storage, Interrupt::NEVER)? {
+            assert!(batch.index >= last, "the positions of a worker rise");
+            last = batch.index;
+            let ids = batch
+                .rows
+                .column(0)
+                .as_any()
+                .downcast_ref::<UInt64Array>()
+                .expect("IDs");
+            let errors = batch
+                .rows
+                .column(1)
+                .as_any()
+                .downcast_ref::<StringViewArray>()
+                .expect("texts");
+            let rows: Rows = ids
+                .iter()
+                .zip(errors.iter().map(|text| text.map(str::to_owned)))
+                .collect();
+            found.lock().expect("no panic").push((batch.index, rows));
+        }
+        Ok(())
     })?;
     let mut found = found.into_inner().expect("no panic");
     // Batches of one block come from one thread, in order.
