@@ -417,7 +417,7 @@ fn read_next(
             Err(ReportError::Interrupted(interrupted)) => return Err(interrupted.into()),
             Err(ReportError::Poisoned(poisoned)) => return Err(poisoned.into()),
             // What is too much has no columns.
-            Ok(()) | Err(ReportError::TooManyEvents(_) | ReportError::NotEvtx(_)) => {}
+            Ok(()) | Err(ReportError::TooManyEvents(_)) => {}
         }
         *piece.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
     }

@@ -22,6 +22,15 @@ const EVENT_RECORD_ID: usize = 2;
 /// Most logs that are told apart in a file. More come from crafted files.
 const MAX_LOGS: usize = 4096;
 
+/// Adds a text to a key, or that there is none. No byte of UTF-8 is 0xfe or 0xff, so the keys of different texts differ.
+pub(super) fn push_text<T>(key: &mut Vec<u8>, text: Option<T>, push: impl FnOnce(T, &mut Vec<u8>)) {
+    match text {
+        Some(text) => push(text, key),
+        None => key.push(0xfe),
+    }
+    key.push(0xff);
+}
+
 /// Reads the IDs of events.
 pub(super) struct EventIdReader {
     scan: Scan,
@@ -61,8 +70,7 @@ pub(super) struct LogSpan {
 impl EventIdReader {
     pub(super) fn new() -> Self {
         let table = Table::from(Options::default());
-        let index = |name: &str| table.columns.iter().position(|column| column.name == name);
-        let projection: Vec<usize> = COLUMNS.iter().filter_map(|name| index(name)).collect();
+        let projection = table.indices_of(&COLUMNS);
         EventIdReader {
             scan: Scan::new(table, &projection),
             templates: ChunkTemplates::default(),
@@ -100,12 +108,7 @@ impl EventIdReader {
                 let fields = parts.fields(&self.templates);
                 self.key.clear();
                 for place in 0..EVENT_RECORD_ID {
-                    // No byte of UTF-8 is 0xff or 0xfe.
-                    match fields.get(place) {
-                        Some(text) => text.push_text(&mut self.key),
-                        None => self.key.push(0xfe),
-                    }
-                    self.key.push(0xff);
+                    push_text(&mut self.key, fields.get(place), |text, key| text.push_text(key));
                 }
                 let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
                 let id = fields.get(EVENT_RECORD_ID).and_then(|id| id.number());

@@ -23,6 +23,7 @@ use evtx_format::container::records::RecordWalk;
 use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 
+use super::event_ids::push_text;
 use super::report::{MAX_EVENT_BYTES, Report, ReportError, TooManyEvents, TypeName};
 use super::table::{self, ReportColumn, Value};
 use crate::filter::{Row, Scratch, Stage};
@@ -222,27 +223,23 @@ impl FoundEvents {
     /// # Errors
     /// [`TooManyEvents`].
     pub fn absorb(&mut self, other: &FoundEvents) -> Result<(), TooManyEvents> {
+        let shapes = other.shapes.shapes.iter();
+        let shapes: Vec<usize> = shapes.map(|shape| self.shapes.index_of(shape.clone())).collect();
         let mut key = Vec::new();
         for (event, records) in &other.events {
-            let shape = self.shapes.index_of(other.shapes.shapes[event.shape].clone());
+            let shape = shapes[event.shape];
             key.clear();
             push_numbers(&mut key, shape, event.id, event.version);
             for text in [&event.provider, &event.channel] {
-                match text {
-                    Some(text) => key.extend_from_slice(text.as_bytes()),
-                    None => key.push(NONE),
-                }
-                key.push(END);
+                push_text(&mut key, text.as_deref(), |text, key| {
+                    key.extend_from_slice(text.as_bytes())
+                });
             }
             self.add(&key, *records, || Event { shape, ..event.clone() })?;
         }
         Ok(())
     }
 }
-
-/// No byte of UTF-8: what stands for no text in a key, and behind each.
-const NONE: u8 = 0xfe;
-const END: u8 = 0xff;
 
 /// Begins the key of an event.
 fn push_numbers(key: &mut Vec<u8>, shape: usize, id: Option<u32>, version: Option<u8>) {
@@ -292,8 +289,7 @@ impl Catalog {
         let events = events.map(Arc::new);
         let mut table = Table::from(Options::default());
         table.events = events.clone();
-        let index = |name: &str| table.columns.iter().position(|column| column.name == name);
-        let projection: Vec<usize> = COLUMNS.iter().filter_map(|name| index(name)).collect();
+        let projection = table.indices_of(&COLUMNS);
         let mut scan = Scan::new(table.clone(), &projection);
         scan.target.user_entries = true;
         let first = events.as_ref().map(|_| Arc::new(Scan::new(table, &[])));
@@ -471,11 +467,7 @@ impl Catalog {
         self.key.clear();
         push_numbers(&mut self.key, shape, id, version);
         for place in [PROVIDER, CHANNEL] {
-            match fields.get(place) {
-                Some(found) => found.push_text(&mut self.key),
-                None => self.key.push(NONE),
-            }
-            self.key.push(END);
+            push_text(&mut self.key, fields.get(place), |found, key| found.push_text(key));
         }
         let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
         self.found.add(&self.key, 1, || Event {

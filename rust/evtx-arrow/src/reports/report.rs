@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
-use evtx_format::container::header::{FileHeader, NotEvtx};
+use evtx_format::container::header::FileHeader;
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::scan::Poisoned;
@@ -22,9 +22,6 @@ pub struct TooManyEvents;
 /// Why a report ends, or does without the rest of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The file is no log. The report can go on with the next file.
-    #[error(transparent)]
-    NotEvtx(#[from] NotEvtx),
     /// There are too many different events. The report can go on with the next file.
     #[error(transparent)]
     TooManyEvents(#[from] TooManyEvents),
