@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
 use codec::Method;
-use directory::{Directory, Encryption, Head, local_header};
+use directory::{Directory, Encryption, Head, archive_error, local_header};
 use held::{Budget, Held, PIECE, Share};
 use input::Input;
 
@@ -223,10 +223,6 @@ pub(crate) fn compressed(path: &str, kind: Kind, shared: &Archives) -> Entry {
         archive: Arc::new(archive),
         head,
     }
-}
-
-fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageError> {
-    Err(StorageError::Archive(text.into()))
 }
 
 impl Entry {

@@ -50,8 +50,19 @@ impl ScanPath {
             StorageError::Failed(why) | StorageError::Archive(why) if !self.explicitly_named => {
                 Ok(format!("cannot be read: {why}"))
             }
-            StorageError::Archive(why) => Err(ScanError::File(format!("{}: {why}", self.path))),
+            StorageError::Archive(why) => self.refusal(why),
             error => Err(error.into()),
+        }
+    }
+
+    /// What becomes of a file that is not what it should be: a text for its row.
+    ///
+    /// # Errors
+    /// [`ScanError::File`] if the caller named the file.
+    pub(crate) fn refusal(&self, why: String) -> Result<String, ScanError> {
+        match self.explicitly_named {
+            true => Err(ScanError::File(format!("{}: {why}", self.path))),
+            false => Ok(why),
         }
     }
 

@@ -219,8 +219,7 @@ impl FileQueue {
                 };
                 Ok((Some(log), damage))
             }
-            Ok(Opened::Not(why)) if path.explicitly_named => Err(ScanError::File(format!("{}: {why}", path.path))),
-            Ok(Opened::Not(why)) => Ok((None, Some(why))),
+            Ok(Opened::Not(why)) => Ok((None, Some(path.refusal(why)?))),
             Err(error) => Ok((None, Some(path.failure(error)?))),
         }
     }

@@ -400,10 +400,7 @@ fn start(path: &ScanPath, bytes: &mut Vec<u8>, call: Call<'_>) -> Result<Started
         Ok(header) => Ok(Started::Log(header, file, failed)),
         Err(why) => {
             let why = failed.unwrap_or_else(|| why.to_string());
-            match path.explicitly_named {
-                true => Err(ScanError::File(format!("{}: {why}", path.path))),
-                false => Ok(Started::Unreadable(size, why)),
-            }
+            Ok(Started::Unreadable(size, path.refusal(why)?))
         }
     }
 }
@@ -416,7 +413,6 @@ fn failure(path: &ScanPath, why: ReportError) -> Result<String, ScanError> {
     match why {
         ReportError::Interrupted(interrupted) => Err(interrupted.into()),
         ReportError::Poisoned(poisoned) => Err(poisoned.into()),
-        why if path.explicitly_named => Err(ScanError::File(format!("{}: {why}", path.path))),
-        why => Ok(why.to_string()),
+        why => path.refusal(why.to_string()),
     }
 }

@@ -7,6 +7,8 @@ use aes::{Aes128, Aes192, Aes256};
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
 
+use super::input::read_buffered;
+
 /// Bytes in front of an entry with the old cipher.
 pub(crate) const CLASSIC_HEADER: u64 = 12;
 /// Bytes behind an entry with AES: the start of an HMAC.
@@ -213,11 +215,7 @@ impl<R: BufRead> BufRead for Decrypted<R> {
 
 impl<R: BufRead> Read for Decrypted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let from = self.fill_buf()?;
-        let len = from.len().min(buffer.len());
-        buffer[..len].copy_from_slice(&from[..len]);
-        self.consume(len);
-        Ok(len)
+        read_buffered(self, buffer)
     }
 }
 

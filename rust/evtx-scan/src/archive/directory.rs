@@ -93,7 +93,7 @@ fn four(bytes: &[u8], at: usize) -> u32 {
     number::<4>(bytes, at) as u32
 }
 
-fn archive<T>(text: impl Into<String>) -> Result<T, StorageError> {
+pub(crate) fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageError> {
     Err(StorageError::Archive(text.into()))
 }
 
@@ -119,7 +119,7 @@ impl Directory {
         let end = find_end(file)?;
         let size = end.end - end.start;
         if size > MAX_DIRECTORY {
-            return archive(format!(
+            return archive_error(format!(
                 "its directory has {size} bytes, more than {} MiB",
                 MAX_DIRECTORY >> 20
             ));
@@ -186,7 +186,7 @@ impl Directory {
 fn find_end(file: &dyn StorageFile) -> Result<End, StorageError> {
     let size = file.size();
     if size == 0 {
-        return archive("the file is empty");
+        return archive_error("the file is empty");
     }
     let start = size.saturating_sub(TAIL);
     let mut tail = vec![0; (size - start) as usize];
@@ -201,7 +201,7 @@ fn find_end(file: &dyn StorageFile) -> Result<End, StorageError> {
         let mut head = [0; 4];
         let head = &mut head[..size.min(4) as usize];
         file.read_at(head, 0)?;
-        return archive(match &*head {
+        return archive_error(match &*head {
             b"PK\x03\x04" => "the archive is cut short: it has no directory at its end",
             b"PK\x07\x08" => "it is a part of an archive of several files",
             _ => "it is not a ZIP archive",
@@ -214,7 +214,7 @@ fn find_end(file: &dyn StorageFile) -> Result<End, StorageError> {
     let locator = at.checked_sub(LOCATOR).map(|from| &tail[from..at]);
     if let Some(locator) = locator.filter(|locator| locator.starts_with(b"PK\x06\x07")) {
         if four(locator, 16) > 1 {
-            return archive("it is a part of an archive of several files");
+            return archive_error("it is a part of an archive of several files");
         }
         // It stands in front of its locator. Its offset is wrong if bytes were put in front of the archive.
         let mut record = [0; END64];
@@ -234,20 +234,20 @@ fn find_end(file: &dyn StorageFile) -> Result<End, StorageError> {
             }
         }
         let Some(place) = found else {
-            return archive("the ZIP64 record of its directory is damaged");
+            return archive_error("the ZIP64 record of its directory is damaged");
         };
         (own_part, parts) = (four(&record, 16), four(&record, 20));
         (len, offset) = (number::<8>(&record, 40), number::<8>(&record, 48));
         end = place;
     }
     if own_part != 0 || parts != 0 {
-        return archive("it is a part of an archive of several files");
+        return archive_error("it is a part of an archive of several files");
     }
     let Some(start) = end.checked_sub(len) else {
-        return archive("its directory is larger than what is there of the file");
+        return archive_error("its directory is larger than what is there of the file");
     };
     let Some(base) = start.checked_sub(offset) else {
-        return archive("bytes are missing in front of its directory");
+        return archive_error("bytes are missing in front of its directory");
     };
     Ok(End { start, end, base })
 }
