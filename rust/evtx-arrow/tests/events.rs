@@ -521,6 +521,92 @@ fn the_leaves_of_user_data_are_columns() {
     assert_eq!(kept.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
 }
 
+/// Windows writes the content of `UserData` as a stream in a substitution. One instance in it is read by its template,
+/// anything else as a tree.
+#[test]
+fn a_stream_in_user_data_is_read_as_its_elements_are() {
+    let leaf = |name: &str, index, value_type| Element::new(name).substitution(Substitution::new(index, value_type));
+    let system = Element::new("System").child(Element::new("EventID").text("7"));
+    let content = Element::new("UserData")
+        .substitution(Substitution::new(0, 33))
+        .depends_on(0);
+    let outer = Template::new([1; 16], Element::new("Event").child(system).child(content));
+    let own = Element::new("Own")
+        .child(leaf("Number", 0, 8))
+        .child(leaf("Name", 1, 1))
+        .child(leaf("Name", 2, 1));
+    let own = Template::new([2; 16], own);
+    let of = |number, name: &str| {
+        Event::new(
+            &own,
+            vec![Value::UInt32(number), Value::string(name), Value::string("second")],
+        )
+    };
+    let alone = Template::new([3; 16], leaf("Number", 0, 8));
+    let written = Element::new("Own")
+        .child(Element::new("Number").text("8"))
+        .child(Element::new("Name").text("written"));
+    let two = Stream::new(vec![
+        Fragment::Instance(of(5, "first")),
+        Fragment::Instance(of(6, "third")),
+    ]);
+    let contents = [
+        Value::BinXml(Stream::from(of(1, "one"))),
+        Value::BinXml(two),
+        Value::Null,
+        Value::string("text"),
+        Value::BinXml(Stream::new(Vec::new())),
+        Value::BinXml(Stream::new(vec![Fragment::Element(written)])),
+        Value::BinXml(Stream::from(Event::new(&alone, vec![Value::UInt32(9)]))),
+        // An array makes more than one name.
+        Value::BinXml(Stream::from(Event::new(
+            &own,
+            vec![
+                Value::UInt32(2),
+                Value::StringArray(vec!["a".into(), "b".into()]),
+                Value::string("c"),
+            ],
+        ))),
+    ];
+    let file = log(&contents.map(|content| Event::new(&outer, vec![content])));
+    let table = table(&[&file], self::of(&[7]), Options::default());
+    assert_eq!(
+        fields(&table)
+            .into_iter()
+            .map(|(name, data_type)| format!("{name} {data_type}"))
+            .collect::<Vec<_>>(),
+        [
+            "UserData Utf8View",
+            "Number UInt32",
+            "Name Utf8View",
+            "Name_1 Utf8View",
+            "Number_1 UInt32",
+            "Name_2 Utf8View",
+            "Name_3 Utf8View"
+        ]
+    );
+    let every: Vec<usize> = (0..table.schema().fields().len()).collect();
+    for is_tree in [false, true] {
+        let new = Scan::new(table.clone(), &every);
+        let new = if is_tree { new.force_tree_path() } else { new };
+        let mut batches = Vec::new();
+        scan(&file, "x.evtx", new, |batch| batches.push(batch)).expect("a log");
+        let of = |name: &str| {
+            let column = column(&batches, name).into_iter();
+            column
+                .map(|value| value.unwrap_or_else(|| "-".into()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of("Number"), ["1", "5", "-", "-", "-", "8", "9", "2"], "{is_tree}");
+        assert_eq!(of("Name")[..6], ["one", "first", "-", "-", "-", "written"], "{is_tree}");
+        assert_eq!(of("Name_1")[..6], ["second", "second", "-", "-", "-", "-"], "{is_tree}");
+        assert_eq!(of("Number_1")[..3], ["-", "6", "-"], "{is_tree}");
+        assert_eq!(of("Name_2")[..3], ["-", "third", "-"], "{is_tree}");
+        assert_eq!(of("UserData")[2..5], ["-", "text", "-"], "{is_tree}");
+        assert_eq!(of("error"), ["-"; 8], "{is_tree}");
+    }
+}
+
 #[test]
 fn a_name_in_both_elements_is_first_that_of_event_data() {
     let system = Element::new("System").child(Element::new("EventID").text("7"));

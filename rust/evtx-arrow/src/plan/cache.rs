@@ -128,6 +128,7 @@ pub(crate) fn user_data<'a>(tree: &'a Element<'a>, root: TreeRoot) -> Option<&'a
     match root {
         TreeRoot::Event => tree.elements().find(|child| child.name == "UserData"),
         TreeRoot::Child => Some(tree),
+        TreeRoot::InUserData => None,
     }
 }
 

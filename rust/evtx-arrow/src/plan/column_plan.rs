@@ -5,6 +5,8 @@
 //! substitutions are filled, and the plan of that tree has only constants. So there is one set of rules for both, and
 //! one place that appends values to columns.
 
+use std::ops::Range;
+
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{SubstitutionSet, ValueDescriptors, ValueTable};
 use evtx_format::value::{Value, ValueType};
@@ -19,6 +21,8 @@ pub(crate) enum TreeRoot {
     Event,
     /// The root is a child of the `Event` element.
     Child,
+    /// The root is the one element in the stream that is the content of `UserData`.
+    InUserData,
 }
 
 /// Where a tree has the value of each column.
@@ -34,6 +38,9 @@ pub(crate) struct Plan {
     pub(super) event_data: Option<Conditional<EventData>>,
     /// The leaves of `UserData`, as entries, if the tree has that element and the scan reads them.
     pub(super) user_entries: Option<Conditional<EventData>>,
+    /// If the content of `UserData` is a substitution: which, if the scan reads the leaves. Its stream is a part of its
+    /// own.
+    pub(super) user_stream: Option<Conditional<u16>>,
     /// Set if the tree has a `UserData` element and the scan reads it.
     pub(super) user_data: Option<Conditional<()>>,
     /// Whether the tree has a `System` element.
@@ -47,8 +54,8 @@ pub(crate) struct Plan {
     pub(crate) repeats_values: bool,
     /// The substitutions that are children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
-    /// The substitutions that are children of `Event`, as a set.
-    pub(crate) child_substitutions: SubstitutionSet,
+    /// The substitutions whose streams are parts, as a set.
+    pub(crate) part_substitutions: SubstitutionSet,
     /// By index of the substitution: which values the plan supports.
     pub(super) needs: Box<[RequiredShape]>,
     /// The substitutions that columns read.
@@ -162,6 +169,8 @@ pub(super) enum RequiredShape {
     Nothing,
     /// Any value, because the substitution is a child of `Event`, whose stream is a part of its own.
     Child,
+    /// A stream, because the substitution is the content of `UserData`, and its stream a part of its own.
+    InUserData,
     /// A single value or an array, because the substitution is the whole content of a leaf of `EventData`.
     Leaf,
     /// A single value.
@@ -172,7 +181,22 @@ impl Plan {
     /// Whether the plan reads the same from these values as the plan of their tree.
     #[inline]
     pub(crate) fn supports(&self, values: ValueTable<'_>) -> bool {
-        !self.irregular && (!values.may_be_compound(self.read_substitutions) || self.supports_compound(values))
+        !self.irregular
+            && (!values.may_be_compound(self.read_substitutions) || self.supports_compound(values))
+            && self.user_stream.as_ref().is_none_or(|_| self.has_user_stream(values))
+    }
+
+    /// Whether the substitution that is the content of `UserData` has a stream, unless the values leave the element out.
+    #[cold]
+    fn has_user_stream(&self, values: ValueTable<'_>) -> bool {
+        let substitution = self.user_stream.as_ref().and_then(|stream| stream.get(values));
+        substitution.is_none_or(|substitution| values.stream(*substitution).is_some())
+    }
+
+    /// The range in the chunk of the stream that is the content of `UserData`, if there is one and the scan reads it.
+    #[inline]
+    pub(crate) fn user_stream(&self, values: ValueTable<'_>) -> Option<Range<usize>> {
+        values.stream(*self.user_stream.as_ref()?.get(values)?)
     }
 
     #[cold]
@@ -253,9 +277,10 @@ impl Plan {
         self.overflows
     }
 
-    /// Whether a substitution is a child of `Event`.
-    pub(crate) fn is_child(&self, substitution: usize) -> bool {
-        self.needs.get(substitution) == Some(&RequiredShape::Child)
+    /// Whether the stream in a substitution is a part of its own, and no column reads the substitution.
+    pub(crate) fn is_part(&self, substitution: usize) -> bool {
+        let need = self.needs.get(substitution);
+        matches!(need, Some(RequiredShape::Child | RequiredShape::InUserData))
     }
 }
 
@@ -369,6 +394,6 @@ mod tests {
         let of_entries = 2 * (size_of::<Entry>() + size_of::<(i32, u16)>()) + "four".len();
         let texts = 3 * size_of::<Piece>() + "abcde".len();
         assert_eq!(plan.bytes(), fixed + of_entries + texts);
-        assert_eq!([0, 1, 2, 3].map(|at| plan.is_child(at)), [false, true, false, false]);
+        assert_eq!([0, 1, 2, 3].map(|at| plan.is_part(at)), [false, true, false, false]);
     }
 }

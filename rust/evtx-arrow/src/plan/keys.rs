@@ -13,7 +13,7 @@ const MAX_KEYS: usize = 1 << 16;
 const MAX_BYTES: usize = 1 << 20;
 
 /// The key of an entry in `event_data`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     /// A name that the scan keeps, by its index.
     Shared(i32),

@@ -8,7 +8,7 @@ use evtx_format::{MAX_NAMES, MAX_TEXT};
 
 use super::column_plan::{Conditional, Entry, EventData, Plan, RequiredShape, TreeRoot};
 use super::convert;
-use super::keys::Keys;
+use super::keys::{Key, Keys};
 use super::projection::Projection;
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Parsed, Piece};
 use crate::schema::Numbering;
@@ -46,11 +46,14 @@ impl Plan {
         match root {
             TreeRoot::Event => planner.event(tree),
             TreeRoot::Child => planner.child_of_event(tree, None),
+            TreeRoot::InUserData => planner.in_user_data(tree),
         }
         for (substitution, need) in planner.needs.iter().enumerate() {
             match need {
                 RequiredShape::Nothing => {}
-                RequiredShape::Child => planner.plan.child_substitutions.insert(substitution),
+                RequiredShape::Child | RequiredShape::InUserData => {
+                    planner.plan.part_substitutions.insert(substitution);
+                }
                 RequiredShape::Leaf | RequiredShape::Single => planner.plan.read_substitutions.insert(substitution),
             }
         }
@@ -125,10 +128,7 @@ impl Planner<'_> {
         // Columns read the elements of the tree first, and then the streams in its substitutions. That is the order in
         // the event only if the substitutions come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
-        let substitution = event
-            .content
-            .iter()
-            .position(|node| matches!(node, Node::Substitution(_)));
+        let substitution = event.content.iter().position(is_substitution);
         if let (Some(substitution), Some(last)) = (substitution, last) {
             self.plan.irregular |= substitution < last;
         }
@@ -163,15 +163,16 @@ impl Planner<'_> {
             }
         }
         if self.target.user_entries && element.name == "UserData" {
-            match &self.plan.user_entries {
-                Some(first) => self.plan.irregular |= first.guard.is_some(),
-                None => {
-                    let leaves = self.entries(element);
-                    let given = self.regular(leaves);
-                    self.plan.user_entries = given.map(|given| Conditional { guard, given });
-                    // The tree of a record may not be too long.
-                    self.plan.irregular |= self.overflows;
+            let of_entries = self.plan.user_entries.as_ref().map(|first| first.guard);
+            let first = of_entries.or_else(|| self.plan.user_stream.as_ref().map(|first| first.guard));
+            match (first, element.content) {
+                (Some(first), _) => self.plan.irregular |= first.is_some(),
+                (None, &[Node::Substitution(substitution)]) => {
+                    self.need(substitution.index, RequiredShape::InUserData);
+                    let given = substitution.index;
+                    self.plan.user_stream = Some(Conditional { guard, given });
                 }
+                (None, _) => self.user_entries(element, guard),
             }
         }
         if self.target.user_data && element.name == "UserData" {
@@ -179,6 +180,34 @@ impl Planner<'_> {
                 Some(first) => self.plan.irregular |= first.guard.is_some(),
                 None => self.plan.user_data = Some(Conditional { guard, given: () }),
             }
+        }
+    }
+
+    fn user_entries(&mut self, user_data: &Element<'_>, guard: Guard) {
+        let leaves = self.entries(user_data);
+        let given = self.regular(leaves);
+        self.plan.user_entries = given.map(|given| Conditional { guard, given });
+        // The tree of a record may not be too long.
+        self.plan.irregular |= self.overflows;
+    }
+
+    /// The plan of an element that is the content of `UserData`.
+    fn in_user_data(&mut self, element: &Element<'_>) {
+        if self.target.user_entries {
+            // A root is never left out.
+            let dependency = None;
+            let content = &[Node::Element(&Element { dependency, ..*element })];
+            let name = "UserData";
+            let attributes = &[];
+            let self_closing = false;
+            let user_data = Element {
+                name,
+                attributes,
+                content,
+                dependency,
+                self_closing,
+            };
+            self.user_entries(&user_data, None);
         }
     }
 
@@ -250,11 +279,9 @@ impl Planner<'_> {
                 value.push_text(&mut text, Form::Plain);
                 return Constant::new(text, self.parses).into();
             }
-            _ if content.iter().any(|node| matches!(node, Node::Substitution(_))) => {
+            _ if content.iter().any(is_substitution) => {
                 let mut pieces = Vec::new();
-                for run in
-                    content.chunk_by(|a, b| !matches!(a, Node::Substitution(_)) && !matches!(b, Node::Substitution(_)))
-                {
+                for run in content.chunk_by(|a, b| !is_substitution(a) && !is_substitution(b)) {
                     if let [Node::Substitution(substitution)] = run {
                         pieces.push(Piece::Substitution(substitution.index));
                         continue;
@@ -284,7 +311,7 @@ impl Planner<'_> {
                 return Err(Irregular);
             }
             self.leaves(element, None, &mut leaves)?;
-        } else if element.content.iter().any(|node| matches!(node, Node::Substitution(_))) {
+        } else if element.content.iter().any(is_substitution) {
             // The substitution can hold text or elements, depending on the record.
             return Err(Irregular);
         } else if element.content.iter().any(Node::is_text) {
@@ -294,13 +321,13 @@ impl Planner<'_> {
                 declared: declared(element.content),
             });
         }
-        let mut names = Names::new();
+        let mut names = no_names(self.keys, leaves.len());
         let mut guarded = false;
         let mut keyed: Box<[Option<usize>]> = vec![None; self.target.keys.len()].into();
         let entries = leaves.into_iter().enumerate().map(|(index, leaf)| {
             let Leaf { name, source, declared } = leaf;
-            let (key, depends) = names.key(name);
-            if let Some(wanted) = self.target.key_index(&key) {
+            let (name, key, depends) = names.key(name);
+            if let Some(wanted) = self.target.key_index(&name) {
                 keyed[wanted] = Some(index);
             }
             // If an entry before this one is left out, the name of this one changes.
@@ -309,11 +336,7 @@ impl Planner<'_> {
             if irregular {
                 Err(Irregular)
             } else {
-                Ok(Entry {
-                    key: self.keys.key(&key),
-                    source,
-                    declared,
-                })
+                Ok(Entry { key, source, declared })
             }
         });
         let entries = entries.collect::<Result<_, _>>()?;
@@ -362,6 +385,9 @@ impl Planner<'_> {
                     [Node::Substitution(substitution)] => {
                         self.need(substitution.index, RequiredShape::Leaf);
                         self.source(child.content, MAX_TEXT)
+                    }
+                    content if self.target.names_only && !content.iter().any(is_substitution) => {
+                        Constant::default().into()
                     }
                     _ => self.text(child, guard, MAX_TEXT)?,
                 };
@@ -423,13 +449,16 @@ fn plain(content: &[Node<'_>], limit: usize) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
+fn is_substitution(node: &Node<'_>) -> bool {
+    matches!(node, Node::Substitution(_))
+}
+
 fn has_substitutions(element: &Element<'_>) -> bool {
-    let substitution = |node: &Node<'_>| matches!(node, Node::Substitution(_));
-    element.content.iter().any(substitution)
+    element.content.iter().any(is_substitution)
         || element
             .attributes
             .iter()
-            .any(|attribute| attribute.content.iter().any(substitution))
+            .any(|attribute| attribute.content.iter().any(is_substitution))
         || element
             .elements()
             .any(|child| child.dependency.is_some() || has_substitutions(child))
@@ -438,7 +467,7 @@ fn has_substitutions(element: &Element<'_>) -> bool {
 /// The name of a leaf: its `Name` attribute, or the name of the element; empty for `Data` without a `Name`.
 fn leaf_name(leaf: &Element<'_>) -> Result<String, Irregular> {
     let content = leaf.attribute("Name").unwrap_or_default();
-    if content.iter().any(|node| matches!(node, Node::Substitution(_))) {
+    if content.iter().any(is_substitution) {
         return Err(Irregular);
     }
     let name = plain(content, MAX_NAMES);
@@ -513,21 +542,21 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
 
 /// Makes the keys of a map from the names of its entries: an entry without a name gets `param1`, `param2`, …; a name
 /// that comes again gets `_1`, `_2`, … behind it.
-struct Names {
+struct Names<F> {
     unnamed: usize,
-    numbering: Numbering,
+    numbering: Numbering<Key, F>,
 }
 
-impl Names {
-    fn new() -> Self {
-        Names {
-            unnamed: 0,
-            numbering: Numbering::new(str::to_owned),
-        }
-    }
+/// No names yet, with room for `count`.
+fn no_names(keys: &Keys, count: usize) -> Names<impl Fn(&str) -> Key> {
+    let mut numbering = Numbering::new(|name: &str| keys.key(name));
+    numbering.reserve(count);
+    Names { unnamed: 0, numbering }
+}
 
-    /// The key of an entry, and whether it depends on the entries before.
-    fn key(&mut self, name: String) -> (String, bool) {
+impl<F: Fn(&str) -> Key> Names<F> {
+    /// The key of an entry, as a text and as the scan keeps it, and whether it depends on the entries before.
+    fn key(&mut self, name: String) -> (String, Key, bool) {
         let is_unnamed = name.is_empty();
         self.unnamed += usize::from(is_unnamed);
         let name = if is_unnamed {
@@ -535,8 +564,8 @@ impl Names {
         } else {
             name
         };
-        let (key, is_numbered) = self.numbering.take(name);
-        (key, is_unnamed || is_numbered)
+        let (name, key, is_numbered) = self.numbering.take_folded(name);
+        (name, key, is_unnamed || is_numbered)
     }
 }
 
@@ -549,7 +578,8 @@ mod tests {
 
     #[test]
     fn names_that_come_back_are_numbered() {
-        let mut names = Names::new();
+        let shared = Keys::default();
+        let mut names = no_names(&shared, 0);
         let keys: Vec<_> = ["a", "", "a", "b", "a", "", "a_1", "param2"]
             .into_iter()
             .map(|name| names.key(name.to_owned()).0)

@@ -16,6 +16,8 @@ pub(crate) struct Projection {
     pub(crate) event_data: bool,
     /// Whether leaves of `UserData` are read, as those of `EventData`.
     pub(crate) user_entries: bool,
+    /// Whether only the names and types of entries are read, and not their values.
+    pub(crate) names_only: bool,
     /// The keys of entries that are looked up by name, and the index of each.
     pub(crate) keys: HashMap<String, usize>,
     /// Whether `user_data` is read.

@@ -38,7 +38,7 @@ pub(crate) enum Piece {
 }
 
 /// A text that is the same for every record.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Constant {
     pub(crate) text: Box<str>,
     /// The text, parsed once for all records; `None` in the plan of a single record, where it is parsed when it is

@@ -168,22 +168,36 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             record.not_its_own = Some(fault);
         }
         record.observe_plan(&compiled.plan);
-        let values = instance.values;
-        let part = |content| Part::of_template(at, values, content);
-        if !compiled.plan.supports(values) || self.scan.force_tree_path {
-            return match self.tree_of(&instance) {
-                Ok(tree) => {
-                    self.tree(record, tree, root, Some(values));
-                    Ok(())
-                }
-                Err(error) => {
-                    record.push(part(PartContent::Damaged));
-                    Err(error)
-                }
-            };
+        if !compiled.plan.supports(instance.values) || self.scan.force_tree_path {
+            return self.instance_tree(record, at, &instance, root);
         }
-        record.push(part(PartContent::Instance(instance, root)));
+        record.push(Part::of_template(
+            at,
+            instance.values,
+            PartContent::Instance(instance, root),
+        ));
         Ok(())
+    }
+
+    /// Adds an instance as a tree, where the plan of its template, which has index `at`, does not support it.
+    #[inline(never)]
+    fn instance_tree(
+        &self,
+        record: &mut RecordGroup<'r>,
+        at: usize,
+        instance: &Instance<'r>,
+        root: TreeRoot,
+    ) -> Result<()> {
+        match self.tree_of(instance) {
+            Ok(tree) => {
+                self.tree(record, tree, root, Some(instance.values));
+                Ok(())
+            }
+            Err(error) => {
+                record.push(Part::of_template(at, instance.values, PartContent::Damaged));
+                Err(error)
+            }
+        }
     }
 
     /// Reads the streams in the substitutions of the event's instance.
@@ -193,6 +207,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Ok(());
         };
         let plan = &templates.get(at)?.plan;
+        if let Some(stream) = plan.user_stream(values) {
+            let is_read = self.stream(templates, record, stream, TreeRoot::InUserData).is_ok();
+            // The names of the leaves depend on all elements in `UserData`.
+            if !is_read || record.current().parts.len() != 2 {
+                return self.event_as_tree(record);
+            }
+        }
+        let plan = &templates.get(at)?.plan;
         for child in 0..plan.children.len() {
             let substitution = templates.get(at)?.plan.children[child];
             if let Some(stream) = values.stream(substitution) {
@@ -200,6 +222,18 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             }
         }
         Ok(())
+    }
+
+    /// Reads the event of the current record as a tree, in place of its parts.
+    #[cold]
+    fn event_as_tree(&self, record: &mut RecordGroup<'r>) -> Result<()> {
+        let event = record.current().event().map(|event| (event.template(), event.content));
+        let Some((Some(at), PartContent::Instance(instance, root))) = event else {
+            return Ok(());
+        };
+        record.drop_parts();
+        self.reader.begin_again();
+        self.instance_tree(record, at, &instance, root)
     }
 
     /// Checks the parts of a record.
@@ -232,12 +266,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         values.check()?;
         let of_read = match read {
-            Some(at) => templates.get(at)?.plan.child_substitutions,
+            Some(at) => templates.get(at)?.plan.part_substitutions,
             None => SubstitutionSet::default(),
         };
         if values.may_be_compound_beyond(of_read) {
             for (substitution, slot) in values.compound_slots() {
-                let is_read = read.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_child(substitution)));
+                let is_read = read.is_some_and(|at| templates.get(at).is_ok_and(|it| it.plan.is_part(substitution)));
                 if let Some(stream) = slot.stream().filter(|_| !is_read) {
                     self.check_stream(templates, stream, depth + 1)?;
                 }

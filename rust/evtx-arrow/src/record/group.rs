@@ -75,7 +75,8 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data = false;
     }
 
-    /// Drops the parts of the current record, because they were read with a definition or a name that is not its own.
+    /// Drops the parts of the current record, because they were read with a definition or a name that is not its own,
+    /// or because they have to be read in another way.
     #[cold]
     pub(crate) fn drop_parts(&mut self) {
         self.parts.truncate(self.start);

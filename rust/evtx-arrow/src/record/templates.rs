@@ -23,10 +23,13 @@ pub(crate) struct ChunkTemplates {
 /// crafted definitions can overlap.
 const MAX_BYTES: usize = 16 << 20;
 
+/// How many roles the root of a definition can have.
+const ROOTS: usize = 3;
+
 impl Default for ChunkTemplates {
     fn default() -> Self {
         ChunkTemplates {
-            index: vec![0; 2 * CHUNK_SIZE].into(),
+            index: vec![0; ROOTS * CHUNK_SIZE].into(),
             used: Vec::new(),
             compiled: Vec::new(),
             bytes: 0,
@@ -106,7 +109,7 @@ impl ChunkTemplates {
 /// The entry of [`ChunkTemplates::index`] for a definition.
 #[inline]
 fn index(definition: u32, root: TreeRoot) -> usize {
-    2 * definition as usize + usize::from(root == TreeRoot::Child)
+    ROOTS * definition as usize + root as usize
 }
 
 #[cfg(test)]

@@ -292,6 +292,7 @@ impl Catalog {
         let projection = table.indices_of(&COLUMNS);
         let mut scan = Scan::new(table.clone(), &projection);
         scan.target.user_entries = true;
+        scan.target.names_only = true;
         let first = events.as_ref().map(|_| Arc::new(Scan::new(table, &[])));
         Catalog::of_scan(Arc::new(scan), first, events)
     }

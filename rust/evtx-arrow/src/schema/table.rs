@@ -112,7 +112,7 @@ pub fn schema(options: &Options) -> SchemaRef {
 }
 
 /// The name for the column of a field, which no other column has.
-fn free_name(name: &str, taken: &mut Numbering) -> String {
+fn free_name(name: &str, taken: &mut Numbering<String, impl Fn(&str) -> String>) -> String {
     let is_column = COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(name));
     let name = if is_column {
         format!("data_{name}")
