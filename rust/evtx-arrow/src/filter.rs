@@ -548,8 +548,8 @@ mod tests {
             ColumnSource::Entry(keys, EntryType { item, list: false })
         };
         let of_column = Lookup::Column {
-            key: 1,
-            in_both: Some(2),
+            key: 0,
+            in_both: Some(1),
         };
         let mut target = Projection::default();
         target.key("a");
@@ -573,7 +573,7 @@ mod tests {
             "a text needs room"
         );
         let of_map = read(ColumnSource::EventData, Some("c"));
-        assert!(matches!(of_map, (Lookup::EventData(3), None)), "{of_map:?}");
+        assert!(matches!(of_map, (Lookup::EventData(1), None)), "{of_map:?}");
         assert!(target.event_data && target.user_entries);
     }
 

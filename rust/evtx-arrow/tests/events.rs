@@ -89,6 +89,19 @@ fn agrees(data_type: &DataType, value: Option<&str>, text: Option<&str>) -> bool
     }
 }
 
+/// Names fields as their columns are named: in small letters, each once.
+fn number_without_case(texts: &mut [(String, Option<String>)]) {
+    let mut taken = BTreeSet::new();
+    for (name, _) in texts {
+        let folded = name.to_lowercase();
+        let mut numbered = (1..).map(|number| format!("{folded}_{number}"));
+        *name = folded.clone();
+        while !taken.insert(name.clone()) {
+            *name = numbered.next().expect("a number");
+        }
+    }
+}
+
 /// Every typed value of every event, against the text that `event_data` or the XML of `UserData` has of it.
 fn compare(logs: &[PathBuf]) {
     let (mut values, mut user_data, mut columns) = (0, 0, BTreeSet::new());
@@ -131,19 +144,15 @@ fn compare(logs: &[PathBuf]) {
                         texts.extend(user_leaves(&xml).into_iter().map(|(key, text)| (key, Some(text))));
                         user_data += texts.len();
                     }
+                    number_without_case(&mut texts);
                     for column in system..system + fields {
                         let field = schema.field(column);
                         let name = field.name();
-                        let has = |key: &str| texts.iter().any(|(known, _)| known == key);
-                        let own = name.strip_prefix("data_").unwrap_or(name);
-                        // SQL minds no case, so a name that differs only by case has a number.
-                        let unnumbered = own.trim_end_matches(|c: char| c.is_ascii_digit());
-                        let unnumbered = unnumbered.strip_suffix('_').unwrap_or(own);
-                        let is_column = |name: &str| schema.index_of(name).is_ok();
-                        let key = match () {
-                            () if has(name) => name,
-                            () if has(own) || is_column(unnumbered) || is_column(&format!("data_{unnumbered}")) => own,
-                            () => unnumbered,
+                        let own = name.to_lowercase();
+                        let is_own = texts.iter().any(|(known, _)| *known == own);
+                        let key = match own.strip_prefix("data_").filter(|_| !is_own) {
+                            Some(of_a_column) => of_a_column,
+                            None => &own,
                         };
                         let items = texts.iter().filter(|(known, _)| {
                             known.strip_prefix(key).is_some_and(|rest| {
@@ -649,6 +658,51 @@ fn a_name_in_both_elements_is_first_that_of_event_data() {
             ["Name", "Name_1", "Name_2", "Name_1_1", "Number"].map(first),
             ["e", "e1", "u", "v", "5"]
         );
+    }
+}
+
+/// SQL does not tell names apart that differ only by case: the fields of several events share a column. The second of
+/// such fields of one event has a number.
+#[test]
+fn names_that_differ_only_by_case_share_a_column() {
+    let first = template(1, 7, &[("ProcessID", 8), ("Name", 1)]);
+    let second = template(3, 8, &[("processId", 8), ("ProcessID", 8), ("NAME", 1)]);
+    let events = [
+        event(&first, vec![Value::UInt32(1), Value::string("a")]),
+        event(&second, vec![Value::UInt32(2), Value::UInt32(3), Value::string("b")]),
+    ];
+    let file = log(&events);
+    let data = Element::new("EventData").child(field("Name", 0, 1));
+    let user_data = Element::new("UserData")
+        .child(Element::new("X").child(Element::new("name").substitution(Substitution::new(1, 1))));
+    let both = of_provider(5, "One", 7, data, vec![Value::string("d")]);
+    let of_user = of_provider(6, "One", 8, user_data, vec![Value::Null, Value::string("u")]);
+    let other = log(&[both, of_user]);
+    for ids in [[7, 8], [8, 7]] {
+        for files in [[&file[..], &other], [&other, &file]] {
+            let table = table(&files, of(&ids), Options::default());
+            let fields: Vec<_> = fields(&table)
+                .into_iter()
+                .map(|(name, _)| name.to_lowercase())
+                .collect();
+            assert_eq!(fields.len(), 3, "{fields:?}");
+            let name = |name: &str| {
+                let schema = table.schema();
+                let found = schema
+                    .fields()
+                    .iter()
+                    .find(|field| field.name().eq_ignore_ascii_case(name));
+                found.expect(name).name().clone()
+            };
+            let batches = rows(&file, &table);
+            let values = |key: &str| column(&batches, &name(key));
+            let text = |values: [Option<&str>; 2]| values.map(|value| value.map(str::to_owned)).to_vec();
+            assert_eq!(values("processid"), text([Some("1"), Some("2")]));
+            assert_eq!(values("processid_1"), text([None, Some("3")]));
+            assert_eq!(values("name"), text([Some("a"), Some("b")]));
+            let batches = rows(&other, &table);
+            assert_eq!(column(&batches, &name("name")), text([Some("d"), Some("u")]));
+        }
     }
 }
 

@@ -56,7 +56,7 @@ impl ColumnBuilder {
                 ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(*field_type))
             }
             ColumnSource::Entry(keys, entry_type) => {
-                let index = |key: &str| target.key_index(key);
+                let index = |key: &str| target.columns.get(key).copied();
                 let lookup = Lookup::Column {
                     key: index(&keys.key).unwrap_or_default(),
                     in_both: keys.in_both.as_deref().and_then(index),

@@ -261,7 +261,7 @@ impl BatchBuilder {
                 }
             }
         }
-        if !scan.target.keys.is_empty() {
+        if !scan.target.columns.is_empty() {
             for fields in &rows {
                 push_fields(builders, fields.record, templates)?;
             }

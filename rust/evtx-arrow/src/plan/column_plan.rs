@@ -88,6 +88,8 @@ pub(crate) struct EventData {
     pub(crate) entries: Box<[Entry]>,
     /// By index in [`Projection::keys`]: the index of the entry that has the key.
     pub(crate) keyed: Box<[Option<usize>]>,
+    /// By index in [`Projection::columns`]: the index of the entry that the column has.
+    pub(crate) columns: Box<[Option<usize>]>,
     /// The entries as a run, if they form one.
     pub(crate) run: Option<Run>,
     /// Whether the text of the map can be longer than [`MAX_TEXT`].
@@ -119,7 +121,7 @@ impl Run {
 }
 
 impl EventData {
-    pub(super) fn new(entries: Box<[Entry]>, keyed: Box<[Option<usize>]>) -> Self {
+    pub(super) fn new(entries: Box<[Entry]>, keyed: Box<[Option<usize>]>, columns: Box<[Option<usize>]>) -> Self {
         let simple = entries.iter().map(|entry| match (&entry.key, &entry.source) {
             (
                 Key::Shared(key),
@@ -147,6 +149,7 @@ impl EventData {
         EventData {
             entries,
             keyed,
+            columns,
             run,
             may_exceed: values > FEW_ENTRIES,
         }
@@ -268,7 +271,10 @@ impl Plan {
             + size_of_val(&*self.needs)
             + size_of_val(&*self.children)
             + fields.sum::<usize>()
-            + self.both().map(|it| size_of_val(&*it.keyed)).sum::<usize>()
+            + self
+                .both()
+                .map(|it| size_of_val(&*it.keyed) + size_of_val(&*it.columns))
+                .sum::<usize>()
             + self.both().flat_map(|it| &it.entries).map(of_entry).sum::<usize>()
     }
 
@@ -312,13 +318,15 @@ mod tests {
 
     #[test]
     fn a_run_is_of_few_entries_that_are_bare_substitutions() {
-        let run = EventData::new(entries([3, 4, 5]), [].into()).run.expect("a run");
+        let run = EventData::new(entries([3, 4, 5]), [].into(), [].into())
+            .run
+            .expect("a run");
         assert_eq!(
             (&*run.keys, run.highest_key, &*run.substitutions),
             (&[5, 4, 3][..], 5, &[3, 4, 5][..])
         );
         let first = |substitutions: &[u16]| {
-            let run = EventData::new(entries(substitutions.iter().copied()), [].into()).run;
+            let run = EventData::new(entries(substitutions.iter().copied()), [].into(), [].into()).run;
             run.expect("a run").first_of_consecutive
         };
         assert_eq!(first(&[3, 4, 5]), Some(3));
@@ -340,7 +348,7 @@ mod tests {
             entry(Key::Shared(0), attribute),
             entry(Key::Shared(0), source(Content::Pieces([].into()))),
         ] {
-            assert!(EventData::new([other].into(), [].into()).run.is_none());
+            assert!(EventData::new([other].into(), [].into(), [].into()).run.is_none());
         }
     }
 
@@ -348,7 +356,7 @@ mod tests {
     fn many_values_can_be_longer_than_the_limit() {
         // 16 MiB of values that take 6 * 64 KiB of text each.
         for (values, exceeds) in [(42, false), (43, true)] {
-            let event_data = EventData::new(entries(0..values), [].into());
+            let event_data = EventData::new(entries(0..values), [].into(), [].into());
             assert_eq!((event_data.may_exceed, event_data.run.is_none()), (exceeds, exceeds));
             let of_map = Plan {
                 event_data: Some(Conditional {
@@ -385,6 +393,7 @@ mod tests {
                     ]
                     .into(),
                     [Some(1)].into(),
+                    [].into(),
                 ),
             }),
             ..Plan::default()

@@ -324,11 +324,21 @@ impl Planner<'_> {
         let mut names = no_names(self.keys, leaves.len());
         let mut guarded = false;
         let mut keyed: Box<[Option<usize>]> = vec![None; self.target.keys.len()].into();
+        let mut columns: Box<[Option<usize>]> = vec![None; self.target.columns.len()].into();
+        let mut folded = Numbering::new(str::to_lowercase);
         let entries = leaves.into_iter().enumerate().map(|(index, leaf)| {
             let Leaf { name, source, declared } = leaf;
             let (name, key, depends) = names.key(name);
             if let Some(wanted) = self.target.key_index(&name) {
                 keyed[wanted] = Some(index);
+            }
+            let mut depends = depends;
+            if !columns.is_empty() {
+                let (_, column, is_numbered) = folded.take_folded(name);
+                if let Some(&wanted) = self.target.columns.get(&*column) {
+                    columns[wanted] = Some(index);
+                }
+                depends |= is_numbered;
             }
             // If an entry before this one is left out, the name of this one changes.
             let irregular = depends && guarded;
@@ -340,7 +350,7 @@ impl Planner<'_> {
             }
         });
         let entries = entries.collect::<Result<_, _>>()?;
-        Ok(EventData::new(entries, keyed))
+        Ok(EventData::new(entries, keyed, columns))
     }
 
     /// Adds a leaf to the entries of the map. Returns false if the map is too long and has to end behind it.

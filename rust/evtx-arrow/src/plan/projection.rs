@@ -1,5 +1,7 @@
 //! The projection: which places, keys and texts the plans of a scan have to find.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
 use crate::schema::{EntryKeys, Place};
@@ -20,6 +22,8 @@ pub(crate) struct Projection {
     pub(crate) names_only: bool,
     /// The keys of entries that are looked up by name, and the index of each.
     pub(crate) keys: HashMap<String, usize>,
+    /// The keys of fields' columns, as [`EntryKeys`] has them, and the index of each.
+    pub(crate) columns: HashMap<Arc<str>, usize>,
     /// Whether `user_data` is read.
     pub(crate) user_data: bool,
     /// Whether `xml` is read.
@@ -32,7 +36,7 @@ pub(crate) struct Projection {
     pub(crate) fields: bool,
 }
 
-/// Which entry of a record is looked up, by the indices of keys.
+/// Which entry of a record is looked up, by the indices of keys in [`Projection::keys`] or [`Projection::columns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lookup {
     /// That of `EventData` with a key.
@@ -70,10 +74,15 @@ impl Projection {
 
     /// How the entry of a field's column is looked up. Adds its keys if they are new.
     pub(crate) fn column(&mut self, keys: &EntryKeys) -> Lookup {
+        self.event_data = true;
         self.user_entries = true;
+        let mut index = |key: &Arc<str>| {
+            let next = self.columns.len();
+            *self.columns.entry_ref(key).or_insert(next)
+        };
         Lookup::Column {
-            key: self.key(&keys.key),
-            in_both: keys.in_both.as_ref().map(|key| self.key(key)),
+            key: index(&keys.key),
+            in_both: keys.in_both.as_ref().map(index),
         }
     }
 

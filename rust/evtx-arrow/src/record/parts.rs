@@ -215,6 +215,12 @@ impl<'p, 'r> Keyed<'p, 'r> {
         *self.of.keyed.get(key)?
     }
 
+    /// The place of a column's entry, by the index of its key.
+    #[inline]
+    fn column(&self, key: usize) -> Option<usize> {
+        *self.of.columns.get(key)?
+    }
+
     #[inline]
     fn get(&self, place: usize) -> Option<Resolved<'p, 'r>> {
         let entry = self.of.entries.get(place).filter(|_| place < self.limit)?;
@@ -226,18 +232,19 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
     /// The value of an entry.
     #[inline]
     pub(crate) fn get(&self, lookup: Lookup) -> Option<Resolved<'p, 'r>> {
-        let (Lookup::EventData(key) | Lookup::Column { key, .. }) = lookup;
-        if let Some(entries) = &self.event_data
-            && let Some(place) = entries.place(key)
-        {
-            return entries.get(place);
-        }
-        match (lookup, &self.user_data) {
-            (Lookup::Column { key, in_both }, Some(leaves)) => {
-                let has = |key: &usize| self.event_data.is_some_and(|entries| entries.place(*key).is_some());
-                leaves.get(leaves.place(in_both.filter(has).unwrap_or(key))?)
+        let entries = self.event_data.as_ref();
+        match lookup {
+            Lookup::EventData(key) => entries.and_then(|entries| entries.get(entries.place(key)?)),
+            Lookup::Column { key, in_both } => {
+                if let Some(entries) = entries
+                    && let Some(place) = entries.column(key)
+                {
+                    return entries.get(place);
+                }
+                let leaves = self.user_data.as_ref()?;
+                let has = |key: &usize| entries.is_some_and(|entries| entries.column(*key).is_some());
+                leaves.get(leaves.column(in_both.filter(has).unwrap_or(key))?)
             }
-            _ => None,
         }
     }
 }

@@ -59,7 +59,8 @@ struct Shape {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct ShapeField {
-    keys: EntryKeys,
+    /// Its key in `EventData`, or among the leaves of `UserData`.
+    key: Arc<str>,
     value_type: ValueType,
     in_user_data: bool,
     /// Whether records spell it out, so that its type is only how it is written.
@@ -83,7 +84,7 @@ impl Shapes {
             let names = shape
                 .fields
                 .iter()
-                .map(|field| size_of::<ShapeField>() + field.keys.key.len());
+                .map(|field| size_of::<ShapeField>() + field.key.len());
             self.bytes += 2 * (size_of::<Shape>() + names.sum::<usize>());
             self.shapes.push(shape.clone());
             self.shapes.len() - 1
@@ -145,7 +146,7 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
         ReportColumn {
             name: "field_name",
             about: "The field's name: its key in `event_data`, or the name of its element in `UserData`.",
-            value: Value::Text(|row| row.field.map(|field| (*field.keys.key).into())),
+            value: Value::Text(|row| row.field.map(|field| (*field.key).into())),
         },
         ReportColumn {
             name: "binxml_type",
@@ -158,7 +159,7 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
             value: Value::Text(|row| {
                 let field = row.field?;
                 let column_type = column_type(field.value_type).unwrap_or(TEXT);
-                Some((row.type_name)(&column_type.field(&field.keys.key)).into())
+                Some((row.type_name)(&column_type.field(&field.key)).into())
             }),
         },
         ReportColumn {
@@ -500,7 +501,9 @@ impl Catalog {
             .iter()
             .map(|(event, _)| (rank(event), event))
             .collect();
-        events.sort_by(|(rank_a, a), (rank_b, b)| (rank_a, a.version, a).cmp(&(rank_b, b.version, b)));
+        // The order does not depend on which was found first.
+        let order = |(rank, event): &(Option<usize>, &Event)| (*rank, event.version);
+        events.sort_by(|a, b| (order(a), self.place_of(a.1)).cmp(&(order(b), self.place_of(b.1))));
         let mut columns = Columns::default();
         let mut is_done = vec![false; self.found.shapes.shapes.len()];
         for (_, event) in events {
@@ -515,6 +518,13 @@ impl Catalog {
             columns.declare(&event);
         }
         columns.in_order()
+    }
+
+    /// What an event is ordered by: events with the same fields stand together, in an order that does not depend on
+    /// which was found first.
+    fn place_of<'c>(&'c self, event: &'c Event) -> impl Ord + use<'c> {
+        let shape = &self.found.shapes.shapes[event.shape];
+        (&event.provider, event.id, event.version, &event.channel, shape)
     }
 
     /// What is declared of the events with some IDs.
@@ -554,13 +564,8 @@ impl Catalog {
     pub fn batch(&self, place: &mut CatalogPlace, type_name: TypeName) -> Result<Option<RecordBatch>, ArrowError> {
         let order = place.order.get_or_insert_with(|| {
             let mut order: Vec<usize> = (0..self.found.events.len()).collect();
-            // Events with the same fields stand together, in an order that does not depend on which was found first.
-            let key = |at: usize| {
-                let event = &self.found.events[at].0;
-                let shape = &self.found.shapes.shapes[event.shape];
-                (&event.provider, event.id, event.version, &event.channel, shape)
-            };
-            order.sort_by(|a, b| key(*a).cmp(&key(*b)));
+            let place = |at: usize| self.place_of(&self.found.events[at].0);
+            order.sort_by(|a, b| place(*a).cmp(&place(*b)));
             order
         });
         let mut rows = Vec::new();
@@ -593,13 +598,12 @@ impl Catalog {
 struct Columns {
     columns: Vec<FieldColumn>,
     first: Option<usize>,
-    /// The index of each column by its name.
+    /// The index of each column by its key.
     indices: HashMap<Arc<str>, usize>,
-    /// By name in small letters.
-    folded: HashMap<String, usize>,
 }
 
 struct FieldColumn {
+    name: Arc<str>,
     keys: EntryKeys,
     /// What holds the types that templates give the field, and what those that providers declare.
     of_templates: Option<EntryType>,
@@ -616,10 +620,10 @@ fn unite_known(a: Option<EntryType>, b: Option<EntryType>) -> Option<EntryType> 
 }
 
 impl Columns {
-    /// The column of a field, a new one behind `last` if need be. `None` if there are too many.
-    fn place(&mut self, known: Option<usize>, keys: &EntryKeys, last: Option<usize>) -> Option<usize> {
-        if known.is_some() {
-            return known;
+    /// The column with a key, a new one behind `last` if need be. `None` if there are too many.
+    fn place(&mut self, name: String, key: String, last: Option<usize>) -> Option<usize> {
+        if let Some(&known) = self.indices.get(&*key) {
+            return Some(known);
         }
         if self.columns.len() >= MAX_FIELDS {
             return None;
@@ -629,47 +633,67 @@ impl Columns {
             Some(last) => self.columns[last].next.replace(index),
             None => self.first.replace(index),
         };
+        let key: Arc<str> = key.into();
+        self.indices.insert(Arc::clone(&key), index);
         self.columns.push(FieldColumn {
-            keys: keys.clone(),
+            name: name.into(),
+            keys: EntryKeys { key, in_both: None },
             of_templates: None,
             declared: None,
             next,
         });
-        self.indices.insert(Arc::clone(&keys.key), index);
-        self.folded.entry(keys.key.to_lowercase()).or_insert(index);
         Some(index)
     }
 
-    /// Adds the fields of a shape, each behind the one before it.
+    /// Adds the fields of a shape, each behind the one before it. Where a key is in both elements, that of `UserData`
+    /// gets a number.
     fn add(&mut self, shape: &Shape) {
+        let mut keys = [(); 2].map(|()| Numbering::new(str::to_lowercase));
+        let keyed = shape.fields.iter().map(|field| {
+            let (name, key, _) = keys[usize::from(field.in_user_data)].take_folded(field.key.to_string());
+            (field, name, key)
+        });
+        let keyed: Vec<_> = keyed.collect();
+        let mut of_both = Numbering::new(str::to_lowercase);
+        let is_in_both: Vec<bool> = keyed
+            .iter()
+            .map(|(field, name, key)| {
+                let is_in_both = field.in_user_data && keys[0].is_taken(key);
+                if !is_in_both {
+                    of_both.take(name.clone());
+                }
+                is_in_both
+            })
+            .collect();
         let mut last = None;
-        for field in &shape.fields {
-            let known = self.indices.get(&field.keys.key).copied();
-            let Some(index) = self.place(known, &field.keys, last) else {
+        for ((field, name, key), is_in_both) in keyed.into_iter().zip(is_in_both) {
+            let in_both = is_in_both.then(|| Arc::from(&*key));
+            let (name, key) = match is_in_both {
+                true => {
+                    let (name, key, _) = of_both.take_folded(name);
+                    (name, key)
+                }
+                false => (name, key),
+            };
+            let Some(index) = self.place(name, key, last) else {
                 continue;
             };
             last = Some(index);
             let column = &mut self.columns[index];
-            column.keys.in_both = column.keys.in_both.take().or_else(|| field.keys.in_both.clone());
+            column.keys.in_both = column.keys.in_both.take().or(in_both);
             // That a record spells out a text says nothing of what the text is of.
             let found = column_type(field.value_type).filter(|found| !(field.is_spelled_out && *found == TEXT));
             column.of_templates = unite_known(column.of_templates, found);
         }
     }
 
-    /// Adds the fields that a provider declares for an event. One whose name only differs by case from that of a column
-    /// is the column's.
+    /// Adds the fields that a provider declares for an event.
     fn declare(&mut self, event: &CatalogEvent) {
         let mut last = None;
-        let mut names = Numbering::new(str::to_owned);
+        let mut keys = Numbering::new(str::to_lowercase);
         for (name, value_type) in event.fields.iter() {
-            let keys = EntryKeys {
-                key: names.take(name.to_string()).0.into(),
-                in_both: None,
-            };
-            let exact = self.indices.get(&keys.key);
-            let known = exact.or_else(|| self.folded.get(&keys.key.to_lowercase())).copied();
-            let Some(index) = self.place(known, &keys, last) else {
+            let (name, key, _) = keys.take_folded(name.to_string());
+            let Some(index) = self.place(name, key, last) else {
                 continue;
             };
             last = Some(index);
@@ -685,6 +709,7 @@ impl Columns {
         let field = |index: usize| {
             let column = &self.columns[index];
             EventField {
+                name: Arc::clone(&column.name),
                 keys: column.keys.clone(),
                 // A log can be of another version of Windows, so its templates are right.
                 column_type: column.of_templates.or(column.declared).unwrap_or(TEXT),
@@ -715,7 +740,7 @@ fn row<'x, 'r>(records: &'x RecordGroup<'r>, templates: &'x ChunkTemplates, inte
 /// An element of a record: its entries, and the part that has their values.
 type Leaves<'x, 'r> = Option<(&'x EventData, &'x Part<'r>)>;
 
-/// The fields of `EventData` and of `UserData`. Where a key is in both, that of `UserData` gets a number.
+/// The fields of `EventData` and of `UserData`.
 fn shape(scan: &Scan, templates: &ChunkTemplates, [event_data, user_data]: [Leaves<'_, '_>; 2]) -> Shape {
     let template = |(_, part): (_, &Part<'_>)| Some(templates.get(part.template()?).ok()?.guid);
     let fields = |leaves: Leaves<'_, '_>, in_user_data| {
@@ -723,10 +748,7 @@ fn shape(scan: &Scan, templates: &ChunkTemplates, [event_data, user_data]: [Leav
             let is_spelled_out = matches!(part.content, PartContent::Tree(_, _, None));
             let entries = event_data.entries.iter().take(MAX_FIELDS);
             let fields = entries.map(|entry| ShapeField {
-                keys: EntryKeys {
-                    key: scan.keys.name(&entry.key),
-                    in_both: None,
-                },
+                key: scan.keys.name(&entry.key),
                 value_type: entry.declared,
                 in_user_data,
                 is_spelled_out,
@@ -736,18 +758,6 @@ fn shape(scan: &Scan, templates: &ChunkTemplates, [event_data, user_data]: [Leav
         leaves.map(of_part).unwrap_or_default()
     };
     let (mut all, mut of_user_data) = (fields(event_data, false), fields(user_data, true));
-    if !all.is_empty() && !of_user_data.is_empty() {
-        let mut taken = Numbering::new(str::to_owned);
-        let first: HashSet<Arc<str>> = all.iter().map(|field| Arc::clone(&field.keys.key)).collect();
-        let others = of_user_data.iter().filter(|field| !first.contains(&field.keys.key));
-        for field in all.iter().chain(others) {
-            taken.take(field.keys.key.to_string());
-        }
-        for field in of_user_data.iter_mut().filter(|field| first.contains(&field.keys.key)) {
-            let numbered = taken.take(field.keys.key.to_string()).0.into();
-            field.keys.in_both = Some(std::mem::replace(&mut field.keys.key, numbered));
-        }
-    }
     all.append(&mut of_user_data);
     Shape {
         template: event_data.and_then(template).or_else(|| user_data.and_then(template)),

@@ -134,7 +134,8 @@ pub(crate) enum FieldType {
     Uuid,
 }
 
-/// The keys of a field's column.
+/// The keys of a field's column, in small letters: SQL does not tell names apart that differ only by case. Where an
+/// element has two such names, the second counts as `name_1`, and so on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EntryKeys {
     /// The key in `EventData`, or, where that has no such key, in `UserData`.

@@ -31,6 +31,11 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
         self.taken.reserve(count);
     }
 
+    /// Whether a name is taken, which is given as it is folded.
+    pub(crate) fn is_taken(&self, folded: &K) -> bool {
+        self.taken.contains(folded)
+    }
+
     /// Takes a name, or else the next of its numbered names that is free. Returns what was taken, and whether it has a
     /// number.
     pub(crate) fn take(&mut self, name: String) -> (String, bool) {

@@ -20,7 +20,8 @@ pub struct Events {
 /// A field of events that becomes a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventField {
-    /// Its keys. That of `EventData` is its name.
+    /// Its name, as the first event that has it spells it.
+    pub(crate) name: Arc<str>,
     pub(crate) keys: EntryKeys,
     pub(crate) column_type: EntryType,
 }
@@ -68,7 +69,7 @@ impl Table {
             taken.take((*column.name).to_owned());
         }
         let fields = fields.iter().map(|field| Column {
-            name: free_name(&field.keys.key, &mut taken).into(),
+            name: free_name(&field.name, &mut taken).into(),
             about: "",
             source: ColumnSource::Entry(field.keys.clone(), field.column_type),
         });
@@ -130,8 +131,9 @@ mod tests {
     #[test]
     fn fields_stand_in_place_of_event_data() {
         let fields = ["Task", "user", "USER", "xml", "data_task"].map(|name| EventField {
+            name: name.into(),
             keys: EntryKeys {
-                key: name.into(),
+                key: name.to_lowercase().into(),
                 in_both: None,
             },
             column_type: EntryType {
