@@ -4,6 +4,7 @@ mod report;
 mod runs;
 mod event_ids;
 mod table;
+mod other_events;
 mod events;
 mod files;
 mod declared;

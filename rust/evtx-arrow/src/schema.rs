@@ -7,8 +7,8 @@ mod unify;
 mod table;
 
 pub(crate) use columns::{
-    COLUMNS, Column, ColumnSource, EVENT_RECORD_ID, EntryKeys, EntryType, FieldType, MESSAGE, PROVIDER, Place,
-    entries_field, entry_fields, list_field, list_fields, schema_of,
+    COLUMNS, Column, ColumnSource, EVENT_ID, EVENT_RECORD_ID, EntryKeys, EntryType, FieldType, MESSAGE, PROVIDER,
+    Place, entries_field, entry_fields, list_field, list_fields, schema_of,
 };
 pub use columns::{ColumnReference, reference};
 pub(crate) use numbering::Numbering;

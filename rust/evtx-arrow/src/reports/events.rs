@@ -24,6 +24,7 @@ use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 
 use super::event_ids::push_text;
+use super::other_events::OtherEvents;
 use super::report::{MAX_EVENT_BYTES, Report, ReportError, TooManyEvents, TypeName};
 use super::table::{self, ReportColumn, Value};
 use crate::filter::{Row, Scratch, Stage};
@@ -254,6 +255,8 @@ pub struct Catalog {
     scan: Arc<Scan>,
     /// Reads only what tells an event, if some events count: most records are of others.
     first: Option<(Arc<Scan>, ChunkTemplates)>,
+    /// Tells most of these records sooner, if the IDs of events count.
+    others: Option<OtherEvents>,
     /// Which events count, if not all.
     events: Option<Arc<Events>>,
     templates: ChunkTemplates,
@@ -308,6 +311,9 @@ impl Catalog {
         Catalog {
             scan,
             first: first.map(|scan| (scan, ChunkTemplates::default())),
+            others: events
+                .as_ref()
+                .and_then(|events| Some(OtherEvents::new(events.ids.as_deref()?))),
             events,
             templates: ChunkTemplates::default(),
             arenas: Default::default(),
@@ -410,6 +416,9 @@ impl Catalog {
         if let Some((_, templates)) = &mut self.first {
             templates.clear();
         }
+        if let Some(others) = &mut self.others {
+            others.clear();
+        }
     }
 
     /// Whether a record's own instance tells that it is of an event that does not count.
@@ -421,7 +430,18 @@ impl Catalog {
         let (Some((reader, records)), Some((scan, templates))) = (first, &mut self.first) else {
             return false;
         };
-        reader.read_event(templates, records, record.binxml());
+        let (chunk, binxml) = (reader.chunk, record.binxml());
+        if self
+            .others
+            .as_ref()
+            .is_some_and(|others| others.has(chunk, binxml.clone()))
+        {
+            return true;
+        }
+        reader.read_event(templates, records, binxml.clone());
+        if let Some(others) = &mut self.others {
+            others.learn(chunk, binxml, &scan.target, records, templates);
+        }
         let row = row(records, templates, reader.interrupt);
         let filter = &scan.filter;
         records.current().has_system(templates) && !filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)

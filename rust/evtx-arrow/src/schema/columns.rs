@@ -159,6 +159,9 @@ pub(crate) const MESSAGE: Place = Place::new(&["RenderingInfo", "Message"], None
 /// The name of the event's provider.
 pub(crate) const PROVIDER: Place = Place::new(&["System", "Provider"], Some("Name"));
 
+/// The ID of the event.
+pub(crate) const EVENT_ID: Place = Place::new(&["System", "EventID"], None);
+
 /// The ID of the event's record in the log in which it was first written.
 pub(crate) const EVENT_RECORD_ID: Place = Place::new(&["System", "EventRecordID"], None);
 
@@ -199,7 +202,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     column(
         "event_id",
         "What kind of event it is, for its provider.",
-        text(&["System", "EventID"], UInt32),
+        ColumnSource::Field(EVENT_ID, UInt32),
     ),
     column(
         "level",
