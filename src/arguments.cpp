@@ -12,18 +12,24 @@ using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::Value;
 
+bool IsList(LogicalTypeId type) {
+	return type == LogicalTypeId::LIST || type == LogicalTypeId::ARRAY || type == LogicalTypeId::TUPLE;
+}
+
 //! The texts of a value, or of those in a list that are not NULL, each with a NUL behind it.
-std::string JoinTexts(const Value &value) {
+std::string JoinTexts(const Value &value, std::string_view argument, bool is_item = false) {
 	const auto type = value.GetLogicalType().GetTypeId();
-	if (type != LogicalTypeId::LIST && type != LogicalTypeId::ARRAY && type != LogicalTypeId::STRUCT &&
-	    type != LogicalTypeId::TUPLE) {
-		return value.ToText() + '\0';
+	const auto is_list = IsList(type);
+	if (type == LogicalTypeId::STRUCT || type == LogicalTypeId::MAP || (is_list && is_item)) {
+		throw duckdb::cxx::InvalidInputException(std::string(argument) + " takes a value or a list of values, not " +
+		                                         value.GetLogicalType().ToText());
+	}
+	if (!is_list) {
+		return value.IsNull() ? std::string() : value.ToText() + '\0';
 	}
 	std::string texts;
 	for (idx_t i = 0; i < value.GetChildCount(); i++) {
-		if (!value[i].IsNull()) {
-			texts += value[i].ToText() + '\0';
-		}
+		texts += JoinTexts(value[i], argument, true);
 	}
 	return texts;
 }
@@ -93,7 +99,7 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 			text = value.Get<duckdb::cxx::varchar_t>().view();
 			break;
 		default:
-			text = JoinTexts(value);
+			text = JoinTexts(value, GetText(argument.name));
 		}
 		taken.text = text.data();
 		taken.len = text.size();
