@@ -47,13 +47,26 @@ def base64_of(text, encoding):
     return base64.b64encode(text.encode(encoding)).decode()
 
 
+TEXTS = [
+    "whoami", "IEX (iwr 'http://a/b')", "a😀b", "naïve\r\n\ttext", "x" * 3000, "все файлы", "日本語テキスト", "한국어", "ελ и кир", "Հայերեն", "ქართული",
+    "हिन्दी", "नमस्ते", "বাংলা", "தமிழ்", "తెలుగు", "മലയാളം", "አማርኛ", "ខ្មែរ", "עברית", "ไทย", "中文注释 α 这里是一段很长的文字", "한국漢字 섞어 쓰기 하는 문장 입니다",
+    "Get-Process # \ue0b0 ქ 日本", "Write-Host '日本' # ελ",
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
-@pytest.mark.parametrize("text", ["whoami", "IEX (iwr 'http://a/b')", "все файлы", "日本語テキスト", "한국어", "a😀b", "naïve\r\n\ttext", "x" * 3000])
+@pytest.mark.parametrize("text", TEXTS)
 def test_base64_gives_the_text(con, text, encoding):
     plain = base64_of(text, encoding)
     wrapped = "\r\n".join(plain[i:i + 76] for i in range(0, len(plain), 76))
-    forms = [plain, plain.rstrip("="), f"  {wrapped}\n", plain.replace("+", "-").replace("/", "_"), base64_of("\ufeff" + text, encoding)]
+    forms = [plain, plain.rstrip("="), f"  {wrapped}\n", plain.replace("+", "-").replace("/", "_"), base64_of("\ufeff" + text, encoding), base64_of(text + "\0", encoding)]
     assert con.execute("SELECT DISTINCT evtx_decode_base64(unnest(?))", [forms]).fetchall() == [(text,)]
+
+
+def test_a_byte_order_mark_says_that_letters_of_any_kind_are_text(con):
+    text = "ⴰⵎⴰⵣⵉⵖ ꆈꌠ"  # Tifinagh and Yi
+    forms = [base64_of(mark + text, "utf-16-le") for mark in ("\ufeff", "")]
+    assert con.execute("SELECT evtx_decode_base64(unnest(?))", [forms]).fetchall() == [(text,), (None,)]
 
 
 def test_what_is_no_base64_is_null(con):
