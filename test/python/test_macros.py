@@ -14,9 +14,10 @@ SQL = ROOT / "rust" / "evtx-ffi" / "sql"
 SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
 
 
-@pytest.fixture(name="over")
-def fixture_over(con):
-    """Runs a macro over events: tuples of a time in seconds, a provider, an ID, and the fields."""
+@pytest.fixture(name="over", params=["ASC", "DESC"])
+def fixture_over(con, request):
+    """Runs a macro over events: tuples of a time in seconds, a provider, an ID, and the fields; whatever the defaults of ORDER BY are."""
+    con.execute(f"SET default_order = '{request.param}'; SET default_null_order = '{'NULLS_LAST' if request.param == 'ASC' else 'NULLS_FIRST'}'")
     con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0")
 
     def run(macro, events, select="*", rest="", copies=1):
@@ -51,7 +52,7 @@ TEXTS = [
     "whoami", "IEX (iwr 'http://a/b')", "a😀b", "naïve\r\n\ttext", "x" * 3000, "все файлы", "日本語テキスト", "한국어", "ελ и кир", "Հայերեն", "ქართული",
     "हिन्दी", "नमस्ते", "বাংলা", "தமிழ்", "తెలుగు", "മലയാളം", "አማርኛ", "ខ្មែរ", "עברית", "ไทย", "中文注释 α 这里是一段很长的文字", "한국漢字 섞어 쓰기 하는 문장 입니다",
     "Get-Process # \ue0b0 ქ 日本", "Write-Host '日本' # ελ",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
@@ -81,8 +82,8 @@ def test_bytes_that_are_no_text_are_null(con):
 
 
 def block(at, number, total, text, block_id="b"):
-    fields = {"MessageNumber": str(number), "MessageTotal": str(total), "ScriptBlockText": text, "ScriptBlockId": block_id, "Path": ""}
-    return at, "Microsoft-Windows-PowerShell", 4104, fields
+    fields = {"MessageNumber": str(number), "MessageTotal": str(total), "ScriptBlockText": text, "Path": ""}
+    return at, "Microsoft-Windows-PowerShell", 4104, fields | ({"ScriptBlockId": block_id} if block_id else {})
 
 
 def test_parts_of_a_script_are_joined_in_the_order_of_their_numbers(over):
@@ -97,6 +98,19 @@ def test_missing_parts_are_counted(over):
     assert sorted(over("evtx_script_blocks", events, "script_block_id, parts, missing_parts, text")) == [
         ("b", 4, 2, "ad"), ("other", None, None, "?"), ("vast", 2000000000, 1999999999, "z"),
     ]
+
+
+def test_numbers_beyond_the_total_are_parts_too(over):
+    events = [block(1, 1, 1, "a"), block(1, 3, 1, "c"), block(2, 0, 1, "z", "zero"), block(2, 1, 1, "a", "zero"), block(3, 1, -9223372036854775808, "n", "least")]
+    assert sorted(over("evtx_script_blocks", events, "script_block_id, parts, missing_parts, text")) == [
+        ("b", 3, 1, "ac"), ("least", None, None, "n"), ("zero", 1, 0, "za"),
+    ]
+
+
+def test_scripts_without_an_id_are_apart(over):
+    events = [block(1, 1, 1, "a", None), block(1, 1, 1, "b", None), block(2, 1, 2, "c", "id"), block(3, 2, 2, "d", "id")]
+    for copies in (1, 2):
+        assert sorted(over("evtx_script_blocks", events, "text, parts, script_block_id", copies=copies)) == [("a", 1, None), ("b", 1, None), ("cd", 2, "id")]
 
 
 def test_base64_in_a_script_is_decoded(over):
@@ -137,6 +151,43 @@ def test_privileges_that_come_before_their_logon_are_those_of_its_session(over):
     assert sorted(over("evtx_logons", events, LOGONS)) == [(5, None, "D\\anna", 3, "0xa1", None), (10, None, "D\\anna", 3, "0xa1", 1)]
 
 
+def test_privileges_without_an_open_session_are_those_of_the_next_logon(over):
+    events = [
+        logon(1, 4672, "0xa1", PrivilegeList="SeDebugPrivilege"),
+        logon(5, 4624, "0xa1", LogonType="3"),
+        logon(6, 4634, "0xa1"),
+        logon(10, 4672, "0xA1", PrivilegeList="SeDebugPrivilege\r\n\t\t\tSeTcbPrivilege"),  # the ID comes back
+        logon(15, 4624, "0xa1", LogonType="3"),
+        logon(16, 4672, "0xa2", PrivilegeList="SeDebugPrivilege"),  # of a logon before the log
+        logon(17, 4634, "0xa2", LogonType="3"),
+        logon(18, 4624, "0xa2", LogonType="2"),
+        logon(19, 4624, "0xa3", LogonType="2"),
+        logon(19, 4672, "0xa3", PrivilegeList="SeDebugPrivilege"),
+        logon(19.2, 4634, "0xa3"),
+        logon(30, 4624, "0xa3", LogonType="2"),
+        logon(40, 4672, "0xa4", PrivilegeList="SeDebugPrivilege"),  # alone
+    ]
+    for copies in (1, 2):
+        assert sorted(over("evtx_logons", events, LOGONS, copies=copies), key=str) == [
+            (15, None, "D\\anna", 3, "0xa1", 2),
+            (18, None, "D\\anna", 2, "0xa2", None),
+            (19, 19, "D\\anna", 2, "0xa3", 1),
+            (30, None, "D\\anna", 2, "0xa3", None),
+            (5, 6, "D\\anna", 3, "0xa1", 1),
+            (None, 17, "D\\anna", 3, "0xa2", 1),
+            (None, None, "D\\anna", None, "0xa4", 1),
+        ]
+
+
+def test_logons_without_an_id_are_sessions_of_their_own(over):
+    def without_id(at, event_id, **fields):
+        at, provider, event_id, all_fields = logon(at, event_id, "", **fields)
+        return at, provider, event_id, {name: value for name, value in all_fields.items() if not name.endswith("LogonId")}
+
+    events = [without_id(1, 4624, user="anna", LogonType="3"), without_id(2, 4624, user="bert", LogonType="3"), without_id(3, 4634), without_id(4, 4672)]
+    assert sorted(over("evtx_logons", events, LOGONS)) == [(1, None, "D\\anna", 3, None, None), (2, None, "D\\bert", 3, None, None)]
+
+
 def test_sessions_of_windows_itself_are_left_out(over):
     events = [
         logon(1, 4624, "0x3e7", "SYSTEM", "S-1-5-18"), logon(1, 4672, "0x3e7", "SYSTEM", "S-1-5-18"), logon(2, 4624, "0x3e4", "x"),
@@ -155,7 +206,7 @@ def sysmon(at, pid, guid, parent_pid, parent_guid, image):
 
 
 def tree(over, events, **arguments):
-    return [row[0] for row in over("evtx_process_tree", events, "tree", "ORDER BY tree_order", **arguments)]
+    return [row[0] for row in over("evtx_process_tree", events, "tree", "ORDER BY tree_order ASC", **arguments)]
 
 
 def test_a_parent_is_the_process_that_had_the_id_then(over):
@@ -185,7 +236,7 @@ def test_a_process_of_both_logs_is_one_row(over):
     ]
     assert tree(over, events) == ["A.exe", ". b.exe", ". . c.exe", ". . d.exe"]
     columns = "event_ids, end_time IS NOT NULL"
-    assert over.query("evtx_process_tree", columns, "ORDER BY tree_order") == [([1, 4688], False), ([1, 4688], True), ([4688], False), ([1], False)]
+    assert over.query("evtx_process_tree", columns, "ORDER BY tree_order ASC") == [([1, 4688], False), ([1, 4688], True), ([4688], False), ([1], False)]
 
 
 def test_parents_that_are_their_own_children_do_no_harm(over):
