@@ -4,6 +4,7 @@ test/sql/macros.test runs them over the samples.
 """
 
 import base64
+import json
 import random
 import time
 
@@ -79,6 +80,54 @@ def test_bytes_that_are_no_text_are_null(con):
     chance = random.Random(1)
     forms = [base64.b64encode(chance.randbytes(60)).decode() for _ in range(2000)]
     assert con.execute("SELECT count(evtx_decode_base64(unnest)) FROM unnest(?)", [forms]).fetchone() == (0,)
+
+
+@pytest.mark.parametrize(("event_id", "direction", "remote"), [
+    (5152, "%%14592", "source"), (5152, "%%14593", "dest"), (5153, "%%14592", "source"), (5153, "%%14593", "dest"),
+    (5156, "%%14592", "dest"), (5156, "%%14593", "dest"), (5157, "%%14592", "dest"), (5157, "%%14593", "dest"),
+])
+def test_the_remote_host_of_a_connection_is_the_other_end(over, event_id, direction, remote):
+    """Of packets, the source is who sent them; of connections, it is this machine (events 5152 to 5157 on Microsoft Learn)."""
+    event = (1, SECURITY, event_id, {"Application": "a.exe", "Direction": direction, "SourceAddress": "source", "DestAddress": "dest"})
+    assert over("evtx_timeline", [event], "remote_host, process") == [(remote, "a.exe")]
+
+
+@pytest.mark.parametrize(("event_id", "fields"), [
+    (5150, {"Direction": "%%14592", "SourceAddress": "00-11-22-33-44-55", "DestAddress": "66-77-88-99-AA-BB"}),
+    (5154, {"SourceAddress": "0.0.0.0", "SourcePort": "4444"}), (5158, {"SourceAddress": "::", "SourcePort": "4444"}),
+])
+def test_cards_and_ports_have_no_remote_host(over, event_id, fields):
+    assert over("evtx_timeline", [(1, SECURITY, event_id, fields)], "remote_host") == [(None,)]
+
+
+@pytest.mark.parametrize(("url", "host"), [
+    ("https://a.example/x", "a.example"), ("http://a.example:8080/x", "a.example"), ("http://a.example?x=http://b", "a.example"), ("http://a.example#x@y", "a.example"),
+    ("http://update.microsoft.com:443@evil.example/x", "evil.example"), ("http://user:pw@h/", "h"), ("http://a@b@c/", "c"), ("http://a/b@c", "a"),
+    ("http://a.example\\@b/", "a.example"), ("http://[fe80::1]/", "fe80::1"), ("http://u@[fe80::1]:80/", "fe80::1"), ("http://10.0.0.1:80", "10.0.0.1"),
+    ("", None), ("a/b?http://c", None),
+])
+def test_the_host_of_a_url_is_where_it_leads(over, url, host):
+    assert over("evtx_timeline", [(1, "Microsoft-Windows-Bits-Client", 59, {"url": url})], "remote_host") == [(host,)]
+
+
+COMMANDS = [
+    "C:\\Windows\\System32\\rundll32.exe x", "powershell.exe -File C:\\Users\\bob\\run.ps1", 'powershell.exe -c "IEX (x)"', '"C:\\Program Files\\PowerShell\\7\\pwsh.exe" -nop',
+    "powershell.exe -c a\r\nb", "C:\\new\\table.exe",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("is_array", [True, False])
+def test_the_program_of_the_old_powershell_log_is_as_it_was_written(over, command, is_array):
+    """Its strings are one value, or one each."""
+    def event(event_id, *strings):
+        return 1, "PowerShell", event_id, {"param1": json.dumps(strings)} if is_array else {f"param{i}": text for i, text in enumerate(strings, 1)}
+
+    engine = f"\tHostName=ConsoleHost\r\n\tHostId=1\r\n\tHostApplication={command}\r\n\tEngineVersion=5.1\r\n\tCommandLine="
+    user = "\tDetailSequence=1\r\n\r\n\tUserId=DOMAIN\\name\r\n"
+    forged = "[1]\r\nHostApplication=forged\r\nUserId=forged\r\n"
+    events = [event(400, "Available", "None", engine), event(600, "Registry", "Started", engine), event(800, forged, user + engine, forged)]
+    assert over("evtx_timeline", events, "event_id, process, user_name", "ORDER BY event_id ASC") == [(400, command, None), (600, command, None), (800, command, "DOMAIN\\name")]
 
 
 def block(at, number, total, text, block_id="b"):
