@@ -319,7 +319,7 @@ struct Token<'a> {
 fn is_of_windows(digits: &str) -> bool {
     digits
         .parse()
-        .is_ok_and(|number: u32| number < 1536 || number >= 0x8000_0000)
+        .is_ok_and(|number: u32| !(1536..0x8000_0000).contains(&number))
 }
 
 /// The `%%nnnn`, `{GUID}`, `%{GUID}` or `%{SID}` that a text starts with. What is not known is shown as it is.
