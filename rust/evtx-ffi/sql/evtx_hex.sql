@@ -6,7 +6,8 @@
 -- SELECT evtx_hex(Status), count(*) FROM read_evtx('Security.evtx', event_id := 4625) GROUP BY ALL
 
 CASE
-    WHEN regexp_full_match(number::VARCHAR, '\s*([-+]?\d+(\.0*)?|0[xX][0-9a-fA-F]+)\s*')
+    WHEN (regexp_matches(typeof(number), 'INT(EGER)?$')
+          OR regexp_full_match(number::VARCHAR, '\s*([-+]?\d+(\.0*)?|0[xX][0-9a-fA-F]+)\s*'))
      AND TRY_CAST(number AS HUGEINT) BETWEEN -9223372036854775808 AND 18446744073709551615
     -- Of a negative number, the bits that its type has.
     THEN '0x' || lower(to_hex((TRY_CAST(number AS HUGEINT) & CASE typeof(number)
