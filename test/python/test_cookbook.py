@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 from conftest import ROOT, SAMPLES
@@ -58,6 +59,63 @@ def test_every_query_gives_what_the_cookbook_says(case):
     if os.environ.get("EVTX_DOCS") == "write":
         COOKBOOK.write_text(written, encoding="utf-8")
     assert written == text or os.environ.get("EVTX_DOCS") == "write", "EVTX_DOCS=write writes the tables anew"
+
+
+def recipe(question):
+    return next(found["sql"] for found in RECIPE.finditer(COOKBOOK.read_text(encoding="utf-8")) if found["question"] == question)
+
+
+def test_no_query_takes_damage_for_an_event(case):
+    """Over all samples, some of which are damaged, no row is without what its first column names."""
+    run = 0
+    for found in RECIPE.finditer(COOKBOOK.read_text(encoding="utf-8")):
+        if "in_its_own_log" in found["sql"]:
+            continue  # Of two certain logs.
+        sql, changed = re.subn(r"'samples[^']*'|\['samples[^\]]*\]", "'samples'", found["sql"])
+        if changed and sql.startswith(("SELECT", "WITH")):
+            rows = case.sql(sql.rstrip().rstrip(";")).fetchall()
+            assert all(row[0] is not None for row in rows), found["question"]
+            run += 1
+    assert run >= 30
+
+
+def test_the_first_query_counts_every_layout_of_an_event(case):
+    """Two records of one event that spell their fields out, and have others: only the fields tell their rows of evtx_schema apart."""
+    records = "read_evtx('samples/oddities.evtx', location := true) WHERE provider = 'Northwind-Oddities' AND event_id = 9"
+    data, offset = bytearray((SAMPLES / "oddities.evtx").read_bytes()), case.execute(f"SELECT record_offset FROM {records}").fetchall()[0][0]
+    data[data.index(b"\x09\0", offset)] = 4
+    Path("layouts.evtx").write_bytes(data)
+    sql = recipe("Which events are in the logs?").replace("LIMIT  8", "").replace("NOT LIKE", "LIKE").replace("samples/*.evtx", "layouts.evtx")
+    assert ("Northwind-Oddities", 4, "Northwind-Oddities/Debug", 2) in case.sql(sql.rstrip().rstrip(";")).fetchall()
+
+
+@pytest.mark.parametrize("page", ["cookbook.md", "migration.md"])
+def test_one_of_each_copy_is_kept_and_all_damage(case, page):
+    key = re.search(r"SELECT DISTINCT ON \(([^)]*)\)", (ROOT / "docs" / page).read_text(encoding="utf-8"))[1]
+    case.execute("CREATE TABLE events AS SELECT * FROM read_evtx('samples')")
+    kept = f"(SELECT DISTINCT ON ({key}) * FROM (FROM events UNION ALL FROM events))"
+    assert case.execute(f"SELECT count(*), count(error) FROM {kept}").fetchone() == case.execute(
+        "SELECT count(DISTINCT (computer, channel, event_record_id, time_created)) FILTER (error IS NULL) + count(error), count(error) FROM events").fetchone()
+
+
+ENCODED = "SQBFAFgAIAAoACcAYQAnACkA"  # IEX ('a')
+
+
+@pytest.mark.parametrize("options", [
+    "-e", "-ec", "-en", "-enc", "-EncodedCommand", "/enc", "–enc", "-ExecutionPolicy Unrestricted -EncodedCommand", "-ep RemoteSigned -nop -enc", "-EXECUTIONPOLICY AllSigned -e",
+    "-exec bypass -ex bypassed -ec",
+])
+def test_encoded_commands_are_found_behind_other_options(case, options):
+    pattern = re.search(r"regexp_extract\(command_line, '(.*)', 1\)", recipe("What do encoded commands say?"))[1].replace("''", "'")
+    for quote in ("", '"', "'"):
+        command = f"powershell.exe -nop {options}  {quote}{ENCODED}{quote}"
+        assert case.execute("SELECT evtx_decode_base64(regexp_extract(?, ?, 1))", [command, pattern]).fetchone() == ("IEX ('a')",)
+
+
+def test_other_options_are_no_encoded_commands(case):
+    pattern = re.search(r"regexp_extract\(command_line, '(.*)', 1\)", recipe("What do encoded commands say?"))[1].replace("''", "'")
+    commands = ["powershell.exe -ExecutionPolicy Unrestricted -File a.ps1", "powershell -ep RemoteSigned", "a.exe -export everything"]
+    assert case.execute("SELECT DISTINCT regexp_extract(unnest(?), ?, 1)", [commands, pattern]).fetchall() == [("",)]
 
 
 def test_every_python_example_of_the_cookbook_runs(case, capsys):

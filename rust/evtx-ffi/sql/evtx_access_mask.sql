@@ -5,4 +5,4 @@
 --
 -- SELECT evtx_access_mask(AccessMask, ObjectType) FROM read_evtx('Security.evtx', event_id := 4663)
 
-evtx_code_names(object_type, code)
+evtx_code_names('access_' || object_type, code)

@@ -12,14 +12,16 @@ list_transform(
         [TRY(from_base64(CASE WHEN regexp_full_match(plain, '[A-Za-z0-9+/]+') AND len(plain) % 4 <> 1
                               THEN plain || repeat('=', (4 - len(plain) % 4) % 4) END))],
         lambda bytes: coalesce(
-            -- UTF-8, unless it has letters that no text has: UTF-16 of other alphabets is full of them.
+            -- UTF-8, but for the zeros behind it, unless it has letters that no text has: UTF-16 is full of them. If
+            -- each second byte is a tab or the like, this is UTF-16 of an alphabet of India.
             list_transform(
-                [TRY(decode(bytes))],
+                [CASE WHEN NOT regexp_full_match(hex(bytes), '(..0[9A-D]){3,}(0000)*')
+                      THEN ltrim(rtrim(TRY(decode(bytes)), chr(0)), chr(65279)) END],
                 lambda utf8: CASE WHEN NOT regexp_matches(utf8, '[\x00-\x06\x0e-\x1a\x1c-\x1f]')
-                                  THEN ltrim(utf8, chr(65279)) END
+                                  THEN nullif(utf8, '') END
             )[1],
-            -- UTF-16LE: units of two bytes, two of which may be one letter. A half of such a pair, a letter
-            -- that no text has, or letters of several alphabets: this is no text. Units below 0x80 are bytes of UTF-8.
+            -- UTF-16LE: units of two bytes, two of which may be one letter. A half of such a pair becomes U+FFFD. Units
+            -- below 0x80 are bytes of UTF-8.
             list_transform(
                 [CASE
                     WHEN octet_length(bytes) % 2 <> 0 THEN NULL
@@ -37,18 +39,22 @@ list_transform(
                 END],
                 lambda utf16: list_transform(
                     [rtrim(ltrim(utf16, chr(65279)), chr(0))],
-                    lambda whole: CASE WHEN NOT regexp_matches(whole, '[\x00-\x06\x0e-\x1a\x1c-\x1f\x{FFFD}-\x{FFFF}]')
-                        AND (regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}]+')
-                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Cyrillic}]+')
-                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Greek}]+')
-                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Arabic}]+')
-                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Hebrew}]+')
-                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Thai}]+')
-                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Devanagari}]+')
-                             OR regexp_full_match(whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Hangul}]+')
-                             OR regexp_full_match(
-                                 whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Han}\p{Hiragana}\p{Katakana}]+'))
-                        THEN whole END
+                    lambda whole: CASE
+                        -- All letters are ones that Unicode has. Other bytes, read in pairs, give any letters. A text
+                        -- starts with a byte order mark, or has two in three letters below U+2100, where the alphabets
+                        -- of Europe and India are, or nine in ten of Chinese and Japanese, or of Korean.
+                        WHEN regexp_full_match(
+                            whole, '[\x07-\x0d\x1b\x{85}\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}\p{Cf}\p{Co}]+')
+                         AND NOT contains(whole, chr(65533))
+                         AND (starts_with(utf16, chr(65279))
+                              OR len(regexp_replace(whole, '[\x00-\x{20FF}]+', '', 'g')) * 3 <= len(whole)
+                              OR len(regexp_replace(
+                                  whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Hiragana}\p{Katakana}\x{4E00}-\x{9FFF}]+',
+                                  '', 'g')) * 10 <= len(whole)
+                              OR len(regexp_replace(
+                                  whole, '[\p{Common}\p{Inherited}\p{Latin}\p{Hangul}]+', '', 'g')) * 10 <= len(whole))
+                        THEN whole
+                    END
                 )[1]
             )[1]
         )

@@ -1,14 +1,19 @@
 -- evtx_hex(number)
 --
 -- The number in hexadecimal, as Event Viewer shows it: 0x3e7. A text is read as a number first, so that values of
--- event_data do too; NULL for what is no whole number.
+-- event_data do too; NULL for what is no whole number, or has more than 64 bits.
 --
 -- SELECT evtx_hex(Status), count(*) FROM read_evtx('Security.evtx', event_id := 4625) GROUP BY ALL
 
--- Of a negative number, the bits that its type has.
-'0x' || lower(to_hex((TRY_CAST(number AS HUGEINT) & CASE typeof(number)
-    WHEN 'TINYINT' THEN 255
-    WHEN 'SMALLINT' THEN 65535
-    WHEN 'INTEGER' THEN 4294967295
-    ELSE 18446744073709551615
-END)::UBIGINT))
+CASE
+    WHEN (regexp_matches(typeof(number), 'INT(EGER)?$')
+          OR regexp_full_match(number::VARCHAR, '\s*([-+]?\d+(\.0*)?|0[xX][0-9a-fA-F]+)\s*'))
+     AND TRY_CAST(number AS HUGEINT) BETWEEN -9223372036854775808 AND 18446744073709551615
+    -- Of a negative number, the bits that its type has.
+    THEN '0x' || lower(to_hex((TRY_CAST(number AS HUGEINT) & CASE typeof(number)
+        WHEN 'TINYINT' THEN 255
+        WHEN 'SMALLINT' THEN 65535
+        WHEN 'INTEGER' THEN 4294967295
+        ELSE 18446744073709551615
+    END)::UBIGINT))
+END

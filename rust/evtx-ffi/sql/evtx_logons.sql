@@ -21,17 +21,30 @@ WITH events AS (
     FROM read_evtx(files)
     WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
 ),
--- Without SYSTEM, LOCAL SERVICE, NETWORK SERVICE, the window manager and the font driver. An ID comes back after boots:
--- each 4624 starts a session, and what comes before the first belongs to one that started before the log.
-numbered AS (
-    SELECT *, count(*) FILTER (event_id = 4624) OVER (
-        PARTITION BY computer, id
-        -- 4672 comes with its 4624, before or behind it.
-        ORDER BY CASE event_id WHEN 4672 THEN time_created + INTERVAL 1 SECOND ELSE time_created END, event_record_id
-    ) AS session
+-- Without SYSTEM, LOCAL SERVICE, NETWORK SERVICE, the window manager and the font driver. What has no ID is of no known
+-- session, but for a logon itself.
+own AS (
+    SELECT *, lag(CASE WHEN event_id <> 4672 THEN event_id END IGNORE NULLS) OVER of_id AS event_before,
+           lead(CASE WHEN event_id <> 4672 THEN event_id END IGNORE NULLS) OVER of_id AS event_behind,
+           count(*) FILTER (event_id = 4624) OVER of_id AS logons
     FROM events
-    WHERE id NOT IN ('0x3e7', '0x3e4', '0x3e5') AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
+    WHERE (id NOT IN ('0x3e7', '0x3e4', '0x3e5') OR id IS NULL AND event_id = 4624)
+      AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
       AND NOT starts_with(coalesce(sid, ''), 'S-1-5-90-') AND NOT starts_with(coalesce(sid, ''), 'S-1-5-96-')
+    WINDOW of_id AS (
+        PARTITION BY computer, id
+        -- 4672 comes with its 4624, behind it, or up to a second before.
+        ORDER BY CASE event_id WHEN 4624 THEN time_created - INTERVAL 1 SECOND ELSE time_created END ASC NULLS LAST,
+                 event_record_id ASC NULLS LAST
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    )
+),
+-- An ID comes back after boots: each 4624 starts a session, and what comes before the first belongs to one that started
+-- before the log. A 4672 while no session is open belongs to the next 4624, however long that takes.
+numbered AS (
+    SELECT *, logons + CASE WHEN event_id = 4672 AND event_before IS DISTINCT FROM 4624 AND event_behind = 4624
+                            THEN 1 ELSE 0 END AS session
+    FROM own
 ),
 sessions AS (
     SELECT

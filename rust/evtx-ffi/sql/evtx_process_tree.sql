@@ -31,9 +31,11 @@ WITH RECURSIVE events AS MATERIALIZED (
 ),
 -- Numbers in the order of time, and how often the computer was booted before.
 numbered AS MATERIALIZED (
-    SELECT *, row_number() OVER (ORDER BY computer, time_created, event_record_id, event_id) AS number,
+    SELECT *, row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
+                                          event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number,
            count(*) FILTER (kind = 'boot') OVER (
-               PARTITION BY computer ORDER BY time_created, event_record_id, event_id) AS boot
+               PARTITION BY computer
+               ORDER BY time_created ASC NULLS LAST, event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS boot
     FROM events
 ),
 -- What both logs have: the same ID and program, at most a second apart. Here and below, the greatest number so far is
@@ -43,7 +45,7 @@ twins AS MATERIALIZED (
     FROM (
         SELECT *, max(CASE WHEN event_id = 1 THEN number END) OVER (
             PARTITION BY computer, pid
-            ORDER BY CASE event_id WHEN 4688 THEN time_created + INTERVAL 1 SECOND ELSE time_created END
+            ORDER BY CASE event_id WHEN 4688 THEN time_created + INTERVAL 1 SECOND ELSE time_created END ASC NULLS LAST
         ) AS candidate
         FROM numbered
         WHERE kind = 'start'
@@ -59,7 +61,7 @@ starts AS MATERIALIZED (
                lead(number) OVER same_id AS next_number
         FROM numbered
         WHERE kind <> 'boot' AND number NOT IN (SELECT number FROM twins)
-        WINDOW same_id AS (PARTITION BY computer, boot, pid ORDER BY number)
+        WINDOW same_id AS (PARTITION BY computer, boot, pid ORDER BY number ASC NULLS LAST)
     ) WHERE kind = 'start'
 ),
 -- The parent: by Sysmon's GUID, or else the last process before with this ID that had not ended, if its program is the
@@ -67,9 +69,11 @@ starts AS MATERIALIZED (
 candidates AS MATERIALIZED (
     SELECT number,
         max(own) FILTER (guid IS NULL) OVER (
-            PARTITION BY computer, boot, pid ORDER BY number, own NULLS FIRST ROWS UNBOUNDED PRECEDING) AS by_pid,
+            PARTITION BY computer, boot, pid
+            ORDER BY number ASC NULLS LAST, own ASC NULLS FIRST ROWS UNBOUNDED PRECEDING) AS by_pid,
         max(own) FILTER (guid IS NOT NULL) OVER (
-            PARTITION BY computer, guid ORDER BY number, own NULLS FIRST ROWS UNBOUNDED PRECEDING) AS by_guid,
+            PARTITION BY computer, guid
+            ORDER BY number ASC NULLS LAST, own ASC NULLS FIRST ROWS UNBOUNDED PRECEDING) AS by_guid,
         own
     FROM (
         SELECT computer, boot, pid, NULL AS guid, number, number AS own FROM starts
@@ -101,7 +105,8 @@ walked AS (
     WHERE depth < 50
 )
 SELECT
-    row_number() OVER (ORDER BY walked.path NULLS LAST, linked.number) AS tree_order, linked.time_created,
+    row_number() OVER (ORDER BY walked.path ASC NULLS LAST, linked.number ASC NULLS LAST) AS tree_order,
+    linked.time_created,
     CASE WHEN linked.next_kind = 'end' THEN linked.next_time END AS end_time,
     linked.computer, walked.depth,
     repeat('. ', walked.depth) || regexp_extract(linked.process, '[^\\]*$') AS tree,

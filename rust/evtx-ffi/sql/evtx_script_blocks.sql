@@ -5,27 +5,34 @@
 --
 -- SELECT time_created, computer, text FROM evtx_script_blocks('logs') WHERE text ILIKE '%downloadstring%'
 
--- A part can come from several copies of a log. PowerShell 7 is the provider PowerShellCore.
-WITH parts AS (
-    SELECT computer, event_data['ScriptBlockId'] AS script_block_id,
-           TRY_CAST(event_data['MessageNumber'] AS BIGINT) AS number,
-           max(TRY_CAST(event_data['MessageTotal'] AS BIGINT)) AS total,
-           any_value(event_data['ScriptBlockText']) AS part, any_value(event_data['Path']) AS path,
-           min(time_created) AS time_created, any_value(user_sid) AS user_sid, any_value(process_id) AS process_id,
-           min(level) AS level
+-- PowerShell 7 is the provider PowerShellCore. An event without an ID is a block of its own.
+WITH logged AS (
+    SELECT computer, time_created, user_sid, process_id, level, event_data['ScriptBlockId'] AS script_block_id,
+           CASE WHEN script_block_id IS NULL THEN (event_record_id, time_created) END AS own_id,
+           TRY_CAST(event_data['MessageNumber'] AS UINTEGER) AS number,
+           TRY_CAST(event_data['MessageTotal'] AS UINTEGER)::BIGINT AS total,
+           event_data['ScriptBlockText'] AS part, event_data['Path'] AS path
     FROM read_evtx(files)
     WHERE event_id = 4104 AND provider IN ('Microsoft-Windows-PowerShell', 'PowerShellCore')
-    GROUP BY ALL
+),
+-- A part can come from several copies of a log. Its number may be beyond the total.
+parts AS (
+    SELECT computer, script_block_id, own_id, number,
+           max(CASE WHEN number > total THEN number ELSE total END) AS total,
+           any_value(part) AS part, any_value(path) AS path, min(time_created) AS time_created,
+           any_value(user_sid) AS user_sid, any_value(process_id) AS process_id, min(level) AS level
+    FROM logged
+    GROUP BY computer, script_block_id, own_id, number
 ),
 blocks AS (
     SELECT min(time_created) AS time_created, computer, any_value(user_sid) AS user_sid,
            any_value(process_id) AS process_id, script_block_id, nullif(any_value(path), '') AS path,
            -- PowerShell itself gives level 3 to a block with suspicious words.
            min(level) = 3 AS is_suspicious,
-           max(total) AS parts, max(total) - count(number) AS missing_parts,
-           string_agg(part, '' ORDER BY number) AS text
+           max(total) AS parts, max(total) - count(number) FILTER (number > 0) AS missing_parts,
+           string_agg(part, '' ORDER BY number ASC NULLS LAST) AS text
     FROM parts
-    GROUP BY computer, script_block_id
+    GROUP BY computer, script_block_id, own_id
 )
 SELECT *,
        list_filter(

@@ -12,8 +12,17 @@ WITH records AS (
         -- Whether the user is whom the event is about, rather than who caused it.
         event_id IN (4624, 4625, 4627, 4634, 4647, 4675, 4740, 4768, 4769, 4770, 4771, 4772, 4773, 4776, 4777, 4800,
                      4801, 4802, 4803, 4964)
-        OR event_id = 4688 AND event_data['TargetUserName'] NOT IN ('', '-') AS is_about_target
+        OR event_id = 4688 AND event_data['TargetUserName'] NOT IN ('', '-') AS is_about_target,
+        -- The strings of events of the old PowerShell log, which can stand in one value as a JSON array.
+        CASE WHEN provider = 'PowerShell' THEN CASE
+            WHEN event_data['param2'] IS NULL AND json_valid(event_data['param1'])
+            THEN json_extract_string(event_data['param1'], '$[*]')
+            ELSE map_values(event_data) END END AS strings
     FROM read_evtx(files)
+),
+-- One of these strings is lines of name=value: the second of event 800, the last of others.
+engines AS (
+    SELECT *, CASE event_id WHEN 800 THEN strings[2] ELSE strings[-1] END AS engine FROM records
 ),
 -- The account, the address and the program, as the events have them.
 found AS (
@@ -26,6 +35,7 @@ found AS (
             WHEN 'Microsoft-Windows-Sysmon' THEN coalesce(event_data['User'], event_data['SourceUser'])
             -- Its AccountName is the service's.
             WHEN 'Service Control Manager' THEN NULL
+            WHEN 'PowerShell' THEN nullif(regexp_extract(engine, '(?:^|\n)\s*UserId=([^\r\n]*)', 1), '')
             ELSE coalesce(
                 event_data['User'], event_data['UserName'], event_data['SubjectUserName'], event_data['UserContext'],
                 event_data['Detection User'], event_data['jobOwner'], event_data['PrincipalSamName'],
@@ -46,31 +56,36 @@ found AS (
                                              ELSE event_data['DestinationIp'] END END
             WHEN event_data['IpAddress'] NOT IN ('', '-') THEN event_data['IpAddress']
             WHEN provider = 'Microsoft-Windows-Security-Auditing' THEN CASE
-                -- %%14592 is inbound.
-                WHEN event_id BETWEEN 5152 AND 5159 THEN CASE event_data['Direction']
+                -- The source of a packet is who sent it. %%14592 is inbound.
+                WHEN event_id IN (5152, 5153) THEN CASE event_data['Direction']
                     WHEN '%%14592' THEN event_data['SourceAddress'] ELSE event_data['DestAddress'] END
+                -- The source of a connection is this machine, in either direction.
+                WHEN event_id IN (5156, 5157) THEN event_data['DestAddress']
                 ELSE coalesce(event_data['WorkstationName'], event_data['Workstation'], event_data['ClientAddress'],
                               event_data['TargetServerName']) END
             WHEN inner_data IS NOT NULL THEN coalesce(
                 inner_data->>'IpAddress', inner_data->>'Address', inner_data->>'Param3', inner_data->>'ClientMachine')
             ELSE coalesce(
                 event_data['ClientIP'], event_data['IPString'], event_data['ClientAddress'], event_data['ServerName'],
-                regexp_extract(event_data['url'], '://([^/:]+)', 1))
+                -- What stands before an @ is a user, and a password.
+                regexp_extract(
+                    event_data['url'], '^[^:/?#]+://(?:[^/?#\\]*@)?(\[[^\]]*\]|[^/?#\\:]*)', 1))
         END AS host,
         CASE provider
             WHEN 'Microsoft-Windows-Sysmon' THEN coalesce(event_data['Image'], event_data['SourceImage'])
             WHEN 'Microsoft-Windows-Security-Auditing' THEN coalesce(
                 event_data['NewProcessName'], event_data['ProcessName'], event_data['CallerProcessName'],
                 event_data['ServiceFileName'], event_data['Application'])
-            WHEN 'PowerShell' THEN regexp_extract(event_data['param1'], 'HostApplication=(.*?)(\\r|\\n|")', 1)
+            WHEN 'PowerShell' THEN regexp_extract(
+                engine, '(?s)(?:^|\n)\s*HostApplication=(.*?)(?:\r?\n\s*EngineVersion=|\s*$)', 1)
             ELSE coalesce(
                 event_data['ImagePath'], event_data['ProcessName'], event_data['Process Name'],
                 event_data['processPath'], event_data['ActionName'], event_data['AppPath'],
                 regexp_extract(event_data['ContextInfo'], 'Host Application = ([^\r\n]*)', 1))
         END AS program
-    FROM records
+    FROM engines
 ),
--- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1, 10.0.0.1:50270 and [10.0.0.1]:50270.
+-- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1, 10.0.0.1:50270, [10.0.0.1] and [10.0.0.1]:50270.
 named AS (
     SELECT *,
         coalesce(
@@ -80,7 +95,8 @@ named AS (
         CASE
             WHEN host IN ('', '-', 'NULL', 'localhost', 'LOCAL') THEN NULL
             WHEN starts_with(lower(host), '::ffff:') THEN host[8:]
-            WHEN contains(host, ':') THEN regexp_replace(host, '^(?:\[([^\]]*)\]|(\d+\.\d+\.\d+\.\d+)):\d+$', '\1\2')
+            WHEN contains(host, ':') THEN regexp_replace(
+                host, '^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$', '\1\2')
             ELSE host
         END AS remote_host,
         nullif(nullif(program, ''), '-') AS process

@@ -285,12 +285,12 @@ impl<'a> Memo<'a> {
     }
 }
 
-/// The table that a row names. Where names of bits are asked for, an event may have named what kind of object it is
-/// about, which need not be known.
+/// The table that a row names. Where names of bits are asked for, `access_` may stand before the kind of object that an
+/// event names, which need not be known.
 fn table(kind: EvtxCodeKind, name: &str) -> Result<Option<&'static Table>, String> {
-    let found = codes::table(name);
-    if found.is_some() || kind == EvtxCodeKind::Names {
-        return Ok(found.or_else(|| codes::table_of_rights(name)));
+    let found = codes::table(name).or_else(|| codes::table_of_rights(name));
+    if found.is_some() || kind == EvtxCodeKind::Names && name.starts_with("access_") {
+        return Ok(found);
     }
     let names: Vec<_> = codes::names().collect();
     Err(format!(
@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn lists_and_texts_have_their_own() {
-        let of = ["File", "access_key", "FILE", "Nothing"].map(element);
+        let of = ["access_File", "access_key", "access_FILE", "access_Nothing"].map(element);
         let masks: [i128; 4] = [0x801, 1, 1, 1];
         let known = |text: &str| Some(text.to_owned());
         assert_eq!(

@@ -9,7 +9,8 @@
 //! 0xc000006a  STATUS_WRONG_PASSWORD  The password is wrong.
 //! ```
 //!
-//! `# includes: name` adds the lines of another table.
+//! `# includes: name` adds the lines of another table. `# prefix: 0x8007` says that a number with this upper half, and no
+//! line of its own, means what its lower half does.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -53,6 +54,8 @@ pub(crate) struct Table {
     name: &'static str,
     source: &'static str,
     codes: Codes,
+    /// The upper half of numbers that stand for their lower half.
+    prefix: Option<u32>,
     rows: Vec<Code>,
     /// The rows of codes that are numbers, in the order of the numbers.
     numbers: Vec<(u32, usize)>,
@@ -73,16 +76,23 @@ pub(crate) fn table(name: &str) -> Option<&'static Table> {
     Some(&tables[position])
 }
 
-/// The table of the access rights of a kind of object, as an event names it. A GUID is that of a class of Active
-/// Directory.
-pub(crate) fn table_of_rights(object_type: &str) -> Option<&'static Table> {
-    let name = if object_type.contains('{') {
+/// The table of the access rights of a kind of object, from `access_` and the kind as an event names it. A GUID is that
+/// of a class of Active Directory.
+pub(crate) fn table_of_rights(name: &str) -> Option<&'static Table> {
+    const RIGHTS: &str = "access_";
+    let object_type = name.strip_prefix(RIGHTS)?;
+    let object_type = if object_type.contains('{') {
         "ds_object"
     } else {
         object_type
     };
     let mut tables = tables().iter();
-    tables.find(|table| table.name.strip_prefix("access_").is_some_and(|of| are_alike(of, name)))
+    tables.find(|table| {
+        table
+            .name
+            .strip_prefix(RIGHTS)
+            .is_some_and(|of| are_alike(of, object_type))
+    })
 }
 
 /// All tables, in the order of their names.
@@ -108,6 +118,10 @@ fn parse(name: &'static str, text: &'static str) -> Option<Table> {
         name,
         source: header("source")?,
         codes,
+        prefix: match header("prefix") {
+            None => None,
+            Some(prefix) => Some(Asked::Text(prefix).number()?),
+        },
         rows: Vec::new(),
         numbers: Vec::new(),
         words: HashMap::new(),
@@ -147,9 +161,13 @@ impl Table {
         row.map(|row| &self.rows[row])
     }
 
+    /// The row of a number, or of the one that it has behind the table's prefix.
     fn row_of(&self, number: u32) -> Option<usize> {
-        let found = self.numbers.binary_search_by_key(&number, |(number, _)| *number);
-        found.ok().map(|position| self.numbers[position].1)
+        let position = |number| self.numbers.binary_search_by_key(&number, |(number, _)| *number).ok();
+        let behind = || position(number & 0xffff).filter(|_| self.prefix == Some(number >> 16));
+        position(number)
+            .or_else(behind)
+            .map(|position| self.numbers[position].1)
     }
 
     fn row_of_word(&self, word: &str) -> Option<usize> {
@@ -296,6 +314,14 @@ struct Token<'a> {
     len: usize,
 }
 
+/// Whether `%%nnnn` is a Win32 code or an HRESULT, as the service control manager writes them, rather than a parameter
+/// of the Security log.
+fn is_of_windows(digits: &str) -> bool {
+    digits
+        .parse()
+        .is_ok_and(|number: u32| !(1536..0x8000_0000).contains(&number))
+}
+
 /// The `%%nnnn`, `{GUID}`, `%{GUID}` or `%{SID}` that a text starts with. What is not known is shown as it is.
 fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
     if let Some(digits) = text.strip_prefix("%%") {
@@ -304,7 +330,7 @@ fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
         let of_windows = || {
             table("status")?
                 .find(Asked::Text(&digits[..len]))
-                .filter(|_| digits[..len].parse::<u32>().ok() < Some(1536))
+                .filter(|_| is_of_windows(&digits[..len]))
         };
         let found = parameters.find(Asked::Text(&digits[..len])).or_else(of_windows);
         let len = token.len();
@@ -453,6 +479,11 @@ mod tests {
         let name = |number| named("status").find(Asked::Number(number)).map(|row| row.name);
         assert_eq!(name(0xc000_006a), name(-0x3fff_ff96));
         assert_eq!(name(0xc000_006a), Some("STATUS_WRONG_PASSWORD"));
+        assert_eq!(
+            [name(0x8007_0005), name(-0x7ff8_fffb)],
+            [Some("ERROR_ACCESS_DENIED"); 2]
+        );
+        assert_eq!([name(0x8007_fffe), name(0x8008_0005)], [None; 2]);
         assert_eq!([name(0x1_c000_006a), name(i128::MAX), name(i128::MIN)], [None; 3]);
         assert_eq!(
             named("sid_name").find(Asked::Number(512)).map(|row| row.name),
@@ -469,9 +500,15 @@ mod tests {
             Some("user")
         );
         assert_eq!(name("privilege", "sedebugprivilege"), Some("Debug programs"));
+        let rights = |name: &str| table_of_rights(name).map(|table| table.name);
+        assert_eq!(rights("access_SERVICE OBJECT"), Some("access_service_object"));
         assert_eq!(
-            table_of_rights("SERVICE OBJECT").map(|table| table.name),
-            Some("access_service_object")
+            rights("access_%{bf967aba-0de6-11d0-a285-00aa003049e2}"),
+            Some("access_ds_object")
+        );
+        assert_eq!(
+            ["File", "access_", "access_*", "access_access_file", "access_status"].map(rights),
+            [None; 5]
         );
         for (sid, is) in [
             ("S-1-5-21-1-2-3-512", Some("Domain Admins")),
@@ -479,6 +516,10 @@ mod tests {
             ("512", Some("Domain Admins")),
             ("S-1-5-90-0-2", Some("Window Manager")),
             ("S-1-5-21-0-0-0-497", Some("Claims Valid")),
+            ("S-1-5-21-1-2-3-529", Some("External Trust Accounts")),
+            ("S-1-11-96-3623454863-58364-18864-2661722203", Some("Microsoft account")),
+            ("S-1-12-1-1-2-3-4", Some("Entra ID account")),
+            ("S-1-12-2-1", None),
             ("S-1-5-21-1-2-3-1104", None),
             ("S-1-5-99", None),
             ("-", None),
@@ -533,6 +574,10 @@ mod tests {
                 "It failed:\tUnknown user name or wrong password Then\nmore.  ",
             ),
             ("%%1058", "ERROR_SERVICE_DISABLED"),
+            (
+                "%%577 %%2147942414 %%2147549471",
+                "ERROR_INVALID_IMAGE_HASH, ERROR_OUTOFMEMORY, RPC_E_TIMEOUT",
+            ),
             ("100%% of {it} %{S-1-5-18} %", "100%% of {it} Local System %"),
             ("%%99999999999999999999 \u{e9}{", "%%99999999999999999999 \u{e9}{"),
             ("-", "-"),
