@@ -37,7 +37,7 @@ def fixture_over(con, request):
         return query(macro, select, rest)
 
     def query(macro, select="*", rest=""):
-        text = (SQL / f"{macro}.sql").read_text(encoding="utf-8").replace("read_evtx(files)", "events")
+        text = (SQL / f"{macro}.sql").read_text(encoding="utf-8").replace("read_evtx(files, password := password)", "events")
         body = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
         return con.execute(f"SELECT {select} FROM ({body}) {rest}").fetchall()
 

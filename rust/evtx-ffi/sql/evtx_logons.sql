@@ -1,4 +1,4 @@
--- evtx_logons(files)
+-- evtx_logons(files, password := NULL)
 --
 -- A row per logon session: who, from where, how, from when to when, and with which privileges. The sessions of Windows
 -- itself are left out.
@@ -18,7 +18,7 @@ WITH events AS (
         event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
         event_data['PrivilegeList'] AS privileges
-    FROM read_evtx(files)
+    FROM read_evtx(files, password := password)
     WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
 ),
 -- Without SYSTEM, LOCAL SERVICE, NETWORK SERVICE, the window manager and the font driver. What has no ID is of no known

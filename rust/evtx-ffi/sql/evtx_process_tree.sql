@@ -1,4 +1,4 @@
--- evtx_process_tree(files)
+-- evtx_process_tree(files, password := NULL)
 --
 -- A row per process that was started, of the Security log (4688, 4689) and of Sysmon (1, 5), with its parent and its
 -- depth. A process that both have is one row. In the order of tree_order, children stand below their parents.
@@ -24,7 +24,7 @@ WITH RECURSIVE events AS MATERIALIZED (
             event_data['SubjectDomainName'] || '\' || event_data['SubjectUserName']) AS user_name,
         lower(coalesce(event_data['LogonId'], event_data['SubjectLogonId'])) AS logon_id,
         event_data['Hashes'] AS hashes
-    FROM read_evtx(files)
+    FROM read_evtx(files, password := password)
     WHERE event_id IN (4688, 4689) AND provider = 'Microsoft-Windows-Security-Auditing'
        OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
        OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General'

@@ -1,4 +1,4 @@
--- evtx_script_blocks(files)
+-- evtx_script_blocks(files, password := NULL)
 --
 -- A row per script block that PowerShell logged (event 4104), its parts joined in their order, with the number of parts
 -- that are missing, and the texts that stand in it as base64.
@@ -12,7 +12,7 @@ WITH logged AS (
            TRY_CAST(event_data['MessageNumber'] AS UINTEGER) AS number,
            TRY_CAST(event_data['MessageTotal'] AS UINTEGER)::BIGINT AS total,
            event_data['ScriptBlockText'] AS part, event_data['Path'] AS path
-    FROM read_evtx(files)
+    FROM read_evtx(files, password := password)
     WHERE event_id = 4104 AND provider IN ('Microsoft-Windows-PowerShell', 'PowerShellCore')
 ),
 -- A part can come from several copies of a log. Its number may be beyond the total.

@@ -1,4 +1,4 @@
--- evtx_timeline(files)
+-- evtx_timeline(files, password := NULL)
 --
 -- A row per record, with the same columns for every event: when, where, what, who, from where, which program, and all
 -- other fields as one line.
@@ -18,7 +18,7 @@ WITH records AS (
             WHEN event_data['param2'] IS NULL AND json_valid(event_data['param1'])
             THEN json_extract_string(event_data['param1'], '$[*]')
             ELSE map_values(event_data) END END AS strings
-    FROM read_evtx(files)
+    FROM read_evtx(files, password := password)
 ),
 -- One of these strings is lines of name=value: the second of event 800, the last of others.
 engines AS (

@@ -190,9 +190,15 @@ impl Table {
         if let Some(row) = self.words.get(&sid) {
             return Some(*row);
         }
+        let parts = sid.strip_prefix("s-1-")?.split('-');
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if !parts.clone().all(is_number) {
+            return None;
+        }
         let (mut kind, relative) = sid.rsplit_once('-')?;
         if kind.starts_with(DOMAIN) {
-            return self.words.get(&format!("{DOMAIN}*-{relative}")).copied();
+            // The authority, the 21, three numbers of the domain, and the relative one.
+            return self.words.get(&format!("{DOMAIN}*-{relative}")).copied().filter(|_| parts.count() == 6);
         }
         loop {
             if let Some(row) = self.words.get(&format!("{kind}-*")) {
@@ -216,6 +222,10 @@ impl Table {
                 None => Cow::Owned(word.to_owned()),
             };
             return Some(found.into_iter().map(name).collect());
+        }
+        // A parameter names one right, by a number that is no mask.
+        if matches!(asked, Asked::Text(text) if text.trim_start().starts_with("%%")) {
+            return None;
         }
         let mut rest = asked.number()?;
         let mut names = Vec::new();
@@ -322,6 +332,9 @@ fn is_of_windows(digits: &str) -> bool {
         .is_ok_and(|number: u32| !(1536..0x8000_0000).contains(&number))
 }
 
+/// The most bytes of a SID in braces: 15 numbers of 10 digits behind an authority of 15.
+const LONGEST_TOKEN: usize = 192;
+
 /// The `%%nnnn`, `{GUID}`, `%{GUID}` or `%{SID}` that a text starts with. What is not known is shown as it is.
 fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
     if let Some(digits) = text.strip_prefix("%%") {
@@ -340,7 +353,7 @@ fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
         });
     }
     text.strip_prefix('%').unwrap_or(text).strip_prefix('{')?;
-    let token = &text[..=text.find('}')?];
+    let token = &text[..=text.bytes().take(LONGEST_TOKEN).position(|byte| byte == b'}')?];
     let is_sid = bare(token).starts_with("S-1-");
     let is_guid = bare(token).len() == 36;
     let found = is_guid.then(|| table("guid_name")?.find(Asked::Text(token))).flatten();
@@ -546,6 +559,19 @@ mod tests {
         assert_eq!(names("-"), None);
         let words = named("privilege").find_all(Asked::Text("SeTcbPrivilege\r\n\t\t\tSeNewPrivilege"));
         assert_eq!(words.expect("one")[1], "SeNewPrivilege");
+    }
+
+    #[test]
+    fn what_no_brace_ends_is_text() {
+        for open in ["%{S-1-5-21-", "{1131f6aa-", "%%", "{", "%"] {
+            let text = open.repeat(100_000);
+            assert_eq!(replace(named("parameters"), &text), text);
+        }
+        // The longest SID.
+        let sid = format!("%{{S-1-5{}}}", "-4294967295".repeat(15));
+        assert!(sid.len() <= LONGEST_TOKEN);
+        let text = format!("{sid} %%2313");
+        assert_eq!(replace(named("parameters"), &text), format!("{sid}, Unknown user name or wrong password"));
     }
 
     #[test]

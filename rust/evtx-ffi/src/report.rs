@@ -68,8 +68,7 @@ const REPORTS: &[ReportFunction] = &[
         description: "Tells which events Windows event logs (EVTX) hold: a row per field of each provider, event ID, \
                       version and channel, with the type that its template declares, the type of its column in \
                       read_evtx(..., event_id := ...), and how many records there are.",
-        example: "SELECT provider, event_id, any_value(records), list(field_name ORDER BY field_position) FROM \
-                  evtx_schema('logs/**/*.evtx') GROUP BY ALL",
+        example: "SELECT DISTINCT field_name, column_type FROM evtx_schema('logs/**/*.evtx') WHERE event_id = 4624",
         takes_files: true,
         schema: || EventReport::new(duckdb_type).schema(),
         make: |paths, columns| scan(EventReport::new(duckdb_type), paths, columns),

@@ -170,7 +170,7 @@ fn event_columns<'c>() -> Vec<ReportColumn<EventRow<'c>>> {
         },
         ReportColumn {
             name: "records",
-            about: "How many records there are of this provider, event, version, channel and template.",
+            about: "How many records there are of this provider, event, version, channel and template. Where records spell their fields out: how many have just these fields. No column tells such rows apart, so count events with `read_evtx`.",
             value: Value::UInt64(|row| Some(row.records)),
         },
         ReportColumn {
