@@ -1,5 +1,6 @@
 """Tables of certain events: predicates on fields, the way through Parquet, copies of plans."""
 
+import pathlib
 import random
 
 import pytest
@@ -94,3 +95,22 @@ def test_folders_with_other_keys_and_keys_that_are_columns(con, tmp_path):
         con.execute(f"FROM read_evtx('{tmp_path}/*/*.evtx', hive_partitioning := true)")
     logs = f"read_evtx('{tmp_path}/computer=DC01/*.evtx', hive_partitioning := true)"
     assert con.execute(f"SELECT DISTINCT computer, hive_computer FROM {logs}").fetchall() == [("DC01.northwind.example", "DC01")]
+
+
+def test_of_more_than_4_gib_a_part_is_read_for_the_fields(con, tmp_path):
+    """The file has holes behind its two chunks, of which the second stands in the second MiB."""
+    log = tmp_path / "large.evtx"
+    first = (pathlib.Path(SAMPLES) / "DC01-Security.evtx").read_bytes()
+    second = (pathlib.Path(SAMPLES) / "oddities.evtx").read_bytes()
+    con.execute("CALL enable_logging(level := 'warning')")
+    for size, warnings, has_the_field in [(64 << 20, 0, True), (4100 << 20, 1, False)]:
+        with log.open("wb") as file:
+            file.write(first[: 4096 + 65536])
+            file.seek(4096 + (1 << 20))
+            file.write(second[4096:])
+            file.truncate(size)
+        columns = [name for (name, *_) in con.sql(f"DESCRIBE FROM read_evtx('{log}', event_id := [8, 4624])").fetchall()]
+        assert ("Param_1" in columns, "TargetUserName" in columns) == (has_the_field, True)
+        messages = con.sql("SELECT DISTINCT message FROM duckdb_logs WHERE log_level = 'WARNING'").fetchall()
+        assert len(messages) == warnings
+    assert messages[0][0].startswith("the logs have 4100 MiB, of which one MiB in 2 is read to find the columns of the events")
