@@ -34,6 +34,10 @@ std::string JoinTexts(const Value &value, std::string_view argument, bool is_ite
 	return texts;
 }
 
+std::string Setting(Context &context, const char *name) {
+	return context.GetConfig().GetOption(name).value.ToText();
+}
+
 //! Adds the files that a path, a glob, a folder, or a list of them stands for.
 void Expand(Storage &storage, const Value &value, const std::string &function, EvtxPaths &paths) {
 	storage.Check();
@@ -113,9 +117,8 @@ void ArgumentSetter::Need(std::string_view column) {
 }
 
 Paths ArgumentSetter::ExpandPaths(Context &context, Storage &storage, const Value &files) const {
-	const auto setting = [&](const char *name) { return context.GetConfig().GetOption(name).value.ToText(); };
-	const auto memory = setting("memory_limit"), folder = setting("temp_directory");
-	const auto disk = setting("max_temp_directory_size");
+	const auto memory = Setting(context, "memory_limit"), folder = Setting(context, "temp_directory");
+	const auto disk = Setting(context, "max_temp_directory_size");
 	auto paths = Create<Paths>(evtx_paths_new, arguments.get(), memory.data(), memory.size(), folder.data(),
 	                           folder.size(), disk.data(), disk.size());
 	Expand(storage, files, function, *paths);
@@ -125,7 +128,8 @@ Paths ArgumentSetter::ExpandPaths(Context &context, Storage &storage, const Valu
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const Value &files) const {
 	Storage storage(context);
 	const auto paths = ExpandPaths(context, storage, files);
-	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.get(), storage.ForCore());
+	const auto threads = std::stoull(Setting(context, "threads"));
+	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.get(), threads, storage.ForCore());
 	if (const auto warning = AskText(evtx_call_warning, call.get()); !warning.empty()) {
 		context.Log(duckdb::cxx::LogLevel::LOG_WARNING, warning);
 	}

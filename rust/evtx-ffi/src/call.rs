@@ -45,7 +45,7 @@ impl Code for EvtxFolderType {
 }
 
 /// Makes a call of arguments and files. Moves the files out of `paths`, which is empty afterwards. Reads a sample of
-/// the files if the columns depend on them.
+/// the files if the columns depend on them, with so many `threads` at most.
 ///
 /// # Safety
 /// `arguments` is valid, `paths` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says, `out` can
@@ -54,6 +54,7 @@ impl Code for EvtxFolderType {
 pub unsafe extern "C" fn evtx_call_new(
     arguments: *const EvtxArguments,
     paths: *mut EvtxPaths,
+    threads: usize,
     storage: EvtxStorage,
     out: *mut *mut EvtxCall,
 ) -> *mut c_char {
@@ -62,7 +63,7 @@ pub unsafe extern "C" fn evtx_call_new(
         let (arguments, paths) = unsafe { (&*arguments, &mut *paths) };
         let paths = std::mem::take(&mut paths.0);
         // SAFETY: the caller's promise.
-        let call = unsafe { storage.during(|storage, interrupt| arguments.0.call(paths, storage, interrupt)) };
+        let call = unsafe { storage.during(|storage, interrupt| arguments.0.call(paths, threads, storage, interrupt)) };
         let call = Box::new(EvtxCall(call?));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(call)) };

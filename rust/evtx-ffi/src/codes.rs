@@ -198,7 +198,11 @@ impl Table {
         let (mut kind, relative) = sid.rsplit_once('-')?;
         if kind.starts_with(DOMAIN) {
             // The authority, the 21, three numbers of the domain, and the relative one.
-            return self.words.get(&format!("{DOMAIN}*-{relative}")).copied().filter(|_| parts.count() == 6);
+            return self
+                .words
+                .get(&format!("{DOMAIN}*-{relative}"))
+                .copied()
+                .filter(|_| parts.count() == 6);
         }
         loop {
             if let Some(row) = self.words.get(&format!("{kind}-*")) {
@@ -571,7 +575,10 @@ mod tests {
         let sid = format!("%{{S-1-5{}}}", "-4294967295".repeat(15));
         assert!(sid.len() <= LONGEST_TOKEN);
         let text = format!("{sid} %%2313");
-        assert_eq!(replace(named("parameters"), &text), format!("{sid}, Unknown user name or wrong password"));
+        assert_eq!(
+            replace(named("parameters"), &text),
+            format!("{sid}, Unknown user name or wrong password")
+        );
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn call(storage: EvtxStorage, path: &str, name: &str, value: EvtxValue) -> *mut 
             take(evtx_arguments_set(arguments, start, len, value, c"f".as_ptr(), 1)),
             None
         );
-        assert_eq!(take(evtx_call_new(arguments, paths, storage, &mut call)), None);
+        assert_eq!(take(evtx_call_new(arguments, paths, 2, storage, &mut call)), None);
         evtx_arguments_free(arguments);
         evtx_paths_free(paths);
     }

@@ -281,13 +281,15 @@ impl Arguments {
         Archives::new(memory, disk, folder).with_password(self.password.clone())
     }
 
-    /// What a statement with these arguments reads of files. Reads some of them if the columns depend on them.
+    /// What a statement with these arguments reads of files. Reads some of them if the columns depend on them, with so
+    /// many threads at most.
     ///
     /// # Errors
     /// [`ScanError::Input`] if the folders of the files have different keys, and [`ScanError::Interrupted`].
     pub fn call(
         &self,
         paths: Vec<ScanPath>,
+        threads: usize,
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
     ) -> Result<ScanCall, ScanError> {
@@ -300,7 +302,7 @@ impl Arguments {
             (Some(ids), providers) => {
                 let ids = Some(ids.as_slice().into());
                 let events = Events { ids, providers };
-                let sample = read_sample(events.clone(), storage, &paths, self.sample_size, interrupt)?;
+                let sample = read_sample(events.clone(), storage, &paths, self.sample_size, threads, interrupt)?;
                 warning = sample.warning;
                 Table::of_events(self.options, events, &sample.catalog.fields())
             }

@@ -126,7 +126,7 @@ impl Kept {
     }
 }
 
-/// Reads the fields of events from files. A file that cannot be read is the scan's to tell of.
+/// Reads the fields of events from files, with so many threads at most. A file that cannot be read is the scan's to tell of.
 ///
 /// # Errors
 /// [`ScanError::Interrupted`], and [`ScanError::Decode`] if a thread has panicked.
@@ -135,6 +135,7 @@ pub(crate) fn read_sample(
     storage: &dyn Storage,
     paths: &[ScanPath],
     size: SampleSize,
+    threads: usize,
     interrupt: Interrupt<'_>,
 ) -> Result<Sample, ScanError> {
     let call = Call {
@@ -158,7 +159,7 @@ pub(crate) fn read_sample(
             bytes >> 20
         )
     });
-    let mut reading = Reading::new(events, call);
+    let mut reading = Reading::new(events, threads, call);
     for candidate in candidates {
         reading.file(candidate, stride)?;
     }
@@ -260,8 +261,8 @@ enum Step {
 }
 
 impl<'c> Reading<'c> {
-    fn new(events: Events, call: Call<'c>) -> Self {
-        let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    fn new(events: Events, threads: usize, call: Call<'c>) -> Self {
+        let threads = threads.clamp(1, MAX_THREADS);
         let catalog = Catalog::new(Some(events.clone()));
         Reading {
             readers: (0..threads).map(|_| catalog.beside()).collect(),

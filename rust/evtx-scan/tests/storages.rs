@@ -500,7 +500,7 @@ fn columns_of_event(storage: &dyn Storage, pattern: &str, id: &str) -> Result<Ve
     let mut arguments = Arguments::default();
     let value = ArgumentValue::List(vec![id.to_owned()]);
     arguments.set(Argument::find("event_id").expect("an argument"), value, "a test")?;
-    let call = arguments.call(paths(storage, pattern), storage, Interrupt::NEVER)?;
+    let call = arguments.call(paths(storage, pattern), 2, storage, Interrupt::NEVER)?;
     let schema = call.table.schema();
     Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
 }
@@ -603,7 +603,7 @@ fn an_interrupt_ends_the_search_for_fields() {
     arguments
         .set(Argument::find("event_id").expect("an argument"), value, "a test")
         .expect("an ID");
-    let ended = arguments.call(paths(&storage, "*"), &storage, Interrupt::new(&is_set));
+    let ended = arguments.call(paths(&storage, "*"), 2, &storage, Interrupt::new(&is_set));
     assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
     assert!(told.elapsed() < Duration::from_secs(1));
     storage.is_interrupted.store(true, Ordering::Relaxed);
