@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
-use codec::Method;
+use codec::{Method, damaged};
 use directory::{Directory, Encryption, Head, archive_error, local_header};
 use held::{Budget, Held, PIECE, Share};
 use input::Input;
@@ -371,16 +371,10 @@ impl Entry {
             }
         };
         let mut digest = crc32fast::Hasher::new();
-        // A decoder that panics has met damage.
-        let copied = catch_unwind(AssertUnwindSafe(|| {
-            let share = Share::new(&self.archive.shared.budget);
-            let mut decoder = self.head.method.decoder(&mut *plain, share);
-            self.copy(&mut *decoder, len, &mut held, &mut digest, call)
-        }));
-        let mut why = match copied {
-            Ok(why) => why?,
-            Err(_) => Some("its compressed bytes are damaged".to_owned()),
-        };
+        let share = Share::new(&self.archive.shared.budget);
+        let mut decoder = self.head.method.decoder(&mut *plain, share);
+        let mut why = self.copy(&mut *decoder, len, &mut held, &mut digest, call)?;
+        drop(decoder);
         if why.is_none() && matches!(self.head.encryption, Encryption::Aes { .. }) {
             // The tag is behind the last byte.
             why = std::io::copy(&mut plain, &mut std::io::sink())
@@ -433,7 +427,9 @@ impl Entry {
                 if len == piece.len() {
                     piece.resize(PIECE, 0);
                 }
-                match decoder.read(&mut piece[len..]) {
+                // A decoder that panics has met damage.
+                let read = catch_unwind(AssertUnwindSafe(|| decoder.read(&mut piece[len..])));
+                match read.unwrap_or_else(|_| Err(damaged())) {
                     Ok(0) => break,
                     Ok(more) => len += more,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}

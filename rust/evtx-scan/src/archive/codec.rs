@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::io::{self, BufRead, Read};
 
-use deflate64::Deflate64Decoder;
-use flate2::bufread::{DeflateDecoder, GzDecoder};
+use deflate64::InflaterManaged;
+use flate2::{Decompress, FlushDecompress, Status};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -63,9 +63,9 @@ impl Method {
     pub(crate) fn decoder<'r>(self, input: &'r mut dyn BufRead, share: Share) -> Box<dyn Read + 'r> {
         match self {
             Method::Stored | Method::Other(_) => Box::new(input),
-            Method::Deflate => Box::new(DeflateDecoder::new(input)),
-            Method::Deflate64 => Box::new(Deflate64Decoder::with_buffer(input)),
-            Method::Gzip => Box::new(Gzip(Some(GzDecoder::new(input)))),
+            Method::Deflate => Box::new(Inflate::new(input, Decompress::new(false))),
+            Method::Deflate64 => Box::new(Inflate64(input, Box::new(InflaterManaged::new()))),
+            Method::Gzip => Box::new(Gzip(Inflate::new(input, Decompress::new_gzip(GZIP_WINDOW)))),
             Method::Zstd => Box::new(Zstd {
                 decoder: FrameDecoder::new(),
                 input,
@@ -77,30 +77,116 @@ impl Method {
     }
 }
 
+/// Damage to a compressed stream.
+pub(crate) fn damaged() -> io::Error {
+    io::Error::other("its compressed bytes are damaged")
+}
+
+/// A stream that is compressed with deflate, in the format that the decoder is made for. The readers of `flate2` and
+/// `deflate64` drop what a call has decompressed before it met damage. This one hands it out first.
+struct Inflate<'r> {
+    input: &'r mut dyn BufRead,
+    decoder: Decompress,
+    is_done: bool,
+    /// What is wrong behind the bytes that were handed out.
+    failure: Option<io::Error>,
+}
+
+impl<'r> Inflate<'r> {
+    fn new(input: &'r mut dyn BufRead, decoder: Decompress) -> Self {
+        Inflate {
+            input,
+            decoder,
+            is_done: false,
+            failure: None,
+        }
+    }
+}
+
+impl Read for Inflate<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.is_done && !buffer.is_empty() {
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            let bytes = self.input.fill_buf()?;
+            let is_end = bytes.is_empty();
+            let (taken, given) = (self.decoder.total_in(), self.decoder.total_out());
+            let status = self.decoder.decompress(bytes, buffer, FlushDecompress::None);
+            self.input.consume((self.decoder.total_in() - taken) as usize);
+            let len = (self.decoder.total_out() - given) as usize;
+            match status {
+                Ok(Status::StreamEnd) => self.is_done = true,
+                Ok(_) if is_end && len == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) => {
+                    self.failure = Some(match error.message() {
+                        Some("incorrect header check") => io::Error::other("it is not a gzip file"),
+                        Some("incorrect data check" | "incorrect length check") => {
+                            io::Error::other("its checksum does not match")
+                        }
+                        _ => damaged(),
+                    });
+                }
+            }
+            if len > 0 {
+                return Ok(len);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// As [`Inflate`], for a stream that is compressed with deflate64.
+struct Inflate64<'r>(&'r mut dyn BufRead, Box<InflaterManaged>);
+
+impl Read for Inflate64<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Inflate64(input, decoder) = self;
+        while !buffer.is_empty() {
+            let bytes = input.fill_buf()?;
+            let is_end = bytes.is_empty();
+            let result = decoder.inflate(bytes, buffer);
+            input.consume(result.bytes_consumed);
+            match result.bytes_written {
+                // The next call hands out what the window has.
+                0 if decoder.available_output() > 0 => {}
+                0 if result.data_error => return Err(damaged()),
+                0 if decoder.finished() => break,
+                0 if is_end => return Err(io::ErrorKind::UnexpectedEof.into()),
+                0 => {}
+                len => return Ok(len),
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The base-2 logarithm of the largest window of gzip.
+const GZIP_WINDOW: u8 = 15;
+
 /// The members of a gzip file, one after the other. Zeros may follow them.
-struct Gzip<'r>(Option<GzDecoder<&'r mut dyn BufRead>>);
+struct Gzip<'r>(Inflate<'r>);
 
 impl Read for Gzip<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(decoder) = &mut self.0 {
-            let len = decoder.read(buffer)?;
+        let Gzip(member) = self;
+        loop {
+            let len = member.read(buffer)?;
             if len > 0 || buffer.is_empty() {
                 return Ok(len);
             }
-            let Some(input) = self.0.take().map(GzDecoder::into_inner) else {
-                break;
-            };
             loop {
-                match input.fill_buf()? {
+                match member.input.fill_buf()? {
                     [] => return Ok(0),
                     [0x1F, ..] => break,
-                    [0, ..] => input.consume(1),
+                    [0, ..] => member.input.consume(1),
                     _ => return Err(io::Error::other("its last bytes are not compressed")),
                 }
             }
-            self.0 = Some(GzDecoder::new(input));
+            member.decoder = Decompress::new_gzip(GZIP_WINDOW);
+            member.is_done = false;
         }
-        Ok(0)
     }
 }
 
@@ -274,6 +360,114 @@ mod tests {
         let mut damaged = whole.clone();
         *damaged.last_mut().expect("a checksum") ^= 1;
         assert_eq!(zstd(&damaged, 0).unwrap_err(), "its checksum does not match");
+    }
+
+    /// What a method hands out, and why it ends.
+    fn all(method: Method, mut input: &[u8]) -> (Vec<u8>, Option<io::Error>) {
+        let budget = Arc::new(Budget::new(0, 0, None));
+        let mut out = Vec::new();
+        let mut decoder = method.decoder(&mut input, Share::new(&budget));
+        let error = decoder.read_to_end(&mut out).err();
+        (out, error)
+    }
+
+    fn deflate(plain: &[u8], window: Option<u8>) -> Vec<u8> {
+        let level = flate2::Compression::default();
+        let mut encoder = match window {
+            Some(bits) => flate2::Compress::new_gzip(level, bits),
+            None => flate2::Compress::new(level, false),
+        };
+        let mut out = Vec::with_capacity(plain.len() + 1000);
+        let status = encoder.compress_vec(plain, &mut out, flate2::FlushCompress::Finish);
+        assert_eq!(status.expect("room"), Status::StreamEnd);
+        out
+    }
+
+    /// What a decoder that takes one byte at a time gives before damage.
+    fn before_damage(mut decoder: Decompress, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(1 << 20);
+        for byte in bytes {
+            let status = decoder.decompress_vec(std::slice::from_ref(byte), &mut out, FlushDecompress::None);
+            if !matches!(status, Ok(Status::Ok | Status::BufError)) {
+                break;
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn what_stands_before_damage_is_handed_out() {
+        let plain: Vec<u8> = (0..60_000_u32)
+            .flat_map(|i| format!("{} ", (i * i) >> 7).into_bytes())
+            .collect();
+        let (zip, gzip) = (deflate(&plain, None), deflate(&plain, Some(15)));
+        let mut breaks = [0; 2];
+        for at in (zip.len() / 4..zip.len() - 300).step_by(zip.len() / 97) {
+            for (which, method, bytes) in [(0, Method::Deflate, &zip), (1, Method::Gzip, &gzip)] {
+                let mut bytes = bytes.clone();
+                bytes[at..at + 300].fill(0xFF);
+                let (out, error) = all(method, &bytes);
+                let decoder = match method {
+                    Method::Gzip => Decompress::new_gzip(15),
+                    _ => Decompress::new(false),
+                };
+                assert_eq!(out, before_damage(decoder, &bytes), "{method:?}, {at}");
+                let why = error.map(|error| error.to_string());
+                breaks[which] += usize::from(why.is_some_and(|why| why == "its compressed bytes are damaged"));
+            }
+        }
+        assert!(breaks.iter().all(|&count| count > 10), "{breaks:?}");
+    }
+
+    #[test]
+    fn the_checksum_of_gzip_is_compared() {
+        let mut bytes = deflate(b"some bytes", Some(15));
+        let at = bytes.len() - 8;
+        bytes[at] ^= 1;
+        let (out, error) = all(Method::Gzip, &bytes);
+        let why = error.map(|error| error.to_string());
+        assert_eq!(
+            (&out[..], why.as_deref()),
+            (&b"some bytes"[..], Some("its checksum does not match"))
+        );
+        let (_, error) = all(Method::Gzip, b"some bytes");
+        assert_eq!(
+            error.map(|error| error.to_string()).as_deref(),
+            Some("it is not a gzip file")
+        );
+    }
+
+    #[test]
+    fn what_stands_before_damage_in_deflate64_is_handed_out() {
+        // Blocks that are not compressed, and behind them a block of a kind that does not exist.
+        let plain: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+        let mut bytes = Vec::new();
+        for piece in plain.chunks(60_000) {
+            let len = piece.len() as u16;
+            bytes.push(0);
+            bytes.extend(len.to_le_bytes());
+            bytes.extend((!len).to_le_bytes());
+            bytes.extend(piece);
+        }
+        let whole = bytes.len();
+        bytes.push(0b111);
+        let (out, error) = all(Method::Deflate64, &bytes);
+        assert!(out == plain && error.is_some_and(|error| error.to_string() == "its compressed bytes are damaged"));
+        let (out, error) = all(Method::Deflate64, &bytes[..whole]);
+        assert!(out == plain && error.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof));
+        // Literals of the fixed code, and then its code 286, which stands for no length (RFC 1951, 3.2.6).
+        let mut bits: Vec<bool> = [1, 1, 0].map(|bit| bit == 1).into();
+        for _ in 0..100_000 {
+            bits.extend((0..8).rev().map(|bit| (0x30 + b'x') >> bit & 1 == 1));
+        }
+        bits.extend((0..8).rev().map(|bit| 0b1100_0110 >> bit & 1 == 1));
+        bits.resize(bits.len() + 64, false);
+        let bytes: Vec<u8> = bits
+            .chunks(8)
+            .map(|bits| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit)))
+            .collect();
+        let (out, error) = all(Method::Deflate64, &bytes);
+        assert!(out == vec![b'x'; 100_000] && error.is_some(), "{} {error:?}", out.len());
     }
 
     #[test]
