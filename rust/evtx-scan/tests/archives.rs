@@ -537,7 +537,7 @@ fn what_is_no_archive_says_so() {
     parts[at + 4] = 2;
     assert_eq!(error_of(&parts), "a.zip: it is a part of an archive of several files");
     let mut large = archive.clone();
-    large[at + 12..at + 16].fill(0xF0);
+    large[at + 12..at + 20].fill(0xF0);
     assert_eq!(
         error_of(&large),
         "a.zip: its directory is larger than what is there of the file"
@@ -566,6 +566,75 @@ fn what_is_no_archive_says_so() {
         rows_of(&moved),
         [file("a.zip/a.evtx", 80, &[]), file("a.zip/b.evtx", 80, &[])]
     );
+}
+
+#[test]
+fn an_end_that_disagrees_with_the_directory_is_told() {
+    let log = sample("dirty.evtx");
+    let archive = craft(&[stored(b"a.evtx", &log), stored(b"b.evtx", &log)]);
+    let at = archive.len() - 22;
+    let len = u32::from_le_bytes(archive[at + 12..at + 16].try_into().expect("four bytes"));
+    let whole = [file("l/a.zip/a.evtx", 80, &[]), file("l/a.zip/b.evtx", 80, &[])];
+    let told = |why: &str, entries: &[(String, usize, Vec<String>)]| {
+        let why = format!(": cannot be read: {why}");
+        [&[file("l/a.zip", 0, &[&why])], entries].concat()
+    };
+    let rows = |bytes: &[u8]| {
+        let storage = Memory::default().with("l/a.zip", bytes);
+        let rows = read(&storage, "l", &Archives::default(), 1).expect("rows");
+        let named = read(&storage, "l/a.zip/b.evtx", &Archives::default(), 1).map(|mut rows| rows.pop());
+        (rows, named.ok().flatten())
+    };
+    let with = |from: usize, bytes: &[u8]| {
+        let mut changed = archive.clone();
+        changed[at + from..at + from + bytes.len()].copy_from_slice(bytes);
+        changed
+    };
+    // The length: none, that of one entry, one byte of another, and more than the file has.
+    for wrong in [0, len / 2, len - 1, 0xF000_0000] {
+        let why = format!("its end says that its directory has {wrong} bytes, and there are {len} with 2 entries");
+        let (rows, named) = rows(&with(12, &wrong.to_le_bytes()));
+        assert_eq!(rows, told(&why, &whole));
+        assert_eq!(named.as_ref(), Some(&whole[1]));
+    }
+    // The count.
+    for wrong in [0, 1, 5_u16] {
+        let why = format!("its end says that it has {wrong} entries, and its directory has 2");
+        assert_eq!(rows(&with(10, &wrong.to_le_bytes())).0, told(&why, &whole));
+    }
+    // Both, and the offset.
+    let why = "its end says that it has no entries, and it starts with one";
+    assert_eq!(rows(&with(8, &[0; 8])).0, told(why, &[]));
+    assert_eq!(rows(&with(8, &[0; 12])).0, told(why, &[]));
+    let nothing = end(Vec::new(), b"", 0);
+    let error = read(
+        &Memory::default().with("a.zip", &nothing),
+        "a.zip",
+        &Archives::default(),
+        1,
+    );
+    assert_eq!(
+        error.expect_err("it is empty").to_string(),
+        "No logs found in \"a.zip\""
+    );
+    // A comment that holds an end of another directory, or all of another archive.
+    let why = "there is an end of another archive in its comment; the entries of both are read";
+    let commented = |comment: &[u8]| [&with(20, &(comment.len() as u16).to_le_bytes())[..], comment].concat();
+    assert_eq!(rows(&commented(&nothing)).0, told(why, &whole));
+    assert_eq!(rows(&commented(b"PK\x05\x06 is no end")).0, whole);
+    let other = craft(&[stored(b"c.evtx", &log[..20_000])]);
+    let (found, named) = rows(&commented(&other));
+    assert_eq!((&found[..3], named.as_ref()), (&told(why, &whole)[..], Some(&whole[1])));
+    assert_eq!(found[3].0, "l/a.zip/c.evtx");
+    // An archive in front of another one, or stored in it, is not meant.
+    let inner = craft(&[stored(b"i.evtx", &log)]);
+    let outer = craft(&[
+        stored(b"a.evtx", &log),
+        stored(b"b.evtx", &log),
+        stored(b"i.bin", &inner),
+    ]);
+    assert_eq!(rows(&outer).0, whole);
+    assert_eq!(rows(&[&inner[..], &archive].concat()).0, whole);
 }
 
 #[test]
@@ -777,6 +846,15 @@ fn zip64_archives_are_read() {
     wide.extend([0, 0]);
     assert_eq!(rows_of(&wide), whole);
     let at = archive.len();
+    for (field, why) in [
+        (32, "its end says that it has 3 entries, and its directory has 2"),
+        (40, "its end says that its directory has 3 bytes, and there are "),
+    ] {
+        let mut damaged = wide.clone();
+        damaged[at + field..at + field + 8].copy_from_slice(&3_u64.to_le_bytes());
+        let rows = rows_of(&damaged);
+        assert!(rows[0].2[0].contains(why) && rows[1..] == whole, "{rows:?}");
+    }
     wide[at] = 0;
     assert_eq!(error_of(&wide), "a.zip: the ZIP64 record of its directory is damaged");
 }

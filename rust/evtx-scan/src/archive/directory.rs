@@ -14,6 +14,9 @@ use crate::storage::{StorageError, StorageFile};
 const MAX_ENTRIES: usize = 1_000_000;
 const MAX_DIRECTORY: u64 = 256 << 20;
 
+/// Most end records of an archive that are looked at.
+const MAX_ENDS: usize = 4;
+
 /// Of how many others an entry can be inside before its size counts, and most bytes that entries for which it counts
 /// may have together.
 const MAX_DEPTH: usize = 8;
@@ -97,17 +100,45 @@ pub(crate) fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageErro
     Err(StorageError::Archive(text.into()))
 }
 
-/// Where the directory is.
+/// What an end record says of the directory.
 struct End {
-    /// Its range in the file.
-    start: u64,
+    /// Where it ends in the file, its bytes, and where it starts in the archive.
     end: u64,
-    /// What is added to the offsets of entries: the bytes in front of the archive.
-    base: u64,
+    len: u64,
+    offset: u64,
+    /// Its entries.
+    count: u64,
+    is_zip64: bool,
+}
+
+impl End {
+    /// Whether a directory of so many entries is the one that is meant. Without ZIP64, the count has 16 bits: writers of
+    /// more entries write its lowest ones, or all ones.
+    fn counts(&self, count: usize) -> bool {
+        let count = count as u64;
+        match self.is_zip64 {
+            true => self.count == count,
+            false => self.count == count & 0xFFFF || self.count == 0xFFFF && count >= 0xFFFF,
+        }
+    }
+}
+
+/// The last bytes of a file, and where they start in it.
+struct Tail {
+    bytes: Vec<u8>,
+    start: u64,
+}
+
+/// Reads directories of a file.
+struct Reader<'r> {
+    file: &'r dyn StorageFile,
+    is_remote: bool,
+    interrupt: Interrupt<'r>,
 }
 
 impl Directory {
-    /// Reads the directory of an archive.
+    /// Reads the directory of an archive. An end record that stands in the comment of another one can be either's: the
+    /// directory then has the entries of both, and a failure.
     ///
     /// # Errors
     /// Those of the storage, and [`StorageError::Archive`] if there is no directory, or if it is too large.
@@ -116,47 +147,30 @@ impl Directory {
         is_remote: bool,
         interrupt: Interrupt<'_>,
     ) -> Result<Directory, StorageError> {
-        let end = find_end(file)?;
-        let size = end.end - end.start;
-        if size > MAX_DIRECTORY {
-            return archive_error(format!(
-                "its directory has {size} bytes, more than {} MiB",
-                MAX_DIRECTORY >> 20
-            ));
-        }
-        let failure = RefCell::new(None);
-        let mut input = Input::new(file, end.start, end.end, is_remote, interrupt, &failure);
-        let mut directory = Directory::default();
-        let mut record = [0; RECORD];
-        let mut rest = Vec::new();
-        let mut count = 0_usize;
-        while input.offset() < end.end {
-            if count.is_multiple_of(1024) {
-                interrupt.check()?;
+        let reader = Reader {
+            file,
+            is_remote,
+            interrupt,
+        };
+        let tail = Tail::of(file)?;
+        let ends = tail.ends(file)?;
+        let read = |&at: &usize| tail.end(at, file).and_then(|end| reader.directory(&end));
+        let mut directory = match ends.as_slice() {
+            [one] => read(one)?,
+            several => {
+                let mut all = Directory::default();
+                for read in several.iter().map(read) {
+                    match read {
+                        Ok(own) => all.entries.extend(own.entries),
+                        Err(StorageError::Archive(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                let text = "there is an end of another archive in its comment; the entries of both are read";
+                all.failure = Some(text.to_owned());
+                all
             }
-            let is_whole = input.fill(&mut record)? && record.starts_with(b"PK\x01\x02");
-            rest.resize(
-                [28, 30, 32]
-                    .iter()
-                    .map(|&at| usize::from(two(&record, at)))
-                    .sum::<usize>(),
-                0,
-            );
-            // A signature may follow the entries.
-            if record.starts_with(b"PK\x05\x05") && count > 0 {
-                break;
-            }
-            if !is_whole || !input.fill(&mut rest)? {
-                directory.failure = Some(format!("its directory is damaged behind {count} entries"));
-                break;
-            }
-            count += 1;
-            if count > MAX_ENTRIES {
-                directory.failure = Some(format!("it has more than {MAX_ENTRIES} entries"));
-                break;
-            }
-            directory.entries.extend(entry(&record, &rest, end.base));
-        }
+        };
         directory.limit_overlaps();
         Ok(directory)
     }
@@ -182,74 +196,195 @@ impl Directory {
     }
 }
 
-/// Finds the directory by the record at the end of the file.
-fn find_end(file: &dyn StorageFile) -> Result<End, StorageError> {
-    let size = file.size();
-    if size == 0 {
-        return archive_error("the file is empty");
-    }
-    let start = size.saturating_sub(TAIL);
-    let mut tail = vec![0; (size - start) as usize];
-    file.read_at(&mut tail, start)?;
-    let is_end = |at: &usize| {
-        tail[*at..].starts_with(b"PK\x05\x06") && at + END + usize::from(two(&tail, at + 20)) <= tail.len()
-    };
-    let Some(at) = (0..=tail.len().saturating_sub(END))
-        .rev()
-        .find(|at| at + END <= tail.len() && is_end(at))
-    else {
-        let mut head = [0; 4];
-        let head = &mut head[..size.min(4) as usize];
-        file.read_at(head, 0)?;
-        return archive_error(match &*head {
-            b"PK\x03\x04" => "the archive is cut short: it has no directory at its end",
-            b"PK\x07\x08" => "it is a part of an archive of several files",
-            _ => "it is not a ZIP archive",
-        });
-    };
-    let record = &tail[at..];
-    let (mut parts, mut own_part) = (u32::from(two(record, 6)), u32::from(two(record, 4)));
-    let (mut len, mut offset) = (u64::from(four(record, 12)), u64::from(four(record, 16)));
-    let mut end = start + at as u64;
-    let locator = at.checked_sub(LOCATOR).map(|from| &tail[from..at]);
-    if let Some(locator) = locator.filter(|locator| locator.starts_with(b"PK\x06\x07")) {
-        if four(locator, 16) > 1 {
-            return archive_error("it is a part of an archive of several files");
-        }
-        // It stands in front of its locator. Its offset is wrong if bytes were put in front of the archive.
-        let mut record = [0; END64];
-        let locator_at = end - LOCATOR as u64;
-        let places = [number::<8>(locator, 8), locator_at.saturating_sub(END64 as u64)];
-        let mut found = None;
-        for place in places {
-            if place
-                .checked_add(END64 as u64)
-                .is_some_and(|behind| behind <= locator_at)
-            {
-                file.read_at(&mut record, place)?;
-                if record.starts_with(b"PK\x06\x06") {
-                    found = Some(place);
-                    break;
-                }
+impl Reader<'_> {
+    /// Reads the directory that an end record names. Where it starts is told twice, by its length and by its offset. The
+    /// offset counts from the start of the archive, in front of which bytes can have been put.
+    fn directory(&self, end: &End) -> Result<Directory, StorageError> {
+        let by_length = match end.end.checked_sub(end.len) {
+            None => archive_error("its directory is larger than what is there of the file"),
+            Some(_) if end.len > MAX_DIRECTORY => archive_error(format!(
+                "its directory has {} bytes, more than {} MiB",
+                end.len,
+                MAX_DIRECTORY >> 20
+            )),
+            Some(start) => match start.checked_sub(end.offset) {
+                None => archive_error("bytes are missing in front of its directory"),
+                Some(base) => self.records(start, end.end, base),
+            },
+        };
+        let by_length = match by_length {
+            Ok((directory, count)) if directory.failure.is_none() && end.counts(count) => {
+                return self.check_empty(directory, count, end);
+            }
+            Ok(read) => Ok(read),
+            Err(StorageError::Archive(why)) => Err(why),
+            Err(error) => return Err(error),
+        };
+        let found = by_length.as_ref().map_or(0, |(_, count)| *count);
+        let len = end.end.saturating_sub(end.offset);
+        if end.offset < end.end && len != end.len && len <= MAX_DIRECTORY {
+            let (mut directory, count) = self.records(end.offset, end.end, 0)?;
+            if count > found {
+                directory.failure.get_or_insert_with(|| {
+                    format!(
+                        "its end says that its directory has {} bytes, and there are {len} with {count} entries",
+                        end.len
+                    )
+                });
+                return Ok(directory);
             }
         }
-        let Some(place) = found else {
-            return archive_error("the ZIP64 record of its directory is damaged");
+        let (mut directory, count) = by_length.map_err(StorageError::Archive)?;
+        directory.failure.get_or_insert_with(|| {
+            format!(
+                "its end says that it has {} entries, and its directory has {count}",
+                end.count
+            )
+        });
+        Ok(directory)
+    }
+
+    /// Tells of an archive that says that it has no entries, and starts with one.
+    fn check_empty(&self, mut directory: Directory, count: usize, end: &End) -> Result<Directory, StorageError> {
+        if count == 0 && end.end >= LOCAL as u64 {
+            let mut start = [0; 4];
+            self.file.read_at(&mut start, 0)?;
+            if start == *b"PK\x03\x04" {
+                directory.failure = Some("its end says that it has no entries, and it starts with one".to_owned());
+            }
+        }
+        Ok(directory)
+    }
+
+    /// Reads the records of a directory from a start to an end. `base` is added to the offsets of entries: the bytes in
+    /// front of the archive. Returns how many records there are, too.
+    fn records(&self, start: u64, end: u64, base: u64) -> Result<(Directory, usize), StorageError> {
+        let failure = RefCell::new(None);
+        let mut input = Input::new(self.file, start, end, self.is_remote, self.interrupt, &failure);
+        let mut directory = Directory::default();
+        let mut record = [0; RECORD];
+        let mut rest = Vec::new();
+        let mut count = 0_usize;
+        while input.offset() < end {
+            if count.is_multiple_of(1024) {
+                self.interrupt.check()?;
+            }
+            let is_whole = input.fill(&mut record)? && record.starts_with(b"PK\x01\x02");
+            rest.resize(
+                [28, 30, 32]
+                    .iter()
+                    .map(|&at| usize::from(two(&record, at)))
+                    .sum::<usize>(),
+                0,
+            );
+            // A signature may follow the entries.
+            if record.starts_with(b"PK\x05\x05") && count > 0 {
+                break;
+            }
+            if !is_whole || !input.fill(&mut rest)? {
+                directory.failure = Some(format!("its directory is damaged behind {count} entries"));
+                break;
+            }
+            count += 1;
+            if count > MAX_ENTRIES {
+                directory.failure = Some(format!("it has more than {MAX_ENTRIES} entries"));
+                break;
+            }
+            directory.entries.extend(entry(&record, &rest, base));
+        }
+        Ok((directory, count))
+    }
+}
+
+impl Tail {
+    fn of(file: &dyn StorageFile) -> Result<Self, StorageError> {
+        let size = file.size();
+        if size == 0 {
+            return archive_error("the file is empty");
+        }
+        let start = size.saturating_sub(TAIL);
+        let mut bytes = vec![0; (size - start) as usize];
+        file.read_at(&mut bytes, start)?;
+        Ok(Tail { bytes, start })
+    }
+
+    /// Where end records are: the last one, and those that have it in their comment.
+    fn ends(&self, file: &dyn StorageFile) -> Result<Vec<usize>, StorageError> {
+        let places = (0..=self.bytes.len().saturating_sub(END)).rev();
+        let ends = places.filter_map(|at| {
+            let record = self.bytes.get(at..at + END)?;
+            let behind = at + END + usize::from(two(record, 20));
+            (record.starts_with(b"PK\x05\x06") && behind <= self.bytes.len()).then_some((at, behind))
+        });
+        let mut found: Vec<usize> = Vec::new();
+        for (at, behind) in ends {
+            if found.is_empty() || behind == self.bytes.len() && found.len() < MAX_ENDS {
+                found.push(at);
+            }
+        }
+        if found.is_empty() {
+            let mut head = [0; 4];
+            let head = &mut head[..file.size().min(4) as usize];
+            file.read_at(head, 0)?;
+            return archive_error(match &*head {
+                b"PK\x03\x04" => "the archive is cut short: it has no directory at its end",
+                b"PK\x07\x08" => "it is a part of an archive of several files",
+                _ => "it is not a ZIP archive",
+            });
+        }
+        Ok(found)
+    }
+
+    /// What the end record at a place says, or its ZIP64 record.
+    fn end(&self, at: usize, file: &dyn StorageFile) -> Result<End, StorageError> {
+        let record = &self.bytes[at..];
+        let (mut parts, mut own_part) = (u32::from(two(record, 6)), u32::from(two(record, 4)));
+        let mut end = End {
+            end: self.start + at as u64,
+            len: u64::from(four(record, 12)),
+            offset: u64::from(four(record, 16)),
+            count: u64::from(two(record, 10)),
+            is_zip64: false,
         };
-        (own_part, parts) = (four(&record, 16), four(&record, 20));
-        (len, offset) = (number::<8>(&record, 40), number::<8>(&record, 48));
-        end = place;
+        let locator = at.checked_sub(LOCATOR).map(|from| &self.bytes[from..at]);
+        if let Some(locator) = locator.filter(|locator| locator.starts_with(b"PK\x06\x07")) {
+            if four(locator, 16) > 1 {
+                return archive_error("it is a part of an archive of several files");
+            }
+            // It stands in front of its locator. Its offset is wrong if bytes were put in front of the archive.
+            let mut record = [0; END64];
+            let locator_at = end.end - LOCATOR as u64;
+            let places = [number::<8>(locator, 8), locator_at.saturating_sub(END64 as u64)];
+            let mut found = None;
+            for place in places {
+                if place
+                    .checked_add(END64 as u64)
+                    .is_some_and(|behind| behind <= locator_at)
+                {
+                    file.read_at(&mut record, place)?;
+                    if record.starts_with(b"PK\x06\x06") {
+                        found = Some(place);
+                        break;
+                    }
+                }
+            }
+            let Some(place) = found else {
+                return archive_error("the ZIP64 record of its directory is damaged");
+            };
+            (own_part, parts) = (four(&record, 16), four(&record, 20));
+            end = End {
+                end: place,
+                len: number::<8>(&record, 40),
+                offset: number::<8>(&record, 48),
+                count: number::<8>(&record, 32),
+                is_zip64: true,
+            };
+        }
+        if own_part != 0 || parts != 0 {
+            return archive_error("it is a part of an archive of several files");
+        }
+        Ok(end)
     }
-    if own_part != 0 || parts != 0 {
-        return archive_error("it is a part of an archive of several files");
-    }
-    let Some(start) = end.checked_sub(len) else {
-        return archive_error("its directory is larger than what is there of the file");
-    };
-    let Some(base) = start.checked_sub(offset) else {
-        return archive_error("bytes are missing in front of its directory");
-    };
-    Ok(End { start, end, base })
 }
 
 /// An entry of its record and what follows it; `None` for a folder.
