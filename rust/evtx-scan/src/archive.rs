@@ -120,6 +120,11 @@ pub(crate) fn is_read(name: &str) -> bool {
         .any(|end| ends_with(name, end))
 }
 
+/// A name in an archive as it is compared: ASCII letters in lower case, and `/` for `\`.
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('\\', "/")
+}
+
 /// An archive that was listed.
 #[derive(Debug)]
 pub(crate) struct Archive {
@@ -127,8 +132,8 @@ pub(crate) struct Archive {
     /// The size that it had then.
     size: u64,
     shared: Archives,
-    /// Entries that can hold messages, in the order of their names.
-    companions: Vec<(String, Head)>,
+    /// Entries that can hold messages, in the order of their names as [`plain`] has them.
+    companions: Vec<(String, String, Head)>,
 }
 
 /// An entry of an archive.
@@ -154,28 +159,34 @@ pub(crate) struct OpenEntry {
     pub(crate) failure: Option<StorageError>,
 }
 
-/// Lists the entries of a ZIP archive whose names are wanted.
+/// Lists the entries of a ZIP archive whose names are wanted: those with the lowest rank that a name has. A name without
+/// a rank is not wanted.
 pub(crate) fn list(
     call: Call<'_>,
     path: &str,
     shared: &Archives,
-    is_wanted: &dyn Fn(&str) -> bool,
+    rank: &dyn Fn(&str) -> Option<u8>,
 ) -> Result<Listed, StorageError> {
     let file = call.storage.open(path)?;
     let directory = Directory::read(&*file, call.storage.is_remote(path), call.interrupt)?;
-    let (mut wanted, mut companions) = (Vec::new(), Vec::new());
+    let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
     for (index, (name, head)) in directory.entries.into_iter().enumerate() {
         if index.is_multiple_of(1024) {
             call.interrupt.check()?;
         }
         if ends_with(&name, ".mta") {
-            companions.push((name.clone(), head));
+            companions.push((plain(&name), name.clone(), head));
         }
-        if is_wanted(&name) {
-            wanted.push((name, head));
+        let Some(rank) = rank(&name).filter(|&rank| rank <= lowest) else {
+            continue;
+        };
+        if rank < lowest {
+            wanted.clear();
+            lowest = rank;
         }
+        wanted.push((name, head));
     }
-    companions.sort_by(|(a, _), (b, _)| a.cmp(b));
+    companions.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     // Entries of the same name stay in their order.
     wanted.sort_by(|(a, _), (b, _)| a.cmp(b));
     let archive = Arc::new(Archive {
@@ -246,10 +257,10 @@ impl Entry {
 
     /// The first entry beside it whose name starts so and matches.
     pub(crate) fn companion(&self, start: &str, is_match: &dyn Fn(&str) -> bool) -> Option<(String, Entry)> {
-        let all = &self.archive.companions;
-        let from = all.partition_point(|(name, _)| name.as_str() < start);
-        let near = all[from..].iter().take_while(|(name, _)| name.starts_with(start));
-        let (name, head) = near.take(MAX_COMPANIONS).find(|(name, _)| is_match(name))?;
+        let (all, start) = (&self.archive.companions, plain(start));
+        let from = all.partition_point(|(name, ..)| *name < start);
+        let near = all[from..].iter().take_while(|(name, ..)| name.starts_with(&start));
+        let (_, name, head) = near.take(MAX_COMPANIONS).find(|(_, name, _)| is_match(name))?;
         let entry = Entry {
             archive: Arc::clone(&self.archive),
             head: *head,

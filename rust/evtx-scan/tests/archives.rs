@@ -489,6 +489,48 @@ fn names_are_names() {
 }
 
 #[test]
+fn filename_names_the_file_again() {
+    let (dirty, wrapped) = (sample("dirty.evtx"), sample("wrapped.evtx"));
+    let names = [
+        "a[1]", "a1", "b*", "bb", "q?", "qq", "Sys", "sys", "[x]/y", "x/y", "d\\e", "D/E",
+    ];
+    let names: Vec<_> = names.iter().map(|name| format!("{name}.evtx")).collect();
+    let log = |nth: usize| if nth.is_multiple_of(2) { &dirty } else { &wrapped };
+    let entries: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(nth, name)| stored(name.as_bytes(), log(nth)))
+        .collect();
+    let mut storage = Memory::default()
+        .with("e[1].zip", &craft(&entries))
+        .with("e1.zip", &craft(&entries[1..2]));
+    for (nth, name) in names.iter().enumerate() {
+        storage = storage.with(&format!("l/{name}"), log(nth));
+    }
+    let archives = Archives::default();
+    let mut all = read(&storage, "e[1].zip", &archives, 1).expect("rows");
+    assert_eq!(all.len(), names.len());
+    all.extend(read(&storage, "l", &archives, 1).expect("rows"));
+    assert_eq!(all.len(), 2 * names.len());
+    for row in all {
+        assert_eq!(read(&storage, &row.0, &archives, 1).expect("rows"), [row]);
+    }
+    let found = |pattern: &str| -> Vec<_> {
+        let rows = read(&storage, pattern, &archives, 1).expect("rows");
+        rows.into_iter().map(|(name, ..)| name).collect()
+    };
+    // Other names are patterns still, and other cases the same name.
+    assert_eq!(found("l/a[1-3].evtx"), ["l/a1.evtx"]);
+    assert_eq!(found("e[1].zip/A[1].EVTX"), ["e[1].zip/a[1].evtx"]);
+    assert_eq!(found("e[1].zip/SYS.evtx"), ["e[1].zip/Sys.evtx", "e[1].zip/sys.evtx"]);
+    assert_eq!(found("e[1].zip/b?.evtx"), ["e[1].zip/b*.evtx", "e[1].zip/bb.evtx"]);
+    assert_eq!(found("e[1].zip/**b.evtx"), ["e[1].zip/bb.evtx"]);
+    // A folder can have such a name.
+    assert_eq!(found("l/[x]"), ["l/[x]/y.evtx"]);
+    assert_eq!(found("e[1].zip/[x]"), ["e[1].zip/[x]/y.evtx"]);
+}
+
+#[test]
 fn an_archive_in_an_archive_is_named() {
     let log = sample("dirty.evtx");
     let inner = zip(&[("inner.evtx", &log, plain())]);
@@ -939,6 +981,49 @@ fn reads_are_few_and_failures_are_told() {
     );
 }
 
+/// How many messages each log of an archive has.
+fn messages_of(archive: &[u8]) -> Vec<usize> {
+    let storage = Memory::default().with("a.zip", archive);
+    let paths = paths(&storage, "a.zip", &Archives::default()).expect("paths");
+    let table = Table::from(Options::default());
+    let column = table.schema().index_of("message").expect("a column");
+    let finder = MessageFinder::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
+    let mut found = vec![0; paths.len()];
+    let scan = Arc::new(FileScan::new(
+        Arc::new(Scan::new(table, &[column])),
+        paths,
+        Some(finder),
+    ));
+    let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
+    while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
+        found[batch.file] += batch.rows.num_rows() - batch.rows.column(0).null_count();
+    }
+    found
+}
+
+#[test]
+fn messages_are_found_whatever_case_and_slashes_names_have() {
+    let log = sample("DC01-System.evtx");
+    let messages = sample("LocaleMetaData/DC01-System_1033.MTA");
+    for (own, beside) in [
+        ("DC01-System.evtx", "LocaleMetaData/DC01-System_1033.MTA"),
+        ("x\\DC01-System.evtx", "x\\LocaleMetaData\\DC01-System_1033.MTA"),
+        (
+            "C:\\Logs\\DC01-System.evtx",
+            "C:\\Logs\\LocaleMetaData\\DC01-System_1033.MTA",
+        ),
+        ("X/DC01-SYSTEM.EVTX", "X/LOCALEMETADATA/DC01-SYSTEM_1033.MTA"),
+        ("X/DC01-SYSTEM.EVTX", "x\\localemetadata\\dc01-system_1033.mta"),
+    ] {
+        let archive = craft(&[
+            stored(b"LocaleMetaDatb/", b"no folder"),
+            stored(own.as_bytes(), &log),
+            stored(beside.as_bytes(), &messages),
+        ]);
+        assert_eq!(messages_of(&archive), [9], "{own}");
+    }
+}
+
 #[test]
 fn messages_and_reports_come_out_of_archives() {
     let log = sample("DC01-System.evtx");
@@ -950,20 +1035,7 @@ fn messages_and_reports_come_out_of_archives() {
     ]);
     let storage = Memory::default().with("a.zip", &archive);
     let paths = paths(&storage, "a.zip", &Archives::default()).expect("paths");
-    let table = Table::from(Options::default());
-    let column = table.schema().index_of("message").expect("a column");
-    let finder = MessageFinder::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
-    let scan = Arc::new(FileScan::new(
-        Arc::new(Scan::new(table, &[column])),
-        paths.clone(),
-        Some(finder),
-    ));
-    let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
-    let mut found = [0; 2];
-    while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
-        found[batch.file] += batch.rows.num_rows() - batch.rows.column(0).null_count();
-    }
-    assert_eq!(found, [9, 0]);
+    assert_eq!(messages_of(&archive), [9, 0]);
     let mut report = ReportScan::new(FileReport::default(), paths, &[0]).thread();
     let mut rows = 0;
     while let Some(batch) = report.next(&storage, Interrupt::NEVER).expect("a report") {
