@@ -70,6 +70,7 @@ impl Method {
                 decoder: FrameDecoder::new(),
                 input,
                 is_inside: false,
+                is_behind: false,
                 failure: None,
                 share,
             }),
@@ -198,14 +199,16 @@ struct Zstd<'r> {
     decoder: FrameDecoder,
     input: &'r mut dyn BufRead,
     is_inside: bool,
+    /// Whether there was a frame before.
+    is_behind: bool,
     /// What is wrong behind the bytes that are still to be handed out.
     failure: Option<io::Error>,
     share: Share,
 }
 
-/// An error of the decoder; one of the kind `UnexpectedEof` if the input has ended.
-fn of_decoder(error: FrameDecoderError) -> io::Error {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+/// An error of the decoder in words; one of the kind `UnexpectedEof` if the input has ended.
+fn of_decoder(error: &FrameDecoderError) -> io::Error {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(inner) = cause {
         let kind = inner.downcast_ref::<io::Error>().map(io::Error::kind);
         if kind == Some(io::ErrorKind::UnexpectedEof) {
@@ -213,7 +216,10 @@ fn of_decoder(error: FrameDecoderError) -> io::Error {
         }
         cause = inner.source();
     }
-    io::Error::other(error)
+    match error {
+        FrameDecoderError::DictNotProvided { .. } => io::Error::other("it was compressed with a dictionary"),
+        _ => damaged(),
+    }
 }
 
 /// How many bytes the header of a Zstandard frame has, by its first five (RFC 8878, 3.1.1.1 and 3.1.2).
@@ -235,6 +241,13 @@ impl Zstd<'_> {
         let mut header = [0; FRAME_HEADER];
         let (start, rest) = header.split_first_chunk_mut().ok_or(io::ErrorKind::InvalidInput)?;
         self.input.read_exact(start)?;
+        if !matches!(start, [0x28, 0xB5, 0x2F, 0xFD, _] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, _]) {
+            return Err(io::Error::other(match self.is_behind {
+                false => "it is not a Zstandard file",
+                true => "its last bytes are not compressed",
+            }));
+        }
+        self.is_behind = true;
         let len = frame_header(start);
         self.input.read_exact(&mut rest[..len - start.len()])?;
         self.decoder.set_max_window_size(0);
@@ -245,8 +258,11 @@ impl Zstd<'_> {
                     return Ok(());
                 }
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
-                    io::copy(&mut (&mut self.input).take(length.into()), &mut io::sink())?;
-                    return Ok(());
+                    let len = io::copy(&mut (&mut self.input).take(length.into()), &mut io::sink())?;
+                    return match len < length.into() {
+                        true => Err(io::ErrorKind::UnexpectedEof.into()),
+                        false => Ok(()),
+                    };
                 }
                 Err(FrameDecoderError::WindowSizeTooBig { requested, max }) if requested > max => {
                     if requested > MAX_WINDOW {
@@ -259,7 +275,7 @@ impl Zstd<'_> {
                     }
                     self.decoder.set_max_window_size(requested);
                 }
-                Err(error) => return Err(of_decoder(error)),
+                Err(error) => return Err(of_decoder(&error)),
             }
         }
     }
@@ -280,7 +296,7 @@ impl Read for Zstd<'_> {
             } else if !self.decoder.is_finished() {
                 let one = || BlockDecodingStrategy::UptoBlocks(1);
                 if let Err(error) = self.decoder.decode_blocks(&mut self.input, one()) {
-                    self.failure = Some(of_decoder(error));
+                    self.failure = Some(of_decoder(&error));
                     // The decoder hands out its window at the end of a frame.
                     let _ = self.decoder.decode_blocks(LAST_BLOCK, one());
                 }
@@ -489,6 +505,35 @@ mod tests {
         }
         let skipped = [&b"\x50\x2A\x4D\x18\x02\0\0\0no"[..], &with_window(0)].concat();
         assert_eq!(zstd(&skipped, 0), Ok(b"x".to_vec()));
-        assert!(zstd(b"other", 0).is_err() && zstd(b"PK", 0).is_err());
+        for len in 1..skipped.len() - with_window(0).len() {
+            assert_eq!(zstd(&skipped[..len], 0).unwrap_err(), "cut short", "{len} bytes");
+        }
+        assert!(zstd(b"PK", 0).is_err());
+    }
+
+    #[test]
+    fn damage_to_a_frame_is_told_in_words() {
+        assert_eq!(zstd(b"other", 0).unwrap_err(), "it is not a Zstandard file");
+        let behind = [&with_window(0)[..], b"more than that"].concat();
+        assert_eq!(zstd(&behind, 0).unwrap_err(), "its last bytes are not compressed");
+        let dictionary = [0x28, 0xB5, 0x2F, 0xFD, 0x21, 7, 1, 9, 0, 0, b'x'];
+        assert_eq!(zstd(&dictionary, 0).unwrap_err(), "it was compressed with a dictionary");
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        let plain: Vec<u8> = (0..5000_u32).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let whole = ruzstd::encoding::compress_to_vec(&plain[..], level);
+        let known = [
+            "its compressed bytes are damaged",
+            "its checksum does not match",
+            "cut short",
+        ];
+        let mut found = [0; 3];
+        for at in (14..whole.len() - 40).step_by(31) {
+            let mut bytes = whole.clone();
+            bytes[at..at + 40].fill(0);
+            let why = zstd(&bytes, 0).unwrap_err();
+            let known = known.iter().position(|known| *known == why);
+            found[known.unwrap_or_else(|| panic!("{why}"))] += 1;
+        }
+        assert!(found[0] > 0, "{found:?}");
     }
 }
