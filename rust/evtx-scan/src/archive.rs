@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
 use codec::{Method, damaged};
-use directory::{Directory, Encryption, Head, archive_error, local_header};
+use directory::{Directory, Encryption, Head, Own, archive_error, local_header};
 use held::{Budget, Held, PIECE, Share};
 use input::Input;
 
@@ -229,6 +229,7 @@ pub(crate) fn compressed(path: &str, kind: Kind, shared: &Archives) -> Entry {
         encryption: Encryption::None,
         is_link: false,
         limit: u64::MAX,
+        own: Own::NONE,
     };
     Entry {
         archive: Arc::new(archive),
@@ -303,25 +304,31 @@ impl Entry {
         let mut input = Input::new(&*file, head.offset, file.size(), is_remote, call.interrupt, &failure);
         let mut end = file.size();
         let mut is_cut = false;
+        let mut disagreement = None;
         if head.size.is_some() {
             // The first read takes the header and what is behind it, and no more.
             input.set_end(head.offset.saturating_add(head.header).saturating_add(head.compressed));
             let mut header = [0; 30];
-            let follows = input.fill(&mut header)?.then(|| local_header(&header)).flatten();
-            let Some(follows) = follows else {
+            let lengths = input.fill(&mut header)?.then(|| local_header(&header)).flatten();
+            let Some((name_len, others)) = lengths else {
                 return archive_error("the archive has no entry where its directory says");
             };
-            let start = input.offset().saturating_add(follows);
+            let mut name = vec![0; name_len];
+            if input.fill(&mut name)? {
+                disagreement = head.own.disagrees(&header, &name);
+            }
+            let start = head.offset + header.len() as u64 + name_len as u64 + others;
             end = start.saturating_add(head.compressed);
             is_cut = end > file.size();
             input.set_end(end);
-            input.skip(follows);
+            input.skip(others);
             if head.method == Method::Stored && !is_encrypted && head.limit == u64::MAX {
                 let size = head.compressed.min(file.size().saturating_sub(start));
                 let differs = head
                     .size
                     .filter(|&said| said != size)
                     .map(|said| other_size(size, said));
+                let differs = differs.or(disagreement.map(str::to_owned));
                 let part = Part { file, start, size };
                 return Ok(OpenEntry {
                     file: Arc::new(part),
@@ -335,7 +342,7 @@ impl Entry {
             (Some(StorageError::Interrupted(interrupted)), _) => return Err(interrupted.into()),
             (Some(error), _) => Some(error),
             (None, Some(_)) if is_cut => Some(StorageError::Archive("the archive is cut short".to_owned())),
-            (None, why) => why.map(StorageError::Archive),
+            (None, why) => why.or(disagreement.map(str::to_owned)).map(StorageError::Archive),
         };
         Ok(OpenEntry {
             file: held.into_file(),

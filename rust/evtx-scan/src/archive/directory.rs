@@ -71,6 +71,39 @@ pub(crate) struct Head {
     pub(crate) is_link: bool,
     /// How many bytes of it are read at most.
     pub(crate) limit: u64,
+    /// What the header of its data should say, too.
+    pub(crate) own: Own,
+}
+
+/// What the directory says of an entry, and the header of its data says again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// The CRC-32 of the bytes of its name.
+    name: u32,
+    /// The number of its method.
+    method: u16,
+    /// Its CRC-32, as it is written.
+    checksum: u32,
+}
+
+impl Own {
+    pub(crate) const NONE: Own = Own {
+        name: 0,
+        method: 0,
+        checksum: 0,
+    };
+
+    /// What the header of an entry's data says that the directory does not, if it does. Writers that do not know the
+    /// checksum yet set bit 3 of the flags.
+    pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8]) -> Option<&'static str> {
+        let is_known = two(header, 6) & 8 == 0;
+        match () {
+            () if crc32fast::hash(name) != self.name => Some("the header of its data has another name"),
+            () if two(header, 8) != self.method => Some("the header of its data has another method"),
+            () if is_known && four(header, 14) != self.checksum => Some("the header of its data has another checksum"),
+            () => None,
+        }
+    }
 }
 
 /// The entries of an archive.
@@ -391,6 +424,11 @@ impl Tail {
 fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)> {
     let (name, rest) = rest.split_at(usize::from(two(record, 28)));
     let extra = &rest[..usize::from(two(record, 30))];
+    let own = Own {
+        name: crc32fast::hash(name),
+        method: two(record, 10),
+        checksum: four(record, 16),
+    };
     let flags = two(record, 8);
     let mut method = two(record, 10);
     let mut checksum = Some(four(record, 16));
@@ -450,6 +488,7 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
         encryption,
         is_link: is_unix && mode & KIND == LINK,
         limit: u64::MAX,
+        own,
     };
     (!is_folder).then_some((name, head))
 }
@@ -478,11 +517,11 @@ fn character(byte: u8) -> char {
     }
 }
 
-/// How many bytes of an entry's header are in front of its name, and where the data is behind it. `None` if it is no
+/// How many bytes of name and of other fields follow the first ones of the header of an entry's data. `None` if it is no
 /// such header.
-pub(crate) fn local_header(bytes: &[u8; LOCAL]) -> Option<u64> {
-    let follows = u64::from(two(bytes, 26)) + u64::from(two(bytes, 28));
-    bytes.starts_with(b"PK\x03\x04").then_some(follows)
+pub(crate) fn local_header(bytes: &[u8; LOCAL]) -> Option<(usize, u64)> {
+    let lengths = (usize::from(two(bytes, 26)), u64::from(two(bytes, 28)));
+    bytes.starts_with(b"PK\x03\x04").then_some(lengths)
 }
 
 #[cfg(test)]
