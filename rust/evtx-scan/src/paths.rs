@@ -8,6 +8,7 @@ use evtx_format::Interrupt;
 use evtx_format::mta::literal;
 
 use crate::archive::{self, Archives, Entry, Kind, ends_with};
+use crate::local::out_of_reach;
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 
 /// The path of a file that a call reads.
@@ -218,6 +219,16 @@ impl Found<'_> {
         });
     }
 
+    /// Adds what a glob of local files cannot look at.
+    fn add_out_of_reach(&mut self, glob: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), ScanError> {
+        if !self.call.storage.is_remote(glob) {
+            for (path, why) in out_of_reach(glob, is_wanted, self.call.interrupt)? {
+                self.add(path, false, Source::Unreadable(why.into()));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the path is that of a folder, in a file system of Python: those find folders, too. A path that ends as
     /// that of a log does is not looked at.
     fn is_folder(&self, path: &str) -> bool {
@@ -332,6 +343,7 @@ impl Found<'_> {
             if archives.is_empty() {
                 continue;
             }
+            self.add_out_of_reach(outer, &|name| ends_with(name, ".zip"))?;
             for archive in archives {
                 match String::from_utf8(archive) {
                     Ok(archive) => self.add_entries(archive, false, inner)?,
@@ -393,13 +405,20 @@ pub fn expand(
             // and archives.
             files = storage.glob(&format!("{}/**/*.[eEzZgG][vVzZiIsS]*", literal(path)))?;
             files.retain(|file| archive::is_read(&String::from_utf8_lossy(file)));
+            found.add_out_of_reach(
+                &format!("{}/**/*", literal(path.trim_end_matches('/'))),
+                &archive::is_read,
+            )?;
+            // The path itself is an error.
+            found.paths.retain(|found| found.path != path.trim_end_matches('/'));
         }
         if files.is_empty() && is_glob {
             files = storage.glob(&any_case(path, is_remote))?;
+            found.add_out_of_reach(path, &|_| true)?;
             if is_remote {
                 files.retain(|file| std::str::from_utf8(file).map_or(true, |file| !found.is_folder(file)));
             }
-        } else if files.is_empty() {
+        } else if files.is_empty() && found.paths.is_empty() {
             // If the path cannot be read, this fails with the reason.
             storage.open(path)?;
         }
@@ -446,6 +465,54 @@ mod tests {
         assert_eq!(any_case("a/b*c", true), "a/b*[cC]");
         assert_eq!(any_case("a/\\b[", false), "a/\\b[");
         assert_eq!(any_case("[x]/b", false), "[x]/[bB]");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_to_nothing_and_closed_folders_are_found() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let place = tempfile::tempdir().expect("a folder");
+        let root = place.path().join("case [1]");
+        std::fs::create_dir_all(root.join("a/b")).expect("folders");
+        for name in ["a/b/x.evtx", "a/y.ZIP", "a/notes.txt"] {
+            symlink("/nowhere/at/all", root.join(name)).expect("a link");
+        }
+        std::fs::write(root.join("a/z.evtx"), b"").expect("a file");
+        symlink(root.join("a/z.evtx"), root.join("a/w.evtx")).expect("a link");
+        symlink(root.join("a"), root.join("loop")).expect("a link");
+        let root = root.to_str().expect("text");
+        let found = |glob: &str| -> Vec<String> {
+            let glob = format!("{}/{glob}", literal(root));
+            let found = out_of_reach(&glob, &archive::is_read, Interrupt::NEVER).expect("no interrupt");
+            found
+                .into_keys()
+                .map(|path| path[root.len() + 1..].to_owned())
+                .collect()
+        };
+        assert_eq!(found("**/*"), ["a/b/x.evtx", "a/y.ZIP"]);
+        assert_eq!(found("**/*.zip"), ["a/y.ZIP"]);
+        assert_eq!(found("*/*/*.evtx"), ["a/b/x.evtx", "loop/b/x.evtx"]);
+        assert_eq!(
+            found("a/x.evtx").len() + found("none/*").len() + found("a/z.evtx/*").len(),
+            0
+        );
+        let storage = crate::local::LocalStorage;
+        let rows = |path: &str| {
+            let paths = expand(&storage, path, &Archives::default(), "a test", Interrupt::NEVER).expect("paths");
+            let is_told = |path: &ScanPath| matches!(&path.source, Source::Unreadable(why) if why.contains("a link"));
+            (paths.len(), paths.iter().filter(|path| is_told(path)).count())
+        };
+        // This storage follows links to folders, and finds two files twice.
+        assert_eq!(rows(root), (6, 2));
+        assert_eq!(rows(&format!("{}/a/*.evtx", literal(root))), (2, 0));
+        assert_eq!(rows(&format!("{}/a/b/*.evtx", literal(root))), (1, 1));
+        // Root opens any folder.
+        let closed = std::path::Path::new(root).join("a/b");
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).expect("to close it");
+        if std::fs::read_dir(&closed).is_err() {
+            assert_eq!(found("**/*"), ["a/b", "a/y.ZIP"]);
+        }
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).expect("to open it");
     }
 
     #[test]
