@@ -126,31 +126,16 @@ def test_a_damaged_end_hides_no_entries(con, case):
     assert con.execute("SELECT count(*), count(error) FROM evtx_file_metadata($1)", [str(case.parent)]).fetchone() == (3, 1)
 
 
-@pytest.mark.parametrize("kind", ["zip", "gz"])
-def test_records_before_damage_are_read(con, tmp_path, kind):
-    log, path = (SAMPLES / "wrapped.evtx").read_bytes(), tmp_path / f"a.evtx.{kind}"
-    if kind == "gz":
-        path.write_bytes(gzip.compress(log))
-    else:
-        path = tmp_path / "a.zip"
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("a.evtx", log)
-    damaged = bytearray(path.read_bytes())
-    middle = len(damaged) // 2
-    damaged[middle : middle + 500] = b"\xff" * 500
-    path.write_bytes(damaged)
-    inflate = zlib.decompressobj(31 if kind == "gz" else -15)
-    before = b""
-    try:
-        for byte in damaged[0 if kind == "gz" else 36 :]:
-            before += inflate.decompress(bytes([byte]))
-        pytest.fail("the damage does not break the stream")
-    except zlib.error:
-        (tmp_path / "plain.log").write_bytes(before)
-    query = "SELECT count(record_id) FROM read_evtx($1)"
-    (wanted,) = con.execute(query, [f"{tmp_path}/plain.log"]).fetchone()
-    assert wanted > 0 and con.execute(query, [str(path)]).fetchone() == (wanted,)
-    assert con.execute(f"{query} WHERE error LIKE '%compressed bytes are damaged'".replace("record_id", "*"), [str(path)]).fetchone() == (1,)
+def test_records_before_damage_are_read(con, tmp_path):
+    log, path = (SAMPLES / "wrapped.evtx").read_bytes(), tmp_path / "a.evtx.gz"
+    deflate = zlib.compressobj(wbits=31)
+    # A block of a kind that does not exist.
+    damaged = deflate.compress(log[:100_000]) + deflate.flush(zlib.Z_SYNC_FLUSH) + b"\x07"
+    path.write_bytes(damaged + deflate.compress(log[100_000:]) + deflate.flush())
+    (tmp_path / "plain.log").write_bytes(log[:100_000])
+    query = "SELECT count(record_id), count(*) FILTER (error LIKE '%its compressed bytes are damaged') FROM read_evtx($1)"
+    (wanted, _) = con.execute(query, [f"{tmp_path}/plain.log"]).fetchone()
+    assert wanted > 40 and con.execute(query, [str(path)]).fetchone() == (wanted, 1)
 
 
 def test_a_password_is_not_shown(con, case):

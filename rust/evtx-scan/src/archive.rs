@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 use cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
 use codec::{Method, damaged};
-use directory::{Directory, Encryption, Head, Own, archive_error, local_header};
+use directory::{Directory, Encryption, Head, Own, local_header};
 use held::{Budget, Held, PIECE, Share};
 use input::Input;
 
-use crate::storage::{Call, Storage, StorageError, StorageFile};
+use crate::storage::{Call, Storage, StorageError, StorageFile, archive_error};
 
 /// Most bytes of an entry.
 const MAX_SIZE: u64 = 64 << 30;
@@ -238,6 +238,15 @@ pub(crate) fn compressed(path: &str, kind: Kind, shared: &Archives) -> Entry {
 }
 
 impl Entry {
+    /// As [`Budget::patiently`], with the budget of its archive.
+    pub(crate) fn patiently<T>(
+        &self,
+        call: Call<'_>,
+        open: impl Fn() -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        self.archive.shared.budget.patiently(call.interrupt, open)
+    }
+
     /// The path of its archive.
     pub(crate) fn archive_path(&self) -> &str {
         &self.archive.path
@@ -390,7 +399,7 @@ impl Entry {
         };
         let mut digest = crc32fast::Hasher::new();
         let share = Share::new(&self.archive.shared.budget);
-        let mut decoder = self.head.method.decoder(&mut *plain, share);
+        let mut decoder = self.head.method.decoder(&mut *plain, share, call.interrupt);
         let mut why = self.copy(&mut *decoder, len, &mut held, &mut digest, call)?;
         drop(decoder);
         if why.is_none() && matches!(self.head.encryption, Encryption::Aes { .. }) {
@@ -455,7 +464,9 @@ impl Entry {
                         why = Some("its compressed bytes are cut short".to_owned());
                         break;
                     }
+                    Err(error) if error.kind() == ErrorKind::ResourceBusy => return Err(StorageError::Busy),
                     Err(error) => {
+                        call.interrupt.check()?;
                         why = Some(error.to_string());
                         break;
                     }
@@ -466,10 +477,12 @@ impl Entry {
             if held.size() + len as u64 > most {
                 return Ok(Some(self.too_large(most, compressed)));
             }
-            if len > 0
-                && let Err(why) = held.push(piece)
-            {
-                return Ok(Some(why));
+            if len > 0 {
+                match held.push(piece, call.interrupt) {
+                    Ok(()) => {}
+                    Err(StorageError::Archive(why)) => return Ok(Some(why)),
+                    Err(error) => return Err(error),
+                }
             }
             if why.is_some() || len < PIECE {
                 return Ok(why);

@@ -43,6 +43,19 @@ impl ScanPath {
         }
     }
 
+    /// Does `open`, which opens the file, and waits for other entries of archives if it has to. The thread must have
+    /// closed all others.
+    pub(crate) fn patiently<T>(
+        &self,
+        call: Call<'_>,
+        open: impl Fn() -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        match &self.source {
+            Source::Entry(entry) => entry.patiently(call, open),
+            _ => open(),
+        }
+    }
+
     /// What becomes of a failure to read the file: a text for its row.
     ///
     /// # Errors
@@ -231,7 +244,10 @@ impl Found<'_> {
 
     /// Whether the path is that of a folder, in a file system of Python: those find folders, too. A path that ends as
     /// that of a log does is not looked at.
-    fn is_folder(&self, path: &str) -> bool {
+    fn is_folder(&self, path: &[u8]) -> bool {
+        let Ok(path) = std::str::from_utf8(path) else {
+            return false;
+        };
         let storage = self.call.storage;
         let has_files = || storage.glob(&format!("{}/*", literal(path)));
         storage.is_remote(path)
@@ -397,7 +413,7 @@ pub fn expand(
             true => Vec::new(),
             false => storage.glob(path)?,
         };
-        files.retain(|file| file != path.as_bytes() || !found.is_folder(path));
+        files.retain(|file| !found.is_folder(file));
         let is_named = !files.is_empty();
         // Names of folders can have brackets, too.
         if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
@@ -415,9 +431,7 @@ pub fn expand(
         if files.is_empty() && is_glob {
             files = storage.glob(&any_case(path, is_remote))?;
             found.add_out_of_reach(path, &|_| true)?;
-            if is_remote {
-                files.retain(|file| std::str::from_utf8(file).map_or(true, |file| !found.is_folder(file)));
-            }
+            files.retain(|file| !found.is_folder(file));
         } else if files.is_empty() && found.paths.is_empty() {
             // If the path cannot be read, this fails with the reason.
             storage.open(path)?;

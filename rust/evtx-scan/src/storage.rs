@@ -6,6 +6,9 @@ use std::time::Duration;
 use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted};
 
+/// How long a thread waits for another one before it looks for an interrupt.
+pub(crate) const WAIT: Duration = Duration::from_millis(20);
+
 /// Why a storage cannot do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
@@ -15,9 +18,17 @@ pub enum StorageError {
     /// The storage failed. Holds the reason, as a text for the user.
     #[error("{0}")]
     Failed(String),
+    /// What an entry of an archive needs is held by others. It can be opened again when they are closed. This never
+    /// leaves the crate.
+    #[error("other entries that are open take the memory and the disk that are left")]
+    Busy,
     /// An archive is damaged, or has what is not read. Holds the reason, as a text for the user.
     #[error("{0}")]
     Archive(String),
+}
+
+pub(crate) fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageError> {
+    Err(StorageError::Archive(text.into()))
 }
 
 /// A place with files. A scan uses it from the calling thread, which can be another one for each call.
@@ -116,6 +127,7 @@ impl From<StorageError> for ScanError {
             StorageError::Interrupted(interrupted) => ScanError::Interrupted(interrupted),
             StorageError::Failed(text) => ScanError::Storage(text),
             StorageError::Archive(text) => ScanError::File(text),
+            StorageError::Busy => ScanError::File(error.to_string()),
         }
     }
 }

@@ -997,6 +997,50 @@ fn a_bomb_is_an_error() {
 }
 
 #[test]
+fn rows_do_not_depend_on_threads_when_memory_is_short() {
+    let log = sample("wrapped.evtx");
+    let long = [&log[..4096], &log[4096..].repeat(12)].concat();
+    let names: Vec<_> = (0..12).map(|nth| format!("{nth:02}.evtx")).collect();
+    let mut entries: Vec<_> = names
+        .iter()
+        .map(|name| (name.as_str(), &long[..], deflated()))
+        .collect();
+    let larger = [&log[..4096], &log[4096..].repeat(20)].concat();
+    entries[5].1 = &larger;
+    let archive = zip(&entries);
+    // A frame with a window of 16 MiB.
+    let mut window = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 14 << 3];
+    for piece in log.chunks(100_000) {
+        let header = (piece.len() as u32) << 3 | u32::from(piece.as_ptr_range().end == log.as_ptr_range().end);
+        window.extend(&header.to_le_bytes()[..3]);
+        window.extend(piece);
+    }
+    let mut storage = Memory::default().with("l/a.zip", &archive);
+    for nth in 0..12 {
+        storage = storage.with(&format!("l/w{nth:02}.evtx.zst"), &window);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (memory, disk, folder) in [
+        (4 << 20, 0, None),
+        (17 << 20, 0, None),
+        (0, 4 << 20, Some(folder.path().to_owned())),
+    ] {
+        let rows = |threads| {
+            let archives = Archives::new(memory, disk, folder.clone());
+            let mut rows = read(&storage, "l", &archives, threads).expect("rows");
+            rows.iter_mut().for_each(|(_, _, errors)| errors.sort());
+            rows
+        };
+        let one = rows(1);
+        let sound = |rows: &Rows| rows.iter().filter(|(_, _, errors)| errors.is_empty()).count();
+        assert_eq!(sound(&one), if memory > 16 << 20 { 24 } else { 11 }, "{one:?}");
+        for threads in [2, 4, 8] {
+            assert_eq!(rows(threads), one);
+        }
+    }
+}
+
+#[test]
 fn a_hundred_thousand_entries_are_listed_and_read() {
     let entries: Vec<_> = (0..100_000).map(|i| format!("folder/{i}.evtx")).collect();
     let entries: Vec<_> = entries.iter().map(|name| stored(name.as_bytes(), b"")).collect();

@@ -4,11 +4,13 @@ use std::error::Error;
 use std::io::{self, BufRead, Read};
 
 use deflate64::InflaterManaged;
+use evtx_format::Interrupt;
 use flate2::{Decompress, FlushDecompress, Status};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::archive::held::Share;
+use crate::storage::StorageError;
 
 /// Most bytes of the header of a Zstandard frame (RFC 8878, 3.1.1.1), and most of a window: as `zstd` allows.
 const FRAME_HEADER: usize = 18;
@@ -59,8 +61,13 @@ impl Method {
     }
 
     /// Decompresses a stream. A stream that ends too early can look as if it were whole. A large window is taken of
-    /// `share`.
-    pub(crate) fn decoder<'r>(self, input: &'r mut dyn BufRead, share: Share) -> Box<dyn Read + 'r> {
+    /// `share`. An error of the kind `ResourceBusy` is [`StorageError::Busy`].
+    pub(crate) fn decoder<'r>(
+        self,
+        input: &'r mut dyn BufRead,
+        share: Share,
+        interrupt: Interrupt<'r>,
+    ) -> Box<dyn Read + 'r> {
         match self {
             Method::Stored | Method::Other(_) => Box::new(input),
             Method::Deflate => Box::new(Inflate::new(input, Decompress::new(false))),
@@ -73,6 +80,7 @@ impl Method {
                 is_behind: false,
                 failure: None,
                 share,
+                interrupt,
             }),
         }
     }
@@ -204,6 +212,7 @@ struct Zstd<'r> {
     /// What is wrong behind the bytes that are still to be handed out.
     failure: Option<io::Error>,
     share: Share,
+    interrupt: Interrupt<'r>,
 }
 
 /// An error of the decoder in words; one of the kind `UnexpectedEof` if the input has ended.
@@ -269,7 +278,14 @@ impl Zstd<'_> {
                         let text = format!("its window has {requested} bytes, more than {} MiB", MAX_WINDOW >> 20);
                         return Err(io::Error::other(text));
                     }
-                    if !self.share.covers(requested) {
+                    let is_covered = self
+                        .share
+                        .covers(requested, self.interrupt)
+                        .map_err(|error| match error {
+                            StorageError::Busy => io::ErrorKind::ResourceBusy.into(),
+                            error => io::Error::other(error),
+                        });
+                    if !is_covered? {
                         let text = format!("its window takes {requested} bytes, more memory than is left");
                         return Err(io::Error::other(text));
                     }
@@ -324,7 +340,7 @@ mod tests {
     fn zstd(bytes: &[u8], memory: u64) -> Result<Vec<u8>, String> {
         let budget = Arc::new(Budget::new(memory, 0, None));
         let (mut input, mut out) = (bytes, Vec::new());
-        let mut decoder = Method::Zstd.decoder(&mut input, Share::new(&budget));
+        let mut decoder = Method::Zstd.decoder(&mut input, Share::new(&budget), Interrupt::NEVER);
         let read = decoder.read_to_end(&mut out).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => "cut short".to_owned(),
             _ => error.to_string(),
@@ -335,7 +351,7 @@ mod tests {
     /// What is handed out before an error.
     fn before_failure(mut bytes: &[u8]) -> Vec<u8> {
         let (budget, mut out) = (Arc::new(Budget::new(0, 0, None)), Vec::new());
-        let mut decoder = Method::Zstd.decoder(&mut bytes, Share::new(&budget));
+        let mut decoder = Method::Zstd.decoder(&mut bytes, Share::new(&budget), Interrupt::NEVER);
         decoder.read_to_end(&mut out).expect_err("it is cut short");
         out
     }
@@ -382,7 +398,7 @@ mod tests {
     fn all(method: Method, mut input: &[u8]) -> (Vec<u8>, Option<io::Error>) {
         let budget = Arc::new(Budget::new(0, 0, None));
         let mut out = Vec::new();
-        let mut decoder = method.decoder(&mut input, Share::new(&budget));
+        let mut decoder = method.decoder(&mut input, Share::new(&budget), Interrupt::NEVER);
         let error = decoder.read_to_end(&mut out).err();
         (out, error)
     }

@@ -8,7 +8,7 @@ use evtx_format::Interrupt;
 
 use crate::archive::codec::Method;
 use crate::archive::input::Input;
-use crate::storage::{StorageError, StorageFile};
+use crate::storage::{StorageError, StorageFile, archive_error};
 
 /// Most entries of an archive, and most bytes of its directory.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -127,10 +127,6 @@ fn two(bytes: &[u8], at: usize) -> u16 {
 
 fn four(bytes: &[u8], at: usize) -> u32 {
     number::<4>(bytes, at) as u32
-}
-
-pub(crate) fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageError> {
-    Err(StorageError::Archive(text.into()))
 }
 
 /// What an end record says of the directory.
