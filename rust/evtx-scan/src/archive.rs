@@ -23,7 +23,7 @@ use directory::{Directory, Encryption, Head, Own, local_header};
 use held::{Budget, Held, PIECE, Share};
 use input::Input;
 
-use crate::storage::{Call, Storage, StorageError, StorageFile, archive_error};
+use crate::storage::{Call, Storage, StorageError, StorageFile, archive_error, sort_by};
 
 /// Most bytes of an entry.
 const MAX_SIZE: u64 = 64 << 30;
@@ -137,7 +137,7 @@ pub(crate) struct Archive {
 }
 
 /// An entry of an archive.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Entry {
     archive: Arc<Archive>,
     head: Head,
@@ -186,16 +186,20 @@ pub(crate) fn list(
         }
         wanted.push((name, head));
     }
-    companions.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+    sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), call.interrupt)?;
     // Entries of the same name stay in their order.
-    wanted.sort_by(|(a, _), (b, _)| a.cmp(b));
+    sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), call.interrupt)?;
     let archive = Arc::new(Archive {
         path: path.to_owned(),
         size: file.size(),
         shared: shared.clone(),
         companions,
     });
-    let entries = wanted.into_iter().map(|(name, head)| {
+    let mut entries = Vec::with_capacity(wanted.len());
+    for (nth, (name, head)) in wanted.into_iter().enumerate() {
+        if nth.is_multiple_of(1024) {
+            call.interrupt.check()?;
+        }
         let entry = match Kind::of(&name) {
             Some(_) => Err("it is an archive inside of an archive, which is not opened".to_owned()),
             None => Ok(Entry {
@@ -203,10 +207,10 @@ pub(crate) fn list(
                 head,
             }),
         };
-        (name, entry)
-    });
+        entries.push((name, entry));
+    }
     Ok(Listed {
-        entries: entries.collect(),
+        entries,
         failure: directory.failure,
     })
 }

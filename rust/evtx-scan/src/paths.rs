@@ -9,7 +9,7 @@ use evtx_format::mta::literal;
 
 use crate::archive::{self, Archives, Entry, Kind, ends_with};
 use crate::local::out_of_reach;
-use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError, sort_by};
 
 /// The path of a file that a call reads.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub(crate) enum Source {
     /// In the file of the storage with the path.
     File,
     /// In an archive.
-    Entry(Arc<Entry>),
+    Entry(Entry),
     /// They cannot be read, for this reason.
     Unreadable(Arc<str>),
 }
@@ -274,7 +274,7 @@ impl Found<'_> {
             Some(Kind::Zip) => self.add_entries(path, is_named, None)?,
             Some(kind) => {
                 let entry = archive::compressed(&path, kind, self.archives);
-                self.add(path, is_named, Source::Entry(Arc::new(entry)));
+                self.add(path, is_named, Source::Entry(entry));
             }
         }
         Ok(())
@@ -321,9 +321,12 @@ impl Found<'_> {
             }
         };
         let is_empty = listed.entries.is_empty();
-        for (name, entry) in listed.entries {
+        for (nth, (name, entry)) in listed.entries.into_iter().enumerate() {
+            if nth.is_multiple_of(1024) {
+                self.call.interrupt.check()?;
+            }
             let source = match entry {
-                Ok(entry) => Source::Entry(Arc::new(entry)),
+                Ok(entry) => Source::Entry(entry),
                 Err(why) => Source::Unreadable(why.into()),
             };
             let is_named = is_named && inner.is_some_and(|inner| is_same(&name, inner));
@@ -447,7 +450,7 @@ pub fn expand(
         };
         return Err(ScanError::NoFiles(text));
     }
-    found.paths.sort_by(|a, b| a.path.cmp(&b.path));
+    sort_by(&mut found.paths, |a, b| a.path.cmp(&b.path), interrupt)?;
     Ok(found.paths)
 }
 

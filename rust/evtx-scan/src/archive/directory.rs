@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use evtx_format::Interrupt;
+use evtx_format::{Interrupt, Interrupted};
 
 use crate::archive::codec::Method;
 use crate::archive::input::Input;
-use crate::storage::{StorageError, StorageFile, archive_error};
+use crate::storage::{StorageError, StorageFile, archive_error, sort_by};
 
 /// Most entries of an archive, and most bytes of its directory.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -200,17 +200,21 @@ impl Directory {
                 all
             }
         };
-        directory.limit_overlaps();
+        directory.limit_overlaps(interrupt)?;
         Ok(directory)
     }
 
     /// Limits what is read of entries whose data starts inside of that of many others: such entries make a small archive
     /// expand to any size. Inside of a few is where an entry is if the sizes of others are wrong.
-    fn limit_overlaps(&mut self) {
+    fn limit_overlaps(&mut self, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
-        order.sort_by_key(|&index| self.entries[index].1.offset);
+        let offset = |index: usize| self.entries[index].1.offset;
+        sort_by(&mut order, |&a, &b| offset(a).cmp(&offset(b)), interrupt)?;
         let (mut ends, mut left) = (BinaryHeap::new(), MAX_OVERLAP);
-        for index in order {
+        for (nth, index) in order.into_iter().enumerate() {
+            if nth.is_multiple_of(1024) {
+                interrupt.check()?;
+            }
             let head = &mut self.entries[index].1;
             while ends.peek().is_some_and(|&Reverse(end)| end <= head.offset) {
                 ends.pop();
@@ -222,6 +226,7 @@ impl Directory {
             let end = head.offset.saturating_add(LOCAL as u64).saturating_add(head.compressed);
             ends.push(Reverse(end));
         }
+        Ok(())
     }
 }
 
