@@ -43,6 +43,7 @@ pub(crate) struct Budget {
     limits: [u64; 2],
     /// Where temporary files are made.
     folder: Option<PathBuf>,
+    patience: Duration,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -74,6 +75,7 @@ impl Budget {
         Budget {
             limits: [memory, disk],
             folder,
+            patience: PATIENCE,
             state: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -204,7 +206,7 @@ impl Share {
             if seen != Some(state.returns) {
                 (seen, since) = (Some(state.returns), Instant::now());
             }
-            if since.elapsed() > PATIENCE {
+            if since.elapsed() > self.budget.patience {
                 drop(state);
                 return Ok(what == What::Memory && self.try_take(what, more, true));
             }
@@ -499,6 +501,27 @@ mod tests {
         assert_eq!(interrupted, Err(StorageError::Interrupted(Interrupted)));
         drop(other);
         assert!(budget.lock().turn.is_none() && left(&budget) == [3 << 20, 0]);
+    }
+
+    #[test]
+    fn a_wait_without_a_change_ends() {
+        let folder = tempfile::tempdir().expect("a folder").path().to_owned();
+        for (memory, disk, folder, is_opened) in [(3 << 20, 0, None, true), (0, 3 << 20, Some(folder), false)] {
+            let mut budget = Budget::new(memory, disk, folder);
+            budget.patience = Duration::ZERO;
+            let budget = Arc::new(budget);
+            let other = held(&budget, 2).expect("it fits");
+            let opened = budget.patiently(Interrupt::NEVER, || held(&budget, 2));
+            assert_eq!(opened.is_ok(), is_opened);
+            let why = opened
+                .map(drop)
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default();
+            assert_eq!(why.contains("max_temp_directory_size"), !is_opened, "{why}");
+            drop(other);
+            assert_eq!(left(&budget), [memory, disk]);
+        }
     }
 
     #[test]
