@@ -5,6 +5,7 @@ import shutil
 import threading
 import time
 import zipfile
+import zlib
 
 import duckdb
 import pytest
@@ -79,9 +80,22 @@ def test_zip64(con, tmp_path):
     assert con.execute(FILES, [str(tmp_path / "many.zip")]).fetchall() == [(f"{tmp_path}/many.zip/last.evtx", 80, None)]
 
 
+def test_filename_names_the_entry_again(con, tmp_path):
+    path = tmp_path / "e[1].zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for nth, name in enumerate(["a[1]", "a1", "b*", "bb", "q?", "qq", "Sys", "sys"]):
+            archive.write(SAMPLES / ("wrapped.evtx" if nth % 2 else "dirty.evtx"), f"{name}.evtx")
+    shutil.copy(path, tmp_path / "e1.zip")
+    rows = con.execute(FILES, [str(path)]).fetchall()
+    assert len(rows) == 8
+    for row in rows:
+        assert con.execute(FILES, [row[0]]).fetchall() == [row]
+    assert len(con.execute(FILES, [f"{path}/**b.evtx"]).fetchall()) == 1
+
+
 def test_names_match_in_any_case(con, tmp_path):
     shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "SECURITY.EVTX")
-    for glob in ["*.evtx", "security.*", "s[E]c*.Evtx"]:
+    for glob in ["*.evtx", "security.*", "s[E]c*.Evtx", "[s]*", "[a-z]*"]:
         assert con.execute("SELECT count(*) FROM read_evtx($1)", [f"{tmp_path}/{glob}"]).fetchone() == (80,)
 
 
@@ -100,6 +114,28 @@ def test_a_damaged_archive_is_a_row_or_an_error(con, case):
     (name, sound, error), = con.execute(FILES, [str(case.parent)]).fetchall()
     assert (name, sound) == (str(case), 0) and "the archive is cut short" in error
     assert con.execute("SELECT count(*) FROM read_evtx($1, on_error := 'skip')", [str(case.parent)]).fetchone() == (0,)
+
+
+def test_a_damaged_end_hides_no_entries(con, case):
+    whole = case.read_bytes()
+    end = whole.rfind(b"PK\5\6")
+    sound = con.execute(FILES, [str(case)]).fetchall()
+    case.write_bytes(whole[: end + 12] + bytes(4) + whole[end + 16 :])
+    told, *rows = con.execute(FILES, [str(case.parent)]).fetchall()
+    assert rows == sound and told[0] == str(case) and "its directory has 0 bytes" in told[2]
+    assert con.execute("SELECT count(*), count(error) FROM evtx_file_metadata($1)", [str(case.parent)]).fetchone() == (3, 1)
+
+
+def test_records_before_damage_are_read(con, tmp_path):
+    log, path = (SAMPLES / "wrapped.evtx").read_bytes(), tmp_path / "a.evtx.gz"
+    deflate = zlib.compressobj(wbits=31)
+    # A block of a kind that does not exist.
+    damaged = deflate.compress(log[:100_000]) + deflate.flush(zlib.Z_SYNC_FLUSH) + b"\x07"
+    path.write_bytes(damaged + deflate.compress(log[100_000:]) + deflate.flush())
+    (tmp_path / "plain.log").write_bytes(log[:100_000])
+    query = "SELECT count(record_id), count(*) FILTER (error LIKE '%its compressed bytes are damaged') FROM read_evtx($1)"
+    (wanted, _) = con.execute(query, [f"{tmp_path}/plain.log"]).fetchone()
+    assert wanted > 40 and con.execute(query, [str(path)]).fetchone() == (wanted, 1)
 
 
 def test_a_password_is_not_shown(con, case):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 
 import duckdb
 import fsspec
@@ -43,6 +44,50 @@ def test_what_has_no_offsets_is_refused_at_once(con, tmp_path):
             with pytest.raises(duckdb.IOException, match="is a pipe or a device"):
                 con.execute(query, [path]).fetchall()
     assert con.execute("SELECT count(*) FROM read_evtx($1)", [str(tmp_path)]).fetchone() == (80,)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such files")
+def test_what_is_out_of_reach_is_a_row(con):
+    with tempfile.TemporaryDirectory() as name:
+        for folder in ["open", "closed"]:
+            os.mkdir(f"{name}/{folder}")
+            shutil.copy(SAMPLES / "dirty.evtx", f"{name}/{folder}/a.evtx")
+        os.symlink("/nowhere/b.evtx", f"{name}/open/b.evtx")
+        os.symlink("/nowhere/c.zip", f"{name}/open/c.zip")
+        os.symlink("/nowhere/d.txt", f"{name}/open/d.txt")
+        os.chmod(name, 0o755)
+        os.chmod(f"{name}/closed", 0)
+        is_root = os.geteuid() == 0
+        if is_root:
+            os.seteuid(65534)
+        try:
+            query = "SELECT filename[length($1) + 2 :], count(*), count(error) FROM %s($1 || $2) GROUP BY ALL ORDER BY 1"
+            read = [con.execute(query % "read_evtx", [name, glob]).fetchall() for glob in ["", "/*/*.evtx"]]
+            metadata = con.execute(query % "evtx_file_metadata", [name, ""]).fetchall()
+            with pytest.raises(duckdb.Error, match="closed"):
+                con.execute("FROM read_evtx($1)", [f"{name}/closed"])
+        finally:
+            if is_root:
+                os.seteuid(0)
+            os.chmod(f"{name}/closed", 0o755)
+    links = [("open/b.evtx", 1, 1), ("open/c.zip", 1, 1)]
+    assert read[0] == [("closed", 1, 1), ("open/a.evtx", 80, 0), *links]
+    assert read[1] == [("closed", 1, 1), ("open/a.evtx", 80, 0), links[0]]
+    assert metadata == [("closed", 1, 1), ("open/a.evtx", 1, 0), *links]
+
+
+def test_a_name_with_brackets_is_that_of_a_file(con, tmp_path):
+    for name, log in [("l[1].evtx", "dirty"), ("l1.evtx", "wrapped"), ("[x]/y.evtx", "dirty"), ("x/y.evtx", "wrapped")]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(SAMPLES / f"{log}.evtx", tmp_path / name)
+    count = "SELECT count(*) FROM read_evtx($1)"
+    for name in ["l[1].evtx", "[x]/y.evtx", "[x]"]:
+        assert con.execute(count, [f"{tmp_path}/{name}"]).fetchone() == (80,), name
+    assert con.execute(count, [f"{tmp_path}/l[0-9].evtx"]).fetchone() == (160,)
+    names = con.execute("SELECT filename, count(*) FROM read_evtx($1) GROUP BY ALL", [str(tmp_path)]).fetchall()
+    assert len(names) == 4
+    for name, rows in names:
+        assert con.execute(count, [name]).fetchone() == (rows,)
 
 
 def test_a_folder_is_as_a_glob(con, tmp_path):
@@ -126,6 +171,10 @@ def test_a_file_system_of_python(con):
     ]
     with pytest.raises(duckdb.Error, match="rubbish.evtx: not an EVTX log"):
         con.execute("FROM read_evtx('memory://case/rubbish.evtx')").fetchall()
+    memory.pipe("/folder/a.evtx", (SAMPLES / "dirty.evtx").read_bytes())
+    memory.pipe("/folder/below/b.evtx", (SAMPLES / "dirty.evtx").read_bytes())
+    for files, rows in [("memory://folder", 160), ("memory://folder/*", 80), ("memory://folder/**/*.evtx", 160)]:
+        assert con.execute("SELECT count(*), count(error) FROM read_evtx($1)", [files]).fetchone() == (rows, 0), files
 
 
 def test_fetching_as_arrow_free_python_objects(con):

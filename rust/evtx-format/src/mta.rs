@@ -170,7 +170,7 @@ impl Messages {
 }
 
 /// A glob that matches only this text.
-fn literal(text: &str) -> String {
+pub fn literal(text: &str) -> String {
     text.chars()
         .map(|c| {
             if matches!(c, '*' | '?' | '[') {

@@ -18,12 +18,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
-use codec::Method;
-use directory::{Directory, Encryption, Head, archive_error, local_header};
+use codec::{Method, damaged};
+use directory::{Directory, Encryption, Head, Own, local_header};
 use held::{Budget, Held, PIECE, Share};
 use input::Input;
 
-use crate::storage::{Call, Storage, StorageError, StorageFile};
+use crate::storage::{Call, Storage, StorageError, StorageFile, archive_error, sort_by};
 
 /// Most bytes of an entry.
 const MAX_SIZE: u64 = 64 << 30;
@@ -120,6 +120,11 @@ pub(crate) fn is_read(name: &str) -> bool {
         .any(|end| ends_with(name, end))
 }
 
+/// A name in an archive as it is compared: ASCII letters in lower case, and `/` for `\`.
+fn plain(name: &str) -> String {
+    name.to_ascii_lowercase().replace('\\', "/")
+}
+
 /// An archive that was listed.
 #[derive(Debug)]
 pub(crate) struct Archive {
@@ -127,12 +132,12 @@ pub(crate) struct Archive {
     /// The size that it had then.
     size: u64,
     shared: Archives,
-    /// Entries that can hold messages, in the order of their names.
-    companions: Vec<(String, Head)>,
+    /// Entries that can hold messages, in the order of their names as [`plain`] has them.
+    companions: Vec<(String, String, Head)>,
 }
 
 /// An entry of an archive.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Entry {
     archive: Arc<Archive>,
     head: Head,
@@ -154,37 +159,47 @@ pub(crate) struct OpenEntry {
     pub(crate) failure: Option<StorageError>,
 }
 
-/// Lists the entries of a ZIP archive whose names are wanted.
+/// Lists the entries of a ZIP archive whose names are wanted: those with the lowest rank that a name has. A name without
+/// a rank is not wanted.
 pub(crate) fn list(
     call: Call<'_>,
     path: &str,
     shared: &Archives,
-    is_wanted: &dyn Fn(&str) -> bool,
+    rank: &dyn Fn(&str) -> Option<u8>,
 ) -> Result<Listed, StorageError> {
     let file = call.storage.open(path)?;
     let directory = Directory::read(&*file, call.storage.is_remote(path), call.interrupt)?;
-    let (mut wanted, mut companions) = (Vec::new(), Vec::new());
+    let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
     for (index, (name, head)) in directory.entries.into_iter().enumerate() {
         if index.is_multiple_of(1024) {
             call.interrupt.check()?;
         }
         if ends_with(&name, ".mta") {
-            companions.push((name.clone(), head));
+            companions.push((plain(&name), name.clone(), head));
         }
-        if is_wanted(&name) {
-            wanted.push((name, head));
+        let Some(rank) = rank(&name).filter(|&rank| rank <= lowest) else {
+            continue;
+        };
+        if rank < lowest {
+            wanted.clear();
+            lowest = rank;
         }
+        wanted.push((name, head));
     }
-    companions.sort_by(|(a, _), (b, _)| a.cmp(b));
+    sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), call.interrupt)?;
     // Entries of the same name stay in their order.
-    wanted.sort_by(|(a, _), (b, _)| a.cmp(b));
+    sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), call.interrupt)?;
     let archive = Arc::new(Archive {
         path: path.to_owned(),
         size: file.size(),
         shared: shared.clone(),
         companions,
     });
-    let entries = wanted.into_iter().map(|(name, head)| {
+    let mut entries = Vec::with_capacity(wanted.len());
+    for (nth, (name, head)) in wanted.into_iter().enumerate() {
+        if nth.is_multiple_of(1024) {
+            call.interrupt.check()?;
+        }
         let entry = match Kind::of(&name) {
             Some(_) => Err("it is an archive inside of an archive, which is not opened".to_owned()),
             None => Ok(Entry {
@@ -192,10 +207,10 @@ pub(crate) fn list(
                 head,
             }),
         };
-        (name, entry)
-    });
+        entries.push((name, entry));
+    }
     Ok(Listed {
-        entries: entries.collect(),
+        entries,
         failure: directory.failure,
     })
 }
@@ -218,6 +233,7 @@ pub(crate) fn compressed(path: &str, kind: Kind, shared: &Archives) -> Entry {
         encryption: Encryption::None,
         is_link: false,
         limit: u64::MAX,
+        own: Own::NONE,
     };
     Entry {
         archive: Arc::new(archive),
@@ -226,6 +242,15 @@ pub(crate) fn compressed(path: &str, kind: Kind, shared: &Archives) -> Entry {
 }
 
 impl Entry {
+    /// As [`Budget::patiently`], with the budget of its archive.
+    pub(crate) fn patiently<T>(
+        &self,
+        call: Call<'_>,
+        open: impl Fn() -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        self.archive.shared.budget.patiently(call.interrupt, open)
+    }
+
     /// The path of its archive.
     pub(crate) fn archive_path(&self) -> &str {
         &self.archive.path
@@ -246,10 +271,10 @@ impl Entry {
 
     /// The first entry beside it whose name starts so and matches.
     pub(crate) fn companion(&self, start: &str, is_match: &dyn Fn(&str) -> bool) -> Option<(String, Entry)> {
-        let all = &self.archive.companions;
-        let from = all.partition_point(|(name, _)| name.as_str() < start);
-        let near = all[from..].iter().take_while(|(name, _)| name.starts_with(start));
-        let (name, head) = near.take(MAX_COMPANIONS).find(|(name, _)| is_match(name))?;
+        let (all, start) = (&self.archive.companions, plain(start));
+        let from = all.partition_point(|(name, ..)| *name < start);
+        let near = all[from..].iter().take_while(|(name, ..)| name.starts_with(&start));
+        let (_, name, head) = near.take(MAX_COMPANIONS).find(|(_, name, _)| is_match(name))?;
         let entry = Entry {
             archive: Arc::clone(&self.archive),
             head: *head,
@@ -292,25 +317,31 @@ impl Entry {
         let mut input = Input::new(&*file, head.offset, file.size(), is_remote, call.interrupt, &failure);
         let mut end = file.size();
         let mut is_cut = false;
+        let mut disagreement = None;
         if head.size.is_some() {
             // The first read takes the header and what is behind it, and no more.
             input.set_end(head.offset.saturating_add(head.header).saturating_add(head.compressed));
             let mut header = [0; 30];
-            let follows = input.fill(&mut header)?.then(|| local_header(&header)).flatten();
-            let Some(follows) = follows else {
+            let lengths = input.fill(&mut header)?.then(|| local_header(&header)).flatten();
+            let Some((name_len, others)) = lengths else {
                 return archive_error("the archive has no entry where its directory says");
             };
-            let start = input.offset().saturating_add(follows);
+            let mut name = vec![0; name_len];
+            if input.fill(&mut name)? {
+                disagreement = head.own.disagrees(&header, &name);
+            }
+            let start = head.offset + header.len() as u64 + name_len as u64 + others;
             end = start.saturating_add(head.compressed);
             is_cut = end > file.size();
             input.set_end(end);
-            input.skip(follows);
+            input.skip(others);
             if head.method == Method::Stored && !is_encrypted && head.limit == u64::MAX {
                 let size = head.compressed.min(file.size().saturating_sub(start));
                 let differs = head
                     .size
                     .filter(|&said| said != size)
                     .map(|said| other_size(size, said));
+                let differs = differs.or(disagreement.map(str::to_owned));
                 let part = Part { file, start, size };
                 return Ok(OpenEntry {
                     file: Arc::new(part),
@@ -324,7 +355,7 @@ impl Entry {
             (Some(StorageError::Interrupted(interrupted)), _) => return Err(interrupted.into()),
             (Some(error), _) => Some(error),
             (None, Some(_)) if is_cut => Some(StorageError::Archive("the archive is cut short".to_owned())),
-            (None, why) => why.map(StorageError::Archive),
+            (None, why) => why.or(disagreement.map(str::to_owned)).map(StorageError::Archive),
         };
         Ok(OpenEntry {
             file: held.into_file(),
@@ -371,16 +402,10 @@ impl Entry {
             }
         };
         let mut digest = crc32fast::Hasher::new();
-        // A decoder that panics has met damage.
-        let copied = catch_unwind(AssertUnwindSafe(|| {
-            let share = Share::new(&self.archive.shared.budget);
-            let mut decoder = self.head.method.decoder(&mut *plain, share);
-            self.copy(&mut *decoder, len, &mut held, &mut digest, call)
-        }));
-        let mut why = match copied {
-            Ok(why) => why?,
-            Err(_) => Some("its compressed bytes are damaged".to_owned()),
-        };
+        let share = Share::new(&self.archive.shared.budget);
+        let mut decoder = self.head.method.decoder(&mut *plain, share, call.interrupt);
+        let mut why = self.copy(&mut *decoder, len, &mut held, &mut digest, call)?;
+        drop(decoder);
         if why.is_none() && matches!(self.head.encryption, Encryption::Aes { .. }) {
             // The tag is behind the last byte.
             why = std::io::copy(&mut plain, &mut std::io::sink())
@@ -433,7 +458,9 @@ impl Entry {
                 if len == piece.len() {
                     piece.resize(PIECE, 0);
                 }
-                match decoder.read(&mut piece[len..]) {
+                // A decoder that panics has met damage.
+                let read = catch_unwind(AssertUnwindSafe(|| decoder.read(&mut piece[len..])));
+                match read.unwrap_or_else(|_| Err(damaged())) {
                     Ok(0) => break,
                     Ok(more) => len += more,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -441,7 +468,9 @@ impl Entry {
                         why = Some("its compressed bytes are cut short".to_owned());
                         break;
                     }
+                    Err(error) if error.kind() == ErrorKind::ResourceBusy => return Err(StorageError::Busy),
                     Err(error) => {
+                        call.interrupt.check()?;
                         why = Some(error.to_string());
                         break;
                     }
@@ -452,10 +481,12 @@ impl Entry {
             if held.size() + len as u64 > most {
                 return Ok(Some(self.too_large(most, compressed)));
             }
-            if len > 0
-                && let Err(why) = held.push(piece)
-            {
-                return Ok(Some(why));
+            if len > 0 {
+                match held.push(piece, call.interrupt) {
+                    Ok(()) => {}
+                    Err(StorageError::Archive(why)) => return Ok(Some(why)),
+                    Err(error) => return Err(error),
+                }
             }
             if why.is_some() || len < PIECE {
                 return Ok(why);

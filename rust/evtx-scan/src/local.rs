@@ -1,9 +1,13 @@
 //! A storage of the files of this machine.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
+
+use evtx_format::{Interrupt, Interrupted};
 
 use crate::storage::{Modified, Storage, StorageError, StorageFile};
 
@@ -72,6 +76,77 @@ impl Storage for LocalStorage {
         }))
     }
 }
+
+/// What a glob of this machine's files cannot look at, with the reasons: folders that cannot be listed, and links to
+/// nothing whose names match. A glob leaves them out without a word. `**` does not follow links to folders, as in DuckDB.
+///
+/// # Errors
+/// [`Interrupted`].
+pub(crate) fn out_of_reach(
+    glob: &str,
+    is_wanted: &dyn Fn(&str) -> bool,
+    interrupt: Interrupt<'_>,
+) -> Result<BTreeMap<String, String>, Interrupted> {
+    let mut found = BTreeMap::new();
+    let parts: Vec<&str> = glob.strip_prefix("file://").unwrap_or(glob).split('/').collect();
+    let patterns: Result<Vec<_>, _> = parts.iter().map(|part| glob::Pattern::new(part)).collect();
+    let Ok(patterns) = patterns else {
+        return Ok(found);
+    };
+    // Folders, with the slash behind them, and which part of the glob comes next.
+    let mut folders = vec![(String::new(), 0)];
+    while let Some((folder, at)) = folders.pop() {
+        let (is_last, is_deep) = (at + 1 == parts.len(), parts[at] == "**");
+        if !parts[at].contains(['*', '?', '[']) && !is_last {
+            folders.push((format!("{folder}{}/", parts[at]), at + 1));
+            continue;
+        }
+        if is_deep && !is_last {
+            folders.push((folder.clone(), at + 1));
+        }
+        let path = if folder.is_empty() { "." } else { &folder };
+        let entries = match std::fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+                    found.insert(folder.trim_end_matches('/').to_owned(), error.to_string());
+                }
+                continue;
+            }
+        };
+        for entry in entries {
+            interrupt.check()?;
+            let Ok(entry) = entry else { continue };
+            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+                continue;
+            };
+            let is_match = || patterns[at].matches_with(&name, ANY_CASE);
+            if is_last {
+                if kind.is_symlink()
+                    && is_match()
+                    && is_wanted(&name)
+                    && let Err(error) = std::fs::metadata(entry.path())
+                {
+                    found.insert(
+                        format!("{folder}{name}"),
+                        format!("it is a link, and where it leads: {error}"),
+                    );
+                }
+            } else if is_deep && kind.is_dir() {
+                folders.push((format!("{folder}{name}/"), at));
+            } else if !is_deep && patterns[at].matches(&name) && entry.path().is_dir() {
+                folders.push((format!("{folder}{name}/"), at + 1));
+            }
+        }
+    }
+    Ok(found)
+}
+
+const ANY_CASE: glob::MatchOptions = glob::MatchOptions {
+    case_sensitive: false,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
 
 impl StorageFile for LocalFile {
     fn size(&self) -> u64 {

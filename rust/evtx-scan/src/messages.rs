@@ -72,7 +72,7 @@ impl MessageFinder {
                 let Some((path, entry)) = found else {
                     return Ok(None);
                 };
-                (path, Source::Entry(Arc::new(entry)))
+                (path, Source::Entry(entry))
             }
             _ => {
                 let name = match &log.source {

@@ -5,9 +5,11 @@
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
+use evtx_format::mta::literal;
 
 use crate::archive::{self, Archives, Entry, Kind, ends_with};
-use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+use crate::local::out_of_reach;
+use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError, sort_by};
 
 /// The path of a file that a call reads.
 #[derive(Debug, Clone)]
@@ -27,7 +29,7 @@ pub(crate) enum Source {
     /// In the file of the storage with the path.
     File,
     /// In an archive.
-    Entry(Arc<Entry>),
+    Entry(Entry),
     /// They cannot be read, for this reason.
     Unreadable(Arc<str>),
 }
@@ -38,6 +40,19 @@ impl ScanPath {
         match &self.source {
             Source::Entry(entry) => entry.archive_path(),
             _ => &self.path,
+        }
+    }
+
+    /// Does `open`, which opens the file, and waits for other entries of archives if it has to. The thread must have
+    /// closed all others.
+    pub(crate) fn patiently<T>(
+        &self,
+        call: Call<'_>,
+        open: impl Fn() -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        match &self.source {
+            Source::Entry(entry) => entry.patiently(call, open),
+            _ => open(),
         }
     }
 
@@ -90,7 +105,12 @@ pub(crate) struct Glob {
 
 impl Glob {
     pub(crate) fn new(pattern: &str) -> Result<Self, glob::PatternError> {
-        let text = pattern.replace('\\', "/");
+        // As in DuckDB's globs, `**` beside other letters is the same as `*`.
+        let parts = pattern.split(['/', '\\']).map(|part| match part {
+            "**" => part.to_owned(),
+            _ => once(part),
+        });
+        let text = parts.collect::<Vec<_>>().join("/");
         let pattern = glob::Pattern::new(&text)?;
         Ok(Glob { pattern, text })
     }
@@ -114,6 +134,17 @@ impl Glob {
     }
 }
 
+/// A part of a glob with one `*` for several that follow each other.
+fn once(part: &str) -> String {
+    let mut out = String::with_capacity(part.len());
+    for letter in part.chars() {
+        if letter != '*' || !out.ends_with('*') {
+            out.push(letter);
+        }
+    }
+    out
+}
+
 /// Whether two names in an archive are the same one. The case of ASCII letters does not matter.
 fn is_same(name: &str, other: &str) -> bool {
     let plain = |byte: u8| if byte == b'\\' { b'/' } else { byte.to_ascii_lowercase() };
@@ -126,21 +157,61 @@ fn any_case(pattern: &str, is_remote: bool) -> String {
     let start = pattern.rfind('/').map_or(0, |slash| slash + 1);
     let (folders, name) = pattern.split_at(start);
     let mut out = folders.to_owned();
-    let (mut is_open, mut is_behind) = (false, !is_remote);
-    let mut last = '/';
-    for letter in name.chars() {
+    let mut is_behind = !is_remote;
+    let mut rest = name.chars();
+    while let Some(letter) = rest.next() {
         is_behind |= matches!(letter, '*' | '?' | '[');
         match letter {
-            '[' => is_open = true,
-            ']' => is_open = false,
-            _ => {}
+            '\\' => {
+                out.push(letter);
+                out.extend(rest.next());
+            }
+            '[' => match inside(rest.as_str()) {
+                Some(inside) => {
+                    out.extend(["[", inside, &other_case(inside), "]"]);
+                    rest = rest.as_str()[inside.len() + 1..].chars();
+                }
+                None => out.push(letter),
+            },
+            letter if letter.is_ascii_alphabetic() && is_behind => {
+                out.extend(['[', letter.to_ascii_lowercase(), letter.to_ascii_uppercase(), ']']);
+            }
+            _ => out.push(letter),
         }
-        if letter.is_ascii_alphabetic() && is_behind && !is_open && last != '\\' {
-            out.extend(['[', letter.to_ascii_lowercase(), letter.to_ascii_uppercase(), ']']);
+    }
+    out
+}
+
+/// What stands in brackets that are open at the start of a text. A `]` at their start is a part of it.
+fn inside(text: &str) -> Option<&str> {
+    let start = text.strip_prefix('!').unwrap_or(text);
+    let end = start.get(1..)?.find(']')? + 1;
+    Some(&text[..text.len() - start.len() + end])
+}
+
+/// The letters and ranges of letters in brackets, in the other case.
+fn other_case(inside: &str) -> String {
+    let letters: Vec<char> = inside.trim_start_matches('!').chars().collect();
+    let (mut out, mut at) = (String::new(), 0);
+    while let Some(&first) = letters.get(at) {
+        let last = match letters.get(at + 1..at + 3) {
+            Some(&['-', last]) => last,
+            _ => first,
+        };
+        at += if letters.get(at + 1) == Some(&'-') && at + 2 < letters.len() {
+            3
         } else {
-            out.push(letter);
+            1
+        };
+        for (from, to) in [('a', 'z'), ('A', 'Z')] {
+            let (from, to) = (from.max(first), to.min(last));
+            let other = |letter: char| char::from(letter as u8 ^ 0x20);
+            match from.cmp(&to) {
+                std::cmp::Ordering::Less => out.extend([other(from), '-', other(to)]),
+                std::cmp::Ordering::Equal => out.push(other(from)),
+                std::cmp::Ordering::Greater => {}
+            }
         }
-        last = letter;
     }
     out
 }
@@ -161,6 +232,31 @@ impl Found<'_> {
         });
     }
 
+    /// Adds what a glob of local files cannot look at.
+    fn add_out_of_reach(&mut self, glob: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), ScanError> {
+        if !self.call.storage.is_remote(glob) {
+            for (path, why) in out_of_reach(glob, is_wanted, self.call.interrupt)? {
+                self.add(path, false, Source::Unreadable(why.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the path is that of a folder, in a file system of Python: those find folders, too. A path that ends as
+    /// that of a log does is not looked at.
+    fn is_folder(&self, path: &[u8]) -> bool {
+        let Ok(path) = std::str::from_utf8(path) else {
+            return false;
+        };
+        let storage = self.call.storage;
+        let has_files = || storage.glob(&format!("{}/*", literal(path)));
+        storage.is_remote(path)
+            && Kind::of(path).is_none()
+            && !archive::is_read(path)
+            && has_files().is_ok_and(|files| !files.is_empty())
+            && storage.open(path).is_err()
+    }
+
     /// Adds a file of the storage, or the logs in it if it is an archive.
     fn add_file(&mut self, bytes: Vec<u8>, is_named: bool) -> Result<(), ScanError> {
         self.call.interrupt.check()?;
@@ -178,7 +274,7 @@ impl Found<'_> {
             Some(Kind::Zip) => self.add_entries(path, is_named, None)?,
             Some(kind) => {
                 let entry = archive::compressed(&path, kind, self.archives);
-                self.add(path, is_named, Source::Entry(Arc::new(entry)));
+                self.add(path, is_named, Source::Entry(entry));
             }
         }
         Ok(())
@@ -193,18 +289,26 @@ impl Found<'_> {
             source: Source::File,
         };
         let listed = match inner {
-            None => archive::list(self.call, &of_archive.path, self.archives, &archive::is_read),
+            None => {
+                let rank = |name: &str| archive::is_read(name).then_some(0);
+                archive::list(self.call, &of_archive.path, self.archives, &rank)
+            }
             Some(inner) => {
                 let folder = inner.trim_end_matches(['/', '\\']);
                 let glob = Glob::new(inner).ok().filter(|_| has_glob(inner));
-                let is_wanted = |name: &str| {
+                // A name as it is comes before names that differ in case, and those before a pattern and a folder.
+                let rank = |name: &str| {
                     let is_inside = matches!(name.as_bytes().get(folder.len()), Some(b'/' | b'\\'))
                         && name.get(..folder.len()).is_some_and(|start| is_same(start, folder));
-                    is_same(name, inner)
-                        || glob.as_ref().is_some_and(|glob| glob.matches(name))
-                        || is_inside && archive::is_read(name)
+                    let is_match = glob.as_ref().is_some_and(|glob| glob.matches(name));
+                    match () {
+                        () if name == inner => Some(0),
+                        () if is_same(name, inner) => Some(1),
+                        () if is_match || is_inside && archive::is_read(name) => Some(2),
+                        () => None,
+                    }
                 };
-                archive::list(self.call, &of_archive.path, self.archives, &is_wanted)
+                archive::list(self.call, &of_archive.path, self.archives, &rank)
             }
         };
         let listed = match listed {
@@ -217,9 +321,12 @@ impl Found<'_> {
             }
         };
         let is_empty = listed.entries.is_empty();
-        for (name, entry) in listed.entries {
+        for (nth, (name, entry)) in listed.entries.into_iter().enumerate() {
+            if nth.is_multiple_of(1024) {
+                self.call.interrupt.check()?;
+            }
             let source = match entry {
-                Ok(entry) => Source::Entry(Arc::new(entry)),
+                Ok(entry) => Source::Entry(entry),
                 Err(why) => Source::Unreadable(why.into()),
             };
             let is_named = is_named && inner.is_some_and(|inner| is_same(&name, inner));
@@ -255,6 +362,7 @@ impl Found<'_> {
             if archives.is_empty() {
                 continue;
             }
+            self.add_out_of_reach(outer, &|name| ends_with(name, ".zip"))?;
             for archive in archives {
                 match String::from_utf8(archive) {
                     Ok(archive) => self.add_entries(archive, false, inner)?,
@@ -298,26 +406,41 @@ pub fn expand(
         archives,
         paths: Vec::new(),
     };
-    if !found.add_inside(path)? {
-        let is_glob = has_glob(path);
-        let is_named = !is_glob || storage.exists(path)?;
-        let mut files = match is_named {
-            true => storage.glob(path)?,
-            false => storage.glob(&any_case(path, storage.is_remote(path)))?,
+    let (is_glob, is_remote) = (has_glob(path), storage.is_remote(path));
+    // A path with wildcards is that of a file first, and then a pattern.
+    if is_glob && !is_remote && storage.exists(path)? {
+        found.add_file(path.into(), true)?;
+    } else if !found.add_inside(path)? {
+        let mut files = match is_glob {
+            true if is_remote && storage.exists(path)? => vec![path.into()],
+            true => Vec::new(),
+            false => storage.glob(path)?,
         };
-        let is_file = !files.is_empty();
-        if !is_file && !is_glob {
+        files.retain(|file| !found.is_folder(file));
+        let is_named = !files.is_empty();
+        // Names of folders can have brackets, too.
+        if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
             // A folder stands for all logs in it and in its subfolders, as in DuckDB's own readers. One walk finds logs
             // and archives.
-            files = storage.glob(&format!("{path}/**/*.[eEzZgG][vVzZiIsS]*"))?;
+            files = storage.glob(&format!("{}/**/*.[eEzZgG][vVzZiIsS]*", literal(path)))?;
             files.retain(|file| archive::is_read(&String::from_utf8_lossy(file)));
-            if files.is_empty() {
-                // If the path cannot be read, this fails with the reason.
-                storage.open(path)?;
-            }
+            found.add_out_of_reach(
+                &format!("{}/**/*", literal(path.trim_end_matches('/'))),
+                &archive::is_read,
+            )?;
+            // The path itself is an error.
+            found.paths.retain(|found| found.path != path.trim_end_matches('/'));
+        }
+        if files.is_empty() && is_glob {
+            files = storage.glob(&any_case(path, is_remote))?;
+            found.add_out_of_reach(path, &|_| true)?;
+            files.retain(|file| !found.is_folder(file));
+        } else if files.is_empty() && found.paths.is_empty() {
+            // If the path cannot be read, this fails with the reason.
+            storage.open(path)?;
         }
         for file in files {
-            found.add_file(file, is_named && is_file)?;
+            found.add_file(file, is_named)?;
         }
     }
     if found.paths.is_empty() {
@@ -327,6 +450,101 @@ pub fn expand(
         };
         return Err(ScanError::NoFiles(text));
     }
-    found.paths.sort_by(|a, b| a.path.cmp(&b.path));
+    sort_by(&mut found.paths, |a, b| a.path.cmp(&b.path), interrupt)?;
     Ok(found.paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_of_files_match_in_any_case() {
+        let options = glob::MatchOptions::new();
+        for (pattern, is_match) in [
+            ("s*.evtx", true),
+            ("[s]*.evtx", true),
+            ("[a-z]*.evtx", true),
+            ("[!s]*.evtx", false),
+            ("[!]a-r]*", true),
+            ("[0-9A-s]*", true),
+            ("[]s]*", true),
+            ("[S-]*", true),
+            ("[a-rt-z]*", false),
+            ("\u{E4}*", false),
+        ] {
+            for name in ["SECURITY.EVTX", "security.evtx", "Security.Evtx"] {
+                let any = any_case(pattern, false);
+                let found = glob::Pattern::new(&any).expect("a pattern").matches_with(name, options);
+                assert_eq!(found, is_match, "{pattern} as {any} for {name}");
+            }
+        }
+        assert_eq!(any_case("a/b*c", true), "a/b*[cC]");
+        assert_eq!(any_case("a/\\b[", false), "a/\\b[");
+        assert_eq!(any_case("[x]/b", false), "[x]/[bB]");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_to_nothing_and_closed_folders_are_found() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let place = tempfile::tempdir().expect("a folder");
+        let root = place.path().join("case [1]");
+        std::fs::create_dir_all(root.join("a/b")).expect("folders");
+        for name in ["a/b/x.evtx", "a/y.ZIP", "a/notes.txt"] {
+            symlink("/nowhere/at/all", root.join(name)).expect("a link");
+        }
+        std::fs::write(root.join("a/z.evtx"), b"").expect("a file");
+        symlink(root.join("a/z.evtx"), root.join("a/w.evtx")).expect("a link");
+        symlink(root.join("a"), root.join("loop")).expect("a link");
+        let root = root.to_str().expect("text");
+        let found = |glob: &str| -> Vec<String> {
+            let glob = format!("{}/{glob}", literal(root));
+            let found = out_of_reach(&glob, &archive::is_read, Interrupt::NEVER).expect("no interrupt");
+            found
+                .into_keys()
+                .map(|path| path[root.len() + 1..].to_owned())
+                .collect()
+        };
+        assert_eq!(found("**/*"), ["a/b/x.evtx", "a/y.ZIP"]);
+        assert_eq!(found("**/*.zip"), ["a/y.ZIP"]);
+        assert_eq!(found("*/*/*.evtx"), ["a/b/x.evtx", "loop/b/x.evtx"]);
+        assert_eq!(
+            found("a/x.evtx").len() + found("none/*").len() + found("a/z.evtx/*").len(),
+            0
+        );
+        let storage = crate::local::LocalStorage;
+        let rows = |path: &str| {
+            let paths = expand(&storage, path, &Archives::default(), "a test", Interrupt::NEVER).expect("paths");
+            let is_told = |path: &ScanPath| matches!(&path.source, Source::Unreadable(why) if why.contains("a link"));
+            (paths.len(), paths.iter().filter(|path| is_told(path)).count())
+        };
+        // This storage follows links to folders, and finds two files twice.
+        assert_eq!(rows(root), (6, 2));
+        assert_eq!(rows(&format!("{}/a/*.evtx", literal(root))), (2, 0));
+        assert_eq!(rows(&format!("{}/a/b/*.evtx", literal(root))), (1, 1));
+        // Root opens any folder.
+        let closed = std::path::Path::new(root).join("a/b");
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).expect("to close it");
+        if std::fs::read_dir(&closed).is_err() {
+            assert_eq!(found("**/*"), ["a/b", "a/y.ZIP"]);
+        }
+        std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).expect("to open it");
+    }
+
+    #[test]
+    fn stars_that_follow_each_other_are_one() {
+        for (pattern, is_match) in [
+            ("**.evtx", false),
+            ("a/**.evtx", true),
+            ("a/***", true),
+            ("a/b**", true),
+            ("**/***.evtx", true),
+            ("a/**", true),
+            ("a**", false),
+        ] {
+            let glob = Glob::new(pattern).expect("a pattern");
+            assert_eq!(glob.matches("A\\b.evtx"), is_match, "{pattern}");
+        }
+    }
 }

@@ -1,17 +1,13 @@
 //! The queue that hands out the blocks of the files to the threads of a scan.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use evtx_format::container::layout::Block;
 
 use crate::log::{OpenLog, Opened};
 use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
-use crate::storage::{Call, LastOpened, ScanError};
-
-/// How long a thread waits for another one before it looks for an interrupt.
-pub(crate) const WAIT: Duration = Duration::from_millis(20);
+use crate::storage::{Call, LastOpened, ScanError, WAIT};
 
 /// DuckDB's batch indexes are below this.
 const BATCH_INDEXES: u64 = 10_000_000_000_000;
@@ -211,7 +207,7 @@ impl FileQueue {
             }
             Ok(opened)
         };
-        match open() {
+        match path.patiently(call, open) {
             Ok(Opened::Log(mut log)) => {
                 let damage = match log.file.failure.take() {
                     Some(failure) => Some(path.damage(failure)?),

@@ -11,8 +11,8 @@ use evtx_format::container::header::{FILE_HEADER, FileHeader};
 
 use crate::file::LogFile;
 use crate::paths::ScanPath;
-use crate::queue::WAIT;
-use crate::storage::{Call, LastOpened, ScanError, Storage};
+
+use crate::storage::{Call, LastOpened, ScanError, Storage, WAIT};
 
 /// How many pieces can wait for one that stands before them.
 const MAX_WAITING: usize = 256;
@@ -383,10 +383,12 @@ enum Started {
 /// # Errors
 /// Why a file that the caller named cannot be read, and [`ScanError::Interrupted`].
 fn start(path: &ScanPath, bytes: &mut Vec<u8>, call: Call<'_>) -> Result<Started, ScanError> {
-    let opened = LogFile::open(call, path).and_then(|file| match &file.failure {
-        Some(failure) if file.size() == 0 => Err(failure.clone()),
-        _ => Ok(file),
-    });
+    let opened = path
+        .patiently(call, || LogFile::open(call, path))
+        .and_then(|file| match &file.failure {
+            Some(failure) if file.size() == 0 => Err(failure.clone()),
+            _ => Ok(file),
+        });
     let mut file = match opened {
         Ok(file) => file,
         Err(error) => return Ok(Started::Unreadable(0, path.failure(error)?)),

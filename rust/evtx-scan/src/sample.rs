@@ -216,7 +216,7 @@ fn candidates<'p>(paths: &'p [ScanPath], size: SampleSize, call: Call<'_>) -> Re
 
 /// Opens a file; `None` if that fails.
 fn open(path: &ScanPath, call: Call<'_>) -> Result<Option<LogFile>, ScanError> {
-    unless_failed(LogFile::open(call, path))
+    unless_failed(path.patiently(call, || LogFile::open(call, path)))
 }
 
 /// What the storage gives; `None` if it fails.
@@ -224,7 +224,7 @@ fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanE
     match outcome {
         Ok(found) => Ok(Some(found)),
         Err(StorageError::Interrupted(interrupted)) => Err(interrupted.into()),
-        Err(StorageError::Failed(_) | StorageError::Archive(_)) => Ok(None),
+        Err(_) => Ok(None),
     }
 }
 

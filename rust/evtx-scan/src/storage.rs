@@ -1,10 +1,14 @@
 //! Storages: where a scan finds and reads files; and the errors of a scan.
 
+use std::cmp::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted};
+
+/// How long a thread waits for another one before it looks for an interrupt.
+pub(crate) const WAIT: Duration = Duration::from_millis(20);
 
 /// Why a storage cannot do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,9 +19,40 @@ pub enum StorageError {
     /// The storage failed. Holds the reason, as a text for the user.
     #[error("{0}")]
     Failed(String),
+    /// What an entry of an archive needs is held by others. It can be opened again when they are closed. This never
+    /// leaves the crate.
+    #[error("other entries that are open take the memory and the disk that are left")]
+    Busy,
     /// An archive is damaged, or has what is not read. Holds the reason, as a text for the user.
     #[error("{0}")]
     Archive(String),
+}
+
+pub(crate) fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageError> {
+    Err(StorageError::Archive(text.into()))
+}
+
+/// Sorts as [`slice::sort_by`], and looks for an interrupt in between: runs are sorted, and then pairs of them, which the
+/// sort of the standard library merges in linear time.
+///
+/// # Errors
+/// [`Interrupted`]. The items are then in any order.
+pub(crate) fn sort_by<T>(
+    items: &mut [T],
+    compare: impl Fn(&T, &T) -> Ordering,
+    interrupt: Interrupt<'_>,
+) -> Result<(), Interrupted> {
+    let mut run = 1 << 14;
+    loop {
+        for run in items.chunks_mut(run) {
+            interrupt.check()?;
+            run.sort_by(&compare);
+        }
+        if run >= items.len() {
+            return Ok(());
+        }
+        run *= 2;
+    }
 }
 
 /// A place with files. A scan uses it from the calling thread, which can be another one for each call.
@@ -116,6 +151,7 @@ impl From<StorageError> for ScanError {
             StorageError::Interrupted(interrupted) => ScanError::Interrupted(interrupted),
             StorageError::Failed(text) => ScanError::Storage(text),
             StorageError::Archive(text) => ScanError::File(text),
+            StorageError::Busy => ScanError::File(error.to_string()),
         }
     }
 }
@@ -141,5 +177,25 @@ impl LastOpened {
         let file = storage.open(path)?;
         *last = Some((path.to_owned(), Arc::clone(&file)));
         Ok(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_items_are_sorted_unless_interrupted() {
+        for len in [0_u32, 1, 16_384, 100_000] {
+            let mut items: Vec<_> = (0..len).map(|i| (i.wrapping_mul(2_654_435_761) >> 20, i)).collect();
+            let mut expected = items.clone();
+            expected.sort();
+            sort_by(&mut items, |a, b| a.0.cmp(&b.0), Interrupt::NEVER).expect("no interrupt");
+            assert!(items == expected, "{len} items, the same ones in their order");
+        }
+        let looks = std::cell::Cell::new(0);
+        let is_set = || looks.replace(looks.get() + 1) == 5;
+        let sorted = sort_by(&mut [0; 100_000], |a, b| b.cmp(a), Interrupt::new(&is_set));
+        assert_eq!((sorted, looks.get()), (Err(Interrupted), 6));
     }
 }

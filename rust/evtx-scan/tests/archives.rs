@@ -344,7 +344,7 @@ fn compressed_files_are_read() {
     );
     assert_eq!(
         rows[4],
-        file("l/e.evtx.gz", 0, &[": cannot be read: invalid gzip header"])
+        file("l/e.evtx.gz", 0, &[": cannot be read: it is not a gzip file"])
     );
     assert_eq!(
         rows[5],
@@ -375,7 +375,7 @@ fn compressed_files_are_read() {
     let error = read(&storage, "l/e.evtx.gz", &archives, 1)
         .expect_err("it is named")
         .to_string();
-    assert_eq!(error, "l/e.evtx.gz: invalid gzip header");
+    assert_eq!(error, "l/e.evtx.gz: it is not a gzip file");
 }
 
 #[test]
@@ -489,6 +489,48 @@ fn names_are_names() {
 }
 
 #[test]
+fn filename_names_the_file_again() {
+    let (dirty, wrapped) = (sample("dirty.evtx"), sample("wrapped.evtx"));
+    let names = [
+        "a[1]", "a1", "b*", "bb", "q?", "qq", "Sys", "sys", "[x]/y", "x/y", "d\\e", "D/E",
+    ];
+    let names: Vec<_> = names.iter().map(|name| format!("{name}.evtx")).collect();
+    let log = |nth: usize| if nth.is_multiple_of(2) { &dirty } else { &wrapped };
+    let entries: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(nth, name)| stored(name.as_bytes(), log(nth)))
+        .collect();
+    let mut storage = Memory::default()
+        .with("e[1].zip", &craft(&entries))
+        .with("e1.zip", &craft(&entries[1..2]));
+    for (nth, name) in names.iter().enumerate() {
+        storage = storage.with(&format!("l/{name}"), log(nth));
+    }
+    let archives = Archives::default();
+    let mut all = read(&storage, "e[1].zip", &archives, 1).expect("rows");
+    assert_eq!(all.len(), names.len());
+    all.extend(read(&storage, "l", &archives, 1).expect("rows"));
+    assert_eq!(all.len(), 2 * names.len());
+    for row in all {
+        assert_eq!(read(&storage, &row.0, &archives, 1).expect("rows"), [row]);
+    }
+    let found = |pattern: &str| -> Vec<_> {
+        let rows = read(&storage, pattern, &archives, 1).expect("rows");
+        rows.into_iter().map(|(name, ..)| name).collect()
+    };
+    // Other names are patterns still, and other cases the same name.
+    assert_eq!(found("l/a[1-3].evtx"), ["l/a1.evtx"]);
+    assert_eq!(found("e[1].zip/A[1].EVTX"), ["e[1].zip/a[1].evtx"]);
+    assert_eq!(found("e[1].zip/SYS.evtx"), ["e[1].zip/Sys.evtx", "e[1].zip/sys.evtx"]);
+    assert_eq!(found("e[1].zip/b?.evtx"), ["e[1].zip/b*.evtx", "e[1].zip/bb.evtx"]);
+    assert_eq!(found("e[1].zip/**b.evtx"), ["e[1].zip/bb.evtx"]);
+    // A folder can have such a name.
+    assert_eq!(found("l/[x]"), ["l/[x]/y.evtx"]);
+    assert_eq!(found("e[1].zip/[x]"), ["e[1].zip/[x]/y.evtx"]);
+}
+
+#[test]
 fn an_archive_in_an_archive_is_named() {
     let log = sample("dirty.evtx");
     let inner = zip(&[("inner.evtx", &log, plain())]);
@@ -537,7 +579,7 @@ fn what_is_no_archive_says_so() {
     parts[at + 4] = 2;
     assert_eq!(error_of(&parts), "a.zip: it is a part of an archive of several files");
     let mut large = archive.clone();
-    large[at + 12..at + 16].fill(0xF0);
+    large[at + 12..at + 20].fill(0xF0);
     assert_eq!(
         error_of(&large),
         "a.zip: its directory is larger than what is there of the file"
@@ -566,6 +608,75 @@ fn what_is_no_archive_says_so() {
         rows_of(&moved),
         [file("a.zip/a.evtx", 80, &[]), file("a.zip/b.evtx", 80, &[])]
     );
+}
+
+#[test]
+fn an_end_that_disagrees_with_the_directory_is_told() {
+    let log = sample("dirty.evtx");
+    let archive = craft(&[stored(b"a.evtx", &log), stored(b"b.evtx", &log)]);
+    let at = archive.len() - 22;
+    let len = u32::from_le_bytes(archive[at + 12..at + 16].try_into().expect("four bytes"));
+    let whole = [file("l/a.zip/a.evtx", 80, &[]), file("l/a.zip/b.evtx", 80, &[])];
+    let told = |why: &str, entries: &[(String, usize, Vec<String>)]| {
+        let why = format!(": cannot be read: {why}");
+        [&[file("l/a.zip", 0, &[&why])], entries].concat()
+    };
+    let rows = |bytes: &[u8]| {
+        let storage = Memory::default().with("l/a.zip", bytes);
+        let rows = read(&storage, "l", &Archives::default(), 1).expect("rows");
+        let named = read(&storage, "l/a.zip/b.evtx", &Archives::default(), 1).map(|mut rows| rows.pop());
+        (rows, named.ok().flatten())
+    };
+    let with = |from: usize, bytes: &[u8]| {
+        let mut changed = archive.clone();
+        changed[at + from..at + from + bytes.len()].copy_from_slice(bytes);
+        changed
+    };
+    // The length: none, that of one entry, one byte of another, and more than the file has.
+    for wrong in [0, len / 2, len - 1, 0xF000_0000] {
+        let why = format!("its end says that its directory has {wrong} bytes, and there are {len} with 2 entries");
+        let (rows, named) = rows(&with(12, &wrong.to_le_bytes()));
+        assert_eq!(rows, told(&why, &whole));
+        assert_eq!(named.as_ref(), Some(&whole[1]));
+    }
+    // The count.
+    for wrong in [0, 1, 5_u16] {
+        let why = format!("its end says that it has {wrong} entries, and its directory has 2");
+        assert_eq!(rows(&with(10, &wrong.to_le_bytes())).0, told(&why, &whole));
+    }
+    // Both, and the offset.
+    let why = "its end says that it has no entries, and it starts with one";
+    assert_eq!(rows(&with(8, &[0; 8])).0, told(why, &[]));
+    assert_eq!(rows(&with(8, &[0; 12])).0, told(why, &[]));
+    let nothing = end(Vec::new(), b"", 0);
+    let error = read(
+        &Memory::default().with("a.zip", &nothing),
+        "a.zip",
+        &Archives::default(),
+        1,
+    );
+    assert_eq!(
+        error.expect_err("it is empty").to_string(),
+        "No logs found in \"a.zip\""
+    );
+    // A comment that holds an end of another directory, or all of another archive.
+    let why = "there is an end of another archive in its comment; the entries of both are read";
+    let commented = |comment: &[u8]| [&with(20, &(comment.len() as u16).to_le_bytes())[..], comment].concat();
+    assert_eq!(rows(&commented(&nothing)).0, told(why, &whole));
+    assert_eq!(rows(&commented(b"PK\x05\x06 is no end")).0, whole);
+    let other = craft(&[stored(b"c.evtx", &log[..20_000])]);
+    let (found, named) = rows(&commented(&other));
+    assert_eq!((&found[..3], named.as_ref()), (&told(why, &whole)[..], Some(&whole[1])));
+    assert_eq!(found[3].0, "l/a.zip/c.evtx");
+    // An archive in front of another one, or stored in it, is not meant.
+    let inner = craft(&[stored(b"i.evtx", &log)]);
+    let outer = craft(&[
+        stored(b"a.evtx", &log),
+        stored(b"b.evtx", &log),
+        stored(b"i.bin", &inner),
+    ]);
+    assert_eq!(rows(&outer).0, whole);
+    assert_eq!(rows(&[&inner[..], &archive].concat()).0, whole);
 }
 
 #[test]
@@ -676,6 +787,60 @@ fn entries_that_are_not_what_they_say() {
 }
 
 #[test]
+fn the_header_of_an_entry_is_compared_with_the_directory() {
+    let (dirty, wrapped) = (sample("dirty.evtx"), sample("wrapped.evtx"));
+    let level = flate2::Compression::fast();
+    let mut compressed = flate2::write::DeflateEncoder::new(Vec::new(), level);
+    compressed.write_all(&dirty).expect("bytes");
+    let compressed = compressed.finish().expect("bytes");
+    let deflated = Crafted {
+        method: 8,
+        size: dirty.len() as u32,
+        checksum: crc32fast::hash(&dirty),
+        ..stored(b"c.evtx", &compressed)
+    };
+    let zstd = ruzstd::encoding::compress_to_vec(&dirty[..], ruzstd::encoding::CompressionLevel::Fastest);
+    let zstd = Crafted {
+        name: b"d.evtx",
+        method: 93,
+        bytes: &zstd,
+        ..deflated
+    };
+    let archive = craft(&[stored(b"a.evtx", &dirty), stored(b"b.evtx", &wrapped), deflated, zstd]);
+    let records: Vec<_> = (0..archive.len() - 4)
+        .filter(|&at| archive[at..].starts_with(b"PK\x01\x02"))
+        .collect();
+    let check = |nth: usize, from: usize, bytes: &[u8], index: usize, rows: usize, why: &str| {
+        let mut changed = archive.clone();
+        changed[records[nth] + from..][..bytes.len()].copy_from_slice(bytes);
+        let found = rows_of(&changed).swap_remove(index);
+        assert_eq!(
+            (found.1, found.2),
+            (rows, vec![format!(": cannot be read: {why}")]),
+            "{why}"
+        );
+    };
+    // A name, the offset of another entry, and its size with it: a checksum is not computed of what is stored.
+    let (name, second) = (
+        "the header of its data has another name",
+        archive[records[1] + 42..][..4].to_vec(),
+    );
+    check(0, 46, b"x", 3, 80, name);
+    let len = (wrapped.len() as u32).to_le_bytes();
+    let mut moved = archive.clone();
+    moved[records[0] + 42..][..4].copy_from_slice(&second);
+    moved[records[0] + 20..][..8].copy_from_slice(&[len, len].concat());
+    assert_eq!(
+        rows_of(&moved)[0],
+        file("a.zip/a.evtx", 160, &[&format!(": cannot be read: {name}")])
+    );
+    check(2, 46, b"x", 3, 80, name);
+    // A method and a checksum.
+    check(0, 16, &[0], 0, 80, "the header of its data has another checksum");
+    check(3, 10, &[20], 3, 80, "the header of its data has another method");
+}
+
+#[test]
 fn every_byte_can_be_damaged() {
     let log = sample("WS07-Security.evtx");
     let archive = zip(&[
@@ -688,6 +853,13 @@ fn every_byte_can_be_damaged() {
         ),
     ]);
     let archives = with_password("x");
+    let sound = read(&Memory::default().with("l/a.zip", &archive), "l", &archives, 1).expect("rows");
+    let whole: usize = sound.iter().map(|(_, rows, _)| rows).sum();
+    let known: usize = sound.iter().map(|(_, _, errors)| errors.len()).sum();
+    let names: Vec<_> = (0..archive.len() - 6)
+        .filter(|&at| archive[at + 1..at + 6] == *b".evtx")
+        .map(|at| at..at + 6)
+        .collect();
     let step = archive.len() / 400;
     let places = (0..archive.len())
         .step_by(step)
@@ -697,7 +869,17 @@ fn every_byte_can_be_damaged() {
             let mut bytes = archive.clone();
             bytes[at] ^= change;
             let storage = Memory::default().with("l/a.zip", &bytes);
-            let _ = read(&storage, "l", &archives, 1).map(drop);
+            let found = read(&storage, "l", &archives, 1);
+            // A name that is damaged in the directory can be that of no log.
+            let is_name = names.iter().any(|name| name.contains(&at));
+            if let Ok(found) = found
+                && !is_name
+            {
+                let errors: Vec<_> = found.iter().flat_map(|(_, _, errors)| errors).collect();
+                let is_told = errors.len() > known || errors.iter().any(|error| error.contains("cannot be read"));
+                let is_whole = found.iter().map(|(_, sound, _)| sound).sum::<usize>() == whole;
+                assert!(is_told || is_whole, "byte {at}: {found:?}");
+            }
         }
         let storage = Memory::default().with("l/a.zip", &archive[..at]);
         let _ = read(&storage, "l", &archives, 1).map(drop);
@@ -777,6 +959,15 @@ fn zip64_archives_are_read() {
     wide.extend([0, 0]);
     assert_eq!(rows_of(&wide), whole);
     let at = archive.len();
+    for (field, why) in [
+        (32, "its end says that it has 3 entries, and its directory has 2"),
+        (40, "its end says that its directory has 3 bytes, and there are "),
+    ] {
+        let mut damaged = wide.clone();
+        damaged[at + field..at + field + 8].copy_from_slice(&3_u64.to_le_bytes());
+        let rows = rows_of(&damaged);
+        assert!(rows[0].2[0].contains(why) && rows[1..] == whole, "{rows:?}");
+    }
     wide[at] = 0;
     assert_eq!(error_of(&wide), "a.zip: the ZIP64 record of its directory is damaged");
 }
@@ -803,6 +994,50 @@ fn a_bomb_is_an_error() {
     let rows = read(&storage, "l", &archives, 1).expect("rows");
     let told = ": cannot be read: it takes more memory than is left, and temp_directory names no folder for it";
     assert_eq!(rows[0], file("l/a.evtx.gz", 0, &[told]));
+}
+
+#[test]
+fn rows_do_not_depend_on_threads_when_memory_is_short() {
+    let log = sample("wrapped.evtx");
+    let long = [&log[..4096], &log[4096..].repeat(12)].concat();
+    let names: Vec<_> = (0..12).map(|nth| format!("{nth:02}.evtx")).collect();
+    let mut entries: Vec<_> = names
+        .iter()
+        .map(|name| (name.as_str(), &long[..], deflated()))
+        .collect();
+    let larger = [&log[..4096], &log[4096..].repeat(20)].concat();
+    entries[5].1 = &larger;
+    let archive = zip(&entries);
+    // A frame with a window of 16 MiB.
+    let mut window = vec![0x28, 0xB5, 0x2F, 0xFD, 0, 14 << 3];
+    for piece in log.chunks(100_000) {
+        let header = (piece.len() as u32) << 3 | u32::from(piece.as_ptr_range().end == log.as_ptr_range().end);
+        window.extend(&header.to_le_bytes()[..3]);
+        window.extend(piece);
+    }
+    let mut storage = Memory::default().with("l/a.zip", &archive);
+    for nth in 0..12 {
+        storage = storage.with(&format!("l/w{nth:02}.evtx.zst"), &window);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (memory, disk, folder) in [
+        (4 << 20, 0, None),
+        (17 << 20, 0, None),
+        (0, 4 << 20, Some(folder.path().to_owned())),
+    ] {
+        let rows = |threads| {
+            let archives = Archives::new(memory, disk, folder.clone());
+            let mut rows = read(&storage, "l", &archives, threads).expect("rows");
+            rows.iter_mut().for_each(|(_, _, errors)| errors.sort());
+            rows
+        };
+        let one = rows(1);
+        let sound = |rows: &Rows| rows.iter().filter(|(_, _, errors)| errors.is_empty()).count();
+        assert_eq!(sound(&one), if memory > 16 << 20 { 24 } else { 11 }, "{one:?}");
+        for threads in [2, 4, 8] {
+            assert_eq!(rows(threads), one);
+        }
+    }
 }
 
 #[test]
@@ -861,6 +1096,49 @@ fn reads_are_few_and_failures_are_told() {
     );
 }
 
+/// How many messages each log of an archive has.
+fn messages_of(archive: &[u8]) -> Vec<usize> {
+    let storage = Memory::default().with("a.zip", archive);
+    let paths = paths(&storage, "a.zip", &Archives::default()).expect("paths");
+    let table = Table::from(Options::default());
+    let column = table.schema().index_of("message").expect("a column");
+    let finder = MessageFinder::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
+    let mut found = vec![0; paths.len()];
+    let scan = Arc::new(FileScan::new(
+        Arc::new(Scan::new(table, &[column])),
+        paths,
+        Some(finder),
+    ));
+    let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
+    while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
+        found[batch.file] += batch.rows.num_rows() - batch.rows.column(0).null_count();
+    }
+    found
+}
+
+#[test]
+fn messages_are_found_whatever_case_and_slashes_names_have() {
+    let log = sample("DC01-System.evtx");
+    let messages = sample("LocaleMetaData/DC01-System_1033.MTA");
+    for (own, beside) in [
+        ("DC01-System.evtx", "LocaleMetaData/DC01-System_1033.MTA"),
+        ("x\\DC01-System.evtx", "x\\LocaleMetaData\\DC01-System_1033.MTA"),
+        (
+            "C:\\Logs\\DC01-System.evtx",
+            "C:\\Logs\\LocaleMetaData\\DC01-System_1033.MTA",
+        ),
+        ("X/DC01-SYSTEM.EVTX", "X/LOCALEMETADATA/DC01-SYSTEM_1033.MTA"),
+        ("X/DC01-SYSTEM.EVTX", "x\\localemetadata\\dc01-system_1033.mta"),
+    ] {
+        let archive = craft(&[
+            stored(b"LocaleMetaDatb/", b"no folder"),
+            stored(own.as_bytes(), &log),
+            stored(beside.as_bytes(), &messages),
+        ]);
+        assert_eq!(messages_of(&archive), [9], "{own}");
+    }
+}
+
 #[test]
 fn messages_and_reports_come_out_of_archives() {
     let log = sample("DC01-System.evtx");
@@ -872,20 +1150,7 @@ fn messages_and_reports_come_out_of_archives() {
     ]);
     let storage = Memory::default().with("a.zip", &archive);
     let paths = paths(&storage, "a.zip", &Archives::default()).expect("paths");
-    let table = Table::from(Options::default());
-    let column = table.schema().index_of("message").expect("a column");
-    let finder = MessageFinder::new("LocaleMetaData/{log}_*.[Mm][Tt][Aa]", 64 << 20);
-    let scan = Arc::new(FileScan::new(
-        Arc::new(Scan::new(table, &[column])),
-        paths.clone(),
-        Some(finder),
-    ));
-    let mut worker = Worker::new(&scan, MakeArrays::CHECKED);
-    let mut found = [0; 2];
-    while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
-        found[batch.file] += batch.rows.num_rows() - batch.rows.column(0).null_count();
-    }
-    assert_eq!(found, [9, 0]);
+    assert_eq!(messages_of(&archive), [9, 0]);
     let mut report = ReportScan::new(FileReport::default(), paths, &[0]).thread();
     let mut rows = 0;
     while let Some(batch) = report.next(&storage, Interrupt::NEVER).expect("a report") {

@@ -3,12 +3,14 @@
 use std::error::Error;
 use std::io::{self, BufRead, Read};
 
-use deflate64::Deflate64Decoder;
-use flate2::bufread::{DeflateDecoder, GzDecoder};
+use deflate64::InflaterManaged;
+use evtx_format::Interrupt;
+use flate2::{Decompress, FlushDecompress, Status};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::archive::held::Share;
+use crate::storage::StorageError;
 
 /// Most bytes of the header of a Zstandard frame (RFC 8878, 3.1.1.1), and most of a window: as `zstd` allows.
 const FRAME_HEADER: usize = 18;
@@ -59,48 +61,141 @@ impl Method {
     }
 
     /// Decompresses a stream. A stream that ends too early can look as if it were whole. A large window is taken of
-    /// `share`.
-    pub(crate) fn decoder<'r>(self, input: &'r mut dyn BufRead, share: Share) -> Box<dyn Read + 'r> {
+    /// `share`. An error of the kind `ResourceBusy` is [`StorageError::Busy`].
+    pub(crate) fn decoder<'r>(
+        self,
+        input: &'r mut dyn BufRead,
+        share: Share,
+        interrupt: Interrupt<'r>,
+    ) -> Box<dyn Read + 'r> {
         match self {
             Method::Stored | Method::Other(_) => Box::new(input),
-            Method::Deflate => Box::new(DeflateDecoder::new(input)),
-            Method::Deflate64 => Box::new(Deflate64Decoder::with_buffer(input)),
-            Method::Gzip => Box::new(Gzip(Some(GzDecoder::new(input)))),
+            Method::Deflate => Box::new(Inflate::new(input, Decompress::new(false))),
+            Method::Deflate64 => Box::new(Inflate64(input, Box::new(InflaterManaged::new()))),
+            Method::Gzip => Box::new(Gzip(Inflate::new(input, Decompress::new_gzip(GZIP_WINDOW)))),
             Method::Zstd => Box::new(Zstd {
                 decoder: FrameDecoder::new(),
                 input,
                 is_inside: false,
+                is_behind: false,
                 failure: None,
                 share,
+                interrupt,
             }),
         }
     }
 }
 
+/// Damage to a compressed stream.
+pub(crate) fn damaged() -> io::Error {
+    io::Error::other("its compressed bytes are damaged")
+}
+
+/// A stream that is compressed with deflate, in the format that the decoder is made for. The readers of `flate2` and
+/// `deflate64` drop what a call has decompressed before it met damage. This one hands it out first.
+struct Inflate<'r> {
+    input: &'r mut dyn BufRead,
+    decoder: Decompress,
+    is_done: bool,
+    /// What is wrong behind the bytes that were handed out.
+    failure: Option<io::Error>,
+}
+
+impl<'r> Inflate<'r> {
+    fn new(input: &'r mut dyn BufRead, decoder: Decompress) -> Self {
+        Inflate {
+            input,
+            decoder,
+            is_done: false,
+            failure: None,
+        }
+    }
+}
+
+impl Read for Inflate<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.is_done && !buffer.is_empty() {
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            let bytes = self.input.fill_buf()?;
+            let is_end = bytes.is_empty();
+            let (taken, given) = (self.decoder.total_in(), self.decoder.total_out());
+            let status = self.decoder.decompress(bytes, buffer, FlushDecompress::None);
+            self.input.consume((self.decoder.total_in() - taken) as usize);
+            let len = (self.decoder.total_out() - given) as usize;
+            match status {
+                Ok(Status::StreamEnd) => self.is_done = true,
+                Ok(_) if is_end && len == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) => {
+                    self.failure = Some(match error.message() {
+                        Some("incorrect header check") => io::Error::other("it is not a gzip file"),
+                        Some("incorrect data check" | "incorrect length check") => {
+                            io::Error::other("its checksum does not match")
+                        }
+                        _ => damaged(),
+                    });
+                }
+            }
+            if len > 0 {
+                return Ok(len);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// As [`Inflate`], for a stream that is compressed with deflate64.
+struct Inflate64<'r>(&'r mut dyn BufRead, Box<InflaterManaged>);
+
+impl Read for Inflate64<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Inflate64(input, decoder) = self;
+        while !buffer.is_empty() {
+            let bytes = input.fill_buf()?;
+            let is_end = bytes.is_empty();
+            let result = decoder.inflate(bytes, buffer);
+            input.consume(result.bytes_consumed);
+            match result.bytes_written {
+                // The next call hands out what the window has.
+                0 if decoder.available_output() > 0 => {}
+                0 if result.data_error => return Err(damaged()),
+                0 if decoder.finished() => break,
+                0 if is_end => return Err(io::ErrorKind::UnexpectedEof.into()),
+                0 => {}
+                len => return Ok(len),
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The base-2 logarithm of the largest window of gzip.
+const GZIP_WINDOW: u8 = 15;
+
 /// The members of a gzip file, one after the other. Zeros may follow them.
-struct Gzip<'r>(Option<GzDecoder<&'r mut dyn BufRead>>);
+struct Gzip<'r>(Inflate<'r>);
 
 impl Read for Gzip<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while let Some(decoder) = &mut self.0 {
-            let len = decoder.read(buffer)?;
+        let Gzip(member) = self;
+        loop {
+            let len = member.read(buffer)?;
             if len > 0 || buffer.is_empty() {
                 return Ok(len);
             }
-            let Some(input) = self.0.take().map(GzDecoder::into_inner) else {
-                break;
-            };
             loop {
-                match input.fill_buf()? {
+                match member.input.fill_buf()? {
                     [] => return Ok(0),
                     [0x1F, ..] => break,
-                    [0, ..] => input.consume(1),
+                    [0, ..] => member.input.consume(1),
                     _ => return Err(io::Error::other("its last bytes are not compressed")),
                 }
             }
-            self.0 = Some(GzDecoder::new(input));
+            member.decoder = Decompress::new_gzip(GZIP_WINDOW);
+            member.is_done = false;
         }
-        Ok(0)
     }
 }
 
@@ -112,14 +207,17 @@ struct Zstd<'r> {
     decoder: FrameDecoder,
     input: &'r mut dyn BufRead,
     is_inside: bool,
+    /// Whether there was a frame before.
+    is_behind: bool,
     /// What is wrong behind the bytes that are still to be handed out.
     failure: Option<io::Error>,
     share: Share,
+    interrupt: Interrupt<'r>,
 }
 
-/// An error of the decoder; one of the kind `UnexpectedEof` if the input has ended.
-fn of_decoder(error: FrameDecoderError) -> io::Error {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+/// An error of the decoder in words; one of the kind `UnexpectedEof` if the input has ended.
+fn of_decoder(error: &FrameDecoderError) -> io::Error {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(inner) = cause {
         let kind = inner.downcast_ref::<io::Error>().map(io::Error::kind);
         if kind == Some(io::ErrorKind::UnexpectedEof) {
@@ -127,7 +225,10 @@ fn of_decoder(error: FrameDecoderError) -> io::Error {
         }
         cause = inner.source();
     }
-    io::Error::other(error)
+    match error {
+        FrameDecoderError::DictNotProvided { .. } => io::Error::other("it was compressed with a dictionary"),
+        _ => damaged(),
+    }
 }
 
 /// How many bytes the header of a Zstandard frame has, by its first five (RFC 8878, 3.1.1.1 and 3.1.2).
@@ -149,6 +250,13 @@ impl Zstd<'_> {
         let mut header = [0; FRAME_HEADER];
         let (start, rest) = header.split_first_chunk_mut().ok_or(io::ErrorKind::InvalidInput)?;
         self.input.read_exact(start)?;
+        if !matches!(start, [0x28, 0xB5, 0x2F, 0xFD, _] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, _]) {
+            return Err(io::Error::other(match self.is_behind {
+                false => "it is not a Zstandard file",
+                true => "its last bytes are not compressed",
+            }));
+        }
+        self.is_behind = true;
         let len = frame_header(start);
         self.input.read_exact(&mut rest[..len - start.len()])?;
         self.decoder.set_max_window_size(0);
@@ -159,21 +267,31 @@ impl Zstd<'_> {
                     return Ok(());
                 }
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
-                    io::copy(&mut (&mut self.input).take(length.into()), &mut io::sink())?;
-                    return Ok(());
+                    let len = io::copy(&mut (&mut self.input).take(length.into()), &mut io::sink())?;
+                    return match len < length.into() {
+                        true => Err(io::ErrorKind::UnexpectedEof.into()),
+                        false => Ok(()),
+                    };
                 }
                 Err(FrameDecoderError::WindowSizeTooBig { requested, max }) if requested > max => {
                     if requested > MAX_WINDOW {
                         let text = format!("its window has {requested} bytes, more than {} MiB", MAX_WINDOW >> 20);
                         return Err(io::Error::other(text));
                     }
-                    if !self.share.covers(requested) {
+                    let is_covered = self
+                        .share
+                        .covers(requested, self.interrupt)
+                        .map_err(|error| match error {
+                            StorageError::Busy => io::ErrorKind::ResourceBusy.into(),
+                            error => io::Error::other(error),
+                        });
+                    if !is_covered? {
                         let text = format!("its window takes {requested} bytes, more memory than is left");
                         return Err(io::Error::other(text));
                     }
                     self.decoder.set_max_window_size(requested);
                 }
-                Err(error) => return Err(of_decoder(error)),
+                Err(error) => return Err(of_decoder(&error)),
             }
         }
     }
@@ -194,7 +312,7 @@ impl Read for Zstd<'_> {
             } else if !self.decoder.is_finished() {
                 let one = || BlockDecodingStrategy::UptoBlocks(1);
                 if let Err(error) = self.decoder.decode_blocks(&mut self.input, one()) {
-                    self.failure = Some(of_decoder(error));
+                    self.failure = Some(of_decoder(&error));
                     // The decoder hands out its window at the end of a frame.
                     let _ = self.decoder.decode_blocks(LAST_BLOCK, one());
                 }
@@ -222,7 +340,7 @@ mod tests {
     fn zstd(bytes: &[u8], memory: u64) -> Result<Vec<u8>, String> {
         let budget = Arc::new(Budget::new(memory, 0, None));
         let (mut input, mut out) = (bytes, Vec::new());
-        let mut decoder = Method::Zstd.decoder(&mut input, Share::new(&budget));
+        let mut decoder = Method::Zstd.decoder(&mut input, Share::new(&budget), Interrupt::NEVER);
         let read = decoder.read_to_end(&mut out).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => "cut short".to_owned(),
             _ => error.to_string(),
@@ -233,7 +351,7 @@ mod tests {
     /// What is handed out before an error.
     fn before_failure(mut bytes: &[u8]) -> Vec<u8> {
         let (budget, mut out) = (Arc::new(Budget::new(0, 0, None)), Vec::new());
-        let mut decoder = Method::Zstd.decoder(&mut bytes, Share::new(&budget));
+        let mut decoder = Method::Zstd.decoder(&mut bytes, Share::new(&budget), Interrupt::NEVER);
         decoder.read_to_end(&mut out).expect_err("it is cut short");
         out
     }
@@ -276,6 +394,114 @@ mod tests {
         assert_eq!(zstd(&damaged, 0).unwrap_err(), "its checksum does not match");
     }
 
+    /// What a method hands out, and why it ends.
+    fn all(method: Method, mut input: &[u8]) -> (Vec<u8>, Option<io::Error>) {
+        let budget = Arc::new(Budget::new(0, 0, None));
+        let mut out = Vec::new();
+        let mut decoder = method.decoder(&mut input, Share::new(&budget), Interrupt::NEVER);
+        let error = decoder.read_to_end(&mut out).err();
+        (out, error)
+    }
+
+    fn deflate(plain: &[u8], window: Option<u8>) -> Vec<u8> {
+        let level = flate2::Compression::default();
+        let mut encoder = match window {
+            Some(bits) => flate2::Compress::new_gzip(level, bits),
+            None => flate2::Compress::new(level, false),
+        };
+        let mut out = Vec::with_capacity(plain.len() + 1000);
+        let status = encoder.compress_vec(plain, &mut out, flate2::FlushCompress::Finish);
+        assert_eq!(status.expect("room"), Status::StreamEnd);
+        out
+    }
+
+    /// What a decoder that takes one byte at a time gives before damage.
+    fn before_damage(mut decoder: Decompress, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(1 << 20);
+        for byte in bytes {
+            let status = decoder.decompress_vec(std::slice::from_ref(byte), &mut out, FlushDecompress::None);
+            if !matches!(status, Ok(Status::Ok | Status::BufError)) {
+                break;
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn what_stands_before_damage_is_handed_out() {
+        let plain: Vec<u8> = (0..60_000_u32)
+            .flat_map(|i| format!("{} ", (i * i) >> 7).into_bytes())
+            .collect();
+        let (zip, gzip) = (deflate(&plain, None), deflate(&plain, Some(15)));
+        let mut breaks = [0; 2];
+        for at in (zip.len() / 4..zip.len() - 300).step_by(zip.len() / 97) {
+            for (which, method, bytes) in [(0, Method::Deflate, &zip), (1, Method::Gzip, &gzip)] {
+                let mut bytes = bytes.clone();
+                bytes[at..at + 300].fill(0xFF);
+                let (out, error) = all(method, &bytes);
+                let decoder = match method {
+                    Method::Gzip => Decompress::new_gzip(15),
+                    _ => Decompress::new(false),
+                };
+                assert_eq!(out, before_damage(decoder, &bytes), "{method:?}, {at}");
+                let why = error.map(|error| error.to_string());
+                breaks[which] += usize::from(why.is_some_and(|why| why == "its compressed bytes are damaged"));
+            }
+        }
+        assert!(breaks.iter().all(|&count| count > 10), "{breaks:?}");
+    }
+
+    #[test]
+    fn the_checksum_of_gzip_is_compared() {
+        let mut bytes = deflate(b"some bytes", Some(15));
+        let at = bytes.len() - 8;
+        bytes[at] ^= 1;
+        let (out, error) = all(Method::Gzip, &bytes);
+        let why = error.map(|error| error.to_string());
+        assert_eq!(
+            (&out[..], why.as_deref()),
+            (&b"some bytes"[..], Some("its checksum does not match"))
+        );
+        let (_, error) = all(Method::Gzip, b"some bytes");
+        assert_eq!(
+            error.map(|error| error.to_string()).as_deref(),
+            Some("it is not a gzip file")
+        );
+    }
+
+    #[test]
+    fn what_stands_before_damage_in_deflate64_is_handed_out() {
+        // Blocks that are not compressed, and behind them a block of a kind that does not exist.
+        let plain: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+        let mut bytes = Vec::new();
+        for piece in plain.chunks(60_000) {
+            let len = piece.len() as u16;
+            bytes.push(0);
+            bytes.extend(len.to_le_bytes());
+            bytes.extend((!len).to_le_bytes());
+            bytes.extend(piece);
+        }
+        let whole = bytes.len();
+        bytes.push(0b111);
+        let (out, error) = all(Method::Deflate64, &bytes);
+        assert!(out == plain && error.is_some_and(|error| error.to_string() == "its compressed bytes are damaged"));
+        let (out, error) = all(Method::Deflate64, &bytes[..whole]);
+        assert!(out == plain && error.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof));
+        // Literals of the fixed code, and then its code 286, which stands for no length (RFC 1951, 3.2.6).
+        let mut bits: Vec<bool> = [1, 1, 0].map(|bit| bit == 1).into();
+        for _ in 0..100_000 {
+            bits.extend((0..8).rev().map(|bit| (0x30 + b'x') >> bit & 1 == 1));
+        }
+        bits.extend((0..8).rev().map(|bit| 0b1100_0110 >> bit & 1 == 1));
+        bits.resize(bits.len() + 64, false);
+        let bytes: Vec<u8> = bits
+            .chunks(8)
+            .map(|bits| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit)))
+            .collect();
+        let (out, error) = all(Method::Deflate64, &bytes);
+        assert!(out == vec![b'x'; 100_000] && error.is_some(), "{} {error:?}", out.len());
+    }
+
     #[test]
     fn headers_have_all_their_forms() {
         // The size in 1, 2, 4 and 8 bytes, with a window or without, and a dictionary of number 0.
@@ -295,6 +521,35 @@ mod tests {
         }
         let skipped = [&b"\x50\x2A\x4D\x18\x02\0\0\0no"[..], &with_window(0)].concat();
         assert_eq!(zstd(&skipped, 0), Ok(b"x".to_vec()));
-        assert!(zstd(b"other", 0).is_err() && zstd(b"PK", 0).is_err());
+        for len in 1..skipped.len() - with_window(0).len() {
+            assert_eq!(zstd(&skipped[..len], 0).unwrap_err(), "cut short", "{len} bytes");
+        }
+        assert!(zstd(b"PK", 0).is_err());
+    }
+
+    #[test]
+    fn damage_to_a_frame_is_told_in_words() {
+        assert_eq!(zstd(b"other", 0).unwrap_err(), "it is not a Zstandard file");
+        let behind = [&with_window(0)[..], b"more than that"].concat();
+        assert_eq!(zstd(&behind, 0).unwrap_err(), "its last bytes are not compressed");
+        let dictionary = [0x28, 0xB5, 0x2F, 0xFD, 0x21, 7, 1, 9, 0, 0, b'x'];
+        assert_eq!(zstd(&dictionary, 0).unwrap_err(), "it was compressed with a dictionary");
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        let plain: Vec<u8> = (0..5000_u32).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let whole = ruzstd::encoding::compress_to_vec(&plain[..], level);
+        let known = [
+            "its compressed bytes are damaged",
+            "its checksum does not match",
+            "cut short",
+        ];
+        let mut found = [0; 3];
+        for at in (14..whole.len() - 40).step_by(31) {
+            let mut bytes = whole.clone();
+            bytes[at..at + 40].fill(0);
+            let why = zstd(&bytes, 0).unwrap_err();
+            let known = known.iter().position(|known| *known == why);
+            found[known.unwrap_or_else(|| panic!("{why}"))] += 1;
+        }
+        assert!(found[0] > 0, "{found:?}");
     }
 }

@@ -4,15 +4,18 @@ use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use evtx_format::Interrupt;
+use evtx_format::{Interrupt, Interrupted};
 
 use crate::archive::codec::Method;
 use crate::archive::input::Input;
-use crate::storage::{StorageError, StorageFile};
+use crate::storage::{StorageError, StorageFile, archive_error, sort_by};
 
 /// Most entries of an archive, and most bytes of its directory.
 const MAX_ENTRIES: usize = 1_000_000;
 const MAX_DIRECTORY: u64 = 256 << 20;
+
+/// Most end records of an archive that are looked at.
+const MAX_ENDS: usize = 4;
 
 /// Of how many others an entry can be inside before its size counts, and most bytes that entries for which it counts
 /// may have together.
@@ -68,6 +71,39 @@ pub(crate) struct Head {
     pub(crate) is_link: bool,
     /// How many bytes of it are read at most.
     pub(crate) limit: u64,
+    /// What the header of its data should say, too.
+    pub(crate) own: Own,
+}
+
+/// What the directory says of an entry, and the header of its data says again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// The CRC-32 of the bytes of its name.
+    name: u32,
+    /// The number of its method.
+    method: u16,
+    /// Its CRC-32, as it is written.
+    checksum: u32,
+}
+
+impl Own {
+    pub(crate) const NONE: Own = Own {
+        name: 0,
+        method: 0,
+        checksum: 0,
+    };
+
+    /// What the header of an entry's data says that the directory does not, if it does. Writers that do not know the
+    /// checksum yet set bit 3 of the flags.
+    pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8]) -> Option<&'static str> {
+        let is_known = two(header, 6) & 8 == 0;
+        match () {
+            () if crc32fast::hash(name) != self.name => Some("the header of its data has another name"),
+            () if two(header, 8) != self.method => Some("the header of its data has another method"),
+            () if is_known && four(header, 14) != self.checksum => Some("the header of its data has another checksum"),
+            () => None,
+        }
+    }
 }
 
 /// The entries of an archive.
@@ -93,21 +129,45 @@ fn four(bytes: &[u8], at: usize) -> u32 {
     number::<4>(bytes, at) as u32
 }
 
-pub(crate) fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageError> {
-    Err(StorageError::Archive(text.into()))
+/// What an end record says of the directory.
+struct End {
+    /// Where it ends in the file, its bytes, and where it starts in the archive.
+    end: u64,
+    len: u64,
+    offset: u64,
+    /// Its entries.
+    count: u64,
+    is_zip64: bool,
 }
 
-/// Where the directory is.
-struct End {
-    /// Its range in the file.
+impl End {
+    /// Whether a directory of so many entries is the one that is meant. Without ZIP64, the count has 16 bits: writers of
+    /// more entries write its lowest ones, or all ones.
+    fn counts(&self, count: usize) -> bool {
+        let count = count as u64;
+        match self.is_zip64 {
+            true => self.count == count,
+            false => self.count == count & 0xFFFF || self.count == 0xFFFF && count >= 0xFFFF,
+        }
+    }
+}
+
+/// The last bytes of a file, and where they start in it.
+struct Tail {
+    bytes: Vec<u8>,
     start: u64,
-    end: u64,
-    /// What is added to the offsets of entries: the bytes in front of the archive.
-    base: u64,
+}
+
+/// Reads directories of a file.
+struct Reader<'r> {
+    file: &'r dyn StorageFile,
+    is_remote: bool,
+    interrupt: Interrupt<'r>,
 }
 
 impl Directory {
-    /// Reads the directory of an archive.
+    /// Reads the directory of an archive. An end record that stands in the comment of another one can be either's: the
+    /// directory then has the entries of both, and a failure.
     ///
     /// # Errors
     /// Those of the storage, and [`StorageError::Archive`] if there is no directory, or if it is too large.
@@ -116,23 +176,132 @@ impl Directory {
         is_remote: bool,
         interrupt: Interrupt<'_>,
     ) -> Result<Directory, StorageError> {
-        let end = find_end(file)?;
-        let size = end.end - end.start;
-        if size > MAX_DIRECTORY {
-            return archive_error(format!(
-                "its directory has {size} bytes, more than {} MiB",
-                MAX_DIRECTORY >> 20
-            ));
+        let reader = Reader {
+            file,
+            is_remote,
+            interrupt,
+        };
+        let tail = Tail::of(file)?;
+        let ends = tail.ends(file)?;
+        let read = |&at: &usize| tail.end(at, file).and_then(|end| reader.directory(&end));
+        let mut directory = match ends.as_slice() {
+            [one] => read(one)?,
+            several => {
+                let mut all = Directory::default();
+                for read in several.iter().map(read) {
+                    match read {
+                        Ok(own) => all.entries.extend(own.entries),
+                        Err(StorageError::Archive(_)) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                let text = "there is an end of another archive in its comment; the entries of both are read";
+                all.failure = Some(text.to_owned());
+                all
+            }
+        };
+        directory.limit_overlaps(interrupt)?;
+        Ok(directory)
+    }
+
+    /// Limits what is read of entries whose data starts inside of that of many others: such entries make a small archive
+    /// expand to any size. Inside of a few is where an entry is if the sizes of others are wrong.
+    fn limit_overlaps(&mut self, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
+        let mut order: Vec<usize> = (0..self.entries.len()).collect();
+        let offset = |index: usize| self.entries[index].1.offset;
+        sort_by(&mut order, |&a, &b| offset(a).cmp(&offset(b)), interrupt)?;
+        let (mut ends, mut left) = (BinaryHeap::new(), MAX_OVERLAP);
+        for (nth, index) in order.into_iter().enumerate() {
+            if nth.is_multiple_of(1024) {
+                interrupt.check()?;
+            }
+            let head = &mut self.entries[index].1;
+            while ends.peek().is_some_and(|&Reverse(end)| end <= head.offset) {
+                ends.pop();
+            }
+            if ends.len() >= MAX_DEPTH {
+                head.limit = head.size.filter(|&size| size <= left).unwrap_or(0);
+                left -= head.limit;
+            }
+            let end = head.offset.saturating_add(LOCAL as u64).saturating_add(head.compressed);
+            ends.push(Reverse(end));
         }
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// Reads the directory that an end record names. Where it starts is told twice, by its length and by its offset. The
+    /// offset counts from the start of the archive, in front of which bytes can have been put.
+    fn directory(&self, end: &End) -> Result<Directory, StorageError> {
+        let by_length = match end.end.checked_sub(end.len) {
+            None => archive_error("its directory is larger than what is there of the file"),
+            Some(_) if end.len > MAX_DIRECTORY => archive_error(format!(
+                "its directory has {} bytes, more than {} MiB",
+                end.len,
+                MAX_DIRECTORY >> 20
+            )),
+            Some(start) => match start.checked_sub(end.offset) {
+                None => archive_error("bytes are missing in front of its directory"),
+                Some(base) => self.records(start, end.end, base),
+            },
+        };
+        let by_length = match by_length {
+            Ok((directory, count)) if directory.failure.is_none() && end.counts(count) => {
+                return self.check_empty(directory, count, end);
+            }
+            Ok(read) => Ok(read),
+            Err(StorageError::Archive(why)) => Err(why),
+            Err(error) => return Err(error),
+        };
+        let found = by_length.as_ref().map_or(0, |(_, count)| *count);
+        let len = end.end.saturating_sub(end.offset);
+        if end.offset < end.end && len != end.len && len <= MAX_DIRECTORY {
+            let (mut directory, count) = self.records(end.offset, end.end, 0)?;
+            if count > found {
+                directory.failure.get_or_insert_with(|| {
+                    format!(
+                        "its end says that its directory has {} bytes, and there are {len} with {count} entries",
+                        end.len
+                    )
+                });
+                return Ok(directory);
+            }
+        }
+        let (mut directory, count) = by_length.map_err(StorageError::Archive)?;
+        directory.failure.get_or_insert_with(|| {
+            format!(
+                "its end says that it has {} entries, and its directory has {count}",
+                end.count
+            )
+        });
+        Ok(directory)
+    }
+
+    /// Tells of an archive that says that it has no entries, and starts with one.
+    fn check_empty(&self, mut directory: Directory, count: usize, end: &End) -> Result<Directory, StorageError> {
+        if count == 0 && end.end >= LOCAL as u64 {
+            let mut start = [0; 4];
+            self.file.read_at(&mut start, 0)?;
+            if start == *b"PK\x03\x04" {
+                directory.failure = Some("its end says that it has no entries, and it starts with one".to_owned());
+            }
+        }
+        Ok(directory)
+    }
+
+    /// Reads the records of a directory from a start to an end. `base` is added to the offsets of entries: the bytes in
+    /// front of the archive. Returns how many records there are, too.
+    fn records(&self, start: u64, end: u64, base: u64) -> Result<(Directory, usize), StorageError> {
         let failure = RefCell::new(None);
-        let mut input = Input::new(file, end.start, end.end, is_remote, interrupt, &failure);
+        let mut input = Input::new(self.file, start, end, self.is_remote, self.interrupt, &failure);
         let mut directory = Directory::default();
         let mut record = [0; RECORD];
         let mut rest = Vec::new();
         let mut count = 0_usize;
-        while input.offset() < end.end {
+        while input.offset() < end {
             if count.is_multiple_of(1024) {
-                interrupt.check()?;
+                self.interrupt.check()?;
             }
             let is_whole = input.fill(&mut record)? && record.starts_with(b"PK\x01\x02");
             rest.resize(
@@ -155,107 +324,112 @@ impl Directory {
                 directory.failure = Some(format!("it has more than {MAX_ENTRIES} entries"));
                 break;
             }
-            directory.entries.extend(entry(&record, &rest, end.base));
+            directory.entries.extend(entry(&record, &rest, base));
         }
-        directory.limit_overlaps();
-        Ok(directory)
-    }
-
-    /// Limits what is read of entries whose data starts inside of that of many others: such entries make a small archive
-    /// expand to any size. Inside of a few is where an entry is if the sizes of others are wrong.
-    fn limit_overlaps(&mut self) {
-        let mut order: Vec<usize> = (0..self.entries.len()).collect();
-        order.sort_by_key(|&index| self.entries[index].1.offset);
-        let (mut ends, mut left) = (BinaryHeap::new(), MAX_OVERLAP);
-        for index in order {
-            let head = &mut self.entries[index].1;
-            while ends.peek().is_some_and(|&Reverse(end)| end <= head.offset) {
-                ends.pop();
-            }
-            if ends.len() >= MAX_DEPTH {
-                head.limit = head.size.filter(|&size| size <= left).unwrap_or(0);
-                left -= head.limit;
-            }
-            let end = head.offset.saturating_add(LOCAL as u64).saturating_add(head.compressed);
-            ends.push(Reverse(end));
-        }
+        Ok((directory, count))
     }
 }
 
-/// Finds the directory by the record at the end of the file.
-fn find_end(file: &dyn StorageFile) -> Result<End, StorageError> {
-    let size = file.size();
-    if size == 0 {
-        return archive_error("the file is empty");
-    }
-    let start = size.saturating_sub(TAIL);
-    let mut tail = vec![0; (size - start) as usize];
-    file.read_at(&mut tail, start)?;
-    let is_end = |at: &usize| {
-        tail[*at..].starts_with(b"PK\x05\x06") && at + END + usize::from(two(&tail, at + 20)) <= tail.len()
-    };
-    let Some(at) = (0..=tail.len().saturating_sub(END))
-        .rev()
-        .find(|at| at + END <= tail.len() && is_end(at))
-    else {
-        let mut head = [0; 4];
-        let head = &mut head[..size.min(4) as usize];
-        file.read_at(head, 0)?;
-        return archive_error(match &*head {
-            b"PK\x03\x04" => "the archive is cut short: it has no directory at its end",
-            b"PK\x07\x08" => "it is a part of an archive of several files",
-            _ => "it is not a ZIP archive",
-        });
-    };
-    let record = &tail[at..];
-    let (mut parts, mut own_part) = (u32::from(two(record, 6)), u32::from(two(record, 4)));
-    let (mut len, mut offset) = (u64::from(four(record, 12)), u64::from(four(record, 16)));
-    let mut end = start + at as u64;
-    let locator = at.checked_sub(LOCATOR).map(|from| &tail[from..at]);
-    if let Some(locator) = locator.filter(|locator| locator.starts_with(b"PK\x06\x07")) {
-        if four(locator, 16) > 1 {
-            return archive_error("it is a part of an archive of several files");
+impl Tail {
+    fn of(file: &dyn StorageFile) -> Result<Self, StorageError> {
+        let size = file.size();
+        if size == 0 {
+            return archive_error("the file is empty");
         }
-        // It stands in front of its locator. Its offset is wrong if bytes were put in front of the archive.
-        let mut record = [0; END64];
-        let locator_at = end - LOCATOR as u64;
-        let places = [number::<8>(locator, 8), locator_at.saturating_sub(END64 as u64)];
-        let mut found = None;
-        for place in places {
-            if place
-                .checked_add(END64 as u64)
-                .is_some_and(|behind| behind <= locator_at)
-            {
-                file.read_at(&mut record, place)?;
-                if record.starts_with(b"PK\x06\x06") {
-                    found = Some(place);
-                    break;
-                }
+        let start = size.saturating_sub(TAIL);
+        let mut bytes = vec![0; (size - start) as usize];
+        file.read_at(&mut bytes, start)?;
+        Ok(Tail { bytes, start })
+    }
+
+    /// Where end records are: the last one, and those that have it in their comment.
+    fn ends(&self, file: &dyn StorageFile) -> Result<Vec<usize>, StorageError> {
+        let places = (0..=self.bytes.len().saturating_sub(END)).rev();
+        let ends = places.filter_map(|at| {
+            let record = self.bytes.get(at..at + END)?;
+            let behind = at + END + usize::from(two(record, 20));
+            (record.starts_with(b"PK\x05\x06") && behind <= self.bytes.len()).then_some((at, behind))
+        });
+        let mut found: Vec<usize> = Vec::new();
+        for (at, behind) in ends {
+            if found.is_empty() || behind == self.bytes.len() && found.len() < MAX_ENDS {
+                found.push(at);
             }
         }
-        let Some(place) = found else {
-            return archive_error("the ZIP64 record of its directory is damaged");
+        if found.is_empty() {
+            let mut head = [0; 4];
+            let head = &mut head[..file.size().min(4) as usize];
+            file.read_at(head, 0)?;
+            return archive_error(match &*head {
+                b"PK\x03\x04" => "the archive is cut short: it has no directory at its end",
+                b"PK\x07\x08" => "it is a part of an archive of several files",
+                _ => "it is not a ZIP archive",
+            });
+        }
+        Ok(found)
+    }
+
+    /// What the end record at a place says, or its ZIP64 record.
+    fn end(&self, at: usize, file: &dyn StorageFile) -> Result<End, StorageError> {
+        let record = &self.bytes[at..];
+        let (mut parts, mut own_part) = (u32::from(two(record, 6)), u32::from(two(record, 4)));
+        let mut end = End {
+            end: self.start + at as u64,
+            len: u64::from(four(record, 12)),
+            offset: u64::from(four(record, 16)),
+            count: u64::from(two(record, 10)),
+            is_zip64: false,
         };
-        (own_part, parts) = (four(&record, 16), four(&record, 20));
-        (len, offset) = (number::<8>(&record, 40), number::<8>(&record, 48));
-        end = place;
+        let locator = at.checked_sub(LOCATOR).map(|from| &self.bytes[from..at]);
+        if let Some(locator) = locator.filter(|locator| locator.starts_with(b"PK\x06\x07")) {
+            if four(locator, 16) > 1 {
+                return archive_error("it is a part of an archive of several files");
+            }
+            // It stands in front of its locator. Its offset is wrong if bytes were put in front of the archive.
+            let mut record = [0; END64];
+            let locator_at = end.end - LOCATOR as u64;
+            let places = [number::<8>(locator, 8), locator_at.saturating_sub(END64 as u64)];
+            let mut found = None;
+            for place in places {
+                if place
+                    .checked_add(END64 as u64)
+                    .is_some_and(|behind| behind <= locator_at)
+                {
+                    file.read_at(&mut record, place)?;
+                    if record.starts_with(b"PK\x06\x06") {
+                        found = Some(place);
+                        break;
+                    }
+                }
+            }
+            let Some(place) = found else {
+                return archive_error("the ZIP64 record of its directory is damaged");
+            };
+            (own_part, parts) = (four(&record, 16), four(&record, 20));
+            end = End {
+                end: place,
+                len: number::<8>(&record, 40),
+                offset: number::<8>(&record, 48),
+                count: number::<8>(&record, 32),
+                is_zip64: true,
+            };
+        }
+        if own_part != 0 || parts != 0 {
+            return archive_error("it is a part of an archive of several files");
+        }
+        Ok(end)
     }
-    if own_part != 0 || parts != 0 {
-        return archive_error("it is a part of an archive of several files");
-    }
-    let Some(start) = end.checked_sub(len) else {
-        return archive_error("its directory is larger than what is there of the file");
-    };
-    let Some(base) = start.checked_sub(offset) else {
-        return archive_error("bytes are missing in front of its directory");
-    };
-    Ok(End { start, end, base })
 }
 
 /// An entry of its record and what follows it; `None` for a folder.
 fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)> {
     let (name, rest) = rest.split_at(usize::from(two(record, 28)));
     let extra = &rest[..usize::from(two(record, 30))];
+    let own = Own {
+        name: crc32fast::hash(name),
+        method: two(record, 10),
+        checksum: four(record, 16),
+    };
     let flags = two(record, 8);
     let mut method = two(record, 10);
     let mut checksum = Some(four(record, 16));
@@ -315,6 +489,7 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
         encryption,
         is_link: is_unix && mode & KIND == LINK,
         limit: u64::MAX,
+        own,
     };
     (!is_folder).then_some((name, head))
 }
@@ -343,11 +518,11 @@ fn character(byte: u8) -> char {
     }
 }
 
-/// How many bytes of an entry's header are in front of its name, and where the data is behind it. `None` if it is no
+/// How many bytes of name and of other fields follow the first ones of the header of an entry's data. `None` if it is no
 /// such header.
-pub(crate) fn local_header(bytes: &[u8; LOCAL]) -> Option<u64> {
-    let follows = u64::from(two(bytes, 26)) + u64::from(two(bytes, 28));
-    bytes.starts_with(b"PK\x03\x04").then_some(follows)
+pub(crate) fn local_header(bytes: &[u8; LOCAL]) -> Option<(usize, u64)> {
+    let lengths = (usize::from(two(bytes, 26)), u64::from(two(bytes, 28)));
+    bytes.starts_with(b"PK\x03\x04").then_some(lengths)
 }
 
 #[cfg(test)]

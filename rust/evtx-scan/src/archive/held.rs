@@ -3,11 +3,14 @@
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use evtx_format::{Interrupt, Interrupted};
 
 use crate::local::LocalFile;
-use crate::storage::{StorageError, StorageFile};
+use crate::storage::{StorageError, StorageFile, WAIT, archive_error};
 
 /// Bytes of a piece of the memory.
 pub(crate) const PIECE: usize = 1 << 20;
@@ -19,31 +22,130 @@ const ENTRY_MEMORY: u64 = 64 << 20;
 /// for its window (RFC 8878, 3.1.1.1.2).
 const FREE_WINDOW: u64 = 8 << 20;
 
+/// How long a thread that waits for others looks on while none of them gives anything back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Memory,
+    Disk,
+}
+
 /// What entries that are held at the same time may take together.
+///
+/// Threads open entries at the same time, and which of them is refused must not decide which rows come. A thread that
+/// is refused because of others lets go of what its entry has ([`StorageError::Busy`]), and opens it again when it has
+/// the turn. Only the thread that has it waits, and only for entries that are open: so no two wait for each other.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    memory: AtomicU64,
-    disk: AtomicU64,
+    /// The most memory and disk, in bytes.
+    limits: [u64; 2],
     /// Where temporary files are made.
     folder: Option<PathBuf>,
+    patience: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes of memory and disk that are taken.
+    taken: [u64; 2],
+    /// How often some were given back.
+    returns: u64,
+    /// The thread that has the turn, and how much of what is taken it took since.
+    turn: Option<(ThreadId, [u64; 2])>,
+}
+
+impl State {
+    /// What the calling thread took since it has the turn, if it has.
+    fn own(&mut self) -> Option<&mut [u64; 2]> {
+        let turn = self
+            .turn
+            .as_mut()
+            .filter(|(thread, _)| *thread == std::thread::current().id());
+        turn.map(|(_, own)| own)
+    }
 }
 
 impl Budget {
     /// `disk` is how many bytes of temporary files there may be in `folder` at the same time.
     pub(crate) fn new(memory: u64, disk: u64, folder: Option<PathBuf>) -> Self {
         Budget {
-            memory: AtomicU64::new(memory),
-            disk: AtomicU64::new(disk),
+            limits: [memory, disk],
             folder,
+            patience: PATIENCE,
+            state: Mutex::default(),
+            changed: Condvar::new(),
         }
+    }
+
+    // A poisoned lock is used all the same: no change under the lock can panic.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a change, without the lock for a look for an interrupt.
+    fn wait<'b>(
+        &'b self,
+        state: MutexGuard<'b, State>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<MutexGuard<'b, State>, Interrupted> {
+        let waited = self.changed.wait_timeout(state, WAIT);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        interrupt.check()?;
+        Ok(self.lock())
+    }
+
+    fn give_back(&self, what: What, bytes: u64) {
+        let mut state = self.lock();
+        let at = what as usize;
+        state.taken[at] -= bytes;
+        state.returns += 1;
+        if let Some(own) = state.own() {
+            own[at] = own[at].saturating_sub(bytes);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Does `open`, and if it is refused because of others does it again when the thread has the turn. The thread must
+    /// hold nothing of the budget outside of that.
+    pub(crate) fn patiently<T>(
+        &self,
+        interrupt: Interrupt<'_>,
+        open: impl Fn() -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        let opened = open();
+        if !matches!(opened, Err(StorageError::Busy)) {
+            return opened;
+        }
+        let mut state = self.lock();
+        while state.turn.is_some() {
+            state = self.wait(state, interrupt)?;
+        }
+        state.turn = Some((std::thread::current().id(), [0; 2]));
+        drop(state);
+        let _turn = Turn(self);
+        open()
+    }
+}
+
+/// The turn of the calling thread. Drop ends it.
+struct Turn<'b>(&'b Budget);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.lock().turn = None;
+        self.0.changed.notify_all();
     }
 }
 
 /// A part of a budget. Drop gives it back.
 pub(crate) struct Share {
     budget: Arc<Budget>,
-    memory: u64,
-    disk: u64,
+    taken: [u64; 2],
 }
 
 impl Share {
@@ -51,29 +153,79 @@ impl Share {
     pub(crate) fn new(budget: &Arc<Budget>) -> Self {
         Share {
             budget: Arc::clone(budget),
-            memory: 0,
-            disk: 0,
+            taken: [0; 2],
         }
     }
 
     /// Makes the part so large that a decoder can have a window of so many bytes. Returns whether it is.
-    pub(crate) fn covers(&mut self, window: u64) -> bool {
-        let more = window.saturating_sub(self.memory);
-        window <= FREE_WINDOW || take(&self.budget.memory, &mut self.memory, more)
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub(crate) fn covers(&mut self, window: u64, interrupt: Interrupt<'_>) -> Result<bool, StorageError> {
+        let more = window.saturating_sub(self.taken[What::Memory as usize]);
+        Ok(window <= FREE_WINDOW || self.take(What::Memory, more, interrupt)?)
     }
-}
 
-fn take(left: &AtomicU64, taken: &mut u64, more: u64) -> bool {
-    let take = |left: u64| left.checked_sub(more);
-    let is_taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
-    *taken += if is_taken { more } else { 0 };
-    is_taken
+    /// Takes more if it is left.
+    fn try_take(&mut self, what: What, more: u64, is_forced: bool) -> bool {
+        let (mut state, at) = (self.budget.lock(), what as usize);
+        let taken = state.taken[at].saturating_add(more);
+        let is_left = taken <= self.budget.limits[at] || is_forced;
+        if is_left {
+            state.taken[at] = taken;
+            self.taken[at] += more;
+            if let Some(own) = state.own() {
+                own[at] += more;
+            }
+        }
+        is_left
+    }
+
+    /// Takes more. Returns false if there would be too little without others, too. A thread that has the turn waits for
+    /// others. If they give nothing back for long, they may wait for the rows of this thread: then it takes memory all
+    /// the same, and no disk.
+    ///
+    /// # Errors
+    /// [`StorageError::Busy`] and [`StorageError::Interrupted`].
+    fn take(&mut self, what: What, more: u64, interrupt: Interrupt<'_>) -> Result<bool, StorageError> {
+        let at = what as usize;
+        let (mut seen, mut since) = (None, Instant::now());
+        loop {
+            if self.try_take(what, more, false) {
+                return Ok(true);
+            }
+            let mut state = self.budget.lock();
+            let own = state.own().map(|own| own[at]);
+            let mine = own.unwrap_or(self.taken[at]);
+            if mine.saturating_add(more) > self.budget.limits[at] || state.taken[at] <= mine {
+                return Ok(false);
+            }
+            if own.is_none() {
+                return Err(StorageError::Busy);
+            }
+            if seen != Some(state.returns) {
+                (seen, since) = (Some(state.returns), Instant::now());
+            }
+            if since.elapsed() > self.budget.patience {
+                drop(state);
+                return Ok(what == What::Memory && self.try_take(what, more, true));
+            }
+            drop(self.budget.wait(state, interrupt)?);
+        }
+    }
+
+    fn give_back(&mut self, what: What) {
+        let bytes = std::mem::take(&mut self.taken[what as usize]);
+        if bytes > 0 {
+            self.budget.give_back(what, bytes);
+        }
+    }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.memory.fetch_add(self.memory, Ordering::Relaxed);
-        self.budget.disk.fetch_add(self.disk, Ordering::Relaxed);
+        self.give_back(What::Memory);
+        self.give_back(What::Disk);
     }
 }
 
@@ -100,47 +252,54 @@ impl Held {
         self.size
     }
 
-    /// Adds a piece: [`PIECE`] bytes, or fewer if it is the last one. Returns why that cannot be, as a text for the
-    /// user.
-    pub(crate) fn push(&mut self, mut piece: Vec<u8>) -> Result<(), String> {
+    /// Adds a piece: [`PIECE`] bytes, or fewer if it is the last one.
+    ///
+    /// # Errors
+    /// [`StorageError::Archive`] if that cannot be, [`StorageError::Busy`] and [`StorageError::Interrupted`].
+    pub(crate) fn push(&mut self, mut piece: Vec<u8>, interrupt: Interrupt<'_>) -> Result<(), StorageError> {
         let more = piece.len() as u64;
-        let is_small = self.size + more <= ENTRY_MEMORY || self.share.budget.folder.is_none();
-        let is_small = is_small && self.file.is_none();
-        if is_small && take(&self.share.budget.memory, &mut self.share.memory, more) {
+        let in_memory = match (&self.file, &self.share.budget.folder) {
+            (Some(_), _) => false,
+            (None, None) => self.share.take(What::Memory, more, interrupt)?,
+            (None, Some(_)) => self.size + more <= ENTRY_MEMORY && self.share.try_take(What::Memory, more, false),
+        };
+        if in_memory {
             piece.shrink_to_fit();
             self.pieces.push(piece);
         } else {
-            self.write(&piece)?;
+            self.write(&piece, interrupt)?;
         }
         self.size += more;
         Ok(())
     }
 
-    fn write(&mut self, piece: &[u8]) -> Result<(), String> {
+    fn write(&mut self, piece: &[u8], interrupt: Interrupt<'_>) -> Result<(), StorageError> {
         let before = if self.file.is_none() { self.size } else { 0 };
         let more = before + piece.len() as u64;
-        let Some(folder) = &self.share.budget.folder else {
-            let text = "it takes more memory than is left, and temp_directory names no folder for it";
-            return Err(text.to_owned());
+        let Some(folder) = self.share.budget.folder.clone() else {
+            return archive_error("it takes more memory than is left, and temp_directory names no folder for it");
         };
-        if !take(&self.share.budget.disk, &mut self.share.disk, more) {
-            let text = "the entries that are open take more memory than is left, and more of the disk than \
-                        max_temp_directory_size allows";
-            return Err(text.to_owned());
+        if !self.share.take(What::Disk, more, interrupt)? {
+            return archive_error(
+                "the entries that are open take more memory than is left, and more of the disk than \
+                 max_temp_directory_size allows",
+            );
         }
-        let failed = |error| format!("it takes more memory than is left, and its temporary file fails: {error}");
+        let failed = |error| {
+            let text = format!("it takes more memory than is left, and its temporary file fails: {error}");
+            StorageError::Archive(text)
+        };
         let file = match &mut self.file {
             Some(file) => file,
             None => {
-                let mut file = temporary(folder).map_err(failed)?;
+                let mut file = temporary(&folder).map_err(failed)?;
                 // What is in memory stays there if it cannot be written.
                 self.pieces
                     .iter()
                     .try_for_each(|piece| file.write_all(piece))
                     .map_err(failed)?;
                 self.pieces = Vec::new();
-                let freed = std::mem::take(&mut self.share.memory);
-                self.share.budget.memory.fetch_add(freed, Ordering::Relaxed);
+                self.share.give_back(What::Memory);
                 self.file.insert(file)
             }
         };
@@ -227,13 +386,24 @@ impl StorageFile for Spilled {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
-    fn held(budget: &Arc<Budget>, pieces: usize) -> Result<Held, String> {
+    fn held(budget: &Arc<Budget>, pieces: usize) -> Result<Held, StorageError> {
         let mut held = Held::new(budget);
-        (0..pieces).try_for_each(|piece| held.push(vec![piece as u8; PIECE]))?;
-        held.push(b"the end".to_vec())?;
+        (0..pieces).try_for_each(|piece| held.push(vec![piece as u8; PIECE], Interrupt::NEVER))?;
+        held.push(b"the end".to_vec(), Interrupt::NEVER)?;
         Ok(held)
+    }
+
+    fn refused(budget: &Arc<Budget>, pieces: usize) -> String {
+        held(budget, pieces).map(drop).expect_err("too much").to_string()
+    }
+
+    fn left(budget: &Budget) -> [u64; 2] {
+        let taken = budget.lock().taken;
+        [0, 1].map(|at| budget.limits[at] - taken[at])
     }
 
     fn check(file: &dyn StorageFile, pieces: usize) {
@@ -255,45 +425,115 @@ mod tests {
     fn what_is_too_large_for_memory_is_in_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let inner = folder.path().join("not/yet");
-        let left = |budget: &Budget| budget.memory.load(Ordering::Relaxed);
         let budget = Arc::new(Budget::new(200 << 20, 70 << 20, Some(inner.clone())));
         let small = held(&budget, 3).expect("it fits");
-        assert!(small.file.is_none() && left(&budget) == (197 << 20) - 7);
+        assert!(small.file.is_none() && left(&budget)[0] == (197 << 20) - 7);
         let large = held(&budget, 64).expect("there is a folder");
-        assert!(large.file.is_some() && left(&budget) == (197 << 20) - 7);
+        assert!(large.file.is_some() && left(&budget)[0] == (197 << 20) - 7);
         assert!(!inner.exists(), "nothing is left of the file");
-        let why = held(&budget, 64).map(drop).expect_err("the disk is taken");
-        assert!(why.contains("max_temp_directory_size"), "{why}");
+        assert_eq!(
+            held(&budget, 64).map(drop),
+            Err(StorageError::Busy),
+            "the disk is taken"
+        );
         check(&*small.into_file(), 3);
         check(&*large.into_file(), 64);
-        assert_eq!(left(&budget), 200 << 20);
-        assert_eq!(budget.disk.load(Ordering::Relaxed), 70 << 20);
+        let why = refused(&budget, 70);
+        assert!(why.contains("max_temp_directory_size"), "{why}");
+        assert_eq!(left(&budget), [200 << 20, 70 << 20]);
     }
 
     #[test]
     fn a_large_window_is_a_part_of_the_memory() {
         let budget = Arc::new(Budget::new(100 << 20, 0, None));
-        let left = || budget.memory.load(Ordering::Relaxed) >> 20;
+        let left = || left(&budget)[0] >> 20;
+        let covers = |share: &mut Share, mib: u64| share.covers(mib << 20, Interrupt::NEVER);
         let mut share = Share::new(&budget);
-        assert!(share.covers(8 << 20) && left() == 100);
-        assert!(share.covers(64 << 20) && left() == 36);
-        assert!(share.covers(16 << 20) && left() == 36);
-        assert!(!share.covers(128 << 20) && left() == 36);
-        assert!(!Share::new(&budget).covers(64 << 20));
+        assert!(covers(&mut share, 8) == Ok(true) && left() == 100);
+        assert!(covers(&mut share, 64) == Ok(true) && left() == 36);
+        assert!(covers(&mut share, 16) == Ok(true) && left() == 36);
+        assert!(covers(&mut share, 128) == Ok(false) && left() == 36);
+        assert_eq!(covers(&mut Share::new(&budget), 64), Err(StorageError::Busy));
+        assert_eq!(covers(&mut Share::new(&budget), 128), Ok(false));
         drop(share);
         assert_eq!(left(), 100);
     }
 
     #[test]
+    fn a_thread_that_has_the_turn_waits_for_others() {
+        let budget = Arc::new(Budget::new(3 << 20, 0, None));
+        let other = held(&budget, 2).expect("it fits");
+        let (started, opened) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let open = || {
+                        started.fetch_add(1, Ordering::SeqCst);
+                        held(&budget, 2)
+                    };
+                    let held = budget.patiently(Interrupt::NEVER, open).expect("others give it back");
+                    assert_eq!(held.size(), (2 << 20) + 7);
+                    opened.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+            // All were refused, and one has begun again.
+            while started.load(Ordering::SeqCst) < 4 {
+                std::thread::yield_now();
+            }
+            assert_eq!(opened.load(Ordering::SeqCst), 0);
+            drop(other);
+        });
+        assert_eq!((started.into_inner(), opened.into_inner()), (6, 3));
+        assert_eq!(left(&budget), [3 << 20, 0]);
+        // What is too much alone is refused, and an interrupt ends the wait.
+        let why = budget.patiently(Interrupt::NEVER, || held(&budget, 3)).map(drop);
+        assert!(matches!(why, Err(StorageError::Archive(_))));
+        let other = held(&budget, 2).expect("it fits");
+        let looks = AtomicUsize::new(0);
+        let is_set = || looks.fetch_add(1, Ordering::SeqCst) > 3;
+        let interrupt = Interrupt::new(&is_set);
+        let waits = || {
+            let mut held = Held::new(&budget);
+            held.push(vec![0; 2 << 20], interrupt)?;
+            Ok(held)
+        };
+        let interrupted = budget.patiently(interrupt, waits).map(drop);
+        assert_eq!(interrupted, Err(StorageError::Interrupted(Interrupted)));
+        drop(other);
+        assert!(budget.lock().turn.is_none() && left(&budget) == [3 << 20, 0]);
+    }
+
+    #[test]
+    fn a_wait_without_a_change_ends() {
+        let folder = tempfile::tempdir().expect("a folder").path().to_owned();
+        for (memory, disk, folder, is_opened) in [(3 << 20, 0, None, true), (0, 3 << 20, Some(folder), false)] {
+            let mut budget = Budget::new(memory, disk, folder);
+            budget.patience = Duration::ZERO;
+            let budget = Arc::new(budget);
+            let other = held(&budget, 2).expect("it fits");
+            let opened = budget.patiently(Interrupt::NEVER, || held(&budget, 2));
+            assert_eq!(opened.is_ok(), is_opened);
+            let why = opened
+                .map(drop)
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default();
+            assert_eq!(why.contains("max_temp_directory_size"), !is_opened, "{why}");
+            drop(other);
+            assert_eq!(left(&budget), [memory, disk]);
+        }
+    }
+
+    #[test]
     fn without_a_folder_there_is_a_reason() {
         let budget = Arc::new(Budget::new(2 << 20, u64::MAX, None));
-        let why = held(&budget, 2).map(drop).expect_err("too much");
+        let why = refused(&budget, 2);
         assert!(why.contains("temp_directory"), "{why}");
-        assert_eq!(budget.memory.load(Ordering::Relaxed), 2 << 20);
+        assert_eq!(left(&budget)[0], 2 << 20);
         let budget = Arc::new(Budget::new(70 << 20, 0, None));
         check(&*held(&budget, 66).expect("the memory is there").into_file(), 66);
         let missing = Arc::new(Budget::new(0, u64::MAX, Some("/dev/null/folder".into())));
-        let why = held(&missing, 1).map(drop).expect_err("no folder");
+        let why = refused(&missing, 1);
         assert!(why.contains("its temporary file fails"), "{why}");
     }
 }
