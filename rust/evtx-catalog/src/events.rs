@@ -1,7 +1,7 @@
 //! The events of the catalog, one after the other.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use evtx_format::value::ValueType;
 
@@ -9,6 +9,14 @@ use crate::classic::CLASSIC_PROVIDERS;
 use crate::packed::{Block, BlockEntry, directory};
 
 static CATALOG: &[u8] = include_bytes!("../data/events.bin");
+
+/// The blocks, each with what it unpacks to once it was asked for: 3 MiB for all. To unpack them takes longer than to read
+/// many logs.
+static BLOCKS: LazyLock<Vec<(BlockEntry, OnceLock<Block>)>> = LazyLock::new(|| {
+    // The tests read all of it, so none of it is damaged.
+    let blocks = directory(CATALOG).unwrap_or_default();
+    blocks.into_iter().map(|entry| (entry, OnceLock::new())).collect()
+});
 
 /// An event that a provider declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,16 +81,16 @@ impl Wanted<'_> {
     }
 }
 
-/// Events of the catalog. A block of them is unpacked when its first event is asked for, and freed behind its last.
+/// Events of the catalog. A block of them is unpacked when its first event is asked for.
 #[derive(Debug)]
 pub struct Events<'q> {
     wanted: Wanted<'q>,
     /// In order.
     ids: Vec<u32>,
-    blocks: std::vec::IntoIter<BlockEntry>,
+    blocks: std::slice::Iter<'static, (BlockEntry, OnceLock<Block>)>,
     /// Of the block at hand, which of its providers are wanted.
     providers: Vec<Option<Arc<str>>>,
-    block: Block,
+    block: Option<&'static Block>,
     /// The place of the next event in the block.
     next: usize,
 }
@@ -94,10 +102,9 @@ impl<'q> Events<'q> {
         Events {
             wanted,
             ids,
-            // The tests read all of it, so none of it is damaged.
-            blocks: directory(CATALOG).unwrap_or_default().into_iter(),
+            blocks: BLOCKS.iter(),
             providers: Vec::new(),
-            block: Block::default(),
+            block: None,
             next: 0,
         }
     }
@@ -108,7 +115,7 @@ impl Iterator for Events<'_> {
 
     fn next(&mut self) -> Option<CatalogEvent> {
         loop {
-            while let Some(event) = self.block.events.get(self.next) {
+            while let Some((block, event)) = self.block.and_then(|block| Some((block, block.events.get(self.next)?))) {
                 self.next += 1;
                 if !self.ids.is_empty() && self.ids.binary_search(&event.id).is_err() {
                     continue;
@@ -116,7 +123,7 @@ impl Iterator for Events<'_> {
                 let Some(provider) = &self.providers[event.provider] else {
                     continue;
                 };
-                let (fields, in_user_data) = self.block.fields(*event).ok()?;
+                let (fields, in_user_data) = block.fields(*event).ok()?;
                 return Some(CatalogEvent {
                     provider: Arc::clone(provider),
                     id: event.id,
@@ -125,8 +132,8 @@ impl Iterator for Events<'_> {
                     fields,
                 });
             }
-            (self.block, self.next) = (Block::default(), 0);
-            let entry = self.blocks.next()?;
+            (self.block, self.next) = (None, 0);
+            let (entry, unpacked) = self.blocks.next()?;
             let wanted = self.wanted;
             let chosen = entry
                 .providers
@@ -134,7 +141,7 @@ impl Iterator for Events<'_> {
                 .map(|name| wanted.has(name).then(|| Arc::clone(name)));
             self.providers = chosen.collect();
             if self.providers.iter().any(Option::is_some) {
-                self.block = entry.read().unwrap_or_default();
+                self.block = Some(unpacked.get_or_init(|| entry.read().unwrap_or_default()));
             }
         }
     }

@@ -562,7 +562,7 @@ impl Catalog {
             let providers = of_logs.entry(id).or_default();
             providers.extend(event.provider.iter().map(|name| name.to_ascii_lowercase()));
         }
-        // To ask for the classic ones takes some milliseconds.
+        // To ask for the classic ones takes some milliseconds the first time.
         let classic = match ids.iter().all(|id| of_logs.contains_key(id)) {
             true => HashSet::new(),
             false => classic_providers(),
