@@ -125,14 +125,14 @@ def partition(folder, logs):
     return f"read_evtx({quoted(f'{folder}/**/*.evtx')}, hive_partitioning := true)"
 
 
-def make_calls(connection, logs, seed, count, first=None):
-    """So many calls over one or a few of the logs. The first may be given."""
+def make_calls(connection, logs, seed, count, first=None, seconds=1):
+    """So many calls over one or a few of the logs, leaving out those that take longer. The first may be given."""
     rng = random.Random(f"calls {seed}")
     calls, standard = {}, None
     logs = rng.sample(logs, len(logs))
     for attempt in range(20 * count):
         # Logs that take long, as some do that were made to, take long in every statement.
-        timer = threading.Timer(1, connection.interrupt)
+        timer = threading.Timer(seconds, connection.interrupt)
         timer.start()
         try:
             if not standard:
@@ -573,11 +573,11 @@ class Builder:
         return re.sub(r"<(\w+)>", token, self.rng.choice(SHAPES[shape][2]))
 
 
-def make_statements(extension, logs, seed, count, calls, first=None):
-    """So many statements over so many calls of read_evtx. The first call may be given."""
+def make_statements(extension, logs, seed, count, calls, first=None, seconds=1):
+    """So many statements over so many calls of read_evtx that take no more seconds. The first call may be given."""
     with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
         connection.load_extension(str(extension))
-        calls = make_calls(connection, logs, seed, calls, first)
+        calls = make_calls(connection, logs, seed, calls, first, seconds)
         names = optimizers(connection)
     for number in range(count):
         yield Builder(calls, names, seed, number).statement()
