@@ -174,7 +174,7 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     },
     ReportColumn {
         name: "records",
-        about: "How many records there are.",
+        about: "How many records there are, by their frames. Which of them cannot be decoded, only `read_evtx` tells.",
         value: Value::UInt64(|row| row.header.map(|_| row.found.records)),
     },
     ReportColumn {
