@@ -45,6 +45,7 @@ mod item;
 mod condition;
 mod rule;
 mod evaluate;
+mod logsource;
 
 pub use case::{fold, fold_char};
 pub use condition::Condition;
@@ -53,6 +54,7 @@ pub use evaluate::Matched;
 pub use event::Event;
 pub use item::Item;
 pub use limits::Limits;
+pub use logsource::{Alternative, LogSources, Renamed};
 pub use matcher::{Comparison, DatePart, Matcher, Place};
 pub use number::Number;
 pub use pattern::{Pattern, Piece};

@@ -1,5 +1,7 @@
 //! Rules: what a document of YAML says, checked and with its modifiers applied.
 
+use std::fmt;
+
 use crate::condition::{Condition, condition};
 use crate::error::{LoadError, Position, Problem};
 use crate::item::{Context, Item, items, keywords};
@@ -102,6 +104,38 @@ impl Status {
     ];
 }
 
+impl LogSource {
+    /// The log source that a map names.
+    pub(crate) fn read(node: &Node) -> Result<LogSource, LoadError> {
+        node.entries("logsource")?;
+        let part = |key| node.get(key).map(|value| value.need_text(key)).transpose();
+        let (category, product, service) = (part("category")?, part("product")?, part("service")?);
+        if category.is_none() && product.is_none() && service.is_none() {
+            return Err(node.error(Problem::Missing("category, product or service")));
+        }
+        Ok(LogSource {
+            category,
+            product,
+            service,
+        })
+    }
+}
+
+/// Its parts with their names, such as `category process_creation, product windows`.
+impl fmt::Display for LogSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("category", &self.category),
+            ("product", &self.product),
+            ("service", &self.service),
+        ];
+        let parts = parts
+            .iter()
+            .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+        f.write_str(&parts.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// A document that is no rule, with what can be said of it nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
@@ -189,7 +223,7 @@ fn rule(document: &Node, placeholders: &Placeholders) -> Result<Rule, LoadError>
             .iter()
             .map(|tag| tag.need_text("a tag"))
             .collect::<Result<_, _>>()?,
-        log_source: log_source(needed("logsource")?)?,
+        log_source: LogSource::read(needed("logsource")?)?,
         log_source_position: document.key_position("logsource"),
         detections,
         condition,
@@ -208,24 +242,6 @@ fn named<T: Copy>(
     match all.iter().find(|(_, known)| *known == name) {
         Some((value, _)) => Ok(Some(*value)),
         None => Err(node.error(Problem::Unknown { what: key, name, known })),
-    }
-}
-
-fn log_source(node: &Node) -> Result<LogSource, LoadError> {
-    node.entries("logsource")?;
-    let part = |key| node.get(key).map(|value| value.need_text(key)).transpose();
-    let source = LogSource {
-        category: part("category")?,
-        product: part("product")?,
-        service: part("service")?,
-    };
-    match source {
-        LogSource {
-            category: None,
-            product: None,
-            service: None,
-        } => Err(node.error(Problem::Missing("category, product or service"))),
-        source => Ok(source),
     }
 }
 

@@ -1,9 +1,10 @@
-//! Loads the rules below the folder that `EVTX_SIGMA` names, such as SigmaHQ's. Without it, the test does nothing.
+//! Loads the rules below the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and resolves their log sources. Without it,
+//! the test does nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use evtx_sigma::{Placeholders, load_rules};
+use evtx_sigma::{LogSources, Placeholders, load_rules};
 
 #[test]
 fn loads_every_rule_or_says_why_not() {
@@ -29,7 +30,17 @@ fn loads_every_rule_or_says_why_not() {
             .into_owned();
         for rule in load_rules(&text, &Placeholders::new()) {
             match rule {
-                Ok(_) => *loaded.entry(root.clone()).or_default() += 1,
+                Ok(rule) => {
+                    *loaded.entry(root.clone()).or_default() += 1;
+                    let source = &rule.log_source;
+                    if let Err(problem) = LogSources::builtin().resolve(source) {
+                        eprintln!("{}: {}: {problem}", name.display(), rule.log_source_position);
+                        // The table is that of Windows.
+                        if source.product.as_deref() == Some("windows") {
+                            wrong.push(name);
+                        }
+                    }
+                }
                 Err(refused) => {
                     eprintln!("{}: {refused}", name.display());
                     if !refused.to_string().contains("the placeholder %") {
