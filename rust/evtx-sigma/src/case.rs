@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 /// A character as it compares without regard to case.
 ///
-/// This is the simple case folding of Unicode 16: the lines `C` and `S` of its `CaseFolding.txt`. It makes one character
-/// of one, so `ß` is not `ss`, and `İ` is not `i`; but `ẞ` is `ß`, `ς` and `Σ` are `σ`, `ſ` is `s`, and the sign of
-/// Kelvin is `k`. The flag `i` of regular expressions takes the same characters as equal.
+/// This is the simple case folding of Unicode 16: the lines `C` and `S` of its `CaseFolding.txt`. It makes one
+/// character of one, so `ß` is not `ss`, and `İ` is not `i`; but `ẞ` is `ß`, `ς` and `Σ` are `σ`, `ſ` is `s`, and the
+/// sign of Kelvin is `k`. The flag `i` of regular expressions takes the same characters as equal.
 pub fn fold_char(c: char) -> char {
     if c.is_ascii() {
         return c.to_ascii_lowercase();

@@ -53,8 +53,8 @@ fn flat(mut conditions: Vec<Condition>, list: fn(Vec<Condition>) -> Condition) -
     }
 }
 
-/// Reads a condition by recursive descent. From the weakest: `or`, `and`, `not`, `1 of`, parentheses ("Condition" in the
-/// specification).
+/// Reads a condition by recursive descent. From the weakest: `or`, `and`, `not`, `1 of`, parentheses ("Condition" in
+/// the specification).
 struct ConditionParser<'a> {
     text: &'a str,
     /// The word that was looked at last, as its offset in bytes.

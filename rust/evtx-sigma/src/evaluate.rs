@@ -16,8 +16,8 @@ pub struct Matched {
 }
 
 impl Rule {
-    /// Whether an event matches, and by which fields. The log source is no part of this: it says for which events a rule
-    /// is asked at all.
+    /// Whether an event matches, and by which fields. The log source is no part of this: it says for which events a
+    /// rule is asked at all.
     pub fn matches(&self, event: &dyn Event) -> Option<Matched> {
         let mut known = vec![None; self.detections.len()];
         if !self.is_true(&self.condition, event, &mut known) {

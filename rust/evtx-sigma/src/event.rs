@@ -11,12 +11,12 @@ use std::ops::ControlFlow;
 /// A text is as `event_data` shows the value, with nothing trimmed: Booleans are `true` and `false`, GUIDs have braces,
 /// numbers are decimal, hexadecimal values have `0x`.
 pub trait Event {
-    /// Gives the values of a field in their order, as text or `None` for NULL, until `each` breaks. It gives none if the
-    /// event does not have the field.
+    /// Gives the values of a field in their order, as text or `None` for NULL, until `each` breaks. It gives none if
+    /// the event does not have the field.
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>);
 
-    /// Gives the name and text of every value of the event that is not NULL, those of `System` too, until `each` breaks.
-    /// Keywords are looked for in them.
+    /// Gives the name and text of every value of the event that is not NULL, those of `System` too, until `each`
+    /// breaks. Keywords are looked for in them.
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>);
 }
 

@@ -18,9 +18,9 @@ pub(crate) struct Flags {
 
 /// Compiles a regular expression of a rule.
 ///
-/// Its flavour is PCRE ("Regular Expression" in the specification), here without look-around and references back, so that
-/// the work is bounded by the length of the text. Characters are those of Unicode, but `\w`, `\d`, `\s` and `\b` are about
-/// ASCII, as in PCRE.
+/// Its flavour is PCRE ("Regular Expression" in the specification), here without look-around and references back, so
+/// that the work is bounded by the length of the text. Characters are those of Unicode, but `\w`, `\d`, `\s` and `\b`
+/// are about ASCII, as in PCRE.
 pub(crate) fn regex(text: &str, flags: Flags) -> Result<Regex, Problem> {
     let regex = RegexBuilder::new(&translated(text))
         .case_insensitive(flags.ignore_case)

@@ -1,8 +1,8 @@
 //! Sigma rules: from YAML to a tree of matchers, over any source of the text of fields.
 //!
-//! A Sigma rule says in YAML what an event looks like that somebody should see. It has **detections**, each with a name,
-//! and a **condition** over their names. A detection is a list of alternatives; each of them is a list of **items**
-//! that all have to be true. An item names a field, and what the text of the field is compared with:
+//! A Sigma rule says in YAML what an event looks like that somebody should see. It has **detections**, each with a
+//! name, and a **condition** over their names. A detection is a list of alternatives; each of them is a list of
+//! **items** that all have to be true. An item names a field, and what the text of the field is compared with:
 //!
 //! ```yaml
 //! title: A shell that was started by a service
@@ -23,8 +23,8 @@
 //! made of the needles of many rules.
 //!
 //! [`Rule::matches`] evaluates a rule on an [`Event`], which is what gives the text of a field. The crate knows neither
-//! logs nor engines. Which events a rule is for, says its [`LogSource`]; [`LogSources`] is the table that makes channels
-//! and event IDs of it.
+//! logs nor engines. Which events a rule is for, says its [`LogSource`]; [`LogSources`] is the table that makes
+//! channels and event IDs of it.
 //!
 //! The language is that of the [Sigma specification](https://github.com/SigmaHQ/sigma-specification), version 2.1.0.
 //! `docs/sigma.md` says what this crate does where the specification leaves a choice.

@@ -78,9 +78,9 @@ impl LogSources {
 
     /// The events that a log source stands for: at least one alternative, or [`Problem::UnmappedLogSource`].
     ///
-    /// An entry is the rule's if both have the same category and service. A product has to be the same if both name one.
-    /// If a rule has a category and a service, then it gets what the entries of its category say, in those channels that
-    /// are the service's too.
+    /// An entry is the rule's if both have the same category and service. A product has to be the same if both name
+    /// one. If a rule has a category and a service, then it gets what the entries of its category say, in those
+    /// channels that are the service's too.
     pub fn resolve(&self, source: &LogSource) -> Result<Vec<Alternative>, Problem> {
         let all = self.of(source.category.as_deref(), source.service.as_deref(), source);
         let found: Vec<Alternative> = match (&source.category, &source.service) {

@@ -190,8 +190,8 @@ impl DatePart {
     }
 }
 
-/// Whether a text is an address of a network. An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`) is in networks
-/// of both; what follows `%` is the zone of an address, and no part of it.
+/// Whether a text is an address of a network. An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`) is in
+/// networks of both; what follows `%` is the zone of an address, and no part of it.
 fn has_address(network: &IpNet, text: &str) -> bool {
     let address = text.split_once('%').map_or(text, |(address, _)| address);
     address

@@ -13,8 +13,8 @@ pub enum Number {
 }
 
 impl Number {
-    /// The number that a plain scalar of YAML is: `10`, `+1`, `0x1F`, `0o17`, `1.5`, `1e3` (YAML 1.2.2, section 10.3.2).
-    /// Integers of more than 128 bits are real numbers.
+    /// The number that a plain scalar of YAML is: `10`, `+1`, `0x1F`, `0o17`, `1.5`, `1e3` (YAML 1.2.2, section
+    /// 10.3.2). Integers of more than 128 bits are real numbers.
     pub(crate) fn from_yaml(text: &str) -> Option<Number> {
         let radix = |prefix, radix| Some((text.strip_prefix(prefix)?, radix));
         if let Some((digits, radix)) = radix("0x", 16).or_else(|| radix("0o", 8)) {

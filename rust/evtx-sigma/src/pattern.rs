@@ -80,8 +80,8 @@ impl Pattern {
 
 /// The parts of a value of a rule.
 ///
-/// `*` and `?` are wildcards. A backslash before a wildcard or a backslash makes that a plain character; before any other
-/// character it is plain itself ("Escape Character" in the specification).
+/// `*` and `?` are wildcards. A backslash before a wildcard or a backslash makes that a plain character; before any
+/// other character it is plain itself ("Escape Character" in the specification).
 pub(crate) fn pieces(value: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut text = String::new();

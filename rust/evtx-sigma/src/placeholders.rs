@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::error::Problem;
 use crate::limits::Budget;
 
-/// The values of placeholders by their names, without the percent signs. A value can have wildcards, as values of rules.
+/// The values of placeholders by their names, without the percent signs. A value can have wildcards, as values of
+/// rules.
 pub type Placeholders = BTreeMap<String, Vec<String>>;
 
 /// The texts that a value is with any value of each placeholder in place of it.

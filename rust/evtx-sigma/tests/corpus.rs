@@ -1,5 +1,5 @@
-//! Loads the rules below the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and resolves their log sources. Without it,
-//! the test does nothing.
+//! Loads the rules below the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and resolves their log sources. Without
+//! it, the test does nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ mod plain;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use base64::Engine as _;
 use evtx_sigma::{Placeholders, load_rules};
 use plain::{Fields, Plain};
 use saphyr::{LoadableYamlNode as _, Yaml};
@@ -13,9 +14,9 @@ const RULES: u64 = 10_000;
 const EVENTS: usize = 8;
 
 /// What texts are made of. Two texts of a few of these are often the same, or the same without regard to case.
-const ATOMS: [&str; 22] = [
+const ATOMS: [&str; 24] = [
     "a", "A", "b", "B", "ä", "Ä", "ß", "ẞ", "Σ", "σ", "ς", "s", "ſ", "k", "\u{212A}", "1", "2", " ", "-", "/", "–",
-    "\n",
+    "—", "―", "\n",
 ];
 const SPECIAL: [&str; 8] = ["*", "?", r"\", r"\*", r"\?", r"\\", "*", "%"];
 const FIELDS: [&str; 5] = ["A", "B", "Logon Type", "Data", "EventID"];
@@ -224,6 +225,11 @@ impl Case {
                     "utf16|base64",
                 ]);
                 let (all, value) = list(self, &mut |case| quoted(&format!("a{}b", case.plain_text(2))));
+                let place = if encoding.ends_with("offset") {
+                    "|contains"
+                } else {
+                    place
+                };
                 (format!("{field}|{encoding}{place}{cased}{all}{neq}"), value)
             }
             9 => {
@@ -272,13 +278,33 @@ impl Case {
             3 | 4 => self.random.pick(&NUMBERS).to_string(),
             5 => self
                 .random
-                .pick(&[
-                    "true", "False", "*", "?", r"\", "%", r"a\*", "YWI=", "eGFiYg==", "AGEAYg==",
-                ])
+                .pick(&["true", "False", "*", "?", r"\", "%", r"a\*"])
                 .to_string(),
-            6 => format!("{}{}", self.random.pick(&[r"\", "*", "?"]), self.plain_text(2)),
+            6 => self.base64(),
+            7 => format!("{}{}", self.random.pick(&[r"\", "*", "?"]), self.plain_text(2)),
             _ => self.plain_text(3),
         })
+    }
+}
+
+impl Case {
+    /// What `base64` and its kin look for: the Base64 of a text, in one of the encodings, among other bytes.
+    fn base64(&mut self) -> String {
+        let text = format!("a{}b", self.plain_text(2));
+        let mut bytes = vec![b'x'; self.random.pick(&[0, 0, 0, 1, 2])];
+        match self.random.below(4) {
+            0 => bytes.extend(
+                [0xFEFF]
+                    .into_iter()
+                    .chain(text.encode_utf16())
+                    .flat_map(u16::to_le_bytes),
+            ),
+            1 => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
+            2 => bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
+            _ => bytes.extend(text.bytes()),
+        }
+        bytes.extend(vec![b'y'; self.random.pick(&[0, 0, 0, 1, 2])]);
+        base64::engine::general_purpose::STANDARD.encode(bytes)
     }
 }
 

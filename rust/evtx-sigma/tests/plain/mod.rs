@@ -1,6 +1,6 @@
-//! A slow, plain evaluator of rules, which judges that of the crate. It walks over the values of the YAML for each event
-//! anew: nothing is prepared, folded or indexed. It shares no code with the crate, and reads YAML by another parser. It
-//! expects a rule that loads.
+//! A slow, plain evaluator of rules, which judges that of the crate. It walks over the values of the YAML for each
+//! event anew: nothing is prepared, folded or indexed. It shares no code with the crate, and reads YAML by another
+//! parser. It expects a rule that loads.
 
 use std::collections::BTreeMap;
 
