@@ -44,6 +44,16 @@ pub enum Problem {
         /// How much of it is allowed.
         limit: usize,
     },
+    /// The rules of a text together have more than [`Limits`](crate::Limits) allows.
+    #[error("the limit for all rules of a text is {rules} times {limit} {what}")]
+    TextLimit {
+        /// What is limited.
+        what: &'static str,
+        /// How much of it a rule may have.
+        limit: usize,
+        /// How many times as much the rules of a text may have.
+        rules: usize,
+    },
     /// An alias stands inside of what it stands for.
     #[error("this alias is inside of the value that it stands for")]
     EndlessAlias,

@@ -72,7 +72,15 @@ impl LogSources {
         let Value::List(nodes) = &list.value else {
             return Err(list.wrong_kind("logsources", "a list"));
         };
-        let entries = nodes.iter().map(entry).collect::<Result<_, _>>()?;
+        let placeholders = Placeholders::new();
+        let mut context = Context {
+            placeholders: &placeholders,
+            budget: Budget::default(),
+        };
+        let entries = nodes
+            .iter()
+            .map(|node| entry(node, &mut context))
+            .collect::<Result<_, _>>()?;
         Ok(LogSources { entries })
     }
 
@@ -163,7 +171,7 @@ impl Event for Renamed<'_> {
     }
 }
 
-fn entry(node: &Node) -> Result<(LogSource, Alternative), LoadError> {
+fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternative), LoadError> {
     const KEYS: [&str; 7] = [
         "category",
         "product",
@@ -190,13 +198,8 @@ fn entry(node: &Node) -> Result<(LogSource, Alternative), LoadError> {
     let renames = renames
         .iter()
         .map(|(name, in_log)| Ok((name.text.clone(), in_log.need_text("the name of a field")?)));
-    let placeholders = Placeholders::new();
-    let mut context = Context {
-        placeholders: &placeholders,
-        budget: Budget::default(),
-    };
     let fields = match node.get("fields") {
-        Some(fields) => all_of(fields, fields.entries("fields")?, &mut context)?,
+        Some(fields) => all_of(fields, fields.entries("fields")?, context)?,
         None => Vec::new(),
     };
     let alternative = Alternative {

@@ -157,6 +157,10 @@ pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, B
     let is_empty = documents.is_empty() && error.is_none();
     let start = Position { line: 1, column: 1 };
     let error = is_empty.then(|| Problem::NoRule.at(start)).or(error);
+    let mut context = Context {
+        placeholders,
+        budget: Budget::default(),
+    };
     let rules = documents.iter().map(|document| {
         let named = |key: &str| document.get(key).and_then(Node::text);
         let refused = |error| {
@@ -166,7 +170,8 @@ pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, B
                 error,
             })
         };
-        rule(document, placeholders).map_err(refused)
+        context.budget.next_rule();
+        rule(document, &mut context).map_err(refused)
     });
     let refused = |error| {
         Err(Box::new(Refused {
@@ -178,7 +183,7 @@ pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, B
     rules.chain(error.map(refused)).collect()
 }
 
-fn rule(document: &Node, placeholders: &Placeholders) -> Result<Rule, LoadError> {
+fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
     document.entries("a rule")?;
     let kinds = [
         (
@@ -199,11 +204,7 @@ fn rule(document: &Node, placeholders: &Placeholders) -> Result<Rule, LoadError>
     let needed = |key| document.get(key).ok_or_else(|| document.error(Problem::Missing(key)));
     let title = needed("title")?.need_text("title")?;
     let tags = document.get("tags").map_or(&[][..], Node::each);
-    let mut context = Context {
-        placeholders,
-        budget: Budget::default(),
-    };
-    let (detections, condition) = detection(needed("detection")?, &mut context)?;
+    let (detections, condition) = detection(needed("detection")?, context)?;
     Ok(Rule {
         id: document.get("id").map(|id| id.need_text("id")).transpose()?,
         title,

@@ -142,7 +142,7 @@ struct Loader {
     open: Vec<Open>,
     /// What an anchor stands for, and the bytes that it takes. `None` while it is open.
     anchors: HashMap<usize, Option<(Node, usize)>>,
-    /// Bytes that the values take.
+    /// Bytes that the values of all documents take.
     bytes: usize,
 }
 
@@ -187,10 +187,7 @@ impl Loader {
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), LoadError> {
         let at = position(&span.start);
         match event {
-            Event::DocumentStart(..) => {
-                self.anchors.clear();
-                self.bytes = 0;
-            }
+            Event::DocumentStart(..) => self.anchors.clear(),
             Event::Alias(anchor) => {
                 let (node, bytes) = match self.anchors.get(&anchor) {
                     Some(Some(known)) => known,
@@ -394,6 +391,8 @@ mod tests {
             "{}",
             error(&bomb)
         );
+        let many = bomb.lines().take(4).collect::<Vec<_>>().join("\n") + "\n---\n";
+        assert!(error(&many.repeat(1000)).contains("bytes of the values of a text with its aliases replaced"));
         assert!(error(&"[".repeat(100_000)).contains("no YAML"));
         assert!(error(&"- ".repeat(100_000)).contains("no YAML"));
         assert!(error(&"x".repeat(Limits::TEXT + 1)).contains("the limit is 1048576 bytes of a text"));

@@ -398,3 +398,18 @@ fn keeps_the_rules_around_one_that_is_wrong() {
         (Some("bad"), Some("no detection"))
     );
 }
+
+#[test]
+fn bounds_what_the_rules_of_a_text_take() {
+    let rule = text_of("s:\n  F|windash: '------'\ncondition: s");
+    let rules = load_rules(&[rule.as_str(); 20].join("---\n"), &Placeholders::new());
+    let loaded = rules.iter().filter(|rule| rule.is_ok()).count();
+    assert_eq!((rules.len(), loaded), (20, 10));
+    let refused = rules[19].as_ref().expect_err("too many needles");
+    assert!(
+        refused
+            .to_string()
+            .ends_with("the limit for all rules of a text is 8 times 20000 needles of a rule"),
+        "{refused}"
+    );
+}
