@@ -1,0 +1,58 @@
+//! How texts compare without regard to case.
+
+use std::borrow::Cow;
+
+/// A character as it compares without regard to case.
+///
+/// This is the simple case folding of Unicode 16: the lines `C` and `S` of its `CaseFolding.txt`. It makes one
+/// character of one, so `ß` is not `ss`, and `İ` is not `i`; but `ẞ` is `ß`, `ς` and `Σ` are `σ`, `ſ` is `s`, and the
+/// sign of Kelvin is `k`. The flag `i` of regular expressions takes the same characters as equal.
+pub fn fold_char(c: char) -> char {
+    if c.is_ascii() {
+        return c.to_ascii_lowercase();
+    }
+    let folded = unicode_case_mapping::case_folded(c);
+    folded.and_then(|code| char::from_u32(code.get())).unwrap_or(c)
+}
+
+/// A text as it compares without regard to case: each character by [`fold_char`]. Two texts are the same without regard
+/// to case if they are the same after this.
+pub fn fold(text: &str) -> Cow<'_, str> {
+    match text.find(|c| fold_char(c) != c) {
+        None => Cow::Borrowed(text),
+        Some(first) => {
+            let mut folded = String::with_capacity(text.len());
+            folded.push_str(&text[..first]);
+            folded.extend(text[first..].chars().map(fold_char));
+            Cow::Owned(folded)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+    /// Regular expressions with `i` and the folding of this crate agree about every pair of characters.
+    #[test]
+    fn is_the_folding_of_regular_expressions() {
+        for c in '\0'..=char::MAX {
+            let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+            class.case_fold_simple();
+            let same: Vec<char> = class.iter().flat_map(|range| range.start()..=range.end()).collect();
+            assert!(
+                same.iter().all(|&other| fold_char(other) == fold_char(c)),
+                "{c:?} {same:?}"
+            );
+            assert!(same.contains(&fold_char(c)), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn folds_texts() {
+        assert!(matches!(fold("c:\\windows ß"), Cow::Borrowed(_)));
+        assert_eq!(fold("C:\\Straẞe Σίσυφος \u{212A}ſ"), "c:\\straße σίσυφοσ ks");
+        assert_eq!(fold("İı"), "İı");
+    }
+}

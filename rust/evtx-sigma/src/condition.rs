@@ -1,0 +1,337 @@
+//! Conditions: which detections have to be true together.
+
+use crate::error::{LoadError, Problem};
+use crate::limits::{Budget, Limits};
+use crate::pattern::{Pattern, Piece};
+use crate::yaml::Node;
+
+/// A condition over detections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// The detection of this index is true.
+    Detection(usize),
+    /// This is not true.
+    Not(Box<Condition>),
+    /// All of these are true. There is at least one.
+    All(Vec<Condition>),
+    /// One of these is true. There is at least one.
+    Any(Vec<Condition>),
+}
+
+/// Reads the condition of a rule: a text, or a list of texts of which one has to be true. `names` are those of the
+/// rule's detections, in their order.
+pub(crate) fn condition(node: &Node, names: &[&str], budget: &mut Budget) -> Result<Condition, LoadError> {
+    if node.each().is_empty() {
+        return Err(node.error(Problem::Empty("the list of conditions")));
+    }
+    let one_of = |node: &Node| {
+        let text = node.need_text("a condition")?;
+        let (names, budget) = (names, &mut *budget);
+        let mut parser = ConditionParser {
+            text: &text,
+            at: 0,
+            depth: 0,
+            names,
+            budget,
+        };
+        parser.read().map_err(|problem| {
+            let before = text[..parser.at].chars().count();
+            node.error_inside(before, problem)
+        })
+    };
+    Ok(flat(
+        node.each().iter().map(one_of).collect::<Result<_, _>>()?,
+        Condition::Any,
+    ))
+}
+
+/// The only condition of a list, or the list as one.
+fn flat(mut conditions: Vec<Condition>, list: fn(Vec<Condition>) -> Condition) -> Condition {
+    match conditions.len() {
+        1 => conditions.remove(0),
+        _ => list(conditions),
+    }
+}
+
+/// Reads a condition by recursive descent. From the weakest: `or`, `and`, `not`, `1 of`, parentheses ("Condition" in
+/// the specification).
+struct ConditionParser<'a> {
+    text: &'a str,
+    /// The word that was looked at last, as its offset in bytes.
+    at: usize,
+    depth: usize,
+    names: &'a [&'a str],
+    budget: &'a mut Budget,
+}
+
+impl<'a> ConditionParser<'a> {
+    fn read(&mut self) -> Result<Condition, Problem> {
+        let condition = self.any()?;
+        match self.peek() {
+            "" => Ok(condition),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// The error that the next word is, where `and`, `or` or an end could be.
+    fn unexpected(&mut self) -> Problem {
+        let word = self.peek();
+        self.back_to(word);
+        match word {
+            "" => Problem::Condition("a parenthesis is not closed".to_string()),
+            "|" => Problem::NotSupported(
+                "an aggregation after \"|\" was a part of Sigma 1; Sigma 2 has correlation rules in its place",
+            ),
+            _ => Problem::Condition(format!("\"{word}\" stands where \"and\", \"or\" or an end is expected")),
+        }
+    }
+
+    fn any(&mut self) -> Result<Condition, Problem> {
+        self.list("or", Self::all, Condition::Any)
+    }
+
+    fn all(&mut self) -> Result<Condition, Problem> {
+        self.list("and", Self::term, Condition::All)
+    }
+
+    fn list(
+        &mut self,
+        word: &str,
+        part: fn(&mut Self) -> Result<Condition, Problem>,
+        list: fn(Vec<Condition>) -> Condition,
+    ) -> Result<Condition, Problem> {
+        let mut parts = vec![part(self)?];
+        while self.peek().eq_ignore_ascii_case(word) {
+            self.next();
+            parts.push(part(self)?);
+        }
+        Ok(flat(parts, list))
+    }
+
+    fn term(&mut self) -> Result<Condition, Problem> {
+        if self.depth == Limits::CONDITION_NESTING {
+            let (what, limit) = ("parentheses and not in each other", Limits::CONDITION_NESTING);
+            return Err(Problem::Limit { what, limit });
+        }
+        self.depth += 1;
+        let word = self.peek();
+        self.next();
+        let term = match word.to_ascii_lowercase().as_str() {
+            "not" => Condition::Not(Box::new(self.term()?)),
+            "(" => {
+                let condition = self.any()?;
+                match self.peek() {
+                    ")" => self.next(),
+                    _ => return Err(self.unexpected()),
+                }
+                condition
+            }
+            "1" | "any" if self.next_is("of") => self.several(Condition::Any)?,
+            "all" if self.next_is("of") => self.several(Condition::All)?,
+            count if count.bytes().all(|byte| byte.is_ascii_digit()) && !count.is_empty() && self.next_is("of") => {
+                self.back_to(word);
+                return Err(Problem::Condition(format!(
+                    "there is \"1 of\", \"any of\" and \"all of\", but no \"{word} of\""
+                )));
+            }
+            "" => {
+                return Err(Problem::Condition(
+                    "the condition ends where a detection is expected".to_string(),
+                ));
+            }
+            ")" | "and" | "or" | "|" => {
+                self.back_to(word);
+                return Err(Problem::Condition(format!(
+                    "\"{word}\" stands where a detection is expected"
+                )));
+            }
+            _ => match self.names.iter().position(|name| *name == word) {
+                Some(index) => {
+                    self.budget.take_term()?;
+                    Condition::Detection(index)
+                }
+                None => {
+                    self.back_to(word);
+                    return Err(Problem::UnknownDetection(word.to_string()));
+                }
+            },
+        };
+        self.depth -= 1;
+        Ok(term)
+    }
+
+    /// What follows `1 of` or `all of`: `them`, or a name with `*` for any characters. Names that begin with `_` are
+    /// hidden, unless the pattern begins with it too.
+    fn several(&mut self, list: fn(Vec<Condition>) -> Condition) -> Result<Condition, Problem> {
+        self.next();
+        let word = self.peek();
+        self.next();
+        if ["", "(", ")", "|"].contains(&word) {
+            return Err(Problem::Condition(
+                "\"of\" is followed by \"them\" or by a name with *".to_string(),
+            ));
+        }
+        let parts = match word.eq_ignore_ascii_case("them") {
+            true => vec![Piece::Many],
+            // The pattern has no escapes and no wildcard but `*`.
+            false => word
+                .split('*')
+                .flat_map(|text| [Piece::Many, Piece::Text(text.into())])
+                .skip(1)
+                .collect(),
+        };
+        let pattern = Pattern::new(parts);
+        let mut conditions = Vec::new();
+        for (index, name) in self.names.iter().enumerate() {
+            if pattern.matches(name) && (word.starts_with('_') || !name.starts_with('_')) {
+                self.budget.take_term()?;
+                conditions.push(Condition::Detection(index));
+            }
+        }
+        if conditions.is_empty() {
+            self.back_to(word);
+            return Err(Problem::NoSuchDetections(word.to_string()));
+        }
+        Ok(flat(conditions, list))
+    }
+
+    /// The next word; parentheses and `|` are words of their own. Empty at the end.
+    fn peek(&self) -> &'a str {
+        let rest = self.text[self.at..].trim_start();
+        let is_mark = |c: char| "()|".contains(c);
+        let end = match rest.starts_with(is_mark) {
+            true => 1,
+            false => rest
+                .find(|c: char| is_mark(c) || c.is_whitespace())
+                .unwrap_or(rest.len()),
+        };
+        &rest[..end]
+    }
+
+    fn next_is(&self, word: &str) -> bool {
+        self.peek().eq_ignore_ascii_case(word)
+    }
+
+    fn next(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len() + self.peek().len();
+    }
+
+    /// Makes a word, which is a part of the text, the place of the error.
+    fn back_to(&mut self, word: &str) {
+        self.at = word.as_ptr() as usize - self.text.as_ptr() as usize;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::documents;
+
+    const NAMES: [&str; 5] = ["sel_a", "sel_b", "filter", "_hidden", "_hid_b"];
+
+    fn read(text: &str) -> Result<String, String> {
+        let quoted = format!("'{text}'");
+        let (nodes, _) = documents(&quoted);
+        let condition = condition(&nodes[0], &NAMES, &mut Budget::default());
+        condition
+            .map(|condition| shown(&condition))
+            .map_err(|error| error.to_string())
+    }
+
+    fn shown(condition: &Condition) -> String {
+        let list = |word: &str, parts: &[Condition]| {
+            let parts: Vec<_> = parts.iter().map(shown).collect();
+            format!("({})", parts.join(word))
+        };
+        match condition {
+            Condition::Detection(index) => NAMES[*index].to_string(),
+            Condition::Not(inner) => format!("!{}", shown(inner)),
+            Condition::All(parts) => list(" & ", parts),
+            Condition::Any(parts) => list(" | ", parts),
+        }
+    }
+
+    #[test]
+    fn reads_precedence_and_lists() {
+        for (text, expected) in [
+            ("sel_a", "sel_a"),
+            ("sel_a or sel_b and not filter", "(sel_a | (sel_b & !filter))"),
+            ("(sel_a or sel_b) and not filter", "((sel_a | sel_b) & !filter)"),
+            ("not not filter and(sel_a)", "(!!filter & sel_a)"),
+            ("1 of sel_* and not 1 of filter*", "((sel_a | sel_b) & !filter)"),
+            ("any of *_b", "sel_b"),
+            ("all of them", "(sel_a & sel_b & filter)"),
+            ("1 of *", "(sel_a | sel_b | filter)"),
+            ("1 of _h*", "(_hidden | _hid_b)"),
+            ("_hidden AND 1 OF s*_?", "_"),
+            ("all of s*l*b", "sel_b"),
+        ] {
+            match expected {
+                "_" => assert!(read(text).is_err(), "{text}"),
+                _ => assert_eq!(read(text).as_deref(), Ok(expected)),
+            }
+        }
+    }
+
+    #[test]
+    fn says_where_a_condition_is_wrong() {
+        for (text, expected) in [
+            ("", "column 2: the condition ends where a detection is expected"),
+            (
+                "sel_a and",
+                "column 11: the condition ends where a detection is expected",
+            ),
+            (
+                "sel_a sel_b",
+                "column 8: \"sel_b\" stands where \"and\", \"or\" or an end is expected",
+            ),
+            ("sel_a and or", "column 12: \"or\" stands where a detection is expected"),
+            ("(sel_a", "column 8: a parenthesis is not closed"),
+            (
+                "sel_a)",
+                "column 7: \")\" stands where \"and\", \"or\" or an end is expected",
+            ),
+            (
+                "sel_a and nothing",
+                "column 12: the condition names \"nothing\", which is no detection of this rule",
+            ),
+            (
+                "1 of nothing*",
+                "column 7: no detection of this rule has a name like \"nothing*\"",
+            ),
+            (
+                "2 of them",
+                "column 2: there is \"1 of\", \"any of\" and \"all of\", but no \"2 of\"",
+            ),
+            ("1 of", "column 6: \"of\" is followed by \"them\" or by a name with *"),
+            (
+                "sel_a | count() > 5",
+                "column 8: an aggregation after \"|\" was a part of Sigma 1; Sigma 2 has correlation rules in its place",
+            ),
+        ] {
+            assert_eq!(read(text), Err(format!("line 1, {expected}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn bounds_nesting_and_length() {
+        assert!(read(&("(".repeat(60) + "sel_a" + &")".repeat(60))).is_ok());
+        assert!(
+            read(&"(".repeat(100_000))
+                .expect_err("an error")
+                .contains("parentheses and not in each other")
+        );
+        assert!(
+            read(&"not ".repeat(100_000))
+                .expect_err("an error")
+                .contains("parentheses and not in each other")
+        );
+        let many = "1 of them or ".repeat(20_000) + "sel_a";
+        assert!(
+            read(&many)
+                .expect_err("an error")
+                .contains("the limit is 10000 names in a condition")
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether an event matches a rule, and by which of its fields.
+
+use crate::condition::Condition;
+use crate::event::{Event, break_if};
+use crate::item::Item;
+use crate::matcher::{Matcher, Subject};
+use crate::rule::{Detection, Rule};
+
+/// The fields that made a rule true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Matched {
+    /// Names of fields and their values, in the order of the condition and its detections, each pair once. Of a field
+    /// with several values it is the first that matched. The value is `None` if the item asked for NULL or for a field
+    /// that is absent. Detections behind `not` have no part in it.
+    pub fields: Vec<(String, Option<String>)>,
+}
+
+impl Rule {
+    /// Whether an event matches, and by which fields. The log source is no part of this: it says for which events a
+    /// rule is asked at all.
+    pub fn matches(&self, event: &dyn Event) -> Option<Matched> {
+        let mut known = vec![None; self.detections.len()];
+        if !self.is_true(&self.condition, event, &mut known) {
+            return None;
+        }
+        let mut fields = Vec::new();
+        self.collect(&self.condition, event, &mut known, &mut fields);
+        Some(Matched { fields })
+    }
+
+    /// Whether a condition is true. `known` has what detections were found to be; each is looked at once.
+    fn is_true(&self, condition: &Condition, event: &dyn Event, known: &mut [Option<bool>]) -> bool {
+        match condition {
+            &Condition::Detection(index) => {
+                *known[index].get_or_insert_with(|| self.detections[index].first(event).is_some())
+            }
+            Condition::Not(inner) => !self.is_true(inner, event, known),
+            Condition::All(parts) => parts.iter().all(|part| self.is_true(part, event, known)),
+            Condition::Any(parts) => parts.iter().any(|part| self.is_true(part, event, known)),
+        }
+    }
+
+    /// Adds the fields of the detections that make a true condition true: of a list with `or`, of all that are true.
+    fn collect(
+        &self,
+        condition: &Condition,
+        event: &dyn Event,
+        known: &mut [Option<bool>],
+        fields: &mut Vec<(String, Option<String>)>,
+    ) {
+        match condition {
+            &Condition::Detection(index) => {
+                let items = self.detections[index].first(event).unwrap_or_default();
+                for item in items {
+                    item.is_true(event, &mut |field, value| {
+                        let pair = (field.to_string(), value.map(str::to_string));
+                        if !fields.contains(&pair) {
+                            fields.push(pair);
+                        }
+                    });
+                }
+            }
+            Condition::Not(_) => {}
+            Condition::All(parts) | Condition::Any(parts) => {
+                for part in parts {
+                    if self.is_true(part, event, known) {
+                        self.collect(part, event, known, fields);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Detection {
+    /// The items of the first alternative that is true.
+    fn first(&self, event: &dyn Event) -> Option<&[Item]> {
+        self.any
+            .iter()
+            .find(|items| items.iter().all(|item| item.matches(event)))
+            .map(Vec::as_slice)
+    }
+}
+
+impl Item {
+    /// Whether the item is true for an event.
+    pub fn matches(&self, event: &dyn Event) -> bool {
+        self.is_true(event, &mut |_, _| ())
+    }
+
+    /// Whether the item is true for an event. If it is, `found` gets the field and value that made it true.
+    fn is_true(&self, event: &dyn Event, found: &mut dyn FnMut(&str, Option<&str>)) -> bool {
+        let is_match = |text: &str| {
+            let subject = Subject::new(text);
+            self.any.iter().any(|matcher| matcher.matches(&subject, event))
+        };
+        let Some(field) = self.field.as_deref() else {
+            let mut is_true = false;
+            event.every_value(&mut |field, text| {
+                is_true = is_match(text);
+                if is_true {
+                    found(field, Some(text));
+                }
+                break_if(is_true)
+            });
+            return is_true;
+        };
+        let wants_null = self.any.iter().any(|matcher| matches!(matcher, Matcher::Null));
+        let wants_field = self.any.iter().any(|matcher| matches!(matcher, Matcher::Exists(true)));
+        let wants_no_field = self.any.iter().any(|matcher| matches!(matcher, Matcher::Exists(false)));
+        // What matched, and the first value that is not NULL, of which `neq` tells if nothing did.
+        let (mut is_true, mut first, mut is_there) = (false, None, false);
+        event.values(field, &mut |value| {
+            is_there = true;
+            is_true = match value {
+                Some(text) => wants_field || is_match(text),
+                None => wants_field || wants_null,
+            };
+            if is_true && !self.is_negated {
+                found(field, value);
+            }
+            if let (true, None, Some(text)) = (self.is_negated, &first, value) {
+                first = Some(text.to_string());
+            }
+            break_if(is_true)
+        });
+        if !is_there && (wants_null || wants_no_field) {
+            is_true = true;
+            if !self.is_negated {
+                found(field, None);
+            }
+        }
+        match (self.is_negated, first) {
+            (false, _) => is_true,
+            (true, Some(text)) if !is_true => {
+                found(field, Some(&text));
+                true
+            }
+            (true, _) => false,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Items: a field, and what its text is compared with.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::encoding::Draft;
+use crate::error::{LoadError, Problem};
+use crate::expression::regex;
+use crate::limits::{Budget, Limits};
+use crate::matcher::{Matcher, Place};
+use crate::modifiers::{Meaning, Modifiers, modifiers};
+use crate::pattern::{Pattern, Piece, fold_pieces, pieces};
+use crate::placeholders::{Placeholders, expand};
+use crate::yaml::{Key, Node, Value};
+
+/// A field and the tests of its text, of which one has to be true.
+///
+/// A value with `|all` is an item for each of its texts. So an item is always true by one matcher.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The name of the field, without spaces. `None` stands for every value of the event: the matchers are keywords.
+    pub field: Option<Box<str>>,
+    /// The tests. There are none if all that the rule has are placeholders without values; then the item is false.
+    pub any: Box<[Matcher]>,
+    /// Whether no test may be true, by `neq`. The field has to have a value then too.
+    pub is_negated: bool,
+}
+
+/// What items are read with.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) placeholders: &'a Placeholders,
+    pub(crate) budget: Budget,
+}
+
+/// The items of an entry of a map: one, or with `|all` one for each value.
+pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Result<Vec<Item>, LoadError> {
+    let mut names = key.text.split('|');
+    let field: String = names.next().unwrap_or_default().split(' ').collect();
+    let modifiers = modifiers(&names.collect::<Vec<_>>()).map_err(|problem| problem.at(key.at))?;
+    let field = (!field.is_empty()).then(|| field.into_boxed_str());
+    item_values(field, &modifiers, value, context)
+}
+
+/// The item of a list of keywords, or of one.
+pub(crate) fn keywords(values: &[Node], context: &mut Context<'_>) -> Result<Item, LoadError> {
+    let modifiers = modifiers(&[]).map_err(|problem| problem.at(values[0].at))?;
+    let any = values.iter().map(|value| matchers(value, true, &modifiers, context));
+    Ok(Item {
+        field: None,
+        any: any.collect::<Result<Vec<_>, _>>()?.concat().into(),
+        is_negated: false,
+    })
+}
+
+fn item_values(
+    field: Option<Box<str>>,
+    modifiers: &Modifiers,
+    value: &Node,
+    context: &mut Context<'_>,
+) -> Result<Vec<Item>, LoadError> {
+    let is_keyword = field.is_none();
+    let item = |any: Vec<Matcher>| Item {
+        field: field.clone(),
+        any: any.into(),
+        is_negated: modifiers.neq,
+    };
+    if is_keyword
+        && (modifiers.neq
+            || !matches!(
+                modifiers.meaning,
+                Meaning::Text(_) | Meaning::Regex(_) | Meaning::Network
+            ))
+    {
+        let text = "keywords are texts, regular expressions or networks: other modifiers need the name of a field";
+        return Err(value.error(Problem::Modifiers(text.to_string())));
+    }
+    let Value::List(values) = &value.value else {
+        return Ok(vec![item(matchers(value, is_keyword, modifiers, context)?)]);
+    };
+    if values.is_empty() {
+        return Err(value.error(Problem::Empty("this list of values")));
+    }
+    if let Some(null) = values.iter().find(|value| matches!(value.value, Value::Null)) {
+        let text = "null is no member of a list of values; it is a detection of its own";
+        return Err(null.error(Problem::Value(text.to_string())));
+    }
+    if modifiers.meaning == Meaning::Exists {
+        return Err(value.wrong_kind("exists", "true or false"));
+    }
+    let each = values
+        .iter()
+        .map(|value| matchers(value, is_keyword, modifiers, context));
+    let each = each.collect::<Result<Vec<_>, _>>()?;
+    Ok(match modifiers.all {
+        true => each.into_iter().map(item).collect(),
+        false => vec![item(each.concat())],
+    })
+}
+
+/// The matchers of one value.
+fn matchers(
+    value: &Node,
+    is_keyword: bool,
+    modifiers: &Modifiers,
+    context: &mut Context<'_>,
+) -> Result<Vec<Matcher>, LoadError> {
+    let at = |problem: Problem| value.error(problem);
+    match (&modifiers.meaning, &value.value) {
+        (Meaning::Exists, Value::Boolean(exists)) => return Ok(vec![Matcher::Exists(*exists)]),
+        (Meaning::Exists, _) => return Err(value.wrong_kind("exists", "true or false")),
+        (&Meaning::Number(part, comparison), Value::Number(number)) => {
+            let number = number.clone();
+            return Ok(vec![Matcher::Number {
+                part,
+                comparison,
+                number,
+            }]);
+        }
+        (Meaning::Number(..), _) => return Err(value.wrong_kind("what this is compared with", "a number")),
+        (Meaning::Text(None), Value::Null) if !is_keyword && modifiers.encodings.is_empty() && !modifiers.expand => {
+            return Ok(vec![Matcher::Null]);
+        }
+        _ => {}
+    }
+    let text = value.need_text("a value")?;
+    // A number or Boolean has neither wildcards nor placeholders, a text may.
+    let texts = match modifiers.expand {
+        true => expand(&text, context.placeholders, &context.budget).map_err(at)?,
+        false => vec![text],
+    };
+    let mut matchers = Vec::new();
+    for text in texts {
+        match modifiers.meaning {
+            Meaning::Text(place) => {
+                let place = place.unwrap_or(if is_keyword { Place::Anywhere } else { Place::Whole });
+                text_matchers(&text, place, modifiers, &mut context.budget, &mut matchers).map_err(at)?;
+            }
+            Meaning::Regex(flags) => {
+                context.budget.take_regex().map_err(at)?;
+                context.budget.take_needle(text.len()).map_err(at)?;
+                matchers.push(Matcher::Regex(regex(&text, flags).map_err(at)?));
+            }
+            Meaning::Network => {
+                let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+                let no_network = |_| Problem::Value(format!("\"{text}\" is no network as 10.0.0.0/8 or fe80::/10"));
+                context.budget.take_needle(text.len()).map_err(at)?;
+                matchers.push(Matcher::Network(network.map_err(no_network).map_err(at)?));
+            }
+            Meaning::FieldReference(place) => {
+                context.budget.take_needle(text.len()).map_err(at)?;
+                let field = text.split(' ').collect::<String>().into();
+                matchers.push(Matcher::FieldReference {
+                    field,
+                    place,
+                    cased: modifiers.cased,
+                });
+            }
+            Meaning::Number(..) | Meaning::Exists => {}
+        }
+    }
+    Ok(matchers)
+}
+
+/// The matchers of a text with wildcards: one for each text that encodings make of it.
+fn text_matchers(
+    text: &str,
+    place: Place,
+    modifiers: &Modifiers,
+    budget: &mut Budget,
+    matchers: &mut Vec<Matcher>,
+) -> Result<(), Problem> {
+    let mut drafts = vec![Draft::Pieces(pieces(text))];
+    for encoding in &modifiers.encodings {
+        budget.has_room(drafts.len(), text.len())?;
+        let made = drafts.into_iter().map(|draft| encoding.apply(draft, budget));
+        drafts = made.collect::<Result<Vec<_>, _>>()?.concat();
+    }
+    for draft in drafts {
+        let mut pieces = draft.into_pieces()?;
+        if !modifiers.cased {
+            fold_pieces(&mut pieces);
+        }
+        if pieces.len() > Limits::PIECES {
+            let (what, limit) = ("texts and wildcards in a value", Limits::PIECES);
+            return Err(Problem::Limit { what, limit });
+        }
+        let before = matches!(place, Place::End | Place::Anywhere).then_some(Piece::Many);
+        let after = matches!(place, Place::Start | Place::Anywhere).then_some(Piece::Many);
+        let pattern = Pattern::new(before.into_iter().chain(pieces).chain(after));
+        budget.take_needle(pattern.needles().map(str::len).sum())?;
+        matchers.push(Matcher::Text {
+            pattern,
+            cased: modifiers.cased,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! What a rule may cost.
+
+use crate::error::Problem;
+
+/// The limits of one text of rules and of one rule. They bound memory, and the work of an evaluation.
+///
+/// SigmaHQ's largest rule, of 2026, has 295,078 bytes and 4,432 needles of 219,165 bytes.
+#[derive(Debug)]
+pub struct Limits;
+
+impl Limits {
+    /// Bytes of the text of a file of rules, 1 MiB.
+    pub const TEXT: usize = 1 << 20;
+    /// Bytes that the values of a text may take after its aliases are replaced, 32 MiB.
+    pub const VALUES: usize = 32 << 20;
+    /// How deep lists and maps of YAML may be in each other.
+    pub const NESTING: usize = 32;
+    /// Needles of a rule, after modifiers have made several of one value.
+    pub const NEEDLES: usize = 20_000;
+    /// Bytes of all needles of a rule, 4 MiB.
+    pub const NEEDLE_BYTES: usize = 4 << 20;
+    /// Regular expressions of a rule.
+    pub const REGEXES: usize = 64;
+    /// Names in the condition of a rule, after `1 of` and `all of` have been replaced by names.
+    pub const CONDITION_TERMS: usize = 10_000;
+    /// How many times as much as one rule all rules of a text may take of these.
+    pub const RULES: usize = 8;
+    /// Texts and wildcards that one pattern consists of. The work of a pattern with `?` is their number times the
+    /// length of the text.
+    pub const PIECES: usize = 256;
+    /// Bytes of the program of one regular expression, 1 MiB; and of its cache while it runs.
+    pub const REGEX: usize = 1 << 20;
+    /// How deep parentheses and `not` of a condition may be in each other.
+    pub const CONDITION_NESTING: usize = 64;
+}
+
+/// What is left for the rule that is being loaded, and for the rules of its text.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    needles: Left,
+    bytes: Left,
+    regexes: Left,
+    terms: Left,
+}
+
+/// How much of something is left.
+#[derive(Debug)]
+struct Left {
+    what: &'static str,
+    /// How much a rule may have.
+    limit: usize,
+    of_rule: usize,
+    of_text: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        let left = |what, limit| Left {
+            what,
+            limit,
+            of_rule: limit,
+            of_text: limit * Limits::RULES,
+        };
+        Budget {
+            needles: left("needles of a rule", Limits::NEEDLES),
+            bytes: left("bytes of the needles of a rule", Limits::NEEDLE_BYTES),
+            regexes: left("regular expressions of a rule", Limits::REGEXES),
+            terms: left("names in a condition", Limits::CONDITION_TERMS),
+        }
+    }
+}
+
+impl Budget {
+    /// Begins another rule of the text.
+    pub(crate) fn next_rule(&mut self) {
+        for left in [&mut self.needles, &mut self.bytes, &mut self.regexes, &mut self.terms] {
+            left.of_rule = left.limit;
+        }
+    }
+
+    /// Takes a needle of so many bytes.
+    pub(crate) fn take_needle(&mut self, bytes: usize) -> Result<(), Problem> {
+        self.needles.take(1)?;
+        self.bytes.take(bytes)
+    }
+
+    /// Says whether so many needles of so many bytes could be taken, before they are made.
+    pub(crate) fn has_room(&self, needles: usize, bytes: usize) -> Result<(), Problem> {
+        self.needles.after(needles)?;
+        self.bytes.after(needles.saturating_mul(bytes)).map(|_| ())
+    }
+
+    /// Takes a regular expression.
+    pub(crate) fn take_regex(&mut self) -> Result<(), Problem> {
+        self.regexes.take(1)
+    }
+
+    /// Takes a name of a condition.
+    pub(crate) fn take_term(&mut self) -> Result<(), Problem> {
+        self.terms.take(1)
+    }
+}
+
+impl Left {
+    fn take(&mut self, amount: usize) -> Result<(), Problem> {
+        (self.of_rule, self.of_text) = self.after(amount)?;
+        Ok(())
+    }
+
+    /// What is left for the rule and the text after this amount.
+    fn after(&self, amount: usize) -> Result<(usize, usize), Problem> {
+        let &Left { what, limit, .. } = self;
+        let of_rule = self.of_rule.checked_sub(amount).ok_or(Problem::Limit { what, limit })?;
+        let of_text = self.of_text.checked_sub(amount).ok_or(Problem::TextLimit {
+            what,
+            limit,
+            rules: Limits::RULES,
+        })?;
+        Ok((of_rule, of_text))
+    }
+}

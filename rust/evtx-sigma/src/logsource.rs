@@ -1,0 +1,363 @@
+//! Log sources: which events a rule is for.
+//!
+//! The table is `logsources.yml`. A table of the same form can stand in its place.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+use crate::case::fold;
+use crate::error::{LoadError, Position, Problem};
+use crate::event::Event;
+use crate::item::{Context, Item};
+use crate::limits::Budget;
+use crate::number::Number;
+use crate::placeholders::Placeholders;
+use crate::rule::{LogSource, all_of};
+use crate::yaml::{Node, Value, documents};
+
+/// A table of log sources.
+#[derive(Debug, Clone)]
+pub struct LogSources {
+    entries: Vec<(LogSource, Alternative)>,
+}
+
+/// Events that a log source stands for. It can have several of these.
+#[derive(Debug, Clone)]
+pub struct Alternative {
+    /// The channels of the events. They compare without regard to case. If there are none, then it is any channel.
+    pub channels: Vec<String>,
+    /// The IDs of the events. If there are none, then it is any ID.
+    pub event_ids: Vec<u32>,
+    /// What else has to be true for an event, with the names that fields have in the log.
+    pub fields: Vec<Item>,
+    /// For names of fields in rules, the names that they have in the log. Others are the same in both.
+    pub renames: BTreeMap<String, String>,
+}
+
+/// An event whose fields have the names of rules.
+#[derive(Clone, Copy)]
+pub struct Renamed<'a> {
+    /// The event with the names of its log.
+    pub event: &'a dyn Event,
+    /// What says which names are others in rules.
+    pub alternative: &'a Alternative,
+}
+
+static BUILTIN: LazyLock<LogSources> = LazyLock::new(|| {
+    let text = include_str!("../logsources.yml");
+    LogSources::load(text).expect("a test loads the table of the crate")
+});
+
+impl LogSources {
+    /// The table that is a part of the crate.
+    pub fn builtin() -> &'static LogSources {
+        &BUILTIN
+    }
+
+    /// Loads a table: a map with the list `logsources`.
+    pub fn load(text: &str) -> Result<LogSources, LoadError> {
+        let (documents, error) = documents(text);
+        if let Some(error) = error {
+            return Err(error);
+        }
+        let start = Position { line: 1, column: 1 };
+        let document = documents
+            .first()
+            .ok_or_else(|| Problem::Missing("logsources").at(start))?;
+        only_keys(document, "a table of log sources", &["logsources"], "logsources")?;
+        let list = document
+            .get("logsources")
+            .ok_or_else(|| document.error(Problem::Missing("logsources")))?;
+        let Value::List(nodes) = &list.value else {
+            return Err(list.wrong_kind("logsources", "a list"));
+        };
+        let placeholders = Placeholders::new();
+        let mut context = Context {
+            placeholders: &placeholders,
+            budget: Budget::default(),
+        };
+        let entries = nodes
+            .iter()
+            .map(|node| entry(node, &mut context))
+            .collect::<Result<_, _>>()?;
+        Ok(LogSources { entries })
+    }
+
+    /// The events that a log source stands for: at least one alternative, or [`Problem::UnmappedLogSource`].
+    ///
+    /// An entry is the rule's if both have the same category and service. A product has to be the same if both name
+    /// one. If a rule has a category and a service, then it gets what the entries of its category say, in those
+    /// channels that are the service's too.
+    pub fn resolve(&self, source: &LogSource) -> Result<Vec<Alternative>, Problem> {
+        let all = self.of(source.category.as_deref(), source.service.as_deref(), source);
+        let found: Vec<Alternative> = match (&source.category, &source.service) {
+            (Some(category), Some(service)) if all.is_empty() => {
+                let services = self.of(None, Some(service), source);
+                let of_service =
+                    |alternative: &Alternative| services.iter().find_map(|service| alternative.within(service));
+                self.of(Some(category), None, source)
+                    .into_iter()
+                    .filter_map(of_service)
+                    .collect()
+            }
+            _ => all.into_iter().cloned().collect(),
+        };
+        match found.is_empty() {
+            true => Err(Problem::UnmappedLogSource(source.to_string())),
+            false => Ok(found),
+        }
+    }
+
+    /// What the table says of a category and a service, for the product of a log source.
+    fn of(&self, category: Option<&str>, service: Option<&str>, source: &LogSource) -> Vec<&Alternative> {
+        let is_product = |entry: &LogSource| match (&entry.product, &source.product) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        let entries = self.entries.iter().filter(|(entry, _)| {
+            entry.category.as_deref() == category && entry.service.as_deref() == service && is_product(entry)
+        });
+        entries.map(|(_, alternative)| alternative).collect()
+    }
+}
+
+impl Alternative {
+    /// Whether an event is one of these.
+    pub fn takes(&self, event: &dyn Event) -> bool {
+        let any = |field: &str, passes: &dyn Fn(&str) -> bool| {
+            let mut is_one = false;
+            event.values(field, &mut |value| {
+                is_one |= value.is_some_and(passes);
+                ControlFlow::Continue(())
+            });
+            is_one
+        };
+        let is_channel = |text: &str| self.has_channel(text);
+        let is_id = |text: &str| text.parse().is_ok_and(|id| self.event_ids.contains(&id));
+        (self.channels.is_empty() || any("Channel", &is_channel))
+            && (self.event_ids.is_empty() || any("EventID", &is_id))
+            && self.fields.iter().all(|item| item.matches(event))
+    }
+
+    /// The name in the log of a field of a rule.
+    pub fn name_in_log<'a>(&'a self, field: &'a str) -> &'a str {
+        self.renames.get(field).map_or(field, String::as_str)
+    }
+
+    fn has_channel(&self, channel: &str) -> bool {
+        self.channels.iter().any(|known| fold(known) == fold(channel))
+    }
+
+    /// The events of these that another has too, by their channels. `None` if there are none.
+    fn within(&self, other: &Alternative) -> Option<Alternative> {
+        let mut both = self.clone();
+        if self.channels.is_empty() {
+            both.channels.clone_from(&other.channels);
+        } else if !other.channels.is_empty() {
+            both.channels.retain(|channel| other.has_channel(channel));
+        }
+        (both.channels.is_empty() == (self.channels.is_empty() && other.channels.is_empty())).then_some(both)
+    }
+}
+
+impl Event for Renamed<'_> {
+    fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
+        self.event.values(self.alternative.name_in_log(field), each);
+    }
+
+    fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>) {
+        self.event.every_value(each);
+    }
+}
+
+fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternative), LoadError> {
+    const KEYS: [&str; 7] = [
+        "category",
+        "product",
+        "service",
+        "channels",
+        "event_ids",
+        "fields",
+        "renames",
+    ];
+    const KNOWN: &str = "category, product, service, channels, event_ids, fields, renames";
+    only_keys(node, "a log source", &KEYS, KNOWN)?;
+    let source = LogSource::read(node)?;
+    let list = |key| node.get(key).map_or(&[][..], Node::each);
+    let channels = list("channels").iter().map(|channel| channel.need_text("a channel"));
+    let event_ids = list("event_ids").iter().map(|id| match id.value {
+        Value::Number(Number::Integer(number)) => {
+            u32::try_from(number).map_err(|_| id.wrong_kind("an event ID", "a number of at most 32 bits"))
+        }
+        _ => Err(id.wrong_kind("an event ID", "a number")),
+    });
+    let renames = node
+        .get("renames")
+        .map_or(Ok(&[][..]), |renames| renames.entries("renames"))?;
+    let renames = renames
+        .iter()
+        .map(|(name, in_log)| Ok((name.text.clone(), in_log.need_text("the name of a field")?)));
+    let fields = match node.get("fields") {
+        Some(fields) => all_of(fields, fields.entries("fields")?, context)?,
+        None => Vec::new(),
+    };
+    let alternative = Alternative {
+        channels: channels.collect::<Result<_, _>>()?,
+        event_ids: event_ids.collect::<Result<_, _>>()?,
+        fields,
+        renames: renames.collect::<Result<_, _>>()?,
+    };
+    Ok((source, alternative))
+}
+
+/// Checks that a map has no keys but these.
+fn only_keys(node: &Node, what: &str, keys: &[&str], known: &'static str) -> Result<(), LoadError> {
+    match node
+        .entries(what)?
+        .iter()
+        .find(|(key, _)| !keys.contains(&key.text.as_str()))
+    {
+        Some((key, _)) => {
+            let name = key.text.clone();
+            Err(Problem::Unknown {
+                what: "key",
+                name,
+                known,
+            }
+            .at(key.at))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(category: &str, product: &str, service: &str) -> LogSource {
+        let part = |text: &str| (!text.is_empty()).then(|| text.to_string());
+        LogSource {
+            category: part(category),
+            product: part(product),
+            service: part(service),
+        }
+    }
+
+    fn resolved(category: &str, product: &str, service: &str) -> Vec<Alternative> {
+        LogSources::builtin()
+            .resolve(&source(category, product, service))
+            .expect("alternatives")
+    }
+
+    type Fields<'a> = &'a [(&'a str, Option<&'a str>)];
+
+    #[test]
+    fn takes_4688_for_process_creation() {
+        let alternatives = resolved("process_creation", "windows", "");
+        assert_eq!(
+            alternatives
+                .iter()
+                .map(|one| one.event_ids.as_slice())
+                .collect::<Vec<_>>(),
+            [&[1], &[4688]]
+        );
+        let event: Fields<'_> = &[
+            ("Channel", Some("SECURITY")),
+            ("EventID", Some("4688")),
+            ("NewProcessName", Some("cmd.exe")),
+            ("CommandLine", Some("cmd /c")),
+        ];
+        assert!(!alternatives[0].takes(&event) && alternatives[1].takes(&event));
+        let renamed = Renamed {
+            event: &event,
+            alternative: &alternatives[1],
+        };
+        let value = |field: &str| {
+            let mut seen = None;
+            renamed.values(field, &mut |value| {
+                seen = value.map(str::to_string);
+                ControlFlow::Break(())
+            });
+            seen
+        };
+        assert_eq!(value("Image").as_deref(), Some("cmd.exe"));
+        assert_eq!(value("CommandLine").as_deref(), Some("cmd /c"));
+        assert_eq!(value("ParentImage"), None);
+        assert_eq!(alternatives[1].name_in_log("IntegrityLevel"), "MandatoryLabel");
+        assert_eq!(alternatives[1].name_in_log("LogonId"), "SubjectLogonId");
+    }
+
+    #[test]
+    fn asks_for_fields() {
+        let [delete] = resolved("registry_delete", "windows", "")
+            .try_into()
+            .expect("one alternative");
+        let event = |kind| {
+            let channel = Some("microsoft-windows-sysmon/operational");
+            [("Channel", channel), ("EventID", Some("12")), ("EventType", Some(kind))]
+        };
+        assert!(delete.takes(&&event("DeleteValue")[..]));
+        assert!(!delete.takes(&&event("CreateKey")[..]));
+    }
+
+    #[test]
+    fn resolves_by_category_service_and_product() {
+        let all = resolved("", "windows", "");
+        assert!(all.len() == 1 && all[0].channels.is_empty() && all[0].event_ids.is_empty());
+        assert_eq!(
+            resolved("", "", "dns-client")[0].channels,
+            ["Microsoft-Windows-DNS-Client/Operational"]
+        );
+        assert_eq!(
+            resolved("antivirus", "anything", "")[0].name_in_log("Signature"),
+            "ThreatName"
+        );
+        let both = resolved("process_creation", "windows", "sysmon");
+        assert!(both.len() == 1 && both[0].event_ids == [1]);
+        for (category, product, service) in [
+            ("process_creation", "linux", ""),
+            ("webserver", "", ""),
+            ("dns_query", "windows", "security"),
+            ("", "linux", ""),
+        ] {
+            let error = LogSources::builtin()
+                .resolve(&source(category, product, service))
+                .expect_err(category);
+            assert!(matches!(error, Problem::UnmappedLogSource(_)));
+        }
+        let error = LogSources::builtin()
+            .resolve(&source("webserver", "", "x"))
+            .expect_err("no log source");
+        assert_eq!(error.to_string(), "unmapped log source: category webserver, service x");
+    }
+
+    #[test]
+    fn says_where_a_table_is_wrong() {
+        let error = |text: &str| LogSources::load(text).expect_err(text).to_string();
+        assert_eq!(error(""), "line 1, column 1: \"logsources\" is missing");
+        assert_eq!(
+            error("logsources: {}"),
+            "line 1, column 13: logsources is a list, but this is a map"
+        );
+        assert_eq!(
+            error("logsources: [{}]"),
+            "line 1, column 14: \"category, product or service\" is missing"
+        );
+        let error = |entry: &str| error(&format!("logsources:\n- service: s\n  {entry}"));
+        assert_eq!(
+            error("channel: x"),
+            "line 3, column 3: there is no key \"channel\"; there is category, product, service, channels, event_ids, fields, \
+             renames"
+        );
+        assert_eq!(
+            error("event_ids: [1, x]"),
+            "line 3, column 18: an event ID is a number, but this is a text"
+        );
+        assert!(error("event_ids: 4294967296").contains("a number of at most 32 bits"));
+        assert_eq!(
+            error("fields: {F|lt: x}"),
+            "line 3, column 18: what this is compared with is a number, but this is a text"
+        );
+    }
+}

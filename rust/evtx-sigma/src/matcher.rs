@@ -1,0 +1,234 @@
+//! What a value of a rule compares a field with.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use jiff::civil::Time;
+use jiff::fmt::temporal::Pieces;
+use regex::Regex;
+
+use crate::case::fold;
+use crate::event::{Event, break_if};
+use crate::number::Number;
+use crate::pattern::Pattern;
+
+/// A test of one value of a field. Modifiers have been applied: nothing is left of them but this.
+#[derive(Debug, Clone)]
+pub enum Matcher {
+    /// The text is as the pattern says.
+    Text {
+        /// The pattern. Its needles are folded if it is not `cased`.
+        pattern: Pattern,
+        /// Whether case has to be the same. If not, the text of the event is folded too.
+        cased: bool,
+    },
+    /// The regular expression is found in the text, with regard to case unless it has the flag `i`.
+    Regex(Regex),
+    /// The text is an address of this network.
+    Network(IpNet),
+    /// The text is that of another field of the same event, or has it in it.
+    FieldReference {
+        /// The name of the other field.
+        field: Box<str>,
+        /// Where its text has to be.
+        place: Place,
+        /// Whether case has to be the same.
+        cased: bool,
+    },
+    /// The text is a number, or a date of which a part is a number, and compares like this.
+    Number {
+        /// The part of a date, or the number itself.
+        part: Option<DatePart>,
+        /// How the event's number compares with the rule's.
+        comparison: Comparison,
+        /// The rule's number.
+        number: Number,
+    },
+    /// The event has the field, whatever its value, NULL included; or it does not have it, if this is false.
+    Exists(bool),
+    /// The event does not have the field, or a value of it is NULL.
+    Null,
+}
+
+/// Where a text is in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// It is the whole text.
+    Whole,
+    /// At its start.
+    Start,
+    /// At its end.
+    End,
+    /// Anywhere.
+    Anywhere,
+}
+
+/// How a number of an event compares with that of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// It is less.
+    Less,
+    /// It is less or the same.
+    LessOrEqual,
+    /// It is the same.
+    Equal,
+    /// It is greater or the same.
+    GreaterOrEqual,
+    /// It is greater.
+    Greater,
+}
+
+/// A part of a date, as a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DatePart {
+    /// 0 to 59.
+    Minute,
+    /// 0 to 23.
+    Hour,
+    /// The day of the month, 1 to 31.
+    Day,
+    /// The week of ISO 8601, 1 to 53.
+    Week,
+    /// 1 to 12.
+    Month,
+    /// The year.
+    Year,
+}
+
+impl Matcher {
+    /// Whether a text of an event matches.
+    pub(crate) fn matches(&self, text: &Subject<'_>, event: &dyn Event) -> bool {
+        match self {
+            Matcher::Text { pattern, cased: true } => pattern.matches(text.as_is),
+            Matcher::Text { pattern, cased: false } => pattern.matches(&text.folded),
+            Matcher::Regex(regex) => regex.is_match(text.as_is),
+            Matcher::Network(network) => has_address(network, text.as_is),
+            Matcher::FieldReference { field, place, cased } => {
+                let mut is_match = false;
+                event.values(field, &mut |other| {
+                    is_match = other.is_some_and(|other| match cased {
+                        true => place.holds(text.as_is, other),
+                        false => place.holds(&text.folded, &fold(other)),
+                    });
+                    break_if(is_match)
+                });
+                is_match
+            }
+            Matcher::Number {
+                part,
+                comparison,
+                number,
+            } => {
+                let value = match part {
+                    None => Number::from_text(text.as_is),
+                    Some(part) => part.of(text.as_is).map(Number::Integer),
+                };
+                value.is_some_and(|value| comparison.holds(value.partial_cmp(number)))
+            }
+            // These are about the field, not about a text of it.
+            Matcher::Exists(_) | Matcher::Null => false,
+        }
+    }
+}
+
+/// A text of an event, as it is and folded.
+#[derive(Debug)]
+pub(crate) struct Subject<'a> {
+    as_is: &'a str,
+    folded: Cow<'a, str>,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Subject {
+            as_is: text,
+            folded: fold(text),
+        }
+    }
+}
+
+impl Place {
+    /// Whether `part` is in `text` at this place.
+    fn holds(self, text: &str, part: &str) -> bool {
+        match self {
+            Place::Whole => text == part,
+            Place::Start => text.starts_with(part),
+            Place::End => text.ends_with(part),
+            Place::Anywhere => text.contains(part),
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(self, ordering: Option<Ordering>) -> bool {
+        ordering.is_some_and(|ordering| match self {
+            Comparison::Less => ordering.is_lt(),
+            Comparison::LessOrEqual => ordering.is_le(),
+            Comparison::Equal => ordering.is_eq(),
+            Comparison::GreaterOrEqual => ordering.is_ge(),
+            Comparison::Greater => ordering.is_gt(),
+        })
+    }
+}
+
+impl DatePart {
+    /// This part of a date of ISO 8601, with or without a time, `T` or a space between them, an offset after them. The
+    /// parts are as they are written: no time zone is applied.
+    fn of(self, text: &str) -> Option<i128> {
+        let pieces = Pieces::parse(text).ok()?;
+        let (date, time) = (pieces.date(), pieces.time());
+        Some(match self {
+            DatePart::Minute => time.map(Time::minute)?.into(),
+            DatePart::Hour => time.map(Time::hour)?.into(),
+            DatePart::Day => date.day().into(),
+            DatePart::Week => date.iso_week_date().week().into(),
+            DatePart::Month => date.month().into(),
+            DatePart::Year => date.year().into(),
+        })
+    }
+}
+
+/// Whether a text is an address of a network. An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`) is in
+/// networks of both; what follows `%` is the zone of an address, and no part of it.
+fn has_address(network: &IpNet, text: &str) -> bool {
+    let address = text.split_once('%').map_or(text, |(address, _)| address);
+    address
+        .parse::<IpAddr>()
+        .is_ok_and(|address| network.contains(&address) || network.contains(&address.to_canonical()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_parts_of_dates_as_written() {
+        use DatePart::*;
+        let parts = |text: &str| [Year, Month, Week, Day, Hour, Minute].map(|part| part.of(text));
+        let all = |numbers: [i128; 6]| numbers.map(Some);
+        assert_eq!(parts("2024-12-30 23:05:59.123"), all([2024, 12, 1, 30, 23, 5]));
+        assert_eq!(parts("2024-12-30T23:05:59.1234567Z"), all([2024, 12, 1, 30, 23, 5]));
+        assert_eq!(parts("2024-02-29T23:05:59-11:00"), all([2024, 2, 9, 29, 23, 5]));
+        assert_eq!(
+            parts("2024-02-29"),
+            [Some(2024), Some(2), Some(9), Some(29), None, None]
+        );
+        assert_eq!(parts("2024-02-30"), [None; 6]);
+        assert_eq!(parts("yesterday"), [None; 6]);
+    }
+
+    #[test]
+    fn knows_addresses_of_networks() {
+        let network = |text: &str| text.parse::<IpNet>().expect(text);
+        assert!(has_address(&network("10.0.0.0/8"), "10.1.2.3"));
+        assert!(has_address(&network("10.0.0.0/8"), "::ffff:10.1.2.3"));
+        assert!(has_address(&network("::ffff:0:0/96"), "::ffff:10.1.2.3"));
+        assert!(has_address(&network("fe80::/10"), "fe80::1%12"));
+        assert!(!has_address(&network("10.0.0.0/8"), "11.1.2.3"));
+        assert!(!has_address(&network("0.0.0.0/0"), "::1"));
+        assert!(!has_address(&network("0.0.0.0/0"), "10.1.2"));
+        assert!(!has_address(&network("0.0.0.0/0"), " 10.1.2.3"));
+    }
+}

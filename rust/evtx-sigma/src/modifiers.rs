@@ -1,0 +1,233 @@
+//! The modifiers of an item: what stands after the name of its field, and which of them go together.
+
+use crate::encoding::Encoding;
+use crate::error::Problem;
+use crate::expression::Flags;
+use crate::matcher::{Comparison, DatePart, Place};
+
+/// What the modifiers of an item ask for.
+#[derive(Debug)]
+pub(crate) struct Modifiers {
+    /// Every value has to match in place of any.
+    pub(crate) all: bool,
+    /// No value may match.
+    pub(crate) neq: bool,
+    /// Case has to be the same.
+    pub(crate) cased: bool,
+    /// Placeholders are replaced.
+    pub(crate) expand: bool,
+    /// What is done to values, in this order.
+    pub(crate) encodings: Vec<Encoding>,
+    /// What values are then.
+    pub(crate) meaning: Meaning,
+}
+
+/// What the values of an item are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// Texts with wildcards, at a place if a modifier names one.
+    Text(Option<Place>),
+    /// Regular expressions with these flags.
+    Regex(Flags),
+    /// Networks.
+    Network,
+    /// Names of other fields.
+    FieldReference(Place),
+    /// Numbers.
+    Number(Option<DatePart>, Comparison),
+    /// Whether the field exists.
+    Exists,
+}
+
+/// What one modifier is. Most are a part of what values are.
+enum Modifier {
+    All,
+    Neq,
+    Cased,
+    Expand,
+    Encoding(Encoding),
+    Place(Place),
+    Regex,
+    Flag(fn(&mut Flags) -> &mut bool),
+    Network,
+    FieldReference,
+    Comparison(Comparison),
+    Part(DatePart),
+    Exists,
+}
+
+/// The modifiers of specification 2.1.0, "Sigma Modifiers".
+fn modifier(name: &str) -> Option<Modifier> {
+    use Modifier as M;
+    Some(match name {
+        "all" => M::All,
+        "neq" => M::Neq,
+        "cased" => M::Cased,
+        "expand" => M::Expand,
+        "contains" => M::Place(Place::Anywhere),
+        "startswith" => M::Place(Place::Start),
+        "endswith" => M::Place(Place::End),
+        "base64" => M::Encoding(Encoding::Base64),
+        "base64offset" => M::Encoding(Encoding::Base64Offset),
+        "wide" | "utf16le" => M::Encoding(Encoding::Utf16Le),
+        "utf16be" => M::Encoding(Encoding::Utf16Be),
+        "utf16" => M::Encoding(Encoding::Utf16),
+        "windash" => M::Encoding(Encoding::Windash),
+        "re" => M::Regex,
+        "i" => M::Flag(|flags| &mut flags.ignore_case),
+        "m" => M::Flag(|flags| &mut flags.multi_line),
+        "s" => M::Flag(|flags| &mut flags.dot_all),
+        "cidr" => M::Network,
+        "fieldref" => M::FieldReference,
+        "exists" => M::Exists,
+        "lt" => M::Comparison(Comparison::Less),
+        "lte" => M::Comparison(Comparison::LessOrEqual),
+        "gt" => M::Comparison(Comparison::Greater),
+        "gte" => M::Comparison(Comparison::GreaterOrEqual),
+        "minute" => M::Part(DatePart::Minute),
+        "hour" => M::Part(DatePart::Hour),
+        "day" => M::Part(DatePart::Day),
+        "week" => M::Part(DatePart::Week),
+        "month" => M::Part(DatePart::Month),
+        "year" => M::Part(DatePart::Year),
+        _ => return None,
+    })
+}
+
+/// Reads the modifiers of an item, in their order.
+pub(crate) fn modifiers(names: &[&str]) -> Result<Modifiers, Problem> {
+    let mut all = Modifiers {
+        all: false,
+        neq: false,
+        cased: false,
+        expand: false,
+        encodings: Vec::new(),
+        meaning: Meaning::Text(None),
+    };
+    for name in names {
+        let modifier = modifier(name).ok_or_else(|| Problem::UnknownModifier(name.to_string()))?;
+        match modifier {
+            Modifier::All => all.all = true,
+            Modifier::Neq => all.neq = true,
+            Modifier::Cased => all.cased = true,
+            Modifier::Expand => all.expand = true,
+            // `contains` puts wildcards around a value. Only `windash` takes values with wildcards.
+            Modifier::Encoding(encoding) => match all.meaning {
+                Meaning::Text(Some(_)) if encoding != Encoding::Windash => {
+                    let text = format!("{name} stands before contains, startswith and endswith, not after them");
+                    return Err(Problem::Modifiers(text));
+                }
+                Meaning::Text(_) => all.encodings.push(encoding),
+                _ => return Err(clash(names, name)),
+            },
+            other => all.meaning = narrowed(all.meaning, &other).ok_or_else(|| clash(names, name))?,
+        }
+    }
+    let is_text = matches!(all.meaning, Meaning::Text(_));
+    if !is_text && !all.encodings.is_empty() {
+        return Err(clash(names, all.encodings[0].name()));
+    }
+    if all.cased && !is_text && !matches!(all.meaning, Meaning::FieldReference(_)) {
+        return Err(clash(names, "cased"));
+    }
+    if all.meaning == Meaning::Exists && names.len() > 1 {
+        return Err(clash(names, "exists"));
+    }
+    Ok(all)
+}
+
+/// What values are after one more modifier. `None` if it does not go with those before it.
+fn narrowed(meaning: Meaning, modifier: &Modifier) -> Option<Meaning> {
+    use Meaning as M;
+    Some(match (meaning, modifier) {
+        (M::Text(None), Modifier::Place(place)) => M::Text(Some(*place)),
+        (M::FieldReference(Place::Whole), Modifier::Place(place)) => M::FieldReference(*place),
+        (M::Text(place), Modifier::FieldReference) => M::FieldReference(place.unwrap_or(Place::Whole)),
+        (M::Text(None), Modifier::Regex) => M::Regex(Flags::default()),
+        (M::Regex(mut flags), Modifier::Flag(flag)) => {
+            *flag(&mut flags) = true;
+            M::Regex(flags)
+        }
+        (M::Text(None), Modifier::Network) => M::Network,
+        (M::Text(None), Modifier::Exists) => M::Exists,
+        (M::Text(None), Modifier::Comparison(comparison)) => M::Number(None, *comparison),
+        (M::Text(None), Modifier::Part(part)) => M::Number(Some(*part), Comparison::Equal),
+        (M::Number(Some(part), Comparison::Equal), Modifier::Comparison(comparison)) => {
+            M::Number(Some(part), *comparison)
+        }
+        (M::Number(None, comparison), Modifier::Part(part)) => M::Number(Some(*part), comparison),
+        _ => return None,
+    })
+}
+
+fn clash(names: &[&str], name: &str) -> Problem {
+    match names {
+        [_] => Problem::Modifiers(format!("the modifier {name} stands after re")),
+        _ => Problem::Modifiers(format!(
+            "{name} does not go with the other modifiers of {}",
+            names.join("|")
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(names: &str) -> Result<Modifiers, Problem> {
+        modifiers(&names.split('|').collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn reads_what_goes_together() {
+        assert_eq!(
+            read("wide|base64offset|contains").expect("modifiers").encodings.len(),
+            2
+        );
+        assert_eq!(
+            read("contains|windash|all").expect("modifiers").meaning,
+            Meaning::Text(Some(Place::Anywhere))
+        );
+        assert_eq!(
+            read("fieldref|endswith|neq").expect("modifiers").meaning,
+            Meaning::FieldReference(Place::End)
+        );
+        let hour = Meaning::Number(Some(DatePart::Hour), Comparison::GreaterOrEqual);
+        assert_eq!(read("hour|gte").expect("modifiers").meaning, hour);
+        assert_eq!(read("gte|hour").expect("modifiers").meaning, hour);
+        let (ignore_case, dot_all) = (true, true);
+        let flags = Flags {
+            ignore_case,
+            dot_all,
+            ..Flags::default()
+        };
+        assert_eq!(read("re|i|s").expect("modifiers").meaning, Meaning::Regex(flags));
+        assert!(read("cidr|expand|neq|all").is_ok());
+    }
+
+    #[test]
+    fn refuses_what_does_not() {
+        for names in [
+            "contains|startswith",
+            "re|contains",
+            "contains|re",
+            "i",
+            "i|re",
+            "cidr|windash",
+            "windash|cidr",
+            "lt|gt",
+            "contains|base64",
+            "cased|re",
+            "exists|neq",
+            "lt|contains",
+            "hour|day",
+            "re|cidr",
+            "cidr|cased",
+        ] {
+            assert!(matches!(read(names), Err(Problem::Modifiers(_))), "{names}");
+        }
+        for name in ["Contains", "", "near", "ignorecase"] {
+            assert_eq!(read(name).err(), Some(Problem::UnknownModifier(name.to_string())));
+        }
+    }
+}

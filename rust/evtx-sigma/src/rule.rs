@@ -1,0 +1,300 @@
+//! Rules: what a document of YAML says, checked and with its modifiers applied.
+
+use std::fmt;
+
+use crate::condition::{Condition, condition};
+use crate::error::{LoadError, Position, Problem};
+use crate::item::{Context, Item, items, keywords};
+use crate::limits::Budget;
+use crate::placeholders::Placeholders;
+use crate::yaml::{Key, Node, Value, documents};
+
+/// A rule. Nothing in it changes after it is loaded.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// Its ID, mostly a UUID.
+    pub id: Option<String>,
+    /// Its title.
+    pub title: String,
+    /// How much it matters that an event matches.
+    pub level: Option<Level>,
+    /// How mature it is.
+    pub status: Option<Status>,
+    /// Its tags, such as `attack.t1059`.
+    pub tags: Vec<String>,
+    /// Which events it is for.
+    pub log_source: LogSource,
+    /// Where that stands in the text of the rule.
+    pub log_source_position: Position,
+    /// Its detections, in the order of the text. [`Condition::Detection`] has their indices.
+    pub detections: Vec<Detection>,
+    /// Which detections have to be true together.
+    pub condition: Condition,
+}
+
+/// A detection: it is true if one of its alternatives is.
+#[derive(Debug, Clone)]
+pub struct Detection {
+    /// Its name.
+    pub name: String,
+    /// The alternatives. Each is true if all of its items are, of which it has at least one.
+    pub any: Vec<Vec<Item>>,
+}
+
+/// Which events a rule is for. At least one of the three names is there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct LogSource {
+    /// A group of events of any product, such as `process_creation`.
+    pub category: Option<String>,
+    /// A product, such as `windows`.
+    pub product: Option<String>,
+    /// A log of a product, such as `security`.
+    pub service: Option<String>,
+}
+
+/// How much it matters that an event matches, in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The event is to be marked, not to be looked at.
+    Informational,
+    /// Notable, rarely an incident.
+    Low,
+    /// Relevant, to be looked at from time to time.
+    Medium,
+    /// Relevant, to be looked at soon.
+    High,
+    /// An incident.
+    Critical,
+}
+
+/// How mature a rule is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It can be used in production.
+    Stable,
+    /// It may need to be adjusted.
+    Test,
+    /// It can find what is none.
+    Experimental,
+    /// Another rule replaces it.
+    Deprecated,
+    /// It cannot be used as it is.
+    Unsupported,
+}
+
+impl Level {
+    /// All levels with their names in rules, from the lowest.
+    pub const ALL: [(Level, &str); 5] = [
+        (Level::Informational, "informational"),
+        (Level::Low, "low"),
+        (Level::Medium, "medium"),
+        (Level::High, "high"),
+        (Level::Critical, "critical"),
+    ];
+}
+
+impl Status {
+    /// All statuses with their names in rules.
+    pub const ALL: [(Status, &str); 5] = [
+        (Status::Stable, "stable"),
+        (Status::Test, "test"),
+        (Status::Experimental, "experimental"),
+        (Status::Deprecated, "deprecated"),
+        (Status::Unsupported, "unsupported"),
+    ];
+}
+
+impl LogSource {
+    /// The log source that a map names.
+    pub(crate) fn read(node: &Node) -> Result<LogSource, LoadError> {
+        node.entries("logsource")?;
+        let part = |key| node.get(key).map(|value| value.need_text(key)).transpose();
+        let (category, product, service) = (part("category")?, part("product")?, part("service")?);
+        if category.is_none() && product.is_none() && service.is_none() {
+            return Err(node.error(Problem::Missing("category, product or service")));
+        }
+        Ok(LogSource {
+            category,
+            product,
+            service,
+        })
+    }
+}
+
+/// Its parts with their names, such as `category process_creation, product windows`.
+impl fmt::Display for LogSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("category", &self.category),
+            ("product", &self.product),
+            ("service", &self.service),
+        ];
+        let parts = parts
+            .iter()
+            .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
+        f.write_str(&parts.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// A document that is no rule, with what can be said of it nevertheless.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct Refused {
+    /// Its ID, if it has one.
+    pub id: Option<String>,
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// What is wrong.
+    pub error: LoadError,
+}
+
+/// Loads the rules of a text: each of its documents is a rule, or an error.
+///
+/// If the text stops to be YAML, then the documents before that place are given, and the error last. There is always at
+/// least one result.
+pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
+    let (documents, error) = documents(text);
+    let is_empty = documents.is_empty() && error.is_none();
+    let start = Position { line: 1, column: 1 };
+    let error = is_empty.then(|| Problem::NoRule.at(start)).or(error);
+    let mut context = Context {
+        placeholders,
+        budget: Budget::default(),
+    };
+    let rules = documents.iter().map(|document| {
+        let named = |key: &str| document.get(key).and_then(Node::text);
+        let refused = |error| {
+            Box::new(Refused {
+                id: named("id"),
+                title: named("title"),
+                error,
+            })
+        };
+        context.budget.next_rule();
+        rule(document, &mut context).map_err(refused)
+    });
+    let refused = |error| {
+        Err(Box::new(Refused {
+            id: None,
+            title: None,
+            error,
+        }))
+    };
+    rules.chain(error.map(refused)).collect()
+}
+
+fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
+    document.entries("a rule")?;
+    let kinds = [
+        (
+            "correlation",
+            "a correlation rule is about several events; this is for rules about one",
+        ),
+        ("filter", "a Sigma filter changes other rules; it is no rule"),
+        (
+            "action",
+            "collections with \"action\" were a part of Sigma 1; each rule is a document of its own",
+        ),
+    ];
+    for (key, why) in kinds {
+        if document.get(key).is_some() {
+            return Err(Problem::NotSupported(why).at(document.key_position(key)));
+        }
+    }
+    let needed = |key| document.get(key).ok_or_else(|| document.error(Problem::Missing(key)));
+    let title = needed("title")?.need_text("title")?;
+    let tags = document.get("tags").map_or(&[][..], Node::each);
+    let (detections, condition) = detection(needed("detection")?, context)?;
+    Ok(Rule {
+        id: document.get("id").map(|id| id.need_text("id")).transpose()?,
+        title,
+        level: named(
+            document,
+            "level",
+            &Level::ALL,
+            "informational, low, medium, high, critical",
+        )?,
+        status: named(
+            document,
+            "status",
+            &Status::ALL,
+            "stable, test, experimental, deprecated, unsupported",
+        )?,
+        tags: tags
+            .iter()
+            .map(|tag| tag.need_text("a tag"))
+            .collect::<Result<_, _>>()?,
+        log_source: LogSource::read(needed("logsource")?)?,
+        log_source_position: document.key_position("logsource"),
+        detections,
+        condition,
+    })
+}
+
+/// The value of a key that has one of some names.
+fn named<T: Copy>(
+    document: &Node,
+    key: &'static str,
+    all: &[(T, &str)],
+    known: &'static str,
+) -> Result<Option<T>, LoadError> {
+    let Some(node) = document.get(key) else { return Ok(None) };
+    let name = node.need_text(key)?;
+    match all.iter().find(|(_, known)| *known == name) {
+        Some((value, _)) => Ok(Some(*value)),
+        None => Err(node.error(Problem::Unknown { what: key, name, known })),
+    }
+}
+
+fn detection(node: &Node, context: &mut Context<'_>) -> Result<(Vec<Detection>, Condition), LoadError> {
+    let entries = node.entries("detection")?;
+    if node.get("timeframe").is_some() {
+        let why = "\"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 has correlation rules in their place";
+        return Err(Problem::NotSupported(why).at(node.key_position("timeframe")));
+    }
+    let text = node
+        .get("condition")
+        .ok_or_else(|| node.error(Problem::Missing("condition")))?;
+    let named = entries
+        .iter()
+        .filter(|(name, _)| !["condition", "timeframe"].contains(&name.text.as_str()));
+    let detections = named.map(|(name, value)| {
+        Ok(Detection {
+            name: name.text.clone(),
+            any: alternatives(value, context)?,
+        })
+    });
+    let detections: Vec<_> = detections.collect::<Result<_, LoadError>>()?;
+    let names: Vec<_> = detections.iter().map(|detection| detection.name.as_str()).collect();
+    let condition = condition(text, &names, &mut context.budget)?;
+    Ok((detections, condition))
+}
+
+/// The alternatives of a detection: a map, a keyword, or a list of both.
+fn alternatives(node: &Node, context: &mut Context<'_>) -> Result<Vec<Vec<Item>>, LoadError> {
+    let mut any = Vec::new();
+    let mut words = Vec::new();
+    for member in node.each() {
+        match &member.value {
+            Value::Map(entries) => any.push(all_of(member, entries, context)?),
+            Value::List(_) => return Err(member.wrong_kind("a member of a detection", "a map or a keyword")),
+            _ => words.push(member.clone()),
+        }
+    }
+    if !words.is_empty() {
+        any.push(vec![keywords(&words, context)?]);
+    }
+    match any.is_empty() {
+        true => Err(node.error(Problem::Empty("this detection"))),
+        false => Ok(any),
+    }
+}
+
+/// The items of a map, which all have to be true.
+pub(crate) fn all_of(node: &Node, entries: &[(Key, Node)], context: &mut Context<'_>) -> Result<Vec<Item>, LoadError> {
+    if entries.is_empty() {
+        return Err(node.error(Problem::Empty("this map")));
+    }
+    let items = entries.iter().map(|(key, value)| items(key, value, context));
+    Ok(items.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}

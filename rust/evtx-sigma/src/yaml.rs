@@ -1,0 +1,400 @@
+//! YAML texts as trees of values, with the position of each.
+//!
+//! Kinds of plain scalars are those of the core schema of YAML 1.2.2 (section 10.3.2). Anchors and aliases are
+//! replaced; what a text can grow to by them is bounded.
+
+use std::collections::{HashMap, HashSet};
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
+
+use crate::error::{LoadError, Position, Problem};
+use crate::limits::Limits;
+use crate::number::Number;
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// Where it begins.
+    pub(crate) at: Position,
+    /// Whether it is a scalar on one line, so that places inside of it are known.
+    is_line: bool,
+    pub(crate) value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Null,
+    Boolean(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    /// In the order of the text. No key is there twice.
+    Map(Vec<(Key, Node)>),
+}
+
+/// The key of a map.
+#[derive(Debug, Clone)]
+pub(crate) struct Key {
+    pub(crate) at: Position,
+    pub(crate) text: String,
+}
+
+impl Node {
+    /// An error at this node.
+    pub(crate) fn error(&self, problem: Problem) -> LoadError {
+        problem.at(self.at)
+    }
+
+    /// An error at a character of this scalar, counted from 0.
+    pub(crate) fn error_inside(&self, character: usize, problem: Problem) -> LoadError {
+        let mut at = self.at;
+        if self.is_line {
+            at.column = at.column.saturating_add(u32::try_from(character).unwrap_or(u32::MAX));
+        }
+        problem.at(at)
+    }
+
+    /// An error that says what this node is in place of what was expected.
+    pub(crate) fn wrong_kind(&self, what: &str, expected: &'static str) -> LoadError {
+        self.error(Problem::Kind {
+            what: what.to_string(),
+            expected,
+            found: self.value.kind(),
+        })
+    }
+
+    /// The value of a key of a map, if it is there and not NULL.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        let Value::Map(entries) = &self.value else {
+            return None;
+        };
+        let (_, value) = entries.iter().find(|(name, _)| name.text == key)?;
+        (!matches!(value.value, Value::Null)).then_some(value)
+    }
+
+    /// The position of a key of a map, or that of the map.
+    pub(crate) fn key_position(&self, key: &str) -> Position {
+        match &self.value {
+            Value::Map(entries) => entries
+                .iter()
+                .find(|(name, _)| name.text == key)
+                .map_or(self.at, |(name, _)| name.at),
+            _ => self.at,
+        }
+    }
+
+    /// The entries of a map. `what` names it in the error if it is none.
+    pub(crate) fn entries(&self, what: &str) -> Result<&[(Key, Node)], LoadError> {
+        match &self.value {
+            Value::Map(entries) => Ok(entries),
+            _ => Err(self.wrong_kind(what, "a map")),
+        }
+    }
+
+    /// The text of a scalar: Booleans are `true` and `false`, numbers decimal. `None` if it is NULL, a list or a map.
+    pub(crate) fn text(&self) -> Option<String> {
+        match &self.value {
+            Value::Text(text) => Some(text.clone()),
+            Value::Boolean(boolean) => Some(boolean.to_string()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Null | Value::List(_) | Value::Map(_) => None,
+        }
+    }
+
+    /// The text of a scalar, or an error that names it.
+    pub(crate) fn need_text(&self, what: &str) -> Result<String, LoadError> {
+        self.text().ok_or_else(|| self.wrong_kind(what, "a text"))
+    }
+
+    /// The nodes of a list, or a node that is none as a list of one.
+    pub(crate) fn each(&self) -> &[Node] {
+        match &self.value {
+            Value::List(nodes) => nodes,
+            _ => std::slice::from_ref(self),
+        }
+    }
+}
+
+impl Value {
+    fn kind(&self) -> &'static str {
+        match self {
+            Value::Null => "NULL",
+            Value::Boolean(_) => "a Boolean",
+            Value::Number(_) => "a number",
+            Value::Text(_) => "a text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a map",
+        }
+    }
+}
+
+/// The documents of a text, without those that are empty, and the error that ends them if there is one.
+pub(crate) fn documents(text: &str) -> (Vec<Node>, Option<LoadError>) {
+    let mut loader = Loader::default();
+    let error = loader.load(text).err();
+    (loader.documents, error)
+}
+
+/// Puts the events of the parser together.
+#[derive(Default)]
+struct Loader {
+    documents: Vec<Node>,
+    open: Vec<Open>,
+    /// What an anchor stands for, and the bytes that it takes. `None` while it is open.
+    anchors: HashMap<usize, Option<(Node, usize)>>,
+    /// Bytes that the values of all documents take.
+    bytes: usize,
+}
+
+/// A list or map that has not ended.
+struct Open {
+    at: Position,
+    anchor: usize,
+    /// What the values before it take, in bytes.
+    bytes: usize,
+    content: Content,
+}
+
+enum Content {
+    List(Vec<Node>),
+    Map {
+        entries: Vec<(Key, Node)>,
+        names: HashSet<String>,
+        /// A key whose value is to come.
+        key: Option<Key>,
+    },
+}
+
+impl Loader {
+    fn load(&mut self, text: &str) -> Result<(), LoadError> {
+        let start = Position { line: 1, column: 1 };
+        if text.len() > Limits::TEXT {
+            let (what, limit) = ("bytes of a text", Limits::TEXT);
+            return Err(Problem::Limit { what, limit }.at(start));
+        }
+        let options = granit_parser::options! {
+            emit_comments: false,
+            flow_nesting_limit: Limits::NESTING,
+            block_nesting_limit: Limits::NESTING,
+        };
+        for event in Parser::new_from_str_with_options(text, options) {
+            let (event, span) = event.map_err(no_yaml)?;
+            self.take(event, span)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), LoadError> {
+        let at = position(&span.start);
+        match event {
+            Event::DocumentStart(..) => self.anchors.clear(),
+            Event::Alias(anchor) => {
+                let (node, bytes) = match self.anchors.get(&anchor) {
+                    Some(Some(known)) => known,
+                    _ => return Err(Problem::EndlessAlias.at(at)),
+                };
+                // Counted before the copy is made.
+                count(&mut self.bytes, *bytes, at)?;
+                let node = node.clone();
+                self.put(node)?;
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let bytes = size_of::<(Key, Node)>() + text.len();
+                count(&mut self.bytes, bytes, at)?;
+                let is_quoted = matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted);
+                let node = Node {
+                    at: Position {
+                        column: at.column + u32::from(is_quoted),
+                        ..at
+                    },
+                    is_line: span.start.line() == span.end.line(),
+                    value: scalar(text.into_owned(), style, tag.as_deref()),
+                };
+                self.name(anchor, &node, bytes)?;
+                self.put(node)?;
+            }
+            Event::SequenceStart(_, anchor, _) => self.open(at, anchor, Content::List(Vec::new())),
+            Event::MappingStart(_, anchor, _) => {
+                let (entries, names, key) = (Vec::new(), HashSet::new(), None);
+                self.open(at, anchor, Content::Map { entries, names, key });
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(open) = self.open.pop() else { return Ok(()) };
+                count(&mut self.bytes, size_of::<(Key, Node)>(), open.at)?;
+                let node = Node {
+                    at: open.at,
+                    is_line: false,
+                    value: match open.content {
+                        Content::List(nodes) => Value::List(nodes),
+                        Content::Map { entries, .. } => Value::Map(entries),
+                    },
+                };
+                self.name(open.anchor, &node, self.bytes - open.bytes)?;
+                self.put(node)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, at: Position, anchor: usize, content: Content) {
+        if anchor != 0 {
+            self.anchors.insert(anchor, None);
+        }
+        let bytes = self.bytes;
+        self.open.push(Open {
+            at,
+            anchor,
+            bytes,
+            content,
+        });
+    }
+
+    /// Keeps what an anchor stands for. Anchor 0 is none.
+    fn name(&mut self, anchor: usize, node: &Node, bytes: usize) -> Result<(), LoadError> {
+        if anchor != 0 {
+            // Counted before the copy is made.
+            count(&mut self.bytes, bytes, node.at)?;
+            self.anchors.insert(anchor, Some((node.clone(), bytes)));
+        }
+        Ok(())
+    }
+
+    /// Puts a node where it belongs: as a key or value of a map, a member of a list, or a document.
+    fn put(&mut self, node: Node) -> Result<(), LoadError> {
+        match self.open.last_mut().map(|open| &mut open.content) {
+            None if matches!(node.value, Value::Null) => {}
+            None => self.documents.push(node),
+            Some(Content::List(nodes)) => nodes.push(node),
+            Some(Content::Map { entries, names, key }) => match key.take() {
+                Some(key) => entries.push((key, node)),
+                None => {
+                    let text = node.text().ok_or_else(|| node.error(Problem::KeyKind))?;
+                    if text == "<<" {
+                        return Err(node.error(Problem::MergeKey));
+                    }
+                    if !names.insert(text.clone()) {
+                        return Err(node.error(Problem::KeyTwice(text)));
+                    }
+                    *key = Some(Key { at: node.at, text });
+                }
+            },
+        }
+        Ok(())
+    }
+}
+
+fn count(bytes: &mut usize, more: usize, at: Position) -> Result<(), LoadError> {
+    *bytes = bytes.saturating_add(more);
+    if *bytes > Limits::VALUES {
+        let (what, limit) = (
+            "bytes of the values of a text with its aliases replaced",
+            Limits::VALUES,
+        );
+        return Err(Problem::Limit { what, limit }.at(at));
+    }
+    Ok(())
+}
+
+/// What a scalar is. Only plain scalars can be other than a text; a tag that is none of YAML's makes a text of it.
+fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
+    let is_plain = match tag {
+        Some(tag) => tag.core_suffix().is_some_and(|suffix| suffix != "str"),
+        None => style == ScalarStyle::Plain,
+    };
+    match text.as_str() {
+        _ if !is_plain => Value::Text(text),
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Boolean(true),
+        "false" | "False" | "FALSE" => Value::Boolean(false),
+        _ => Number::from_yaml(&text).map_or(Value::Text(text), Value::Number),
+    }
+}
+
+fn position(marker: &Marker) -> Position {
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Position {
+        line: number(marker.line()),
+        column: number(marker.col()).saturating_add(1),
+    }
+}
+
+fn no_yaml(error: ScanError) -> LoadError {
+    Problem::Yaml(error.info()).at(position(error.marker()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        documents(text).1.expect("an error").to_string()
+    }
+
+    #[test]
+    fn says_where_and_what_values_are() {
+        let (documents, error) = documents("a: 1\nb:\n  - 'x'\n  - ~\n  - true\n---\n---\nc: '1'\n");
+        assert_eq!(error, None);
+        assert_eq!(documents.len(), 2);
+        let list = documents[0].get("b").expect("b").each();
+        let seen: Vec<_> = list
+            .iter()
+            .map(|node| (node.at.line, node.at.column, node.value.kind()))
+            .collect();
+        assert_eq!(seen, [(3, 6, "a text"), (4, 5, "NULL"), (5, 5, "a Boolean")]);
+        assert_eq!(documents[0].get("a").expect("a").value.kind(), "a number");
+        assert_eq!(documents[1].get("c").expect("c").value.kind(), "a text");
+        assert_eq!(documents[1].at, Position { line: 8, column: 1 });
+    }
+
+    #[test]
+    fn replaces_aliases() {
+        let (documents, error) = documents("a: &x [1, 2]\nb: *x\nc: &y z\nd: *y\n");
+        assert_eq!(error, None);
+        assert_eq!(documents[0].get("b").expect("b").each().len(), 2);
+        assert_eq!(documents[0].get("d").expect("d").text().expect("a text"), "z");
+    }
+
+    #[test]
+    fn refuses_what_is_no_tree() {
+        assert_eq!(error("a: 1\na: 2\n"), "line 2, column 1: the key \"a\" is here twice");
+        assert_eq!(error("[a]: 1\n"), "line 1, column 1: a key is a text or a number");
+        assert_eq!(
+            error("a: &x [*x]\n"),
+            "line 1, column 8: this alias is inside of the value that it stands for"
+        );
+        assert_eq!(
+            error("a: &x {b: 1}\nc:\n  <<: *x\n"),
+            "line 3, column 3: the merge key \"<<\" is no part of YAML 1.2"
+        );
+        assert!(
+            error("a: [1, 2\nb: 3\n").starts_with("line 2, column "),
+            "{}",
+            error("a: [1, 2\nb: 3\n")
+        );
+        assert!(
+            error("a: *x\n").starts_with("line 1, column 4: this is no YAML: "),
+            "{}",
+            error("a: *x\n")
+        );
+    }
+
+    #[test]
+    fn bounds_aliases_depth_and_length() {
+        let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..30 {
+            let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
+            bomb += &format!("a{level}: &a{level} [{aliases}]\n");
+        }
+        assert!(
+            error(&bomb).contains("bytes of the values of a text with its aliases replaced"),
+            "{}",
+            error(&bomb)
+        );
+        let many = bomb.lines().take(4).collect::<Vec<_>>().join("\n") + "\n---\n";
+        assert!(error(&many.repeat(1000)).contains("bytes of the values of a text with its aliases replaced"));
+        assert!(error(&"[".repeat(100_000)).contains("no YAML"));
+        assert!(error(&"- ".repeat(100_000)).contains("no YAML"));
+        assert!(error(&"x".repeat(Limits::TEXT + 1)).contains("the limit is 1048576 bytes of a text"));
+    }
+}

@@ -1,0 +1,361 @@
+//! 10,000 generated rules, each on several generated events: the crate and the plain evaluator agree about all of them.
+
+mod plain;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use evtx_sigma::{Placeholders, load_rules};
+use plain::{Fields, Plain};
+use saphyr::{LoadableYamlNode as _, Yaml};
+
+const RULES: u64 = 10_000;
+const EVENTS: usize = 8;
+
+/// What texts are made of. Two texts of a few of these are often the same, or the same without regard to case.
+const ATOMS: [&str; 24] = [
+    "a", "A", "b", "B", "ä", "Ä", "ß", "ẞ", "Σ", "σ", "ς", "s", "ſ", "k", "\u{212A}", "1", "2", " ", "-", "/", "–",
+    "—", "―", "\n",
+];
+const SPECIAL: [&str; 8] = ["*", "?", r"\", r"\*", r"\?", r"\\", "*", "%"];
+const FIELDS: [&str; 5] = ["A", "B", "Logon Type", "Data", "EventID"];
+const EXPRESSIONS: [&str; 8] = ["a", "^b", "[ab]+$", "a.b", "B|k", "(a|ß){2}", "σ", "^$"];
+const NETWORKS: [&str; 6] = [
+    "10.0.0.0/8",
+    "10.1.0.0/17",
+    "0.0.0.0/0",
+    "::/0",
+    "10.1.2.3",
+    "::ffff:0:0/96",
+];
+const ADDRESSES: [&str; 5] = ["10.1.2.3", "10.200.0.1", "11.0.0.1", "::ffff:10.1.130.3", "fe80::1%4"];
+const DATES: [&str; 3] = [
+    "2024-01-02 23:04:05.5",
+    "2023-12-31T01:59:00Z",
+    "1999-02-28T12:00:00+01:00",
+];
+const NUMBERS: [&str; 7] = ["0", "1", "2", "12", "-1", "0x1", "1.5"];
+
+/// The generator `splitmix64`: the same seed gives the same rules.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len())]
+    }
+}
+
+/// Makes one rule and its events.
+struct Case {
+    random: Random,
+    /// The atoms of this case.
+    atoms: Vec<&'static str>,
+}
+
+impl Case {
+    fn new(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let atoms = (0..3).map(|_| random.pick(&ATOMS)).collect();
+        Case { random, atoms }
+    }
+
+    fn plain_text(&mut self, longest: usize) -> String {
+        let length = self.random.below(longest + 1);
+        (0..length).map(|_| self.random.pick(&self.atoms)).collect()
+    }
+
+    /// The value of a rule, with wildcards and escapes.
+    fn pattern(&mut self) -> String {
+        let length = self.random.below(4);
+        let part = |case: &mut Self| match case.random.one_in(3) {
+            true => case.random.pick(&SPECIAL),
+            false => case.random.pick(&case.atoms),
+        };
+        (0..length).map(|_| part(self)).collect()
+    }
+
+    fn rule(&mut self) -> String {
+        let mut text = String::from("title: t\nlogsource: {product: windows}\ndetection:\n");
+        let names = ["sel_a", "sel_b", "filter", "_hidden"];
+        let count = 1 + self.random.below(names.len());
+        for name in &names[..count] {
+            let detection = self.detection();
+            let _ = writeln!(text, "  {name}: {detection}");
+        }
+        let condition = match self.random.one_in(8) {
+            true => format!(
+                "[{}, {}]",
+                self.condition(&names[..count], 2),
+                self.condition(&names[..count], 1)
+            ),
+            false => self.condition(&names[..count], 3),
+        };
+        let _ = writeln!(text, "  condition: {condition}");
+        text
+    }
+
+    fn condition(&mut self, names: &[&str], depth: usize) -> String {
+        if depth == 0 || self.random.one_in(4) {
+            return match self.random.below(6) {
+                0 => "1 of sel_*".to_string(),
+                1 => "all of sel*".to_string(),
+                2 => "any of them".to_string(),
+                3 => "all of them".to_string(),
+                _ => self.random.pick(names).to_string(),
+            };
+        }
+        let one = self.condition(names, depth - 1);
+        let other = self.condition(names, depth - 1);
+        match self.random.below(5) {
+            0 => format!("not {one}"),
+            1 => format!("({one} or {other})"),
+            2 => format!("not ({one} and {other})"),
+            3 => format!("{one} or {other}"),
+            _ => format!("{one} and {other}"),
+        }
+    }
+
+    fn detection(&mut self) -> String {
+        match self.random.below(6) {
+            0 => {
+                let members: Vec<_> = (0..1 + self.random.below(2)).map(|_| self.map()).collect();
+                let keyword = self.pattern();
+                match self.random.one_in(2) {
+                    true => format!("[{}, {}]", members.join(", "), quoted(&keyword)),
+                    false => format!("[{}]", members.join(", ")),
+                }
+            }
+            1 => {
+                let (one, other) = (self.pattern(), self.pattern());
+                let key = self
+                    .random
+                    .pick(&["", "'|all'", "'|startswith'", "'|endswith|all'", "'|contains|cased'"]);
+                match key {
+                    "" => format!("[{}, {}]", quoted(&one), quoted(&other)),
+                    key => format!("{{{key}: [{}, {}]}}", quoted(&one), quoted(&other)),
+                }
+            }
+            _ => self.map(),
+        }
+    }
+
+    fn map(&mut self) -> String {
+        let mut items = BTreeMap::new();
+        for _ in 0..1 + self.random.below(2) {
+            let (key, value) = self.item();
+            items.insert(key, value);
+        }
+        let items: Vec<_> = items
+            .iter()
+            .map(|(key, value)| format!("{}: {value}", quoted(key)))
+            .collect();
+        format!("{{{}}}", items.join(", "))
+    }
+
+    fn item(&mut self) -> (String, String) {
+        let field = self.random.pick(&FIELDS);
+        let neq = self.random.pick(&["", "", "", "|neq"]);
+        let cased = self.random.pick(&["", "", "|cased"]);
+        let place = self.random.pick(&["", "", "|contains", "|startswith", "|endswith"]);
+        let list = |case: &mut Self, value: &mut dyn FnMut(&mut Self) -> String| match case.random.one_in(2) {
+            true => ("", value(case)),
+            false => {
+                let values: Vec<_> = (0..1 + case.random.below(3)).map(|_| value(case)).collect();
+                (case.random.pick(&["", "|all"]), format!("[{}]", values.join(", ")))
+            }
+        };
+        match self.random.below(16) {
+            0 => (format!("{field}{neq}"), "null".to_string()),
+            1 => (
+                format!("{field}|exists"),
+                self.random.pick(&["true", "false"]).to_string(),
+            ),
+            2 => {
+                let comparison = self.random.pick(&["lt", "lte", "gt", "gte"]);
+                (
+                    format!("{field}|{comparison}{neq}"),
+                    self.random.pick(&NUMBERS).to_string(),
+                )
+            }
+            3 => {
+                let part = self
+                    .random
+                    .pick(&["minute", "hour|gte", "day", "month|lt", "year|gt", "year"]);
+                (
+                    format!("{field}|{part}{neq}"),
+                    self.random.pick(&["1", "2", "23", "59", "2023"]).to_string(),
+                )
+            }
+            4 => {
+                let flags = self.random.pick(&["", "|i", "|m", "|i|s", "|s"]);
+                let (all, value) = list(self, &mut |case| quoted(case.random.pick(&EXPRESSIONS)));
+                (format!("{field}|re{flags}{all}{neq}"), value)
+            }
+            5 => {
+                let (all, value) = list(self, &mut |case| quoted(case.random.pick(&NETWORKS)));
+                (format!("{field}|cidr{all}{neq}"), value)
+            }
+            6 => {
+                let (all, value) = list(self, &mut |case| quoted(case.random.pick(&FIELDS)));
+                (format!("{field}|fieldref{place}{cased}{all}{neq}"), value)
+            }
+            7 => {
+                let (all, value) = list(self, &mut |case| quoted(&case.pattern()));
+                (format!("{field}|windash{place}{cased}{all}{neq}"), value)
+            }
+            8 => {
+                let encoding = self.random.pick(&[
+                    "base64",
+                    "base64offset",
+                    "wide|base64",
+                    "utf16be|base64offset",
+                    "utf16|base64",
+                ]);
+                let (all, value) = list(self, &mut |case| quoted(&format!("a{}b", case.plain_text(2))));
+                let place = if encoding.ends_with("offset") {
+                    "|contains"
+                } else {
+                    place
+                };
+                (format!("{field}|{encoding}{place}{cased}{all}{neq}"), value)
+            }
+            9 => {
+                let (all, value) = list(self, &mut |case| {
+                    let (before, after) = (case.plain_text(1), case.plain_text(1));
+                    quoted(&format!(
+                        "{before}{}{after}",
+                        case.random.pick(&["%p%", "%q%", "%p%%q%"])
+                    ))
+                });
+                (format!("{field}|expand{place}{cased}{all}{neq}"), value)
+            }
+            10 => {
+                let (all, value) = list(self, &mut |case| {
+                    case.random.pick(&["1", "2", "12", "true", "false", "0x1"]).to_string()
+                });
+                (format!("{field}{place}{all}{neq}"), value)
+            }
+            _ => {
+                let (all, value) = list(self, &mut |case| quoted(&case.pattern()));
+                (format!("{field}{place}{cased}{all}{neq}"), value)
+            }
+        }
+    }
+
+    fn event(&mut self) -> Fields {
+        let mut fields = Fields::new();
+        for field in FIELDS {
+            let count = match field {
+                "Data" => self.random.below(4),
+                _ => usize::from(!self.random.one_in(5)),
+            };
+            if count > 0 {
+                let values = (0..count).map(|_| self.event_value()).collect();
+                fields.insert(field.replace(' ', ""), values);
+            }
+        }
+        fields
+    }
+
+    fn event_value(&mut self) -> Option<String> {
+        Some(match self.random.below(16) {
+            0 => return None,
+            1 => self.random.pick(&ADDRESSES).to_string(),
+            2 => self.random.pick(&DATES).to_string(),
+            3 | 4 => self.random.pick(&NUMBERS).to_string(),
+            5 => self
+                .random
+                .pick(&["true", "False", "*", "?", r"\", "%", r"a\*"])
+                .to_string(),
+            6 => self.base64(),
+            7 => format!("{}{}", self.random.pick(&[r"\", "*", "?"]), self.plain_text(2)),
+            _ => self.plain_text(3),
+        })
+    }
+}
+
+impl Case {
+    /// What `base64` and its kin look for: the Base64 of a text, in one of the encodings, among other bytes.
+    fn base64(&mut self) -> String {
+        let text = format!("a{}b", self.plain_text(2));
+        let mut bytes = vec![b'x'; self.random.pick(&[0, 0, 0, 1, 2])];
+        match self.random.below(4) {
+            0 => bytes.extend(
+                [0xFEFF]
+                    .into_iter()
+                    .chain(text.encode_utf16())
+                    .flat_map(u16::to_le_bytes),
+            ),
+            1 => bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
+            2 => bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
+            _ => bytes.extend(text.bytes()),
+        }
+        bytes.extend(vec![b'y'; self.random.pick(&[0, 0, 0, 1, 2])]);
+        base64::engine::general_purpose::STANDARD.encode(bytes)
+    }
+}
+
+/// A text as a scalar of YAML.
+fn quoted(text: &str) -> String {
+    match text.contains('\n') {
+        false => format!("'{}'", text.replace('\'', "''")),
+        true => format!(
+            "\"{}\"",
+            text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', "\\n")
+        ),
+    }
+}
+
+#[test]
+fn agrees_with_the_plain_evaluator() {
+    let placeholders = [("p", vec!["a*", "B"]), ("q", vec!["k"])];
+    let placeholders: Placeholders = placeholders
+        .map(|(name, values)| (name.to_string(), values.into_iter().map(str::to_string).collect()))
+        .into();
+    let mut matches = 0;
+    for seed in 0..RULES {
+        let mut case = Case::new(seed);
+        let text = case.rule();
+        let rule = load_rules(&text, &placeholders)
+            .remove(0)
+            .unwrap_or_else(|refused| panic!("{seed}: {refused}\n{text}"));
+        let yaml = Yaml::load_from_str(&text).expect("YAML");
+        for _ in 0..EVENTS {
+            let fields = case.event();
+            let event: Vec<(&str, Option<&str>)> = fields
+                .iter()
+                .flat_map(|(name, values)| values.iter().map(|value| (name.as_str(), value.as_deref())))
+                .collect();
+            let matched = rule.matches(&event.as_slice());
+            let expected = Plain {
+                fields: &fields,
+                placeholders: &placeholders,
+            }
+            .rule(&yaml[0]);
+            assert_eq!(matched.is_some(), expected, "{seed}: {fields:?}\n{text}");
+            matches += usize::from(expected);
+            for (field, value) in matched.into_iter().flat_map(|matched| matched.fields) {
+                let known = fields.get(&field).is_none_or(|values| values.contains(&value));
+                assert!(
+                    known && (value.is_none() || fields.contains_key(&field)),
+                    "{seed}: {field} {value:?}\n{text}"
+                );
+            }
+        }
+    }
+    let all = RULES as usize * EVENTS;
+    assert!(matches > all / 5 && matches < all * 4 / 5, "{matches} of {all} matched");
+}

@@ -1,0 +1,415 @@
+//! What rules mean, a case for each sentence of `docs/sigma.md`.
+
+use evtx_sigma::{Level, Matcher, Placeholders, Rule, Status, load_rules};
+
+type Fields<'a> = &'a [(&'a str, Option<&'a str>)];
+
+/// A rule with this detection, which is indented by two spaces in its text.
+fn text_of(detection: &str) -> String {
+    let lines = detection.lines().map(|line| format!("\n  {line}"));
+    format!(
+        "title: t\nlogsource: {{product: windows}}\ndetection:{}\n",
+        lines.collect::<String>()
+    )
+}
+
+fn rule_with(detection: &str, placeholders: &Placeholders) -> Rule {
+    let mut rules = load_rules(&text_of(detection), placeholders);
+    assert_eq!(rules.len(), 1);
+    rules
+        .remove(0)
+        .unwrap_or_else(|refused| panic!("{refused}: {detection}"))
+}
+
+fn rule(detection: &str) -> Rule {
+    rule_with(detection, &Placeholders::new())
+}
+
+/// Whether a detection of one item is true.
+fn is_true(item: &str, event: Fields<'_>) -> bool {
+    rule(&format!("s:\n  {item}\ncondition: s")).matches(&event).is_some()
+}
+
+fn error(detection: &str) -> String {
+    load_rules(&text_of(detection), &Placeholders::new())
+        .remove(0)
+        .expect_err(detection)
+        .to_string()
+}
+
+const COMMAND: Fields<'static> = &[("CommandLine", Some(r"C:\Windows\cmd.exe –enc ÄÖ"))];
+
+#[test]
+fn texts_compare_without_regard_to_case_unless_cased() {
+    assert!(is_true(r"CommandLine: 'c:\windows\CMD.exe –ENC äö'", COMMAND));
+    assert!(!is_true(r"CommandLine|cased: 'c:\windows\CMD.exe –ENC äö'", COMMAND));
+    assert!(is_true(r"CommandLine|cased: 'C:\Windows\cmd.exe –enc ÄÖ'", COMMAND));
+    assert!(is_true("CommandLine|contains|cased: Ä", COMMAND));
+    assert!(!is_true("CommandLine|contains|cased: ä", COMMAND));
+    assert!(!is_true("commandline|contains: a", COMMAND));
+}
+
+#[test]
+fn places_and_wildcards() {
+    assert!(is_true(r"CommandLine|startswith: 'c:\win'", COMMAND));
+    assert!(is_true("CommandLine|endswith: ÄÖ", COMMAND));
+    assert!(is_true(r"CommandLine: '*\cmd.exe*ö'", COMMAND));
+    assert!(is_true(r"CommandLine|contains: '\w?ndows\\*.EXE'", COMMAND));
+    assert!(!is_true(r"CommandLine|contains: '\w\?ndows'", COMMAND));
+    assert!(is_true("F: 'a\\*b'", &[("F", Some("a*b"))]));
+    assert!(!is_true("F: 'a\\*b'", &[("F", Some("axb"))]));
+    assert!(is_true("F: 'a*b'", &[("F", Some("a\nb"))]));
+    assert!(!is_true("F: a", &[("F", Some("a "))]));
+}
+
+#[test]
+fn lists_are_alternatives_and_all_makes_them_needed() {
+    assert!(is_true("F: [x, a]", &[("F", Some("A"))]));
+    assert!(is_true("F|contains|all: [x, a]", &[("F", Some("-a-x-"))]));
+    assert!(!is_true("F|contains|all: [x, a]", &[("F", Some("-a-"))]));
+    let rule = rule("s:\n  - A: '1'\n    B: '2'\n  - C: '3'\n  - word\ncondition: s");
+    assert!(rule.matches(&&[("A", Some("1")), ("B", Some("2"))][..]).is_some());
+    assert!(rule.matches(&&[("A", Some("1")), ("B", Some("3"))][..]).is_none());
+    assert!(rule.matches(&&[("C", Some("3"))][..]).is_some());
+    assert!(rule.matches(&&[("D", Some("a Word!"))][..]).is_some());
+}
+
+#[test]
+fn any_element_of_a_field_may_match() {
+    let data: Fields<'_> = &[("Data", Some("one")), ("Data", None), ("Data", Some("two"))];
+    assert!(is_true("Data: two", data));
+    assert!(is_true("Data|contains|all: [on, tw]", data));
+    assert!(!is_true("Data|contains|all: [on, tx]", data));
+    assert!(is_true("Data: null", data));
+    assert!(!is_true("Data|neq: two", data));
+    assert!(is_true("Data|neq: three", data));
+}
+
+#[test]
+fn absent_null_and_empty() {
+    let event: Fields<'_> = &[("Nil", None), ("Empty", Some(""))];
+    for (item, [absent, null, empty]) in [
+        ("null", [true, true, false]),
+        ("''", [false, false, true]),
+        ("'*'", [false, false, true]),
+        ("x", [false, false, false]),
+    ] {
+        assert_eq!(is_true(&format!("Absent: {item}"), event), absent, "{item}");
+        assert_eq!(is_true(&format!("Nil: {item}"), event), null, "{item}");
+        assert_eq!(is_true(&format!("Empty: {item}"), event), empty, "{item}");
+    }
+    for (modifier, [absent, null, empty]) in [
+        ("exists: true", [false, true, true]),
+        ("exists: false", [true, false, false]),
+        ("neq: x", [false, false, true]),
+        ("neq: ''", [false, false, false]),
+        ("neq: null", [false, false, true]),
+        ("contains: ''", [false, false, true]),
+        ("lt: 5", [false, false, false]),
+        ("re: ''", [false, false, true]),
+    ] {
+        assert_eq!(is_true(&format!("Absent|{modifier}"), event), absent, "{modifier}");
+        assert_eq!(is_true(&format!("Nil|{modifier}"), event), null, "{modifier}");
+        assert_eq!(is_true(&format!("Empty|{modifier}"), event), empty, "{modifier}");
+    }
+    assert!(rule("s:\n  Absent: x\ncondition: not s").matches(&event).is_some());
+}
+
+#[test]
+fn numbers_and_booleans_are_their_text() {
+    assert!(is_true("EventID: 4688", &[("EventID", Some("4688"))]));
+    assert!(is_true("EventID: '4688'", &[("EventID", Some("4688"))]));
+    assert!(!is_true("EventID: 4688", &[("EventID", Some("04688"))]));
+    assert!(is_true("F|contains: 12", &[("F", Some("0123"))]));
+    assert!(is_true("F: true", &[("F", Some("true"))]));
+    assert!(is_true("F: 'True'", &[("F", Some("true"))]));
+    assert!(is_true("F: '0x17'", &[("F", Some("0x17"))]));
+    assert!(is_true("F: 0x17", &[("F", Some("23"))]));
+    for (modifier, expected) in [
+        ("lt: 10", false),
+        ("lte: 10", true),
+        ("gt: 10", false),
+        ("gte: 10", true),
+        ("gt: 9.5", true),
+    ] {
+        assert_eq!(
+            is_true(&format!("F|{modifier}"), &[("F", Some("10"))]),
+            expected,
+            "{modifier}"
+        );
+        assert_eq!(
+            is_true(&format!("F|{modifier}"), &[("F", Some("0xa"))]),
+            expected,
+            "{modifier}"
+        );
+    }
+    assert!(!is_true("F|gt: 1", &[("F", Some("many"))]));
+    assert!(is_true("Time|hour|gte: 22", &[("Time", Some("2024-01-02 23:00:01.5"))]));
+    assert!(is_true("Time|year: 2024", &[("Time", Some("2024-01-02T23:00:01Z"))]));
+    assert!(!is_true(
+        "Time|year|neq: 2024",
+        &[("Time", Some("2024-01-02T23:00:01Z"))]
+    ));
+}
+
+#[test]
+fn regular_expressions_networks_and_references() {
+    assert!(is_true(r"CommandLine|re: '\\cmd\.exe\s'", COMMAND));
+    assert!(!is_true(r"CommandLine|re: '\\CMD\.exe'", COMMAND));
+    assert!(is_true(r"CommandLine|re|i: '\\CMD\.exe'", COMMAND));
+    assert!(is_true(
+        "Ip|cidr: [192.168.0.0/16, '::1/128']",
+        &[("Ip", Some("192.168.4.5"))]
+    ));
+    assert!(is_true("Ip|cidr: 192.168.4.5", &[("Ip", Some("192.168.4.5"))]));
+    assert!(!is_true("Ip|cidr: 192.168.0.0/16", &[("Ip", Some("192.169.4.5"))]));
+    let users: Fields<'_> = &[("A", Some("Domain\\Me")), ("B", Some("ME")), ("C", None)];
+    assert!(!is_true("A|fieldref: B", users));
+    assert!(is_true("A|fieldref|endswith: B", users));
+    assert!(!is_true("A|fieldref|endswith|cased: B", users));
+    assert!(is_true("A|fieldref|neq: B", users));
+    assert!(!is_true("A|fieldref: C", users));
+    assert!(!is_true("A|fieldref: D", users));
+}
+
+#[test]
+fn encodings_and_dashes() {
+    for dash in ["-", "/", "–", "—", "―"] {
+        let text = format!("cmd {dash}ENC x");
+        assert!(is_true("F|contains|windash: ' -enc '", &[("F", Some(&text))]), "{dash}");
+        assert!(is_true("F|windash|contains: ' /enc '", &[("F", Some(&text))]), "{dash}");
+    }
+    assert!(is_true("F|base64: cmd", &[("F", Some("Y21k"))]));
+    assert!(is_true("F|base64offset|contains: http", &[("F", Some("eGh0dHBz"))]));
+    assert!(is_true(
+        "F|wide|base64offset|contains: cmd",
+        &[("F", Some("YwBtAGQALgA="))]
+    ));
+    let rule = rule("s:\n  F|base64offset|contains: http\ncondition: s");
+    let item = &rule.detections[0].any[0][0];
+    assert_eq!(item.any.len(), 3);
+    assert!(
+        item.any
+            .iter()
+            .all(|matcher| matches!(matcher, Matcher::Text { cased: false, .. }))
+    );
+}
+
+#[test]
+fn keywords_are_in_any_value() {
+    let event: Fields<'_> = &[("A", Some("one")), ("B", Some("two three")), ("C", None)];
+    let words = |detection: &str| rule(&format!("{detection}\ncondition: k")).matches(&event).is_some();
+    assert!(words("k: [nothing, TWO]"));
+    assert!(words("k: 'two*e'"));
+    assert!(!words("k: 'one*two'"));
+    assert!(words("k:\n  '|all': [one, two]"));
+    assert!(!words("k:\n  '|all': [one, four]"));
+    assert!(words("k:\n  '|re': '^two'"));
+    assert!(!words("k:\n  '|endswith': 'two'"));
+}
+
+#[test]
+fn names_of_fields_lose_their_spaces() {
+    assert!(is_true("Logon Type: 3", &[("LogonType", Some("3"))]));
+    assert!(is_true(
+        "A|fieldref: Logon Type",
+        &[("LogonType", Some("3")), ("A", Some("3"))]
+    ));
+}
+
+#[test]
+fn placeholders_take_their_values() {
+    let known = Placeholders::from([("dcs".to_string(), vec!["dc1".to_string(), "ad*".to_string()])]);
+    let rule = rule_with("s:\n  Host|expand: '%dcs%.local'\ncondition: s", &known);
+    assert!(rule.matches(&&[("Host", Some("ad99.local"))][..]).is_some());
+    assert!(rule.matches(&&[("Host", Some("dc2.local"))][..]).is_none());
+    assert!(is_true("F: '%dcs%'", &[("F", Some("%DCS%"))]));
+}
+
+#[test]
+fn tells_the_fields_that_made_it_true() {
+    let rule = rule(concat!(
+        "a:\n  Image|endswith: [x.exe, cmd.exe]\n  CommandLine|contains|all: [one, two]\n",
+        "b:\n  Parent: none\nc:\n  - other\n  - word\nd:\n  User: null\n  Path|neq: y\nf:\n  Image: no\n",
+        "condition: (a or b or 1 of c*) and d and not f",
+    ));
+    let event: Fields<'_> = &[
+        ("Image", Some(r"C:\CMD.exe")),
+        ("CommandLine", Some("two one")),
+        ("Note", Some("a word")),
+        ("Path", Some("z")),
+    ];
+    let matched = rule.matches(&event).expect("a match");
+    let expected = [
+        ("Image", Some(r"C:\CMD.exe")),
+        ("CommandLine", Some("two one")),
+        ("Note", Some("a word")),
+        ("User", None),
+        ("Path", Some("z")),
+    ];
+    let fields: Vec<_> = matched
+        .fields
+        .iter()
+        .map(|(field, value)| (field.as_str(), value.as_deref()))
+        .collect();
+    assert_eq!(fields, expected);
+}
+
+#[test]
+fn reads_what_a_rule_says_of_itself() {
+    let text = "title: T\nid: 1\nlevel: high\nstatus: test\ntags: [attack.t1059, attack.execution]\nauthor: {x: y}\n\
+                logsource: {category: c, product: p, service: s}\ndetection: {a: {F: 1}, condition: [a, not a]}\n";
+    let rule = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
+    assert_eq!((rule.title.as_str(), rule.id.as_deref()), ("T", Some("1")));
+    assert_eq!((rule.level, rule.status), (Some(Level::High), Some(Status::Test)));
+    assert_eq!(rule.tags, ["attack.t1059", "attack.execution"]);
+    assert_eq!(rule.log_source.category.as_deref(), Some("c"));
+    assert!(Level::Informational < Level::Critical);
+    let event: Fields<'_> = &[];
+    assert!(rule.matches(&event).is_some());
+}
+
+#[test]
+fn says_where_a_rule_is_wrong() {
+    let s = "\ncondition: s";
+    for (detection, expected) in [
+        (
+            format!("s:\n  F|contain: x{s}"),
+            "line 5, column 5: there is no modifier \"contain\"",
+        ),
+        (
+            format!("s:\n  F|re|contains: x{s}"),
+            "line 5, column 5: contains does not go with the other modifiers of re|contains",
+        ),
+        (
+            format!("s:\n  F|re:\n  - 'a(?=b)'{s}"),
+            "line 6, column 8: this regular expression does not compile: look-around, including look-ahead and look-behind, \
+             is not supported",
+        ),
+        (
+            format!("s:\n  F|cidr: 10.0.0/8{s}"),
+            "line 5, column 13: \"10.0.0/8\" is no network as 10.0.0.0/8 or fe80::/10",
+        ),
+        (
+            format!("s:\n  F|expand: '%x%'{s}"),
+            "line 5, column 16: the placeholder %x% has no values",
+        ),
+        (
+            format!("s:\n  F|gt: x{s}"),
+            "line 5, column 11: what this is compared with is a number, but this is a text",
+        ),
+        (
+            format!("s:\n  F|exists: 1{s}"),
+            "line 5, column 15: exists is true or false, but this is a number",
+        ),
+        (
+            format!("s:\n  F: [a, null]{s}"),
+            "line 5, column 12: null is no member of a list of values; it is a detection of its own",
+        ),
+        (
+            format!("s:\n  F: []{s}"),
+            "line 5, column 8: this list of values is empty",
+        ),
+        (
+            format!("s:\n  F: {{a: b}}{s}"),
+            "line 5, column 8: a value is a text, but this is a map",
+        ),
+        (format!("s: []{s}"), "line 4, column 6: this detection is empty"),
+        (format!("s: {{}}{s}"), "line 4, column 6: this map is empty"),
+        (
+            format!("s: [[a]]{s}"),
+            "line 4, column 7: a member of a detection is a map or a keyword, but this is a list",
+        ),
+        (
+            format!("s:\n  '|exists': true{s}"),
+            "line 5, column 16: keywords are texts, regular expressions or networks: other modifiers need the name of a field",
+        ),
+        (
+            format!("s:\n  F|base64: 'a*'{s}"),
+            "line 5, column 16: base64 takes a text without wildcards that is not encoded yet",
+        ),
+        (
+            format!("s:\n  F|windash: '--------'{s}"),
+            "line 5, column 17: the limit is 20000 needles of a rule",
+        ),
+        ("s:\n  F: x".to_string(), "line 4, column 3: \"condition\" is missing"),
+        (
+            "s:\n  F: x\ncondition: t".to_string(),
+            "line 6, column 14: the condition names \"t\", which is no detection of this rule",
+        ),
+        (
+            "s:\n  F: x\ntimeframe: 5m\ncondition: s".to_string(),
+            "line 6, column 3: \"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 has correlation rules in their place",
+        ),
+        (
+            "s:\n  F: x\ncondition: s | count(F) by G > 5".to_string(),
+            "line 6, column 16: an aggregation after \"|\" was a part of Sigma 1; Sigma 2 has correlation rules in its place",
+        ),
+    ] {
+        assert_eq!(error(&detection), expected, "{detection}");
+    }
+}
+
+#[test]
+fn refuses_documents_that_are_no_rules() {
+    let error = |text: &str| {
+        load_rules(text, &Placeholders::new())
+            .remove(0)
+            .expect_err(text)
+            .to_string()
+    };
+    assert_eq!(error(""), "line 1, column 1: there is no rule in this text");
+    assert_eq!(error("x"), "line 1, column 1: a rule is a map, but this is a text");
+    assert_eq!(error("a: b"), "line 1, column 1: \"title\" is missing");
+    assert_eq!(
+        error("title: t\ncorrelation:\n  type: event_count"),
+        "line 2, column 1: a correlation rule is about several events; this is for rules about one"
+    );
+    assert_eq!(
+        error("title: t\nfilter: {rules: [x]}"),
+        "line 2, column 1: a Sigma filter changes other rules; it is no rule"
+    );
+    assert!(error("title: t\naction: global").starts_with("line 2, column 1: collections with \"action\""));
+    let known = "; there is informational, low, medium, high, critical";
+    let rule = text_of("s:\n  F: x\ncondition: s");
+    assert_eq!(
+        error(&format!("{rule}level: severe")),
+        format!("line 7, column 8: there is no level \"severe\"{known}")
+    );
+    assert_eq!(
+        error("title: t\nlogsource: {definition: d}\ndetection: {s: [x], condition: s}"),
+        "line 2, column 12: \"category, product or service\" is missing"
+    );
+}
+
+#[test]
+fn keeps_the_rules_around_one_that_is_wrong() {
+    let good = text_of("s:\n  F: x\ncondition: s");
+    let text = format!("{good}---\nid: bad\ntitle: no detection\n---\n{good}---\na: [\n");
+    let rules = load_rules(&text, &Placeholders::new());
+    let seen: Vec<_> = rules
+        .iter()
+        .map(|rule| rule.as_ref().map_err(|refused| refused.id.as_deref()).is_ok())
+        .collect();
+    assert_eq!(seen, [true, false, true, false]);
+    let refused = rules[1].as_ref().expect_err("no detection");
+    assert_eq!(
+        (refused.id.as_deref(), refused.title.as_deref()),
+        (Some("bad"), Some("no detection"))
+    );
+}
+
+#[test]
+fn bounds_what_the_rules_of_a_text_take() {
+    let rule = text_of("s:\n  F|windash: '------'\ncondition: s");
+    let rules = load_rules(&[rule.as_str(); 20].join("---\n"), &Placeholders::new());
+    let loaded = rules.iter().filter(|rule| rule.is_ok()).count();
+    assert_eq!((rules.len(), loaded), (20, 10));
+    let refused = rules[19].as_ref().expect_err("too many needles");
+    assert!(
+        refused
+            .to_string()
+            .ends_with("the limit for all rules of a text is 8 times 20000 needles of a rule"),
+        "{refused}"
+    );
+}
