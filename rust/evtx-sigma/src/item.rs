@@ -182,18 +182,30 @@ fn text_matchers(
         if !modifiers.cased {
             fold_pieces(&mut pieces);
         }
-        if pieces.len() > Limits::PIECES {
-            let (what, limit) = ("texts and wildcards in a value", Limits::PIECES);
-            return Err(Problem::Limit { what, limit });
-        }
         let before = matches!(place, Place::End | Place::Anywhere).then_some(Piece::Many);
         let after = matches!(place, Place::Start | Place::Anywhere).then_some(Piece::Many);
         let pattern = Pattern::new(before.into_iter().chain(pieces).chain(after));
-        budget.take_needle(pattern.needles().map(str::len).sum())?;
+        let bytes = pattern.needles().map(str::len).sum();
+        if let Pattern::Wildcards(pieces) = &pattern {
+            limited(pieces.len(), Limits::PIECES, "texts and wildcards in a value")?;
+            limited(
+                bytes,
+                Limits::WILDCARD_BYTES,
+                "bytes of a value with wildcards between its texts",
+            )?;
+        }
+        budget.take_needle(bytes)?;
         matchers.push(Matcher::Text {
             pattern,
             cased: modifiers.cased,
         });
     }
     Ok(())
+}
+
+fn limited(amount: usize, limit: usize, what: &'static str) -> Result<(), Problem> {
+    match amount <= limit {
+        true => Ok(()),
+        false => Err(Problem::Limit { what, limit }),
+    }
 }

@@ -26,6 +26,24 @@
 //! logs nor engines. Which events a rule is for, says its [`LogSource`]; [`LogSources`] is the table that makes
 //! channels and event IDs of it.
 //!
+//! ```
+//! use evtx_sigma::{Placeholders, load_rules};
+//!
+//! let text = r"
+//! title: A shell
+//! logsource: {category: process_creation, product: windows}
+//! detection:
+//!   shell:
+//!     Image|endswith: '\cmd.exe'
+//!   condition: shell
+//! ";
+//! let rules = load_rules(text, &Placeholders::new());
+//! let rule = rules[0].as_ref().expect("a rule");
+//! let event = [("Image", Some(r"C:\Windows\System32\CMD.EXE"))];
+//! let matched = rule.matches(&event.as_slice()).expect("a match");
+//! assert_eq!(matched.fields[0].0, "Image");
+//! ```
+//!
 //! The language is that of the [Sigma specification](https://github.com/SigmaHQ/sigma-specification), version 2.1.0.
 //! `docs/sigma.md` says what this crate does where the specification leaves a choice.
 

@@ -20,14 +20,16 @@ impl Limits {
     /// Bytes of all needles of a rule, 4 MiB.
     pub const NEEDLE_BYTES: usize = 4 << 20;
     /// Regular expressions of a rule.
-    pub const REGEXES: usize = 64;
+    pub const REGEXES: usize = 32;
     /// Names in the condition of a rule, after `1 of` and `all of` have been replaced by names.
     pub const CONDITION_TERMS: usize = 10_000;
     /// How many times as much as one rule all rules of a text may take of these.
     pub const RULES: usize = 8;
-    /// Texts and wildcards that one pattern consists of. The work of a pattern with `?` is their number times the
-    /// length of the text.
+    /// Texts and wildcards that one value consists of.
     pub const PIECES: usize = 256;
+    /// Bytes of the texts of a value that has wildcards between them. The work of such a value is at most their
+    /// number, or that of its parts, times the length of the text that it is compared with.
+    pub const WILDCARD_BYTES: usize = 512;
     /// Bytes of the program of one regular expression, 1 MiB; and of its cache while it runs.
     pub const REGEX: usize = 1 << 20;
     /// How deep parentheses and `not` of a condition may be in each other.

@@ -145,6 +145,8 @@ fn matches_pieces(pieces: &[Piece], text: &str) -> bool {
                 };
                 let next = start + character.len_utf8();
                 let next = match pieces.get(after) {
+                    // To look for a text costs its length each time, to compare it does not.
+                    Some(Piece::Text(needle)) if text[next..].starts_with(&**needle) => Some(next),
                     Some(Piece::Text(needle)) => text[next..].find(&**needle).map(|found| next + found),
                     _ => Some(next),
                 };

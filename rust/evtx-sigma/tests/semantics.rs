@@ -332,6 +332,18 @@ fn says_where_a_rule_is_wrong() {
             format!("s:\n  F|windash: '--------'{s}"),
             "line 5, column 17: the limit is 20000 needles of a rule",
         ),
+        (
+            format!("s:\n  F: '{}?x'{s}", "a".repeat(512)),
+            "line 5, column 9: the limit is 512 bytes of a value with wildcards between its texts",
+        ),
+        (
+            format!("s:\n  F: '{}'{s}", "?x".repeat(129)),
+            "line 5, column 9: the limit is 256 texts and wildcards in a value",
+        ),
+        (
+            format!("s:\n  F|re: [{}]{s}", "x, ".repeat(33)),
+            "line 5, column 108: the limit is 32 regular expressions of a rule",
+        ),
         ("s:\n  F: x".to_string(), "line 4, column 3: \"condition\" is missing"),
         (
             "s:\n  F: x\ncondition: t".to_string(),
