@@ -298,18 +298,8 @@ impl Catalog {
         scan.target.user_entries = true;
         scan.target.names_only = true;
         let first = events.as_ref().map(|_| Arc::new(Scan::new(table, &[])));
-        Catalog::of_scan(Arc::new(scan), first, events)
-    }
-
-    /// An empty catalog of the same events, for another thread. They share the templates that they have read.
-    pub fn beside(&self) -> Self {
-        let first = self.first.as_ref().map(|(scan, _)| Arc::clone(scan));
-        Catalog::of_scan(Arc::clone(&self.scan), first, self.events.clone())
-    }
-
-    fn of_scan(scan: Arc<Scan>, first: Option<Arc<Scan>>, events: Option<Arc<Events>>) -> Self {
         Catalog {
-            scan,
+            scan: Arc::new(scan),
             first: first.map(|scan| (scan, ChunkTemplates::default())),
             others: events
                 .as_ref()
@@ -322,6 +312,12 @@ impl Catalog {
             chunk_shapes: HashMap::new(),
             found: FoundEvents::default(),
         }
+    }
+
+    /// An empty catalog of the same events, for another thread. It reads templates of its own: to take turns at shared
+    /// ones costs more.
+    pub fn beside(&self) -> Self {
+        Catalog::new(self.events.as_deref().cloned())
     }
 
     /// Takes what was found so far out of the catalog.
