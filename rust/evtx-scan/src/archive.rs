@@ -121,8 +121,20 @@ pub(crate) fn is_read(name: &str) -> bool {
 }
 
 /// A name in an archive as it is compared: ASCII letters in lower case, and `/` for `\`.
-fn plain(name: &str) -> String {
-    name.to_ascii_lowercase().replace('\\', "/")
+fn plain(name: &str) -> impl Iterator<Item = char> {
+    let plain = |letter: char| {
+        if letter == '\\' {
+            '/'
+        } else {
+            letter.to_ascii_lowercase()
+        }
+    };
+    name.chars().map(plain)
+}
+
+/// Whether two names in an archive are the same one.
+pub(crate) fn is_same(name: &str, other: &str) -> bool {
+    name.len() == other.len() && plain(name).eq(plain(other))
 }
 
 /// An archive that was listed.
@@ -175,7 +187,8 @@ pub(crate) fn list(
             call.interrupt.check()?;
         }
         if ends_with(&name, ".mta") {
-            companions.push((plain(&name), name.clone(), head));
+            let plain = plain(&name).collect::<String>();
+            companions.push((plain, name.clone(), head));
         }
         let Some(rank) = rank(&name).filter(|&rank| rank <= lowest) else {
             continue;
@@ -271,7 +284,7 @@ impl Entry {
 
     /// The first entry beside it whose name starts so and matches.
     pub(crate) fn companion(&self, start: &str, is_match: &dyn Fn(&str) -> bool) -> Option<(String, Entry)> {
-        let (all, start) = (&self.archive.companions, plain(start));
+        let (all, start) = (&self.archive.companions, plain(start).collect::<String>());
         let from = all.partition_point(|(name, ..)| *name < start);
         let near = all[from..].iter().take_while(|(name, ..)| name.starts_with(&start));
         let (_, name, head) = near.take(MAX_COMPANIONS).find(|(_, name, _)| is_match(name))?;

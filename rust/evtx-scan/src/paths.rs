@@ -7,7 +7,7 @@ use std::sync::Arc;
 use evtx_format::Interrupt;
 use evtx_format::mta::literal;
 
-use crate::archive::{self, Archives, Entry, Kind, ends_with};
+use crate::archive::{self, Archives, Entry, Kind, ends_with, is_same};
 use crate::local::out_of_reach;
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError, sort_by};
 
@@ -143,12 +143,6 @@ fn once(part: &str) -> String {
         }
     }
     out
-}
-
-/// Whether two names in an archive are the same one. The case of ASCII letters does not matter.
-fn is_same(name: &str, other: &str) -> bool {
-    let plain = |byte: u8| if byte == b'\\' { b'/' } else { byte.to_ascii_lowercase() };
-    name.len() == other.len() && name.bytes().map(plain).eq(other.bytes().map(plain))
 }
 
 /// A glob that finds files whatever the case of the letters of their names is. In a remote one this is so behind its

@@ -11,7 +11,6 @@ use evtx_format::container::header::{FILE_HEADER, FileHeader};
 
 use crate::file::LogFile;
 use crate::paths::ScanPath;
-
 use crate::storage::{Call, LastOpened, ScanError, Storage, WAIT};
 
 /// How many pieces can wait for one that stands before them.

@@ -126,7 +126,8 @@ impl Kept {
     }
 }
 
-/// Reads the fields of events from files, with so many threads at most. A file that cannot be read is the scan's to tell of.
+/// Reads the fields of events from files, with so many threads at most. A file that cannot be read is the scan's to
+/// tell of.
 ///
 /// # Errors
 /// [`ScanError::Interrupted`], and [`ScanError::Decode`] if a thread has panicked.

@@ -195,17 +195,16 @@ impl Planner<'_> {
     fn in_user_data(&mut self, element: &Element<'_>) {
         if self.target.user_entries {
             // A root is never left out.
-            let dependency = None;
-            let content = &[Node::Element(&Element { dependency, ..*element })];
-            let name = "UserData";
-            let attributes = &[];
-            let self_closing = false;
+            let root = Element {
+                dependency: None,
+                ..*element
+            };
             let user_data = Element {
-                name,
-                attributes,
-                content,
-                dependency,
-                self_closing,
+                name: "UserData",
+                attributes: &[],
+                content: &[Node::Element(&root)],
+                dependency: None,
+                self_closing: false,
             };
             self.user_entries(&user_data, None);
         }

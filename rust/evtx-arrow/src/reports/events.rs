@@ -298,12 +298,15 @@ impl Catalog {
         scan.target.user_entries = true;
         scan.target.names_only = true;
         let first = events.as_ref().map(|_| Arc::new(Scan::new(table, &[])));
+        let ids = events.as_ref().and_then(|events| events.ids.as_deref());
+        let others = first
+            .as_ref()
+            .zip(ids)
+            .map(|(first, ids)| OtherEvents::new(ids, &first.target));
         Catalog {
             scan: Arc::new(scan),
             first: first.map(|scan| (scan, ChunkTemplates::default())),
-            others: events
-                .as_ref()
-                .and_then(|events| Some(OtherEvents::new(events.ids.as_deref()?))),
+            others,
             events,
             templates: ChunkTemplates::default(),
             arenas: Default::default(),
@@ -436,7 +439,7 @@ impl Catalog {
         }
         reader.read_event(templates, records, binxml.clone());
         if let Some(others) = &mut self.others {
-            others.learn(chunk, binxml, &scan.target, records, templates);
+            others.learn(chunk, binxml, records, templates);
         }
         let row = row(records, templates, reader.interrupt);
         let filter = &scan.filter;

@@ -19,17 +19,20 @@ const PLACES: usize = 64;
 pub(super) struct OtherEvents {
     /// Their IDs, in order.
     ids: Box<[u32]>,
+    /// The index of the ID's place in [`Projection::places`].
+    place: Option<usize>,
     /// By chunk offset of the definition, modulo [`PLACES`]: the definition and the substitution that is the ID.
     known: [Option<(u32, u16)>; PLACES],
 }
 
 impl OtherEvents {
-    /// Tells records of other events than those with some IDs.
-    pub(super) fn new(ids: &[u32]) -> Self {
+    /// Tells records of other events than those with some IDs. `target` is what records are read for, to learn from.
+    pub(super) fn new(ids: &[u32], target: &Projection) -> Self {
         let mut ids: Box<[u32]> = ids.into();
         ids.sort_unstable();
         OtherEvents {
             ids,
+            place: target.places.iter().position(|place| *place == EVENT_ID),
             known: [None; PLACES],
         }
     }
@@ -58,7 +61,6 @@ impl OtherEvents {
         &mut self,
         chunk: &[u8],
         binxml: Range<usize>,
-        target: &Projection,
         records: &RecordGroup<'_>,
         templates: &ChunkTemplates,
     ) {
@@ -66,8 +68,7 @@ impl OtherEvents {
             let definition = LeadingInstance::read(chunk, binxml)?.definition;
             let (at, _) = records.current().event().and_then(Part::instance)?;
             let plan = &templates.get(at).ok()?.plan;
-            let place = target.places.iter().position(|place| *place == EVENT_ID)?;
-            Some((definition, plan.bare_substitution[place]?))
+            Some((definition, plan.bare_substitution[self.place?]?))
         };
         if let Some((definition, substitution)) = substitution() {
             self.known[place(definition)] = Some((definition, substitution));
