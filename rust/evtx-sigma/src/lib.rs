@@ -26,6 +26,9 @@
 //! logs nor engines. Which events a rule is for, says its [`LogSource`]; [`LogSources`] is the table that makes
 //! channels and event IDs of it.
 //!
+//! To ask many rules about many events, [`RuleSet`] and [`Matching`] say the same as each rule alone would, but look only
+//! at rules that can match.
+//!
 //! ```
 //! use evtx_sigma::{Placeholders, load_rules};
 //!
@@ -64,9 +67,11 @@ mod condition;
 mod rule;
 mod evaluate;
 mod logsource;
+mod engine;
 
 pub use case::{fold, fold_char};
 pub use condition::Condition;
+pub use engine::{Found, Kind, Match, Matching, RuleForEvents, RuleSet, Stopped, Values};
 pub use error::{LoadError, Position, Problem};
 pub use evaluate::Matched;
 pub use event::Event;
