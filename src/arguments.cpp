@@ -34,6 +34,22 @@ std::string JoinTexts(const Value &value, std::string_view argument, bool is_ite
 	return texts;
 }
 
+//! The keys and values of a map, each with a NUL behind it. A key comes again for each value of a list.
+std::string JoinEntries(const Value &map, const std::string &argument) {
+	if (map.GetLogicalType().GetTypeId() != LogicalTypeId::MAP) {
+		throw duckdb::cxx::InvalidInputException(argument + " takes a MAP, not " + map.GetLogicalType().ToText());
+	}
+	std::string texts;
+	for (idx_t i = 0; i + 1 < map.GetChildCount(); i += 2) {
+		const auto values = JoinTexts(map[i + 1], argument);
+		for (std::size_t start = 0, end = 0; start < values.size(); start = end + 1) {
+			end = values.find('\0', start);
+			texts += map[i].ToText() + '\0' + values.substr(start, end + 1 - start);
+		}
+	}
+	return texts;
+}
+
 std::string Setting(Context &context, const char *name) {
 	return context.GetConfig().GetOption(name).value.ToText();
 }
@@ -64,19 +80,19 @@ void Expand(Storage &storage, const Value &value, const std::string &function, E
 
 } // namespace
 
-std::vector<EvtxArgument> ListArguments() {
+std::vector<EvtxArgument> ListArguments(std::size_t of) {
 	std::vector<EvtxArgument> arguments;
-	for (EvtxArgument argument {}; Ask<bool>(evtx_argument, arguments.size(), &argument);) {
+	for (EvtxArgument argument {}; Ask<bool>(evtx_argument, of, arguments.size(), &argument);) {
 		arguments.push_back(argument);
 	}
 	return arguments;
 }
 
-ArgumentSetter::ArgumentSetter(std::string function_p)
-    : function(std::move(function_p)), arguments(Create<Arguments>(evtx_arguments_new)) {}
+ArgumentSetter::ArgumentSetter(std::string function_p, std::size_t of_p)
+    : function(std::move(function_p)), of(of_p), arguments(Create<Arguments>(evtx_arguments_new, of_p)) {}
 
 bool ArgumentSetter::Set(std::string_view name, const Value &value) {
-	const auto known = ListArguments();
+	const auto known = ListArguments(of);
 	const auto found = std::find_if(known.begin(), known.end(), [&](const EvtxArgument &argument) {
 		return EqualNames(GetText(argument.name), name);
 	});
@@ -102,6 +118,9 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 		case EvtxValueKind::TEXT:
 			text = value.Get<duckdb::cxx::varchar_t>().view();
 			break;
+		case EvtxValueKind::MAP:
+			text = JoinEntries(value, GetText(argument.name));
+			break;
 		default:
 			text = JoinTexts(value, GetText(argument.name));
 		}
@@ -116,18 +135,15 @@ void ArgumentSetter::Need(std::string_view column) {
 	Check(evtx_arguments_need(arguments.get(), column.data(), column.size()));
 }
 
-Paths ArgumentSetter::ExpandPaths(Context &context, Storage &storage, const Value &files) const {
+std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const std::optional<Value> &files) const {
+	Storage storage(context);
 	const auto memory = Setting(context, "memory_limit"), folder = Setting(context, "temp_directory");
 	const auto disk = Setting(context, "max_temp_directory_size");
-	auto paths = Create<Paths>(evtx_paths_new, arguments.get(), memory.data(), memory.size(), folder.data(),
-	                           folder.size(), disk.data(), disk.size());
-	Expand(storage, files, function, *paths);
-	return paths;
-}
-
-std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const Value &files) const {
-	Storage storage(context);
-	const auto paths = ExpandPaths(context, storage, files);
+	const auto paths = Create<Paths>(evtx_paths_new, arguments.get(), memory.data(), memory.size(), folder.data(),
+	                                 folder.size(), disk.data(), disk.size());
+	if (files) {
+		Expand(storage, *files, function, *paths);
+	}
 	const auto threads = std::stoull(Setting(context, "threads"));
 	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.get(), threads, storage.ForCore());
 	if (const auto warning = AskText(evtx_call_warning, call.get()); !warning.empty()) {

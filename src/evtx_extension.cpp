@@ -6,9 +6,9 @@
 // NOLINTNEXTLINE(bugprone-multi-level-implicit-pointer-conversion,misc-const-correctness)
 DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	evtx::RegisterFilterPushdownOption(extension, context);
-	evtx::RegisterReadEvtx(extension, context);
+	evtx::RegisterEnums(extension, context);
+	evtx::RegisterScanFunctions(extension, context);
 	evtx::RegisterReplacementScan(extension, context);
-	evtx::RegisterReports(extension, context);
 	evtx::RegisterCopyFrom(extension, context);
 	evtx::RegisterCodes(extension, context);
 	evtx::RegisterMacros(extension, context);

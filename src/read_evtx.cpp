@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-//! The table function `read_evtx`: its arguments, its columns, its projection and its hints.
+//! The table functions over files, such as `read_evtx`: their arguments, their columns, their projection and their
+//! hints. The core has the list of them.
 
 namespace evtx {
 
@@ -26,9 +28,17 @@ using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
 
-constexpr const char *NAME = "read_evtx";
+//! The function that the path of a log stands for.
+constexpr const char *READ_EVTX = "read_evtx";
 
-//! A call of the function.
+//! A table function over files.
+struct ScanFunction {
+	std::size_t index;
+	std::string name;
+	bool takes_files;
+};
+
+//! A call of a function.
 struct BoundCall {
 	BoundCall(std::shared_ptr<const EvtxCall> call_p, const std::string &arguments)
 	    : call(std::move(call_p)), planned(Create<Planned>(evtx_planned_new, arguments.data(), arguments.size())) {}
@@ -38,14 +48,19 @@ struct BoundCall {
 };
 
 void Bind(TableFunction::BindInput &input) {
-	ArgumentSetter arguments(NAME);
-	const auto files = input.GetConstantArgument(0);
-	auto text = files.ToText();
-	for (const auto &argument : ListArguments()) {
+	const auto &function = input.GetUserData<ScanFunction>();
+	ArgumentSetter arguments(function.name, function.index);
+	std::optional<Value> files;
+	auto text = function.name;
+	if (function.takes_files) {
+		files = input.GetConstantArgument(0);
+		text += '\n' + files->ToText();
+	}
+	for (const auto &argument : ListArguments(function.index)) {
 		const auto name = GetText(argument.name);
 		const auto index = input.FindArg(name);
 		if (!index) {
-			throw duckdb::cxx::InvalidInputException(std::string(NAME) + " has no argument " + name);
+			throw duckdb::cxx::InvalidInputException(function.name + " has no argument " + name);
 		}
 		const auto value = input.GetConstantArgument(*index);
 		arguments.Set(argument, value);
@@ -57,7 +72,9 @@ void Bind(TableFunction::BindInput &input) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);
 	}
 	Storage storage(input.GetContext());
-	input.SetCardinality(Ask<std::uint64_t>(evtx_call_estimate, bound.call.get(), storage.ForCore()), false);
+	if (const auto rows = Ask<std::uint64_t>(evtx_call_estimate, bound.call.get(), storage.ForCore())) {
+		input.SetCardinality(rows, false);
+	}
 	input.SetBindData<BoundCall>(std::move(bound));
 }
 
@@ -70,7 +87,11 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 	// One thread reads the files in order, so that `on_error := 'fail'` reports the first damage. Otherwise as many as
 	// DuckDB has: the number of blocks is not known before the files are opened, and an idle thread costs little.
 	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).fails ? 1 : MAX_THREADS);
-	input.SetGlobalState<SharedScan>(input.GetContext(), bound.call, GetProjection(input), bound.planned.get());
+	std::vector<idx_t> columns;
+	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
+		columns.push_back(input.GetColumnIndex(i));
+	}
+	input.SetGlobalState<SharedScan>(input.GetContext(), bound.call, columns, bound.planned.get());
 }
 
 LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
@@ -113,38 +134,50 @@ void Replace(duckdb::cxx::ReplacementScan::Input &input) {
 	if (!IsLogPath(path)) {
 		return;
 	}
-	input.SetFunctionName(NAME);
+	input.SetFunctionName(READ_EVTX);
 	input.AddArgument(input.GetContext().GetFactory().CreateValue(duckdb::cxx::varchar_t(path)));
 }
 
 } // namespace
 
-void RegisterReadEvtx(duckdb::cxx::Extension &extension, Context &context) {
+void RegisterEnums(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();
-	auto function = TableFunction::Create(factory);
-	function.SetName(NAME)
-	    .SetBindCallback(Bind)
-	    .SetInitGlobalCallback(InitGlobal)
-	    .SetFilterPushdownCallback(PushdownFilters);
-	SetScanCallbacks(function);
-	function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
-		signature.AddParameter("files", factory.CreateType(LogicalTypeId::ANY));
-		for (const auto &argument : ListArguments()) {
-			const auto type = GetType(factory, argument);
-			signature.AddParameter(GetText(argument.name), type, GetDefault(factory, argument, type),
-			                       duckdb::cxx::FunctionParameterKind::NAMED_ONLY);
+	const auto ask = [](std::size_t type, std::size_t value) { return AskText(evtx_enum, type, value); };
+	for (std::size_t index = 0; !ask(index, 0).empty(); index++) {
+		std::vector<duckdb::cxx::TypeParam> values;
+		for (std::size_t i = 1; !ask(index, i).empty(); i++) {
+			values.emplace_back(factory.CreateValue(duckdb::cxx::varchar_t(ask(index, i))));
 		}
-	});
-	function.WithDocs([](duckdb::cxx::FunctionDocs &docs) {
-		docs.SetDescription(
-		        "Reads Windows event logs (EVTX), a row per record. Takes a path, a glob, a folder, or a list of them. "
-		        "With event_id, the records of these events only, and a column for each of their fields.")
-		    .AddExample("", "SELECT event_id, count(*) FROM read_evtx('logs/**/*.evtx') GROUP BY ALL ORDER BY 2 DESC")
-		    .AddExample(
-		        "", "SELECT time_created, TargetUserName, IpAddress FROM read_evtx('Security.evtx', event_id := 4625)")
-		    .AddCategory("evtx");
-	});
-	extension.Register(function);
+		auto type = duckdb::cxx::CustomType::Create(factory);
+		type.SetName(std::string(ask(index, 0))).SetBaseType(factory.CreateType(LogicalTypeId::ENUM, values));
+		extension.Register(type);
+	}
+}
+
+void RegisterScanFunctions(duckdb::cxx::Extension &extension, Context &context) {
+	auto &factory = context.GetFactory();
+	EvtxScanFunction about {};
+	for (std::size_t index = 0; Ask<bool>(evtx_scan_function, index, &about); index++) {
+		auto function = TableFunction::Create(factory);
+		Describe(function, about.function);
+		function.SetBindCallback(Bind)
+		    .SetInitGlobalCallback(InitGlobal)
+		    .SetFilterPushdownCallback(PushdownFilters)
+		    .SetUserData<ScanFunction>(
+		        ScanFunction {index, GetText(about.function.name), about.files.data != nullptr});
+		SetScanCallbacks(function);
+		function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
+			if (about.files.data != nullptr) {
+				signature.AddParameter(GetText(about.files), factory.CreateType(LogicalTypeId::ANY));
+			}
+			for (const auto &argument : ListArguments(index)) {
+				const auto type = GetType(factory, argument);
+				signature.AddParameter(GetText(argument.name), type, GetDefault(factory, argument, type),
+				                       duckdb::cxx::FunctionParameterKind::NAMED_ONLY);
+			}
+		});
+		extension.Register(function);
+	}
 }
 
 void RegisterReplacementScan(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {

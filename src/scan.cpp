@@ -17,21 +17,26 @@ using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
 using duckdb::cxx::Vector;
 
-//! Makes a vector of the output refer to an imported vector. Maps are imported as lists of their entries: DuckDB checks
+//! Makes a vector of the output refer to an imported vector, or copies the numbers of an enum. Maps are imported as lists of their entries: DuckDB checks
 //! each map that it imports for duplicate keys, which takes longer than the rest of a scan. The core's maps have none.
 void HandOut(const Vector &imported, Vector output) {
-	if (output.GetLogicalType().GetTypeId() != LogicalTypeId::MAP) {
+	const auto type = output.GetLogicalType().GetTypeId();
+	if (type != LogicalTypeId::MAP && type != LogicalTypeId::ENUM) {
 		output.Reference(imported);
 		return;
 	}
 	const auto rows = imported.GetSize();
 	output.SetSize(rows);
-	const auto lists = imported.GetView();
-	std::copy_n(lists.Data<list_entry_t>(), rows, output.GetDataMutable<list_entry_t>());
-	if (lists.validity) {
-		std::copy_n(lists.validity, (rows + 63) / 64, output.GetValidityMutable().words);
+	const auto view = imported.GetView();
+	if (type == LogicalTypeId::ENUM) {
+		std::copy_n(view.Data<std::uint8_t>(), rows, output.GetDataMutable<std::uint8_t>());
+	} else {
+		std::copy_n(view.Data<list_entry_t>(), rows, output.GetDataMutable<list_entry_t>());
+		output.GetChild(0).Reference(imported.GetChild(0));
 	}
-	output.GetChild(0).Reference(imported.GetChild(0));
+	if (view.validity) {
+		std::copy_n(view.validity, (rows + 63) / 64, output.GetValidityMutable().words);
+	}
 }
 
 LogicalTypeId GetFolderType(const EvtxCall &call, std::size_t column) {
@@ -79,15 +84,6 @@ void SetScanCallbacks(TableFunction &function) {
 	    .SetProjectionPushdown(true);
 }
 
-std::vector<idx_t> GetProjection(const TableFunction::InitGlobalInput &input) {
-	std::vector<idx_t> columns;
-	columns.reserve(input.GetColumnCount());
-	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
-		columns.push_back(input.GetColumnIndex(i));
-	}
-	return columns;
-}
-
 ScanColumns GetColumns(Context &context, const EvtxCall &call) {
 	Schema arrow;
 	Check(evtx_call_schema(&call, &arrow));
@@ -96,6 +92,11 @@ ScanColumns GetColumns(Context &context, const EvtxCall &call) {
 	for (idx_t i = 0; i < schema.GetFieldCount(); i++) {
 		columns.names.emplace_back(schema.GetFieldName(i));
 		columns.types.push_back(schema.GetFieldType(i));
+	}
+	for (std::size_t i = 0; i < columns.types.size(); i++) {
+		if (const auto name = AskText(evtx_call_enum, &call, i); !name.empty()) {
+			columns.types[i] = context.GetFactory().CreateType(name);
+		}
 	}
 	const auto folders = Ask<EvtxCallInfo>(evtx_call_info, &call).folders;
 	for (std::size_t i = 0; i < folders; i++) {
@@ -126,8 +127,6 @@ SharedScan::SharedScan(Context &context, std::shared_ptr<const EvtxCall> call_p,
 		folder_columns.push_back(column < count ? std::nullopt : std::optional<std::size_t>(column - count));
 	}
 }
-
-SharedScan::SharedScan(Scan scan_p, std::size_t columns) : folder_columns(columns), scan(std::move(scan_p)) {}
 
 ThreadScan::ThreadScan(const SharedScan &shared) : worker(Create<Worker>(evtx_worker_new, shared.scan.get())) {}
 

@@ -7,20 +7,22 @@
 #include "storage.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace evtx {
 
-//! All arguments, sorted by name.
-std::vector<EvtxArgument> ListArguments();
+//! All arguments of the function with an index, sorted by name.
+std::vector<EvtxArgument> ListArguments(std::size_t of);
 
 //! Collects the arguments of a call, and makes the call.
 class ArgumentSetter {
 public:
-	//! `function` is the name of the SQL function, for errors.
-	explicit ArgumentSetter(std::string function);
+	//! `function` is the name of the SQL function, for errors. `of` is the index of the function with these arguments,
+	//! that of `read_evtx` if it is not given.
+	explicit ArgumentSetter(std::string function, std::size_t of = 0);
 
 	//! Sets an argument.
 	//! @throws duckdb::cxx::Exception if the argument cannot have the value.
@@ -31,17 +33,16 @@ public:
 	//! Sets the option that adds the column with a name, if the option does no more than that.
 	void Need(std::string_view column);
 
-	//! The files that a path, a glob, a folder, or a list of them stands for.
-	//! @throws duckdb::cxx::Exception if there are none, if the value has another type, or if the query was
+	//! The call with these arguments and the files that a path, a glob, a folder, or a list of them stands for, if the
+	//! function takes files. Reads some of them if the columns depend on them.
+	//! @throws duckdb::cxx::Exception if there are no files, if the value has another type, or if the query was
 	//! interrupted.
-	Paths ExpandPaths(duckdb::cxx::Context &context, Storage &storage, const duckdb::cxx::Value &files) const;
-
-	//! The call with these arguments and files. Reads a sample of the files if the columns depend on them.
-	//! @throws duckdb::cxx::Exception as `ExpandPaths`.
-	std::shared_ptr<const EvtxCall> MakeCall(duckdb::cxx::Context &context, const duckdb::cxx::Value &files) const;
+	std::shared_ptr<const EvtxCall> MakeCall(duckdb::cxx::Context &context,
+	                                         const std::optional<duckdb::cxx::Value> &files) const;
 
 private:
 	std::string function;
+	std::size_t of;
 	Arguments arguments;
 };
 

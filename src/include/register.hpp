@@ -9,8 +9,8 @@ void RegisterCodes(duckdb::cxx::Extension &extension, duckdb::cxx::Context &cont
 void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
-void RegisterReadEvtx(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterEnums(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterScanFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterReplacementScan(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
-void RegisterReports(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 
 } // namespace evtx

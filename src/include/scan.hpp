@@ -41,9 +41,6 @@ public:
 	SharedScan(duckdb::cxx::Context &context, std::shared_ptr<const EvtxCall> call,
 	           const std::vector<duckdb::cxx::idx_t> &columns, const EvtxPlanned *planned);
 
-	//! A scan for a report, of so many columns.
-	SharedScan(Scan scan, std::size_t columns);
-
 	double Progress() const {
 		return Ask<double>(evtx_scan_progress, scan.get());
 	}
@@ -60,9 +57,6 @@ private:
 //! Sets the callbacks of a table function that are the same for every scan: all but those that bind and that make the
 //! shared scan, which is the global state.
 void SetScanCallbacks(duckdb::cxx::TableFunction &function);
-
-//! The indexes of the columns that a query asks for.
-std::vector<duckdb::cxx::idx_t> GetProjection(const duckdb::cxx::TableFunction::InitGlobalInput &input);
 
 //! A thread's part of a scan.
 class ThreadScan {

@@ -8,6 +8,7 @@ mod entries;
 mod key_dictionary;
 mod maps;
 mod fields;
+mod rules;
 mod column;
 mod system;
 

@@ -129,10 +129,15 @@ struct Conjunct {
 impl Filter {
     /// The filter of predicates that all have to be true. `of_events` says which events the table has, if not all. Adds
     /// the places, keys and texts that the predicates read to `target`.
-    pub(crate) fn new(of_events: Option<&Predicate>, predicates: &[Predicate], target: &mut Projection) -> Self {
+    pub(crate) fn new<'p>(
+        of_events: Option<&Predicate>,
+        predicates: impl IntoIterator<Item = &'p Predicate>,
+        target: &mut Projection,
+    ) -> Self {
         let mut conjuncts = Vec::new();
         let of_events = of_events.into_iter().map(|predicate| (predicate, true));
-        for (Predicate(node), of_events) in of_events.chain(predicates.iter().map(|predicate| (predicate, false))) {
+        for (Predicate(node), of_events) in of_events.chain(predicates.into_iter().map(|predicate| (predicate, false)))
+        {
             let node = node.map(&mut |term| operand(term, target));
             let stage = stage(&node, target);
             conjuncts.push(Conjunct { stage, node, of_events });

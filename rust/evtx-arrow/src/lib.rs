@@ -19,6 +19,7 @@ mod record;
 mod filter;
 mod columns;
 mod scan;
+mod detect;
 mod read;
 mod decode;
 mod reports;
@@ -30,7 +31,9 @@ pub use decode::{DecodeError, Decoder};
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
 pub use reports::{
     Catalog, CatalogPlace, ChunkReport, DeclaredEventReport, EventReport, FileReport, FoundEvents, Report, ReportError,
-    TooManyEvents, TypeName,
+    RuleReport, RuleRow, TooManyEvents, TypeName,
 };
 pub use scan::{Poisoned, Scan};
-pub use schema::{ColumnReference, EventField, Events, OnError, Options, Table, reference, schema};
+pub use schema::{
+    ColumnReference, ENUMS, EventField, Events, OnError, Options, Rules, Table, enum_of, reference, schema,
+};

@@ -8,8 +8,10 @@ mod other_events;
 mod events;
 mod files;
 mod declared;
+mod rules;
 
 pub use declared::DeclaredEventReport;
 pub use events::{Catalog, CatalogPlace, EventReport, FoundEvents};
 pub use files::{ChunkReport, FileReport};
 pub use report::{Report, ReportError, TooManyEvents, TypeName};
+pub use rules::{RuleReport, RuleRow};

@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 
 use crate::filter::{Filter, Predicate};
 use crate::plan::{Keys, PlanCache, Projection};
-use crate::schema::{self, Column, ColumnSource, OnError, Options, Table};
+use crate::schema::{self, Column, ColumnSource, OnError, Options, Rules, Table};
 
 /// The projection, options and predicates of a query, and the plans that its threads have compiled. Only the plans and
 /// the names of `event_data` change during the scan.
@@ -29,7 +29,18 @@ pub struct Scan {
     /// Decides which records are kept.
     pub(crate) filter: Filter,
     pub(crate) columns: Vec<Column>,
+    /// The rules that each event is asked about, if the table has matches: those that the predicates leave.
+    pub(crate) rules: Option<Arc<Rules>>,
     schema: SchemaRef,
+}
+
+/// The rules that can have matches for which all predicates are true.
+fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
+    let is_kept = |rule: usize| predicates.iter().all(|predicate| predicate.keeps_rule(rules, rule));
+    match predicates.iter().any(Predicate::is_of_rules) {
+        true => Arc::new(rules.only(is_kept)),
+        false => Arc::clone(rules),
+    }
 }
 
 /// A thread of the scan panicked while it changed the shared plans or names, so that they cannot be trusted.
@@ -88,9 +99,18 @@ impl Scan {
                 event_record: target.places.len() - 1,
             }
         });
-        let reports = has(ColumnSource::Error) || options.on_error != OnError::Report;
+        let rules = table.rules.as_ref().map(|rules| chosen(rules, predicates));
+        if rules.is_some() {
+            (target.event_data, target.user_entries) = (true, true);
+            for (_, place) in schema::sigma_names() {
+                target.place(place);
+            }
+        }
+        // Where damage may have destroyed a match, there is a row that says so.
+        let reports = has(ColumnSource::Error) || options.on_error != OnError::Report || rules.is_some();
         let of_events = table.events.as_deref().map(Predicate::of_events);
-        let filter = Filter::new(of_events.as_ref(), predicates, &mut target);
+        let of_records = predicates.iter().filter(|predicate| !predicate.is_of_rules());
+        let filter = Filter::new(of_events.as_ref(), of_records, &mut target);
         // A damaged event has no text, and carved bytes are a record only if they read in full.
         let validates_all = reports || target.has_texts() || options.recover;
         let beyond_system = target.places.iter().any(|place| !place.in_system);
@@ -108,6 +128,7 @@ impl Scan {
             validates_all,
             force_tree_path: false,
             message,
+            rules,
             target,
             schema: schema::schema_of(columns.iter()),
             columns,

@@ -4,14 +4,17 @@ mod options;
 mod numbering;
 mod columns;
 mod unify;
+mod rules;
 mod table;
 
 pub(crate) use columns::{
     COLUMNS, Column, ColumnSource, EVENT_ID, EVENT_RECORD_ID, EntryKeys, EntryType, FieldType, MESSAGE, PROVIDER,
-    Place, entries_field, entry_fields, list_field, list_fields, schema_of,
+    Place, RuleColumn, entries_field, entry_fields, level_field, list_field, list_fields, schema_of, sigma_names,
 };
-pub use columns::{ColumnReference, reference};
+pub use columns::{ColumnReference, ENUMS, enum_of, reference};
 pub(crate) use numbering::Numbering;
 pub use options::{OnError, Options};
+pub use rules::Rules;
+pub(crate) use rules::level_number;
 pub use table::{EventField, Events, Table, schema};
 pub(crate) use unify::{TEXT, column_type, unite};

@@ -2,9 +2,9 @@
 
 use std::ffi::c_char;
 
-use evtx_scan::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments};
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, Function};
 
-use crate::boundary::{Code, EvtxText, entry, free, put, put_entry, release, text};
+use crate::boundary::{Code, EvtxFunction, EvtxText, entry, free, put, put_entry, release, text};
 
 /// The kind of values that an argument takes, and the kind of a value.
 #[repr(u32)]
@@ -20,6 +20,8 @@ pub enum EvtxValueKind {
     Text,
     /// A list: the texts of its values, each with a NUL behind it.
     List,
+    /// A map: for each value of each key the texts of both, each with a NUL behind it.
+    Map,
 }
 
 impl Code for EvtxValueKind {
@@ -29,6 +31,7 @@ impl Code for EvtxValueKind {
         EvtxValueKind::Integer,
         EvtxValueKind::Text,
         EvtxValueKind::List,
+        EvtxValueKind::Map,
     ];
     const WHAT: &str = "kind of value";
 }
@@ -62,20 +65,107 @@ pub struct EvtxValue {
 /// The arguments of a call, beside its files.
 pub struct EvtxArguments(pub(crate) Arguments);
 
-/// The argument with this index in the list of arguments, which is sorted by name. `known` receives whether there is
-/// one; if not, `out` is not written.
+/// A table function over files: [`evtx_argument`] lists its arguments.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxScanFunction {
+    /// Its name, description and example.
+    pub function: EvtxFunction,
+    /// The name of its first argument, the files; null if it reads none.
+    pub files: EvtxText,
+}
+
+/// What each function does, in a sentence or two, and an example.
+fn about(function: Function) -> (&'static str, &'static str) {
+    match function {
+        Function::ReadEvtx => (
+            "Reads Windows event logs (EVTX), a row per record. Takes a path, a glob, a folder, or a list of them. With \
+             event_id, the records of these events only, and a column for each of their fields.",
+            "SELECT event_id, count(*) FROM read_evtx('logs/**/*.evtx') GROUP BY ALL ORDER BY 2 DESC",
+        ),
+        Function::Sigma => (
+            "Asks Sigma rules about each event of Windows event logs (EVTX): a row per event and rule that it matches, \
+             with the columns of read_evtx. Takes a path, a glob, a folder, or a list of them, and so does rules.",
+            "SELECT rule_level, rule_title, count(*) FROM evtx_sigma('logs/**/*.evtx', rules := 'sigma/rules/windows') \
+             GROUP BY ALL ORDER BY ALL DESC",
+        ),
+        Function::SigmaRules => (
+            "Tells what became of Sigma rules: a row per rule, with the events that it is for, or why it is not used.",
+            "SELECT rule_file, error FROM evtx_sigma_rules('sigma/rules/**/*.yml') WHERE error IS NOT NULL",
+        ),
+        Function::Schema => (
+            "Tells which events Windows event logs (EVTX) hold: a row per field of each provider, event ID, version and \
+             channel, with the type that its template declares, the type of its column in read_evtx(..., event_id := \
+             ...), and how many records there are.",
+            "SELECT DISTINCT field_name, column_type FROM evtx_schema('logs/**/*.evtx') WHERE event_id = 4624",
+        ),
+        Function::FileMetadata => (
+            "Tells of each Windows event log (EVTX) what its header says and what is in it: flags, checksums as stored \
+             and as computed, chunks, records, the span of record IDs and what is missing in it, the span of time, what \
+             is damaged.",
+            "SELECT filename, records, missing_records, is_dirty FROM evtx_file_metadata('logs/**/*.evtx')",
+        ),
+        Function::ChunkMetadata => (
+            "Tells of each chunk of Windows event logs (EVTX) what its header says and what is in it: record numbers \
+             and IDs, free space, checksums as stored and as computed, templates, the span of time, what is damaged.",
+            "SELECT chunk_index, first_record_id, last_record_id, records, error FROM \
+             evtx_chunk_metadata('Security.evtx')",
+        ),
+        Function::EventCatalog => (
+            "Tells what Windows' providers and Sysmon declare for their events, whether a log has them or not: a row \
+             per field of each provider, event ID and version, with its type in templates and that of its column in \
+             read_evtx(..., event_id := ...).",
+            "SELECT version, list(field_name ORDER BY field_position) FROM evtx_event_catalog() WHERE provider = \
+             'Microsoft-Windows-Security-Auditing' AND event_id = 4624 GROUP BY ALL",
+        ),
+    }
+}
+
+fn function(index: usize) -> Result<Function, &'static str> {
+    Function::ALL.get(index).copied().ok_or("there is no such function")
+}
+
+/// The table function over files with this index. `known` receives whether there is one; if not, `out` is not written.
+/// The first is `read_evtx`.
 ///
 /// # Safety
 /// `out` and `known` can be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_argument(index: usize, out: *mut EvtxArgument, known: *mut bool) -> *mut c_char {
+pub unsafe extern "C" fn evtx_scan_function(index: usize, out: *mut EvtxScanFunction, known: *mut bool) -> *mut c_char {
     entry(|| {
-        let argument = ARGUMENTS.get(index).map(|argument| {
+        let function = Function::ALL.get(index).map(|&function| {
+            let (description, example) = about(function);
+            EvtxScanFunction {
+                function: EvtxFunction::borrowed(function.name(), description, example),
+                files: function.files().map_or(EvtxText::NONE, EvtxText::borrowed),
+            }
+        });
+        // SAFETY: the caller's promise.
+        unsafe { put_entry(function, out, known) };
+        Ok(())
+    })
+}
+
+/// The argument with this index in the list of a function's arguments, which is sorted by name. `known` receives whether
+/// there is one; if not, `out` is not written.
+///
+/// # Safety
+/// `out` and `known` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_argument(
+    of: usize,
+    index: usize,
+    out: *mut EvtxArgument,
+    known: *mut bool,
+) -> *mut c_char {
+    entry(|| {
+        let argument = function(of)?.arguments().nth(index).map(|argument| {
             let kind = match argument.kind() {
                 ArgumentKind::Flag => EvtxValueKind::Flag,
                 ArgumentKind::Integer => EvtxValueKind::Integer,
                 ArgumentKind::Text => EvtxValueKind::Text,
                 ArgumentKind::List => EvtxValueKind::List,
+                ArgumentKind::Map => EvtxValueKind::Map,
             };
             EvtxArgument {
                 name: EvtxText::borrowed(argument.name),
@@ -89,14 +179,14 @@ pub unsafe extern "C" fn evtx_argument(index: usize, out: *mut EvtxArgument, kno
     })
 }
 
-/// The arguments of a call, with their defaults.
+/// The arguments of a call of the function with an index, with their defaults.
 ///
 /// # Safety
 /// `out` can be written. The caller frees the arguments.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_arguments_new(out: *mut *mut EvtxArguments) -> *mut c_char {
+pub unsafe extern "C" fn evtx_arguments_new(of: usize, out: *mut *mut EvtxArguments) -> *mut c_char {
     entry(|| {
-        let arguments = Box::new(EvtxArguments(Arguments::default()));
+        let arguments = Box::new(EvtxArguments(Arguments::new(function(of)?)));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(arguments)) };
         Ok(())
@@ -151,17 +241,25 @@ pub unsafe extern "C" fn evtx_arguments_set(
         // SAFETY: the caller's promise.
         let (arguments, name, function) =
             unsafe { (&mut *arguments, text(name, name_len)?, text(function, function_len)?) };
-        let argument = Argument::find(name).ok_or_else(|| format!("{function} has no argument {name}"))?;
+        let argument =
+            Argument::find(arguments.0.function(), name).ok_or_else(|| format!("{function} has no argument {name}"))?;
         let value = match EvtxValueKind::decode(value.kind)? {
             EvtxValueKind::Nothing => ArgumentValue::Null,
             EvtxValueKind::Flag => ArgumentValue::Flag(value.number != 0),
             EvtxValueKind::Integer => ArgumentValue::Integer(value.number),
             // SAFETY: the caller's promise.
             EvtxValueKind::Text => ArgumentValue::Text(unsafe { text(value.text, value.len) }?.to_owned()),
-            EvtxValueKind::List => {
+            kind @ (EvtxValueKind::List | EvtxValueKind::Map) => {
                 // SAFETY: the caller's promise.
                 let texts = unsafe { text(value.text, value.len) }?.split_terminator('\0');
-                ArgumentValue::List(texts.map(str::to_owned).collect())
+                let texts: Vec<String> = texts.map(str::to_owned).collect();
+                match kind {
+                    EvtxValueKind::Map => {
+                        let pairs = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+                        ArgumentValue::Map(pairs.collect())
+                    }
+                    _ => ArgumentValue::List(texts),
+                }
             }
         };
         arguments.0.set(argument, value, function)?;

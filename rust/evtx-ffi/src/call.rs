@@ -2,21 +2,42 @@
 
 use std::ffi::c_char;
 
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use evtx_arrow::OnError;
-use evtx_scan::{FolderColumn, FolderType, ScanCall, estimate_records};
+use evtx_arrow::{ENUMS, OnError, enum_of};
+use evtx_format::Interrupt;
+use evtx_scan::{FolderColumn, FolderType, Function, ScanCall, Storage, estimate_records};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{Code, entry, export_schema, free, put, put_text, release};
 use crate::paths::EvtxPaths;
+use crate::report::{ReportFunction, report_of};
 use crate::storage::EvtxStorage;
 
-/// A call of a statement: its options, its files, and the columns that they have.
-pub struct EvtxCall(pub(crate) ScanCall);
+/// A call of a statement: its options, its files, and the columns of its rows.
+pub struct EvtxCall {
+    pub(crate) call: ScanCall,
+    pub(crate) schema: SchemaRef,
+    /// The report that gives the rows, if these are not records.
+    pub(crate) report: Option<ReportFunction>,
+}
 
 impl EvtxCall {
+    fn new(call: ScanCall, function: Function) -> Self {
+        let report = report_of(function);
+        EvtxCall {
+            schema: report
+                .as_ref()
+                .map_or_else(|| call.table.schema(), |report| Arc::clone(&report.schema)),
+            call,
+            report,
+        }
+    }
+
     fn folder(&self, column: usize) -> Result<&FolderColumn, &'static str> {
-        self.0.folders.get(column).ok_or("there is no such column")
+        self.call.folders.get(column).ok_or("there is no such column")
     }
 }
 
@@ -64,7 +85,7 @@ pub unsafe extern "C" fn evtx_call_new(
         let paths = std::mem::take(&mut paths.0);
         // SAFETY: the caller's promise.
         let call = unsafe { storage.during(|storage, interrupt| arguments.0.call(paths, threads, storage, interrupt)) };
-        let call = Box::new(EvtxCall(call?));
+        let call = Box::new(EvtxCall::new(call?, arguments.0.function()));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(call)) };
         Ok(())
@@ -89,15 +110,60 @@ pub unsafe extern "C" fn evtx_call_free(call: *mut EvtxCall) {
 pub unsafe extern "C" fn evtx_call_schema(call: *const EvtxCall, out: *mut FFI_ArrowSchema) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let schema = export_schema(&unsafe { &*call }.0.table.schema())?;
+        let schema = export_schema(&unsafe { &*call }.schema)?;
         // SAFETY: the caller's promise.
         unsafe { put(out, schema) };
         Ok(())
     })
 }
 
-/// Writes what of the files was not read to find the columns, if that was not asked for: text without a NUL at its end,
-/// which the call keeps. `data` receives null if there is nothing to tell.
+/// Writes a text of a type that is an enum: its name for `value` 0, and its values from 1 on. It is text without a NUL at
+/// its end, and valid for good. `data` receives null if there is none.
+///
+/// # Safety
+/// `data` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_enum(
+    index: usize,
+    value: usize,
+    data: *mut *const c_char,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        let text = ENUMS.get(index).and_then(|(name, values)| match value.checked_sub(1) {
+            None => Some(*name),
+            Some(value) => values.get(value).copied(),
+        });
+        // SAFETY: the caller's promise.
+        unsafe { put_text(text, data, len) };
+        Ok(())
+    })
+}
+
+/// Writes the name of the type of a column that is an enum: text without a NUL at its end, which the call keeps. The
+/// column has its numbers, in 8 bits. `data` receives null for another column.
+///
+/// # Safety
+/// `call` is valid, `data` and `len` can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_call_enum(
+    call: *const EvtxCall,
+    column: usize,
+    data: *mut *const c_char,
+    len: *mut usize,
+) -> *mut c_char {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let field = unsafe { &*call }.schema.fields().get(column);
+        // SAFETY: the caller's promise.
+        unsafe { put_text(field.and_then(|field| enum_of(field)), data, len) };
+        Ok(())
+    })
+}
+
+/// Writes what the caller should know about a call: what of the files was not read to find the columns, if that was not
+/// asked for, and that rules did not load. It is text without a NUL at its end, which the call keeps. `data` receives
+/// null if there is nothing to tell.
 ///
 /// # Safety
 /// `call` is valid, `data` and `len` can be written.
@@ -109,7 +175,7 @@ pub unsafe extern "C" fn evtx_call_warning(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        unsafe { put_text((*call).0.warning.as_deref(), data, len) };
+        unsafe { put_text((*call).call.warning.as_deref(), data, len) };
         Ok(())
     })
 }
@@ -136,9 +202,9 @@ pub struct EvtxCallInfo {
 pub unsafe extern "C" fn evtx_call_info(call: *const EvtxCall, out: *mut EvtxCallInfo) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let call = unsafe { &(*call).0 };
+        let (call, schema) = unsafe { (&(*call).call, &(*call).schema) };
         let info = EvtxCallInfo {
-            columns: call.table.schema().fields().len(),
+            columns: schema.fields().len(),
             folders: call.folders.len(),
             paths: call.paths.len(),
             fails: call.options.on_error == OnError::Fail,
@@ -149,7 +215,7 @@ pub unsafe extern "C" fn evtx_call_info(call: *const EvtxCall, out: *mut EvtxCal
     })
 }
 
-/// Writes an estimate of how many records the files have.
+/// Writes an estimate of how many records the files have; 0 if the rows are not records.
 ///
 /// # Safety
 /// `call` is valid, `storage` does what [`EvtxStorage`] says, `out` can be written.
@@ -157,9 +223,13 @@ pub unsafe extern "C" fn evtx_call_info(call: *const EvtxCall, out: *mut EvtxCal
 pub unsafe extern "C" fn evtx_call_estimate(call: *const EvtxCall, storage: EvtxStorage, out: *mut u64) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let paths = unsafe { &(*call).0.paths };
+        let EvtxCall { call, report, .. } = unsafe { &*call };
+        let estimate = |storage: &dyn Storage, interrupt: Interrupt<'_>| match report {
+            Some(_) => Ok(0),
+            None => estimate_records(storage, &call.paths, interrupt),
+        };
         // SAFETY: the caller's promise.
-        let records = unsafe { storage.during(|storage, interrupt| estimate_records(storage, paths, interrupt)) };
+        let records = unsafe { storage.during(estimate) };
         // SAFETY: the caller's promise.
         unsafe { put(out, records?) };
         Ok(())

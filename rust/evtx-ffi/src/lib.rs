@@ -14,11 +14,11 @@ mod paths;
 mod macros;
 mod codes;
 mod answers;
+mod report;
 mod call;
 mod filter;
 mod planned;
 mod scan;
-mod report;
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -29,19 +29,19 @@ pub use answers::{
     evtx_answers_view, evtx_code_function,
 };
 pub use arguments::{
-    EvtxArgument, EvtxArguments, EvtxValue, EvtxValueKind, evtx_argument, evtx_arguments_free, evtx_arguments_need,
-    evtx_arguments_new, evtx_arguments_set,
+    EvtxArgument, EvtxArguments, EvtxScanFunction, EvtxValue, EvtxValueKind, evtx_argument, evtx_arguments_free,
+    evtx_arguments_need, evtx_arguments_new, evtx_arguments_set, evtx_scan_function,
 };
 pub use boundary::{EvtxErrorKind, EvtxFunction, EvtxText, evtx_error_free};
 pub use call::{
-    EvtxCall, EvtxCallInfo, EvtxFolderType, evtx_call_estimate, evtx_call_folder_name, evtx_call_folder_type,
-    evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema, evtx_call_warning,
+    EvtxCall, EvtxCallInfo, EvtxFolderType, evtx_call_enum, evtx_call_estimate, evtx_call_folder_name,
+    evtx_call_folder_type, evtx_call_folder_value, evtx_call_free, evtx_call_info, evtx_call_new, evtx_call_schema,
+    evtx_call_warning, evtx_enum,
 };
 pub use filter::{EvtxHints, EvtxNode, EvtxNodeKind};
 pub use macros::{EvtxMacro, EvtxParameter, evtx_macro};
 pub use paths::{EvtxPaths, evtx_paths_expand, evtx_paths_free, evtx_paths_new};
 pub use planned::{EvtxPlanned, evtx_planned_free, evtx_planned_new, evtx_planned_tell};
-pub use report::{EvtxReportFunction, evtx_report_function, evtx_report_new, evtx_report_schema};
 pub use scan::{
     EvtxPlace, EvtxScan, EvtxWorker, evtx_scan_free, evtx_scan_new, evtx_scan_progress, evtx_scan_schema,
     evtx_worker_free, evtx_worker_new, evtx_worker_next, evtx_worker_reading,

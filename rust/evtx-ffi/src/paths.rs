@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use evtx_scan::{Archives, ScanPath, expand};
+use evtx_scan::{Archives, FileKind, ScanPath, expand};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{entry, free, put, release, size, text};
@@ -12,7 +12,7 @@ use crate::storage::EvtxStorage;
 const DISK: u64 = 64 << 30;
 
 /// The files that a call shall read, and what their archives share.
-pub struct EvtxPaths(pub(crate) Vec<ScanPath>, Archives);
+pub struct EvtxPaths(pub(crate) Vec<ScanPath>, FileKind, Archives);
 
 /// Makes an empty list of files for a call with arguments.
 ///
@@ -44,7 +44,12 @@ pub unsafe extern "C" fn evtx_paths_new(
         let disk = if disk.contains('%') { DISK } else { size(disk) };
         let archives = arguments.0.archives(size(memory) / 4, disk, folder);
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxPaths(Vec::new(), archives)))) };
+        unsafe {
+            put(
+                out,
+                Box::into_raw(Box::new(EvtxPaths(Vec::new(), arguments.0.function().kind(), archives))),
+            )
+        };
         Ok(())
     })
 }
@@ -76,8 +81,9 @@ pub unsafe extern "C" fn evtx_paths_expand(
         // SAFETY: the caller's promise.
         let (paths, path, function) = unsafe { (&mut *paths, text(path, path_len)?, text(function, function_len)?) };
         // SAFETY: the caller's promise.
-        let found =
-            unsafe { storage.during(|storage, interrupt| expand(storage, path, &paths.1, function, interrupt)) };
+        let found = unsafe {
+            storage.during(|storage, interrupt| expand(storage, path, paths.1, &paths.2, function, interrupt))
+        };
         paths.0.extend(found?);
         Ok(())
     })

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use evtx_arrow::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, reference};
-use evtx_scan::{ARGUMENTS, ArgumentKind};
+use evtx_scan::{ArgumentKind, Function};
 
 use crate::codes::sources;
 use crate::report::duckdb_type;
@@ -93,7 +93,7 @@ fn the_reference_has_every_column() {
 #[test]
 fn the_docs_have_every_argument() {
     let mut table = "| argument | default | what it does |\n| --- | --- | --- |\n".to_owned();
-    for argument in ARGUMENTS {
+    for argument in Function::ReadEvtx.arguments() {
         let default = match (argument.default, argument.kind()) {
             (None, _) => String::new(),
             (Some(text), ArgumentKind::Text) => format!("`'{text}'`"),

@@ -28,12 +28,6 @@ enum Source {
 /// By index of the file in the scan: its index among the files of the call.
 type FileIndices = Arc<[usize]>;
 
-impl EvtxScan {
-    pub(crate) fn of_report(report: Box<dyn ReportThreads>, schema: SchemaRef) -> Self {
-        EvtxScan(Source::Report(report, schema))
-    }
-}
-
 /// A thread's part of a scan.
 pub struct EvtxWorker(Part);
 
@@ -96,17 +90,26 @@ pub unsafe extern "C" fn evtx_scan_new(
 ) -> *mut c_char {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (call, planned, memory) = unsafe { (&(*call).0, planned.as_ref(), text(memory, memory_len)?) };
+        let (EvtxCall { call, schema, report }, planned) = unsafe { (&*call, planned.as_ref()) };
+        // SAFETY: the caller's promise.
+        let columns = unsafe { projection(columns, column_count, schema.fields().len()) };
+        if let Some(report) = report {
+            let schema = schema.project(&columns).map_err(|error| error.to_string())?;
+            let source = Source::Report((report.make)(call, &columns), schema.into());
+            // SAFETY: the caller's promise.
+            unsafe { put(out, Box::into_raw(Box::new(EvtxScan(source)))) };
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        let memory = unsafe { text(memory, memory_len)? };
         let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
         let conditions = hints.conditions()?;
         let implied = |condition| Predicate::implied(&call.table, condition);
         let predicates: Vec<_> = conditions.iter().filter_map(implied).collect();
         let paths = &call.paths;
-        let count = call.table.schema().fields().len();
+        let count = schema.fields().len();
         let of_folders = |condition| FolderPredicate::of(condition, count);
         let folder_predicates: Vec<_> = conditions.iter().filter_map(of_folders).collect();
-        // SAFETY: the caller's promise.
-        let columns = unsafe { projection(columns, column_count, count) };
         let is_kept = |index: usize| {
             let name = &paths[index].path;
             let is_in_folder = |predicate: &FolderPredicate| predicate.keeps(&call.folders, index);

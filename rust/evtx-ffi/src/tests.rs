@@ -11,7 +11,6 @@ use crate::call::*;
 use crate::filter::*;
 use crate::paths::*;
 use crate::planned::*;
-use crate::report::*;
 use crate::scan::*;
 use crate::storage::*;
 
@@ -26,10 +25,10 @@ const NOTHING: EvtxValue = EvtxValue {
 fn call(storage: EvtxStorage, path: &str, name: &str, value: EvtxValue) -> *mut EvtxCall {
     let (mut arguments, mut call) = (std::ptr::null_mut(), std::ptr::null_mut());
     let (start, len) = (name.as_ptr().cast(), name.len());
-    let paths = paths(storage, path);
+    let paths = paths(0, storage, path);
     // SAFETY: every pointer is to a local of the right type, and each object is freed once.
     unsafe {
-        assert_eq!(take(evtx_arguments_new(&mut arguments)), None);
+        assert_eq!(take(evtx_arguments_new(0, &mut arguments)), None);
         assert_eq!(
             take(evtx_arguments_set(arguments, start, len, value, c"f".as_ptr(), 1)),
             None
@@ -194,14 +193,14 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
     }
 }
 
-/// The files that a path stands for.
-fn paths(storage: EvtxStorage, path: &str) -> *mut EvtxPaths {
+/// The files that a path stands for, of the function with an index.
+fn paths(of: usize, storage: EvtxStorage, path: &str) -> *mut EvtxPaths {
     let mut paths = std::ptr::null_mut();
     let (start, len) = (path.as_ptr().cast(), path.len());
     // SAFETY: every pointer is to a local of the right type.
     unsafe {
         let mut arguments = std::ptr::null_mut();
-        assert_eq!(take(evtx_arguments_new(&mut arguments)), None);
+        assert_eq!(take(evtx_arguments_new(of, &mut arguments)), None);
         let memory = c"1.0 GiB".as_ptr();
         let none = std::ptr::null();
         let made = evtx_paths_new(arguments, memory, 7, none, 0, none, 0, &mut paths);
@@ -213,6 +212,23 @@ fn paths(storage: EvtxStorage, path: &str) -> *mut EvtxPaths {
         );
     }
     paths
+}
+
+/// The index of `evtx_file_metadata` among the functions.
+const FILE_METADATA: usize = 4;
+
+/// A call of the report with an index among the functions.
+fn report(of: usize, storage: EvtxStorage, path: &str) -> *mut EvtxCall {
+    let (mut arguments, mut call) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let paths = paths(of, storage, path);
+    // SAFETY: every pointer is to a local of the right type, and each object is freed once.
+    unsafe {
+        assert_eq!(take(evtx_arguments_new(of, &mut arguments)), None);
+        assert_eq!(take(evtx_call_new(arguments, paths, 1, storage, &mut call)), None);
+        evtx_arguments_free(arguments);
+        evtx_paths_free(paths);
+    }
+    call
 }
 
 #[test]
@@ -297,16 +313,28 @@ fn errors_have_a_kind() {
             ),
             ("y", "2it is gone"),
         ] {
-            let paths = paths(storage, path);
+            let call = report(FILE_METADATA, storage, path);
             let (mut scan, mut worker) = (std::ptr::null_mut(), std::ptr::null_mut());
-            assert_eq!(take(evtx_report_new(1, paths, std::ptr::null(), 0, &mut scan)), None);
+            let none = std::ptr::null();
+            assert_eq!(
+                take(evtx_scan_new(
+                    call,
+                    none,
+                    0,
+                    std::ptr::null(),
+                    none.cast(),
+                    0,
+                    &mut scan
+                )),
+                None
+            );
             assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
             let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
             let error = take(evtx_worker_next(worker, storage, &mut array, &mut place));
             assert_eq!(error.as_deref(), Some(told));
             evtx_worker_free(worker);
             evtx_scan_free(scan);
-            evtx_paths_free(paths);
+            evtx_call_free(call);
         }
     }
 }
@@ -329,7 +357,6 @@ fn codes_are_the_numbers_of_their_variants() {
 
 #[test]
 fn values_that_an_argument_does_not_take_are_errors() {
-    let mut report = std::ptr::null_mut();
     let mut arguments = std::ptr::null_mut();
     let text = |text: &'static str| EvtxValue {
         kind: EvtxValueKind::Text as u32,
@@ -339,16 +366,10 @@ fn values_that_an_argument_does_not_take_are_errors() {
     };
     // SAFETY: the pointers are to locals or static, or null where they may be, and the arguments are freed once.
     unsafe {
-        let error = take(evtx_report_new(
-            usize::MAX,
-            std::ptr::null(),
-            std::ptr::null(),
-            0,
-            &mut report,
-        ));
-        assert_eq!(error.as_deref(), Some("0there is no such report"));
-        assert!(report.is_null());
-        assert_eq!(take(evtx_arguments_new(&mut arguments)), None);
+        let error = take(evtx_arguments_new(usize::MAX, &mut arguments));
+        assert_eq!(error.as_deref(), Some("0there is no such function"));
+        assert!(arguments.is_null());
+        assert_eq!(take(evtx_arguments_new(0, &mut arguments)), None);
         let set = |name: &str, value| {
             let (start, len) = (name.as_ptr().cast(), name.len());
             take(evtx_arguments_set(arguments, start, len, value, c"f".as_ptr(), 1))
@@ -385,12 +406,15 @@ fn all_arguments_are_listed() {
     while known {
         // SAFETY: the pointers are to locals, and the texts are as long as is said.
         unsafe {
-            assert_eq!(take(evtx_argument(names.len(), &mut argument, &mut known)), None);
+            assert_eq!(take(evtx_argument(0, names.len(), &mut argument, &mut known)), None);
             names.push(text(argument.name.data, argument.name.len).expect("UTF-8").to_owned());
         }
     }
     names.pop();
-    let listed: Vec<_> = evtx_scan::ARGUMENTS.iter().map(|argument| argument.name).collect();
+    let listed: Vec<_> = evtx_scan::Function::ReadEvtx
+        .arguments()
+        .map(|argument| argument.name)
+        .collect();
     assert_eq!(names, listed);
 }
 
@@ -438,33 +462,39 @@ fn reports_are_read_through_the_c_abi() {
     let storage = storage(&mut file);
     // SAFETY: every pointer is to a local of the right type, and each object is freed once.
     unsafe {
-        let (mut function, mut known) = (std::mem::MaybeUninit::<EvtxReportFunction>::uninit(), true);
+        let (mut function, mut known) = (std::mem::MaybeUninit::<EvtxScanFunction>::uninit(), true);
         // By report: how many rows it has of a log without records.
-        for (index, (expected, rows_then)) in [
+        for (index, (expected, rows_then)) in (FILE_METADATA - 1..).zip([
             ("evtx_schema", 0),
             ("evtx_file_metadata", 1),
             ("evtx_chunk_metadata", 1),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            assert_eq!(
-                take(evtx_report_function(index, function.as_mut_ptr(), &mut known)),
-                None
-            );
+        ]) {
+            assert_eq!(take(evtx_scan_function(index, function.as_mut_ptr(), &mut known)), None);
             assert!(known);
             let name = function.assume_init_ref().function.name;
             assert_eq!(text(name.data, name.len), Ok(expected));
-            let paths = paths(storage, "x");
+            let call = report(index, storage, "x");
+            let mut records = 1;
+            assert_eq!(take(evtx_call_estimate(call, storage, &mut records)), None);
+            assert_eq!(records, 0, "rows are no records");
             let (mut scan, mut worker) = (std::ptr::null_mut(), std::ptr::null_mut());
             // The second column, and one that is none.
             let columns = [1, u64::MAX];
+            let none = std::ptr::null();
             assert_eq!(
-                take(evtx_report_new(index, paths, columns.as_ptr(), 2, &mut scan)),
+                take(evtx_scan_new(
+                    call,
+                    columns.as_ptr(),
+                    2,
+                    none,
+                    none.cast(),
+                    0,
+                    &mut scan
+                )),
                 None
             );
             let (mut schema, mut projected) = (FFI_ArrowSchema::empty(), FFI_ArrowSchema::empty());
-            assert_eq!(take(evtx_report_schema(index, &mut schema)), None);
+            assert_eq!(take(evtx_call_schema(call, &mut schema)), None);
             assert_eq!(take(evtx_scan_schema(scan, &mut projected)), None);
             assert_eq!(projected.children().count(), 1);
             assert_eq!(projected.child(0).name(), schema.child(1).name());
@@ -477,11 +507,9 @@ fn reports_are_read_through_the_c_abi() {
             assert_eq!(bytes(name.cast(), len), b"x");
             evtx_worker_free(worker);
             evtx_scan_free(scan);
-            evtx_paths_free(paths);
+            evtx_call_free(call);
         }
-        assert_eq!(take(evtx_report_function(99, function.as_mut_ptr(), &mut known)), None);
+        assert_eq!(take(evtx_scan_function(99, function.as_mut_ptr(), &mut known)), None);
         assert!(!known);
-        let error = take(evtx_report_schema(99, &mut FFI_ArrowSchema::empty()));
-        assert_eq!(error.as_deref(), Some("0there is no such report"));
     }
 }

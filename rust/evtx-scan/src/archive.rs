@@ -113,11 +113,40 @@ pub(crate) fn ends_with(path: &str, end: &str) -> bool {
     path.get(start..).is_some_and(|own| own.eq_ignore_ascii_case(end))
 }
 
-/// Whether a folder or an archive is read for files with this name: logs, and archives of them.
-pub(crate) fn is_read(name: &str) -> bool {
-    [".evtx", ".zip", ".evtx.gz", ".evtx.zst"]
-        .iter()
-        .any(|end| ends_with(name, end))
+/// What files a call reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Event logs.
+    Logs,
+    /// Sigma rules.
+    Rules,
+}
+
+impl FileKind {
+    /// Whether a folder or an archive is read for files with this name: those of the kind, and archives of them.
+    pub(crate) fn is_read(self, name: &str) -> bool {
+        let ends: &[&str] = match self {
+            FileKind::Logs => &[".evtx", ".zip", ".evtx.gz", ".evtx.zst"],
+            FileKind::Rules => &[".yml", ".yaml", ".zip"],
+        };
+        ends.iter().any(|end| ends_with(name, end))
+    }
+
+    /// A glob of names, some of which are read.
+    pub(crate) fn glob(self) -> &'static str {
+        match self {
+            FileKind::Logs => "*.[eEzZgG][vVzZiIsS]*",
+            FileKind::Rules => "*.[yYzZ][mMaAiI]*",
+        }
+    }
+
+    /// What the files are called.
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            FileKind::Logs => "logs",
+            FileKind::Rules => "rules",
+        }
+    }
 }
 
 /// A name in an archive as it is compared: ASCII letters in lower case, and `/` for `\`.

@@ -1,15 +1,95 @@
 //! The arguments of a call: their one list, and what a call makes of them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use evtx_arrow::{Events, Options, Table, reference};
+use evtx_arrow::{Events, Options, RuleRow, Table, reference};
 use evtx_format::Interrupt;
 
-use crate::archive::{Archives, Password};
+use crate::archive::{Archives, FileKind, Password};
 use crate::folders::{FolderColumn, folder_columns};
 use crate::paths::ScanPath;
+use crate::rules::{self, RuleArguments};
 use crate::sample::{SampleSize, read_sample};
 use crate::storage::{ScanError, Storage};
+
+/// A table function over files, with a list of arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Function {
+    /// A row per record.
+    ReadEvtx,
+    /// A row per record and rule that it matches.
+    Sigma,
+    /// A row per rule.
+    SigmaRules,
+    /// A row per field of each kind of events.
+    Schema,
+    /// A row per file.
+    FileMetadata,
+    /// A row per chunk.
+    ChunkMetadata,
+    /// A row per field of each declared event. It reads no files.
+    EventCatalog,
+}
+
+impl Function {
+    /// All functions.
+    pub const ALL: [Function; 7] = [
+        Function::ReadEvtx,
+        Function::Sigma,
+        Function::SigmaRules,
+        Function::Schema,
+        Function::FileMetadata,
+        Function::ChunkMetadata,
+        Function::EventCatalog,
+    ];
+
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Function::ReadEvtx => "read_evtx",
+            Function::Sigma => "evtx_sigma",
+            Function::SigmaRules => "evtx_sigma_rules",
+            Function::Schema => "evtx_schema",
+            Function::FileMetadata => "evtx_file_metadata",
+            Function::ChunkMetadata => "evtx_chunk_metadata",
+            Function::EventCatalog => "evtx_event_catalog",
+        }
+    }
+
+    /// The name of its first argument, the files; `None` if it reads none.
+    pub fn files(self) -> Option<&'static str> {
+        match self {
+            Function::SigmaRules => Some("rules"),
+            Function::EventCatalog => None,
+            _ => Some("files"),
+        }
+    }
+
+    /// What the files are.
+    pub fn kind(self) -> FileKind {
+        match self {
+            Function::SigmaRules => FileKind::Rules,
+            _ => FileKind::Logs,
+        }
+    }
+
+    /// Whether its rows are records.
+    fn has_records(self) -> bool {
+        matches!(self, Function::ReadEvtx | Function::Sigma)
+    }
+
+    /// Its arguments beside the files, in the order of their names.
+    pub fn arguments(self) -> impl Iterator<Item = &'static Argument> {
+        ARGUMENTS.iter().filter(move |argument| argument.of.contains(&self))
+    }
+}
+
+// Which functions take an argument.
+const OF_LOGS: &[Function] = &[Function::ReadEvtx, Function::Sigma];
+const OF_MATCHES: &[Function] = &[Function::Sigma];
+const OF_RULES: &[Function] = &[Function::Sigma, Function::SigmaRules];
+const OF_FILES: &[Function] = Function::ALL.split_at(6).0;
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +102,8 @@ pub enum ArgumentKind {
     Text,
     /// A value, or a list of them, each by its text.
     List,
+    /// A map from texts to a value or a list of them.
+    Map,
 }
 
 /// A value for an argument.
@@ -33,6 +115,8 @@ pub enum ArgumentValue {
     Integer(i64),
     Text(String),
     List(Vec<String>),
+    /// Each value with its key, which comes again for each value of a list.
+    Map(Vec<(String, String)>),
 }
 
 /// An argument beside the files.
@@ -44,6 +128,7 @@ pub struct Argument {
     pub default: Option<&'static str>,
     /// What it does, in a sentence.
     pub about: &'static str,
+    of: &'static [Function],
     set: Set,
 }
 
@@ -54,6 +139,7 @@ enum Set {
     Integer(fn(&mut Arguments, Option<i64>) -> Result<(), String>),
     Text(fn(&mut Arguments, Option<String>) -> Result<(), String>),
     List(fn(&mut Arguments, Option<Vec<String>>) -> Result<(), String>),
+    Map(fn(&mut Arguments, Vec<(String, String)>)),
 }
 
 /// Where Event Viewer saves the messages of a log, as in the list.
@@ -65,8 +151,19 @@ pub const ARGUMENTS: &[Argument] = &[
         name: "event_id",
         default: None,
         about: "Only the records of this event, or of a list of them, with a column for each of their fields.",
+        of: OF_LOGS,
         set: Set::List(|arguments, texts| {
             arguments.event_ids = texts.as_deref().map(event_ids).transpose()?;
+            Ok(())
+        }),
+    },
+    Argument {
+        name: "exclude",
+        default: None,
+        about: "The ID of a rule that is not wanted, or a list of them.",
+        of: OF_MATCHES,
+        set: Set::List(|arguments, ids| {
+            arguments.of_rules.exclude = ids.unwrap_or_default();
             Ok(())
         }),
     },
@@ -74,32 +171,57 @@ pub const ARGUMENTS: &[Argument] = &[
         name: "fields",
         default: Some("false"),
         about: "Adds a column `fields`: all values of the event, each with its name.",
+        of: OF_LOGS,
         set: Set::Flag(|arguments| &mut arguments.options.fields),
     },
     Argument {
         name: "hive_partitioning",
         default: Some("false"),
         about: "Folders named `key=value` are columns.",
+        of: OF_LOGS,
         set: Set::Flag(|arguments| &mut arguments.hive_partitioning),
     },
     Argument {
         name: "json",
         default: Some("false"),
         about: "Adds a column `json`: the whole event as JSON.",
+        of: OF_LOGS,
         set: Set::Flag(|arguments| &mut arguments.options.json),
     },
     Argument {
         name: "location",
         default: Some("false"),
         about: "Adds `chunk_index` and `record_offset`: where in the file a record stands.",
+        of: OF_LOGS,
         set: Set::Flag(|arguments| &mut arguments.options.location),
+    },
+    Argument {
+        name: "logsources",
+        default: None,
+        about: "The path of a table of log sources of your own, which comes before the built-in one.",
+        of: OF_RULES,
+        set: Set::Text(|arguments, path| {
+            arguments.of_rules.log_sources = path;
+            Ok(())
+        }),
     },
     Argument {
         name: "messages",
         default: Some(MESSAGES),
         about: "Where a log's messages are: a glob relative to its folder, in which `{log}` is the log's name.",
+        of: OF_LOGS,
         set: Set::Text(|arguments, text| {
             arguments.messages = text.unwrap_or_default();
+            Ok(())
+        }),
+    },
+    Argument {
+        name: "min_level",
+        default: None,
+        about: "The lowest level of the rules that are wanted.",
+        of: OF_MATCHES,
+        set: Set::Text(|arguments, name| {
+            arguments.of_rules.min_level = name.as_deref().map(rules::level).transpose()?;
             Ok(())
         }),
     },
@@ -107,6 +229,7 @@ pub const ARGUMENTS: &[Argument] = &[
         name: "on_error",
         default: Some("report"),
         about: "What becomes of damage: a row with `error` set (`report`), no row (`skip`), an error of the query (`fail`).",
+        of: OF_LOGS,
         set: Set::Text(|arguments, text| {
             arguments.options.on_error = text.unwrap_or_default().parse()?;
             Ok(())
@@ -116,15 +239,29 @@ pub const ARGUMENTS: &[Argument] = &[
         name: "password",
         default: None,
         about: "The password of encrypted entries of ZIP archives.",
+        of: OF_FILES,
         set: Set::Text(|arguments, text| {
             arguments.password = text.map(Password::from);
             Ok(())
         }),
     },
     Argument {
+        name: "placeholders",
+        default: None,
+        about: "The values of placeholders in rules (`expand`): a map from each name to a value or a list of them.",
+        of: OF_RULES,
+        set: Set::Map(|arguments, values| {
+            arguments.of_rules.placeholders.clear();
+            for (name, value) in values {
+                arguments.of_rules.placeholders.entry(name).or_default().push(value);
+            }
+        }),
+    },
+    Argument {
         name: "provider",
         default: None,
         about: "Only the records of this provider, or of a list of them, whatever the case of the letters A to Z.",
+        of: OF_LOGS,
         set: Set::List(|arguments, names| {
             arguments.providers = names;
             Ok(())
@@ -134,12 +271,24 @@ pub const ARGUMENTS: &[Argument] = &[
         name: "recover",
         default: Some("false"),
         about: "Adds records in free space and in damaged chunks, stray chunks, and chunks in files that are no logs.",
+        of: OF_LOGS,
         set: Set::Flag(|arguments| &mut arguments.options.recover),
+    },
+    Argument {
+        name: "rules",
+        default: None,
+        about: "The rules: a path, a glob, a folder, an archive, or a list of them.",
+        of: OF_MATCHES,
+        set: Set::List(|arguments, paths| {
+            arguments.of_rules.rules = paths;
+            Ok(())
+        }),
     },
     Argument {
         name: "sample_size",
         default: None,
         about: "With `event_id`: how many files are read to find the fields, -1 for all. If it is not given, all local ones.",
+        of: OF_LOGS,
         set: Set::Integer(|arguments, size| {
             arguments.sample_size = match size {
                 None => SampleSize::Local,
@@ -153,21 +302,35 @@ pub const ARGUMENTS: &[Argument] = &[
         }),
     },
     Argument {
+        name: "status",
+        default: None,
+        about: "The status of the rules that are wanted, or a list of them.",
+        of: OF_MATCHES,
+        set: Set::List(|arguments, names| {
+            let statuses = names.map(|names| names.iter().map(|name| rules::status(name)).collect());
+            arguments.of_rules.statuses = statuses.transpose()?;
+            Ok(())
+        }),
+    },
+    Argument {
         name: "text",
         default: Some("false"),
         about: "Adds a column `text`: all values of the event, a line for each, to search them at once.",
+        of: OF_LOGS,
         set: Set::Flag(|arguments| &mut arguments.options.text),
     },
     Argument {
         name: "verify",
         default: Some("false"),
         about: "Compares checksums; one that does not match is damage.",
+        of: OF_LOGS,
         set: Set::Flag(|arguments| &mut arguments.options.verify),
     },
     Argument {
         name: "xml",
         default: Some("false"),
         about: "Adds a column `xml`: the whole event as XML.",
+        of: OF_LOGS,
         set: Set::Flag(|arguments| &mut arguments.options.xml),
     },
 ];
@@ -180,13 +343,14 @@ impl Argument {
             Set::Integer(_) => ArgumentKind::Integer,
             Set::Text(_) => ArgumentKind::Text,
             Set::List(_) => ArgumentKind::List,
+            Set::Map(_) => ArgumentKind::Map,
         }
     }
 
-    /// The argument of a name, whose case does not matter.
-    pub fn find(name: &str) -> Option<&'static Argument> {
-        ARGUMENTS
-            .iter()
+    /// The argument of a name, whose case does not matter, if a function has it.
+    pub fn find(function: Function, name: &str) -> Option<&'static Argument> {
+        function
+            .arguments()
             .find(|argument| argument.name.eq_ignore_ascii_case(name))
     }
 }
@@ -194,6 +358,7 @@ impl Argument {
 /// What a call says beside its files.
 #[derive(Debug, Clone)]
 pub struct Arguments {
+    function: Function,
     options: Options,
     event_ids: Option<Vec<u32>>,
     providers: Option<Vec<String>>,
@@ -201,11 +366,14 @@ pub struct Arguments {
     messages: String,
     hive_partitioning: bool,
     password: Option<Password>,
+    of_rules: RuleArguments,
 }
 
-impl Default for Arguments {
-    fn default() -> Self {
+impl Arguments {
+    /// The arguments of a call of a function, with their defaults.
+    pub fn new(function: Function) -> Self {
         Arguments {
+            function,
             options: Options::default(),
             event_ids: None,
             providers: None,
@@ -213,9 +381,13 @@ impl Default for Arguments {
             messages: MESSAGES.to_owned(),
             hive_partitioning: false,
             password: None,
+            of_rules: RuleArguments::default(),
         }
     }
 }
+
+/// How many bytes of memory the archives of rules may take while they are read.
+const RULE_MEMORY: u64 = 256 << 20;
 
 /// How many different event IDs there are: an ID has 16 bits.
 const MAX_EVENT_IDS: usize = 1 << 16;
@@ -241,12 +413,17 @@ fn event_ids(texts: &[String]) -> Result<Vec<u32>, String> {
 }
 
 impl Arguments {
+    /// The function.
+    pub fn function(&self) -> Function {
+        self.function
+    }
+
     /// Takes a value for an argument. `function` is who asks.
     ///
     /// # Errors
     /// [`ScanError::Input`] if the argument does not take it.
     pub fn set(&mut self, argument: &Argument, value: ArgumentValue, function: &str) -> Result<(), ScanError> {
-        use ArgumentValue::{Flag, Integer, List, Null, Text};
+        use ArgumentValue::{Flag, Integer, List, Map, Null, Text};
         let name = argument.name;
         let input = |text: String| Err(ScanError::Input(text));
         let taken = match (&argument.set, value) {
@@ -261,6 +438,11 @@ impl Arguments {
             (Set::Text(set), Text(text)) => set(self, Some(text)),
             (Set::List(set), Null) => set(self, None),
             (Set::List(set), List(texts)) => set(self, Some(texts)),
+            (Set::Map(_), Null) => Ok(()),
+            (Set::Map(set), Map(values)) => {
+                set(self, values);
+                Ok(())
+            }
             _ => return input(format!("{function} cannot take this as {name}")),
         };
         taken.or_else(|why| input(format!("{function}: {why}")))
@@ -271,7 +453,10 @@ impl Arguments {
         let mut columns = reference().into_iter();
         let found = columns.find(|known| known.field.name().eq_ignore_ascii_case(column));
         let option = found.and_then(|known| known.option).filter(|&name| name != "recover");
-        if let Some(Set::Flag(flag)) = option.and_then(Argument::find).map(|argument| &argument.set) {
+        if let Some(Set::Flag(flag)) = option
+            .and_then(|name| Argument::find(self.function, name))
+            .map(|argument| &argument.set)
+        {
             *flag(self) = true;
         }
     }
@@ -293,32 +478,58 @@ impl Arguments {
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
     ) -> Result<ScanCall, ScanError> {
+        let mut call = ScanCall {
+            table: Table::from(self.options),
+            paths,
+            folders: Vec::new(),
+            messages: self.messages.clone(),
+            options: self.options,
+            warning: None,
+            rules: Arc::default(),
+        };
+        if self.function == Function::SigmaRules {
+            let rules = self.of_rules.load(&call.paths, storage, interrupt)?;
+            call.rules = rules.into_rows().into();
+            call.paths.clear();
+        }
+        if !self.function.has_records() {
+            return Ok(call);
+        }
         let providers = self.providers.as_ref();
         let providers = providers.map(|names| names.iter().map(|name| name.as_str().into()).collect());
-        let mut warning = None;
-        let table = match (&self.event_ids, providers) {
-            (None, None) => Table::from(self.options),
+        call.table = match (&self.event_ids, providers) {
+            (None, None) => call.table,
             (None, providers) => Table::of_all_fields(self.options, Events { ids: None, providers }),
             (Some(ids), providers) => {
                 let ids = Some(ids.as_slice().into());
                 let events = Events { ids, providers };
-                let sample = read_sample(events.clone(), storage, &paths, self.sample_size, threads, interrupt)?;
-                warning = sample.warning;
+                let sample = read_sample(
+                    events.clone(),
+                    storage,
+                    &call.paths,
+                    self.sample_size,
+                    threads,
+                    interrupt,
+                )?;
+                call.warning = sample.warning;
                 Table::of_events(self.options, events, &sample.catalog.fields())
             }
         };
-        let folders = match self.hive_partitioning {
-            true => folder_columns(&paths, interrupt)?,
-            false => Vec::new(),
-        };
-        Ok(ScanCall {
-            table,
-            paths,
-            folders,
-            messages: self.messages.clone(),
-            options: self.options,
-            warning,
-        })
+        if self.function == Function::Sigma {
+            let archives = self.archives(RULE_MEMORY, 0, None);
+            let function = self.function.name();
+            let loaded = self.of_rules.load_named(function, &archives, storage, interrupt)?;
+            let (rules, failed) = loaded.into_rules(&self.of_rules);
+            call.table = call.table.of_matches(rules.into());
+            call.warning = match (call.warning, failed) {
+                (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
+                (one, other) => one.or(other),
+            };
+        }
+        if self.hive_partitioning {
+            call.folders = folder_columns(&call.paths, interrupt)?;
+        }
+        Ok(call)
     }
 }
 
@@ -335,8 +546,10 @@ pub struct ScanCall {
     pub options: Options,
     /// The columns that the folders of the files make. They follow those of the table.
     pub folders: Vec<FolderColumn>,
-    /// What of the files was not read to find the columns, if that was not asked for.
+    /// What the caller should know: what of the files was not read to find the columns, and that rules did not load.
     pub warning: Option<String>,
+    /// The rows on rules, if the call is for them.
+    pub rules: Arc<[RuleRow]>,
 }
 
 #[cfg(test)]
@@ -348,7 +561,7 @@ mod tests {
     #[test]
     fn the_list_is_in_order_and_its_defaults_are_those_of_a_call() {
         assert!(ARGUMENTS.is_sorted_by_key(|argument| argument.name));
-        let mut arguments = Arguments::default();
+        let mut arguments = Arguments::new(Function::ReadEvtx);
         let before = format!("{arguments:?}");
         for argument in ARGUMENTS {
             let value = match (argument.default, argument.kind()) {
@@ -364,7 +577,7 @@ mod tests {
 
     #[test]
     fn a_column_sets_the_option_that_only_adds_it() {
-        let mut arguments = Arguments::default();
+        let mut arguments = Arguments::new(Function::ReadEvtx);
         for column in ["XML", "record_offset", "recovered", "level", "nothing"] {
             arguments.need(column);
         }
@@ -374,10 +587,10 @@ mod tests {
 
     #[test]
     fn values_are_taken_by_their_kind() {
-        let mut arguments = Arguments::default();
+        let mut arguments = Arguments::new(Function::ReadEvtx);
         let list = |texts: &[&str]| ArgumentValue::List(texts.iter().map(|&text| text.to_owned()).collect());
         let mut set = |name: &str, value| {
-            let argument = Argument::find(name).expect("an argument");
+            let argument = Argument::find(Function::ReadEvtx, name).expect("an argument");
             arguments
                 .set(argument, value, "read_evtx")
                 .map_err(|error| error.to_string())
@@ -401,7 +614,7 @@ mod tests {
             assert!(set("event_id", list(&[text])).is_err(), "{text}");
         }
         assert!(set("event_id", ArgumentValue::Integer(7)).is_err(), "not by its text");
-        assert!(Argument::find("nothing").is_none());
+        assert!(Argument::find(Function::ReadEvtx, "nothing").is_none());
         assert!(!format!("{arguments:?}").contains("s3cret"));
         assert!(arguments.options.verify && arguments.options.on_error == OnError::Skip);
         assert_eq!(arguments.sample_size, SampleSize::All);

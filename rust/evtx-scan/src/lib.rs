@@ -24,11 +24,12 @@ mod queue;
 mod scan;
 mod reports;
 mod folders;
+mod rules;
 mod sample;
 mod arguments;
 
-pub use archive::Archives;
-pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, ScanCall};
+pub use archive::{Archives, FileKind};
+pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Function, ScanCall};
 pub use file::estimate_records;
 pub use folders::{FolderColumn, FolderPredicate, FolderType};
 pub use local::LocalStorage;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use evtx_format::Interrupt;
 use evtx_format::mta::literal;
 
-use crate::archive::{self, Archives, Entry, Kind, ends_with, is_same};
+use crate::archive::{self, Archives, Entry, FileKind, Kind, ends_with, is_same};
 use crate::local::out_of_reach;
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError, sort_by};
 
@@ -35,6 +35,15 @@ pub(crate) enum Source {
 }
 
 impl ScanPath {
+    /// A file of the storage that the caller named.
+    pub(crate) fn named(path: &str) -> Self {
+        ScanPath {
+            path: path.to_owned(),
+            explicitly_named: true,
+            source: Source::File,
+        }
+    }
+
     /// The path of the file of the storage: of an entry that of its archive.
     pub(crate) fn storage_path(&self) -> &str {
         match &self.source {
@@ -213,6 +222,7 @@ fn other_case(inside: &str) -> String {
 /// What an expansion finds.
 struct Found<'c> {
     call: Call<'c>,
+    kind: FileKind,
     archives: &'c Archives,
     paths: Vec<ScanPath>,
 }
@@ -246,7 +256,7 @@ impl Found<'_> {
         let has_files = || storage.glob(&format!("{}/*", literal(path)));
         storage.is_remote(path)
             && Kind::of(path).is_none()
-            && !archive::is_read(path)
+            && !self.kind.is_read(path)
             && has_files().is_ok_and(|files| !files.is_empty())
             && storage.open(path).is_err()
     }
@@ -284,7 +294,7 @@ impl Found<'_> {
         };
         let listed = match inner {
             None => {
-                let rank = |name: &str| archive::is_read(name).then_some(0);
+                let rank = |name: &str| self.kind.is_read(name).then_some(0);
                 archive::list(self.call, &of_archive.path, self.archives, &rank)
             }
             Some(inner) => {
@@ -298,7 +308,7 @@ impl Found<'_> {
                     match () {
                         () if name == inner => Some(0),
                         () if is_same(name, inner) => Some(1),
-                        () if is_match || is_inside && archive::is_read(name) => Some(2),
+                        () if is_match || is_inside && self.kind.is_read(name) => Some(2),
                         () => None,
                     }
                 };
@@ -373,7 +383,7 @@ impl Found<'_> {
     }
 }
 
-/// The files that a path, a glob, or a folder stands for, sorted by path. Archives stand for the logs in them.
+/// The files of a kind that a path, a glob, or a folder stands for, sorted by path. Archives stand for those in them.
 /// `function` is the name of the SQL function, for errors.
 ///
 /// # Errors
@@ -382,6 +392,7 @@ impl Found<'_> {
 pub fn expand(
     storage: &dyn Storage,
     path: &str,
+    kind: FileKind,
     archives: &Archives,
     function: &str,
     interrupt: Interrupt<'_>,
@@ -397,6 +408,7 @@ pub fn expand(
     };
     let mut found = Found {
         call,
+        kind,
         archives,
         paths: Vec::new(),
     };
@@ -414,14 +426,13 @@ pub fn expand(
         let is_named = !files.is_empty();
         // Names of folders can have brackets, too.
         if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
-            // A folder stands for all logs in it and in its subfolders, as in DuckDB's own readers. One walk finds logs
+            // A folder stands for all files of the kind in it and in its subfolders, as in DuckDB's own readers. One walk finds logs
             // and archives.
-            files = storage.glob(&format!("{}/**/*.[eEzZgG][vVzZiIsS]*", literal(path)))?;
-            files.retain(|file| archive::is_read(&String::from_utf8_lossy(file)));
-            found.add_out_of_reach(
-                &format!("{}/**/*", literal(path.trim_end_matches('/'))),
-                &archive::is_read,
-            )?;
+            files = storage.glob(&format!("{}/**/{}", literal(path), kind.glob()))?;
+            files.retain(|file| kind.is_read(&String::from_utf8_lossy(file)));
+            found.add_out_of_reach(&format!("{}/**/*", literal(path.trim_end_matches('/'))), &|name| {
+                kind.is_read(name)
+            })?;
             // The path itself is an error.
             found.paths.retain(|found| found.path != path.trim_end_matches('/'));
         }
@@ -440,7 +451,7 @@ pub fn expand(
     if found.paths.is_empty() {
         let text = match has_glob(path) {
             true => format!("No files found that match the pattern \"{path}\""),
-            false => format!("No logs found in \"{path}\""),
+            false => format!("No {} found in \"{path}\"", kind.plural()),
         };
         return Err(ScanError::NoFiles(text));
     }
@@ -494,7 +505,8 @@ mod tests {
         let root = root.to_str().expect("text");
         let found = |glob: &str| -> Vec<String> {
             let glob = format!("{}/{glob}", literal(root));
-            let found = out_of_reach(&glob, &archive::is_read, Interrupt::NEVER).expect("no interrupt");
+            let found =
+                out_of_reach(&glob, &|name| FileKind::Logs.is_read(name), Interrupt::NEVER).expect("no interrupt");
             found
                 .into_keys()
                 .map(|path| path[root.len() + 1..].to_owned())
@@ -509,7 +521,15 @@ mod tests {
         );
         let storage = crate::local::LocalStorage;
         let rows = |path: &str| {
-            let paths = expand(&storage, path, &Archives::default(), "a test", Interrupt::NEVER).expect("paths");
+            let paths = expand(
+                &storage,
+                path,
+                FileKind::Logs,
+                &Archives::default(),
+                "a test",
+                Interrupt::NEVER,
+            )
+            .expect("paths");
             let is_told = |path: &ScanPath| matches!(&path.source, Source::Unreadable(why) if why.contains("a link"));
             (paths.len(), paths.iter().filter(|path| is_told(path)).count())
         };

@@ -13,8 +13,8 @@ use common::{on_threads, sample};
 use evtx_arrow::{FileReport, MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_scan::{
-    ARGUMENTS, Archives, ArgumentValue, Arguments, FileScan, MessageFinder, ReportScan, ReportThreads, ScanError,
-    ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    ARGUMENTS, Archives, ArgumentValue, Arguments, FileKind, FileScan, Function, MessageFinder, ReportScan,
+    ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 use zip::unstable::write::FileOptionsExt;
 use zip::write::SimpleFileOptions;
@@ -176,7 +176,7 @@ fn end(mut out: Vec<u8>, directory: &[u8], count: usize) -> Vec<u8> {
 }
 
 fn with_password(password: &str) -> Archives {
-    let mut arguments = Arguments::default();
+    let mut arguments = Arguments::new(Function::ReadEvtx);
     let argument = ARGUMENTS
         .iter()
         .find(|argument| argument.name == "password")
@@ -187,7 +187,7 @@ fn with_password(password: &str) -> Archives {
 }
 
 fn paths(storage: &Memory, pattern: &str, archives: &Archives) -> Result<Vec<ScanPath>, ScanError> {
-    expand(storage, pattern, archives, "a test", Interrupt::NEVER)
+    expand(storage, pattern, FileKind::Logs, archives, "a test", Interrupt::NEVER)
 }
 
 /// By file, in order: its rows without an error, and its errors.

@@ -12,8 +12,8 @@ use common::{SAMPLES, on_threads, sample};
 use evtx_arrow::{ChunkReport, EventReport, FileReport, MakeArrays, OnError, Options, Report, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{
-    Archives, Argument, ArgumentValue, Arguments, FileScan, LocalStorage, Modified, ReportScan, ReportThreads,
-    ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    Archives, Argument, ArgumentValue, Arguments, FileKind, FileScan, Function, LocalStorage, Modified, ReportScan,
+    ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 
 /// What a storage in memory does with a file.
@@ -128,7 +128,15 @@ fn long(name: &str, chunks: usize) -> Vec<u8> {
 }
 
 fn paths(storage: &dyn Storage, pattern: &str) -> Vec<ScanPath> {
-    expand(storage, pattern, &Archives::default(), "a test", Interrupt::NEVER).expect("files")
+    expand(
+        storage,
+        pattern,
+        FileKind::Logs,
+        &Archives::default(),
+        "a test",
+        Interrupt::NEVER,
+    )
+    .expect("files")
 }
 
 fn file_scan(options: Options, paths: Vec<ScanPath>) -> Arc<FileScan> {
@@ -194,7 +202,16 @@ fn local_files_are_read_in_order_by_any_number_of_threads() {
 
 #[test]
 fn a_path_that_is_no_file_says_why() {
-    let expand = |path| expand(&LocalStorage, path, &Archives::default(), "a test", Interrupt::NEVER);
+    let expand = |path| {
+        expand(
+            &LocalStorage,
+            path,
+            FileKind::Logs,
+            &Archives::default(),
+            "a test",
+            Interrupt::NEVER,
+        )
+    };
     assert!(matches!(expand(""), Err(ScanError::Input(text)) if text == "a test cannot take an empty path"));
     assert!(matches!(expand("/nowhere/*.evtx"), Err(ScanError::NoFiles(_))));
     assert!(matches!(expand("/nowhere/log.evtx"), Err(ScanError::Storage(text)) if text.contains("/nowhere/log.evtx")));
@@ -497,9 +514,13 @@ fn a_thread_that_panics_holds_up_no_other() {
 
 /// The columns of a call for an event.
 fn columns_of_event(storage: &dyn Storage, pattern: &str, id: &str) -> Result<Vec<String>, ScanError> {
-    let mut arguments = Arguments::default();
+    let mut arguments = Arguments::new(Function::ReadEvtx);
     let value = ArgumentValue::List(vec![id.to_owned()]);
-    arguments.set(Argument::find("event_id").expect("an argument"), value, "a test")?;
+    arguments.set(
+        Argument::find(Function::ReadEvtx, "event_id").expect("an argument"),
+        value,
+        "a test",
+    )?;
     let call = arguments.call(paths(storage, pattern), 2, storage, Interrupt::NEVER)?;
     let schema = call.table.schema();
     Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
@@ -598,10 +619,14 @@ fn an_interrupt_ends_the_search_for_fields() {
     let storage = with_oddities(&slow);
     let told = Instant::now();
     let is_set = || told.elapsed() > Duration::from_millis(30);
-    let mut arguments = Arguments::default();
+    let mut arguments = Arguments::new(Function::ReadEvtx);
     let value = ArgumentValue::List(vec!["3".to_owned()]);
     arguments
-        .set(Argument::find("event_id").expect("an argument"), value, "a test")
+        .set(
+            Argument::find(Function::ReadEvtx, "event_id").expect("an argument"),
+            value,
+            "a test",
+        )
         .expect("an ID");
     let ended = arguments.call(paths(&storage, "*"), 2, &storage, Interrupt::new(&is_set));
     assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");

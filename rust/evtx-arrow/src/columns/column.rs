@@ -13,9 +13,10 @@ use super::entries::EntryBuilder;
 use super::field::FieldBuilder;
 use super::fields::FieldsBuilder;
 use super::maps::MapBuilder;
+use super::rules::{MatchedBuilder, RuleBuilder};
 use super::text::TextBuilder;
 use crate::plan::{Keys, Lookup, Projection};
-use crate::schema::{Column, ColumnSource};
+use crate::schema::{Column, ColumnSource, Rules};
 
 /// What a column of rendered text holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +45,16 @@ pub(crate) enum ColumnBuilder {
     ChunkIndex(PrimitiveBuilder<UInt32Type>),
     RecordOffset(PrimitiveBuilder<UInt64Type>),
     Recovered(BooleanBuilder),
+    Rule(RuleBuilder),
+    Matched(MatchedBuilder),
 }
 
 impl ColumnBuilder {
-    /// The builders of some columns, which are read by plans for `target`.
-    pub(crate) fn of(columns: &[Column], target: &Projection, keys: &Arc<Keys>) -> Vec<Self> {
+    /// The builders of some columns, which are read by plans for `target`. `rules` are those of a table of matches.
+    pub(crate) fn of(columns: &[Column], target: &Projection, keys: &Arc<Keys>, rules: Option<&Rules>) -> Vec<Self> {
         let mut places = 0..;
+        let none = Rules::none();
+        let rules = rules.unwrap_or(&none);
         let builder = |column: &Column| match &column.source {
             ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
             ColumnSource::Field(_, field_type) => {
@@ -74,6 +79,8 @@ impl ColumnBuilder {
             ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),
             ColumnSource::RecordOffset => ColumnBuilder::RecordOffset(PrimitiveBuilder::new()),
             ColumnSource::Recovered => ColumnBuilder::Recovered(BooleanBuilder::new()),
+            ColumnSource::Rule(column) => ColumnBuilder::Rule(RuleBuilder::new(rules, *column)),
+            ColumnSource::Matched => ColumnBuilder::Matched(MatchedBuilder::new()),
         };
         columns.iter().map(builder).collect()
     }
@@ -88,6 +95,7 @@ impl ColumnBuilder {
                 | ColumnBuilder::Rendered(..)
                 | ColumnBuilder::Fields(_)
                 | ColumnBuilder::Error(_)
+                | ColumnBuilder::Matched(_)
         )
     }
 
@@ -105,6 +113,7 @@ impl ColumnBuilder {
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
             ColumnBuilder::Fields(builder) => builder.bytes(),
             ColumnBuilder::Error(builder) => builder.bytes(),
+            ColumnBuilder::Matched(builder) => builder.bytes(),
             _ => 0,
         }
     }
@@ -126,6 +135,8 @@ impl ColumnBuilder {
             ColumnBuilder::ChunkIndex(builder) => finish_primitive(builder),
             ColumnBuilder::RecordOffset(builder) => finish_primitive(builder),
             ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Rule(builder) => builder.finish(make)?,
+            ColumnBuilder::Matched(builder) => builder.finish(),
         })
     }
 }

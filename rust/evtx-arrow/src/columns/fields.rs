@@ -75,6 +75,18 @@ impl FieldsBuilder {
         self.nulls.append_non_null();
     }
 
+    /// Appends the last list, or NULL, again.
+    pub(crate) fn push_last_again(&mut self) {
+        let &[.., start, end] = &*self.offsets else { return };
+        for item in start..end {
+            self.names.push_again(item as usize);
+            self.values.push_again(item as usize);
+        }
+        self.end_list();
+        let is_valid = self.nulls.is_valid(self.nulls.len() - 1);
+        self.nulls.append(is_valid);
+    }
+
     /// Appends NULL.
     pub(crate) fn push_null(&mut self) {
         self.end_list();

@@ -147,6 +147,15 @@ impl TextBuilder {
         written.map(drop)
     }
 
+    /// Appends the string, or NULL, of an earlier row of the batch again, without another copy of its bytes.
+    pub(crate) fn push_again(&mut self, row: usize) {
+        self.end_nulls();
+        match (self.validity.is_valid(row), self.views.get(row)) {
+            (true, Some(&view)) => self.push_view(view),
+            _ => self.push_null(),
+        }
+    }
+
     /// Drops the bytes from `start` on, and frees the capacity behind, which only a text that is too long needs.
     // Kept out of line, because nearly all values are short enough.
     #[cold]

@@ -57,7 +57,7 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
-        let mut builders = ColumnBuilder::of(&scan.columns, &scan.target, &scan.keys);
+        let mut builders = ColumnBuilder::of(&scan.columns, &scan.target, &scan.keys, scan.rules.as_deref());
         let system = SystemRows::take(&scan.target, &mut builders);
         let indices = |has: fn(&ColumnBuilder) -> bool| {
             let found = builders.iter().enumerate().filter(|(_, builder)| has(builder));
@@ -180,6 +180,17 @@ impl BatchBuilder {
         outcome
     }
 
+    /// Appends the last texts again, for another row of the same record.
+    pub(crate) fn push_texts_again(&mut self) {
+        for &index in &self.rendered {
+            match &mut self.builders[index] {
+                ColumnBuilder::Rendered(_, builder) => builder.push_again(builder.len() - 1),
+                ColumnBuilder::Fields(builder) => builder.push_last_again(),
+                _ => {}
+            }
+        }
+    }
+
     /// Appends a group of records to the other columns, a column at a time. `messages` are the messages beside the log.
     pub(crate) fn push_rows(
         &mut self,
@@ -259,6 +270,12 @@ impl BatchBuilder {
                     let offset = |record: &KeptRecord| at.offset + u64::from(record.offset);
                     kept.iter().for_each(|record| builder.append_value(offset(record)));
                 }
+                ColumnBuilder::Rule(builder) => {
+                    (0..kept.len()).for_each(|row| builder.push(group.matched(row).map(|found| found.rule)));
+                }
+                ColumnBuilder::Matched(builder) => {
+                    (0..kept.len()).try_for_each(|row| builder.push(group.matched(row).map(|found| &found.matched)))?;
+                }
             }
         }
         if !scan.target.columns.is_empty() {
@@ -315,6 +332,8 @@ impl BatchBuilder {
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
                 ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),
                 ColumnBuilder::RecordOffset(builder) => builder.append_option(offset),
+                ColumnBuilder::Rule(builder) => builder.push(None),
+                ColumnBuilder::Matched(builder) => builder.push(None)?,
             }
         }
         self.rows += 1;

@@ -22,6 +22,7 @@ use hashbrown::HashSet;
 
 use super::batch::{BareRow, BatchBuilder, Location};
 use crate::columns::{MakeArrays, Rendering};
+use crate::detect::Detector;
 use crate::filter::{PushText, Row, Scratch, Stage};
 use crate::read::{RecordReader, Renderer};
 use crate::record::{ChunkTemplates, GROUP, RecordGroup};
@@ -84,6 +85,8 @@ pub struct Decoder {
     arenas: Arenas,
     /// The text that a predicate compares.
     scratch: Scratch,
+    /// Finds the rules that events match, if the scan has rules.
+    detector: Option<Box<Detector>>,
 }
 
 /// Arenas that are reset and not freed: one for a chunk, one for a group of records.
@@ -109,6 +112,8 @@ struct ChunkWalk {
     records: RecordWalk,
     /// What is wrong with the chunk as a whole. Reported behind its records.
     damage: Vec<Error>,
+    /// A record that has more matches than the last batch had room for, and how many of them it has had.
+    again: Option<(FoundRecord, usize)>,
     /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
     seen: HashSet<(u64, u64)>,
 }
@@ -128,6 +133,7 @@ impl Decoder {
     pub fn new(scan: Arc<Scan>) -> Self {
         Decoder {
             batch: BatchBuilder::new(Arc::clone(&scan)),
+            detector: scan.rules.as_ref().map(|rules| Detector::new(&scan, &rules.set).into()),
             scan,
             filename: "".into(),
             messages: None,
@@ -360,7 +366,12 @@ impl Decoder {
             damage.extend(ChunkHeader::read(chunk).and_then(|header| header.verify(chunk)).err());
         }
         let seen = HashSet::new();
-        ChunkWalk { records, damage, seen }
+        ChunkWalk {
+            records,
+            damage,
+            again: None,
+            seen,
+        }
     }
 
     /// Decodes a group of records, and appends the rows of the kept ones. Returns whether the chunk has no more
@@ -385,12 +396,17 @@ impl Decoder {
         };
         while left > 0 {
             left -= 1;
-            let found = walk.records.next(reader.chunk).map(|found| {
-                found.map(|found| FoundRecord {
-                    recovered: found.recovered || is_stray,
-                    ..found
-                })
-            });
+            let again = walk.again.take();
+            let given = again.as_ref().map_or(0, |(_, given)| *given);
+            let found = match again {
+                Some((found, _)) => Some(Ok(found)),
+                None => walk.records.next(reader.chunk).map(|found| {
+                    found.map(|found| FoundRecord {
+                        recovered: found.recovered || is_stray,
+                        ..found
+                    })
+                }),
+            };
             match found {
                 Some(Ok(found)) if !self.keeps_frame(scan, &found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {
@@ -398,8 +414,11 @@ impl Decoder {
                     look(left)?;
                 }
                 Some(Ok(found)) => {
-                    if self.record(reader, &mut group, &found, walk)? {
-                        group.keep(&found);
+                    if self.record(reader, &mut group, &found, given, walk)? {
+                        match self.detector.is_some() {
+                            true => left -= self.keep_matches(&mut group, &found, given, left, walk),
+                            false => group.keep(&found),
+                        }
                     }
                     // A record that takes much more memory than its bytes ends the group.
                     let is_heavy = group.repeat_values || self.templates.are_many();
@@ -431,12 +450,46 @@ impl Decoder {
         scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None)
     }
 
-    /// Reads a record as the current record of a group. Returns whether it is kept.
+    /// Keeps the current record of a group once for each of its matches, from the match with index `given` on, with room
+    /// for `left` rows more than one. Returns how many more there are than one. If there is no room for all, the walk
+    /// comes back to the record.
+    fn keep_matches(
+        &mut self,
+        group: &mut RecordGroup<'_>,
+        found: &FoundRecord,
+        given: usize,
+        left: usize,
+        walk: &mut ChunkWalk,
+    ) -> usize {
+        let Some(detector) = &mut self.detector else { return 0 };
+        let all = detector.take_found();
+        let report = group.reported(group.kept().len()).map(str::to_owned);
+        let end = all.len().min(given.saturating_add(left).saturating_add(1));
+        if end < all.len() {
+            walk.again = Some((*found, end));
+        }
+        let mut matches = all.into_iter().take(end).skip(given);
+        group.keep_match(found, matches.next(), false);
+        let mut more = 0;
+        for matched in matches {
+            self.batch.push_texts_again();
+            if let Some(report) = &report {
+                group.report(report.clone());
+            }
+            group.keep_match(found, Some(matched), true);
+            more += 1;
+        }
+        more
+    }
+
+    /// Reads a record as the current record of a group. Returns whether it is kept. `given` is how many of its matches
+    /// earlier batches have.
     fn record<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
         group: &mut RecordGroup<'r>,
         found: &FoundRecord,
+        given: usize,
         walk: &mut ChunkWalk,
     ) -> Result<bool, DecodeError> {
         let scan = reader.scan;
@@ -462,7 +515,14 @@ impl Decoder {
             return Ok(false);
         }
         if !has_system || scan.validates_all || scan.reads_children {
-            reader.read_children(&mut self.templates, group);
+            let detector = &mut self.detector;
+            let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| match detector {
+                Some(detector) if event_first => detector.may_match(scan, group.current(), templates),
+                _ => true,
+            };
+            if !reader.read_children_if(&mut self.templates, group, is_wanted) {
+                return Ok(false);
+            }
         }
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
@@ -479,7 +539,7 @@ impl Decoder {
         }
         if recovers {
             let identity = (record.id, record.written);
-            if carved && walk.seen.contains(&identity) {
+            if carved && given == 0 && walk.seen.contains(&identity) {
                 return Ok(false);
             }
             if group.error.is_none() || is_orphaned {
@@ -516,6 +576,13 @@ impl Decoder {
         let mut error = damage.filter(|_| scan.validates_all);
         if error.is_some() && on_error == OnError::Skip {
             return Ok(false);
+        }
+        if let Some(detector) = &mut self.detector {
+            detector.detect(scan, group.current(), &self.templates, interrupt)?;
+            // A match may be lost with what is damaged. So there is a row.
+            if !detector.has_found() && error.is_none() {
+                return Ok(false);
+            }
         }
         // A text that is too long is NULL, but the row stays, even with `skip`: the number of rows must not depend on
         // whether the text is read.

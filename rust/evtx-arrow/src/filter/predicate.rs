@@ -1,10 +1,14 @@
 //! Predicates over the columns of a table, derived from the conditions of a query.
 
+use std::borrow::Cow;
+
 use super::comparison::Comparison;
 use super::expression::Expression;
 use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Names, Read, Value};
-use crate::schema::{self, ColumnSource, EntryType, Events, FieldType, OnError, Table};
+use crate::schema::{
+    self, ColumnSource, EntryType, Events, FieldType, OnError, RuleColumn, Rules, Table, level_number,
+};
 
 /// A predicate, which a scan decides for a record before it builds a row.
 #[derive(Debug, Clone)]
@@ -42,17 +46,19 @@ impl Term {
             Expression::Entry(column, key) => (*column, Some(key)),
             _ => return None,
         };
+        let source = table.columns.get(column)?.source.clone();
+        let is_of_rule = matches!(source, ColumnSource::Rule(_));
         // The first damage ends such a scan, even if it is in a record that a predicate would drop.
-        if table.options.on_error == OnError::Fail {
+        if table.options.on_error == OnError::Fail && !is_of_rule {
             return None;
         }
-        let source = table.columns.get(column)?.source.clone();
         let key = key.cloned();
         let decided = match (&source, &key) {
             (ColumnSource::EventData, Some(_)) => true,
             (ColumnSource::Entry(_, EntryType { list, .. }), None) => !list,
             // The message can be in a file beside the log. It is looked up only when the row is built.
             (ColumnSource::Field(place, _), None) => *place != schema::MESSAGE,
+            (ColumnSource::Rule(column), None) => *column != RuleColumn::Tags,
             (
                 ColumnSource::RecordId
                 | ColumnSource::FileName
@@ -67,6 +73,15 @@ impl Term {
         decided.then_some(Term { source, key })
     }
 
+    /// A constant as the term's values are: levels of rules are numbers.
+    fn literal<'l>(&self, literal: &'l Literal) -> Cow<'l, Literal> {
+        let number = match (&self.source, literal) {
+            (ColumnSource::Rule(RuleColumn::Level), Literal::Text(name)) => level_number(name),
+            _ => None,
+        };
+        number.map_or(Cow::Borrowed(literal), |number| Cow::Owned(Literal::Number(number)))
+    }
+
     /// Whether the values of the term have the type of the constant, and the comparison is one for this type.
     fn takes(&self, comparison: Comparison, literal: &Literal) -> bool {
         let field_type = match &self.source {
@@ -75,6 +90,8 @@ impl Term {
             ColumnSource::EventData | ColumnSource::FileName | ColumnSource::Text => FieldType::Text,
             ColumnSource::RecordId | ColumnSource::ChunkIndex | ColumnSource::RecordOffset => FieldType::UInt64,
             ColumnSource::Recovered => FieldType::Bool,
+            ColumnSource::Rule(RuleColumn::Level) => FieldType::UInt8,
+            ColumnSource::Rule(_) => FieldType::Text,
             _ => return false,
         };
         match (Read::of(field_type), literal) {
@@ -114,6 +131,27 @@ impl Predicate {
         let providers = events.providers.iter();
         let providers = providers.map(|names| Node::Named(term("provider"), Names::new(names)));
         Predicate(Node::And(ids.chain(providers).collect()))
+    }
+
+    /// Whether the predicate is about the rule that an event matches, alone or together with others.
+    pub(crate) fn is_of_rules(&self) -> bool {
+        self.0.any_term(&|term| matches!(term.source, ColumnSource::Rule(_)))
+    }
+
+    /// Whether the predicate can be true for matches of a rule, by its index. It is decided only if it is about the
+    /// rule alone.
+    pub(crate) fn keeps_rule(&self, rules: &Rules, rule: usize) -> bool {
+        if self.0.any_term(&|term| !matches!(term.source, ColumnSource::Rule(_))) {
+            return true;
+        }
+        let decided = self.0.decide(&mut |term, test| {
+            test(match term.source {
+                ColumnSource::Rule(RuleColumn::Level) => rules.level(rule).map(|level| Value::Number(level.into())),
+                ColumnSource::Rule(column) => rules.text(rule, column).map(|text| Value::Text(text.as_bytes())),
+                _ => None,
+            })
+        });
+        decided == Some(true)
     }
 
     /// Whether the predicate is on the path of the file alone, and drops all rows of the file with this path.
@@ -215,9 +253,10 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
         Expression::In(value, constants) => {
             let term = Term::new(table, value)?;
             let literal = |constant: &Expression| match constant {
-                Expression::Constant(literal) if term.takes(Comparison::Equal, literal) => Some(literal.clone()),
+                Expression::Constant(literal) => Some(term.literal(literal).into_owned()),
                 _ => None,
             };
+            let literal = |constant| literal(constant).filter(|literal| term.takes(Comparison::Equal, literal));
             let literals: Option<Vec<_>> = constants.iter().map(literal).collect();
             literals.map(|literals| Node::In(term, Constants::new(literals)))
         }
@@ -262,8 +301,9 @@ fn compare(table: &Table, value: &Expression, comparison: Comparison, with: &Exp
         return None;
     };
     let term = Term::new(table, value)?;
-    let taken = term.takes(comparison, literal);
-    taken.then(|| Node::Compare(term, comparison, literal.clone()))
+    let literal = term.literal(literal).into_owned();
+    let taken = term.takes(comparison, &literal);
+    taken.then_some(Node::Compare(term, comparison, literal))
 }
 
 impl<T> Node<T> {

@@ -5,7 +5,7 @@
 //! their bytes are equal apart from the references to names. Both are compared in full: with a GUID or a hash alone, a
 //! crafted file could pass one template for another.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use evtx_format::binxml::Template;
@@ -28,6 +28,8 @@ const MAX_BYTES: usize = 16 << 20;
 /// A template, compiled for the columns of a scan.
 #[derive(Debug)]
 pub(crate) struct Compiled {
+    /// A number that only this template has.
+    pub(crate) number: u64,
     /// The GUID of the template, in the order of its text.
     pub(crate) guid: [u8; 16],
     /// The template ID that its instances have.
@@ -63,7 +65,9 @@ impl Compiled {
         } else {
             None
         };
+        static COUNT: AtomicU64 = AtomicU64::new(0);
         Compiled {
+            number: COUNT.fetch_add(1, Ordering::Relaxed),
             guid: guid_in_text_order(definition.guid),
             template_id: definition.template_id(),
             unsound_name: None,

@@ -160,6 +160,8 @@ impl EventData {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
+    /// How many bytes of the key are the name that the log has; 0 if the log has no name. A number may follow.
+    pub(crate) name_len: usize,
     pub(crate) source: Extractor,
     /// The type that the template declares for its value.
     pub(crate) declared: ValueType,
@@ -230,6 +232,12 @@ impl Plan {
     #[inline]
     pub(crate) fn user_entries(&self, values: ValueTable<'_>) -> Option<&EventData> {
         self.user_entries.as_ref()?.get(values)
+    }
+
+    /// Whether some of the values that columns read may be arrays.
+    #[inline]
+    pub(crate) fn may_have_arrays(&self, values: ValueTable<'_>) -> bool {
+        values.may_be_compound(self.read_substitutions)
     }
 
     /// The entries of `EventData` and the leaves of `UserData`.
@@ -305,7 +313,12 @@ mod tests {
 
     fn entry(key: Key, source: Extractor) -> Entry {
         let declared = Value::null().value_type;
-        Entry { key, source, declared }
+        Entry {
+            key,
+            name_len: 0,
+            source,
+            declared,
+        }
     }
 
     /// Entries of substitutions, with keys from 5 downwards.

@@ -327,6 +327,7 @@ impl Planner<'_> {
         let mut folded = Numbering::new(str::to_lowercase);
         let entries = leaves.into_iter().enumerate().map(|(index, leaf)| {
             let Leaf { name, source, declared } = leaf;
+            let name_len = name.len();
             let (name, key, depends) = names.key(name);
             if let Some(wanted) = self.target.key_index(&name) {
                 keyed[wanted] = Some(index);
@@ -345,7 +346,12 @@ impl Planner<'_> {
             if irregular {
                 Err(Irregular)
             } else {
-                Ok(Entry { key, source, declared })
+                Ok(Entry {
+                    key,
+                    name_len,
+                    source,
+                    declared,
+                })
             }
         });
         let entries = entries.collect::<Result<_, _>>()?;

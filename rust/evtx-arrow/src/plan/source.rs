@@ -147,6 +147,19 @@ impl Extractor {
     }
 }
 
+impl<'p, 'r> Resolved<'p, 'r> {
+    /// The items, if it is an array that repeats its element.
+    pub(crate) fn items(self) -> Option<impl Iterator<Item = Self>> {
+        let (value, constants) = match self {
+            Resolved::Value(value) if value.repeats() => (Some(value), &[][..]),
+            Resolved::Constant(constant) if !constant.items.is_empty() => (None, &constant.items[..]),
+            _ => return None,
+        };
+        let values = value.into_iter().flat_map(Value::items).map(Resolved::Value);
+        Some(values.chain(constants.iter().map(Resolved::Constant)))
+    }
+}
+
 // Inlined, so that the value stays in registers.
 impl Resolved<'_, '_> {
     /// Appends the text as UTF-8. A text longer than [`MAX_TEXT`] bytes is cut somewhere behind that length.

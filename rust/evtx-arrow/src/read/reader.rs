@@ -100,9 +100,23 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// Reads the streams in the event's substitutions, if the scan needs them. Then checks the whole record, if the
     /// scan validates all. The check comes last, so that the columns do not depend on whether there is one.
     pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) {
+        self.read_children_if(templates, record, |_, _| true);
+    }
+
+    /// As [`read_children`](Self::read_children). `is_wanted` is asked before the check about a record without damage
+    /// so far. If it says no, the record is not checked, and the result is false.
+    #[inline]
+    pub(crate) fn read_children_if(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut RecordGroup<'r>,
+        is_wanted: impl FnOnce(&ChunkTemplates, &RecordGroup<'r>) -> bool,
+    ) -> bool {
         if record.error.is_none() {
             if let Err(error) = self.children(templates, record) {
                 record.error = Some(error);
+            } else if record.not_its_own.is_none() && !is_wanted(templates, record) {
+                return false;
             }
             if self.scan.validates_all
                 && let Err(error) = self.check_parts(templates, record)
@@ -123,6 +137,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if record.not_its_own.is_some() {
             record.error = record.not_its_own;
         }
+        true
     }
 
     fn stream(

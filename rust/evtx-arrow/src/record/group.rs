@@ -4,6 +4,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::container::records::FoundRecord;
+use evtx_sigma::Match;
 
 use super::parts::{Part, PartContent, RecordView};
 use crate::plan::{Plan, Projection};
@@ -33,6 +34,8 @@ pub(crate) struct RecordGroup<'r> {
     pub(crate) may_have_user_data: bool,
     /// What is wrong with kept records, by their index among the kept ones.
     reports: Vec<(usize, String)>,
+    /// In a table of matches: the match of each kept record, if it has one.
+    matches: Vec<Option<Match>>,
 }
 
 /// A record that is kept: the fields of its header, and the range of its parts.
@@ -63,6 +66,7 @@ impl<'r> RecordGroup<'r> {
             beyond_system: false,
             may_have_user_data: false,
             reports: Vec::new(),
+            matches: Vec::new(),
         }
     }
 
@@ -130,6 +134,20 @@ impl<'r> RecordGroup<'r> {
         self.start = end;
     }
 
+    /// Keeps the current record with a match, or without. If it was kept with another match before, `is_again` is true.
+    pub(crate) fn keep_match(&mut self, found: &FoundRecord, matched: Option<Match>, is_again: bool) {
+        if is_again && let Some(last) = self.kept.last() {
+            self.start = last.start as usize;
+        }
+        self.keep(found);
+        self.matches.push(matched);
+    }
+
+    /// The match of a kept record, by its index among the kept ones.
+    pub(crate) fn matched(&self, row: usize) -> Option<&Match> {
+        self.matches.get(row)?.as_ref()
+    }
+
     /// Sets what is wrong with the current record, which will be kept.
     #[cold]
     pub(crate) fn report(&mut self, error: String) {
@@ -165,6 +183,7 @@ impl<'r> RecordGroup<'r> {
         self.parts.clear();
         self.own_plans.clear();
         self.reports.clear();
+        self.matches.clear();
         self.start = 0;
     }
 }

@@ -116,6 +116,18 @@ impl<'p, 'r> RecordView<'p, 'r> {
         self.parts.first()
     }
 
+    /// Whether a record of the same templates can have a value at the place with an index.
+    pub(crate) fn may_have_field(self, templates: &ChunkTemplates, place: usize) -> bool {
+        let has = |plan: &Plan| plan.fields.get(place).is_some_and(Option::is_some);
+        self.with_plans(templates).any(|(_, plan)| has(plan))
+    }
+
+    /// Whether an entry of `EventData` or a leaf of `UserData` may be an array.
+    pub(crate) fn may_have_arrays(self, templates: &ChunkTemplates) -> bool {
+        self.with_plans(templates)
+            .any(|(part, plan)| part.template().is_none() || plan.may_have_arrays(part.values))
+    }
+
     /// The parts with their plans.
     pub(crate) fn with_plans(self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
         self.parts.iter().filter_map(move |part| match part.plan {
@@ -229,6 +241,28 @@ impl<'p, 'r> Keyed<'p, 'r> {
 }
 
 impl<'p, 'r> KeyedEntries<'p, 'r> {
+    /// The arrays among the entries and leaves, each with its index: of `EventData`, or else of `UserData`.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = (bool, usize, Resolved<'p, 'r>)> {
+        let of = |keyed: Option<Keyed<'p, 'r>>, in_event_data: bool| {
+            let all = keyed.into_iter().flat_map(move |keyed| {
+                let found = move |index| Some((in_event_data, index, keyed.get(index)?));
+                (0..keyed.of.entries.len()).filter_map(found)
+            });
+            all.filter(|(.., found)| found.items().is_some())
+        };
+        of(self.event_data, true).chain(of(self.user_data, false))
+    }
+
+    /// The value of the entry of `EventData` with an index.
+    pub(crate) fn of_event_data(&self, index: usize) -> Option<Resolved<'p, 'r>> {
+        self.event_data.as_ref()?.get(index)
+    }
+
+    /// The value of the leaf of `UserData` with an index.
+    pub(crate) fn of_user_data(&self, index: usize) -> Option<Resolved<'p, 'r>> {
+        self.user_data.as_ref()?.get(index)
+    }
+
     /// The value of an entry.
     #[inline]
     pub(crate) fn get(&self, lookup: Lookup) -> Option<Resolved<'p, 'r>> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::builder::{FixedSizeBinaryBuilder, ListBuilder, StringBuilder, UInt32Builder};
 use arrow_array::{
     ArrayRef, BooleanArray, ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray,
     TimestampNanosecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
@@ -11,8 +11,10 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
+use evtx_sigma::Level;
+
 use super::event_ids::LogSpan;
-use crate::schema::FieldType;
+use crate::schema::{FieldType, level_field};
 
 /// A column of a report whose rows have type `R`.
 pub(super) struct ReportColumn<R> {
@@ -36,6 +38,12 @@ pub(super) enum Value<R> {
     Time(fn(&R) -> Option<i64>),
     /// The 16 bytes of a GUID, in the order of its text.
     Uuid(fn(&R) -> Option<[u8; 16]>),
+    /// A level of rules.
+    Level(fn(&R) -> Option<Level>),
+    /// A list, which is never NULL.
+    Texts(for<'r> fn(&'r R) -> &'r [String]),
+    /// A list, which is never NULL.
+    Numbers(for<'r> fn(&'r R) -> &'r [u32]),
     /// The spans of logs.
     LogSpans(for<'r> fn(&'r R) -> Option<&'r [LogSpan]>),
 }
@@ -52,6 +60,9 @@ impl<R> Value<R> {
             Value::UInt64(_) => DataType::UInt64,
             Value::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, None),
             Value::Uuid(_) => return FieldType::Uuid.field(name),
+            Value::Level(_) => return level_field(name),
+            Value::Texts(_) => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
+            Value::Numbers(_) => DataType::List(Arc::new(Field::new_list_field(DataType::UInt32, true))),
             Value::LogSpans(_) => {
                 let item = DataType::Struct(schema(LOG_COLUMNS).fields().clone());
                 DataType::List(Arc::new(Field::new_list_field(item, true)))
@@ -82,6 +93,20 @@ impl<R> Value<R> {
                     }
                 }
                 Arc::new(guids.finish())
+            }
+            Value::Level(value) => {
+                let number = |row| value(row).map(|level| level as u8);
+                Arc::new(UInt8Array::from_iter(rows.map(number)))
+            }
+            Value::Texts(value) => {
+                let mut lists = ListBuilder::new(StringBuilder::new());
+                rows.for_each(|row| lists.append_value(value(row).iter().map(Some)));
+                Arc::new(lists.finish())
+            }
+            Value::Numbers(value) => {
+                let mut lists = ListBuilder::new(UInt32Builder::new());
+                rows.for_each(|row| lists.append_value(value(row).iter().copied().map(Some)));
+                Arc::new(lists.finish())
             }
             Value::LogSpans(value) => {
                 let lists: Vec<_> = rows.map(value).collect();

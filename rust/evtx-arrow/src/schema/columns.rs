@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
+use evtx_sigma::Level;
+
 use super::options::Options;
 
 /// A column of a table of events.
@@ -50,6 +52,27 @@ pub(crate) enum ColumnSource {
     RecordOffset,
     /// Whether the record was recovered: the bookkeeping of its log no longer reaches it. With `recover`.
     Recovered,
+    /// Something about the rule that the event matches. In a table of rules.
+    Rule(RuleColumn),
+    /// The fields that made the rule true: a map from their names to their texts. In a table of rules.
+    Matched,
+}
+
+/// What a column tells of the rule that an event matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuleColumn {
+    /// Its ID, text.
+    Id,
+    /// Its title, text.
+    Title,
+    /// Its level, as an index in [`Level::ALL`](evtx_sigma::Level::ALL). UInt8.
+    Level,
+    /// Its status, text.
+    Status,
+    /// Its tags, a list of texts.
+    Tags,
+    /// The path of the file that it was read from.
+    File,
 }
 
 /// An option that adds a column.
@@ -344,6 +367,49 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
 ];
 
+/// The columns about rules, which stand before the others in a table of rules.
+pub(crate) const RULE_COLUMNS: &[Column] = &[
+    column("rule_id", "The ID of the rule.", ColumnSource::Rule(RuleColumn::Id)),
+    column("rule_title", "Its title.", ColumnSource::Rule(RuleColumn::Title)),
+    column(
+        "rule_level",
+        "How much it matters: `informational`, `low`, `medium`, `high`, `critical`, which compare in this order.",
+        ColumnSource::Rule(RuleColumn::Level),
+    ),
+    column(
+        "rule_status",
+        "How mature the rule is: `stable`, `test`, `experimental`, `deprecated`, `unsupported`.",
+        ColumnSource::Rule(RuleColumn::Status),
+    ),
+    column(
+        "tags",
+        "Its tags, such as `attack.t1059.001`.",
+        ColumnSource::Rule(RuleColumn::Tags),
+    ),
+    column(
+        "rule_file",
+        "The path of its file.",
+        ColumnSource::Rule(RuleColumn::File),
+    ),
+    column(
+        "matched",
+        "The fields that made the rule true, with their values.",
+        ColumnSource::Matched,
+    ),
+];
+
+/// The places in `System` with the names that they have in Sigma rules: those of the element and of the attribute, with
+/// `_` between them, such as `Provider_Name`.
+pub(crate) fn sigma_names() -> impl Iterator<Item = (String, Place)> {
+    COLUMNS.iter().filter_map(|column| match column.source {
+        ColumnSource::Field(place, _) if place.in_system => {
+            let names = place.elements.iter().skip(1).copied().chain(place.attribute);
+            Some((names.collect::<Vec<_>>().join("_"), place))
+        }
+        _ => None,
+    })
+}
+
 /// The columns that a table with these options has, in order.
 pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
     let options = *options;
@@ -402,6 +468,12 @@ impl Column {
             ColumnSource::Error | ColumnSource::Xml | ColumnSource::Text => (DataType::Utf8View, None),
             ColumnSource::Fields => (DataType::List(list_field()), None),
             ColumnSource::FileName => (name_type(), None),
+            ColumnSource::Rule(RuleColumn::Level) => return level_field(&self.name),
+            ColumnSource::Rule(RuleColumn::Tags) => {
+                (DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), None)
+            }
+            ColumnSource::Rule(_) => (name_type(), None),
+            ColumnSource::Matched => (matched_type(), None),
             ColumnSource::Entry(_, entry_type) => return entry_type.field(&self.name),
             ColumnSource::Field(_, field_type) => return field_type.field(&self.name),
         };
@@ -501,6 +573,41 @@ pub(crate) fn list_fields() -> Fields {
 /// The Arrow type of `event_data`.
 fn map_type() -> DataType {
     DataType::Map(entries_field(), false)
+}
+
+/// The key of the metadata of a field that is an enum: the name of its type.
+const ENUM: &str = "evtx:enum";
+
+/// The types that are enums: their names, and their values in order, from number 0 on.
+pub const ENUMS: [(&str, [&str; 5]); 1] = [(
+    "evtx_level",
+    [
+        Level::ALL[0].1,
+        Level::ALL[1].1,
+        Level::ALL[2].1,
+        Level::ALL[3].1,
+        Level::ALL[4].1,
+    ],
+)];
+
+/// The Arrow field of levels of rules: their indices in [`Level::ALL`]. It can be NULL.
+pub(crate) fn level_field(name: &str) -> Field {
+    let metadata = HashMap::from([(ENUM.to_owned(), ENUMS[0].0.to_owned())]);
+    Field::new(name, DataType::UInt8, true).with_metadata(metadata)
+}
+
+/// The name of the type of a field that is an enum: one of [`ENUMS`]. The field has the numbers of the values.
+pub fn enum_of(field: &Field) -> Option<&str> {
+    field.metadata().get(ENUM).map(String::as_str)
+}
+
+/// The Arrow type of `matched`: a map from names to values, of which each can be NULL.
+fn matched_type() -> DataType {
+    let entries = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ]);
+    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::columns::{self, COLUMNS, Column, ColumnSource, EntryKeys, EntryType};
+use super::columns::{self, COLUMNS, Column, ColumnSource, EntryKeys, EntryType, RULE_COLUMNS};
 use super::numbering::Numbering;
 use super::options::Options;
+use super::rules::Rules;
 
 /// Which events a table has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -36,6 +37,8 @@ pub struct Table {
     pub(crate) columns: Arc<[Column]>,
     /// The events that the table is restricted to; `None` for all events.
     pub(crate) events: Option<Arc<Events>>,
+    /// The rules that events of the table match; `None` if it has all events.
+    pub(crate) rules: Option<Arc<Rules>>,
 }
 
 impl From<Options> for Table {
@@ -45,6 +48,7 @@ impl From<Options> for Table {
             options,
             columns: columns::columns(&options).collect(),
             events: None,
+            rules: None,
         }
     }
 }
@@ -92,6 +96,34 @@ impl Table {
             options,
             columns: columns.into(),
             events: Some(events.into()),
+            rules: None,
+        }
+    }
+
+    /// The table with a row for each event and each of these rules that it matches, in place of a row for each event.
+    /// Columns about the rule stand before the others. A field of an event with the name of one of them gets the prefix
+    /// `data_`.
+    pub fn of_matches(self, rules: Arc<Rules>) -> Self {
+        let mut taken = Numbering::new(str::to_lowercase);
+        for column in RULE_COLUMNS.iter().chain(&*self.columns) {
+            taken.take((*column.name).to_owned());
+        }
+        let others = self.columns.iter().cloned().map(|column| {
+            let is_taken = RULE_COLUMNS
+                .iter()
+                .any(|rule| rule.name.eq_ignore_ascii_case(&column.name));
+            match is_taken {
+                true => Column {
+                    name: taken.take(format!("data_{}", column.name)).0.into(),
+                    ..column
+                },
+                false => column,
+            }
+        });
+        Table {
+            columns: RULE_COLUMNS.iter().cloned().chain(others).collect(),
+            rules: Some(rules),
+            ..self
         }
     }
 

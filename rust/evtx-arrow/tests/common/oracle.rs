@@ -493,3 +493,30 @@ impl Comparison {
         }
     }
 }
+
+/// The values of an event by the names that Sigma rules have for them, from the oracle's XML: those of `System`, and the
+/// leaves of `EventData` and `UserData`.
+pub(crate) fn sigma_values(xml: &str) -> Vec<(String, Option<String>)> {
+    let event = Element::parse(xml);
+    let mut values = Vec::new();
+    let children = |name: &'static str| event.children().filter(move |child| child.name == name).take(1);
+    for element in children("System").flat_map(Element::children) {
+        let is_text = !["Provider", "TimeCreated", "Correlation", "Execution", "Security"].contains(&&*element.name);
+        if is_text {
+            values.push((element.name.clone(), Some(element.text())));
+        }
+        for (key, value) in &element.attributes {
+            values.push((format!("{}_{key}", element.name), Some(value.clone())));
+        }
+    }
+    for element in children("EventData").chain(children("UserData")) {
+        let mut leaves = Vec::new();
+        element.leaves(&mut leaves);
+        if leaves.is_empty() && !element.text().is_empty() {
+            leaves.push((Some(&element.name), element.text()));
+        }
+        let named = leaves.into_iter().map(|(name, text)| (name.unwrap_or("Data").replace(' ', ""), Some(text)));
+        values.extend(named);
+    }
+    values
+}

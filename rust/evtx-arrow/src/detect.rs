@@ -1,0 +1,305 @@
+//! Which rules the events of a scan match: the fields of records, as rules name them, for the engine of `evtx-sigma`.
+//!
+//! Rules are folded once for each **kind** of events: those with the same templates and the same channel, provider and
+//! event ID. Of a kind that no rule is for, nothing more is read.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use evtx_format::{Interrupt, Interrupted};
+use evtx_sigma::{Found, Kind, Match, Matching, RuleSet, Values};
+use hashbrown::HashMap;
+
+use crate::plan::{EventData, Resolved};
+use crate::record::{ChunkTemplates, Fields, KeyedEntries, RecordView};
+use crate::scan::Scan;
+use crate::schema;
+
+/// The most kinds that a thread keeps, and how many bytes they may take. Real logs have some thousands.
+const MAX_KINDS: usize = 1 << 14;
+const MAX_BYTES: usize = 32 << 20;
+
+/// The most items of all arrays of a record that are values of their own. An array behind them is one value, a text of
+/// JSON.
+const MAX_ITEMS: usize = 1 << 16;
+
+/// The fields of `System` by which most rules choose their events. They tell kinds apart.
+const TELLING: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
+
+/// The name of the field of values without a name.
+const UNNAMED: &str = "Data";
+
+/// Finds the rules that records match, for one thread.
+pub(crate) struct Detector {
+    matching: Matching,
+    rules: Arc<RuleSet>,
+    /// The names that rules have for places of `System`, each with its index in
+    /// [`Projection::places`](crate::plan::Projection::places).
+    places: Vec<(String, usize)>,
+    /// The indices of the places that tell kinds apart.
+    telling: Vec<usize>,
+    /// By their templates and telling values.
+    kinds: HashMap<Box<[u8]>, Arc<KnownKind>>,
+    /// How many bytes they take.
+    bytes: usize,
+    /// What tells the kind of the current record.
+    key: Vec<u8>,
+    /// The kind of the current record, if it was looked for.
+    current: Option<Arc<KnownKind>>,
+    found: Vec<Match>,
+}
+
+/// A kind of events, and where the values of its fields are.
+struct KnownKind {
+    kind: Kind,
+    slots: Box<[Slot]>,
+}
+
+/// Where the value of a field is.
+#[derive(Clone, Copy)]
+enum Slot {
+    /// At the place with an index in [`Projection::places`](crate::plan::Projection::places).
+    Place(usize),
+    /// The entry of `EventData` with an index.
+    EventData(usize),
+    /// The leaf of `UserData` with an index.
+    UserData(usize),
+    /// The item with an index among those of all arrays of the record.
+    Item(usize),
+}
+
+/// The arrays of a record, as far as their items count as values.
+#[derive(Default)]
+struct Arrays<'p, 'r> {
+    /// Whether each is in `EventData`, the index of its entry, and how many items it has.
+    found: Vec<(bool, usize, usize)>,
+    /// The items of all.
+    items: Vec<Resolved<'p, 'r>>,
+}
+
+impl<'p, 'r> Arrays<'p, 'r> {
+    fn new(record: RecordView<'p, 'r>, templates: &'p ChunkTemplates, entries: &KeyedEntries<'p, 'r>) -> Self {
+        let mut arrays = Arrays::default();
+        if record.may_have_arrays(templates) {
+            for (in_event_data, index, array) in entries.arrays() {
+                let before = arrays.items.len();
+                arrays.items.extend(array.items().into_iter().flatten());
+                arrays.found.push((in_event_data, index, arrays.items.len() - before));
+                if arrays.items.len() > MAX_ITEMS {
+                    break;
+                }
+            }
+        }
+        arrays
+    }
+}
+
+/// The values of a record.
+struct RecordValues<'v, 'p, 'r> {
+    slots: &'v [Slot],
+    fields: Fields<'p, 'r>,
+    entries: KeyedEntries<'p, 'r>,
+    arrays: Arrays<'p, 'r>,
+}
+
+impl Values for RecordValues<'_, '_, '_> {
+    fn push_text(&self, slot: usize, out: &mut String) -> Found {
+        let found = self.slots.get(slot).and_then(|slot| match *slot {
+            Slot::Place(place) => self.fields.get(place),
+            Slot::EventData(entry) => self.entries.of_event_data(entry),
+            Slot::UserData(entry) => self.entries.of_user_data(entry),
+            Slot::Item(item) => self.arrays.items.get(item).copied(),
+        });
+        let Some(found) = found else { return Found::Absent };
+        // Texts of the core are UTF-8, so this makes no copy.
+        let mut bytes = std::mem::take(out).into_bytes();
+        found.push_entry(&mut bytes);
+        *out = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Found::Text
+    }
+}
+
+impl Detector {
+    /// A detector for a scan, whose target has all places of `System`.
+    pub(crate) fn new(scan: &Scan, rules: &Arc<RuleSet>) -> Self {
+        let index = |place| scan.target.places.iter().position(|known| *known == place);
+        let places = schema::sigma_names().filter_map(|(name, place)| Some((name, index(place)?)));
+        let places: Vec<_> = places.collect();
+        let telling = places.iter().filter(|(name, _)| TELLING.contains(&&**name));
+        Detector {
+            matching: Matching::new(Arc::clone(rules)),
+            rules: Arc::clone(rules),
+            telling: telling.map(|(_, place)| *place).collect(),
+            places,
+            kinds: HashMap::new(),
+            bytes: 0,
+            key: Vec::new(),
+            current: None,
+            found: Vec::new(),
+        }
+    }
+
+    /// Whether a rule can match the current record, by its kind.
+    pub(crate) fn may_match(&mut self, scan: &Scan, record: RecordView<'_, '_>, templates: &ChunkTemplates) -> bool {
+        let kind = self.kind(scan, record, templates);
+        let may_match = !kind.kind.is_empty();
+        self.current = Some(kind);
+        may_match
+    }
+
+    /// Finds the rules that the current record matches. They replace those of the last.
+    ///
+    /// # Errors
+    /// [`Interrupted`] if the caller has interrupted the scan.
+    pub(crate) fn detect(
+        &mut self,
+        scan: &Scan,
+        record: RecordView<'_, '_>,
+        templates: &ChunkTemplates,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), Interrupted> {
+        self.found.clear();
+        let known = match self.current.take() {
+            Some(known) => known,
+            None => self.kind(scan, record, templates),
+        };
+        let entries = record.keyed_entries(templates);
+        let values = RecordValues {
+            slots: &known.slots,
+            fields: record.fields(templates),
+            arrays: Arrays::new(record, templates, &entries),
+            entries,
+        };
+        let outcome = Cell::new(Ok(()));
+        let is_stopped = || {
+            let now = interrupt.check();
+            outcome.set(now);
+            now.is_err()
+        };
+        let stopped = self
+            .matching
+            .matches(&known.kind, &values, &is_stopped, &mut self.found);
+        stopped.or_else(|_| outcome.get())
+    }
+
+    /// Whether the last record matches a rule.
+    pub(crate) fn has_found(&self) -> bool {
+        !self.found.is_empty()
+    }
+
+    /// The matches of the last record, in the order of the rules.
+    pub(crate) fn take_found(&mut self) -> Vec<Match> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// The kind of a record.
+    fn kind(&mut self, scan: &Scan, record: RecordView<'_, '_>, templates: &ChunkTemplates) -> Arc<KnownKind> {
+        self.current = None;
+        let arrays = Arrays::new(record, templates, &record.keyed_entries(templates));
+        if !self.write_key(record, templates, &arrays) {
+            return self.new_kind(scan, record, templates, &arrays).into();
+        }
+        if let Some(known) = self.kinds.get(&*self.key) {
+            return Arc::clone(known);
+        }
+        let kind = Arc::new(self.new_kind(scan, record, templates, &arrays));
+        self.bytes += self.key.len() + kind.kind.bytes() + size_of_val(&*kind.slots);
+        if self.kinds.len() >= MAX_KINDS || self.bytes > MAX_BYTES {
+            self.kinds.clear();
+            self.bytes = 0;
+        }
+        self.kinds.insert(self.key.as_slice().into(), Arc::clone(&kind));
+        kind
+    }
+
+    /// Writes what tells the kind of a record. Returns false if it has parts without a template.
+    fn write_key(&mut self, record: RecordView<'_, '_>, templates: &ChunkTemplates, arrays: &Arrays<'_, '_>) -> bool {
+        self.key.clear();
+        self.key.extend(arrays.found.len().to_le_bytes());
+        for &(in_event_data, index, count) in &arrays.found {
+            self.key.push(in_event_data.into());
+            self.key.extend(index.to_le_bytes());
+            self.key.extend(count.to_le_bytes());
+        }
+        for part in record.parts {
+            let Some(Ok(template)) = part.template().map(|at| templates.get(at)) else {
+                return false;
+            };
+            let has = [
+                template.plan.event_data(part.values).is_some(),
+                template.plan.user_entries(part.values).is_some(),
+                part.is_damaged(),
+            ];
+            self.key.extend(template.number.to_le_bytes());
+            self.key.extend(has.map(u8::from));
+        }
+        let fields = record.fields(templates);
+        for &place in &self.telling {
+            match fields.get(place) {
+                None => self.key.push(0),
+                Some(Resolved::Constant(_)) => self.key.push(1),
+                Some(found) => {
+                    let start = self.key.len();
+                    found.push_text(&mut self.key);
+                    let len = self.key.len() - start;
+                    self.key.extend(len.to_le_bytes());
+                    self.key.push(2);
+                }
+            }
+        }
+        true
+    }
+
+    #[cold]
+    fn new_kind(
+        &self,
+        scan: &Scan,
+        record: RecordView<'_, '_>,
+        templates: &ChunkTemplates,
+        arrays: &Arrays<'_, '_>,
+    ) -> KnownKind {
+        let fields = record.fields(templates);
+        let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, place) in &self.places {
+            let is_telling = self.telling.contains(place);
+            let text = fields.get(*place).filter(|_| is_telling).and_then(|found| found.text());
+            let is_there = match is_telling {
+                true => text.is_some(),
+                false => record.may_have_field(templates, *place),
+            };
+            if is_there {
+                names.push(name.clone());
+                known.push(text);
+                slots.push(Slot::Place(*place));
+            }
+        }
+        let mut found = arrays.found.iter().peekable();
+        let mut item = 0;
+        let mut add = |entries: Option<&EventData>, in_event_data: bool| {
+            for (index, entry) in entries.iter().flat_map(|entries| &entries.entries).enumerate() {
+                let key = scan.keys.name(&entry.key);
+                let name = key.get(..entry.name_len).filter(|name| !name.is_empty());
+                let name = name.unwrap_or(UNNAMED).replace(' ', "");
+                let array = found.next_if(|(of, at, _)| (*of, *at) == (in_event_data, index));
+                if let Some((.., count)) = array {
+                    slots.extend((item..item + count).map(Slot::Item));
+                    item += count;
+                } else if in_event_data {
+                    slots.push(Slot::EventData(index));
+                } else {
+                    slots.push(Slot::UserData(index));
+                }
+                names.resize(slots.len(), name);
+                known.resize(slots.len(), None);
+            }
+        };
+        add(record.event_data(templates).map(|(entries, _)| entries), true);
+        add(record.user_entries(templates).map(|(entries, _)| entries), false);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
+        KnownKind {
+            kind: self.rules.kind(&names, &known),
+            slots: slots.into(),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The rules of a table of matches, and what its columns tell of them.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, StringArray, UInt8Array};
+use evtx_sigma::{Level, Rule, RuleForEvents, RuleSet, Status};
+
+use super::columns::RuleColumn;
+
+/// Rules that each event of a scan is asked about, each with the path of its file.
+#[derive(Debug)]
+pub struct Rules {
+    pub(crate) set: Arc<RuleSet>,
+    files: Box<[Arc<str>]>,
+}
+
+impl Rules {
+    /// The rules of a set. `files` has the path of the file of each, in their order.
+    pub fn new(set: RuleSet, files: impl Into<Box<[Arc<str>]>>) -> Self {
+        Rules {
+            set: set.into(),
+            files: files.into(),
+        }
+    }
+
+    /// No rules.
+    pub(crate) fn none() -> Self {
+        Rules::new(RuleSet::new(Vec::new()), Vec::new())
+    }
+
+    /// How many rules there are.
+    pub fn len(&self) -> usize {
+        self.set.rules().len()
+    }
+
+    /// Whether there are no rules.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rules for which a test of their index is true.
+    pub(crate) fn only(&self, is_kept: impl Fn(usize) -> bool) -> Self {
+        let kept: Vec<usize> = (0..self.len()).filter(|&index| is_kept(index)).collect();
+        let rules = kept.iter().map(|&index| self.set.rules()[index].clone());
+        let files = kept.iter().filter_map(|&index| self.files.get(index).cloned());
+        Rules::new(RuleSet::new(rules.collect()), files.collect::<Vec<_>>())
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Rule> {
+        self.set.rules().iter().map(|RuleForEvents { rule, .. }| rule)
+    }
+
+    /// The text that a column has for a rule; `None` for NULL, and for columns that are no text.
+    pub(crate) fn text(&self, rule: usize, column: RuleColumn) -> Option<&str> {
+        let about = &self.set.rules().get(rule)?.rule;
+        match column {
+            RuleColumn::Id => about.id.as_deref(),
+            RuleColumn::Title => Some(&about.title),
+            RuleColumn::Status => name_of(&Status::ALL, about.status?),
+            RuleColumn::File => self.files.get(rule).map(|file| &**file),
+            RuleColumn::Level | RuleColumn::Tags => None,
+        }
+    }
+
+    /// The level of a rule, as an index in [`Level::ALL`].
+    pub(crate) fn level(&self, rule: usize) -> Option<u8> {
+        Some(self.set.rules().get(rule)?.rule.level? as u8)
+    }
+
+    /// The values of a column by index of the rule.
+    pub(crate) fn array(&self, column: RuleColumn) -> ArrayRef {
+        let count = self.len();
+        match column {
+            RuleColumn::Level => Arc::new(UInt8Array::from_iter((0..count).map(|rule| self.level(rule)))),
+            RuleColumn::Tags => {
+                let mut lists = ListBuilder::new(StringBuilder::new());
+                for rule in self.each() {
+                    lists.append_value(rule.tags.iter().map(Some));
+                }
+                Arc::new(lists.finish())
+            }
+            _ => Arc::new(StringArray::from_iter((0..count).map(|rule| self.text(rule, column)))),
+        }
+    }
+}
+
+fn name_of<T: PartialEq>(all: &[(T, &'static str)], value: T) -> Option<&'static str> {
+    all.iter().find(|(known, _)| *known == value).map(|(_, name)| *name)
+}
+
+/// The index of a level with a name in [`Level::ALL`].
+pub(crate) fn level_number(name: &str) -> Option<u64> {
+    Level::ALL
+        .iter()
+        .position(|(_, known)| *known == name)
+        .map(|at| at as u64)
+}

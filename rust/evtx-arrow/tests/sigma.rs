@@ -1,0 +1,162 @@
+//! The matches of a scan against a slow and plain way to find them: every rule is asked about every event, with the
+//! values that the `evtx` crate renders.
+//!
+//! The rules are those below the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and the logs are the project's, those
+//! of `EVTX_CORPUS` and those beside the rules.
+
+mod common;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use common::oracle::sigma_values;
+use evtx::{EvtxParser, ParserSettings};
+use evtx_arrow::{Options, Rules, Scan, Table};
+use evtx_sigma::{LogSources, Placeholders, Renamed, RuleForEvents, RuleSet, load_rules};
+
+/// The rules below a folder that load and that a log source is known for.
+fn rules(folder: &Path) -> Vec<RuleForEvents> {
+    let mut rules = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<PathBuf> = std::fs::read_dir(&folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        entries.sort();
+        for entry in entries {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else if entry.extension().is_some_and(|extension| extension == "yml") {
+                let text = std::fs::read_to_string(&entry).expect("a text");
+                for rule in load_rules(&text, &Placeholders::new()).into_iter().flatten() {
+                    if let Ok(alternatives) = LogSources::builtin().resolve(&rule.log_source) {
+                        rules.push(RuleForEvents { rule, alternatives });
+                    }
+                }
+            }
+        }
+    }
+    rules
+}
+
+type Matches = BTreeMap<(u64, String), Vec<(String, Option<String>)>>;
+
+/// What a scan finds in a log: by record ID and title of the rule, the fields that made it true.
+fn found(log: &[u8], name: &str, rules: &Arc<Rules>, is_tree: bool) -> Matches {
+    let table = Table::from(Options::default()).of_matches(Arc::clone(rules));
+    let schema = table.schema();
+    let columns = ["rule_title", "matched", "record_id", "error"].map(|name| schema.index_of(name).expect("a column"));
+    let scan = Scan::new(table, &columns);
+    let scan = if is_tree { scan.force_tree_path() } else { scan };
+    let mut matches = Matches::new();
+    common::scan(log, name, scan, |batch| {
+        let titles = arrow_select::take::take(
+            batch.column(0).as_any_dictionary().values(),
+            batch.column(0).as_any_dictionary().keys(),
+            None,
+        )
+        .expect("titles");
+        let titles = titles.as_string::<i32>();
+        let ids = batch.column(2).as_primitive::<UInt64Type>();
+        for row in 0..batch.num_rows() {
+            if titles.is_null(row) {
+                assert!(batch.column(3).is_valid(row), "a row has a rule or an error");
+                continue;
+            }
+            let entries = batch.column(1).as_map().value(row);
+            let (keys, values) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
+            let pair = |i: usize| {
+                let value = values.is_valid(i).then(|| values.value(i).to_owned());
+                (keys.value(i).to_owned(), value)
+            };
+            let pairs = (0..entries.len()).map(pair).collect();
+            matches.insert((ids.value(row), titles.value(row).to_owned()), pairs);
+        }
+    })
+    .expect("a log");
+    matches
+}
+
+/// What every rule says of every record.
+fn expected(log: &[u8], rules: &[RuleForEvents], by_id: &HashMap<u32, Vec<usize>>, any_id: &[usize]) -> Matches {
+    let settings = ParserSettings::new().num_threads(1).indent(false);
+    let mut parser = EvtxParser::from_buffer(log.to_vec())
+        .expect("a log")
+        .with_configuration(settings);
+    let mut matches = Matches::new();
+    for record in parser.records().flatten() {
+        let values = sigma_values(&record.data);
+        let id = values.iter().find(|(name, _)| name == "EventID");
+        let id = id.and_then(|(_, id)| id.as_deref()?.parse().ok());
+        let of_id = id.and_then(|id| by_id.get(&id)).into_iter().flatten();
+        for &index in of_id.chain(any_id) {
+            let RuleForEvents { rule, alternatives } = &rules[index];
+            let event = values.as_slice();
+            let matched = alternatives
+                .iter()
+                .filter(|alternative| alternative.takes(&event))
+                .find_map(|alternative| {
+                    rule.matches(&Renamed {
+                        event: &event,
+                        alternative,
+                    })
+                });
+            if let Some(matched) = matched {
+                matches.insert((record.event_record_id, rule.title.clone()), matched.fields);
+            }
+        }
+    }
+    matches
+}
+
+fn compare(rules: Vec<RuleForEvents>, logs: &[PathBuf]) {
+    let (mut by_id, mut any_id) = (HashMap::<u32, Vec<usize>>::new(), Vec::new());
+    for (index, rule) in rules.iter().enumerate() {
+        match rule.alternatives.iter().any(|alternative| alternative.event_ids.is_empty()) {
+            true => any_id.push(index),
+            false => {
+                for id in rule.alternatives.iter().flat_map(|alternative| &alternative.event_ids) {
+                    by_id.entry(*id).or_default().push(index);
+                }
+            }
+        }
+    }
+    let set = Rules::new(RuleSet::new(rules.clone()), vec!["".into(); rules.len()]);
+    let set = Arc::new(set);
+    let (mut count, mut differences) = (0, 0);
+    for path in logs {
+        let log = std::fs::read(path).expect("a log");
+        let name = path.to_string_lossy();
+        let (found, trees) = (found(&log, &name, &set, false), found(&log, &name, &set, true));
+        assert!(found == trees, "{name}: trees give other matches");
+        let expected = expected(&log, &rules, &by_id, &any_id);
+        count += expected.len();
+        for key in expected.keys().chain(found.keys()) {
+            let (one, other) = (expected.get(key), found.get(key));
+            if one != other {
+                differences += 1;
+                println!("{name}: {key:?}: expected {one:?}, found {other:?}");
+            }
+        }
+    }
+    println!("{} logs, {count} matches", logs.len());
+    assert_eq!(differences, 0);
+}
+
+#[test]
+fn every_match_is_what_a_plain_evaluation_says() {
+    let Some(folder) = std::env::var_os("EVTX_SIGMA") else {
+        eprintln!("skipped: EVTX_SIGMA names no folder of rules");
+        return;
+    };
+    let folder = Path::new(&folder);
+    let mut logs = common::samples();
+    logs.extend(common::corpus());
+    logs.extend(common::logs(folder));
+    compare(rules(folder), &logs);
+}
