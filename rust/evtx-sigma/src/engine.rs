@@ -11,9 +11,18 @@
 //! value in the list of a kind's fields is its **slot**.
 
 mod values;
+mod necessary;
+mod atoms;
+mod formula;
+mod automaton;
 mod set;
+mod witness;
+mod program;
+mod fold;
+mod texts;
 mod matching;
 
-pub use matching::{Match, Matching, Stopped};
-pub use set::{Kind, RuleForEvents, RuleSet};
+pub use fold::Kind;
+pub use matching::{Match, Matching};
+pub use set::{RuleForEvents, RuleSet};
 pub use values::{Found, Values};

@@ -1,6 +1,8 @@
 //! Regular expressions: the flavour of rules in that of the crate `regex`.
 
 use regex::{Regex, RegexBuilder};
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::Hir;
 
 use crate::error::Problem;
 use crate::limits::Limits;
@@ -16,33 +18,62 @@ pub(crate) struct Flags {
     pub(crate) dot_all: bool,
 }
 
-/// Compiles a regular expression of a rule.
+/// A regular expression of a rule.
 ///
 /// Its flavour is PCRE ("Regular Expression" in the specification), here without look-around and references back, so
 /// that the work is bounded by the length of the text. Characters are those of Unicode, but `\w`, `\d`, `\s` and `\b`
 /// are about ASCII, as in PCRE.
-pub(crate) fn regex(text: &str, flags: Flags) -> Result<Regex, Problem> {
-    let regex = RegexBuilder::new(&translated(text))
-        .case_insensitive(flags.ignore_case)
-        .multi_line(flags.multi_line)
-        .dot_matches_new_line(flags.dot_all)
-        .size_limit(Limits::REGEX)
-        .dfa_size_limit(Limits::REGEX)
-        .nest_limit(64)
-        .build();
-    regex.map_err(|error| match error {
-        regex::Error::CompiledTooBig(_) => Problem::Regex(format!(
-            "is too large: its program has more than {} bytes",
-            Limits::REGEX
-        )),
-        // The last line of the message says what is wrong; those before it show where.
-        error => {
-            let text = error.to_string();
-            let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            Problem::Regex(format!("does not compile: {why}"))
-        }
-    })
+#[derive(Debug, Clone)]
+pub struct Expression {
+    regex: Regex,
+    flags: Flags,
 }
+
+impl Expression {
+    /// Compiles an expression.
+    pub(crate) fn new(text: &str, flags: Flags) -> Result<Expression, Problem> {
+        let regex = RegexBuilder::new(&translated(text))
+            .case_insensitive(flags.ignore_case)
+            .multi_line(flags.multi_line)
+            .dot_matches_new_line(flags.dot_all)
+            .size_limit(Limits::REGEX)
+            .dfa_size_limit(Limits::REGEX)
+            .nest_limit(NESTING)
+            .build();
+        let regex = regex.map_err(|error| match error {
+            regex::Error::CompiledTooBig(_) => Problem::Regex(format!(
+                "is too large: its program has more than {} bytes",
+                Limits::REGEX
+            )),
+            // The last line of the message says what is wrong; those before it show where.
+            error => {
+                let text = error.to_string();
+                let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                Problem::Regex(format!("does not compile: {why}"))
+            }
+        })?;
+        Ok(Expression { regex, flags })
+    }
+
+    /// Whether it is found in a text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// What it says, as a tree.
+    pub(crate) fn parsed(&self) -> Option<Hir> {
+        let mut parser = ParserBuilder::new()
+            .case_insensitive(self.flags.ignore_case)
+            .multi_line(self.flags.multi_line)
+            .dot_matches_new_line(self.flags.dot_all)
+            .nest_limit(NESTING)
+            .build();
+        parser.parse(self.regex.as_str()).ok()
+    }
+}
+
+/// How deep groups and repetitions may be in each other.
+const NESTING: u32 = 64;
 
 /// An expression of PCRE in the syntax of the crate `regex`, where the same characters mean something else in both:
 ///
@@ -96,6 +127,10 @@ fn translated(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn regex(text: &str, flags: Flags) -> Result<Expression, Problem> {
+        Expression::new(text, flags)
+    }
 
     fn is_match(expression: &str, text: &str) -> bool {
         regex(expression, Flags::default()).expect(expression).is_match(text)

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use crate::encoding::Draft;
 use crate::error::{LoadError, Problem};
-use crate::expression::regex;
+use crate::expression::Expression;
 use crate::limits::{Budget, Limits};
 use crate::matcher::{Matcher, Place};
 use crate::modifiers::{Meaning, Modifiers, modifiers};
@@ -140,7 +140,7 @@ fn matchers(
             Meaning::Regex(flags) => {
                 context.budget.take_regex().map_err(at)?;
                 context.budget.take_needle(text.len()).map_err(at)?;
-                matchers.push(Matcher::Regex(regex(&text, flags).map_err(at)?));
+                matchers.push(Matcher::Regex(Expression::new(&text, flags).map_err(at)?));
             }
             Meaning::Network => {
                 let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));

@@ -52,14 +52,15 @@
 
 mod error;
 mod limits;
+mod stop;
 mod number;
 mod case;
 mod yaml;
 mod pattern;
 mod event;
+mod expression;
 mod matcher;
 mod encoding;
-mod expression;
 mod placeholders;
 mod modifiers;
 mod item;
@@ -71,10 +72,11 @@ mod engine;
 
 pub use case::{fold, fold_char};
 pub use condition::Condition;
-pub use engine::{Found, Kind, Match, Matching, RuleForEvents, RuleSet, Stopped, Values};
+pub use engine::{Found, Kind, Match, Matching, RuleForEvents, RuleSet, Values};
 pub use error::{LoadError, Position, Problem};
 pub use evaluate::Matched;
 pub use event::Event;
+pub use expression::Expression;
 pub use item::Item;
 pub use limits::Limits;
 pub use logsource::{Alternative, LogSources, Renamed};
@@ -83,3 +85,4 @@ pub use number::Number;
 pub use pattern::{Pattern, Piece};
 pub use placeholders::Placeholders;
 pub use rule::{Detection, Level, LogSource, Refused, Rule, Status, load_rules};
+pub use stop::Stopped;

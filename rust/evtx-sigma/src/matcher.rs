@@ -1,16 +1,17 @@
 //! What a value of a rule compares a field with.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 use jiff::civil::Time;
 use jiff::fmt::temporal::Pieces;
-use regex::Regex;
 
 use crate::case::fold;
 use crate::event::{Event, break_if};
+use crate::expression::Expression;
 use crate::number::Number;
 use crate::pattern::Pattern;
 
@@ -25,7 +26,7 @@ pub enum Matcher {
         cased: bool,
     },
     /// The regular expression is found in the text, with regard to case unless it has the flag `i`.
-    Regex(Regex),
+    Regex(Expression),
     /// The text is an address of this network.
     Network(IpNet),
     /// The text is that of another field of the same event, or has it in it.
@@ -102,7 +103,7 @@ impl Matcher {
     pub(crate) fn matches(&self, text: &Subject<'_>, event: &dyn Event) -> bool {
         match self {
             Matcher::Text { pattern, cased: true } => pattern.matches(text.as_is),
-            Matcher::Text { pattern, cased: false } => pattern.matches(&text.folded),
+            Matcher::Text { pattern, cased: false } => pattern.matches(text.folded()),
             Matcher::Regex(regex) => regex.is_match(text.as_is),
             Matcher::Network(network) => has_address(network, text.as_is),
             Matcher::FieldReference { field, place, cased } => {
@@ -110,7 +111,7 @@ impl Matcher {
                 event.values(field, &mut |other| {
                     is_match = other.is_some_and(|other| match cased {
                         true => place.holds(text.as_is, other),
-                        false => place.holds(&text.folded, &fold(other)),
+                        false => place.holds(text.folded(), &fold(other)),
                     });
                     break_if(is_match)
                 });
@@ -137,21 +138,26 @@ impl Matcher {
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
     as_is: &'a str,
-    folded: Cow<'a, str>,
+    /// It is folded when it is first needed so.
+    folded: OnceCell<Cow<'a, str>>,
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Subject {
             as_is: text,
-            folded: fold(text),
+            folded: OnceCell::new(),
         }
+    }
+
+    fn folded(&self) -> &str {
+        self.folded.get_or_init(|| fold(self.as_is))
     }
 }
 
 impl Place {
     /// Whether `part` is in `text` at this place.
-    fn holds(self, text: &str, part: &str) -> bool {
+    pub(crate) fn holds(self, text: &str, part: &str) -> bool {
         match self {
             Place::Whole => text == part,
             Place::Start => text.starts_with(part),

@@ -1,12 +1,17 @@
-//! 10,000 generated rules, each on several generated events: the crate and the plain evaluator agree about all of them.
+//! 10,000 generated rules, each on several generated events: the crate and the plain evaluator agree about all of them,
+//! and so does the engine, which is asked about several rules at once.
 
 mod plain;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use base64::Engine as _;
-use evtx_sigma::{Placeholders, load_rules};
+use evtx_sigma::{
+    Alternative, Event, Found, LogSources, Match, Matching, Placeholders, Renamed, RuleForEvents, RuleSet, Values,
+    load_rules,
+};
 use plain::{Fields, Plain};
 use saphyr::{LoadableYamlNode as _, Yaml};
 
@@ -319,12 +324,163 @@ fn quoted(text: &str) -> String {
     }
 }
 
+fn placeholders() -> Placeholders {
+    let placeholders = [("p", vec!["a*", "B"]), ("q", vec!["k"])];
+    placeholders
+        .map(|(name, values)| (name.to_string(), values.into_iter().map(str::to_string).collect()))
+        .into()
+}
+
+/// An event for the engine, which finds its values in slots.
+struct Slots(Vec<(Found, String)>);
+
+impl Values for Slots {
+    fn push_text(&self, slot: usize, out: &mut String) -> Found {
+        out.push_str(&self.0[slot].1);
+        self.0[slot].0
+    }
+}
+
+impl Case {
+    /// Which events a rule is for: any, or those of channels, IDs, and fields, with other names for fields.
+    fn alternatives(&mut self) -> Vec<Alternative> {
+        let mut alternatives = Vec::new();
+        for _ in 0..self.random.pick(&[1, 1, 1, 2, 3]) {
+            let mut text = "logsources:\n- service: s\n".to_string();
+            if self.random.one_in(2) {
+                let channels = self.random.pick(&["x", "X", "[x, y]", "[ß, Y]"]);
+                let _ = writeln!(text, "  channels: {channels}");
+            }
+            if self.random.one_in(2) {
+                let ids = self.random.pick(&["1", "[1, 2]", "[12, 2, 3]"]);
+                let _ = writeln!(text, "  event_ids: {ids}");
+            }
+            if self.random.one_in(4) {
+                let (key, value) = self.item();
+                let value = value.replace("%p%", "a").replace("%q%", "B");
+                let _ = writeln!(text, "  fields: {{{}: {value}}}", quoted(&key.replace("|expand", "")));
+            }
+            if self.random.one_in(3) {
+                let renames = self
+                    .random
+                    .pick(&["{A: B}", "{A: B, B: A}", "{Data: A}", "{A: Z}", "{EventID: B}"]);
+                let _ = writeln!(text, "  renames: {renames}");
+            }
+            let sources = LogSources::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            let rule = "title: t\nlogsource: {service: s}\ndetection: {s: {A: a}, condition: s}";
+            let rule = load_rules(rule, &Placeholders::new()).remove(0).expect("a rule");
+            alternatives.extend(sources.resolve(&rule.log_source).expect("an alternative"));
+        }
+        alternatives
+    }
+
+    /// Puts the values of an event in slots of an order of their own, with some that are absent.
+    fn slots(&mut self, event: &Fields) -> (Vec<String>, Slots) {
+        let (mut names, mut slots) = (Vec::new(), Vec::new());
+        for (name, values) in event {
+            for value in values {
+                names.push(name.clone());
+                slots.push(match value {
+                    Some(text) => (Found::Text, text.clone()),
+                    None => (Found::Null, String::new()),
+                });
+            }
+            if self.random.one_in(6) {
+                names.push(name.clone());
+                slots.push((Found::Absent, String::new()));
+            }
+        }
+        for name in FIELDS {
+            let name = name.replace(' ', "");
+            if self.random.one_in(8) && !names.contains(&name) {
+                names.push(name);
+                slots.push((Found::Absent, String::new()));
+            }
+        }
+        (names, Slots(slots))
+    }
+}
+
+/// The first alternative that takes an event and that a rule matches with says what matched.
+fn judged(rules: &[RuleForEvents], event: &dyn Event) -> Vec<Match> {
+    let matches = (0u32..).zip(rules).filter_map(|(rule, one)| {
+        let mut alternatives = one.alternatives.iter().filter(|alternative| alternative.takes(event));
+        let matched = alternatives.find_map(|alternative| one.rule.matches(&Renamed { event, alternative }))?;
+        Some(Match { rule, matched })
+    });
+    matches.collect()
+}
+
+#[test]
+fn the_engine_agrees_with_each_rule_alone() {
+    const TOGETHER: u64 = 20;
+    let placeholders = placeholders();
+    let (mut asked, mut matches, mut empty) = (0, 0, 0);
+    for set in 0..RULES / TOGETHER {
+        let mut cases: Vec<Case> = (0..TOGETHER).map(|rule| Case::new(set * TOGETHER + rule)).collect();
+        let texts: Vec<String> = cases.iter_mut().map(Case::rule).collect();
+        let rules = texts.iter().zip(&mut cases).map(|(text, case)| RuleForEvents {
+            rule: load_rules(text, &placeholders).remove(0).expect("a rule"),
+            alternatives: case.alternatives(),
+        });
+        let rules = Arc::new(RuleSet::new(rules.collect()));
+        assert!(rules.refused().is_empty());
+        // What a thread remembers of texts goes from event to event.
+        let mut matching = Matching::new(rules.clone());
+        for case in &mut cases {
+            for _ in 0..EVENTS {
+                let mut event = case.event();
+                let channel = case.random.pick(&[None, Some("x"), Some("Y"), Some("ẞ"), Some("z")]);
+                if let Some(channel) = channel {
+                    event.insert("Channel".to_string(), vec![Some(channel.to_string())]);
+                }
+                let (names, slots) = case.slots(&event);
+                let known: Vec<Option<&str>> = slots
+                    .0
+                    .iter()
+                    .map(|(found, text)| (*found == Found::Text && case.random.one_in(2)).then_some(text.as_str()))
+                    .collect();
+                let fields: Vec<(&str, Option<&str>)> = names
+                    .iter()
+                    .zip(&slots.0)
+                    .filter(|(_, (found, _))| *found != Found::Absent)
+                    .map(|(name, (found, text))| (name.as_str(), (*found == Found::Text).then_some(text.as_str())))
+                    .collect();
+                let expected = judged(rules.rules(), &fields.as_slice());
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let kind = rules.kind(&names, &known);
+                let mut found = Vec::new();
+                matching
+                    .matches(&kind, &slots, &|| false, &mut found)
+                    .expect("nobody stops");
+                if found != expected {
+                    let wrong = found
+                        .iter()
+                        .chain(&expected)
+                        .find(|one| !found.contains(one) || !expected.contains(one));
+                    let rule = wrong.expect("a rule that is not in both").rule as usize;
+                    panic!(
+                        "{fields:?}\n{known:?}\n{}\n{:#?}\nfound {found:?}\nexpected {expected:?}",
+                        texts[rule],
+                        rules.rules()[rule].alternatives
+                    );
+                }
+                asked += rules.rules().len();
+                matches += found.len();
+                empty += usize::from(kind.is_empty());
+            }
+        }
+    }
+    assert!(
+        matches > asked / 20 && matches < asked / 2,
+        "{matches} of {asked} matched"
+    );
+    assert!(empty * 10 < asked, "{empty} kinds can match nothing");
+}
+
 #[test]
 fn agrees_with_the_plain_evaluator() {
-    let placeholders = [("p", vec!["a*", "B"]), ("q", vec!["k"])];
-    let placeholders: Placeholders = placeholders
-        .map(|(name, values)| (name.to_string(), values.into_iter().map(str::to_string).collect()))
-        .into();
+    let placeholders = placeholders();
     let mut matches = 0;
     for seed in 0..RULES {
         let mut case = Case::new(seed);

@@ -1,5 +1,14 @@
-//! The rules of a scan, and what a kind of events can match of them.
+//! The rules of a scan, and what is shared by all kinds of events.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use hashbrown::HashMap;
+
+use super::atoms::{AtomId, Atoms, AtomsBuilder, FieldId, Test};
+use super::automaton::FieldAutomaton;
+use super::formula::{RuleFormula, count_detections};
+use crate::case::fold;
 use crate::error::Problem;
 use crate::logsource::Alternative;
 use crate::rule::Rule;
@@ -15,30 +24,79 @@ pub struct RuleForEvents {
 }
 
 /// Rules, made ready for many events. Threads can share it.
+///
+/// What finds the needles of a field is made when the first text of the field is looked at.
 #[derive(Debug)]
 pub struct RuleSet {
     rules: Vec<RuleForEvents>,
     refused: Vec<(u32, Problem)>,
+    /// By rule.
+    pub(super) formulas: Vec<RuleFormula>,
+    /// By rule, how often its condition names each of its detections.
+    pub(super) times: Vec<Box<[u32]>>,
+    pub(super) atoms: Atoms,
+    /// By field, its atoms that are decided by a look at the text.
+    of_field: Vec<Vec<AtomId>>,
+    automata: Vec<OnceLock<FieldAutomaton>>,
+    by_events: ByEvents,
+    /// Each map of names that an alternative has, once.
+    pub(super) renames: Vec<BTreeMap<String, String>>,
+    /// By rule and alternative, the index of its map.
+    pub(super) renames_of: Vec<Box<[u32]>>,
 }
 
-/// What a kind of events can match of a [`RuleSet`], and where its texts are. It belongs to that set.
-#[derive(Debug)]
-pub struct Kind {
-    /// The names of the fields, by slot.
-    pub(crate) names: Box<[Box<str>]>,
-    /// The texts that all events of the kind have, by slot.
-    pub(crate) known: Box<[Option<Box<str>>]>,
-    /// The rules and alternatives that are left.
-    pub(crate) left: Box<[(u32, u32)]>,
-}
+/// Alternatives by a folded channel and an event ID. Where one of these is `None`, any will do.
+type ByEvents = HashMap<(Option<Box<str>>, Option<u32>), Vec<(u32, u32)>>;
+
+/// How many channels and event IDs of one alternative have a place of their own in the index.
+const INDEXED: usize = 256;
 
 impl RuleSet {
     /// Makes rules ready. A rule for which the set has no room never matches: [`RuleSet::refused`] has these.
     pub fn new(rules: Vec<RuleForEvents>) -> RuleSet {
-        RuleSet {
-            rules,
+        let mut atoms = AtomsBuilder::default();
+        let mut set = RuleSet {
+            rules: Vec::new(),
             refused: Vec::new(),
+            formulas: Vec::new(),
+            times: Vec::new(),
+            atoms: Atoms::default(),
+            of_field: Vec::new(),
+            automata: Vec::new(),
+            by_events: HashMap::new(),
+            renames: Vec::new(),
+            renames_of: Vec::new(),
+        };
+        let mut known_renames: BTreeMap<&BTreeMap<String, String>, u32> = BTreeMap::new();
+        for (index, one) in (0u32..).zip(&rules) {
+            set.formulas.push(RuleFormula::new(&one.rule, &mut atoms));
+            let mut times = vec![0; one.rule.detections.len()];
+            count_detections(&one.rule.condition, &mut times);
+            set.times.push(times.into());
+            let renames = one.alternatives.iter().map(|alternative| {
+                *known_renames.entry(&alternative.renames).or_insert_with(|| {
+                    set.renames.push(alternative.renames.clone());
+                    set.renames.len() as u32 - 1
+                })
+            });
+            set.renames_of.push(renames.collect());
+            for (at, alternative) in (0u32..).zip(&one.alternatives) {
+                for key in keys(alternative) {
+                    set.by_events.entry(key).or_default().push((index, at));
+                }
+            }
         }
+        drop(known_renames);
+        set.rules = rules;
+        set.atoms = atoms.atoms;
+        set.of_field = vec![Vec::new(); set.atoms.fields.len()];
+        for (id, atom) in (0u32..).zip(&set.atoms.all) {
+            if let Test::Text(_) = atom.test {
+                set.of_field[atom.field as usize].push(id);
+            }
+        }
+        set.automata.resize_with(set.of_field.len(), OnceLock::new);
+        set
     }
 
     /// The rules, in their order.
@@ -52,34 +110,50 @@ impl RuleSet {
         &self.refused
     }
 
-    /// What a kind of events can match.
-    ///
-    /// `fields` has the names of the fields of its events in their order: those of System by their names in rules, then
-    /// those of the event's data. `known` has the text of each slot that has the same in every event of the kind: the
-    /// channel, the provider, the event ID and whatever else is constant.
-    ///
-    /// # Panics
-    /// If `known` is not as long as `fields`.
-    pub fn kind(&self, fields: &[&str], known: &[Option<&str>]) -> Kind {
-        assert_eq!(fields.len(), known.len(), "a slot has a name and may have a known text");
-        let all = (0u32..).zip(&self.rules);
-        let left = all.flat_map(|(rule, one)| (0u32..).zip(&one.alternatives).map(move |(index, _)| (rule, index)));
-        Kind {
-            names: fields.iter().map(|&name| name.into()).collect(),
-            known: known.iter().map(|text| text.map(Into::into)).collect(),
-            left: left.collect(),
-        }
+    /// What decides the atoms of a field.
+    pub(super) fn automaton(&self, field: FieldId) -> &FieldAutomaton {
+        let make = || FieldAutomaton::new(&self.of_field[field as usize], &self.atoms.all);
+        self.automata[field as usize].get_or_init(make)
+    }
+
+    /// The rules, with their alternatives, that can be for an event with this channel and ID. `None` if these are not
+    /// known.
+    pub(super) fn for_events(&self, channel: Option<&str>, event_id: Option<u32>) -> Vec<(u32, u32)> {
+        let mut all: Vec<(u32, u32)> = match (channel, event_id) {
+            (Some(channel), Some(_)) => {
+                let channel: Option<Box<str>> = Some(fold(channel).into());
+                let of = |channel: Option<Box<str>>, id| self.by_events.get(&(channel, id)).into_iter().flatten();
+                of(channel.clone(), event_id)
+                    .chain(of(channel, None))
+                    .chain(of(None, event_id))
+                    .chain(of(None, None))
+                    .copied()
+                    .collect()
+            }
+            _ => self.by_events.values().flatten().copied().collect(),
+        };
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 }
 
-impl Kind {
-    /// Whether no rule can match. Then nothing of such an event has to be decoded.
-    pub fn is_empty(&self) -> bool {
-        self.left.is_empty()
-    }
-
-    /// About how many bytes of memory this takes.
-    pub fn bytes(&self) -> usize {
-        size_of::<Kind>() + size_of_val(&*self.names) + size_of_val(&*self.known) + size_of_val(&*self.left)
-    }
+/// The places of an alternative in the index.
+fn keys(alternative: &Alternative) -> Vec<(Option<Box<str>>, Option<u32>)> {
+    let Alternative {
+        channels, event_ids, ..
+    } = alternative;
+    let is_few = |count: usize| (1..=INDEXED).contains(&count);
+    let channels: Vec<Option<Box<str>>> = match is_few(channels.len()) {
+        true => channels.iter().map(|channel| Some(fold(channel).into())).collect(),
+        false => vec![None],
+    };
+    let event_ids: Vec<Option<u32>> = match is_few(event_ids.len() * channels.len()) {
+        true => event_ids.iter().map(|&id| Some(id)).collect(),
+        false => vec![None],
+    };
+    let keys = channels
+        .iter()
+        .flat_map(|channel| event_ids.iter().map(move |&id| (channel.clone(), id)));
+    keys.collect()
 }

@@ -1,8 +1,8 @@
 //! The texts of one event, which are decoded when they are asked for.
 
-use std::cell::OnceCell;
 use std::ops::ControlFlow;
 
+use crate::case::fold;
 use crate::event::Event;
 
 /// What an event has in a slot.
@@ -23,59 +23,108 @@ pub trait Values {
     fn push_text(&self, slot: usize, out: &mut String) -> Found;
 }
 
-/// An event with the names of its log, each of whose slots is decoded when it is first looked at.
-pub(crate) struct Decoded<'a> {
-    names: &'a [Box<str>],
-    known: &'a [Option<Box<str>>],
-    values: &'a dyn Values,
-    slots: Vec<OnceCell<(Found, String)>>,
+/// The fields of a kind of events.
+#[derive(Debug)]
+pub(super) struct KindFields {
+    /// The names, by slot.
+    pub(super) names: Box<[Box<str>]>,
+    /// The texts that all events of the kind have, by slot.
+    pub(super) known: Box<[Option<Box<str>>]>,
 }
 
-impl<'a> Decoded<'a> {
-    pub(crate) fn new(names: &'a [Box<str>], known: &'a [Option<Box<str>>], values: &'a dyn Values) -> Self {
-        let slots = names.iter().map(|_| OnceCell::new()).collect();
-        Decoded {
-            names,
-            known,
-            values,
-            slots,
+/// What is decoded of an event. The buffers stay from event to event.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    /// Those that are decoded.
+    decoded: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    /// `None` if it was not asked for yet.
+    found: Option<Found>,
+    text: String,
+    /// The folded text, once somebody needs it.
+    folded: Option<String>,
+}
+
+impl Slots {
+    /// Begins an event.
+    pub(super) fn clear(&mut self, fields: &KindFields) {
+        for slot in self.decoded.drain(..) {
+            self.slots[slot as usize].found = None;
+        }
+        if self.slots.len() < fields.names.len() {
+            self.slots.resize_with(fields.names.len(), Slot::default);
         }
     }
 
-    /// What a slot has, and its text if it has one.
-    fn slot(&self, slot: usize) -> (Found, &str) {
-        if let Some(text) = &self.known[slot] {
-            return (Found::Text, text);
+    /// Decodes a slot if it is not yet, and says what it has.
+    pub(super) fn decode(&mut self, number: u32, fields: &KindFields, values: &dyn Values) -> Found {
+        let slot = &mut self.slots[number as usize];
+        if let Some(found) = slot.found {
+            return found;
         }
-        let (found, text) = self.slots[slot].get_or_init(|| {
-            let mut text = String::new();
-            (self.values.push_text(slot, &mut text), text)
-        });
-        (*found, text)
+        // A huge text does not keep its memory for the events after it.
+        const KEPT: usize = 1 << 16;
+        slot.text.clear();
+        slot.text.shrink_to(KEPT);
+        slot.folded = None;
+        let found = match &fields.known[number as usize] {
+            Some(known) => {
+                slot.text.push_str(known);
+                Found::Text
+            }
+            None => values.push_text(number as usize, &mut slot.text),
+        };
+        slot.found = Some(found);
+        self.decoded.push(number);
+        found
     }
+
+    /// The text of a decoded slot.
+    pub(super) fn text(&self, number: u32) -> &str {
+        &self.slots[number as usize].text
+    }
+
+    /// The text of a decoded slot, as it is and folded.
+    pub(super) fn texts(&mut self, number: u32) -> (&str, &str) {
+        let slot = &mut self.slots[number as usize];
+        let folded = slot.folded.get_or_insert_with(|| fold(&slot.text).into_owned());
+        (&slot.text, folded)
+    }
+
+    /// What a slot has. One that is not decoded counts as absent.
+    pub(super) fn get(&self, number: usize) -> (Found, &str) {
+        let slot = &self.slots[number];
+        (slot.found.unwrap_or(Found::Absent), &slot.text)
+    }
+}
+
+/// An event with the names of its log. It has the slots that are decoded.
+pub(super) struct Decoded<'a> {
+    pub(super) fields: &'a KindFields,
+    pub(super) slots: &'a Slots,
 }
 
 impl Event for Decoded<'_> {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
-        for (slot, _) in self.names.iter().enumerate().filter(|(_, name)| &***name == field) {
-            let flow = match self.slot(slot) {
+        let slots = self.fields.names.iter().enumerate();
+        let _ = slots
+            .filter(|(_, name)| &***name == field)
+            .try_for_each(|(slot, _)| match self.slots.get(slot) {
                 (Found::Text, text) => each(Some(text)),
                 (Found::Null, _) => each(None),
                 (Found::Absent, _) => ControlFlow::Continue(()),
-            };
-            if flow.is_break() {
-                return;
-            }
-        }
+            });
     }
 
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>) {
-        for (slot, name) in self.names.iter().enumerate() {
-            if let (Found::Text, text) = self.slot(slot)
-                && each(name, text).is_break()
-            {
-                return;
-            }
-        }
+        let mut slots = self.fields.names.iter().enumerate();
+        let _ = slots.try_for_each(|(slot, name)| match self.slots.get(slot) {
+            (Found::Text, text) => each(name, text),
+            _ => ControlFlow::Continue(()),
+        });
     }
 }

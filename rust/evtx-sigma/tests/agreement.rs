@@ -1,0 +1,74 @@
+//! The engine says of every event of real logs what each rule alone says. `EVTX_SIGMA` names the folder of the rules, and
+//! of logs that raise them; `EVTX_CORPUS` a folder of other logs. Without the first, the test does nothing.
+
+mod logs;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+
+use evtx_sigma::{Match, Matching, Renamed, RuleForEvents, RuleSet};
+use logs::{Kinds, LogEvent, files, rules};
+
+/// One in how many pairs of an event and a rule is judged that the engine does not find.
+const DRAWN: u64 = 50;
+
+#[test]
+fn finds_what_each_rule_alone_finds() {
+    let Some(folder) = std::env::var_os("EVTX_SIGMA") else {
+        eprintln!("EVTX_SIGMA names no folder of rules: nothing is tested");
+        return;
+    };
+    let texts = files(Path::new(&folder), "yml");
+    let texts: Vec<String> = texts
+        .iter()
+        .map(|file| std::fs::read_to_string(file).expect("a text"))
+        .collect();
+    let set = Arc::new(RuleSet::new(rules(&texts)));
+    assert!(set.refused().is_empty());
+    let mut logs = files(Path::new(&folder), "evtx");
+    if let Some(corpus) = std::env::var_os("EVTX_CORPUS") {
+        logs.extend(files(Path::new(&corpus), "evtx"));
+    }
+    let mut kinds = Kinds::default();
+    let mut matching = Matching::new(set.clone());
+    let (mut events, mut matches, mut judged) = (0, 0, 0);
+    for log in &logs {
+        for (number, event) in LogEvent::all(log).iter().enumerate() {
+            let kind = kinds.of(event, &set);
+            let mut found: Vec<Match> = Vec::new();
+            matching
+                .matches(&kind, event, &|| false, &mut found)
+                .expect("nobody stops");
+            let fields = event.fields();
+            let mut hits = found.iter().peekable();
+            for (rule, one) in (0u32..).zip(set.rules()) {
+                let hit = hits.next_if(|hit| hit.rule == rule);
+                if hit.is_some() || is_drawn((log, number, rule)) {
+                    let expected = judge(one, &fields);
+                    let title = &one.rule.title;
+                    assert_eq!(hit.map(|hit| &hit.matched), expected.as_ref(), "{title}: {fields:?}");
+                    judged += 1;
+                }
+            }
+            assert!(hits.next().is_none(), "rules are found in their order");
+            events += 1;
+            matches += found.len();
+        }
+    }
+    let (count, bytes) = (kinds.len(), kinds.bytes());
+    eprintln!("{events} events of {count} kinds ({bytes} bytes), {matches} matches, {judged} pairs judged");
+    assert!(matches > 0);
+}
+
+fn is_drawn(pair: impl Hash) -> bool {
+    let mut hasher = DefaultHasher::new();
+    pair.hash(&mut hasher);
+    hasher.finish().is_multiple_of(DRAWN)
+}
+
+fn judge(one: &RuleForEvents, fields: &[(&str, Option<&str>)]) -> Option<evtx_sigma::Matched> {
+    let event = &fields;
+    let mut alternatives = one.alternatives.iter().filter(|alternative| alternative.takes(event));
+    alternatives.find_map(|alternative| one.rule.matches(&Renamed { event, alternative }))
+}
