@@ -84,11 +84,6 @@ public:
 			WriteNode(EvtxNodeKind::COLUMN, input.GetColumnIndex(expression.GetColumnIndex()));
 			return;
 		}
-		if (IsEnumText(expression)) {
-			Write(expression.GetChild(0));
-			return;
-		}
-		CheckOrder(expression);
 		const auto name = GetOperation(expression);
 		const auto count = expression.GetChildCount();
 		if (name.empty() || count > MAX_CHILDREN) {
@@ -106,28 +101,6 @@ private:
 		hints.nodes.push_back({static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(children), number,
 		                       hints.bytes.size(), bytes.size()});
 		hints.bytes += bytes;
-	}
-
-	//! Whether an expression is the text of an enum.
-	static bool IsEnumText(const Expression &expression) {
-		return expression.GetType() == ExpressionType::OPERATOR_CAST &&
-		       expression.GetReturnType().GetTypeId() == LogicalTypeId::VARCHAR &&
-		       expression.GetChild(0).GetReturnType().GetTypeId() == LogicalTypeId::ENUM;
-	}
-
-	//! DuckDB compares an enum with a text by the alphabet, which would leave out rows that were meant.
-	static void CheckOrder(const Expression &expression) {
-		const auto type = expression.GetType();
-		const auto is_order = (type >= ExpressionType::COMPARE_LESSTHAN &&
-		                       type <= ExpressionType::COMPARE_GREATERTHANOREQUALTO) ||
-		                      type == ExpressionType::COMPARE_BETWEEN;
-		for (idx_t i = 0; is_order && i < expression.GetChildCount(); i++) {
-			if (const auto child = expression.GetChild(i); IsEnumText(child)) {
-				const auto name = child.GetChild(0).GetReturnType().ToText();
-				throw duckdb::cxx::InvalidInputException("a value of the type " + name + " and a text compare by the alphabet; "
-				                                         "to compare in the order of " + name + ", write '...'::" + name);
-			}
-		}
 	}
 
 	void WriteConstant(const Value &value) {
@@ -183,12 +156,11 @@ private:
 
 void TellHints(TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned) {
 	Hints hints;
-	Writer writer(input, hints);
-	for (idx_t i = 0; i < input.GetFilterCount(); i++) {
-		writer.Write(input.GetFilter(i));
-	}
-	if (!input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
-		hints = {};
+	if (input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
+		Writer writer(input, hints);
+		for (idx_t i = 0; i < input.GetFilterCount(); i++) {
+			writer.Write(input.GetFilter(i));
+		}
 	}
 	const auto *const bytes = reinterpret_cast<const std::uint8_t *>(hints.bytes.data());
 	const EvtxHints borrowed {hints.nodes.data(), hints.nodes.size(), bytes, hints.bytes.size()};

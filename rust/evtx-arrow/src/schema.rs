@@ -11,7 +11,7 @@ pub(crate) use columns::{
     COLUMNS, Column, ColumnSource, EVENT_ID, EVENT_RECORD_ID, EntryKeys, EntryType, FieldType, MESSAGE, PROVIDER,
     Place, RuleColumn, entries_field, entry_fields, level_field, list_field, list_fields, schema_of, sigma_names,
 };
-pub use columns::{ColumnReference, ENUMS, enum_of, reference};
+pub use columns::{ColumnReference, ENUMS, enum_of, reference, rule_reference};
 pub(crate) use numbering::Numbering;
 pub use options::{OnError, Options};
 pub use rules::Rules;

@@ -69,7 +69,10 @@ fn found(log: &[u8], name: &str, rules: &Arc<Rules>, is_tree: bool) -> Matches {
                 continue;
             }
             let entries = batch.column(1).as_map().value(row);
-            let (keys, values) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
+            let (keys, values) = (
+                entries.column(0).as_string::<i32>(),
+                entries.column(1).as_string::<i32>(),
+            );
             let pair = |i: usize| {
                 let value = values.is_valid(i).then(|| values.value(i).to_owned());
                 (keys.value(i).to_owned(), value)
@@ -117,7 +120,11 @@ fn expected(log: &[u8], rules: &[RuleForEvents], by_id: &HashMap<u32, Vec<usize>
 fn compare(rules: Vec<RuleForEvents>, logs: &[PathBuf]) {
     let (mut by_id, mut any_id) = (HashMap::<u32, Vec<usize>>::new(), Vec::new());
     for (index, rule) in rules.iter().enumerate() {
-        match rule.alternatives.iter().any(|alternative| alternative.event_ids.is_empty()) {
+        match rule
+            .alternatives
+            .iter()
+            .any(|alternative| alternative.event_ids.is_empty())
+        {
             true => any_id.push(index),
             false => {
                 for id in rule.alternatives.iter().flat_map(|alternative| &alternative.event_ids) {

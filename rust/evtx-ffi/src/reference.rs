@@ -1,12 +1,15 @@
-//! What of `docs/` is made out of the code: `columns.md`, the table of arguments in `read_evtx.md`, and the sources in
-//! `codes.md`.
+//! What of `docs/` is made out of the code: `columns.md`, the tables of arguments in `read_evtx.md` and `sigma.md`, and
+//! the sources in `codes.md`.
 //! `EVTX_DOCS=write` writes it anew.
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 
-use evtx_arrow::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, reference};
-use evtx_scan::{ArgumentKind, Function};
+use evtx_arrow::{
+    ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport, reference, rule_reference,
+};
+use evtx_scan::{Argument, ArgumentKind, Function};
 
 use crate::codes::sources;
 use crate::report::duckdb_type;
@@ -80,6 +83,13 @@ fn the_reference_has_every_column() {
         .expect("memory");
     }
     text.push_str(FIELDS);
+    text.push_str("\n## evtx_sigma(files, rules := ...)\n\nThese columns stand before those of `read_evtx`. They are NULL in rows of damage.\n\n");
+    text.push_str("| column | type | what it holds |\n| --- | --- | --- |\n");
+    for column in rule_reference() {
+        let (field, about) = (&column.field, column.about);
+        writeln!(text, "| `{}` | {} | {about} |", field.name(), duckdb_type(field)).expect("memory");
+    }
+    report(&mut text, "evtx_sigma_rules(rules)", &RuleReport::new(Arc::default()));
     let events = EventReport::new(duckdb_type);
     report(&mut text, "evtx_schema(files)", &events);
     report(&mut text, "evtx_file_metadata(files)", &FileReport::default());
@@ -92,8 +102,22 @@ fn the_reference_has_every_column() {
 
 #[test]
 fn the_docs_have_every_argument() {
+    let of_logs: Vec<&Argument> = Function::ReadEvtx.arguments().collect();
+    check("read_evtx.md", |written| {
+        replaced(written, "arguments", &arguments_table(&of_logs))
+    });
+    let of_rules: Vec<&Argument> = Function::Sigma
+        .arguments()
+        .filter(|argument| of_logs.iter().all(|known| known.name != argument.name))
+        .collect();
+    check("sigma.md", |written| {
+        replaced(written, "arguments", &arguments_table(&of_rules))
+    });
+}
+
+fn arguments_table(arguments: &[&Argument]) -> String {
     let mut table = "| argument | default | what it does |\n| --- | --- | --- |\n".to_owned();
-    for argument in Function::ReadEvtx.arguments() {
+    for argument in arguments {
         let default = match (argument.default, argument.kind()) {
             (None, _) => String::new(),
             (Some(text), ArgumentKind::Text) => format!("`'{text}'`"),
@@ -101,7 +125,7 @@ fn the_docs_have_every_argument() {
         };
         writeln!(table, "| `{}` | {default} | {} |", argument.name, argument.about).expect("memory");
     }
-    check("read_evtx.md", |written| replaced(written, "arguments", &table));
+    table
 }
 
 #[test]

@@ -433,6 +433,15 @@ pub struct ColumnReference {
 
 /// Every column that a table of all events can have, in order.
 pub fn reference() -> Vec<ColumnReference> {
+    reference_of(COLUMNS)
+}
+
+/// The columns about rules, which a table of matches has before those of all events.
+pub fn rule_reference() -> Vec<ColumnReference> {
+    reference_of(RULE_COLUMNS)
+}
+
+fn reference_of(columns: &[Column]) -> Vec<ColumnReference> {
     let place = |source: &ColumnSource| match source {
         ColumnSource::Field(place, _) => {
             let attribute = place.attribute.map(|name| format!("/@{name}")).unwrap_or_default();
@@ -442,7 +451,7 @@ pub fn reference() -> Vec<ColumnReference> {
         ColumnSource::UserData => "UserData".to_owned(),
         _ => String::new(),
     };
-    let columns = COLUMNS.iter().map(|column| ColumnReference {
+    let columns = columns.iter().map(|column| ColumnReference {
         field: column.field(),
         place: place(&column.source),
         about: column.about,

@@ -515,7 +515,9 @@ pub(crate) fn sigma_values(xml: &str) -> Vec<(String, Option<String>)> {
         if leaves.is_empty() && !element.text().is_empty() {
             leaves.push((Some(&element.name), element.text()));
         }
-        let named = leaves.into_iter().map(|(name, text)| (name.unwrap_or("Data").replace(' ', ""), Some(text)));
+        let named = leaves
+            .into_iter()
+            .map(|(name, text)| (name.unwrap_or("Data").replace(' ', ""), Some(text)));
         values.extend(named);
     }
     values

@@ -1,7 +1,8 @@
 //! Reads columns of a log over and over, for a profiler. usage: scan LOG TIMES COLUMN [COLUMN ...]
 //!
 //! The median time of a reading goes to standard output. `all` stands for every default column, `events` for what
-//! `evtx_schema` finds, and `events=4624,4625` for the fields of events that are asked for by ID.
+//! `evtx_schema` finds, `events=4624,4625` for the fields of events that are asked for by ID, and `sigma=FOLDER` for the
+//! matches of the Sigma rules in a folder, which are loaded each time.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,6 +10,7 @@ use std::time::Instant;
 use evtx_arrow::{Catalog, Events, Options, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FILE_HEADER;
+use evtx_scan::{Argument, ArgumentValue, Arguments, Function, LocalStorage};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +31,21 @@ fn main() {
                 let mut catalog = Catalog::new(events.clone());
                 catalog.push(&file[FILE_HEADER..], Interrupt::NEVER).expect("events");
                 catalog.fields().len()
+            })
+        }
+        [first] if first.starts_with("sigma=") => {
+            let folder = first.trim_start_matches("sigma=").to_owned();
+            let layout = evtx_bench::layout(&file);
+            Box::new(move || {
+                let mut arguments = Arguments::new(Function::Sigma);
+                let rules = Argument::find(Function::Sigma, "rules").expect("an argument");
+                let value = ArgumentValue::List(vec![folder.clone()]);
+                arguments.set(rules, value, "scan").expect("a folder");
+                let call = arguments.call(Vec::new(), 1, &LocalStorage, Interrupt::NEVER);
+                let table = call.expect("rules").table;
+                let columns = (0..table.schema().fields().len()).collect::<Vec<_>>();
+                let scan = Arc::new(Scan::new(table, &columns));
+                evtx_bench::read(&file, &layout, &scan).expect("rows")
             })
         }
         _ => {
