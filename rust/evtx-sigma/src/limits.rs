@@ -30,7 +30,8 @@ impl Limits {
     /// Bytes of the texts of a value that has wildcards between them. The work of such a value is at most their
     /// number, or that of its parts, times the length of the text that it is compared with.
     pub const WILDCARD_BYTES: usize = 512;
-    /// Bytes of the program of one regular expression, 1 MiB; and of its cache while it runs.
+    /// Bytes of the program of one regular expression, 1 MiB; and of its cache while it runs. SigmaHQ has expressions
+    /// such as `.{1000,}`, of more than 256 KiB.
     pub const REGEX: usize = 1 << 20;
     /// How deep parentheses and `not` of a condition may be in each other.
     pub const CONDITION_NESTING: usize = 64;

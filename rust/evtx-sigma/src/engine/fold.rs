@@ -348,7 +348,7 @@ impl<'a> Folding<'a> {
                             .slots
                             .iter()
                             .filter_map(|&slot| self.fields.known[slot as usize].as_deref());
-                        Formula::Known(known.any(|text| matcher.matches(&Subject::new(text), &event)))
+                        Formula::Known(known.any(|text| matcher.matches(&Subject::new(text), &event, &Stop::never())))
                     }
                     _ => formula.clone(),
                 }
