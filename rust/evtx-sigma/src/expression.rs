@@ -83,6 +83,11 @@ impl Expression {
         })
     }
 
+    /// The expression in the syntax of the crate `regex`.
+    pub fn as_str(&self) -> &str {
+        self.regex.as_str()
+    }
+
     /// Whether it is found in a text.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
