@@ -1,6 +1,6 @@
 //! Log sources: which events a rule is for.
 //!
-//! The table is `logsources.yml`. A table of the same form can stand in its place.
+//! The table is `logsources.yml`. A table of the same form can stand in its place, or replace entries of it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -82,6 +82,15 @@ impl LogSources {
             .map(|node| entry(node, &mut context))
             .collect::<Result<_, _>>()?;
         Ok(LogSources { entries })
+    }
+
+    /// This table with the entries of another put in: those of log sources that the other has are replaced, all of them
+    /// by all of the other's. Two entries are of the same log source if category, product and service are the same.
+    pub fn with(&self, other: LogSources) -> LogSources {
+        let is_kept = |(source, _): &&(LogSource, Alternative)| other.entries.iter().all(|(new, _)| new != source);
+        let mut entries: Vec<_> = self.entries.iter().filter(is_kept).cloned().collect();
+        entries.extend(other.entries);
+        LogSources { entries }
     }
 
     /// The events that a log source stands for: at least one alternative, or [`Problem::UnmappedLogSource`].
@@ -330,6 +339,32 @@ mod tests {
             .resolve(&source("webserver", "", "x"))
             .expect_err("no log source");
         assert_eq!(error.to_string(), "unmapped log source: category webserver, service x");
+    }
+
+    #[test]
+    fn replaces_entries_of_the_same_log_source() {
+        let own = "logsources:
+- {category: process_creation, product: windows, channels: [Mine], event_ids: [7]}
+- {service: security, channels: [Other]}
+- {service: own, channels: [A]}
+- {service: own, channels: [B]}
+";
+        let table = LogSources::builtin().with(LogSources::load(own).expect("a table"));
+        let channels = |category: &str, service: &str| {
+            let alternatives = table
+                .resolve(&source(category, "windows", service))
+                .expect("alternatives");
+            alternatives
+                .iter()
+                .flat_map(|one| one.channels.clone())
+                .collect::<Vec<_>>()
+        };
+        // Both entries of the table, Sysmon's and that of 4688, are replaced by one.
+        assert_eq!(channels("process_creation", ""), ["Mine"]);
+        // An entry without the product is of another log source.
+        assert_eq!(channels("", "security"), ["Security", "Other"]);
+        assert_eq!(channels("", "own"), ["A", "B"]);
+        assert_eq!(channels("", "system"), ["System"]);
     }
 
     #[test]
