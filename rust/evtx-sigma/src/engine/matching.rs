@@ -252,6 +252,7 @@ impl Look<'_> {
     fn look_at(&mut self, field: FieldId, found: &mut dyn FnMut(AtomId)) -> Result<(), Stopped> {
         self.truth.is_looked_at.insert(field);
         let view = self.view;
+        let automaton = self.set.automaton(field);
         for &slot in view.slots.get(&field).map_or(&[][..], |slots| slots) {
             match self.slots.decode(slot, &self.kind.fields, self.values) {
                 Found::Absent => continue,
@@ -262,6 +263,9 @@ impl Look<'_> {
                 Found::Text => self.truth.has_text.insert(field),
             }
             let text = self.slots.text(slot);
+            if automaton.is_too_short(text) {
+                continue;
+            }
             let mut add = |atom: AtomId| {
                 self.truth.is_true.insert(atom);
                 found(atom);
@@ -270,7 +274,6 @@ impl Look<'_> {
                 Ok(atoms) => atoms.iter().copied().for_each(&mut add),
                 Err(key) => {
                     self.atoms.clear();
-                    let automaton = self.set.automaton(field);
                     let (text, folded) = self.slots.texts(slot);
                     automaton.look(folded, &self.set.atoms.all, self.seen, self.stop, self.atoms)?;
                     self.atoms.iter().copied().for_each(&mut add);
