@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::case::fold;
 use crate::error::{LoadError, Position, Problem};
-use crate::event::Event;
+use crate::event::{Event, break_if};
 use crate::item::{Context, Item};
 use crate::limits::Budget;
 use crate::number::Number;
@@ -134,19 +134,18 @@ impl LogSources {
 impl Alternative {
     /// Whether an event is one of these.
     pub fn takes(&self, event: &dyn Event) -> bool {
-        let any = |field: &str, passes: &dyn Fn(&str) -> bool| {
-            let mut is_one = false;
-            event.values(field, &mut |value| {
-                is_one |= value.is_some_and(passes);
-                ControlFlow::Continue(())
-            });
-            is_one
-        };
-        let is_channel = |text: &str| self.has_channel(text);
-        let is_id = |text: &str| text.parse().is_ok_and(|id| self.event_ids.contains(&id));
-        (self.channels.is_empty() || any("Channel", &is_channel))
-            && (self.event_ids.is_empty() || any("EventID", &is_id))
-            && self.fields.iter().all(|item| item.matches(event))
+        self.takes_channel(event) && self.takes_event_id(event) && self.fields.iter().all(|item| item.matches(event))
+    }
+
+    /// Whether these can have the channel of an event.
+    pub(crate) fn takes_channel(&self, event: &dyn Event) -> bool {
+        self.channels.is_empty() || has_value(event, "Channel", |text| self.has_channel(text))
+    }
+
+    /// Whether these can have the ID of an event.
+    pub(crate) fn takes_event_id(&self, event: &dyn Event) -> bool {
+        let is_one = |text: &str| text.parse().is_ok_and(|id| self.event_ids.contains(&id));
+        self.event_ids.is_empty() || has_value(event, "EventID", is_one)
     }
 
     /// The name in the log of a field of a rule.
@@ -168,6 +167,16 @@ impl Alternative {
         }
         (both.channels.is_empty() == (self.channels.is_empty() && other.channels.is_empty())).then_some(both)
     }
+}
+
+/// Whether a value of a field passes.
+fn has_value(event: &dyn Event, field: &str, passes: impl Fn(&str) -> bool) -> bool {
+    let mut is_one = false;
+    event.values(field, &mut |value| {
+        is_one = value.is_some_and(&passes);
+        break_if(is_one)
+    });
+    is_one
 }
 
 impl Event for Renamed<'_> {
