@@ -29,6 +29,18 @@ pub fn fold(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Appends a text as [`fold`] makes it.
+pub(crate) fn fold_into(text: &str, out: &mut String) {
+    let start = out.len();
+    match text.is_ascii() {
+        true => {
+            out.push_str(text);
+            out[start..].make_ascii_lowercase();
+        }
+        false => out.extend(text.chars().map(fold_char)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,5 +66,10 @@ mod tests {
         assert!(matches!(fold("c:\\windows ß"), Cow::Borrowed(_)));
         assert_eq!(fold("C:\\Straẞe Σίσυφος \u{212A}ſ"), "c:\\straße σίσυφοσ ks");
         assert_eq!(fold("İı"), "İı");
+        let mut out = "A".to_string();
+        for text in ["aBc", "Straẞe"] {
+            fold_into(text, &mut out);
+        }
+        assert_eq!(out, "Aabcstraße");
     }
 }

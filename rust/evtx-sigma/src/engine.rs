@@ -14,6 +14,7 @@ mod values;
 mod necessary;
 mod atoms;
 mod formula;
+mod size;
 mod automaton;
 mod set;
 mod witness;

@@ -54,6 +54,14 @@ pub enum Problem {
         /// How many times as much the rules of a text may have.
         rules: usize,
     },
+    /// The rules of a set together have more than [`Limits`](crate::Limits) allows, with this one.
+    #[error("with this rule, all rules together have more than {limit} {what}")]
+    SetLimit {
+        /// What is limited.
+        what: &'static str,
+        /// How much of it all rules may have.
+        limit: usize,
+    },
     /// An alias stands inside of what it stands for.
     #[error("this alias is inside of the value that it stands for")]
     EndlessAlias,

@@ -5,6 +5,7 @@ use crate::event::{Event, break_if};
 use crate::item::Item;
 use crate::matcher::{Matcher, Subject};
 use crate::rule::{Detection, Rule};
+use crate::stop::{Stop, Stopped};
 
 /// The fields that made a rule true.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,43 +20,65 @@ impl Rule {
     /// Whether an event matches, and by which fields. The log source is no part of this: it says for which events a
     /// rule is asked at all.
     pub fn matches(&self, event: &dyn Event) -> Option<Matched> {
-        let mut known = vec![None; self.detections.len()];
-        if !self.is_true(&self.condition, event, &mut known) {
-            return None;
-        }
-        let mut fields = Vec::new();
-        self.collect(&self.condition, event, &mut known, &mut fields);
-        Some(Matched { fields })
+        self.matches_until(event, &Stop::never()).ok().flatten()
     }
 
-    /// Whether a condition is true. `known` has what detections were found to be; each is looked at once.
-    fn is_true(&self, condition: &Condition, event: &dyn Event, known: &mut [Option<bool>]) -> bool {
+    /// The same, for events with texts of any length: the work can be stopped.
+    pub(crate) fn matches_until(&self, event: &dyn Event, stop: &Stop<'_>) -> Result<Option<Matched>, Stopped> {
+        let mut evaluation = Evaluation {
+            rule: self,
+            event,
+            stop,
+            known: vec![None; self.detections.len()],
+            fields: Vec::new(),
+        };
+        let is_true = evaluation.is_true(&self.condition);
+        if is_true {
+            evaluation.collect(&self.condition);
+        }
+        // What was found after the work was stopped means nothing.
+        stop.result()?;
+        let fields = evaluation.fields;
+        Ok(is_true.then_some(Matched { fields }))
+    }
+}
+
+/// The evaluation of a rule on an event.
+struct Evaluation<'a> {
+    rule: &'a Rule,
+    event: &'a dyn Event,
+    stop: &'a Stop<'a>,
+    /// What detections were found to be; each is looked at once.
+    known: Vec<Option<bool>>,
+    /// The fields that made the rule true.
+    fields: Vec<(String, Option<String>)>,
+}
+
+impl Evaluation<'_> {
+    /// Whether a condition is true.
+    fn is_true(&mut self, condition: &Condition) -> bool {
         match condition {
             &Condition::Detection(index) => {
-                *known[index].get_or_insert_with(|| self.detections[index].first(event).is_some())
+                let detection = &self.rule.detections[index];
+                let is_true = || detection.first(self.event, self.stop).is_some();
+                *self.known[index].get_or_insert_with(is_true)
             }
-            Condition::Not(inner) => !self.is_true(inner, event, known),
-            Condition::All(parts) => parts.iter().all(|part| self.is_true(part, event, known)),
-            Condition::Any(parts) => parts.iter().any(|part| self.is_true(part, event, known)),
+            Condition::Not(inner) => !self.is_true(inner),
+            Condition::All(parts) => parts.iter().all(|part| self.is_true(part)),
+            Condition::Any(parts) => parts.iter().any(|part| self.is_true(part)),
         }
     }
 
     /// Adds the fields of the detections that make a true condition true: of a list with `or`, of all that are true.
-    fn collect(
-        &self,
-        condition: &Condition,
-        event: &dyn Event,
-        known: &mut [Option<bool>],
-        fields: &mut Vec<(String, Option<String>)>,
-    ) {
+    fn collect(&mut self, condition: &Condition) {
         match condition {
             &Condition::Detection(index) => {
-                let items = self.detections[index].first(event).unwrap_or_default();
-                for item in items {
-                    item.is_true(event, &mut |field, value| {
+                let items = self.rule.detections[index].first(self.event, self.stop);
+                for item in items.unwrap_or_default() {
+                    item.is_true(self.event, self.stop, &mut |field, value| {
                         let pair = (field.to_string(), value.map(str::to_string));
-                        if !fields.contains(&pair) {
-                            fields.push(pair);
+                        if !self.fields.contains(&pair) {
+                            self.fields.push(pair);
                         }
                     });
                 }
@@ -63,8 +86,8 @@ impl Rule {
             Condition::Not(_) => {}
             Condition::All(parts) | Condition::Any(parts) => {
                 for part in parts {
-                    if self.is_true(part, event, known) {
-                        self.collect(part, event, known, fields);
+                    if self.is_true(part) {
+                        self.collect(part);
                     }
                 }
             }
@@ -74,10 +97,10 @@ impl Rule {
 
 impl Detection {
     /// The items of the first alternative that is true.
-    fn first(&self, event: &dyn Event) -> Option<&[Item]> {
+    fn first(&self, event: &dyn Event, stop: &Stop<'_>) -> Option<&[Item]> {
         self.any
             .iter()
-            .find(|items| items.iter().all(|item| item.matches(event)))
+            .find(|items| items.iter().all(|item| item.is_true(event, stop, &mut |_, _| ())))
             .map(Vec::as_slice)
     }
 }
@@ -85,14 +108,14 @@ impl Detection {
 impl Item {
     /// Whether the item is true for an event.
     pub fn matches(&self, event: &dyn Event) -> bool {
-        self.is_true(event, &mut |_, _| ())
+        self.is_true(event, &Stop::never(), &mut |_, _| ())
     }
 
     /// Whether the item is true for an event. If it is, `found` gets the field and value that made it true.
-    fn is_true(&self, event: &dyn Event, found: &mut dyn FnMut(&str, Option<&str>)) -> bool {
+    fn is_true(&self, event: &dyn Event, stop: &Stop<'_>, found: &mut dyn FnMut(&str, Option<&str>)) -> bool {
         let is_match = |text: &str| {
             let subject = Subject::new(text);
-            self.any.iter().any(|matcher| matcher.matches(&subject, event))
+            self.any.iter().any(|matcher| matcher.matches(&subject, event, stop))
         };
         let Some(field) = self.field.as_deref() else {
             let mut is_true = false;

@@ -1,11 +1,17 @@
 //! Regular expressions: the flavour of rules in that of the crate `regex`.
 
+use std::sync::{Arc, Mutex, OnceLock};
+
 use regex::{Regex, RegexBuilder};
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::{self, Compiler, WhichCaptures};
+use regex_automata::{Input, MatchKind};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
 
 use crate::error::Problem;
 use crate::limits::Limits;
+use crate::stop::{Stop, Stopped};
 
 /// The flags of a regular expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,12 +33,29 @@ pub(crate) struct Flags {
 pub struct Expression {
     regex: Regex,
     flags: Flags,
+    /// For long texts, made when the first is searched. `None` if it cannot be made.
+    stoppable: Arc<OnceLock<Option<Stoppable>>>,
 }
+
+/// An automaton that makes its states while it runs, one for a byte of text at most. It reports every end of a match.
+#[derive(Debug)]
+struct Stoppable {
+    automaton: DFA,
+    /// The states that were made, of searches that have ended.
+    states: Mutex<Vec<Cache>>,
+}
+
+/// Bytes of the longest text that `regex` searches. It cannot be stopped, and where it has to simulate the program of an
+/// expression, each byte of the text costs the size of the program.
+const SHORT: usize = 512;
+
+/// Bytes of text between two questions whether to go on. Each of them makes a state of the automaton at worst.
+const STEP: usize = 64;
 
 impl Expression {
     /// Compiles an expression.
     pub(crate) fn new(text: &str, flags: Flags) -> Result<Expression, Problem> {
-        let regex = RegexBuilder::new(&translated(text))
+        let regex = RegexBuilder::new(&translated(text)?)
             .case_insensitive(flags.ignore_case)
             .multi_line(flags.multi_line)
             .dot_matches_new_line(flags.dot_all)
@@ -52,12 +75,49 @@ impl Expression {
                 Problem::Regex(format!("does not compile: {why}"))
             }
         })?;
-        Ok(Expression { regex, flags })
+        let stoppable = Arc::default();
+        Ok(Expression {
+            regex,
+            flags,
+            stoppable,
+        })
+    }
+
+    /// The expression in the syntax of the crate `regex`.
+    pub fn as_str(&self) -> &str {
+        self.regex.as_str()
     }
 
     /// Whether it is found in a text.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
+    }
+
+    /// The same, for texts of any length: the search can be stopped.
+    pub(crate) fn find(&self, text: &str, stop: &Stop<'_>) -> Result<bool, Stopped> {
+        stop.check()?;
+        if text.len() > SHORT
+            && let Some(stoppable) = self.stoppable.get_or_init(|| self.stoppable())
+            && let Some(is_match) = stoppable.find(text, stop)?
+        {
+            return Ok(is_match);
+        }
+        Ok(self.is_match(text))
+    }
+
+    fn stoppable(&self) -> Option<Stoppable> {
+        let program = Compiler::new()
+            .configure(thompson::Config::new().which_captures(WhichCaptures::None))
+            .build_from_hir(&self.parsed()?)
+            .ok()?;
+        let config = DFA::config()
+            .match_kind(MatchKind::All)
+            .cache_capacity(Limits::REGEX)
+            .skip_cache_capacity_check(true);
+        Some(Stoppable {
+            automaton: DFA::builder().configure(config).build_from_nfa(program).ok()?,
+            states: Mutex::default(),
+        })
     }
 
     /// What it says, as a tree.
@@ -72,20 +132,69 @@ impl Expression {
     }
 }
 
+impl Stoppable {
+    /// How many searches leave their states to later ones, and how many bytes each.
+    const KEPT: usize = 2;
+    const KEPT_BYTES: usize = 256 << 10;
+
+    /// Whether a match ends anywhere in a text. `None` if the automaton cannot say.
+    fn find(&self, text: &str, stop: &Stop<'_>) -> Result<Option<bool>, Stopped> {
+        let states = self.states.lock().ok().and_then(|mut states| states.pop());
+        let mut cache = states.unwrap_or_else(|| self.automaton.create_cache());
+        let result = walk(&self.automaton, &mut cache, text, stop);
+        if let Ok(mut states) = self.states.lock()
+            && states.len() < Self::KEPT
+            && cache.memory_usage() <= Self::KEPT_BYTES
+        {
+            states.push(cache);
+        }
+        result
+    }
+}
+
+fn walk(automaton: &DFA, cache: &mut Cache, text: &str, stop: &Stop<'_>) -> Result<Option<bool>, Stopped> {
+    let Ok(mut state) = automaton.start_state_forward(cache, &Input::new(text)) else {
+        return Ok(None);
+    };
+    for (number, bytes) in text.as_bytes().chunks(STEP).enumerate() {
+        stop.check()?;
+        for (at, &byte) in (number * STEP..).zip(bytes) {
+            let Ok(next) = automaton.next_state(cache, state, byte) else {
+                return Ok(None);
+            };
+            state = next;
+            // A match is reported at the byte behind it. Between the bytes of a character, it is empty and does not count.
+            if state.is_match() && text.is_char_boundary(at) {
+                return Ok(Some(true));
+            } else if state.is_dead() {
+                return Ok(Some(false));
+            } else if state.is_quit() {
+                return Ok(None);
+            }
+        }
+    }
+    let end = automaton.next_eoi_state(cache, state);
+    Ok(end.ok().map(|state| state.is_match()))
+}
+
 /// How deep groups and repetitions may be in each other.
 const NESTING: u32 = 64;
 
 /// An expression of PCRE in the syntax of the crate `regex`, where the same characters mean something else in both:
 ///
-/// - `\w`, `\d`, `\s`, their opposites, and `\b` are about Unicode in `regex`; `\B` stays so, it has no other form;
+/// - `\w`, `\d`, `\s`, their opposites, `\b` and `\B` are about Unicode in `regex`;
 /// - `\<` and `\>` are the start and the end of a word in `regex`, and plain characters in PCRE;
-/// - `[`, `&&` and `~~` in a class of characters make classes of classes in `regex`, and are plain characters in PCRE.
-fn translated(text: &str) -> String {
+/// - `[`, `&&` and `~~` in a class of characters make classes of classes in `regex`, and are plain characters in PCRE;
+/// - a quantifier with `+` behind it takes nothing back in PCRE, and is repeated in `regex`. This is refused, as are
+///   `(?>` and two quantifiers one after the other, which is an error in PCRE.
+fn translated(text: &str) -> Result<String, Problem> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut is_class = false;
+    let mut before = Before::Nothing;
     while let Some(character) = rest.chars().next() {
         let mut taken = &rest[..character.len_utf8()];
+        let mut here = Before::Atom;
         if character == '\\' {
             taken = &rest[..1 + rest[1..].chars().next().map_or(0, char::len_utf8)];
             out.push_str(match taken {
@@ -97,6 +206,7 @@ fn translated(text: &str) -> String {
                 r"\S" => r"[^\t\n\x0B\f\r ]",
                 r"\b" if is_class => r"\x08",
                 r"\b" => r"(?-u:\b)",
+                r"\B" if !is_class => r"(?-u:\B)",
                 r"\<" => "<",
                 r"\>" => ">",
                 other => other,
@@ -115,13 +225,59 @@ fn translated(text: &str) -> String {
         } else if is_class && "[&~".contains(character) {
             out.push('\\');
             out.push(character);
+        } else if let Some(quantifier) = quantifier(rest).filter(|_| !is_class) {
+            taken = quantifier;
+            here = match (before, quantifier) {
+                (Before::Nothing, _) => Before::Atom,
+                (Before::Atom, _) => Before::Quantifier,
+                (Before::Quantifier, "?") => Before::LazyQuantifier,
+                (Before::Quantifier, "+") => {
+                    return Err(Problem::Regex(
+                        "has a possessive quantifier, which is not supported".to_string(),
+                    ));
+                }
+                _ => return Err(Problem::Regex("has a quantifier after a quantifier".to_string())),
+            };
+            out.push_str(taken);
         } else {
+            if !is_class && rest.starts_with("(?>") {
+                return Err(Problem::Regex(
+                    "has an atomic group, which is not supported".to_string(),
+                ));
+            }
             is_class &= character != ']';
+            if !is_class && "(|".contains(character) {
+                here = Before::Nothing;
+            }
             out.push(character);
         }
+        before = here;
         rest = &rest[taken.len()..];
     }
-    out
+    Ok(out)
+}
+
+/// What stands before a place of an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Nothing that can be repeated; a `?` there begins the flags of a group.
+    Nothing,
+    /// What can be repeated.
+    Atom,
+    Quantifier,
+    LazyQuantifier,
+}
+
+/// The quantifier that a text begins with: `*`, `+`, `?`, or numbers in braces.
+fn quantifier(text: &str) -> Option<&str> {
+    if text.starts_with(['*', '+', '?']) {
+        return Some(&text[..1]);
+    }
+    let inner = text.strip_prefix('{')?;
+    let end = inner.find('}')?;
+    let is_count = inner.starts_with(|c: char| c.is_ascii_digit())
+        && inner[..end].bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    is_count.then(|| &text[..end + 2])
 }
 
 #[cfg(test)]
@@ -141,6 +297,7 @@ mod tests {
         assert!(is_match(r"^\w+\d\s$", "ab_1 ") && !is_match(r"^\w$", "ä") && !is_match(r"^\d$", "٣"));
         assert!(is_match(r"^\W\D\S$", "äöü"));
         assert!(is_match(r"\ba", "äa") && !is_match(r"\ba", "ba"));
+        assert!(is_match(r"b\Ba", "ba") && !is_match(r"ä\Ba", "äa") && is_match(r"\B", "ä") && !is_match(r"\B", "b"));
         assert!(is_match(r"\<a\>", "<a>") && !is_match(r"\<a\>", "a"));
         assert!(is_match(r"^[\w\-.]+$", "a-b.c") && is_match(r"^[^\w]$", "-") && !is_match(r"^[^\w]$", "a"));
         assert!(is_match(r"^[a[b]+$", "a[b") && is_match(r"^[]a]+$", "a]") && !is_match("^[^]a]+$", "]"));
@@ -191,6 +348,33 @@ mod tests {
             why("a\\"),
             "this regular expression does not compile: incomplete escape sequence, reached end of pattern prematurely"
         );
+        for possessive in ["a++", "a*+b", "(a|b)?+", r"\d{2,3}+", "[a+]++"] {
+            assert_eq!(
+                why(possessive),
+                "this regular expression has a possessive quantifier, which is not supported"
+            );
+        }
+        assert_eq!(
+            why("(?>a|b)"),
+            "this regular expression has an atomic group, which is not supported"
+        );
+        assert_eq!(
+            why("a+?+"),
+            "this regular expression has a quantifier after a quantifier"
+        );
+        for good in [
+            "a+?",
+            "(a+)+",
+            "[+]+",
+            r"\++",
+            "[a]{2}?",
+            "(?:a)?",
+            "(?i)a",
+            "a|(?P<n>b)+",
+            "a{2}b+",
+        ] {
+            assert!(regex(good, Flags::default()).is_ok(), "{good}");
+        }
         assert!(why("(.{500}){500}").contains("is too large: its program has more than 1048576 bytes"));
         let nested = "(".repeat(10_000) + &")".repeat(10_000);
         assert!(
@@ -198,5 +382,65 @@ mod tests {
             "{}",
             why(&nested)
         );
+    }
+    /// The automaton for long texts finds what the crate `regex` finds.
+    #[test]
+    fn searches_long_texts_alike() {
+        let stop = Stop::never();
+        let texts = [
+            "",
+            "a",
+            "b\n",
+            "ä",
+            "aä",
+            "ab ba\r\nab",
+            "\u{212A}k",
+            "foo.bar",
+            "aaaaaaab",
+            "ß x",
+        ];
+        for expression in [
+            "a", "^a", "a$", "^$", r"\B", r"\bb", "(?i)K", "[^a]b", "a{3,7}b", "x*$", r"a\B", "(?m)^ab$", "", "ß|ä$",
+            ".x", r"\B$",
+        ] {
+            let expression = regex(expression, Flags::default()).expect(expression);
+            let stoppable = expression.stoppable().expect("an automaton");
+            for text in texts {
+                for long in [
+                    text.to_string(),
+                    format!("{}{text}", "yä".repeat(SHORT)),
+                    format!("{text}{}", "ä\n".repeat(SHORT)),
+                ] {
+                    let is_match = expression.is_match(&long);
+                    assert_eq!(
+                        stoppable.find(&long, &stop),
+                        Ok(Some(is_match)),
+                        "{expression:?} {text:?}"
+                    );
+                    assert_eq!(expression.find(&long, &stop), Ok(is_match));
+                }
+            }
+        }
+    }
+
+    /// Each byte of this text makes another state of a large program.
+    #[test]
+    fn stops_a_search() {
+        let expression = regex("(?:a|b)*a(?:a|b){200}c", Flags::default()).expect("an expression");
+        let text: String = (0..1 << 20)
+            .map(|n: u32| {
+                if n.wrapping_mul(2_654_435_761) >> 31 == 0 {
+                    'a'
+                } else {
+                    'b'
+                }
+            })
+            .collect();
+        let asked = std::cell::Cell::new(0);
+        let ask = || {
+            asked.set(asked.get() + 1);
+            asked.get() > 3
+        };
+        assert_eq!(expression.find(&text, &Stop::new(&ask)), Err(Stopped));
     }
 }

@@ -30,8 +30,15 @@ impl Limits {
     /// Bytes of the texts of a value that has wildcards between them. The work of such a value is at most their
     /// number, or that of its parts, times the length of the text that it is compared with.
     pub const WILDCARD_BYTES: usize = 512;
-    /// Bytes of the program of one regular expression, 1 MiB; and of its cache while it runs.
+    /// Bytes of the program of one regular expression, 1 MiB; and of its cache while it runs. SigmaHQ has expressions
+    /// such as `.{1000,}`, of more than 256 KiB.
     pub const REGEX: usize = 1 << 20;
+    /// Needles of all rules of a [`RuleSet`](crate::RuleSet).
+    pub const SET_NEEDLES: usize = 250_000;
+    /// Bytes of these, of each the first 64 at most, 4 MiB. What finds them takes some 10 times as much.
+    pub const SET_NEEDLE_BYTES: usize = 4 << 20;
+    /// Names in the conditions of all rules of a set.
+    pub const SET_CONDITION_TERMS: usize = 1_000_000;
     /// How deep parentheses and `not` of a condition may be in each other.
     pub const CONDITION_NESTING: usize = 64;
 }

@@ -1,6 +1,6 @@
 //! Log sources: which events a rule is for.
 //!
-//! The table is `logsources.yml`. A table of the same form can stand in its place.
+//! The table is `logsources.yml`. A table of the same form can stand in its place, or replace entries of it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::case::fold;
 use crate::error::{LoadError, Position, Problem};
-use crate::event::Event;
+use crate::event::{Event, break_if};
 use crate::item::{Context, Item};
 use crate::limits::Budget;
 use crate::number::Number;
@@ -84,6 +84,15 @@ impl LogSources {
         Ok(LogSources { entries })
     }
 
+    /// This table with the entries of another put in: those of log sources that the other has are replaced, all of them
+    /// by all of the other's. Two entries are of the same log source if category, product and service are the same.
+    pub fn with(&self, other: LogSources) -> LogSources {
+        let is_kept = |(source, _): &&(LogSource, Alternative)| other.entries.iter().all(|(new, _)| new != source);
+        let mut entries: Vec<_> = self.entries.iter().filter(is_kept).cloned().collect();
+        entries.extend(other.entries);
+        LogSources { entries }
+    }
+
     /// The events that a log source stands for: at least one alternative, or [`Problem::UnmappedLogSource`].
     ///
     /// An entry is the rule's if both have the same category and service. A product has to be the same if both name
@@ -125,19 +134,18 @@ impl LogSources {
 impl Alternative {
     /// Whether an event is one of these.
     pub fn takes(&self, event: &dyn Event) -> bool {
-        let any = |field: &str, passes: &dyn Fn(&str) -> bool| {
-            let mut is_one = false;
-            event.values(field, &mut |value| {
-                is_one |= value.is_some_and(passes);
-                ControlFlow::Continue(())
-            });
-            is_one
-        };
-        let is_channel = |text: &str| self.has_channel(text);
-        let is_id = |text: &str| text.parse().is_ok_and(|id| self.event_ids.contains(&id));
-        (self.channels.is_empty() || any("Channel", &is_channel))
-            && (self.event_ids.is_empty() || any("EventID", &is_id))
-            && self.fields.iter().all(|item| item.matches(event))
+        self.takes_channel(event) && self.takes_event_id(event) && self.fields.iter().all(|item| item.matches(event))
+    }
+
+    /// Whether these can have the channel of an event.
+    pub(crate) fn takes_channel(&self, event: &dyn Event) -> bool {
+        self.channels.is_empty() || has_value(event, "Channel", |text| self.has_channel(text))
+    }
+
+    /// Whether these can have the ID of an event.
+    pub(crate) fn takes_event_id(&self, event: &dyn Event) -> bool {
+        let is_one = |text: &str| text.parse().is_ok_and(|id| self.event_ids.contains(&id));
+        self.event_ids.is_empty() || has_value(event, "EventID", is_one)
     }
 
     /// The name in the log of a field of a rule.
@@ -159,6 +167,16 @@ impl Alternative {
         }
         (both.channels.is_empty() == (self.channels.is_empty() && other.channels.is_empty())).then_some(both)
     }
+}
+
+/// Whether a value of a field passes.
+fn has_value(event: &dyn Event, field: &str, passes: impl Fn(&str) -> bool) -> bool {
+    let mut is_one = false;
+    event.values(field, &mut |value| {
+        is_one = value.is_some_and(&passes);
+        break_if(is_one)
+    });
+    is_one
 }
 
 impl Event for Renamed<'_> {
@@ -330,6 +348,32 @@ mod tests {
             .resolve(&source("webserver", "", "x"))
             .expect_err("no log source");
         assert_eq!(error.to_string(), "unmapped log source: category webserver, service x");
+    }
+
+    #[test]
+    fn replaces_entries_of_the_same_log_source() {
+        let own = "logsources:
+- {category: process_creation, product: windows, channels: [Mine], event_ids: [7]}
+- {service: security, channels: [Other]}
+- {service: own, channels: [A]}
+- {service: own, channels: [B]}
+";
+        let table = LogSources::builtin().with(LogSources::load(own).expect("a table"));
+        let channels = |category: &str, service: &str| {
+            let alternatives = table
+                .resolve(&source(category, "windows", service))
+                .expect("alternatives");
+            alternatives
+                .iter()
+                .flat_map(|one| one.channels.clone())
+                .collect::<Vec<_>>()
+        };
+        // Both entries of the table, Sysmon's and that of 4688, are replaced by one.
+        assert_eq!(channels("process_creation", ""), ["Mine"]);
+        // An entry without the product is of another log source.
+        assert_eq!(channels("", "security"), ["Security", "Other"]);
+        assert_eq!(channels("", "own"), ["A", "B"]);
+        assert_eq!(channels("", "system"), ["System"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::event::{Event, break_if};
 use crate::expression::Expression;
 use crate::number::Number;
 use crate::pattern::Pattern;
+use crate::stop::Stop;
 
 /// A test of one value of a field. Modifiers have been applied: nothing is left of them but this.
 #[derive(Debug, Clone)]
@@ -99,12 +100,18 @@ pub enum DatePart {
 }
 
 impl Matcher {
-    /// Whether a text of an event matches.
-    pub(crate) fn matches(&self, text: &Subject<'_>, event: &dyn Event) -> bool {
+    /// Whether a text of an event matches. `false` if the work was stopped.
+    pub(crate) fn matches(&self, text: &Subject<'_>, event: &dyn Event, stop: &Stop<'_>) -> bool {
+        // A test of a short text takes no longer than the question, except for an expression, which asks itself.
+        // A field can have many values, all of which are compared with each of another.
+        let is_long = text.as_is.len() > Stop::SHORT || matches!(self, Matcher::FieldReference { .. });
+        if is_long && stop.check().is_err() {
+            return false;
+        }
         match self {
-            Matcher::Text { pattern, cased: true } => pattern.matches(text.as_is),
-            Matcher::Text { pattern, cased: false } => pattern.matches(text.folded()),
-            Matcher::Regex(regex) => regex.is_match(text.as_is),
+            Matcher::Text { pattern, cased: true } => pattern.matches_until(text.as_is, stop),
+            Matcher::Text { pattern, cased: false } => pattern.matches_until(text.folded(), stop),
+            Matcher::Regex(expression) => expression.find(text.as_is, stop).unwrap_or(false),
             Matcher::Network(network) => has_address(network, text.as_is),
             Matcher::FieldReference { field, place, cased } => {
                 let mut is_match = false;

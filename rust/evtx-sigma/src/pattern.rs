@@ -1,6 +1,7 @@
 //! Texts with wildcards, and which texts they match.
 
 use crate::case::fold;
+use crate::stop::Stop;
 
 /// A part of a text with wildcards.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,12 +55,17 @@ impl Pattern {
     /// Whether a text is as this pattern says. Characters have to be the same: to compare without regard to case, both
     /// sides are folded before.
     pub fn matches(&self, text: &str) -> bool {
+        self.matches_until(text, &Stop::never())
+    }
+
+    /// The same, or `false` if the work was stopped.
+    pub(crate) fn matches_until(&self, text: &str, stop: &Stop<'_>) -> bool {
         match self {
             Pattern::Exact(needle) => text == &**needle,
             Pattern::StartsWith(needle) => text.starts_with(&**needle),
             Pattern::EndsWith(needle) => text.ends_with(&**needle),
             Pattern::Contains(needle) => text.contains(&**needle),
-            Pattern::Wildcards(pieces) => matches_pieces(pieces, text),
+            Pattern::Wildcards(pieces) => matches_pieces(pieces, text, stop),
         }
     }
 
@@ -121,8 +127,10 @@ pub(crate) fn fold_pieces(pieces: &mut [Piece]) {
 
 /// Whether a text consists of these parts. The last `*` takes more only if what follows it does not fit, so the work is
 /// at most the number of pieces times the length of the text.
-fn matches_pieces(pieces: &[Piece], text: &str) -> bool {
+fn matches_pieces(pieces: &[Piece], text: &str, stop: &Stop<'_>) -> bool {
+    const TRIES: usize = 1 << 14;
     let (mut piece, mut at) = (0, 0);
+    let mut tries = 0;
     // The piece after the last `*`, and where the text goes on that the `*` does not take.
     let mut last: Option<(usize, usize)> = None;
     loop {
@@ -140,6 +148,10 @@ fn matches_pieces(pieces: &[Piece], text: &str) -> bool {
             (Some(next), _) => (piece, at) = (piece + 1, next),
             (None, None) => return false,
             (None, Some((after, start))) => {
+                tries += 1;
+                if tries % TRIES == 0 && stop.check().is_err() {
+                    return false;
+                }
                 let Some(character) = text[start..].chars().next() else {
                     return false;
                 };

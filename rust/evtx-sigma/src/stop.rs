@@ -16,6 +16,8 @@ pub(crate) struct Stop<'a> {
 impl<'a> Stop<'a> {
     /// How many bytes of text are looked at between two questions.
     pub(crate) const BYTES: usize = 1 << 16;
+    /// Bytes of a text that is looked at several times without a question.
+    pub(crate) const SHORT: usize = 1 << 12;
 
     pub(crate) fn new(ask: &'a dyn Fn() -> bool) -> Self {
         Stop {

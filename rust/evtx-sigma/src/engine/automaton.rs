@@ -22,6 +22,8 @@ pub(super) struct FieldAutomaton {
     names: HashTable<AtomId>,
     /// What has to be found inside of the text.
     inside: Option<Inside>,
+    /// Bytes of the shortest needle.
+    shortest: usize,
 }
 
 #[derive(Debug)]
@@ -82,12 +84,14 @@ impl FieldAutomaton {
             exact: HashTable::new(),
             names: HashTable::new(),
             inside: None,
+            shortest: usize::MAX,
         };
         let mut inside: HashMap<&str, Vec<(AtomId, Where)>> = HashMap::new();
         for &id in ids {
             let Test::Text(pattern) = &all[id as usize].test else {
                 continue;
             };
+            automaton.shortest = automaton.shortest.min(needle(id, all).len());
             let (needle, place) = match pattern {
                 Pattern::Exact(text) => {
                     add(&mut automaton.exact, &automaton.hasher, id, text, all);
@@ -106,6 +110,12 @@ impl FieldAutomaton {
         }
         automaton.inside = (!inside.is_empty()).then(|| Inside::new(inside));
         automaton
+    }
+
+    /// Whether a text that is not folded yet is too short for every needle.
+    pub(super) fn is_too_short(&self, text: &str) -> bool {
+        // Folding keeps the number of bytes of ASCII alone.
+        text.len() < self.shortest && text.is_ascii()
     }
 
     /// Adds the atoms that are true for a folded text, in no order.

@@ -228,21 +228,29 @@ impl<'a> Folding<'a> {
                 .any(|matcher| matches!(matcher, Matcher::FieldReference { .. }));
             is_simple && item.field.as_deref().is_some_and(is_known)
         };
-        let mut decided = alternative.clone();
+        let event = KnownEvent(self.fields);
         let mut takes = Takes::All;
-        if !is_known("Channel") {
-            takes = Takes::Some;
-            decided.channels.clear();
+        // Each part with whether it is decided by what is known, and how.
+        let channel = (
+            alternative.channels.is_empty() || is_known("Channel"),
+            alternative.takes_channel(&event),
+        );
+        let id = (
+            alternative.event_ids.is_empty() || is_known("EventID"),
+            alternative.takes_event_id(&event),
+        );
+        let fields = alternative
+            .fields
+            .iter()
+            .map(|item| (is_known_item(item), item.matches(&event)));
+        for (is_decided, is_true) in [channel, id].into_iter().chain(fields) {
+            match (is_decided, is_true) {
+                (true, false) => return None,
+                (true, true) => {}
+                (false, _) => takes = Takes::Some,
+            }
         }
-        if !is_known("EventID") {
-            takes = Takes::Some;
-            decided.event_ids.clear();
-        }
-        decided.fields.retain(is_known_item);
-        if decided.fields.len() < alternative.fields.len() {
-            takes = Takes::Some;
-        }
-        decided.takes(&KnownEvent(self.fields)).then_some(takes)
+        Some(takes)
     }
 
     /// What is known of a field under a map of names.
@@ -348,7 +356,7 @@ impl<'a> Folding<'a> {
                             .slots
                             .iter()
                             .filter_map(|&slot| self.fields.known[slot as usize].as_deref());
-                        Formula::Known(known.any(|text| matcher.matches(&Subject::new(text), &event)))
+                        Formula::Known(known.any(|text| matcher.matches(&Subject::new(text), &event, &Stop::never())))
                     }
                     _ => formula.clone(),
                 }

@@ -42,7 +42,7 @@ pub(super) enum State {
 }
 
 /// A rule as formulas.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RuleFormula {
     /// Those of its detections.
     pub(super) detections: Vec<Formula>,
@@ -183,7 +183,7 @@ fn of_matcher(matcher: &Matcher, field: FieldId, atoms: &mut AtomsBuilder) -> Fo
 
 /// Needles that are longer than this are looked for by their first bytes, and then alone: so the size of an automaton
 /// is bounded by the number of needles.
-const LONG: usize = 128;
+pub(super) const LONG: usize = 64;
 
 fn is_long(pattern: &Pattern) -> bool {
     !matches!(pattern, Pattern::Exact(_)) && pattern.needles().any(|needle| needle.len() > LONG)

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::atoms::{Atom, AtomId, EVERY_VALUE, FieldId, Test};
+use super::atoms::{Atom, AtomId, FieldId, Test};
 use super::automaton::Seen;
 use super::fold::{Kind, RuleOfKind, View};
 use super::program::{NUMBER_BITS, Step};
 use super::set::RuleSet;
 use super::texts::Texts;
 use super::values::{Decoded, Found, Slots, Values};
-use crate::case::fold;
 use crate::evaluate::Matched;
 use crate::item::Item;
 use crate::logsource::{Alternative, Renamed};
@@ -156,6 +155,7 @@ impl Matching {
             for (word, bits) in (0u32..).zip(&self.candidates) {
                 let mut bits = *bits;
                 while bits != 0 {
+                    stop.check()?;
                     let rule = &view.rules[(word * 64 + bits.trailing_zeros()) as usize];
                     bits &= bits - 1;
                     if look.is_match(rule)? {
@@ -176,7 +176,7 @@ impl Matching {
                 slots: &self.slots,
             };
             let event = &event;
-            if let Some(matched) = one.rule.matches(&Renamed { event, alternative }) {
+            if let Some(matched) = one.rule.matches_until(&Renamed { event, alternative }, &stop)? {
                 found.push(Match { rule, matched });
             }
         }
@@ -252,6 +252,7 @@ impl Look<'_> {
     fn look_at(&mut self, field: FieldId, found: &mut dyn FnMut(AtomId)) -> Result<(), Stopped> {
         self.truth.is_looked_at.insert(field);
         let view = self.view;
+        let automaton = self.set.automaton(field);
         for &slot in view.slots.get(&field).map_or(&[][..], |slots| slots) {
             match self.slots.decode(slot, &self.kind.fields, self.values) {
                 Found::Absent => continue,
@@ -262,6 +263,9 @@ impl Look<'_> {
                 Found::Text => self.truth.has_text.insert(field),
             }
             let text = self.slots.text(slot);
+            if automaton.is_too_short(text) {
+                continue;
+            }
             let mut add = |atom: AtomId| {
                 self.truth.is_true.insert(atom);
                 found(atom);
@@ -270,7 +274,6 @@ impl Look<'_> {
                 Ok(atoms) => atoms.iter().copied().for_each(&mut add),
                 Err(key) => {
                     self.atoms.clear();
-                    let automaton = self.set.automaton(field);
                     let (text, folded) = self.slots.texts(slot);
                     automaton.look(folded, &self.set.atoms.all, self.seen, self.stop, self.atoms)?;
                     self.atoms.iter().copied().for_each(&mut add);
@@ -406,20 +409,28 @@ impl Look<'_> {
             if self.slots.decode(slot, &self.kind.fields, self.values) != Found::Text {
                 continue;
             }
-            self.stop.check()?;
+            if self.slots.text(slot).len() > Stop::SHORT {
+                self.stop.check()?;
+            }
             let is_true = match matcher {
-                Matcher::Text { pattern, cased: true } => pattern.matches(self.slots.text(slot)),
-                Matcher::Text { pattern, cased: false } => pattern.matches(self.slots.texts(slot).1),
+                Matcher::Text { pattern, cased: true } => pattern.matches_until(self.slots.text(slot), self.stop),
+                Matcher::Text { pattern, cased: false } => pattern.matches_until(self.slots.texts(slot).1, self.stop),
                 Matcher::FieldReference { field, place, cased } => {
-                    let other = self.set.atoms.field(field).unwrap_or(EVERY_VALUE);
+                    // A field can have many values, all of which are compared with each of another.
+                    self.stop.check()?;
+                    let other = self.set.atoms.field(field).map_or(&[][..], slots_of);
+                    let text = match cased {
+                        true => self.slots.text(slot).to_string(),
+                        false => self.slots.texts(slot).1.to_string(),
+                    };
                     let mut is_true = false;
-                    for &other in slots_of(other) {
+                    for &other in other {
                         if self.slots.decode(other, &self.kind.fields, self.values) != Found::Text {
                             continue;
                         }
                         is_true |= match cased {
-                            true => place.holds(self.slots.text(slot), self.slots.text(other)),
-                            false => place.holds(&fold(self.slots.text(slot)), &fold(self.slots.text(other))),
+                            true => place.holds(&text, self.slots.text(other)),
+                            false => place.holds(&text, self.slots.texts(other).1),
                         };
                     }
                     is_true
@@ -429,9 +440,10 @@ impl Look<'_> {
                         fields: &self.kind.fields,
                         slots: self.slots,
                     };
-                    matcher.matches(&Subject::new(self.slots.text(slot)), &event)
+                    matcher.matches(&Subject::new(self.slots.text(slot)), &event, self.stop)
                 }
             };
+            self.stop.result()?;
             if is_true {
                 return Ok(true);
             }

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use super::atoms::{AtomId, Atoms, AtomsBuilder, FieldId, Test};
 use super::automaton::FieldAutomaton;
 use super::formula::{RuleFormula, count_detections};
+use super::size::Size;
 use crate::case::fold;
 use crate::error::Problem;
 use crate::logsource::Alternative;
@@ -68,7 +69,15 @@ impl RuleSet {
             renames_of: Vec::new(),
         };
         let mut known_renames: BTreeMap<&BTreeMap<String, String>, u32> = BTreeMap::new();
+        let mut size = Size::default();
         for (index, one) in (0u32..).zip(&rules) {
+            if let Err(problem) = size.add(&one.rule) {
+                set.refused.push((index, problem));
+                set.formulas.push(RuleFormula::default());
+                set.times.push(Box::default());
+                set.renames_of.push(Box::default());
+                continue;
+            }
             set.formulas.push(RuleFormula::new(&one.rule, &mut atoms));
             let mut times = vec![0; one.rule.detections.len()];
             count_detections(&one.rule.condition, &mut times);
@@ -156,4 +165,46 @@ fn keys(alternative: &Alternative) -> Vec<(Option<Box<str>>, Option<u32>)> {
         .iter()
         .flat_map(|channel| event_ids.iter().map(move |&id| (channel.clone(), id)));
     keys.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::Limits;
+    use crate::matcher::Matcher;
+    use crate::pattern::Pattern;
+    use crate::placeholders::Placeholders;
+    use crate::rule::load_rules;
+
+    #[test]
+    fn refuses_rules_for_which_a_set_has_no_room() {
+        let text = "title: t\nlogsource: {service: s}\ndetection: {s: {F: a}, condition: s}";
+        let small = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
+        let rule = |needles: std::ops::Range<usize>| {
+            let mut rule = small.clone();
+            let matcher = |number: usize| Matcher::Text {
+                pattern: Pattern::Contains(number.to_string().into()),
+                cased: false,
+            };
+            rule.detections[0].any[0][0].any = needles.map(matcher).collect();
+            RuleForEvents {
+                rule,
+                alternatives: Vec::new(),
+            }
+        };
+        let half = Limits::SET_NEEDLES / 2;
+        let set = RuleSet::new(vec![
+            rule(0..half),
+            rule(half..2 * half + 1),
+            rule(half..2 * half),
+            rule(0..1),
+        ]);
+        let refused: Vec<_> = set
+            .refused()
+            .iter()
+            .map(|(rule, problem)| (*rule, problem.to_string()))
+            .collect();
+        let why = "with this rule, all rules together have more than 250000 needles".to_string();
+        assert_eq!(refused, [(1, why.clone()), (3, why)]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::case::fold;
+use crate::case::fold_into;
 use crate::event::Event;
 
 /// What an event has in a slot.
@@ -45,9 +45,13 @@ struct Slot {
     /// `None` if it was not asked for yet.
     found: Option<Found>,
     text: String,
-    /// The folded text, once somebody needs it.
-    folded: Option<String>,
+    /// The folded text, if `is_folded`.
+    folded: String,
+    is_folded: bool,
 }
+
+/// Bytes of a text whose memory is kept for the events after it.
+const KEPT: usize = 1 << 16;
 
 impl Slots {
     /// Begins an event.
@@ -66,11 +70,9 @@ impl Slots {
         if let Some(found) = slot.found {
             return found;
         }
-        // A huge text does not keep its memory for the events after it.
-        const KEPT: usize = 1 << 16;
         slot.text.clear();
         slot.text.shrink_to(KEPT);
-        slot.folded = None;
+        slot.is_folded = false;
         let found = match &fields.known[number as usize] {
             Some(known) => {
                 slot.text.push_str(known);
@@ -91,8 +93,13 @@ impl Slots {
     /// The text of a decoded slot, as it is and folded.
     pub(super) fn texts(&mut self, number: u32) -> (&str, &str) {
         let slot = &mut self.slots[number as usize];
-        let folded = slot.folded.get_or_insert_with(|| fold(&slot.text).into_owned());
-        (&slot.text, folded)
+        if !slot.is_folded {
+            slot.folded.clear();
+            slot.folded.shrink_to(KEPT);
+            fold_into(&slot.text, &mut slot.folded);
+            slot.is_folded = true;
+        }
+        (&slot.text, &slot.folded)
     }
 
     /// What a slot has. One that is not decoded counts as absent.
