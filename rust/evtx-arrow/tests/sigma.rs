@@ -155,6 +155,35 @@ fn compare(rules: Vec<RuleForEvents>, logs: &[PathBuf]) {
     assert_eq!(differences, 0);
 }
 
+/// The text `expected.tsv` names logs beside it (`logs/`), a rule for each, and how many events at least match it.
+#[test]
+fn logs_of_rules_raise_them() {
+    let Some(folder) = std::env::var_os("EVTX_SIGMA") else {
+        eprintln!("skipped: EVTX_SIGMA names no folder of rules");
+        return;
+    };
+    let folder = Path::new(&folder);
+    let Ok(expected) = std::fs::read_to_string(folder.join("expected.tsv")) else {
+        eprintln!("skipped: there is no expected.tsv beside the rules");
+        return;
+    };
+    let rules = rules(folder);
+    let titles: HashMap<_, _> = rules.iter().map(|known| (known.rule.id.clone(), known.rule.title.clone())).collect();
+    let set = Arc::new(Rules::new(RuleSet::new(rules.clone()), vec!["".into(); rules.len()]));
+    let mut count = 0;
+    for line in expected.lines().skip(1) {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [log, id, least] = fields[..] else { panic!("{line}") };
+        let bytes = std::fs::read(folder.join("logs").join(log)).expect("a log");
+        let title = &titles[&Some(id.to_owned())];
+        let raised = found(&bytes, log, &set, false);
+        let raised = raised.keys().filter(|(_, of)| of == title).count();
+        assert!(raised >= least.parse().expect("a number"), "{log}: {title} was raised {raised} times, not {least}");
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
 #[test]
 fn every_match_is_what_a_plain_evaluation_says() {
     let Some(folder) = std::env::var_os("EVTX_SIGMA") else {

@@ -1,0 +1,228 @@
+"""Sigma rules in the client: where rules are found, what they cost, and what becomes of bad ones."""
+
+import json
+import random
+import threading
+import time
+import zipfile
+
+import duckdb
+import pytest
+from conftest import EXTENSION, ROOT, SAMPLES, connect, write_log
+
+RULES = ROOT / "samples" / "rules"
+
+
+def rule(title, detection, id=None, logsource="{product: windows}", level="high"):
+    """The text of a rule, whose detection is given as a value of JSON, which YAML can read."""
+    about = f"id: {id}\n" if id else ""
+    return f"title: {title}\n{about}logsource: {logsource}\nlevel: {level}\ndetection: {json.dumps(detection)}\n"
+
+
+def write(folder, **texts):
+    for name, text in texts.items():
+        (folder / f"{name}.yml").write_text(text, encoding="utf-8")
+    return str(folder)
+
+
+def titles(con, logs, rules, **arguments):
+    given = "".join(f", {name} := {value}" for name, value in arguments.items())
+    sql = f"SELECT rule_title, count(*) FROM evtx_sigma($1, rules := $2{given}) WHERE error IS NULL GROUP BY ALL ORDER BY ALL"
+    return con.execute(sql, [str(logs), rules]).fetchall()
+
+
+def test_rules_are_found_where_logs_are(con, tmp_path):
+    with zipfile.ZipFile(tmp_path / "rules.zip", "w") as archive:
+        for file in RULES.glob("*.yml"):
+            archive.write(file, f"sigma/windows/{file.name}")
+        archive.writestr("sigma/readme.md", "no rule")
+    expected = titles(con, SAMPLES, str(RULES))
+    assert len(expected) == 5
+    for path in [f"{RULES}/*.yml", [f"{RULES}/[a-k]*.yml", f"{RULES}/[l-z]*.yml"], str(tmp_path), f"{tmp_path}/rules.zip",
+                 f"{tmp_path}/*.zip", f"{tmp_path}/rules.zip/sigma/**/*.yml", f"{RULES}/"]:
+        assert titles(con, SAMPLES, path) == expected, path
+    count = con.execute("SELECT count(*), count(error) FROM evtx_sigma_rules($1)", [f"{tmp_path}/rules.zip"]).fetchone()
+    assert count == (8, 3)
+
+
+def test_logs_are_read_as_by_read_evtx(con, tmp_path):
+    with zipfile.ZipFile(tmp_path / "case.zip", "w") as archive:
+        archive.write(SAMPLES / "DC01-Security.evtx", "DC01/Security.evtx")
+    sql = "FROM (FROM evtx_sigma($1, rules := $2, xml := true, json := true, text := true, fields := true, location := true)) SELECT * EXCLUDE (filename, rule_file)"
+    one = con.execute(sql, [str(SAMPLES / "DC01-Security.evtx"), str(RULES)]).fetchall()
+    assert con.execute(sql, [str(tmp_path / "case.zip"), str(RULES)]).fetchall() == one
+    # Beside the rule, rows are those of read_evtx.
+    same = """
+        SELECT count(*) FROM (
+            SELECT COLUMNS(c -> c NOT IN ('rule_id', 'rule_title', 'rule_level', 'rule_status', 'tags', 'rule_file', 'matched'))
+            FROM evtx_sigma($1, rules := $2, xml := true, fields := true, location := true)
+            EXCEPT ALL FROM read_evtx($1, xml := true, fields := true, location := true))"""
+    for log in ["DC01-Security.evtx", "damaged-records.evtx", "DC01-Sysmon.evtx"]:
+        assert con.execute(same, [str(SAMPLES / log), str(RULES)]).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_an_event_has_a_row_per_rule(con, tmp_path, big_log, threads):
+    con.execute(f"SET threads = {threads}")
+    everything = {"all": {"EventID|exists": True}, "condition": "all"}
+    texts = {f"r{i}": rule(f"R{i:04}", everything, id=f"id-{i}") for i in range(700)}
+    folder = write(tmp_path, **texts)
+    log = str(SAMPLES / "DC01-Security.evtx")
+    records = con.execute("SELECT count(*) FROM read_evtx($1)", [log]).fetchone()[0]
+    sql = "SELECT record_id, rule_title, json, fields, event_data, matched FROM evtx_sigma($1, rules := $2, json := true, fields := true)"
+    rows = con.execute(sql, [log, folder]).fetchall()
+    assert len(rows) == 700 * records
+    whole = con.execute("SELECT record_id, json, fields, event_data FROM read_evtx($1, json := true, fields := true)", [log]).fetchall()
+    for i, (record, json_text, fields, event_data) in enumerate(whole):
+        part = rows[700 * i: 700 * (i + 1)]
+        assert [row[1] for row in part] == [f"R{n:04}" for n in range(700)]
+        assert all(row[0] == record and row[2:5] == (json_text, fields, event_data) and list(row[5]) == ["EventID"] for row in part)
+
+
+def test_predicates_choose_rules_and_change_nothing(con, tmp_path):
+    rng = random.Random(7)
+    files, rules = [str(SAMPLES / "*.evtx")], str(RULES)
+    con.execute("CREATE TABLE judge AS FROM evtx_sigma($1, rules := $2)", [files[0], rules])
+    columns = {
+        "rule_id": ["'0c5e7f52-3f5a-4c1e-9d7b-2b1a6f0e4c05'", "'x'"],
+        "rule_title": ["'Security Log Cleared'", "'a'"],
+        "rule_level": ["'low'", "'high'::evtx_level", "'medium'", "'critical'"],
+        "rule_status": ["'stable'", "'test'"],
+        "rule_file": [f"'{RULES}/log_cleared.yml'"],
+        "event_id": ["4625", "7045", "1"],
+        "computer": ["'DC01.northwind.example'"],
+        "record_id": ["88240"],
+    }
+
+    def predicate(depth):
+        if depth and rng.random() < 0.6:
+            kind = rng.choice(["AND", "OR", "NOT"])
+            if kind == "NOT":
+                return f"NOT ({predicate(depth - 1)})"
+            return f"({predicate(depth - 1)} {kind} {predicate(depth - 1)})"
+        column = rng.choice(list(columns))
+        value = rng.choice(columns[column])
+        choice = rng.randrange(8)
+        if choice == 0:
+            return f"{column} IS {rng.choice(['NULL', 'NOT NULL'])}"
+        if choice == 1:
+            return f"{column} {rng.choice(['IN', 'NOT IN'])} ({value}, {rng.choice(columns[column])})"
+        if choice == 2:
+            return f"{column} BETWEEN {value} AND {rng.choice(columns[column])}"
+        if choice == 3:
+            return f"{column} IS {rng.choice(['', 'NOT '])}DISTINCT FROM {value}"
+        if choice == 4 and column.startswith("rule_") and column != "rule_level":
+            return f"{column} {rng.choice(['LIKE', 'ILIKE', 'NOT LIKE'])} '%{value.strip(chr(39))[1:4]}%'"
+        return f"{column} {rng.choice(['=', '<>', '<', '<=', '>', '>='])} {value}"
+
+    for _ in range(300):
+        where = predicate(3)
+        sql = f"SELECT rule_title, record_id, filename, error FROM {{}} WHERE {where} ORDER BY ALL"
+        found = con.execute(sql.format("evtx_sigma($1, rules := $2)"), [files[0], rules]).fetchall()
+        assert found == con.execute(sql.format("judge")).fetchall(), where
+
+
+def test_what_cannot_be_a_rule_is_told(con, tmp_path, caplog):
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9))
+    write(
+        tmp_path,
+        a_good=rule("Good", {"a": {"EventID": 4625}, "condition": "a"}),
+        b_no_yaml="title: [",
+        c_bomb=bomb,
+        d_condition=rule("Condition", {"a": {"EventID": 1}, "condition": "a and (b"}),
+        e_unknown=rule("Unknown", {"a": {"EventID": 1}, "condition": "b"}),
+        f_look_around=rule("Look", {"a": {"Image|re": "(?=x)y"}, "condition": "a"}),
+        g_large=rule("Large", {"a": {"Image|re": "(a{1000}){1000}"}, "condition": "a"}),
+        h_aggregation=rule("Aggregation", {"a": {"EventID": 1}, "condition": "a | count() > 5"}),
+        i_empty="",
+        j_text="just a text",
+        k_possessive=rule("Possessive", {"a": {"Image|re": "a++b"}, "condition": "a"}),
+        l_correlation="title: C\ncorrelation: {type: event_count}\n",
+        m_list=rule("List", {"a": {"Image": []}, "condition": "a"}),
+    )
+    (tmp_path / "n_binary.yml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "o_huge.yml").write_text("# " + "x" * (2 << 20))
+    (tmp_path / "p_two.yml").write_text("\n---\n".join([rule("One", {"a": {"EventID": 4624}, "condition": "a"}, id="x"),
+                                                        rule("Two", {"a": {"EventID": 4624}, "condition": "a"}, id="x")]))
+    rows = con.execute("SELECT parse_filename(rule_file), rule_title, error FROM evtx_sigma_rules($1) ORDER BY ALL", [str(tmp_path)]).fetchall()
+    told = {(name, title): error for name, title, error in rows}
+    assert len(told) == 17
+    fine = {("a_good.yml", "Good"), ("p_two.yml", "One")}
+    assert {key for key, error in told.items() if error is None} == fine
+    for key, error in told.items():
+        # Errors in a text name the place.
+        has_place = error is None or "line " in error and "column " in error
+        assert has_place or key[0] in ("n_binary.yml", "o_huge.yml", "p_two.yml"), (key, error)
+    assert "has the same ID" in told[("p_two.yml", "Two")]
+    assert titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path)) == [("Good", 42), ("One", 2)]
+    con.execute("CALL enable_logging(level = 'warning')")
+    titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path))
+    logged = con.execute("SELECT message FROM duckdb_logs WHERE message LIKE '%rules did not load%'").fetchall()
+    assert len(logged) == 1 and logged[0][0].startswith("15 of 17 rules did not load"), logged
+
+
+def test_an_own_table_of_log_sources(con, tmp_path):
+    (tmp_path / "own").mkdir()
+    table = tmp_path / "own.txt"
+    table.write_text("logsources:\n- {category: webserver, channels: [Security], event_ids: [4625], renames: {cs-uri-query: TargetUserName}}\n")
+    rules = write(tmp_path / "own", web=rule("Web", {"a": {"cs-uri-query": "carol.ng"}, "condition": "a"}, logsource="{category: webserver}"),
+                  other=rule("Other", {"a": {"EventID": 4624}, "condition": "a"}, logsource="{product: windows, service: security}"))
+    log = SAMPLES / "DC01-Security.evtx"
+    assert titles(con, log, rules) == [("Other", 2)]
+    assert titles(con, log, rules, logsources=f"'{table}'") == [("Other", 2), ("Web", 1)]
+
+
+def test_many_rules_and_large_ones_end_soon(con, tmp_path):
+    one = rule("R", {"a": {"CommandLine|contains": [f"needle{i:06}" for i in range(15000)]}, "condition": "a"})
+    write(tmp_path, large=one)
+    (tmp_path / "many.yml").write_text("\n---\n".join(rule(f"M{i}", {"a": {"EventID": i}, "condition": "a"}) for i in range(4000)))
+    start = time.monotonic()
+    count = con.execute("SELECT count(*), count(error) FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchone()
+    assert count == (4001, 0)
+    assert titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path))
+    assert time.monotonic() - start < 30
+
+
+def test_an_interrupt_ends_a_scan_soon(con, tmp_path, big_log):
+    slow = {"a": {"|re": "(x+x+)+y|(a|b|ab)*c.{0,200}z"}, "condition": "a"}
+    rules = write(tmp_path, **{f"r{i}": rule(f"R{i}", slow) for i in range(30)})
+    ended = []
+
+    def run():
+        try:
+            con.execute("SELECT count(*) FROM evtx_sigma($1, rules := $2)", [str(big_log), rules]).fetchall()
+        except duckdb.InterruptException:
+            ended.append(time.monotonic())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(1.5)
+    asked = time.monotonic()
+    con.interrupt()
+    thread.join(60)
+    # It may have been done before.
+    assert not thread.is_alive() and all(end - asked < 5 for end in ended)
+
+
+def test_rows_do_not_depend_on_columns(con, tmp_path):
+    write(tmp_path, one=rule("Any", {"a": {"EventID|exists": True}, "condition": "a"}),
+          two=rule("Logons", {"a": {"EventID": [4624, 4625], "LogonType": 3}, "condition": "a"}))
+    for log in sorted(SAMPLES.glob("*.evtx")):
+        counts = set()
+        for columns in ["count(*)", "count(rule_title) + count(*) FILTER (rule_title IS NULL)", "count(error) + count(*) FILTER (error IS NULL)",
+                        "count(xml) + count(*) FILTER (xml IS NULL)", "count(event_data) + count(*) FILTER (event_data IS NULL)"]:
+            counts.add(con.execute(f"SELECT {columns} FROM evtx_sigma($1, rules := $2, xml := true)", [str(log), str(tmp_path)]).fetchone())
+        assert len(counts) == 1, (log, counts)
+
+
+def test_prepared_statements_and_views(con):
+    con.execute(f"CREATE VIEW hits AS FROM evtx_sigma('{SAMPLES}/*.evtx', rules := '{RULES}')")
+    con.execute("PREPARE q AS SELECT count(*) FROM hits WHERE rule_level >= $1::evtx_level")
+    assert [con.execute(f"EXECUTE q('{level}')").fetchone() for level in ["high", "low", "critical"]] == [(4,), (49,), (1,)]
+    both = con.execute("SELECT count(*) FROM hits a JOIN hits b USING (filename, record_id) WHERE a.rule_level = 'high' AND b.rule_level >= 'low'")
+    assert both.fetchone() == (3,)
+    other = connect()
+    other.load_extension(EXTENSION)
+    assert other.execute(f"SELECT typeof(rule_level) FROM evtx_sigma_rules('{RULES}') LIMIT 1").fetchone() == ("evtx_level",)
+    other.close()
