@@ -114,6 +114,10 @@ impl Item {
     /// Whether the item is true for an event. If it is, `found` gets the field and value that made it true.
     fn is_true(&self, event: &dyn Event, stop: &Stop<'_>, found: &mut dyn FnMut(&str, Option<&str>)) -> bool {
         let is_match = |text: &str| {
+            // An item can have many matchers, and a field many values.
+            if stop.check().is_err() {
+                return false;
+            }
             let subject = Subject::new(text);
             self.any.iter().any(|matcher| matcher.matches(&subject, event, stop))
         };

@@ -347,3 +347,29 @@ fn stops_in_the_middle_of_a_text() {
         .expect("nobody stops");
     assert_eq!(found.len(), 1);
 }
+
+/// Many short values and many tests, none of which is long.
+#[test]
+fn stops_between_short_values() {
+    let values: Vec<String> = (0..500).map(|number| format!("'{number}*x?y'")).collect();
+    let rules = rules(&[
+        &item(&format!("Data: [{}]", values.join(", "))),
+        &item("Data|neq: x, Data|cased|neq: Y"),
+    ]);
+    let names = vec!["Data"; 500];
+    let kind = rules.kind(&names, &vec![None; names.len()]);
+    let texts: Vec<String> = (0..500).map(|number| format!("{number}x")).collect();
+    let slots: Vec<(Found, &str)> = texts.iter().map(|text| (Found::Text, text.as_str())).collect();
+    let asked = std::cell::Cell::new(0);
+    let count = || {
+        asked.set(asked.get() + 1);
+        false
+    };
+    let mut found = Vec::new();
+    let mut matching = Matching::new(rules.clone());
+    matching
+        .matches(&kind, &Slots(&slots), &count, &mut found)
+        .expect("nobody stops");
+    assert_eq!(found.len(), 1);
+    assert!(asked.get() > 500, "{}", asked.get());
+}

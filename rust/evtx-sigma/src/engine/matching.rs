@@ -390,6 +390,7 @@ impl Look<'_> {
         if self.truth.is_false.contains(id) {
             return Ok(false);
         }
+        self.stop.check()?;
         let atom = &self.set.atoms.all[id as usize];
         let is_true = self.decide(atom)?;
         match is_true {
