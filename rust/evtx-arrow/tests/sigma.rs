@@ -168,7 +168,10 @@ fn logs_of_rules_raise_them() {
         return;
     };
     let rules = rules(folder);
-    let titles: HashMap<_, _> = rules.iter().map(|known| (known.rule.id.clone(), known.rule.title.clone())).collect();
+    let titles: HashMap<_, _> = rules
+        .iter()
+        .map(|known| (known.rule.id.clone(), known.rule.title.clone()))
+        .collect();
     let set = Arc::new(Rules::new(RuleSet::new(rules.clone()), vec!["".into(); rules.len()]));
     let mut count = 0;
     for line in expected.lines().skip(1) {
@@ -178,7 +181,10 @@ fn logs_of_rules_raise_them() {
         let title = &titles[&Some(id.to_owned())];
         let raised = found(&bytes, log, &set, false);
         let raised = raised.keys().filter(|(_, of)| of == title).count();
-        assert!(raised >= least.parse().expect("a number"), "{log}: {title} was raised {raised} times, not {least}");
+        assert!(
+            raised >= least.parse().expect("a number"),
+            "{log}: {title} was raised {raised} times, not {least}"
+        );
         count += 1;
     }
     assert!(count > 0);

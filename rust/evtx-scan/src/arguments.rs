@@ -198,7 +198,7 @@ pub const ARGUMENTS: &[Argument] = &[
     Argument {
         name: "logsources",
         default: None,
-        about: "The path of a table of log sources of your own, which comes before the built-in one.",
+        about: "The path of a table of log sources of your own. Its entries replace those of the same log sources in the built-in table.",
         of: OF_RULES,
         set: Set::Text(|arguments, path| {
             arguments.of_rules.log_sources = path;

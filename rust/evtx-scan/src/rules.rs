@@ -102,12 +102,12 @@ impl RuleArguments {
             interrupt,
             last: &LastOpened::default(),
         };
-        let own = self
-            .log_sources
-            .as_deref()
-            .map(|path| own_log_sources(call, path))
-            .transpose()?;
-        let log_sources = own.as_ref().unwrap_or(LogSources::builtin());
+        let builtin = LogSources::builtin();
+        let own = match &self.log_sources {
+            Some(path) => Some(builtin.with(own_log_sources(call, path)?)),
+            None => None,
+        };
+        let log_sources = own.as_ref().unwrap_or(builtin);
         let mut rules = LoadedRules(Vec::new());
         for path in paths {
             interrupt.check()?;
