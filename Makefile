@@ -31,7 +31,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale repository fuzz soak campaign sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
+.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale bench-sigma repository fuzz soak campaign sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -177,6 +177,11 @@ bench-logs:
 # --query all".
 bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump bench-logs
 	@$(VENV_PYTHON) bench/run.py $(EXTENSION) $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs $(BUILD)/bench/report.json $(BENCH)
+
+# Sigma rules over large and small logs. EVTX_SIGMA is the folder of the rules, EVTX_CORPUS one of small logs. BENCH passes on options,
+# as BENCH="--hayabusa hayabusa".
+bench-sigma: release $(VENV)/.test bench-logs
+	@$(VENV_PYTHON) bench/sigma.py $(EXTENSION) $(or $(EVTX_SIGMA),samples/rules) $(BUILD)/bench/logs $(or $(EVTX_CORPUS),samples) $(BENCH)
 
 # What each phase of reading costs, without DuckDB.
 bench-phases: bench-logs

@@ -54,7 +54,7 @@ def test_logs_are_read_as_by_read_evtx(con, tmp_path):
     # Beside the rule, rows are those of read_evtx.
     same = """
         SELECT count(*) FROM (
-            SELECT COLUMNS(c -> c NOT IN ('rule_id', 'rule_title', 'rule_level', 'rule_status', 'tags', 'rule_file', 'matched'))
+            SELECT COLUMNS(lambda c: c NOT IN ('rule_id', 'rule_title', 'rule_level', 'rule_status', 'tags', 'rule_file', 'matched'))
             FROM evtx_sigma($1, rules := $2, xml := true, fields := true, location := true)
             EXCEPT ALL FROM read_evtx($1, xml := true, fields := true, location := true))"""
     for log in ["DC01-Security.evtx", "damaged-records.evtx", "DC01-Sysmon.evtx"]:
@@ -65,7 +65,7 @@ def test_logs_are_read_as_by_read_evtx(con, tmp_path):
 def test_an_event_has_a_row_per_rule(con, tmp_path, big_log, threads):
     con.execute(f"SET threads = {threads}")
     everything = {"all": {"EventID|exists": True}, "condition": "all"}
-    texts = {f"r{i}": rule(f"R{i:04}", everything, id=f"id-{i}") for i in range(700)}
+    texts = {f"r{i:04}": rule(f"R{i:04}", everything, id=f"id-{i}") for i in range(700)}
     folder = write(tmp_path, **texts)
     log = str(SAMPLES / "DC01-Security.evtx")
     records = con.execute("SELECT count(*) FROM read_evtx($1)", [log]).fetchone()[0]
@@ -122,7 +122,7 @@ def test_predicates_choose_rules_and_change_nothing(con, tmp_path):
         assert found == con.execute(sql.format("judge")).fetchall(), where
 
 
-def test_what_cannot_be_a_rule_is_told(con, tmp_path, caplog):
+def test_what_cannot_be_a_rule_is_told(con, tmp_path):
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(9))
     write(
@@ -155,7 +155,7 @@ def test_what_cannot_be_a_rule_is_told(con, tmp_path, caplog):
         has_place = error is None or "line " in error and "column " in error
         assert has_place or key[0] in ("n_binary.yml", "o_huge.yml", "p_two.yml"), (key, error)
     assert "has the same ID" in told[("p_two.yml", "Two")]
-    assert titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path)) == [("Good", 42), ("One", 2)]
+    assert titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path)) == [("Good", 42), ("One", 7)]
     con.execute("CALL enable_logging(level = 'warning')")
     titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path))
     logged = con.execute("SELECT message FROM duckdb_logs WHERE message LIKE '%rules did not load%'").fetchall()
@@ -169,14 +169,14 @@ def test_an_own_table_of_log_sources(con, tmp_path):
     rules = write(tmp_path / "own", web=rule("Web", {"a": {"cs-uri-query": "carol.ng"}, "condition": "a"}, logsource="{category: webserver}"),
                   other=rule("Other", {"a": {"EventID": 4624}, "condition": "a"}, logsource="{product: windows, service: security}"))
     log = SAMPLES / "DC01-Security.evtx"
-    assert titles(con, log, rules) == [("Other", 2)]
-    assert titles(con, log, rules, logsources=f"'{table}'") == [("Other", 2), ("Web", 1)]
+    assert titles(con, log, rules) == [("Other", 7)]
+    assert titles(con, log, rules, logsources=f"'{table}'") == [("Other", 7), ("Web", 4)]
 
 
 def test_many_rules_and_large_ones_end_soon(con, tmp_path):
     one = rule("R", {"a": {"CommandLine|contains": [f"needle{i:06}" for i in range(15000)]}, "condition": "a"})
     write(tmp_path, large=one)
-    (tmp_path / "many.yml").write_text("\n---\n".join(rule(f"M{i}", {"a": {"EventID": i}, "condition": "a"}) for i in range(4000)))
+    (tmp_path / "many.yml").write_text("\n---\n".join(rule(f"M{i}", {"a": {"EventID": i}, "condition": "a"}) for i in range(2000, 6000)))
     start = time.monotonic()
     count = con.execute("SELECT count(*), count(error) FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchone()
     assert count == (4001, 0)

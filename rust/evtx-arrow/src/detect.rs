@@ -46,6 +46,8 @@ pub(crate) struct Detector {
     key: Vec<u8>,
     /// The kind of the current record, if it was looked for.
     current: Option<Arc<KnownKind>>,
+    /// Whether a kind was made since that was last asked. To make one takes as long as to read some hundred records.
+    has_made_kind: bool,
     found: Vec<Match>,
 }
 
@@ -135,6 +137,7 @@ impl Detector {
             bytes: 0,
             key: Vec::new(),
             current: None,
+            has_made_kind: false,
             found: Vec::new(),
         }
     }
@@ -182,6 +185,11 @@ impl Detector {
         stopped.or_else(|_| outcome.get())
     }
 
+    /// Whether kinds were made since this was last asked, so that it is time to look for an interrupt.
+    pub(crate) fn take_has_made_kind(&mut self) -> bool {
+        std::mem::take(&mut self.has_made_kind)
+    }
+
     /// Whether the last record matches a rule.
     pub(crate) fn has_found(&self) -> bool {
         !self.found.is_empty()
@@ -194,14 +202,15 @@ impl Detector {
 
     /// The kind of a record.
     fn kind(&mut self, scan: &Scan, record: RecordView<'_, '_>, templates: &ChunkTemplates) -> Arc<KnownKind> {
-        self.current = None;
         let arrays = Arrays::new(record, templates, &record.keyed_entries(templates));
         if !self.write_key(record, templates, &arrays) {
+            self.has_made_kind = true;
             return self.new_kind(scan, record, templates, &arrays).into();
         }
         if let Some(known) = self.kinds.get(&*self.key) {
             return Arc::clone(known);
         }
+        self.has_made_kind = true;
         let kind = Arc::new(self.new_kind(scan, record, templates, &arrays));
         self.bytes += self.key.len() + kind.kind.bytes() + size_of_val(&*kind.slots);
         if self.kinds.len() >= MAX_KINDS || self.bytes > MAX_BYTES {

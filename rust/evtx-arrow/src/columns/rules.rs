@@ -102,3 +102,91 @@ impl MatchedBuilder {
         Arc::new(self.maps.finish())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::UInt8Type;
+    use evtx_sigma::{Placeholders, RuleForEvents, RuleSet, load_rules};
+
+    use super::*;
+
+    fn rules() -> Rules {
+        let text = "title: A\nlevel: high\nid: x\nstatus: test\ntags: [t, u]\nlogsource: {product: windows}\n\
+                    detection: {a: {F: x}, condition: a}\n---\n\
+                    title: B\nlogsource: {product: windows}\ndetection: {a: {F: x}, condition: a}\n";
+        let rules = load_rules(text, &Placeholders::new()).into_iter();
+        let rules = rules.map(|rule| RuleForEvents {
+            rule: rule.expect("a rule"),
+            alternatives: Vec::new(),
+        });
+        Rules::new(RuleSet::new(rules.collect()), ["f".into(), "g".into()])
+    }
+
+    #[test]
+    fn columns_have_the_values_of_rules_and_null() {
+        let rules = rules();
+        let text = |column| {
+            let mut builder = RuleBuilder::new(&rules, column);
+            [Some(1), Some(0), None, Some(0)]
+                .into_iter()
+                .for_each(|rule| builder.push(rule));
+            let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+            assert_eq!(builder.finish(MakeArrays::CHECKED).expect("an array").len(), 0);
+            let names = array.as_dictionary::<arrow_array::types::Int32Type>();
+            let names = names.downcast_dict::<arrow_array::StringArray>().expect("text");
+            names
+                .into_iter()
+                .map(|name| name.map(str::to_owned))
+                .collect::<Vec<_>>()
+        };
+        let some = |name: &str| Some(name.to_owned());
+        assert_eq!(text(RuleColumn::Title), [some("B"), some("A"), None, some("A")]);
+        assert_eq!(text(RuleColumn::Id), [None, some("x"), None, some("x")]);
+        assert_eq!(text(RuleColumn::Status), [None, some("test"), None, some("test")]);
+        assert_eq!(text(RuleColumn::File), [some("g"), some("f"), None, some("f")]);
+        let mut builder = RuleBuilder::new(&rules, RuleColumn::Level);
+        [Some(0), Some(1), None].into_iter().for_each(|rule| builder.push(rule));
+        let levels = builder.finish(MakeArrays::CHECKED).expect("an array");
+        assert_eq!(
+            levels.as_primitive::<UInt8Type>().iter().collect::<Vec<_>>(),
+            [Some(3), None, None]
+        );
+        let mut builder = RuleBuilder::new(&rules, RuleColumn::Tags);
+        [Some(0), Some(1), None].into_iter().for_each(|rule| builder.push(rule));
+        let tags = builder.finish(MakeArrays::CHECKED).expect("an array");
+        let lists: Vec<_> = tags
+            .as_list::<i32>()
+            .iter()
+            .map(|list| list.map(|list| list.len()))
+            .collect();
+        assert_eq!(lists, [Some(2), Some(0), None]);
+    }
+
+    #[test]
+    fn a_field_that_comes_again_gets_a_number() {
+        let mut builder = MatchedBuilder::new();
+        let value = |text: &str| Some(text.to_owned());
+        let fields = vec![
+            ("Data".to_owned(), value("a")),
+            ("X".to_owned(), None),
+            ("Data".to_owned(), value("bc")),
+        ];
+        builder.push(Some(&Matched { fields })).expect("a map");
+        builder.push(None).expect("a map");
+        assert_eq!(
+            builder.bytes(),
+            "Data".len() + "a".len() + "X".len() + "Data_1".len() + "bc".len()
+        );
+        let maps = builder.finish();
+        assert_eq!(builder.bytes(), 0);
+        let maps = maps.as_map();
+        let keys: Vec<_> = maps.keys().as_string::<i32>().iter().flatten().collect();
+        let values: Vec<_> = maps.values().as_string::<i32>().iter().collect();
+        assert_eq!(
+            (keys, values),
+            (vec!["Data", "X", "Data_1"], vec![Some("a"), None, Some("bc")])
+        );
+        assert!(maps.is_valid(0) && maps.is_null(1));
+    }
+}

@@ -414,6 +414,13 @@ impl Decoder {
                     look(left)?;
                 }
                 Some(Ok(found)) => {
+                    if self
+                        .detector
+                        .as_mut()
+                        .is_some_and(|detector| detector.take_has_made_kind())
+                    {
+                        reader.interrupt.check()?;
+                    }
                     if self.record(reader, &mut group, &found, given, walk)? {
                         match self.detector.is_some() {
                             true => left -= self.keep_matches(&mut group, &found, given, left, walk),

@@ -189,4 +189,38 @@ mod tests {
         );
         assert_eq!(names[names.len() - 2..], ["filename", "event_data"]);
     }
+
+    #[test]
+    fn columns_about_rules_stand_first() {
+        let field = |name: &str| EventField {
+            name: name.into(),
+            keys: EntryKeys {
+                key: name.to_lowercase().into(),
+                in_both: None,
+            },
+            column_type: EntryType {
+                item: FieldType::Text,
+                list: false,
+            },
+        };
+        let fields = ["Tags", "Image", "data_matched", "matched"].map(field);
+        let rules = Arc::new(Rules::none());
+        let table = Table::of_events(Options::default(), Events::default(), &fields).of_matches(rules);
+        let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
+        assert_eq!(names[..3], ["rule_id", "rule_title", "rule_level"]);
+        assert_eq!(
+            names[RULE_COLUMNS.len()..][6..12],
+            [
+                "computer",
+                "data_Tags",
+                "Image",
+                "data_matched",
+                "data_matched_1",
+                "user_data"
+            ]
+        );
+        assert_eq!(table.schema().fields().len(), names.len());
+        let of_matches = Table::from(Options::default()).of_matches(Arc::new(Rules::none()));
+        assert_eq!(of_matches.columns.len(), COLUMNS.len() - 7 + RULE_COLUMNS.len());
+    }
 }
