@@ -2,7 +2,7 @@
 //! values that the `evtx` crate renders.
 //!
 //! The rules are those below the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and the logs are the project's, those
-//! of `EVTX_CORPUS` and those beside the rules.
+//! of `EVTX_CORPUS` and `EVTX_VARIED`, and those beside the rules.
 
 mod common;
 
@@ -199,6 +199,7 @@ fn every_match_is_what_a_plain_evaluation_says() {
     let folder = Path::new(&folder);
     let mut logs = common::samples();
     logs.extend(common::corpus());
+    logs.extend(common::varied());
     logs.extend(common::logs(folder));
     compare(rules(folder), &logs);
 }

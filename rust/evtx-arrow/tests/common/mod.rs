@@ -55,6 +55,11 @@ pub(crate) fn corpus() -> Vec<PathBuf> {
     }
 }
 
+/// The real logs in the folder that `EVTX_VARIED` names: of many kinds, and none that the others have.
+pub(crate) fn varied() -> Vec<PathBuf> {
+    std::env::var_os("EVTX_VARIED").map_or_else(Vec::new, |folder| logs(Path::new(&folder)))
+}
+
 /// A log cannot be read at all, or its scan ended early.
 #[derive(Debug)]
 pub(crate) enum ReadError {
