@@ -79,6 +79,31 @@ impl Compiled {
         }
     }
 
+    /// The template of the elements that records spell out in the same way, given its tree. No instance refers to it, and
+    /// the streams of other events do not hold it, so only the texts that parts are asked for are compiled.
+    pub(crate) fn of_outline(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
+        let plan = Plan::of_template(target, keys, tree, root).scattered();
+        let user_data = if plan.may_have_user_data() {
+            user_data(tree, root)
+        } else {
+            None
+        };
+        let program =
+            |is_asked: bool, language| (is_asked && root == TreeRoot::Event).then(|| Program::new(language, tree));
+        Compiled {
+            guid: [0; 16],
+            template_id: 0,
+            unsound_name: None,
+            system: SystemSubstitutions::scattered(target, &plan).filter(|_| root == TreeRoot::Event),
+            plan,
+            xml: program(target.xml, Language::Xml),
+            json: program(target.json, Language::Json),
+            lines: program(target.text, Language::Lines),
+            fields: program(target.fields, Language::Fields),
+            user_data: user_data.map(|element| Program::new(Language::Json, element)),
+        }
+    }
+
     /// What is wrong with an instance that refers to this template: it names another template, or a name of the
     /// template was overwritten.
     #[inline]
