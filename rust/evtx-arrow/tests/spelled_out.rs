@@ -227,7 +227,7 @@ fn log() -> impl Strategy<Value = Log> {
         2 => Just(SpelledOut::InUserData),
     ];
     let event = (how, system(), prop_oneof![8 => vec(data(), 1), 1 => vec(data(), 0..3)]);
-    (vec(event, 1..4), 2..5_usize).prop_map(|(events, records)| Log { events, records })
+    (vec(event, 1..4), 2..8_usize).prop_map(|(events, records)| Log { events, records })
 }
 
 impl Log {
@@ -239,7 +239,7 @@ impl Log {
         };
         let stream = Substitution::new(0, 33);
         for record in 0..self.records {
-            if record == 2 {
+            if record == 5 {
                 log.end_chunk();
             }
             for (i, (how, system, data)) in self.events.iter().enumerate() {

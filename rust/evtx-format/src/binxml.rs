@@ -9,6 +9,6 @@ mod builder;
 mod reader;
 mod outline;
 
-pub use outline::Outline;
+pub use outline::{Outline, Trace};
 pub use reader::{StreamCursor, Template, TopLevel};
 pub use walk::{Left, Reader};

@@ -11,8 +11,8 @@ use hashbrown::HashMap;
 use super::cache::Compiled;
 use super::column_plan::TreeRoot;
 
-/// The most bytes of outlines and their compiled form that a scan keeps. They are apart from those of templates, so that
-/// a file with a new outline in every record leaves the room of templates as it is.
+/// The most bytes of outlines and their compiled form that a scan keeps. They are apart from those of templates, so
+/// that a file with a new outline in every record leaves the room of templates as it is.
 const MAX_BYTES: usize = 4 << 20;
 
 /// About how many bytes an entry of the map takes beside the content, with the unused capacity of the map.

@@ -183,13 +183,20 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
         let (before, left) = (*parts, self.reader.left());
         let mut outline = std::mem::take(&mut templates.outline);
-        let part = match self.reader.pass_outline(parts, &mut outline) {
-            true => {
+        let traced = templates.traced(root, |trace| self.reader.pass_trace(parts, trace, &mut outline));
+        let part = match traced {
+            Some(at) => Some((at, outline.values(self.chunk, self.arena))),
+            None if self.reader.pass_outline(parts, &mut outline) => {
                 let find = |may_compile| self.compile_outline(&before, &outline, root, may_compile);
                 let at = templates.outlined(outline.tokens(), root, find);
+                if let Some(at) = at {
+                    let (start, end) = (before.offset(), parts.offset());
+                    let trace = || self.reader.trace(&outline, start, end, left);
+                    templates.add_trace(root, at, trace);
+                }
                 at.map(|at| (at, outline.values(self.chunk, self.arena)))
             }
-            false => None,
+            None => None,
         };
         templates.outline = outline;
         if let Some((at, values)) = part

@@ -146,7 +146,8 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    /// Appends the JSON value of an element that the record spells out. Returns false if that needs a tree, or is too long.
+    /// Appends the JSON value of an element that the record spells out. Returns false if that needs a tree, or
+    /// is too long.
     fn push_json(&self, element: SpelledOut, out: &mut Vec<u8>) -> bool {
         let reader = self.reader;
         let mut part = reader.outlined_part(element);

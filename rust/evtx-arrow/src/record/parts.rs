@@ -1,9 +1,9 @@
 //! A record as the parts from which its columns are read.
 //!
 //! A part is a template instance with the plan of its template, an element that the record spells out with the plan of
-//! its outline, or a tree with its own plan. Trees are for elements without an outline, and for what the plan of a template
-//! does not support. The first part is the event; the others come from the streams in its substitutions (usually one:
-//! `EventData`).
+//! its outline, or a tree with its own plan. Trees are for elements without an outline, and for what the plan of a
+//! template does not support. The first part is the event; the others come from the streams in its substitutions
+//! (usually one: `EventData`).
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{Instance, ValueTable};

@@ -9,8 +9,8 @@
 //! - The text of an attribute `Name` is a part of the outline, since it is the name of a field.
 //! - References to characters and entities are parts of the outline, since XML shows them as references.
 //!
-//! Elements with a text that is too long for a value descriptor, with CDATA sections, or with values of other types than
-//! strings have no outline.
+//! Elements with a text that is too long for a value descriptor, with CDATA sections, or with values of other types
+//! than strings have no outline.
 
 use bumpalo::Bump;
 
@@ -20,8 +20,8 @@ use super::names::Name;
 use super::reader::StreamCursor;
 use super::sink::{NOT_PLAIN, Outcome, Sink};
 use super::tree::{Element, Node, Substitution};
-use super::walk::{Extent, Reader};
-use crate::bytes::{Cursor, u32_at};
+use super::walk::{Extent, Left, Reader};
+use crate::bytes::{Cursor, u16_at, u32_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::MAX_NAMES;
 use crate::value::{Scalar, ValueType};
@@ -37,8 +37,8 @@ const STRING: ValueType = ValueType {
     array: false,
 };
 
-// The kinds of tokens, in the highest byte. START, ATTRIBUTE and ENTITY have the chunk offset of their name in the other
-// bytes, CHARACTER its number, and GIVEN the length of its text in bytes, which follows in as many tokens as it fills.
+// The kinds of tokens, in the highest byte. START, ATTRIBUTE and ENTITY have the chunk offset of their name in the
+// other bytes, CHARACTER its number, and GIVEN the length of its text in bytes, which follows in as many tokens as it fills.
 const START: u32 = 1 << 24;
 const ATTRIBUTE: u32 = 2 << 24;
 const GIVEN: u32 = 3 << 24;
@@ -66,6 +66,42 @@ pub struct Outline {
     offsets: Vec<u32>,
     /// What each open element holds so far.
     open: Vec<Holds>,
+}
+
+/// The bytes of an element, but for its texts and the sizes that depend on them. An element of the same chunk that has
+/// these bytes has the same outline, so that it need not be walked over.
+#[derive(Debug)]
+pub struct Trace {
+    steps: Vec<Step>,
+    /// How many nodes the element has.
+    nodes: usize,
+}
+
+/// Bytes of an element that are the same as those at a chunk offset, and what stands behind them.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    at: u32,
+    len: u16,
+    then: Then,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Then {
+    /// A u32, the size of an element or of its attributes, which no reader needs.
+    Size,
+    /// A u16, the count of units of a text, and the text.
+    Text,
+    End,
+}
+
+impl Trace {
+    /// Adds the bytes from `from` to `until`. `None` if they are too many.
+    fn push(&mut self, from: usize, until: usize, then: Then) -> Option<()> {
+        let len = u16::try_from(until.checked_sub(from)?).ok()?;
+        let at = from as u32;
+        self.steps.push(Step { at, len, then });
+        Some(())
+    }
 }
 
 /// What an open element holds so far.
@@ -117,6 +153,103 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             name_at: 0,
         };
         self.pass(parts, &mut sink)
+    }
+
+    /// As [`pass_outline`](Self::pass_outline), for an element whose bytes are those of a trace but for its texts.
+    /// Fills only the texts of the outline. Returns false and does not move if a byte differs.
+    pub fn pass_trace(&self, parts: &mut StreamCursor<'a>, trace: &Trace, outline: &mut Outline) -> bool {
+        let mut at = parts.offset();
+        let end = parts.cursor().end();
+        outline.clear();
+        let Some(nodes_left) = self.nodes_left.get().checked_sub(trace.nodes) else {
+            return false;
+        };
+        for step in &trace.steps {
+            let (same, len) = (step.at as usize, usize::from(step.len));
+            let behind = at + len;
+            if behind > end || self.chunk.get(at..behind) != self.chunk.get(same..same + len) {
+                return false;
+            }
+            at = behind;
+            match step.then {
+                Then::Size => at += 4,
+                Then::Text => {
+                    let size = 2 * usize::from(u16_at(self.chunk, at).unwrap_or_default());
+                    at += 2;
+                    let (Some(units), Ok(size)) = (self.chunk.get(at..at + size), u16::try_from(size)) else {
+                        return false;
+                    };
+                    if units.is_empty() || units.starts_with(&[0, 0]) {
+                        return false;
+                    }
+                    let [low, high] = size.to_le_bytes();
+                    outline.descriptors.push([low, high, Scalar::String as u8, 0]);
+                    outline.offsets.push(at as u32);
+                    at += units.len();
+                }
+                Then::End => {}
+            }
+        }
+        if at > end {
+            return false;
+        }
+        self.nodes_left.set(nodes_left);
+        *parts = self.parts(at..end);
+        true
+    }
+
+    /// The trace of an element whose outline was just filled: from `start` to `end`, chunk offsets. `None` if an
+    /// element with the same outline cannot have the same bytes, or if what the walk found depends on more than its bytes.
+    pub fn trace(&self, outline: &Outline, start: usize, end: usize, before: Left) -> Option<Trace> {
+        let left = self.left();
+        if self.unsound_name().is_some() || left.names != before.names {
+            return None;
+        }
+        let mut trace = Trace {
+            steps: Vec::with_capacity(2 * outline.tokens.len() / 3),
+            nodes: before.nodes - left.nodes,
+        };
+        let mut texts = outline.offsets.iter().map(|&text| text as usize).peekable();
+        let (mut at, mut same) = (start, start);
+        // A name that stands inline is at its first use, where no other element has it.
+        let name = |at: usize| {
+            u32_at(self.chunk, at)
+                .filter(|&name| name as usize != at + 4)
+                .map(|_| at + 4)
+        };
+        while at < end {
+            let token = *self.chunk.get(at)?;
+            at += 1;
+            match token {
+                0x01 | 0x41 => {
+                    trace.push(same, at, Then::Size)?;
+                    same = at + 4;
+                    at = name(same)?;
+                    if token == 0x41 {
+                        trace.push(same, at, Then::Size)?;
+                        at += 4;
+                        same = at;
+                    }
+                }
+                0x02..=0x04 => {}
+                0x05 | 0x45 => {
+                    // The type, and the count of units.
+                    let text = at + 3;
+                    let units = usize::from(u16_at(self.chunk, at + 1)?);
+                    at = text + 2 * units;
+                    if texts.next_if_eq(&text).is_some() {
+                        trace.push(same, text - 2, Then::Text)?;
+                        same = at;
+                    }
+                }
+                0x06 | 0x46 | 0x09 | 0x49 => at = name(at)?,
+                0x08 | 0x48 => at += 2,
+                0x0f => at += 3,
+                _ => return None,
+            }
+        }
+        trace.push(same, at, Then::End)?;
+        (at == end && texts.next().is_none()).then_some(trace)
     }
 
     /// The outline of an element of this chunk with its names as text, so that it is the same in all chunks. Two

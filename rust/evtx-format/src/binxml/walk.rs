@@ -64,8 +64,8 @@ pub struct Reader<'a, 'c> {
 /// How many nodes and bytes of names a record may still have.
 #[derive(Debug, Clone, Copy)]
 pub struct Left {
-    nodes: usize,
-    names: usize,
+    pub(super) nodes: usize,
+    pub(super) names: usize,
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
