@@ -8,12 +8,14 @@ mod column_plan;
 mod planner;
 mod system;
 mod cache;
+mod outlines;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EventData, Plan, Run, TreeRoot};
 pub(crate) use keys::{Key, Keys};
+pub(crate) use outlines::OutlineCache;
 pub(crate) use projection::{Lookup, Projection};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
 pub(crate) use system::SystemSubstitutions;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::filter::{Filter, Predicate};
-use crate::plan::{Keys, PlanCache, Projection};
+use crate::plan::{Keys, OutlineCache, PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options, Rules, Table};
 
 /// The projection, options and predicates of a query, and the plans that its threads have compiled. Only the plans and
@@ -16,14 +16,17 @@ pub struct Scan {
     pub(crate) target: Projection,
     pub(crate) keys: Arc<Keys>,
     pub(crate) plans: PlanCache,
+    pub(crate) outlines: OutlineCache,
     /// Whether a column or predicate needs the BinXML of a record.
     pub(crate) reads_binxml: bool,
     /// Whether a column or predicate needs the streams in the substitutions of `Event`. `System` is not in them.
     pub(crate) reads_children: bool,
     /// Whether each record is checked in full, not only the values that the columns need.
     pub(crate) validates_all: bool,
-    /// Whether every instance is read as a tree, as if no plan supported it.
+    /// Whether every record is read as a tree, as if no plan supported it.
     pub(crate) force_tree_path: bool,
+    /// Whether an element that a record spells out is read by the plan of its outline, not as a tree.
+    pub(crate) reads_outlines: bool,
     /// The places that a message depends on, if messages are read.
     pub(crate) message: Option<MessagePlaces>,
     /// Decides which records are kept.
@@ -118,6 +121,7 @@ impl Scan {
             options,
             keys: Arc::default(),
             plans: PlanCache::default(),
+            outlines: OutlineCache::default(),
             reads_binxml: validates_all || target.event_data || target.user_data || !target.places.is_empty(),
             reads_children: validates_all
                 || target.event_data
@@ -127,6 +131,7 @@ impl Scan {
             filter,
             validates_all,
             force_tree_path: false,
+            reads_outlines: true,
             message,
             rules,
             target,
@@ -140,6 +145,16 @@ impl Scan {
     pub fn force_tree_path(self) -> Self {
         Scan {
             force_tree_path: true,
+            reads_outlines: false,
+            ..self
+        }
+    }
+
+    /// The scan, with every element that a record spells out read as a tree. It gives the same rows, also of damaged
+    /// records; tests compare the two ways.
+    pub fn without_outlines(self) -> Self {
+        Scan {
+            reads_outlines: false,
             ..self
         }
     }
@@ -170,7 +185,7 @@ impl Scan {
     /// # Errors
     /// [`Poisoned`] if a thread has panicked while it changed them.
     pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
-        match self.keys.is_poisoned() || self.plans.is_poisoned() {
+        match self.keys.is_poisoned() || self.plans.is_poisoned() || self.outlines.is_poisoned() {
             true => Err(Poisoned),
             false => Ok(()),
         }

@@ -7,6 +7,8 @@ pub(crate) mod sink;
 mod walk;
 mod builder;
 mod reader;
+mod outline;
 
+pub use outline::{Outline, Trace};
 pub use reader::{StreamCursor, Template, TopLevel};
-pub use walk::Reader;
+pub use walk::{Left, Reader};

@@ -112,6 +112,8 @@ pub enum Content {
     Element(Element),
     /// Text.
     Text(String),
+    /// A value of any type: its type byte, and the bytes behind it, which are the size of some types, and the value.
+    Value(u8, Vec<u8>),
     /// A CDATA section.
     CData(String),
     /// An entity reference, by name.

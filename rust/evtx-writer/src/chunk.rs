@@ -220,6 +220,10 @@ impl Chunk {
                 self.bytes.extend([0x05, 0x01]);
                 self.counted_text(text);
             }
+            Content::Value(value_type, bytes) => {
+                self.bytes.extend([0x05, *value_type]);
+                self.bytes.extend(bytes);
+            }
             Content::CData(text) => {
                 self.bytes.push(0x07);
                 self.counted_text(text);

@@ -51,6 +51,12 @@ pub(crate) struct Compiled {
     pub(crate) user_data: Option<Program>,
 }
 
+/// A number that no other template has.
+fn next_number() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    COUNT.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Compiled {
     pub(crate) fn new(
         target: &Projection,
@@ -65,9 +71,8 @@ impl Compiled {
         } else {
             None
         };
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         Compiled {
-            number: COUNT.fetch_add(1, Ordering::Relaxed),
+            number: next_number(),
             guid: guid_in_text_order(definition.guid),
             template_id: definition.template_id(),
             unsound_name: None,
@@ -79,6 +84,32 @@ impl Compiled {
                 .then(|| Program::new(Language::Json, tree)),
             lines: target.text.then(|| Program::new(Language::Lines, tree)),
             fields: target.fields.then(|| Program::new(Language::Fields, tree)),
+            user_data: user_data.map(|element| Program::new(Language::Json, element)),
+        }
+    }
+
+    /// The template of the elements that records spell out in the same way, given its tree. No instance refers to it, and
+    /// the streams of other events do not hold it, so only the texts that parts are asked for are compiled.
+    pub(crate) fn of_outline(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
+        let plan = Plan::of_template(target, keys, tree, root).scattered();
+        let user_data = if plan.may_have_user_data() {
+            user_data(tree, root)
+        } else {
+            None
+        };
+        let program =
+            |is_asked: bool, language| (is_asked && root == TreeRoot::Event).then(|| Program::new(language, tree));
+        Compiled {
+            number: next_number(),
+            guid: [0; 16],
+            template_id: 0,
+            unsound_name: None,
+            system: SystemSubstitutions::scattered(target, &plan).filter(|_| root == TreeRoot::Event),
+            plan,
+            xml: program(target.xml, Language::Xml),
+            json: program(target.json, Language::Json),
+            lines: program(target.text, Language::Lines),
+            fields: program(target.fields, Language::Fields),
             user_data: user_data.map(|element| Program::new(Language::Json, element)),
         }
     }

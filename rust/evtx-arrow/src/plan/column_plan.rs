@@ -25,6 +25,11 @@ pub(crate) enum TreeRoot {
     InUserData,
 }
 
+impl TreeRoot {
+    /// How many roles there are.
+    pub(crate) const COUNT: usize = 3;
+}
+
 /// Where a tree has the value of each column.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
@@ -183,6 +188,16 @@ pub(super) enum RequiredShape {
 }
 
 impl Plan {
+    /// The plan, for value tables whose values do not follow each other.
+    pub(super) fn scattered(mut self) -> Self {
+        for entries in [&mut self.event_data, &mut self.user_entries].into_iter().flatten() {
+            if let Some(run) = &mut entries.given.run {
+                run.first_of_consecutive = None;
+            }
+        }
+        self
+    }
+
     /// Whether the plan reads the same from these values as the plan of their tree.
     #[inline]
     pub(crate) fn supports(&self, values: ValueTable<'_>) -> bool {

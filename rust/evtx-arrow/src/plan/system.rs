@@ -21,6 +21,16 @@ impl SystemSubstitutions {
     /// The substitutions of a plan; `None` if its template has no `System` element, or if too few of its columns are
     /// read to share their rows.
     pub(crate) fn new(target: &Projection, plan: &Plan) -> Option<Self> {
+        SystemSubstitutions::of_runs(target, plan, |a, b| a + 1 == b)
+    }
+
+    /// As [`new`](Self::new), for value tables whose values do not follow each other. Each value is a run.
+    pub(crate) fn scattered(target: &Projection, plan: &Plan) -> Option<Self> {
+        SystemSubstitutions::of_runs(target, plan, |_, _| false)
+    }
+
+    /// `follows` tells whether the values of two substitutions are in one run.
+    fn of_runs(target: &Projection, plan: &Plan, follows: fn(u16, u16) -> bool) -> Option<Self> {
         static TEMPLATES: AtomicU64 = AtomicU64::new(1);
         if !plan.system || !target.shares_system() {
             return None;
@@ -33,7 +43,7 @@ impl SystemSubstitutions {
         }
         substitutions.sort_unstable();
         substitutions.dedup();
-        let runs = substitutions.chunk_by(|a, b| a + 1 == *b);
+        let runs = substitutions.chunk_by(|a, b| follows(*a, *b));
         Some(SystemSubstitutions {
             template: TEMPLATES.fetch_add(1, Ordering::Relaxed),
             runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),

@@ -8,12 +8,12 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::{Definition, Instance, SubstitutionSet, ValueTable};
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Reader, StreamCursor, TopLevel};
+use evtx_format::binxml::{Outline, Reader, StreamCursor, TopLevel};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
 use super::json_memo::JsonMemo;
 use crate::plan::{Compiled, Plan, TreeRoot};
-use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup};
+use crate::record::{ChunkTemplates, OutlineFrom, Part, PartContent, RecordGroup, SpelledOut};
 use crate::scan::Scan;
 
 /// How many bytes a group of records may take in the arena before it ends. Groups of real logs take some ten thousand.
@@ -153,17 +153,131 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         {
             return self.instance(templates, record, instance, root);
         }
+        self.parts(templates, record, stream, root)
+    }
+
+    /// Reads the parts of a stream that is not one instance.
+    // Kept out of line, so that the caller stays small.
+    #[inline(never)]
+    fn parts(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut RecordGroup<'r>,
+        stream: Range<usize>,
+        root: TreeRoot,
+    ) -> Result<()> {
         let mut parts = self.reader.parts(stream);
-        while let Some(part) = self.next_part(&mut parts) {
-            match part? {
-                TopLevel::Instance(instance) => self.instance(templates, record, instance, root)?,
-                TopLevel::Element(element) => self.tree(record, element, root, None),
+        loop {
+            let is_outlined = self.reader.is_at_element(&parts) && self.outlined(templates, record, &mut parts, root);
+            if !is_outlined {
+                match self.next_part(&mut parts).transpose()? {
+                    Some(TopLevel::Instance(instance)) => self.instance(templates, record, instance, root)?,
+                    Some(TopLevel::Element(element)) => self.tree(record, element, root, None),
+                    None => break,
+                }
             }
             if root == TreeRoot::Event {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Adds the next element of a stream as an instance of the template of its outline, and moves behind it. Returns
+    /// false and does not move if it has to be read as a tree.
+    #[inline(never)]
+    fn outlined(
+        &self,
+        templates: &mut ChunkTemplates,
+        record: &mut RecordGroup<'r>,
+        parts: &mut StreamCursor<'r>,
+        root: TreeRoot,
+    ) -> bool {
+        if !self.scan.reads_outlines {
+            return false;
+        }
+        let (before, left) = (*parts, self.reader.left());
+        let mut outline = std::mem::take(&mut templates.outline);
+        let traced = templates.traced(root, |trace| self.reader.pass_trace(parts, trace, &mut outline));
+        let part = match traced {
+            Some(at) => Some((at, outline.values(self.chunk, self.arena))),
+            None if self.reader.pass_outline(parts, &mut outline) => {
+                let find = |may_compile| self.compile_outline(&before, &outline, root, may_compile);
+                let at = templates.outlined(outline.tokens(), root, find);
+                if let Some(at) = at {
+                    let (start, end) = (before.offset(), parts.offset());
+                    let trace = || self.reader.trace(&outline, start, end, left);
+                    templates.add_trace(root, at, trace);
+                }
+                at.map(|at| (at, outline.values(self.chunk, self.arena)))
+            }
+            None => None,
+        };
+        templates.outline = outline;
+        if let Some((at, values)) = part
+            && let Ok(compiled) = templates.get(at)
+            && compiled.plan.supports(values)
+        {
+            record.observe_plan(&compiled.plan);
+            let element = SpelledOut {
+                start: before.offset() as u32,
+                end: parts.offset() as u32,
+            };
+            record.push(Part::of_template(at, values, PartContent::Outlined(element, root)));
+            return true;
+        }
+        *parts = before;
+        self.reader.restore(left);
+        false
+    }
+
+    /// The compiled template of an element's outline: from the cache of the scan, or new if `may_compile`.
+    #[cold]
+    fn compile_outline(
+        &self,
+        element: &StreamCursor<'r>,
+        outline: &Outline,
+        root: TreeRoot,
+        may_compile: bool,
+    ) -> Option<(Arc<Compiled>, OutlineFrom)> {
+        let scan = self.scan;
+        let reader = Reader::new(self.chunk, self.names, self.arena);
+        let content = reader.content_of(outline).ok()?;
+        if let Some(compiled) = scan.outlines.get(&content, root) {
+            return Some((compiled, OutlineFrom::Cache));
+        }
+        if !may_compile {
+            return None;
+        }
+        let reader = Reader::new(self.chunk, self.names, self.arena);
+        let tree = reader.open_texts(element).ok()??;
+        let compiled = Arc::new(Compiled::of_outline(&scan.target, &scan.keys, tree, root));
+        let from = match scan.outlines.insert(content, root, &compiled) {
+            true => OutlineFrom::Kept,
+            false => OutlineFrom::NotKept,
+        };
+        Some((compiled, from))
+    }
+
+    /// The tree of an element whose outline was read; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the element is damaged.
+    pub(crate) fn tree_of_outlined(&self, element: SpelledOut) -> Result<Option<&'r Element<'r>>> {
+        // It was read within the limits before.
+        let left = self.reader.left();
+        self.reader.begin_again();
+        let part = self.next_part(&mut self.outlined_part(element));
+        self.reader.restore(left);
+        match part.transpose()? {
+            Some(TopLevel::Element(tree)) => Ok(Some(tree)),
+            _ => Ok(None),
+        }
+    }
+
+    /// The position before an element whose outline was read.
+    pub(crate) fn outlined_part(&self, element: SpelledOut) -> StreamCursor<'r> {
+        self.reader.parts(element.start as usize..element.end as usize)
     }
 
     // Inlined, because it takes few instructions for most records.
@@ -263,7 +377,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                     self.check(templates, part.values, read, depth)?;
                 }
                 PartContent::Tree(_, _, Some(values)) => self.check(templates, values, None, depth)?,
-                PartContent::Tree(_, _, None) | PartContent::Damaged => {}
+                PartContent::Tree(_, _, None) | PartContent::Outlined(..) | PartContent::Damaged => {}
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 use super::reader::RecordReader;
 use crate::columns::Rendering;
 use crate::plan::{TreeRoot, user_data};
-use crate::record::{ChunkTemplates, PartContent, RecordView};
+use crate::record::{ChunkTemplates, Outlined, Part, PartContent, RecordView, SpelledOut};
 
 /// The line before the XML of an event.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
@@ -65,13 +65,14 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             dependency: None,
             self_closing: false,
         };
-        let content = record.event().map(|part| part.content);
-        let root = match content {
+        let event = record.event();
+        let root = match event.map(|part| part.content) {
             Some(PartContent::Instance(instance, _)) => Rendered::Instance(instance, TreeRoot::Event),
             Some(PartContent::Tree(tree, ..)) => Rendered::Tree(tree),
             // A record without an event is an empty `Event` element.
-            Some(PartContent::Damaged) | None => Rendered::Tree(&EMPTY),
+            Some(PartContent::Outlined(..) | PartContent::Damaged) | None => Rendered::Tree(&EMPTY),
         };
+        let root = event.and_then(Part::outlined).map_or(root, Rendered::Outlined);
         match language {
             Language::Xml => {
                 out.extend_from_slice(XML_DECLARATION);
@@ -99,12 +100,12 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let mut parts = record
             .with_plans(self.templates)
             .filter(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
-        let Some(content) = parts.next().map(|(part, _)| part.content) else {
+        let Some((part, _)) = parts.next() else {
             return Ok(false);
         };
         drop(parts);
         let (start, limit) = (out.len(), self.limit);
-        match content {
+        match part.content {
             PartContent::Damaged => return Ok(false),
             PartContent::Tree(tree, root, _) => self.push_value(user_data(tree, root), out)?,
             PartContent::Instance(instance, root) => {
@@ -119,6 +120,19 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                     self.push_value(user_data(self.reader.tree_of(&instance)?, root), out)?;
                 }
             }
+            PartContent::Outlined(element, root) => {
+                let compiled = part.template().and_then(|at| self.templates.get(at).ok());
+                let program = compiled.and_then(|compiled| compiled.user_data.as_ref());
+                let covered = match program.filter(|program| program.supports(part.values)) {
+                    Some(program) => program.run(part.values, self, out, limit)?,
+                    None => root == TreeRoot::Child && self.push_json(element, out),
+                };
+                if !covered {
+                    out.truncate(start);
+                    let tree = self.reader.tree_of_outlined(element)?;
+                    self.push_value(tree.and_then(|tree| user_data(tree, root)), out)?;
+                }
+            }
         }
         // An empty element renders as `null`, and has no text.
         Ok(&out[start..] != b"null" && out.len() > start)
@@ -130,6 +144,15 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             Some(element) => push_tree(Language::Json, element, out, self.limit),
             None => Ok(()),
         }
+    }
+
+    /// Appends the JSON value of an element that the record spells out. Returns false if that needs a tree, or
+    /// is too long.
+    fn push_json(&self, element: SpelledOut, out: &mut Vec<u8>) -> bool {
+        let reader = self.reader;
+        let mut part = reader.outlined_part(element);
+        let memo = reader.json_memo.borrow();
+        memo.push(&reader.reader, &mut part, out, self.limit)
     }
 
     /// A program, if it supports an instance.
@@ -161,6 +184,28 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                     return push_tree(language, self.reader.tree_of(&instance)?, out, limit);
                 }
                 self.reader.tree_of(&instance)?
+            }
+            Rendered::Outlined(outlined) => {
+                let compiled = self.templates.get(outlined.template)?;
+                if let Some(program) = compiled.program(language) {
+                    name(program.root(), out);
+                    let start = out.len();
+                    if program.supports(outlined.values) && program.run(outlined.values, self, out, limit)? {
+                        return Ok(());
+                    }
+                    out.truncate(start);
+                    if language == Language::Json && self.push_json(outlined.element, out) {
+                        return Ok(());
+                    }
+                    return match self.reader.tree_of_outlined(outlined.element)? {
+                        Some(tree) => push_tree(language, tree, out, limit),
+                        None => Ok(()),
+                    };
+                }
+                match self.reader.tree_of_outlined(outlined.element)? {
+                    Some(tree) => tree,
+                    None => return Ok(()),
+                }
             }
         };
         name(tree.name, out);
@@ -219,6 +264,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
 
 /// An element to render.
 enum Rendered<'r> {
+    Outlined(Outlined<'r>),
     Instance(Instance<'r>, TreeRoot),
     Tree(&'r Element<'r>),
 }

@@ -1,8 +1,9 @@
 //! A record as the parts from which its columns are read.
 //!
-//! A part is a template instance with the plan of its template, or a tree with its own plan. Trees are for elements
-//! that a record spells out, and for instances that the plan of their template does not support. The first part is the
-//! event; the others come from the streams in its substitutions (usually one: `EventData`).
+//! A part is a template instance with the plan of its template, an element that the record spells out with the plan of
+//! its outline, or a tree with its own plan. Trees are for elements without an outline, and for what the plan of a
+//! template does not support. The first part is the event; the others come from the streams in its substitutions
+//! (usually one: `EventData`).
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{Instance, ValueTable};
@@ -65,6 +66,18 @@ impl<'r> Part<'r> {
         }
     }
 
+    /// What it was read from, if that is an element whose outline has a template.
+    pub(crate) fn outlined(&self) -> Option<Outlined<'r>> {
+        match self.content {
+            PartContent::Outlined(element, _) => Some(Outlined {
+                element,
+                template: self.template()?,
+                values: self.values,
+            }),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_damaged(&self) -> bool {
         matches!(self.content, PartContent::Damaged)
     }
@@ -86,8 +99,25 @@ pub(crate) enum PartContent<'r> {
     Instance(Instance<'r>, TreeRoot),
     /// A tree. If it is the tree of an instance, with the values that fill its substitutions.
     Tree(&'r Element<'r>, TreeRoot, Option<ValueTable<'r>>),
+    /// An element that the record spells out, whose texts are the values of the template of its outline.
+    Outlined(SpelledOut, TreeRoot),
     /// An instance whose tree cannot be read. Only the fields of its plan are used.
     Damaged,
+}
+
+/// An element that a record spells out: the chunk offsets of its start and its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpelledOut {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// An element that a record spells out, with the index of its outline's template, and the values of its texts.
+#[derive(Clone, Copy)]
+pub(crate) struct Outlined<'r> {
+    pub(crate) element: SpelledOut,
+    pub(crate) template: usize,
+    pub(crate) values: ValueTable<'r>,
 }
 
 impl<'p, 'r> RecordView<'p, 'r> {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use evtx_format::binxml::{Outline, Trace};
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::{Error, ErrorKind, Result};
+use hashbrown::HashMap;
 
 use crate::plan::{Compiled, TreeRoot};
 
@@ -15,6 +17,14 @@ pub(crate) struct ChunkTemplates {
     /// The entries of `index` that are not 0.
     used: Vec<usize>,
     compiled: Vec<Result<Arc<Compiled>>>,
+    /// By role of the root, and the tokens of an element that a record spells out: the index in `compiled`.
+    outlines: [HashMap<Box<[u32]>, usize>; TreeRoot::COUNT],
+    /// How many new outlines may be compiled.
+    credit: usize,
+    /// Elements of the chunk that tell others by their bytes, the last one that did so first.
+    traces: Traces,
+    /// Room for the outline of an element while it is read.
+    pub(crate) outline: Outline,
     /// About how many bytes the templates take that the cache of the scan does not keep.
     bytes: usize,
 }
@@ -24,7 +34,10 @@ pub(crate) struct ChunkTemplates {
 const MAX_BYTES: usize = 16 << 20;
 
 /// How many roles the root of a definition can have.
-const ROOTS: usize = 3;
+const ROOTS: usize = TreeRoot::COUNT;
+
+/// How many outlines may be compiled before any of them comes again.
+const FIRST_OUTLINES: usize = 256;
 
 impl Default for ChunkTemplates {
     fn default() -> Self {
@@ -32,6 +45,10 @@ impl Default for ChunkTemplates {
             index: vec![0; ROOTS * CHUNK_SIZE].into(),
             used: Vec::new(),
             compiled: Vec::new(),
+            outlines: Default::default(),
+            credit: FIRST_OUTLINES,
+            traces: Traces::default(),
+            outline: Outline::default(),
             bytes: 0,
         }
     }
@@ -90,6 +107,63 @@ impl ChunkTemplates {
         at
     }
 
+    /// The index of the template of the elements whose outline has some tokens. If they are new to the chunk, `find`
+    /// looks for them in the cache of the scan, or else compiles them and returns whether the cache keeps them, if its
+    /// argument allows to. `None` if it does not find or compile them.
+    ///
+    /// To compile an outline takes longer than to read its record as a tree, so it has to come again. Outlines that
+    /// come again allow for as many new ones. A file with a new outline in every record soon has no more compiled.
+    #[inline]
+    pub(crate) fn outlined(
+        &mut self,
+        tokens: &[u32],
+        root: TreeRoot,
+        find: impl FnOnce(bool) -> Option<(Arc<Compiled>, OutlineFrom)>,
+    ) -> Option<usize> {
+        if let Some(&known) = self.outlines[root as usize].get(tokens) {
+            self.credit = (self.credit + 1).min(FIRST_OUTLINES);
+            return Some(known);
+        }
+        self.add_outline(tokens, root, find)
+    }
+
+    #[cold]
+    fn add_outline(
+        &mut self,
+        tokens: &[u32],
+        root: TreeRoot,
+        find: impl FnOnce(bool) -> Option<(Arc<Compiled>, OutlineFrom)>,
+    ) -> Option<usize> {
+        if self.are_many() {
+            return None;
+        }
+        let (compiled, from) = find(self.credit > 0)?;
+        self.credit -= usize::from(from != OutlineFrom::Cache).min(self.credit);
+        self.bytes += if from == OutlineFrom::NotKept {
+            compiled.bytes()
+        } else {
+            0
+        };
+        let at = self.compiled.len();
+        self.compiled.push(Ok(compiled));
+        // The records of the chunk have room for the tokens, so they need no limit.
+        self.outlines[root as usize].insert(tokens.into(), at);
+        Some(at)
+    }
+
+    /// The index of the template of the first trace that `passes`. The trace is of an element with this root.
+    #[inline]
+    pub(crate) fn traced(&mut self, root: TreeRoot, passes: impl FnMut(&Trace) -> bool) -> Option<usize> {
+        let at = self.traces.find(root, passes)?;
+        self.credit = (self.credit + 1).min(FIRST_OUTLINES);
+        Some(at)
+    }
+
+    /// Adds the trace that `make` makes of an element, whose outline has the template with an index.
+    pub(crate) fn add_trace(&mut self, root: TreeRoot, template: usize, make: impl FnOnce() -> Option<Trace>) {
+        self.traces.add(root, template, make);
+    }
+
     /// Whether the templates take so much memory that they should be cleared before the next group of records.
     #[inline]
     pub(crate) fn are_many(&self) -> bool {
@@ -102,8 +176,64 @@ impl ChunkTemplates {
         for used in self.used.drain(..) {
             self.index[used] = 0;
         }
+        self.outlines.iter_mut().for_each(HashMap::clear);
+        self.traces.clear();
         self.compiled.clear();
     }
+}
+
+/// The most elements of a chunk that others are compared with. Real chunks have few that come one after the other.
+const MAX_TRACES: usize = 4;
+
+/// The most traces that are made in a chunk. Where elements differ in more than their texts, none serves for long.
+const MAX_MADE: usize = 64;
+
+/// Traces of elements of a chunk, each with the role of its root and the index of its template.
+#[derive(Debug, Default)]
+struct Traces {
+    traces: Vec<(TreeRoot, usize, Trace)>,
+    made: usize,
+}
+
+impl Traces {
+    /// The index of the template of the first trace that `passes`.
+    #[inline]
+    fn find(&mut self, root: TreeRoot, mut passes: impl FnMut(&Trace) -> bool) -> Option<usize> {
+        let found = |(of, _, trace): &(TreeRoot, usize, Trace)| *of == root && passes(trace);
+        let place = self.traces.iter().position(found)?;
+        self.traces[..=place].rotate_right(1);
+        Some(self.traces[0].1)
+    }
+
+    /// Adds the trace that `make` makes, in place of the one of the same template, or of the one that was used before
+    /// all others.
+    fn add(&mut self, root: TreeRoot, template: usize, make: impl FnOnce() -> Option<Trace>) {
+        if self.made == MAX_MADE {
+            return;
+        }
+        self.made += 1;
+        if let Some(trace) = make() {
+            self.traces.retain(|(_, of, _)| *of != template);
+            self.traces.truncate(MAX_TRACES - 1);
+            self.traces.insert(0, (root, template, trace));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.traces.clear();
+        self.made = 0;
+    }
+}
+
+/// Where the template of an outline is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutlineFrom {
+    /// The cache of the scan had it.
+    Cache,
+    /// It was compiled, and the cache keeps it.
+    Kept,
+    /// It was compiled, and the cache has no room for it.
+    NotKept,
 }
 
 /// The entry of [`ChunkTemplates::index`] for a definition.

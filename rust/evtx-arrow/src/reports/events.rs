@@ -290,6 +290,16 @@ impl std::fmt::Debug for Catalog {
 impl Catalog {
     /// An empty catalog, which collects some events, or all if `events` is `None`.
     pub fn new(events: Option<Events>) -> Self {
+        Catalog::of(events, true)
+    }
+
+    /// An empty catalog of the same events that reads what records spell out as trees. It finds the same; tests compare
+    /// the two ways.
+    pub fn without_outlines(&self) -> Self {
+        Catalog::of(self.events.as_deref().cloned(), false)
+    }
+
+    fn of(events: Option<Events>, reads_outlines: bool) -> Self {
         let events = events.map(Arc::new);
         let mut table = Table::from(Options::default());
         table.events = events.clone();
@@ -297,7 +307,12 @@ impl Catalog {
         let mut scan = Scan::new(table.clone(), &projection);
         scan.target.user_entries = true;
         scan.target.names_only = true;
-        let first = events.as_ref().map(|_| Arc::new(Scan::new(table, &[])));
+        scan.reads_outlines = reads_outlines;
+        let first = events.as_ref().map(|_| {
+            let mut first = Scan::new(table, &[]);
+            first.reads_outlines = reads_outlines;
+            Arc::new(first)
+        });
         let ids = events.as_ref().and_then(|events| events.ids.as_deref());
         let others = first
             .as_ref()
@@ -320,7 +335,7 @@ impl Catalog {
     /// An empty catalog of the same events, for another thread. It reads templates of its own: to take turns at shared
     /// ones costs more.
     pub fn beside(&self) -> Self {
-        Catalog::new(self.events.as_deref().cloned())
+        Catalog::of(self.events.as_deref().cloned(), self.scan.reads_outlines)
     }
 
     /// Takes what was found so far out of the catalog.
@@ -760,11 +775,13 @@ fn row<'x, 'r>(records: &'x RecordGroup<'r>, templates: &'x ChunkTemplates, inte
 type Leaves<'x, 'r> = Option<(&'x EventData, &'x Part<'r>)>;
 
 /// The fields of `EventData` and of `UserData`.
+// Kept out of line, because most records have the fields of one before.
+#[cold]
 fn shape(scan: &Scan, templates: &ChunkTemplates, [event_data, user_data]: [Leaves<'_, '_>; 2]) -> Shape {
-    let template = |(_, part): (_, &Part<'_>)| Some(templates.get(part.template()?).ok()?.guid);
+    let template = |(_, part): (_, &Part<'_>)| Some(templates.get(part.instance()?.0).ok()?.guid);
     let fields = |leaves: Leaves<'_, '_>, in_user_data| {
         let of_part = |(event_data, part): (&EventData, &Part<'_>)| {
-            let is_spelled_out = matches!(part.content, PartContent::Tree(_, _, None));
+            let is_spelled_out = matches!(part.content, PartContent::Tree(_, _, None) | PartContent::Outlined(..));
             let entries = event_data.entries.iter().take(MAX_FIELDS);
             let fields = entries.map(|entry| ShapeField {
                 key: scan.keys.name(&entry.key),

@@ -195,6 +195,17 @@ impl<'a> ValueTable<'a> {
         })
     }
 
+    /// The table of strings that stand anywhere in a chunk: the descriptor of each, and its chunk offset. Its values do not
+    /// follow each other, so it has no [`slots`](Self::slots).
+    pub(super) fn scattered(chunk: &'a [u8], descriptors: &'a [[u8; 4]], offsets: &'a [u32], arena: &'a Bump) -> Self {
+        ValueTable(arena.alloc(Table {
+            chunk,
+            descriptors,
+            offsets,
+            kinds: SubstitutionSet(0),
+        }))
+    }
+
     /// Reads the table at the cursor, which stands before its count, and moves the cursor behind the values.
     #[inline]
     fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
@@ -366,7 +377,8 @@ impl<'a> ValueTable<'a> {
         }
     }
 
-    /// The descriptors of `count` values from index `first` on; `None` if the table does not have as many.
+    /// The descriptors of `count` values from index `first` on; `None` if the table does not have as many. Not for
+    /// tables of an [outline](super::Outline), whose values do not follow each other.
     #[inline]
     pub fn slots(self, first: u16, count: usize) -> Option<ValueDescriptors<'a>> {
         let range = usize::from(first)..usize::from(first) + count;
@@ -389,7 +401,7 @@ impl<'a> ValueTable<'a> {
     }
 
     /// The stored descriptors of `count` values from index `first` on, and the bytes of these values; `None` if the
-    /// table does not have as many.
+    /// table does not have as many. In a table of an [outline](super::Outline), only a single value is a run.
     #[inline]
     pub fn run(self, first: u16, count: usize) -> Option<(&'a [[u8; 4]], &'a [u8])> {
         let slots = self.slots(first, count)?;

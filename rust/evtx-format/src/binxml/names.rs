@@ -48,7 +48,7 @@ pub struct Name<'c> {
     /// The length of `member` in bytes; 0 if it is not filled in.
     member_len: usize,
     /// The chunk offset of the name.
-    offset: u32,
+    pub(super) offset: u32,
     /// Whether the stored hash is the hash of the units.
     pub(crate) is_sound: bool,
     /// The name that was read before this one and shares its place in [`Names::known`].

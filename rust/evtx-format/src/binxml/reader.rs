@@ -37,6 +37,17 @@ pub struct StreamCursor<'a> {
     cursor: Cursor<'a>,
 }
 
+impl<'a> StreamCursor<'a> {
+    /// The chunk offset of the position.
+    pub fn offset(&self) -> usize {
+        self.cursor.pos()
+    }
+
+    pub(super) fn cursor(&self) -> Cursor<'a> {
+        self.cursor
+    }
+}
+
 impl PartialEq for StreamCursor<'_> {
     /// Compares positions in streams of one chunk: by their offset, and the end of the stream.
     fn eq(&self, other: &Self) -> bool {
@@ -128,6 +139,17 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         })?
     }
 
+    /// Whether the next part of a stream is an element that the record spells out.
+    #[inline]
+    pub fn is_at_element(&self, parts: &StreamCursor<'a>) -> bool {
+        let mut cursor = parts.cursor;
+        match cursor.peek() {
+            // What most streams have.
+            None | Some(0x00 | 0x0c) => false,
+            _ => self.at_element(&mut cursor),
+        }
+    }
+
     /// Moves behind the next element of a stream and returns true, if the element is sound and has no stream, instance
     /// or substitution in it. Else does not move.
     pub fn pass_element(&self, parts: &mut StreamCursor<'a>) -> bool {
@@ -137,18 +159,18 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// Passes the next element of a stream to a sink, and moves behind it. If the sink refuses it, or it is damaged,
     /// returns false and does not move.
     pub(crate) fn pass(&self, parts: &mut StreamCursor<'a>, sink: &mut impl Sink<'a>) -> bool {
-        let (mut cursor, nodes_left) = (parts.cursor, self.nodes_left.get());
+        let (mut cursor, left) = (parts.cursor, self.left());
         let passed = self.at_element(&mut cursor) && self.walk(&mut cursor, sink, Extent::Element, 0).is_ok();
         if passed {
             parts.cursor = cursor;
         } else {
-            self.nodes_left.set(nodes_left);
+            self.restore(left);
         }
         passed
     }
 
     /// Moves behind fragment headers, and returns whether an element comes next.
-    fn at_element(&self, cursor: &mut Cursor<'a>) -> bool {
+    pub(super) fn at_element(&self, cursor: &mut Cursor<'a>) -> bool {
         loop {
             match cursor.peek() {
                 Some(0x0f) if cursor.skip(4, "a fragment header").is_ok() => {}

@@ -45,20 +45,27 @@ fn max_nodes(bytes: usize) -> usize {
 /// Reads the BinXML of one chunk into trees in one arena. [`MAX_NODES`] limits the nodes of each record.
 pub struct Reader<'a, 'c> {
     pub(super) chunk: &'a [u8],
-    names: &'a Names<'c>,
+    pub(super) names: &'a Names<'c>,
     pub(crate) arena: &'a Bump,
     /// How many more nodes the current record may have.
     pub(super) nodes_left: Cell<usize>,
     /// How many nodes the current record may have in all.
     nodes: Cell<usize>,
     /// How many more bytes the names that the chunk has no room to keep may take.
-    names_left: Cell<usize>,
+    pub(super) names_left: Cell<usize>,
     /// Chunk offsets of the name references in the definition that is read.
     pub(super) name_refs: RefCell<Vec<u32>>,
     /// Whether a BinXML value was found in the stream itself.
     pub(super) embeds_binxml: Cell<bool>,
     /// Chunk offset of a name that was read and whose hash does not match.
     unsound_name: Cell<Option<u32>>,
+}
+
+/// How many nodes and bytes of names a record may still have.
+#[derive(Debug, Clone, Copy)]
+pub struct Left {
+    pub(super) nodes: usize,
+    pub(super) names: usize,
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
@@ -93,6 +100,22 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     pub fn begin_again(&self) {
         self.nodes_left.set(self.nodes.get());
         self.names_left.set(MAX_NAMES);
+    }
+
+    /// What the current record may still take.
+    #[inline]
+    pub fn left(&self) -> Left {
+        Left {
+            nodes: self.nodes_left.get(),
+            names: self.names_left.get(),
+        }
+    }
+
+    /// Takes back what was read since [`left`](Self::left) was asked, because it will be read in another way.
+    #[inline]
+    pub fn restore(&self, left: Left) {
+        self.nodes_left.set(left.nodes);
+        self.names_left.set(left.names);
     }
 
     /// The error [`ErrorKind::NameHash`] if a name of the record was read whose hash does not match: its bytes were
