@@ -1,19 +1,20 @@
 //! Which rules the events of a scan match: the fields of records, as rules name them, for the engine of `evtx-sigma`.
 //!
-//! Rules are folded once for each **kind** of events: those with the same templates and the same channel, provider and
-//! event ID. Of a kind that no rule is for, nothing more is read.
+//! Rules are folded once for each **kind** of events: those with the same fields and the same channel, provider and
+//! event ID. Each thread finds the kind of a record by its templates; the threads share what was folded. Of a kind that
+//! no rule is for, nothing more is read.
 
 use std::cell::Cell;
 use std::sync::Arc;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{Found, Kind, Match, Matching, RuleSet, Values};
+use evtx_sigma::{Found, Kind, Match, Matching, Values};
 use hashbrown::HashMap;
 
 use crate::plan::{EventData, Resolved};
 use crate::record::{ChunkTemplates, Fields, KeyedEntries, RecordView};
 use crate::scan::Scan;
-use crate::schema;
+use crate::schema::{self, Rules};
 
 /// The most kinds that a thread keeps, and how many bytes they may take. Real logs have some thousands.
 const MAX_KINDS: usize = 1 << 14;
@@ -32,7 +33,7 @@ const UNNAMED: &str = "Data";
 /// Finds the rules that records match, for one thread.
 pub(crate) struct Detector {
     matching: Matching,
-    rules: Arc<RuleSet>,
+    rules: Arc<Rules>,
     /// The names that rules have for places of `System`, each with its index in
     /// [`Projection::places`](crate::plan::Projection::places).
     places: Vec<(String, usize)>,
@@ -53,7 +54,7 @@ pub(crate) struct Detector {
 
 /// A kind of events, and where the values of its fields are.
 struct KnownKind {
-    kind: Kind,
+    kind: Arc<Kind>,
     slots: Box<[Slot]>,
 }
 
@@ -123,13 +124,13 @@ impl Values for RecordValues<'_, '_, '_> {
 
 impl Detector {
     /// A detector for a scan, whose target has all places of `System`.
-    pub(crate) fn new(scan: &Scan, rules: &Arc<RuleSet>) -> Self {
+    pub(crate) fn new(scan: &Scan, rules: &Arc<Rules>) -> Self {
         let index = |place| scan.target.places.iter().position(|known| *known == place);
         let places = schema::sigma_names().filter_map(|(name, place)| Some((name, index(place)?)));
         let places: Vec<_> = places.collect();
         let telling = places.iter().filter(|(name, _)| TELLING.contains(&&**name));
         Detector {
-            matching: Matching::new(Arc::clone(rules)),
+            matching: Matching::new(Arc::clone(&rules.set)),
             rules: Arc::clone(rules),
             telling: telling.map(|(_, place)| *place).collect(),
             places,
@@ -307,7 +308,7 @@ impl Detector {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
         KnownKind {
-            kind: self.rules.kind(&names, &known),
+            kind: self.rules.kinds.kind(&names, &known),
             slots: slots.into(),
         }
     }

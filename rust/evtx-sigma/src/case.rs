@@ -18,6 +18,12 @@ pub fn fold_char(c: char) -> char {
 /// A text as it compares without regard to case: each character by [`fold_char`]. Two texts are the same without regard
 /// to case if they are the same after this.
 pub fn fold(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            true => Cow::Owned(text.to_ascii_lowercase()),
+            false => Cow::Borrowed(text),
+        };
+    }
     match text.find(|c| fold_char(c) != c) {
         None => Cow::Borrowed(text),
         Some(first) => {
@@ -26,6 +32,14 @@ pub fn fold(text: &str) -> Cow<'_, str> {
             folded.extend(text[first..].chars().map(fold_char));
             Cow::Owned(folded)
         }
+    }
+}
+
+/// Whether two texts are the same after [`fold`].
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    match one.is_ascii() && other.is_ascii() {
+        true => one.eq_ignore_ascii_case(other),
+        false => fold(one) == fold(other),
     }
 }
 
@@ -66,6 +80,8 @@ mod tests {
         assert!(matches!(fold("c:\\windows ß"), Cow::Borrowed(_)));
         assert_eq!(fold("C:\\Straẞe Σίσυφος \u{212A}ſ"), "c:\\straße σίσυφοσ ks");
         assert_eq!(fold("İı"), "İı");
+        assert!(is_same("C:\\x", "c:\\X") && is_same("K", "\u{212A}") && is_same("\u{212A}ß", "Kẞ"));
+        assert!(!is_same("K", "KK") && !is_same("ss", "ß"));
         let mut out = "A".to_string();
         for text in ["aBc", "Straẞe"] {
             fold_into(text, &mut out);

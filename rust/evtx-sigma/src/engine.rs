@@ -20,10 +20,12 @@ mod set;
 mod witness;
 mod program;
 mod fold;
+mod kinds;
 mod texts;
 mod matching;
 
 pub use fold::Kind;
+pub use kinds::Kinds;
 pub use matching::{Match, Matching};
 pub use set::{RuleForEvents, RuleSet};
 pub use values::{Found, Values};

@@ -49,7 +49,7 @@ pub(crate) fn keywords(values: &[Node], context: &mut Context<'_>) -> Result<Ite
     let any = values.iter().map(|value| matchers(value, true, &modifiers, context));
     Ok(Item {
         field: None,
-        any: any.collect::<Result<Vec<_>, _>>()?.concat().into(),
+        any: any.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect(),
         is_negated: false,
     })
 }
@@ -95,7 +95,7 @@ fn item_values(
     let each = each.collect::<Result<Vec<_>, _>>()?;
     Ok(match modifiers.all {
         true => each.into_iter().map(item).collect(),
-        false => vec![item(each.concat())],
+        false => vec![item(each.into_iter().flatten().collect())],
     })
 }
 

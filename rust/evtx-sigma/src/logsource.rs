@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-use crate::case::fold;
+use crate::case::is_same;
 use crate::error::{LoadError, Position, Problem};
 use crate::event::{Event, break_if};
 use crate::item::{Context, Item};
@@ -154,7 +154,7 @@ impl Alternative {
     }
 
     fn has_channel(&self, channel: &str) -> bool {
-        self.channels.iter().any(|known| fold(known) == fold(channel))
+        self.channels.iter().any(|known| is_same(known, channel))
     }
 
     /// The events of these that another has too, by their channels. `None` if there are none.

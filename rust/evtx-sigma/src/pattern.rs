@@ -1,5 +1,7 @@
 //! Texts with wildcards, and which texts they match.
 
+use std::borrow::Cow;
+
 use crate::case::fold;
 use crate::stop::Stop;
 
@@ -91,17 +93,18 @@ impl Pattern {
 pub(crate) fn pieces(value: &str) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut text = String::new();
-    let mut characters = value.chars().peekable();
-    while let Some(character) = characters.next() {
+    let mut rest = value;
+    while let Some(special) = rest.find(['*', '?', '\\']) {
+        text.push_str(&rest[..special]);
+        let (character, after) = rest[special..].split_at(1);
+        rest = after;
         let wildcard = match character {
-            '*' => Piece::Many,
-            '?' => Piece::One,
-            '\\' => {
-                text.push(characters.next_if(|next| "*?\\".contains(*next)).unwrap_or('\\'));
-                continue;
-            }
-            other => {
-                text.push(other);
+            "*" => Piece::Many,
+            "?" => Piece::One,
+            _ => {
+                let plain = rest.starts_with(['*', '?', '\\']);
+                text.push_str(if plain { &rest[..1] } else { "\\" });
+                rest = &rest[usize::from(plain)..];
                 continue;
             }
         };
@@ -110,6 +113,7 @@ pub(crate) fn pieces(value: &str) -> Vec<Piece> {
         }
         pieces.push(wildcard);
     }
+    text.push_str(rest);
     if !text.is_empty() {
         pieces.push(Piece::Text(text.into()));
     }
@@ -120,7 +124,9 @@ pub(crate) fn pieces(value: &str) -> Vec<Piece> {
 pub(crate) fn fold_pieces(pieces: &mut [Piece]) {
     for piece in pieces {
         if let Piece::Text(text) = piece {
-            *text = fold(text).into();
+            if let Cow::Owned(folded) = fold(text) {
+                *text = folded.into();
+            }
         }
     }
 }

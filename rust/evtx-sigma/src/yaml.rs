@@ -159,6 +159,7 @@ enum Content {
     List(Vec<Node>),
     Map {
         entries: Vec<(Key, Node)>,
+        /// The keys, once there are many.
         names: HashSet<String>,
         /// A key whose value is to come.
         key: Option<Key>,
@@ -273,7 +274,7 @@ impl Loader {
                     if text == "<<" {
                         return Err(node.error(Problem::MergeKey));
                     }
-                    if !names.insert(text.clone()) {
+                    if !add_name(names, entries, &text) {
                         return Err(node.error(Problem::KeyTwice(text)));
                     }
                     *key = Some(Key { at: node.at, text });
@@ -282,6 +283,19 @@ impl Loader {
         }
         Ok(())
     }
+}
+
+/// Adds the key of a map that has these entries. `false` if it is there.
+fn add_name(names: &mut HashSet<String>, entries: &[(Key, Node)], text: &str) -> bool {
+    /// So many keys are compared one by one.
+    const FEW: usize = 16;
+    if entries.len() < FEW {
+        return entries.iter().all(|(key, _)| key.text != text);
+    }
+    if names.is_empty() {
+        names.extend(entries.iter().map(|(key, _)| key.text.clone()));
+    }
+    names.insert(text.to_owned())
 }
 
 fn count(bytes: &mut usize, more: usize, at: Position) -> Result<(), LoadError> {
@@ -358,6 +372,16 @@ mod tests {
     #[test]
     fn refuses_what_is_no_tree() {
         assert_eq!(error("a: 1\na: 2\n"), "line 2, column 1: the key \"a\" is here twice");
+        for count in [15, 16, 17, 40] {
+            let mut many: String = (0..count).map(|key| format!("{key}: x\n")).collect();
+            assert_eq!(documents(&many).1, None);
+            many += &format!("{}: x\n", count / 2);
+            let (line, key) = (count + 1, count / 2);
+            assert_eq!(
+                error(&many),
+                format!("line {line}, column 1: the key \"{key}\" is here twice")
+            );
+        }
         assert_eq!(error("[a]: 1\n"), "line 1, column 1: a key is a text or a number");
         assert_eq!(
             error("a: &x [*x]\n"),

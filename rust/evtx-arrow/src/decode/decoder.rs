@@ -133,7 +133,7 @@ impl Decoder {
     pub fn new(scan: Arc<Scan>) -> Self {
         Decoder {
             batch: BatchBuilder::new(Arc::clone(&scan)),
-            detector: scan.rules.as_ref().map(|rules| Detector::new(&scan, &rules.set).into()),
+            detector: scan.rules.as_ref().map(|rules| Detector::new(&scan, rules).into()),
             scan,
             filename: "".into(),
             messages: None,

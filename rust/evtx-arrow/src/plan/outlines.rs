@@ -64,7 +64,8 @@ mod tests {
     use evtx_format::binxml::tree::Element;
 
     use super::*;
-    use crate::plan::{Keys, Projection};
+    use crate::plan::keys::Keys;
+    use crate::plan::projection::Projection;
 
     fn compiled() -> Arc<Compiled> {
         let tree = Element {

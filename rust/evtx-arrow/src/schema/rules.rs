@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray, UInt8Array};
-use evtx_sigma::{Level, Rule, RuleForEvents, RuleSet, Status};
+use evtx_sigma::{Kinds, Level, Rule, RuleForEvents, RuleSet, Status};
 
 use super::columns::RuleColumn;
 
@@ -12,14 +12,18 @@ use super::columns::RuleColumn;
 #[derive(Debug)]
 pub struct Rules {
     pub(crate) set: Arc<RuleSet>,
+    /// The kinds of events that scans have met.
+    pub(crate) kinds: Kinds,
     files: Box<[Arc<str>]>,
 }
 
 impl Rules {
     /// The rules of a set. `files` has the path of the file of each, in their order.
     pub fn new(set: RuleSet, files: impl Into<Box<[Arc<str>]>>) -> Self {
+        let set = Arc::new(set);
         Rules {
-            set: set.into(),
+            kinds: Kinds::new(Arc::clone(&set)),
+            set,
             files: files.into(),
         }
     }

@@ -28,12 +28,22 @@ pub(super) struct FieldAutomaton {
 
 #[derive(Debug)]
 struct Inside {
+    /// It finds heads: the first bytes of needles, or all of them.
     automaton: NFA,
-    /// By the index of a needle in the automaton: its atoms, as a range of `atoms`.
-    needles: Vec<(u32, u32)>,
+    /// By the index of a head: the needles with it, as a range of `needles`.
+    heads: Vec<(u32, u32)>,
+    needles: Vec<Needle>,
     atoms: Vec<(AtomId, Where)>,
-    /// Atoms of needles that the automaton does not have, with the index of one that is the end of it.
+    /// Atoms of needles that `needles` does not have, with the index of one that is the end of it.
     nested: Vec<(u32, AtomId, Where)>,
+}
+
+#[derive(Debug)]
+struct Needle {
+    /// Bytes of its head.
+    head: u32,
+    /// Its atoms, as a range of `atoms`.
+    atoms: (u32, u32),
 }
 
 /// Where a needle has to be.
@@ -74,6 +84,12 @@ impl Seen {
 /// that end there: without this limit, needles that are the ends of each other make it larger than their texts by any
 /// factor.
 const NESTED: usize = 8;
+
+/// Bytes of heads. The next length is for needles that share a head with too many others.
+const HEADS: [usize; 3] = [8, 16, 24];
+
+/// How many needles may have the same head, unless it is all of them. Each is compared with the text behind the head.
+const SHARED: usize = 8;
 
 impl FieldAutomaton {
     /// Makes the automaton of some atoms.
@@ -165,34 +181,54 @@ impl Inside {
     fn new(by_needle: HashMap<&str, Vec<(AtomId, Where)>>) -> Inside {
         let mut needles: Vec<(&str, Vec<(AtomId, Where)>)> = by_needle.into_iter().collect();
         // In this order, a needle stands after all that are ends of it.
-        needles.sort_by(|(one, _), (other, _)| one.bytes().rev().cmp(other.bytes().rev()));
-        let mut inside = Inside {
-            automaton: NFA::new::<_, &str>([]).expect("an empty automaton"),
-            needles: Vec::new(),
-            atoms: Vec::new(),
-            nested: Vec::new(),
-        };
-        let mut kept: Vec<&str> = Vec::new();
-        // The needles in the automaton that are ends of each other, and of the needle at hand.
+        needles.sort_unstable_by(|(one, _), (other, _)| one.bytes().rev().cmp(other.bytes().rev()));
+        let (mut atoms, mut nested) = (Vec::new(), Vec::new());
+        let mut kept: Vec<(&str, (u32, u32))> = Vec::new();
+        // The needles that are kept and ends of each other, and of the needle at hand.
         let mut ends: Vec<(&str, u32)> = Vec::new();
-        for (text, atoms) in needles {
+        for (text, of_needle) in needles {
             while ends.pop_if(|(end, _)| !text.ends_with(*end)).is_some() {}
             if let (NESTED.., Some(&(_, end))) = (ends.len(), ends.last()) {
-                inside.nested.extend(atoms.iter().map(|&(id, place)| (end, id, place)));
+                nested.extend(of_needle.iter().map(|&(id, place)| (end, id, place)));
                 continue;
             }
-            let start = inside.atoms.len() as u32;
-            inside.atoms.extend(atoms);
+            let start = atoms.len() as u32;
+            atoms.extend(of_needle);
             ends.push((text, kept.len() as u32));
-            inside.needles.push((start, inside.atoms.len() as u32));
-            kept.push(text);
+            kept.push((text, (start, atoms.len() as u32)));
         }
-        let builder = contiguous::Builder::new()
+        let texts: Vec<&str> = kept.iter().map(|(text, _)| *text).collect();
+        let by_head = heads(&texts);
+        // By the index in `kept`, that in `needles`.
+        let mut places = vec![0; kept.len()];
+        let (mut heads, mut patterns, mut needles) = (Vec::new(), Vec::new(), Vec::new());
+        for of_head in by_head.chunk_by(|(one, _), (other, _)| one == other) {
+            let start = needles.len() as u32;
+            let head = of_head[0].0;
+            for &(_, at) in of_head {
+                places[at as usize] = needles.len() as u32;
+                needles.push(Needle {
+                    head: head.len() as u32,
+                    atoms: kept[at as usize].1,
+                });
+            }
+            heads.push((start, needles.len() as u32));
+            patterns.push(head);
+        }
+        for (end, ..) in &mut nested {
+            *end = places[*end as usize];
+        }
+        let automaton = contiguous::Builder::new()
             .match_kind(MatchKind::Standard)
             .prefilter(false)
-            .build(&kept);
-        inside.automaton = builder.expect("a set has less bytes of needles than an automaton has room for");
-        inside
+            .build(&patterns);
+        Inside {
+            automaton: automaton.expect("a set has less bytes of needles than an automaton has room for"),
+            heads,
+            needles,
+            atoms,
+            nested,
+        }
     }
 
     fn look(
@@ -204,9 +240,9 @@ impl Inside {
         found: &mut Vec<AtomId>,
     ) -> Result<(), Stopped> {
         seen.found.clear();
-        let result = self.run(text, seen, stop);
+        let result = self.run(text, all, seen, stop);
         for at in 0..seen.found.len() {
-            let (start, end) = self.needles[seen.found[at] as usize];
+            let (start, end) = self.needles[seen.found[at] as usize].atoms;
             let atoms = &self.atoms[start as usize..end as usize];
             let is_true = |&&(id, place): &&(AtomId, Where)| place.holds(text, needle(id, all));
             found.extend(atoms.iter().filter(is_true).map(|&(id, _)| id));
@@ -227,7 +263,7 @@ impl Inside {
     }
 
     /// Finds which needles are in a text.
-    fn run(&self, text: &str, seen: &mut Seen, stop: &Stop<'_>) -> Result<(), Stopped> {
+    fn run(&self, text: &str, all: &[Atom], seen: &mut Seen, stop: &Stop<'_>) -> Result<(), Stopped> {
         let automaton = &self.automaton;
         let start = automaton.start_state(Anchored::No);
         let mut state = start.expect("the automaton finds needles anywhere");
@@ -235,17 +271,51 @@ impl Inside {
             if number > 0 {
                 stop.check()?;
             }
-            for &byte in bytes {
+            for (at, &byte) in (number * Stop::BYTES..).zip(bytes) {
                 state = automaton.next_state(Anchored::No, state, byte);
                 if automaton.is_special(state) && automaton.is_match(state) {
                     for index in 0..automaton.match_len(state) {
-                        seen.insert(automaton.match_pattern(state, index).as_u32());
+                        let (start, end) = self.heads[automaton.match_pattern(state, index).as_usize()];
+                        for needle in start..end {
+                            if self.is_here(needle, &text.as_bytes()[at + 1..], all) {
+                                seen.insert(needle);
+                            }
+                        }
                     }
                 }
             }
         }
         Ok(())
     }
+
+    /// Whether a needle is where its head ends, with this text behind it.
+    fn is_here(&self, index: u32, behind: &[u8], all: &[Atom]) -> bool {
+        let Needle { head, atoms } = &self.needles[index as usize];
+        let (atom, _) = self.atoms[atoms.0 as usize];
+        behind.starts_with(&needle(atom, all).as_bytes()[*head as usize..])
+    }
+}
+
+/// The head of each needle, with the index of the needle, sorted. Each state of an automaton costs a thousand
+/// instructions and more when it is made, so heads are short where this tells needles apart.
+fn heads<'a>(needles: &[&'a str]) -> Vec<(&'a [u8], u32)> {
+    let mut heads = Vec::with_capacity(needles.len());
+    let mut left: Vec<(&[u8], u32)> = needles.iter().map(|needle| needle.as_bytes()).zip(0..).collect();
+    left.sort_unstable();
+    for length in HEADS {
+        let cut = |needle: &'a [u8]| &needle[..needle.len().min(length)];
+        let mut longer = Vec::new();
+        for with_head in left.chunk_by(|(one, _), (other, _)| cut(one) == cut(other)) {
+            match with_head.len() <= SHARED {
+                true => heads.extend(with_head.iter().map(|&(needle, at)| (cut(needle), at))),
+                false => longer.extend(with_head),
+            }
+        }
+        left = longer;
+    }
+    heads.extend(left);
+    heads.sort_unstable();
+    heads
 }
 
 impl Where {
@@ -255,6 +325,53 @@ impl Where {
             Where::Start => text.starts_with(needle),
             Where::End => text.ends_with(needle),
             Where::Anywhere => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::atoms::AtomsBuilder;
+    use super::*;
+
+    /// Needles with heads of any length in common, in texts that have them, parts of them and much of them.
+    #[test]
+    fn finds_what_each_pattern_alone_finds() {
+        let mut needles: Vec<String> = Vec::new();
+        for shared in [0, 3, 7, 8, 9, 15, 16, 17, 24, 30, 40] {
+            for number in 0..20 {
+                needles.push("abcdefghij".repeat(4)[..shared].to_string() + &number.to_string());
+            }
+        }
+        needles.extend((1..=60).map(|length| "a".repeat(length)));
+        needles.extend(["äöüäöü".to_string(), "äöüäöx".to_string(), "x".to_string()]);
+        let mut builder = AtomsBuilder::default();
+        let field = builder.field("F");
+        for needle in &needles {
+            let needle = || needle.as_str().into();
+            builder.text(field, Pattern::Contains(needle()));
+            builder.text(field, Pattern::StartsWith(needle()));
+            builder.text(field, Pattern::EndsWith(needle()));
+        }
+        let all = builder.atoms.all;
+        let ids: Vec<AtomId> = (0..all.len() as AtomId).collect();
+        let automaton = FieldAutomaton::new(&ids, &all);
+        let (mut seen, mut found) = (Seen::default(), Vec::new());
+        let mut texts: Vec<String> = needles.clone();
+        texts.extend(needles.windows(2).map(|pair| pair.concat()));
+        texts.extend(needles.iter().map(|needle| format!("-{needle}-")));
+        texts.extend([String::new(), needles.concat(), "abcdefghij".repeat(20)]);
+        for text in &texts {
+            found.clear();
+            let result = automaton.look(text, &all, &mut seen, &Stop::never(), &mut found);
+            assert_eq!(result, Ok(()));
+            found.sort_unstable();
+            found.dedup();
+            let is_true = |&&id: &&AtomId| match &all[id as usize].test {
+                Test::Text(pattern) => pattern.matches(text),
+                Test::Costly(_) => false,
+            };
+            assert_eq!(found, ids.iter().filter(is_true).copied().collect::<Vec<_>>(), "{text}");
         }
     }
 }

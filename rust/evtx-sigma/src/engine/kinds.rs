@@ -1,0 +1,107 @@
+//! The kinds of events that a scan has met.
+
+use std::sync::{Arc, Mutex};
+
+use hashbrown::HashMap;
+
+use super::fold::Kind;
+use super::set::RuleSet;
+
+/// Kinds of events, each folded once. Threads share it.
+///
+/// Many templates of logs have the same fields: those of each provider's version, and of each machine. When there are
+/// too many kinds, all of them are forgotten.
+#[derive(Debug)]
+pub struct Kinds {
+    rules: Arc<RuleSet>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// By the names and known texts of their fields.
+    kinds: HashMap<Box<[u8]>, Arc<Kind>>,
+    /// How many bytes they take.
+    bytes: usize,
+}
+
+impl Kinds {
+    /// The most kinds that are kept, and how many bytes they may take. Real logs have some hundreds.
+    const COUNT: usize = 1 << 14;
+    const BYTES: usize = 32 << 20;
+
+    /// No kinds yet.
+    pub fn new(rules: Arc<RuleSet>) -> Kinds {
+        Kinds {
+            rules,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// What [`RuleSet::kind`] gives.
+    ///
+    /// # Panics
+    /// If `known` is not as long as `fields`.
+    pub fn kind(&self, fields: &[&str], known: &[Option<&str>]) -> Arc<Kind> {
+        let key = key(fields, known);
+        if let Ok(kept) = self.kept.lock()
+            && let Some(kind) = kept.kinds.get(&*key)
+        {
+            return Arc::clone(kind);
+        }
+        // Two threads can fold the same kind, which is rare. While a kind is folded, no thread waits for it.
+        let kind = Arc::new(self.rules.kind(fields, known));
+        if let Ok(mut kept) = self.kept.lock() {
+            kept.bytes += key.len() + kind.bytes();
+            if kept.kinds.len() >= Self::COUNT || kept.bytes > Self::BYTES {
+                kept.kinds.clear();
+                kept.bytes = key.len() + kind.bytes();
+            }
+            kept.kinds.insert(key.into(), Arc::clone(&kind));
+        }
+        kind
+    }
+}
+
+/// Names and texts as bytes. Before each is whether it is there and its length, so that no two lists have the same bytes.
+fn key(fields: &[&str], known: &[Option<&str>]) -> Vec<u8> {
+    let mut key = Vec::new();
+    for text in fields.iter().zip(known).flat_map(|(name, text)| [Some(*name), *text]) {
+        key.push(text.is_some().into());
+        let text = text.unwrap_or_default();
+        key.extend(text.len().to_le_bytes());
+        key.extend(text.as_bytes());
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::RuleForEvents;
+    use crate::placeholders::Placeholders;
+    use crate::rule::load_rules;
+
+    #[test]
+    fn shares_the_kinds_with_the_same_fields() {
+        let text = "title: t\nlogsource: {service: s}\ndetection: {s: {F: a}, condition: s}";
+        let rule = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
+        let log_sources = "logsources: [{service: s, channels: [c]}]";
+        let log_sources = crate::logsource::LogSources::load(log_sources).expect("a table");
+        let alternatives = log_sources.resolve(&rule.log_source).expect("an entry");
+        let kinds = Kinds::new(Arc::new(RuleSet::new(vec![RuleForEvents { rule, alternatives }])));
+        let one = kinds.kind(&["Channel", "F"], &[Some("c"), None]);
+        assert!(!one.is_empty());
+        assert!(Arc::ptr_eq(&one, &kinds.kind(&["Channel", "F"], &[Some("c"), None])));
+        for (fields, known) in [
+            (["Channel", "F"], [Some("c"), Some("")]),
+            (["Channel", "F"], [Some("d"), None]),
+            (["F", "Channel"], [None, Some("c")]),
+        ] {
+            let other = kinds.kind(&fields, &known);
+            assert!(!Arc::ptr_eq(&one, &other), "{fields:?} {known:?}");
+            let folded = kinds.rules.kind(&fields, &known);
+            assert_eq!(folded.is_empty(), other.is_empty(), "{fields:?} {known:?}");
+        }
+    }
+}
