@@ -78,7 +78,7 @@ fn key(fields: &[&str], known: &[Option<&str>]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::RuleForEvents;
+    use crate::engine::set::RuleForEvents;
     use crate::placeholders::Placeholders;
     use crate::rule::load_rules;
 
