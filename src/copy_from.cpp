@@ -65,7 +65,7 @@ void Bind(CopyFunction::CopyFromBindInput &input) {
 		const auto name = input.GetColumnName(i);
 		arguments.Need(name);
 	}
-	std::optional<duckdb::cxx::Value> path = factory.CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
+	const std::optional<duckdb::cxx::Value> path = factory.CreateValue(duckdb::cxx::varchar_t(input.GetFilePath()));
 	BoundCopy copy(arguments.MakeCall(context, path));
 	const auto known = GetColumns(context, *copy.call);
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {

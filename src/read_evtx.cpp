@@ -88,6 +88,7 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 	// DuckDB has: the number of blocks is not known before the files are opened, and an idle thread costs little.
 	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).fails ? 1 : MAX_THREADS);
 	std::vector<idx_t> columns;
+	columns.reserve(input.GetColumnCount());
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		columns.push_back(input.GetColumnIndex(i));
 	}
@@ -163,8 +164,7 @@ void RegisterScanFunctions(duckdb::cxx::Extension &extension, Context &context) 
 		function.SetBindCallback(Bind)
 		    .SetInitGlobalCallback(InitGlobal)
 		    .SetFilterPushdownCallback(PushdownFilters)
-		    .SetUserData<ScanFunction>(
-		        ScanFunction {index, GetText(about.function.name), about.files.data != nullptr});
+		    .SetUserData<ScanFunction>(ScanFunction {index, GetText(about.function.name), about.files.data != nullptr});
 		SetScanCallbacks(function);
 		function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
 			if (about.files.data != nullptr) {
