@@ -123,10 +123,10 @@ pub(crate) fn pieces(value: &str) -> Vec<Piece> {
 /// The same parts, with their texts folded.
 pub(crate) fn fold_pieces(pieces: &mut [Piece]) {
     for piece in pieces {
-        if let Piece::Text(text) = piece {
-            if let Cow::Owned(folded) = fold(text) {
-                *text = folded.into();
-            }
+        if let Piece::Text(text) = piece
+            && let Cow::Owned(folded) = fold(text)
+        {
+            *text = folded.into();
         }
     }
 }
