@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use evtx_format::value::Scalar;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Found, Kind, Match, Matching, Values};
 use hashbrown::HashMap;
@@ -105,15 +106,47 @@ struct RecordValues<'v, 'p, 'r> {
     arrays: Arrays<'p, 'r>,
 }
 
-impl Values for RecordValues<'_, '_, '_> {
-    fn push_text(&self, slot: usize, out: &mut String) -> Found {
-        let found = self.slots.get(slot).and_then(|slot| match *slot {
+impl<'p, 'r> RecordValues<'_, 'p, 'r> {
+    fn get(&self, slot: usize) -> Option<Resolved<'p, 'r>> {
+        self.slots.get(slot).and_then(|slot| match *slot {
             Slot::Place(place) => self.fields.get(place),
             Slot::EventData(entry) => self.entries.of_event_data(entry),
             Slot::UserData(entry) => self.entries.of_user_data(entry),
             Slot::Item(item) => self.arrays.items.get(item).copied(),
-        });
-        let Some(found) = found else { return Found::Absent };
+        })
+    }
+}
+
+impl Values for RecordValues<'_, '_, '_> {
+    fn is_plain(&self, slot: usize) -> bool {
+        use Scalar::*;
+        match self.get(slot) {
+            Some(Resolved::Value(value)) if !value.value_type.array => matches!(
+                value.value_type.scalar,
+                Int8 | UInt8
+                    | Int16
+                    | UInt16
+                    | Int32
+                    | UInt32
+                    | Int64
+                    | UInt64
+                    | Binary
+                    | Guid
+                    | SizeT
+                    | HexInt32
+                    | HexInt64
+                    | FileTime
+                    | SystemTime
+                    | Sid
+            ),
+            _ => false,
+        }
+    }
+
+    fn push_text(&self, slot: usize, out: &mut String) -> Found {
+        let Some(found) = self.get(slot) else {
+            return Found::Absent;
+        };
         // Texts of the core are UTF-8, so this makes no copy.
         let mut bytes = std::mem::take(out).into_bytes();
         found.push_entry(&mut bytes);

@@ -28,4 +28,4 @@ pub use fold::Kind;
 pub use kinds::Kinds;
 pub use matching::{Match, Matching};
 pub use set::{RuleForEvents, RuleSet};
-pub use values::{Found, Values};
+pub use values::{Found, Values, is_plain};

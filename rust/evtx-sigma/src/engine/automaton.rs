@@ -8,6 +8,7 @@ use aho_corasick::{Anchored, MatchKind};
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use super::atoms::{Atom, AtomId, Test};
+use super::values::is_plain;
 use crate::pattern::Pattern;
 use crate::stop::{Stop, Stopped};
 
@@ -24,6 +25,8 @@ pub(super) struct FieldAutomaton {
     inside: Option<Inside>,
     /// Bytes of the shortest needle.
     shortest: usize,
+    /// Whether a needle can be in a plain text.
+    has_plain: bool,
 }
 
 #[derive(Debug)]
@@ -101,6 +104,7 @@ impl FieldAutomaton {
             names: HashTable::new(),
             inside: None,
             shortest: usize::MAX,
+            has_plain: false,
         };
         let mut inside: HashMap<&str, Vec<(AtomId, Where)>> = HashMap::new();
         for &id in ids {
@@ -108,6 +112,7 @@ impl FieldAutomaton {
                 continue;
             };
             automaton.shortest = automaton.shortest.min(needle(id, all).len());
+            automaton.has_plain |= is_plain(needle(id, all));
             let (needle, place) = match pattern {
                 Pattern::Exact(text) => {
                     add(&mut automaton.exact, &automaton.hasher, id, text, all);
@@ -132,6 +137,11 @@ impl FieldAutomaton {
     pub(super) fn is_too_short(&self, text: &str) -> bool {
         // Folding keeps the number of bytes of ASCII alone.
         text.len() < self.shortest && text.is_ascii()
+    }
+
+    /// Whether a needle can be in a text that is [plain](is_plain).
+    pub(super) fn has_plain(&self) -> bool {
+        self.has_plain
     }
 
     /// Adds the atoms that are true for a folded text, in no order.
