@@ -83,7 +83,7 @@ fn the_reference_has_every_column() {
         .expect("memory");
     }
     text.push_str(FIELDS);
-    text.push_str("\n## evtx_sigma(files, rules := ...)\n\nThese columns stand before those of `read_evtx`. They are NULL in rows of damage.\n\n");
+    text.push_str("\n## evtx_sigma(files, rules := ...)\n\nThese columns stand before those of `read_evtx`. They are NULL in rows of damage that no rule matches.\n\n");
     text.push_str("| column | type | what it holds |\n| --- | --- | --- |\n");
     for column in rule_reference() {
         let (field, about) = (&column.field, column.about);

@@ -139,9 +139,11 @@ impl Predicate {
     }
 
     /// Whether the predicate can be true for matches of a rule, by its index. It is decided only if it is about the
-    /// rule alone.
+    /// rule alone, and if it is not true for rows without a rule: which of these there are depends on all rules.
     pub(crate) fn keeps_rule(&self, rules: &Rules, rule: usize) -> bool {
-        if self.0.any_term(&|term| !matches!(term.source, ColumnSource::Rule(_))) {
+        if self.0.any_term(&|term| !matches!(term.source, ColumnSource::Rule(_)))
+            || self.0.decide(&mut |_, test| test(None)) == Some(true)
+        {
             return true;
         }
         let decided = self.0.decide(&mut |term, test| {

@@ -398,15 +398,24 @@ pub(crate) const RULE_COLUMNS: &[Column] = &[
     ),
 ];
 
+/// The places in `System` that have no column.
+const WITHOUT_COLUMN: [Place; 4] = [
+    Place::new(&["System", "Execution"], Some("ProcessorID")),
+    Place::new(&["System", "Execution"], Some("SessionID")),
+    Place::new(&["System", "Execution"], Some("KernelTime")),
+    Place::new(&["System", "Execution"], Some("UserTime")),
+];
+
 /// The places in `System` with the names that they have in Sigma rules: those of the element and of the attribute, with
 /// `_` between them, such as `Provider_Name`.
 pub(crate) fn sigma_names() -> impl Iterator<Item = (String, Place)> {
-    COLUMNS.iter().filter_map(|column| match column.source {
-        ColumnSource::Field(place, _) if place.in_system => {
-            let names = place.elements.iter().skip(1).copied().chain(place.attribute);
-            Some((names.collect::<Vec<_>>().join("_"), place))
-        }
+    let of_columns = COLUMNS.iter().filter_map(|column| match column.source {
+        ColumnSource::Field(place, _) if place.in_system => Some(place),
         _ => None,
+    });
+    of_columns.chain(WITHOUT_COLUMN).map(|place| {
+        let names = place.elements.iter().skip(1).copied().chain(place.attribute);
+        (names.collect::<Vec<_>>().join("_"), place)
     })
 }
 
