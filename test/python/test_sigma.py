@@ -226,3 +226,24 @@ def test_prepared_statements_and_views(con):
     other.load_extension(EXTENSION)
     assert other.execute(f"SELECT typeof(rule_level) FROM evtx_sigma_rules('{RULES}') LIMIT 1").fetchone() == ("evtx_level",)
     other.close()
+
+
+def test_damaged_events_are_asked_by_their_own_fields(con, tmp_path):
+    # A predicate drops events whose rules were chosen already; the damaged event behind one has other fields.
+    rng = random.Random(11)
+    rules = write(tmp_path, any=rule("Any", {"a": {"EventID|exists": True}, "condition": "a"}),
+                  user=rule("User", {"a": {"TargetUserName|exists": True}, "condition": "a"}),
+                  none=rule("None", {"a": {"TargetUserName": None, "SubjectUserName": None}, "condition": "a"}))
+    sql = """
+        SELECT record_id, rule_title, matched, error FROM evtx_sigma($1, rules := $2)
+        WHERE event_data['LogonType'] IS DISTINCT FROM '3' AND event_data['SubjectUserName'] IS DISTINCT FROM 'DC01$' ORDER BY ALL"""
+    for turn in range(60):
+        data = bytearray((SAMPLES / "DC01-Security.evtx").read_bytes())
+        for _ in range(12):
+            data[rng.randrange(4096 + 2000, len(data))] ^= 1 << rng.randrange(8)
+        (tmp_path / "damaged.evtx").write_bytes(data)
+        rows = []
+        for pushdown in ["true", "false"]:
+            con.execute(f"SET evtx_filter_pushdown = {pushdown}")
+            rows.append(con.execute(sql, [str(tmp_path / "damaged.evtx"), rules]).fetchall())
+        assert rows[0] == rows[1], turn

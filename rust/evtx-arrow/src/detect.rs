@@ -46,17 +46,22 @@ pub(crate) struct Detector {
     bytes: usize,
     /// What tells the kind of the current record.
     key: Vec<u8>,
-    /// The kind of the current record, if it was looked for.
-    current: Option<Arc<KnownKind>>,
     /// Whether a kind was made since that was last asked. To make one takes as long as to read some hundred records.
     has_made_kind: bool,
     found: Vec<Match>,
 }
 
 /// A kind of events, and where the values of its fields are.
-struct KnownKind {
+pub(crate) struct KnownKind {
     kind: Arc<Kind>,
     slots: Box<[Slot]>,
+}
+
+impl KnownKind {
+    /// Whether a rule can match events of the kind.
+    pub(crate) fn may_match(&self) -> bool {
+        !self.kind.is_empty()
+    }
 }
 
 /// Where the value of a field is.
@@ -82,10 +87,10 @@ struct Arrays<'p, 'r> {
 }
 
 impl<'p, 'r> Arrays<'p, 'r> {
-    fn new(record: RecordView<'p, 'r>, templates: &'p ChunkTemplates, entries: &KeyedEntries<'p, 'r>) -> Self {
+    fn new(record: RecordView<'p, 'r>, templates: &'p ChunkTemplates) -> Self {
         let mut arrays = Arrays::default();
         if record.may_have_arrays(templates) {
-            for (in_event_data, index, array) in entries.arrays() {
+            for (in_event_data, index, array) in record.keyed_entries(templates).arrays() {
                 let before = arrays.items.len();
                 arrays.items.extend(array.items().into_iter().flatten());
                 arrays.found.push((in_event_data, index, arrays.items.len() - before));
@@ -170,42 +175,28 @@ impl Detector {
             kinds: HashMap::new(),
             bytes: 0,
             key: Vec::new(),
-            current: None,
             has_made_kind: false,
             found: Vec::new(),
         }
     }
 
-    /// Whether a rule can match the current record, by its kind.
-    pub(crate) fn may_match(&mut self, scan: &Scan, record: RecordView<'_, '_>, templates: &ChunkTemplates) -> bool {
-        let kind = self.kind(scan, record, templates);
-        let may_match = !kind.kind.is_empty();
-        self.current = Some(kind);
-        may_match
-    }
-
-    /// Finds the rules that the current record matches. They replace those of the last.
+    /// Finds the rules that a record of a kind matches. They replace those of the last record.
     ///
     /// # Errors
     /// [`Interrupted`] if the caller has interrupted the scan.
     pub(crate) fn detect(
         &mut self,
-        scan: &Scan,
+        known: &KnownKind,
         record: RecordView<'_, '_>,
         templates: &ChunkTemplates,
         interrupt: Interrupt<'_>,
     ) -> Result<(), Interrupted> {
         self.found.clear();
-        let known = match self.current.take() {
-            Some(known) => known,
-            None => self.kind(scan, record, templates),
-        };
-        let entries = record.keyed_entries(templates);
         let values = RecordValues {
             slots: &known.slots,
             fields: record.fields(templates),
-            arrays: Arrays::new(record, templates, &entries),
-            entries,
+            arrays: Arrays::new(record, templates),
+            entries: record.keyed_entries(templates),
         };
         let outcome = Cell::new(Ok(()));
         let is_stopped = || {
@@ -235,8 +226,13 @@ impl Detector {
     }
 
     /// The kind of a record.
-    fn kind(&mut self, scan: &Scan, record: RecordView<'_, '_>, templates: &ChunkTemplates) -> Arc<KnownKind> {
-        let arrays = Arrays::new(record, templates, &record.keyed_entries(templates));
+    pub(crate) fn kind(
+        &mut self,
+        scan: &Scan,
+        record: RecordView<'_, '_>,
+        templates: &ChunkTemplates,
+    ) -> Arc<KnownKind> {
+        let arrays = Arrays::new(record, templates);
         if !self.write_key(record, templates, &arrays) {
             self.has_made_kind = true;
             return self.new_kind(scan, record, templates, &arrays).into();

@@ -521,10 +521,14 @@ impl Decoder {
         if event_first && !self.keeps(Stage::Event, Stage::Event, found, Some(so_far)) {
             return Ok(false);
         }
+        // The kind of events that rules are asked about, once it is known.
+        let mut kind = None;
         if !has_system || scan.validates_all || scan.reads_children {
             let detector = &mut self.detector;
             let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| match detector {
-                Some(detector) if event_first => detector.may_match(scan, group.current(), templates),
+                Some(detector) if event_first => {
+                    kind.insert(detector.kind(scan, group.current(), templates)).may_match()
+                }
                 _ => true,
             };
             if !reader.read_children_if(&mut self.templates, group, is_wanted) {
@@ -585,7 +589,9 @@ impl Decoder {
             return Ok(false);
         }
         if let Some(detector) = &mut self.detector {
-            detector.detect(scan, group.current(), &self.templates, interrupt)?;
+            let (current, templates) = (group.current(), &self.templates);
+            let kind = kind.unwrap_or_else(|| detector.kind(scan, current, templates));
+            detector.detect(&kind, current, templates, interrupt)?;
             // A match may be lost with what is damaged. So there is a row.
             if !detector.has_found() && error.is_none() {
                 return Ok(false);
