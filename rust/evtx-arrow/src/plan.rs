@@ -4,6 +4,7 @@ mod convert;
 mod keys;
 mod projection;
 mod source;
+mod content;
 mod column_plan;
 mod planner;
 mod system;

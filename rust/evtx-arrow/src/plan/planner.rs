@@ -1,21 +1,18 @@
 //! Compiles the plan of a tree.
 
-use evtx_format::binxml::tree::{Element, Node, push_nodes};
+use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::render::json;
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, ValueType};
 use evtx_format::{MAX_NAMES, MAX_TEXT};
 
 use super::column_plan::{Conditional, Entry, EventData, Plan, RequiredShape, TreeRoot};
+use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
 use super::convert;
 use super::keys::{Key, Keys};
 use super::projection::Projection;
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Parsed, Piece};
 use crate::schema::Numbering;
-
-/// A part of a tree that a plan cannot express: see [`Plan::irregular`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Irregular;
 
 impl Plan {
     /// The plan of a template, from its tree with open substitutions.
@@ -109,8 +106,6 @@ struct Planner<'t> {
     /// Whether they end before the last, because one of the two is too much.
     overflows: bool,
 }
-
-type Guard = Option<u16>;
 
 impl Planner<'_> {
     fn event(&mut self, event: &Element<'_>) {
@@ -440,43 +435,6 @@ impl Planner<'_> {
         }
         element.elements().for_each(|child| self.attributes(child));
     }
-}
-
-/// The guard of an element inside an element with the guard `guard`. A plan cannot express two different guards.
-fn deeper(guard: Guard, element: &Element<'_>) -> Result<Guard, Irregular> {
-    match (guard, element.dependency) {
-        (guard, None) => Ok(guard),
-        (None, dependency) => Ok(dependency),
-        (Some(outer), Some(own)) if outer == own => Ok(guard),
-        _ => Err(Irregular),
-    }
-}
-
-/// Whether one of its children is in every record. An element whose children are all left out is a leaf.
-fn has_certain_child(element: &Element<'_>) -> bool {
-    element.elements().any(|child| child.dependency.is_none())
-}
-
-/// The text of content. Ends behind the first piece with which it is longer than `limit` bytes.
-fn plain(content: &[Node<'_>], limit: usize) -> String {
-    let mut text = Vec::new();
-    push_nodes(&mut text, content, Form::Plain, limit);
-    String::from_utf8(text).unwrap_or_default()
-}
-
-fn is_substitution(node: &Node<'_>) -> bool {
-    matches!(node, Node::Substitution(_))
-}
-
-fn has_substitutions(element: &Element<'_>) -> bool {
-    element.content.iter().any(is_substitution)
-        || element
-            .attributes
-            .iter()
-            .any(|attribute| attribute.content.iter().any(is_substitution))
-        || element
-            .elements()
-            .any(|child| child.dependency.is_some() || has_substitutions(child))
 }
 
 /// The name of a leaf: its `Name` attribute, or the name of the element; empty for `Data` without a `Name`.
