@@ -12,8 +12,8 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Found, Kind, Match, Matching, Values};
 use hashbrown::HashMap;
 
-use crate::plan::{EventData, Resolved};
-use crate::record::{ChunkTemplates, Fields, KeyedEntries, RecordView};
+use crate::plan::{Entry, EventData, Resolved};
+use crate::record::{ChunkTemplates, Fields, Keyed, KeyedEntries, RecordView};
 use crate::scan::Scan;
 use crate::schema::{self, Rules};
 
@@ -75,6 +75,8 @@ enum Slot {
     UserData(usize),
     /// The item with an index among those of all arrays of the record.
     Item(usize),
+    /// The other value with an index, of the part with an index among those that have other values.
+    Other(usize, usize),
 }
 
 /// The arrays of a record, as far as their items count as values.
@@ -109,6 +111,7 @@ struct RecordValues<'v, 'p, 'r> {
     fields: Fields<'p, 'r>,
     entries: KeyedEntries<'p, 'r>,
     arrays: Arrays<'p, 'r>,
+    others: Vec<Keyed<'p, 'r>>,
 }
 
 impl<'p, 'r> RecordValues<'_, 'p, 'r> {
@@ -118,6 +121,7 @@ impl<'p, 'r> RecordValues<'_, 'p, 'r> {
             Slot::EventData(entry) => self.entries.of_event_data(entry),
             Slot::UserData(entry) => self.entries.of_user_data(entry),
             Slot::Item(item) => self.arrays.items.get(item).copied(),
+            Slot::Other(part, entry) => self.others.get(part)?.get(entry),
         })
     }
 }
@@ -197,6 +201,7 @@ impl Detector {
             fields: record.fields(templates),
             arrays: Arrays::new(record, templates),
             entries: record.keyed_entries(templates),
+            others: record.other_values(templates),
         };
         let outcome = Cell::new(Ok(()));
         let is_stopped = || {
@@ -314,11 +319,13 @@ impl Detector {
         }
         let mut found = arrays.found.iter().peekable();
         let mut item = 0;
+        let name_of = |entry: &Entry| {
+            let key = scan.keys.name(&entry.key);
+            let name = key.get(..entry.name_len).filter(|name| !name.is_empty());
+            name.unwrap_or(UNNAMED).replace(' ', "")
+        };
         let mut add = |entries: Option<&EventData>, in_event_data: bool| {
             for (index, entry) in entries.iter().flat_map(|entries| &entries.entries).enumerate() {
-                let key = scan.keys.name(&entry.key);
-                let name = key.get(..entry.name_len).filter(|name| !name.is_empty());
-                let name = name.unwrap_or(UNNAMED).replace(' ', "");
                 let array = found.next_if(|(of, at, _)| (*of, *at) == (in_event_data, index));
                 if let Some((.., count)) = array {
                     slots.extend((item..item + count).map(Slot::Item));
@@ -328,12 +335,18 @@ impl Detector {
                 } else {
                     slots.push(Slot::UserData(index));
                 }
-                names.resize(slots.len(), name);
-                known.resize(slots.len(), None);
+                names.resize(slots.len(), name_of(entry));
             }
         };
         add(record.event_data(templates).map(|(entries, _)| entries), true);
         add(record.user_entries(templates).map(|(entries, _)| entries), false);
+        for (part, others) in record.other_values(templates).iter().enumerate() {
+            for (index, entry) in others.of.entries.iter().enumerate() {
+                names.push(name_of(entry));
+                slots.push(Slot::Other(part, index));
+            }
+        }
+        known.resize(slots.len(), None);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
         KnownKind {

@@ -5,6 +5,7 @@ mod keys;
 mod projection;
 mod source;
 mod content;
+mod other_values;
 mod column_plan;
 mod planner;
 mod system;

@@ -104,7 +104,7 @@ impl Scan {
         });
         let rules = table.rules.as_ref().map(|rules| chosen(rules, predicates));
         if rules.is_some() {
-            (target.event_data, target.user_entries) = (true, true);
+            (target.event_data, target.user_entries, target.other_values) = (true, true, true);
             for (_, place) in schema::sigma_names() {
                 target.place(place);
             }

@@ -16,7 +16,7 @@ use arrow_array::types::UInt64Type;
 use common::oracle::sigma_values;
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::{Options, Rules, Scan, Table};
-use evtx_sigma::{LogSources, Placeholders, Renamed, RuleForEvents, RuleSet, load_rules};
+use evtx_sigma::{Alternative, LogSources, Placeholders, Renamed, RuleForEvents, RuleSet, load_rules};
 
 /// The rules below a folder that load and that a log source is known for.
 fn rules(folder: &Path) -> Vec<RuleForEvents> {
@@ -202,4 +202,63 @@ fn every_match_is_what_a_plain_evaluation_says() {
     logs.extend(common::varied());
     logs.extend(common::logs(folder));
     compare(rules(folder), &logs);
+}
+
+/// A rule for some texts of each value that is no place of `System` and no entry: as a keyword, and by its name.
+#[test]
+fn keywords_find_every_value() {
+    let mut logs = common::samples();
+    logs.extend(common::corpus());
+    logs.extend(common::varied());
+    let mut texts = BTreeMap::new();
+    for path in &logs {
+        let log = std::fs::read(path).expect("a log");
+        let settings = ParserSettings::new().num_threads(1).indent(false);
+        let mut parser = EvtxParser::from_buffer(log)
+            .expect("a log")
+            .with_configuration(settings);
+        for record in parser.records().flatten() {
+            let values = sigma_values(&record.data);
+            for (name, value) in values.into_iter().filter(|(name, _)| name.contains('.')) {
+                if let Some(value) = value.filter(|value| (6..60).contains(&value.len())) {
+                    // Two values for each name.
+                    let known: &mut Vec<String> = texts.entry(name).or_default();
+                    if known.len() < 2 && !known.contains(&value) {
+                        known.push(value);
+                    }
+                }
+            }
+        }
+    }
+    let quoted = |text: &str| {
+        let text = text.replace('\\', "\\\\").replace('*', "\\*").replace('?', "\\?");
+        format!("'{}'", text.replace('\'', "''").replace(['\n', '\r', '\t'], "?"))
+    };
+    let alternative = Alternative {
+        channels: Vec::new(),
+        event_ids: Vec::new(),
+        fields: Vec::new(),
+        renames: BTreeMap::new(),
+    };
+    let mut rules = Vec::new();
+    for (name, text) in texts
+        .iter()
+        .flat_map(|(name, texts)| texts.iter().map(move |text| (name, text)))
+    {
+        let keyword = format!("[{}]", quoted(text));
+        let field = format!("{{{}: {}}}", quoted(name), quoted(text));
+        for detection in [keyword, field] {
+            let number = rules.len();
+            let rule = format!(
+                "title: '{number}'\nlogsource: {{product: windows}}\ndetection: {{a: {detection}, condition: a}}"
+            );
+            let loaded = load_rules(&rule, &Placeholders::new()).into_iter().flatten();
+            rules.extend(loaded.map(|rule| RuleForEvents {
+                rule,
+                alternatives: vec![alternative.clone()],
+            }));
+        }
+    }
+    println!("{} rules", rules.len());
+    compare(rules, &logs);
 }

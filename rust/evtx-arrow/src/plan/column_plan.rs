@@ -43,6 +43,8 @@ pub(crate) struct Plan {
     pub(super) event_data: Option<Conditional<EventData>>,
     /// The leaves of `UserData`, as entries, if the tree has that element and the scan reads them.
     pub(super) user_entries: Option<Conditional<EventData>>,
+    /// The values that are neither at a place of `System` nor entries, if there are any and the scan reads them.
+    pub(crate) other_values: Option<EventData>,
     /// If the content of `UserData` is a substitution: which, if the scan reads the leaves. Its stream is a part of its
     /// own.
     pub(super) user_stream: Option<Conditional<u16>>,
@@ -87,7 +89,7 @@ impl<T> Conditional<T> {
     }
 }
 
-/// The entries of an `EventData` element, or of `UserData`.
+/// The entries of an `EventData` element, or of `UserData`, or other values with their names.
 #[derive(Debug)]
 pub(crate) struct EventData {
     pub(crate) entries: Box<[Entry]>,
@@ -263,6 +265,11 @@ impl Plan {
             .map(|it| &it.given)
     }
 
+    /// All entries.
+    fn all_entries(&self) -> impl Iterator<Item = &EventData> {
+        self.both().chain(&self.other_values)
+    }
+
     /// Whether the scan reads `UserData`, and a record with these values has that element in this tree.
     pub(crate) fn has_user_data(&self, values: ValueTable<'_>) -> bool {
         self.user_data
@@ -295,10 +302,14 @@ impl Plan {
             + size_of_val(&*self.children)
             + fields.sum::<usize>()
             + self
-                .both()
+                .all_entries()
                 .map(|it| size_of_val(&*it.keyed) + size_of_val(&*it.columns))
                 .sum::<usize>()
-            + self.both().flat_map(|it| &it.entries).map(of_entry).sum::<usize>()
+            + self
+                .all_entries()
+                .flat_map(|it| &it.entries)
+                .map(of_entry)
+                .sum::<usize>()
     }
 
     /// Whether `event_data` ends before its last entry.

@@ -10,6 +10,7 @@ use super::column_plan::{Conditional, Entry, EventData, Plan, RequiredShape, Tre
 use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
 use super::convert;
 use super::keys::{Key, Keys};
+use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::Projection;
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Parsed, Piece};
 use crate::schema::Numbering;
@@ -38,6 +39,8 @@ impl Plan {
             text: 0,
             names: 0,
             overflows: false,
+            other_values: Vec::new(),
+            other_text: 0,
         };
         planner.attributes(tree);
         match root {
@@ -55,6 +58,10 @@ impl Plan {
             }
         }
         planner.plan.needs = planner.needs.into();
+        if !planner.other_values.is_empty() {
+            let entries = EventData::new(planner.other_values.into(), [].into(), [].into());
+            planner.plan.other_values = Some(entries);
+        }
         let fields = planner.plan.fields.iter();
         planner.plan.bare_substitution = fields.map(|source| source.as_ref()?.bare_substitution()).collect();
         let mut places = target.places.iter().zip(&planner.plan.fields);
@@ -105,6 +112,9 @@ struct Planner<'t> {
     names: usize,
     /// Whether they end before the last, because one of the two is too much.
     overflows: bool,
+    /// The values that are neither at a place of `System` nor entries, and bytes of their names and constants so far.
+    other_values: Vec<Entry>,
+    other_text: usize,
 }
 
 impl Planner<'_> {
@@ -145,6 +155,8 @@ impl Planner<'_> {
                 self.plan.fields[i] = self.regular(field).flatten();
             }
         }
+        let is_first_event_data = self.plan.event_data.is_none();
+        let is_first_user_data = self.plan.user_entries.is_none() && self.plan.user_stream.is_none();
         if self.target.event_data && element.name == "EventData" {
             match &self.plan.event_data {
                 // If a record leaves the first out, the second counts.
@@ -169,6 +181,14 @@ impl Planner<'_> {
                 }
                 (None, _) => self.user_entries(element, guard),
             }
+        }
+        if self.target.other_values {
+            let has_entries = match element.name {
+                "EventData" => is_first_event_data,
+                "UserData" => is_first_user_data,
+                _ => false,
+            };
+            self.other_values(element, has_entries, guard);
         }
         if self.target.user_data && element.name == "UserData" {
             match &self.plan.user_data {
@@ -202,7 +222,47 @@ impl Planner<'_> {
                 self_closing: false,
             };
             self.user_entries(&user_data, None);
+            if self.target.other_values {
+                self.other_values(&user_data, true, None);
+            }
         }
+    }
+
+    /// Adds the other values of a child of `Event`. `has_entries` is whether its leaves are entries.
+    fn other_values(&mut self, element: &Element<'_>, has_entries: bool, guard: Guard) {
+        let child = ChildOfEvent {
+            element,
+            has_entries,
+            places: &self.target.places,
+        };
+        let outcome = child.other_values(guard, &mut |value| self.other_value(&value));
+        self.regular(outcome);
+    }
+
+    fn other_value(&mut self, value: &OtherValue<'_>) {
+        self.need_content(value.content, RequiredShape::Single);
+        if self.other_text > MAX_TEXT {
+            return;
+        }
+        let source = self.source(value.content, MAX_TEXT);
+        if let Content::Constant(constant) = &source.content {
+            if constant.text.is_empty() {
+                return;
+            }
+            self.other_text += constant.text.len();
+        }
+        let name = value.name();
+        self.other_text += name.len();
+        self.other_values.push(Entry {
+            key: self.keys.key(&name),
+            name_len: name.len(),
+            source: Extractor {
+                guard: value.guard,
+                attribute: true,
+                ..source
+            },
+            declared: declared(value.content),
+        });
     }
 
     /// The first match of a path below an element, in the order of XPath.

@@ -18,6 +18,8 @@ pub(crate) struct Projection {
     pub(crate) event_data: bool,
     /// Whether leaves of `UserData` are read, as those of `EventData`.
     pub(crate) user_entries: bool,
+    /// Whether the values are read that are neither at a place of `System` nor entries.
+    pub(crate) other_values: bool,
     /// Whether only the names and types of entries are read, and not their values.
     pub(crate) names_only: bool,
     /// The keys of entries that are looked up by name, and the index of each.

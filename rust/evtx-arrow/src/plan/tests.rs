@@ -29,6 +29,15 @@ fn target() -> Projection {
     target
 }
 
+/// A target of every value.
+fn every_value() -> Projection {
+    Projection {
+        user_entries: true,
+        other_values: true,
+        ..target()
+    }
+}
+
 /// What a plan gives of a record: its fields, its entries and the keys among them, as text.
 fn given(target: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) -> String {
     let text = |found: Resolved<'_, '_>| {
@@ -60,28 +69,33 @@ fn given(target: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) 
     if plan.has_user_data(values) {
         given.push("user".to_owned());
     }
+    for entry in plan.other_values.iter().flat_map(|others| &others.entries) {
+        if let Some(found) = entry.source.find(values) {
+            given.push(format!("({}={})", keys.name(&entry.key), text(found)));
+        }
+    }
     given.join(" ")
 }
 
 /// Whether the plan of an event's template supports its values, and what the event's own tree gives, as the plan does.
-fn planned(root: Element, values: Vec<Value>) -> (Supported, String) {
+fn planned(target: &Projection, root: Element, values: Vec<Value>) -> (Supported, String) {
     let chunk = testing::chunk(&[Event::new(&Template::new([7; 16], root), values)]);
     testing::with_instances(&chunk, |reader, instances| {
-        let (target, keys, instance) = (target(), Keys::default(), &instances[0]);
+        let (keys, instance) = (Keys::default(), &instances[0]);
         let definition = Definition::read(&chunk, instance.definition).expect("a definition");
         let template = reader.template(&definition).expect("a template");
-        let plan = Plan::of_template(&target, &keys, template.root, TreeRoot::Event);
+        let plan = Plan::of_template(target, &keys, template.root, TreeRoot::Event);
         let tree = reader.instance(instance).expect("a tree");
-        let own = Plan::of_record(&target, &keys, tree, TreeRoot::Event);
+        let own = Plan::of_record(target, &keys, tree, TreeRoot::Event);
         assert!(own.supports(ValueTable::none()), "a tree without substitutions");
-        let expected = given(&target, &keys, &own, ValueTable::none());
+        let expected = given(target, &keys, &own, ValueTable::none());
         let supported = match (plan.supports(instance.values), plan.irregular) {
             (true, _) => Supported::Yes,
             (false, true) => Supported::Irregular,
             (false, false) => Supported::NotTheseValues,
         };
         if supported == Supported::Yes {
-            assert_eq!(given(&target, &keys, &plan, instance.values), expected);
+            assert_eq!(given(target, &keys, &plan, instance.values), expected);
         }
         (supported, expected)
     })
@@ -133,7 +147,142 @@ fn stream(element: Element) -> Value {
 fn check(cases: Vec<(Element, Vec<Value>, Supported, &str)>) {
     for (root, values, supported, expected) in cases {
         let case = format!("{root:?} with {values:?}");
-        assert_eq!(planned(root, values), (supported, expected.to_owned()), "{case}");
+        // A stream is a part of its own, with a plan of its own.
+        if !values.iter().any(|value| matches!(value, Value::BinXml(_))) {
+            planned(&every_value(), root.clone(), values.clone());
+        }
+        assert_eq!(
+            planned(&target(), root, values),
+            (supported, expected.to_owned()),
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn values_that_are_no_entries_have_names() {
+    let event = |child: Element| element("Event", [element("System", [Element::new("EventID").text("7")]), child]);
+    let two = || vec![Value::Null, string("y")];
+    let certificate = || {
+        Element::new("Certificate")
+            .attribute("xmlns:a", "b")
+            .attribute("subject", "s")
+            .text("t")
+    };
+    let other = |name: &str, text: &str| Element::new(name).text(text);
+    let cases = vec![
+        // Attributes, and text beside elements, of elements whose leaves are entries.
+        (
+            event(element("EventData", [certificate()])),
+            vec![],
+            Yes,
+            "(Certificate.subject=s)",
+        ),
+        (
+            event(element("UserData", [certificate()])),
+            vec![],
+            Yes,
+            "(Certificate.subject=s)",
+        ),
+        (
+            event(element(
+                "EventData",
+                [constant("a", "x").attribute("Type", "T").child(certificate()).text("z")],
+            )),
+            vec![],
+            Yes,
+            "(a.Type=T) (a=x) (Certificate.subject=s) (a=z)",
+        ),
+        // All values of other children.
+        (
+            event(element(
+                "RenderingInfo",
+                [other("Message", "m"), element("Keywords", [other("Keyword", "k")])],
+            )),
+            vec![],
+            Yes,
+            "(RenderingInfo.Message=m) (RenderingInfo.Keyword=k)",
+        ),
+        (
+            event(other("BinaryEventData", "0A")),
+            vec![],
+            Yes,
+            "(BinaryEventData=0A)",
+        ),
+        // A second element whose leaves are no entries.
+        (
+            element(
+                "Event",
+                ["x", "y"].map(|text| element("EventData", [constant("a", text)])),
+            ),
+            vec![],
+            Yes,
+            "(EventData.a=y)",
+        ),
+        // `System` beyond its places.
+        (
+            element(
+                "Event",
+                [element(
+                    "System",
+                    [other("Channel", "c"), other("Channel", "d"), other("New", "n")],
+                )],
+            ),
+            vec![],
+            Yes,
+            "(System.Channel=d) (System.New=n)",
+        ),
+        // What a record leaves out, and empty values.
+        (
+            event(element(
+                "Other",
+                [leaf("a", 0), leaf("b", 1), leaf("c", 1).depends_on(0)],
+            )),
+            two(),
+            Yes,
+            "(Other.b=y)",
+        ),
+        (
+            event(element(
+                "Other",
+                [leaf("a", 1).attribute_of("k", vec![substitution(0), substitution(1)])],
+            )),
+            two(),
+            Yes,
+            "(Other.a.k=y) (Other.a=y)",
+        ),
+        (
+            event(element(
+                "Other",
+                [element("a", [leaf("b", 1).depends_on(1)]).depends_on(0)],
+            )),
+            two(),
+            Irregular,
+            "",
+        ),
+        (
+            event(element(
+                "Other",
+                [Element::new("Data")
+                    .attribute_of("Name", vec![substitution(1)])
+                    .text("x")],
+            )),
+            two(),
+            Irregular,
+            "(Other.y=x)",
+        ),
+        (
+            event(element("Other", [leaf("a", 0)])),
+            vec![strings(&["x", "y"])],
+            NotTheseValues,
+            "(Other.a=x) (Other.a=y)",
+        ),
+    ];
+    for (root, values, supported, expected) in cases {
+        let case = format!("{root:?} with {values:?}");
+        let (found, given) = planned(&every_value(), root, values);
+        let others = given.find('(').map_or("", |at| &given[at..]);
+        assert_eq!((found, others), (supported, expected), "{case}");
     }
 }
 

@@ -211,6 +211,28 @@ impl<'p, 'r> RecordView<'p, 'r> {
             .find_map(|(part, plan)| Some((plan.user_entries(part.values)?, part)))
     }
 
+    /// The other values of each part that has some, in order. Entries of a second `EventData` or `UserData` are among
+    /// them.
+    pub(crate) fn other_values(self, templates: &'p ChunkTemplates) -> Vec<Keyed<'p, 'r>> {
+        let mut others = Vec::new();
+        let (mut has_event_data, mut has_user_data) = (false, false);
+        for (part, plan) in self.with_plans(templates).filter(|(part, _)| !part.is_damaged()) {
+            let mut add = |entries| others.push(Keyed::new(entries, part.values));
+            if let Some(entries) = plan.event_data(part.values)
+                && std::mem::replace(&mut has_event_data, true)
+            {
+                add(entries);
+            }
+            if let Some(entries) = plan.user_entries(part.values)
+                && std::mem::replace(&mut has_user_data, true)
+            {
+                add(entries);
+            }
+            plan.other_values.iter().for_each(add);
+        }
+        others
+    }
+
     /// Whether the text of `event_data` is longer than [`MAX_TEXT`] bytes, or its names or constants are too long.
     pub(crate) fn text_exceeds(self, templates: &ChunkTemplates) -> bool {
         if self.with_plans(templates).any(|(_, plan)| plan.overflows()) {
@@ -232,8 +254,8 @@ pub(crate) struct KeyedEntries<'p, 'r> {
 
 /// The entries of an element.
 #[derive(Clone, Copy)]
-struct Keyed<'p, 'r> {
-    of: &'p EventData,
+pub(crate) struct Keyed<'p, 'r> {
+    pub(crate) of: &'p EventData,
     values: ValueTable<'r>,
     /// How many entries count: a map ends with the entry that makes its text too long.
     limit: usize,
@@ -263,8 +285,9 @@ impl<'p, 'r> Keyed<'p, 'r> {
         *self.of.columns.get(key)?
     }
 
+    /// The value of the entry with an index.
     #[inline]
-    fn get(&self, place: usize) -> Option<Resolved<'p, 'r>> {
+    pub(crate) fn get(&self, place: usize) -> Option<Resolved<'p, 'r>> {
         let entry = self.of.entries.get(place).filter(|_| place < self.limit)?;
         entry.source.find(self.values)
     }

@@ -494,8 +494,8 @@ impl Comparison {
     }
 }
 
-/// The values of an event by the names that Sigma rules have for them, from the oracle's XML: those of `System`, and the
-/// leaves of `EventData` and `UserData`.
+/// The values of an event by the names that Sigma rules have for them, from the oracle's XML: those of `System`, the
+/// leaves of `EventData` and `UserData`, and then what else the event has.
 pub(crate) fn sigma_values(xml: &str) -> Vec<(String, Option<String>)> {
     let event = Element::parse(xml);
     let mut values = Vec::new();
@@ -520,5 +520,43 @@ pub(crate) fn sigma_values(xml: &str) -> Vec<(String, Option<String>)> {
             .map(|(name, text)| (name.unwrap_or("Data").replace(' ', ""), Some(text)));
         values.extend(named);
     }
+    for child in event.children().filter(|child| child.name != "System") {
+        let has_leaves = ["EventData", "UserData"].contains(&&*child.name);
+        child.other_values(has_leaves, "", &mut values);
+    }
     values
+}
+
+impl Element {
+    /// The values of an element but for its text if that is a leaf: attributes, and text between elements. The names of
+    /// those outside of `EventData` and `UserData` begin with `RenderingInfo.` or whatever child of `Event` it is.
+    fn other_values(&self, has_leaves: bool, prefix: &str, values: &mut Vec<(String, Option<String>)>) {
+        let called = self.xpath("@Name").filter(|name| is_called(self) && !name.is_empty());
+        let name = format!("{prefix}{}", called.as_ref().unwrap_or(&self.name)).replace(' ', "");
+        for (key, value) in &self.attributes {
+            let is_name = key == "Name" && is_called(self) || key == "xmlns" || key.starts_with("xmlns:");
+            if !is_name && !value.is_empty() {
+                values.push((format!("{name}.{key}"), Some(value.clone())));
+            }
+        }
+        let is_leaf = self.children().next().is_none();
+        let inner = match (has_leaves, prefix) {
+            (false, "") => format!("{}.", self.name),
+            _ => prefix.to_owned(),
+        };
+        let is_text = |node: &Node| matches!(node, Node::Text(_));
+        for run in self.content.chunk_by(|a, b| is_text(a) && is_text(b)) {
+            let mut text = String::new();
+            for node in run {
+                match node {
+                    Node::Element(child) => child.other_values(has_leaves, &inner, values),
+                    Node::Text(piece) => text.push_str(piece),
+                }
+            }
+            let is_entry = is_leaf && has_leaves;
+            if !is_entry && !text.is_empty() {
+                values.push((name.clone(), Some(text)));
+            }
+        }
+    }
 }

@@ -1,0 +1,117 @@
+//! The values of an event that are neither at a place of `System` nor leaves of `EventData` or `UserData`: attributes,
+//! text beside elements, and all that is in other children of `Event`, such as `RenderingInfo`.
+
+use evtx_format::MAX_NAMES;
+use evtx_format::binxml::tree::{Element, Node};
+
+use super::content::{Guard, Irregular, deeper, is_substitution, plain};
+use crate::schema::Place;
+
+/// A child of `Event`.
+#[derive(Clone, Copy)]
+pub(super) struct ChildOfEvent<'e> {
+    pub(super) element: &'e Element<'e>,
+    /// Whether its leaves are entries.
+    pub(super) has_entries: bool,
+    /// The places that are read.
+    pub(super) places: &'e [Place],
+}
+
+/// A value: its content, which has no elements, and the substitution on which it depends.
+pub(super) struct OtherValue<'v> {
+    child: ChildOfEvent<'v>,
+    element: &'v Element<'v>,
+    attribute: Option<&'v str>,
+    pub(super) content: &'v [Node<'v>],
+    pub(super) guard: Guard,
+}
+
+impl OtherValue<'_> {
+    /// The name: that of its element, or `Element.attribute`. Behind the name of the child of `Event` and a dot, unless
+    /// that child has entries, whose names these values share.
+    pub(super) fn name(&self) -> String {
+        let mut name = String::new();
+        if !self.child.has_entries && !std::ptr::eq(self.child.element, self.element) {
+            name.push_str(self.child.element.name);
+            name.push('.');
+        }
+        let given = self.element.attribute("Name").filter(|_| is_called(self.element));
+        match given.map(|content| plain(content, MAX_NAMES)) {
+            Some(given) if !given.is_empty() => name.push_str(&given),
+            _ => name.push_str(self.element.name),
+        }
+        if let Some(attribute) = self.attribute {
+            name.push('.');
+            name.push_str(attribute);
+        }
+        name
+    }
+}
+
+impl<'e> ChildOfEvent<'e> {
+    /// Gives `each` the other values of the child, in order.
+    ///
+    /// # Errors
+    /// [`Irregular`] if it depends on a record what the name of a value is, or on two substitutions whether it is there.
+    pub(super) fn other_values(self, guard: Guard, each: &mut dyn FnMut(OtherValue<'_>)) -> Result<(), Irregular> {
+        self.values_in(self.element, guard, each)
+    }
+
+    /// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](evtx_format::MAX_OPEN_ELEMENTS) bounds the levels.
+    fn values_in(
+        self,
+        element: &'e Element<'e>,
+        guard: Guard,
+        each: &mut dyn FnMut(OtherValue<'_>),
+    ) -> Result<(), Irregular> {
+        let value = |attribute, content| OtherValue {
+            child: self,
+            element,
+            attribute,
+            content,
+            guard,
+        };
+        for attribute in element.attributes {
+            if attribute.name == "Name" && is_called(element) {
+                if attribute.content.iter().any(is_substitution) {
+                    return Err(Irregular);
+                }
+                continue;
+            }
+            let is_namespace = attribute.name == "xmlns" || attribute.name.starts_with("xmlns:");
+            if !is_namespace && !self.is_place(element, Some(attribute.name)) {
+                each(value(Some(attribute.name), attribute.content));
+            }
+        }
+        let is_leaf = element.elements().next().is_none();
+        let has_text = !(is_leaf && self.has_entries || self.is_place(element, None));
+        let is_element = |node: &Node<'_>| node.elements().next().is_some();
+        for run in element.content.chunk_by(|a, b| !is_element(a) && !is_element(b)) {
+            let inner = run.iter().flat_map(Node::elements);
+            for inner in inner {
+                self.values_in(inner, deeper(guard, inner)?, each)?;
+            }
+            if has_text && !run.iter().any(is_element) {
+                each(value(None, run));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a place of `System` has the text of an element, or its attribute with a name. Of several elements with
+    /// one name it has the first.
+    fn is_place(self, element: &Element<'_>, attribute: Option<&str>) -> bool {
+        let is_it = |place: &Place| place.attribute == attribute && place.elements == ["System", element.name];
+        let mut siblings = self.element.elements();
+        self.element.name == "System"
+            && self.places.iter().any(is_it)
+            && siblings
+                .find(|sibling| sibling.name == element.name)
+                .is_some_and(|first| std::ptr::eq(first, element))
+    }
+}
+
+/// Whether the attribute `Name` of an element is the name of its values.
+fn is_called(element: &Element<'_>) -> bool {
+    matches!(element.name, "Data" | "ComplexData")
+}
