@@ -4,6 +4,7 @@ use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::vec::IntoIter;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
@@ -17,6 +18,7 @@ use evtx_format::container::records::{FoundRecord, RecordWalk};
 use evtx_format::mta::Messages;
 use evtx_format::render::program::Language;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
+use evtx_sigma::Match;
 
 use hashbrown::HashSet;
 
@@ -112,8 +114,8 @@ struct ChunkWalk {
     records: RecordWalk,
     /// What is wrong with the chunk as a whole. Reported behind its records.
     damage: Vec<Error>,
-    /// A record that has more matches than the last batch had room for, and how many of them it has had.
-    again: Option<(FoundRecord, usize)>,
+    /// A record that has more matches than the last group had room for, and those that it has not had yet.
+    again: Option<(FoundRecord, IntoIter<Match>)>,
     /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
     seen: HashSet<(u64, u64)>,
 }
@@ -396,10 +398,9 @@ impl Decoder {
         };
         while left > 0 {
             left -= 1;
-            let again = walk.again.take();
-            let given = again.as_ref().map_or(0, |(_, given)| *given);
+            let (again, matches) = walk.again.take().unzip();
             let found = match again {
-                Some((found, _)) => Some(Ok(found)),
+                Some(found) => Some(Ok(found)),
                 None => walk.records.next(reader.chunk).map(|found| {
                     found.map(|found| FoundRecord {
                         recovered: found.recovered || is_stray,
@@ -421,10 +422,13 @@ impl Decoder {
                     {
                         reader.interrupt.check()?;
                     }
-                    if self.record(reader, &mut group, &found, given, walk)? {
-                        match self.detector.is_some() {
-                            true => left -= self.keep_matches(&mut group, &found, given, left, walk),
-                            false => group.keep(&found),
+                    if self.record(reader, &mut group, &found, matches.is_some(), walk)? {
+                        match &mut self.detector {
+                            Some(detector) => {
+                                let matches = matches.unwrap_or_else(|| detector.take_found().into_iter());
+                                left -= self.keep_matches(&mut group, &found, matches, left, walk);
+                            }
+                            None => group.keep(&found),
                         }
                     }
                     // A record that takes much more memory than its bytes ends the group.
@@ -457,28 +461,21 @@ impl Decoder {
         scan.options.recover || self.keeps(Stage::Header, Stage::Header, found, None)
     }
 
-    /// Keeps the current record of a group once for each of its matches, from the match with index `given` on, with room
-    /// for `left` rows more than one. Returns how many more there are than one. If there is no room for all, the walk
-    /// comes back to the record.
+    /// Keeps the current record of a group once for each of its matches, with room for `left` rows more than one.
+    /// Returns how many more there are than one. If there is no room for all, the walk comes back to the record with
+    /// the others.
     fn keep_matches(
         &mut self,
         group: &mut RecordGroup<'_>,
         found: &FoundRecord,
-        given: usize,
+        mut matches: IntoIter<Match>,
         left: usize,
         walk: &mut ChunkWalk,
     ) -> usize {
-        let Some(detector) = &mut self.detector else { return 0 };
-        let all = detector.take_found();
         let report = group.reported(group.kept().len()).map(str::to_owned);
-        let end = all.len().min(given.saturating_add(left).saturating_add(1));
-        if end < all.len() {
-            walk.again = Some((*found, end));
-        }
-        let mut matches = all.into_iter().take(end).skip(given);
         group.keep_match(found, matches.next(), false);
         let mut more = 0;
-        for matched in matches {
+        for matched in matches.by_ref().take(left) {
             self.batch.push_texts_again();
             if let Some(report) = &report {
                 group.report(report.clone());
@@ -486,17 +483,20 @@ impl Decoder {
             group.keep_match(found, Some(matched), true);
             more += 1;
         }
+        if !matches.as_slice().is_empty() {
+            walk.again = Some((*found, matches));
+        }
         more
     }
 
-    /// Reads a record as the current record of a group. Returns whether it is kept. `given` is how many of its matches
-    /// earlier batches have.
+    /// Reads a record as the current record of a group. Returns whether it is kept. `is_again` is whether it was kept
+    /// before, with other matches of it.
     fn record<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
         group: &mut RecordGroup<'r>,
         found: &FoundRecord,
-        given: usize,
+        is_again: bool,
         walk: &mut ChunkWalk,
     ) -> Result<bool, DecodeError> {
         let scan = reader.scan;
@@ -550,7 +550,7 @@ impl Decoder {
         }
         if recovers {
             let identity = (record.id, record.written);
-            if carved && given == 0 && walk.seen.contains(&identity) {
+            if carved && !is_again && walk.seen.contains(&identity) {
                 return Ok(false);
             }
             if group.error.is_none() || is_orphaned {
@@ -588,7 +588,7 @@ impl Decoder {
         if error.is_some() && on_error == OnError::Skip {
             return Ok(false);
         }
-        if let Some(detector) = &mut self.detector {
+        if let Some(detector) = self.detector.as_mut().filter(|_| !is_again) {
             let (current, templates) = (group.current(), &self.templates);
             let kind = kind.unwrap_or_else(|| detector.kind(scan, current, templates));
             detector.detect(&kind, current, templates, interrupt)?;
