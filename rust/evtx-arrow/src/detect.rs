@@ -4,7 +4,6 @@
 //! event ID. Each thread finds the kind of a record by its templates; the threads share what was folded. Of a kind that
 //! no rule is for, nothing more is read.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use evtx_format::value::Scalar;
@@ -46,8 +45,6 @@ pub(crate) struct Detector {
     bytes: usize,
     /// What tells the kind of the current record.
     key: Vec<u8>,
-    /// Whether a kind was made since that was last asked. To make one takes as long as to read some hundred records.
-    has_made_kind: bool,
     found: Vec<Match>,
 }
 
@@ -179,7 +176,6 @@ impl Detector {
             kinds: HashMap::new(),
             bytes: 0,
             key: Vec::new(),
-            has_made_kind: false,
             found: Vec::new(),
         }
     }
@@ -203,21 +199,11 @@ impl Detector {
             entries: record.keyed_entries(templates),
             others: record.other_values(templates),
         };
-        let outcome = Cell::new(Ok(()));
-        let is_stopped = || {
-            let now = interrupt.check();
-            outcome.set(now);
-            now.is_err()
-        };
-        let stopped = self
+        let is_stopped = || interrupt.check().is_err();
+        let outcome = self
             .matching
             .matches(&known.kind, &values, &is_stopped, &mut self.found);
-        stopped.or_else(|_| outcome.get())
-    }
-
-    /// Whether kinds were made since this was last asked, so that it is time to look for an interrupt.
-    pub(crate) fn take_has_made_kind(&mut self) -> bool {
-        std::mem::take(&mut self.has_made_kind)
+        outcome.map_err(|_| Interrupted)
     }
 
     /// Whether the last record matches a rule.
@@ -231,29 +217,31 @@ impl Detector {
     }
 
     /// The kind of a record.
+    ///
+    /// # Errors
+    /// [`Interrupted`] if the caller has interrupted the scan.
     pub(crate) fn kind(
         &mut self,
         scan: &Scan,
         record: RecordView<'_, '_>,
         templates: &ChunkTemplates,
-    ) -> Arc<KnownKind> {
+        interrupt: Interrupt<'_>,
+    ) -> Result<Arc<KnownKind>, Interrupted> {
         let arrays = Arrays::new(record, templates);
         if !self.write_key(record, templates, &arrays) {
-            self.has_made_kind = true;
-            return self.new_kind(scan, record, templates, &arrays).into();
+            return self.new_kind(scan, record, templates, &arrays, interrupt).map(Arc::new);
         }
         if let Some(known) = self.kinds.get(&*self.key) {
-            return Arc::clone(known);
+            return Ok(Arc::clone(known));
         }
-        self.has_made_kind = true;
-        let kind = Arc::new(self.new_kind(scan, record, templates, &arrays));
+        let kind = Arc::new(self.new_kind(scan, record, templates, &arrays, interrupt)?);
         self.bytes += self.key.len() + kind.kind.bytes() + size_of_val(&*kind.slots);
         if self.kinds.len() >= MAX_KINDS || self.bytes > MAX_BYTES {
             self.kinds.clear();
             self.bytes = 0;
         }
         self.kinds.insert(self.key.as_slice().into(), Arc::clone(&kind));
-        kind
+        Ok(kind)
     }
 
     /// Writes what tells the kind of a record. Returns false if it has parts without a template.
@@ -301,7 +289,8 @@ impl Detector {
         record: RecordView<'_, '_>,
         templates: &ChunkTemplates,
         arrays: &Arrays<'_, '_>,
-    ) -> KnownKind {
+        interrupt: Interrupt<'_>,
+    ) -> Result<KnownKind, Interrupted> {
         let fields = record.fields(templates);
         let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
         for (name, place) in &self.places {
@@ -349,9 +338,10 @@ impl Detector {
         known.resize(slots.len(), None);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
-        KnownKind {
-            kind: self.rules.kinds.kind(&names, &known),
+        let kind = self.rules.kinds.kind(&names, &known, &|| interrupt.check().is_err());
+        Ok(KnownKind {
+            kind: kind.map_err(|_| Interrupted)?,
             slots: slots.into(),
-        }
+        })
     }
 }

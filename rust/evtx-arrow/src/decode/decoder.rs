@@ -415,13 +415,6 @@ impl Decoder {
                     look(left)?;
                 }
                 Some(Ok(found)) => {
-                    if self
-                        .detector
-                        .as_mut()
-                        .is_some_and(|detector| detector.take_has_made_kind())
-                    {
-                        reader.interrupt.check()?;
-                    }
                     if self.record(reader, &mut group, &found, matches.is_some(), walk)? {
                         match &mut self.detector {
                             Some(detector) => {
@@ -522,17 +515,18 @@ impl Decoder {
             return Ok(false);
         }
         // The kind of events that rules are asked about, once it is known.
-        let mut kind = None;
+        let mut kind = Ok(None);
         if !has_system || scan.validates_all || scan.reads_children {
             let detector = &mut self.detector;
             let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| match detector {
                 Some(detector) if event_first => {
-                    kind.insert(detector.kind(scan, group.current(), templates)).may_match()
+                    kind = detector.kind(scan, group.current(), templates, interrupt).map(Some);
+                    matches!(&kind, Ok(Some(kind)) if kind.may_match())
                 }
                 _ => true,
             };
             if !reader.read_children_if(&mut self.templates, group, is_wanted) {
-                return Ok(false);
+                return kind.map(|_| false).map_err(Into::into);
             }
         }
         if group.error.is_none() && group.current().parts.is_empty() {
@@ -590,7 +584,10 @@ impl Decoder {
         }
         if let Some(detector) = self.detector.as_mut().filter(|_| !is_again) {
             let (current, templates) = (group.current(), &self.templates);
-            let kind = kind.unwrap_or_else(|| detector.kind(scan, current, templates));
+            let kind = match kind? {
+                Some(kind) => kind,
+                None => detector.kind(scan, current, templates, interrupt)?,
+            };
             detector.detect(&kind, current, templates, interrupt)?;
             // A match may be lost with what is damaged. So there is a row.
             if !detector.has_found() && error.is_none() {

@@ -21,8 +21,8 @@ pub(super) struct FieldAutomaton {
     /// The texts that end a text and have a backslash at their start and nowhere else, such as `\cmd.exe`: the text has
     /// to be the same from its last backslash on.
     names: HashTable<AtomId>,
-    /// What has to be found inside of the text.
-    inside: Option<Inside>,
+    /// What has to be found inside of the text: one automaton, or several if there are very many needles.
+    inside: Vec<Inside>,
     /// Bytes of the shortest needle.
     shortest: usize,
     /// Whether a needle can be in a plain text.
@@ -83,6 +83,9 @@ impl Seen {
     }
 }
 
+/// How many needles an automaton has at most. To make one of so many takes some 50 ms. Real rules have fewer for a field.
+const TOGETHER: usize = if cfg!(test) { 100 } else { 1 << 13 };
+
 /// How many needles may be the ends of a needle in the automaton. Each place in the automaton has a list of the needles
 /// that end there: without this limit, needles that are the ends of each other make it larger than their texts by any
 /// factor.
@@ -96,18 +99,24 @@ const SHARED: usize = 8;
 
 impl FieldAutomaton {
     /// Makes the automaton of some atoms.
-    pub(super) fn new(ids: &[AtomId], all: &[Atom]) -> FieldAutomaton {
+    ///
+    /// # Errors
+    /// [`Stopped`] if `stop` ends the work.
+    pub(super) fn new(ids: &[AtomId], all: &[Atom], stop: &Stop<'_>) -> Result<FieldAutomaton, Stopped> {
         let hasher = DefaultHashBuilder::default();
         let mut automaton = FieldAutomaton {
             hasher,
             exact: HashTable::new(),
             names: HashTable::new(),
-            inside: None,
+            inside: Vec::new(),
             shortest: usize::MAX,
             has_plain: false,
         };
         let mut inside: HashMap<&str, Vec<(AtomId, Where)>> = HashMap::new();
-        for &id in ids {
+        for (number, &id) in ids.iter().enumerate() {
+            if number.is_multiple_of(TOGETHER) {
+                stop.check()?;
+            }
             let Test::Text(pattern) = &all[id as usize].test else {
                 continue;
             };
@@ -129,8 +138,15 @@ impl FieldAutomaton {
             };
             inside.entry(needle).or_default().push((id, place));
         }
-        automaton.inside = (!inside.is_empty()).then(|| Inside::new(inside));
-        automaton
+        let mut needles: Vec<_> = inside.into_iter().collect();
+        // In this order, a needle stands after all that are ends of it.
+        needles.sort_unstable_by(|(one, _), (other, _)| one.bytes().rev().cmp(other.bytes().rev()));
+        let mut needles = needles.into_iter();
+        while needles.len() > 0 {
+            stop.check()?;
+            automaton.inside.push(Inside::new(needles.by_ref().take(TOGETHER)));
+        }
+        Ok(automaton)
     }
 
     /// Whether a text that is not folded yet is too short for every needle.
@@ -159,10 +175,8 @@ impl FieldAutomaton {
         {
             found.extend(get(&self.names, &self.hasher, &text[start..], all));
         }
-        match &self.inside {
-            Some(inside) => inside.look(text, all, seen, stop, found),
-            None => Ok(()),
-        }
+        let mut inside = self.inside.iter();
+        inside.try_for_each(|inside| inside.look(text, all, seen, stop, found))
     }
 }
 
@@ -188,10 +202,8 @@ fn get(table: &HashTable<AtomId>, hasher: &DefaultHashBuilder, text: &str, all: 
 }
 
 impl Inside {
-    fn new(by_needle: HashMap<&str, Vec<(AtomId, Where)>>) -> Inside {
-        let mut needles: Vec<(&str, Vec<(AtomId, Where)>)> = by_needle.into_iter().collect();
-        // In this order, a needle stands after all that are ends of it.
-        needles.sort_unstable_by(|(one, _), (other, _)| one.bytes().rev().cmp(other.bytes().rev()));
+    /// Needles with their atoms. A needle stands after all that are ends of it.
+    fn new<'a>(needles: impl Iterator<Item = (&'a str, Vec<(AtomId, Where)>)>) -> Inside {
         let (mut atoms, mut nested) = (Vec::new(), Vec::new());
         let mut kept: Vec<(&str, (u32, u32))> = Vec::new();
         // The needles that are kept and ends of each other, and of the needle at hand.
@@ -365,7 +377,7 @@ mod tests {
         }
         let all = builder.atoms.all;
         let ids: Vec<AtomId> = (0..all.len() as AtomId).collect();
-        let automaton = FieldAutomaton::new(&ids, &all);
+        let automaton = FieldAutomaton::new(&ids, &all, &Stop::never()).expect("nobody stops this");
         let (mut seen, mut found) = (Seen::default(), Vec::new());
         let mut texts: Vec<String> = needles.clone();
         texts.extend(needles.windows(2).map(|pair| pair.concat()));

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 
 use super::fold::Kind;
 use super::set::RuleSet;
+use crate::stop::{Stop, Stopped};
 
 /// Kinds of events, each folded once. Threads share it.
 ///
@@ -40,17 +41,20 @@ impl Kinds {
 
     /// What [`RuleSet::kind`] gives.
     ///
+    /// # Errors
+    /// [`Stopped`] soon after `stop` gives `true`.
+    ///
     /// # Panics
     /// If `known` is not as long as `fields`.
-    pub fn kind(&self, fields: &[&str], known: &[Option<&str>]) -> Arc<Kind> {
+    pub fn kind(&self, fields: &[&str], known: &[Option<&str>], stop: &dyn Fn() -> bool) -> Result<Arc<Kind>, Stopped> {
         let key = key(fields, known);
         if let Ok(kept) = self.kept.lock()
             && let Some(kind) = kept.kinds.get(&*key)
         {
-            return Arc::clone(kind);
+            return Ok(Arc::clone(kind));
         }
         // Two threads can fold the same kind, which is rare. While a kind is folded, no thread waits for it.
-        let kind = Arc::new(self.rules.kind(fields, known));
+        let kind = Arc::new(self.rules.kind_until(fields, known, &Stop::new(stop))?);
         if let Ok(mut kept) = self.kept.lock() {
             kept.bytes += key.len() + kind.bytes();
             if kept.kinds.len() >= Self::COUNT || kept.bytes > Self::BYTES {
@@ -59,7 +63,7 @@ impl Kinds {
             }
             kept.kinds.insert(key.into(), Arc::clone(&kind));
         }
-        kind
+        Ok(kind)
     }
 }
 
@@ -90,18 +94,48 @@ mod tests {
         let log_sources = crate::logsource::LogSources::load(log_sources).expect("a table");
         let alternatives = log_sources.resolve(&rule.log_source).expect("an entry");
         let kinds = Kinds::new(Arc::new(RuleSet::new(vec![RuleForEvents { rule, alternatives }])));
-        let one = kinds.kind(&["Channel", "F"], &[Some("c"), None]);
+        let kind = |fields: &[&str], known: &[Option<&str>]| kinds.kind(fields, known, &|| false).expect("a kind");
+        let one = kind(&["Channel", "F"], &[Some("c"), None]);
         assert!(!one.is_empty());
-        assert!(Arc::ptr_eq(&one, &kinds.kind(&["Channel", "F"], &[Some("c"), None])));
+        assert!(Arc::ptr_eq(&one, &kind(&["Channel", "F"], &[Some("c"), None])));
         for (fields, known) in [
             (["Channel", "F"], [Some("c"), Some("")]),
             (["Channel", "F"], [Some("d"), None]),
             (["F", "Channel"], [None, Some("c")]),
         ] {
-            let other = kinds.kind(&fields, &known);
+            let other = kind(&fields, &known);
             assert!(!Arc::ptr_eq(&one, &other), "{fields:?} {known:?}");
             let folded = kinds.rules.kind(&fields, &known);
             assert_eq!(folded.is_empty(), other.is_empty(), "{fields:?} {known:?}");
         }
+    }
+
+    #[test]
+    fn work_for_rules_can_be_stopped() {
+        let text = "title: t\nlogsource: {service: s}\ndetection: {s: {F|contains: a}, condition: s}";
+        let rule = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
+        let log_sources = "logsources: [{service: s, channels: [c]}]";
+        let log_sources = crate::logsource::LogSources::load(log_sources).expect("a table");
+        let alternatives = log_sources.resolve(&rule.log_source).expect("an entry");
+        let rules = || {
+            vec![
+                RuleForEvents {
+                    rule: rule.clone(),
+                    alternatives: alternatives.clone()
+                };
+                1000
+            ]
+        };
+        assert_eq!(RuleSet::until(rules(), &|| true).err(), Some(Stopped));
+        let kinds = Kinds::new(Arc::new(RuleSet::new(rules())));
+        // The first question is before the first rule, the second before the automaton for a known text.
+        for asked in [0_u32, 1, 3] {
+            let left = std::cell::Cell::new(asked);
+            let stop = || left.replace(left.get().saturating_sub(1)) == 0;
+            let kind = kinds.kind(&["Channel", "F"], &[Some("c"), Some("b")], &stop);
+            assert_eq!(kind.err(), Some(Stopped), "{asked}");
+        }
+        let kind = kinds.kind(&["Channel", "F"], &[Some("c"), Some("b")], &|| false);
+        assert!(kind.is_ok_and(|kind| kind.is_empty()));
     }
 }

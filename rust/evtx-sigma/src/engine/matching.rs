@@ -252,7 +252,7 @@ impl Look<'_> {
     fn look_at(&mut self, field: FieldId, found: &mut dyn FnMut(AtomId)) -> Result<(), Stopped> {
         self.truth.is_looked_at.insert(field);
         let view = self.view;
-        let automaton = self.set.automaton(field);
+        let automaton = self.set.automaton(field, self.stop)?;
         // Keywords are looked for in each slot, and few of them are numbers.
         let passes_plain = field == EVERY_VALUE && !automaton.has_plain();
         for &slot in view.slots.get(&field).map_or(&[][..], |slots| slots) {

@@ -38,7 +38,7 @@ pub fn is_plain(text: &str) -> bool {
 }
 
 /// The fields of a kind of events.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct KindFields {
     /// The names, by slot.
     pub(super) names: Box<[Box<str>]>,
