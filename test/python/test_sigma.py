@@ -1,5 +1,6 @@
 """Sigma rules in the client: where rules are found, what they cost, and what becomes of bad ones."""
 
+import gzip
 import json
 import random
 import threading
@@ -247,3 +248,67 @@ def test_damaged_events_are_asked_by_their_own_fields(con, tmp_path):
             con.execute(f"SET evtx_filter_pushdown = {pushdown}")
             rows.append(con.execute(sql, [str(tmp_path / "damaged.evtx"), rules]).fetchall())
         assert rows[0] == rows[1], turn
+
+
+def test_a_text_that_is_no_yaml_costs_no_other_rule(con, tmp_path):
+    everything = {"a": {"EventID|exists": True}, "condition": "a"}
+    broken = "a: 1\na: 2\n"
+    folder = write(tmp_path, many="---\n".join([rule("One", everything), broken, rule("Three", everything)]))
+    told = con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1)", [folder]).fetchall()
+    assert told == [("One", None), (None, 'line 7, column 1: the key "a" is here twice'), ("Three", None)]
+    assert [title for title, _ in titles(con, SAMPLES / "DC01-Security.evtx", folder)] == ["One", "Three"]
+    # A file that is no text costs no other rules, also if the caller named it.
+    (tmp_path / "latin.yml").write_bytes(b"title: \xe4")
+    for paths in [folder, [f"{tmp_path}/latin.yml", f"{tmp_path}/many.yml"]]:
+        assert [title for title, _ in titles(con, SAMPLES / "DC01-Security.evtx", paths)] == ["One", "Three"]
+
+
+def test_no_rule_at_all_is_an_error(con, tmp_path):
+    log = SAMPLES / "DC01-Security.evtx"
+    for name, text in [("empty", ""), ("story", "select 1;"), ("unmapped", rule("A", {"a": {"B": 1}, "condition": "a"}, logsource="{category: x}"))]:
+        folder = tmp_path / name
+        folder.mkdir()
+        with pytest.raises(duckdb.Error, match=rf"1 of 1 rules did not load; .*{name}\.yml: line 1|1 of 1 rules did not load; .*unmapped log source"):
+            titles(con, log, write(folder, **{name: text}))
+    # Rules that the caller does not want are no error.
+    low = write(tmp_path / "empty", empty=rule("A", {"a": {"EventID": 1}, "condition": "a"}, level="low"))
+    assert titles(con, log, low, min_level="'high'") == []
+
+
+def test_names_in_rules_have_any_case(con, tmp_path):
+    everything = {"a": {"EventID|exists": True}, "condition": "a"}
+    text = rule("A", everything, id="0B4A7C16-0000-0000-0000-00000000000a", logsource="{product: Windows, service: SECURITY}", level="High")
+    folder = write(tmp_path, a=text, b=text.replace("title: A", "title: B").replace("00a", "00A"))
+    told = con.execute("SELECT rule_title, rule_level, error FROM evtx_sigma_rules($1)", [folder]).fetchall()
+    assert [row[:2] for row in told] == [("A", "high"), ("B", "high")]
+    assert told[0][2] is None and "the same ID" in told[1][2]
+    log = SAMPLES / "DC01-Security.evtx"
+    assert [title for title, _ in titles(con, log, folder)] == ["A"]
+    assert titles(con, log, folder, exclude="'{0b4a7c16-0000-0000-0000-00000000000A}'") == []
+
+
+def test_compressed_rules_in_a_folder(con, tmp_path):
+    text = rule("A", {"a": {"EventID|exists": True}, "condition": "a"})
+    (tmp_path / "a.yml.gz").write_bytes(gzip.compress(text.encode()))
+    for path in [str(tmp_path), f"{tmp_path}/a.yml.gz", f"{tmp_path}/*"]:
+        assert [title for title, _ in titles(con, SAMPLES / "DC01-Security.evtx", path)] == ["A"]
+
+
+def test_a_table_of_log_sources_is_named_in_its_errors(con, tmp_path):
+    table = tmp_path / "own.yml"
+    for content, why in [(b"\xe4", "it is not UTF-8"), (b"#" * (1 << 21), "it has 2097152 bytes"), (b"a: 1", "line 1, column 1"),
+                         (b"logsources: [{service: s, event_ids: [-1]}]", "-1 is no event ID")]:
+        table.write_bytes(content)
+        with pytest.raises(duckdb.Error, match=rf"own\.yml: .*{why}"):
+            titles(con, SAMPLES / "DC01-Security.evtx", str(RULES), logsources=f"'{table}'")
+
+
+def test_keywords_are_looked_for_in_every_value(con, tmp_path):
+    folder = write(tmp_path, message=rule("Message", {"a": ["successfully logged"], "condition": "a"}),
+                   named=rule("Named", {"a": {"RenderingInfo.Message|contains": "successfully logged"}, "condition": "a"}))
+    sql = """
+        SELECT rule_title, matched FROM evtx_sigma($1, rules := $2)
+        WHERE record_id = (SELECT min(record_id) FROM read_evtx($1) WHERE message ILIKE '%successfully logged%') ORDER BY ALL"""
+    rows = con.execute(sql, [str(SAMPLES / "ForwardedEvents.evtx"), folder]).fetchall()
+    assert [title for title, _ in rows] == ["Message", "Named"]
+    assert all(list(matched) == ["RenderingInfo.Message"] for _, matched in rows)

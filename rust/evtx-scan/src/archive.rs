@@ -127,7 +127,7 @@ impl FileKind {
     pub(crate) fn is_read(self, name: &str) -> bool {
         let ends: &[&str] = match self {
             FileKind::Logs => &[".evtx", ".zip", ".evtx.gz", ".evtx.zst"],
-            FileKind::Rules => &[".yml", ".yaml", ".zip"],
+            FileKind::Rules => &[".yml", ".yaml", ".zip", ".yml.gz", ".yaml.gz", ".yml.zst", ".yaml.zst"],
         };
         ends.iter().any(|end| ends_with(name, end))
     }

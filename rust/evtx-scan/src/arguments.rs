@@ -489,7 +489,7 @@ impl Arguments {
         };
         if self.function == Function::SigmaRules {
             let rules = self.of_rules.load(&call.paths, storage, interrupt)?;
-            call.rules = rules.into_rows().into();
+            call.rules = rules.into_rows(interrupt)?.into();
             call.paths.clear();
         }
         if !self.function.has_records() {
@@ -519,7 +519,7 @@ impl Arguments {
             let archives = self.archives(RULE_MEMORY, 0, None);
             let function = self.function.name();
             let loaded = self.of_rules.load_named(function, &archives, storage, interrupt)?;
-            let (rules, failed) = loaded.into_rules(&self.of_rules);
+            let (rules, failed) = loaded.into_rules(&self.of_rules, interrupt)?;
             call.table = call.table.of_matches(rules.into());
             call.warning = match (call.warning, failed) {
                 (Some(one), Some(other)) => Some(format!("{one}\n{other}")),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use evtx_arrow::{RuleRow, Rules};
-use evtx_format::Interrupt;
+use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{
     Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule, RuleForEvents, RuleSet, Status, load_rules,
 };
@@ -119,7 +119,11 @@ impl RuleArguments {
                     }
                 }
                 Err(error) => {
-                    let error = Some(path.failure(error)?);
+                    // What is wrong with a file of rules costs no other rules, also if the caller named it.
+                    let error = Some(match error {
+                        StorageError::Archive(why) => format!("cannot be read: {why}"),
+                        error => path.failure(error)?,
+                    });
                     let file = Arc::clone(&file);
                     let row = RuleRow {
                         file,
@@ -146,7 +150,10 @@ impl RuleArguments {
             .statuses
             .as_ref()
             .is_none_or(|wanted| rule.status.is_some_and(|status| wanted.contains(&status)));
-        let is_excluded = |id: &str| self.exclude.iter().any(|excluded| excluded.eq_ignore_ascii_case(id));
+        let is_excluded = |id: &str| {
+            let mut excluded = self.exclude.iter().map(|excluded| excluded.trim_matches(['{', '}']));
+            excluded.any(|excluded| excluded.eq_ignore_ascii_case(id))
+        };
         is_high && has_status && !rule.id.as_deref().is_some_and(is_excluded)
     }
 }
@@ -187,9 +194,10 @@ impl LoadedRules {
     fn refuse_same_ids(&mut self) {
         let mut known: HashMap<String, Arc<str>> = HashMap::new();
         for loaded in &mut self.0 {
-            let Some(id) = loaded.rule.as_ref().and_then(|known| known.rule.id.clone()) else {
+            let Some(id) = loaded.rule.as_ref().and_then(|known| known.rule.id.as_ref()) else {
                 continue;
             };
+            let id = id.to_ascii_lowercase();
             match known.get(&id) {
                 Some(file) => loaded.refuse(format!("a rule of {file} has the same ID")),
                 None => _ = known.insert(id, Arc::clone(&loaded.row.file)),
@@ -198,29 +206,43 @@ impl LoadedRules {
     }
 
     /// What became of each rule.
-    pub(crate) fn into_rows(mut self) -> Vec<RuleRow> {
+    ///
+    /// # Errors
+    /// [`ScanError::Interrupted`].
+    pub(crate) fn into_rows(mut self, interrupt: Interrupt<'_>) -> Result<Vec<RuleRow>, ScanError> {
         // A set says which rules it has no room for.
-        self.make_set(|_| true);
-        self.0.into_iter().map(|loaded| loaded.row).collect()
+        self.make_set(|_| true, interrupt)?;
+        Ok(self.0.into_iter().map(|loaded| loaded.row).collect())
     }
 
     /// The rules that the arguments want, and a warning if others did not load.
-    pub(crate) fn into_rules(mut self, arguments: &RuleArguments) -> (Rules, Option<String>) {
-        let rules = self.make_set(|rule| arguments.wants(rule));
+    ///
+    /// # Errors
+    /// [`ScanError::Input`] if none can be used because none loads, and [`ScanError::Interrupted`].
+    pub(crate) fn into_rules(
+        mut self,
+        arguments: &RuleArguments,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(Rules, Option<String>), ScanError> {
+        let rules = self.make_set(|rule| arguments.wants(rule), interrupt)?;
         let mut failed = self.0.iter().filter(|loaded| loaded.row.error.is_some());
-        let warning = failed.next().map(|first| {
-            let (count, all) = (1 + failed.count(), self.0.len());
-            let error = first.row.error.as_deref().unwrap_or_default();
-            format!(
-                "{count} of {all} rules did not load; evtx_sigma_rules tells of each. The first is that of {}: {error}",
-                first.row.file
-            )
-        });
-        (rules, warning)
+        let Some(first) = failed.next() else {
+            return Ok((rules, None));
+        };
+        let (count, all) = (1 + failed.count(), self.0.len());
+        let warning = format!(
+            "{count} of {all} rules did not load; evtx_sigma_rules tells of each. The first is that of {}: {}",
+            first.row.file,
+            first.row.error.as_deref().unwrap_or_default()
+        );
+        match count < all {
+            true => Ok((rules, Some(warning))),
+            false => Err(ScanError::Input(warning)),
+        }
     }
 
     /// The set of the rules that are wanted. Rules for which it has no room are refused.
-    fn make_set(&mut self, is_wanted: impl Fn(&Rule) -> bool) -> Rules {
+    fn make_set(&mut self, is_wanted: impl Fn(&Rule) -> bool, interrupt: Interrupt<'_>) -> Result<Rules, Interrupted> {
         let (mut rules, mut files, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for (place, loaded) in self.0.iter_mut().enumerate() {
             if let Some(rule) = loaded.rule.take_if(|known| is_wanted(&known.rule)) {
@@ -229,13 +251,13 @@ impl LoadedRules {
                 places.push(place);
             }
         }
-        let set = RuleSet::new(rules);
+        let set = RuleSet::until(rules, &|| interrupt.check().is_err()).map_err(|_| Interrupted)?;
         for (refused, problem) in set.refused() {
             if let Some(loaded) = places.get(*refused as usize).and_then(|&place| self.0.get_mut(place)) {
                 loaded.refuse(problem.to_string());
             }
         }
-        Rules::new(set, files)
+        Ok(Rules::new(set, files))
     }
 }
 
@@ -248,7 +270,7 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
         }
         if file.size() > Limits::TEXT as u64 {
             return Err(StorageError::Archive(format!(
-                "it has {} bytes; a file of rules has at most {}",
+                "it has {} bytes; a file of rules or log sources has at most {}",
                 file.size(),
                 Limits::TEXT
             )));
@@ -262,6 +284,7 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
 
 /// The caller's own table of log sources.
 fn own_log_sources(call: Call<'_>, path: &str) -> Result<LogSources, ScanError> {
-    let text = read_text(call, &ScanPath::named(path))?;
-    LogSources::load(&text).map_err(|error| ScanError::File(format!("{path}: {error}")))
+    let path = &ScanPath::named(path);
+    let text = read_text(call, path).or_else(|error| path.failure(error))?;
+    LogSources::load(&text).map_err(|error| ScanError::File(format!("{}: {error}", path.path)))
 }

@@ -232,8 +232,8 @@ mod tests {
 
     fn read(text: &str) -> Result<String, String> {
         let quoted = format!("'{text}'");
-        let (nodes, _) = documents(&quoted);
-        let condition = condition(&nodes[0], &NAMES, &mut Budget::default());
+        let node = documents(&quoted).remove(0).expect("a text");
+        let condition = condition(&node, &NAMES, &mut Budget::default());
         condition
             .map(|condition| shown(&condition))
             .map_err(|error| error.to_string())

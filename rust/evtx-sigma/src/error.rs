@@ -33,6 +33,9 @@ pub struct LoadError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
+    /// A number is no event ID. Holds the number.
+    #[error("{0} is no event ID, which is a number from 0 to 4294967295")]
+    EventId(i128),
     /// The text is no YAML. Holds what the parser says.
     #[error("this is no YAML: {0}")]
     Yaml(String),

@@ -57,10 +57,7 @@ impl LogSources {
 
     /// Loads a table: a map with the list `logsources`.
     pub fn load(text: &str) -> Result<LogSources, LoadError> {
-        let (documents, error) = documents(text);
-        if let Some(error) = error {
-            return Err(error);
-        }
+        let documents = documents(text).into_iter().collect::<Result<Vec<_>, _>>()?;
         let start = Position { line: 1, column: 1 };
         let document = documents
             .first()
@@ -121,11 +118,15 @@ impl LogSources {
     /// What the table says of a category and a service, for the product of a log source.
     fn of(&self, category: Option<&str>, service: Option<&str>, source: &LogSource) -> Vec<&Alternative> {
         let is_product = |entry: &LogSource| match (&entry.product, &source.product) {
-            (Some(one), Some(other)) => one == other,
+            (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
             _ => true,
         };
+        let is_one = |one: &Option<String>, other: Option<&str>| match (one.as_deref(), other) {
+            (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
+            (one, other) => one == other,
+        };
         let entries = self.entries.iter().filter(|(entry, _)| {
-            entry.category.as_deref() == category && entry.service.as_deref() == service && is_product(entry)
+            is_one(&entry.category, category) && is_one(&entry.service, service) && is_product(entry)
         });
         entries.map(|(_, alternative)| alternative).collect()
     }
@@ -205,9 +206,7 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
     let list = |key| node.get(key).map_or(&[][..], Node::each);
     let channels = list("channels").iter().map(|channel| channel.need_text("a channel"));
     let event_ids = list("event_ids").iter().map(|id| match id.value {
-        Value::Number(Number::Integer(number)) => {
-            u32::try_from(number).map_err(|_| id.wrong_kind("an event ID", "a number of at most 32 bits"))
-        }
+        Value::Number(Number::Integer(number)) => u32::try_from(number).map_err(|_| id.error(Problem::EventId(number))),
         _ => Err(id.wrong_kind("an event ID", "a number")),
     });
     let renames = node
@@ -398,7 +397,11 @@ mod tests {
             error("event_ids: [1, x]"),
             "line 3, column 18: an event ID is a number, but this is a text"
         );
-        assert!(error("event_ids: 4294967296").contains("a number of at most 32 bits"));
+        assert_eq!(
+            error("event_ids: [1, -1]"),
+            "line 3, column 18: -1 is no event ID, which is a number from 0 to 4294967295"
+        );
+        assert!(error("event_ids: 4294967296").contains("4294967296 is no event ID"));
         assert_eq!(
             error("fields: {F|lt: x}"),
             "line 3, column 18: what this is compared with is a number, but this is a text"

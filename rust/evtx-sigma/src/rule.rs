@@ -148,39 +148,32 @@ pub struct Refused {
     pub error: LoadError,
 }
 
-/// Loads the rules of a text: each of its documents is a rule, or an error.
-///
-/// If the text stops to be YAML, then the documents before that place are given, and the error last. There is always at
-/// least one result.
+/// Loads the rules of a text: each of its documents is a rule, or an error. There is always at least one result.
 pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
-    let (documents, error) = documents(text);
-    let is_empty = documents.is_empty() && error.is_none();
-    let start = Position { line: 1, column: 1 };
-    let error = is_empty.then(|| Problem::NoRule.at(start)).or(error);
+    let mut documents = documents(text);
+    if documents.is_empty() {
+        documents.push(Err(Problem::NoRule.at(Position { line: 1, column: 1 })));
+    }
     let mut context = Context {
         placeholders,
         budget: Budget::default(),
     };
-    let rules = documents.iter().map(|document| {
-        let named = |key: &str| document.get(key).and_then(Node::text);
-        let refused = |error| {
-            Box::new(Refused {
-                id: named("id"),
-                title: named("title"),
-                error,
-            })
-        };
+    let rules = documents.into_iter().map(|document| {
         context.budget.next_rule();
-        rule(document, &mut context).map_err(refused)
+        let (document, loaded) = match document {
+            Ok(document) => {
+                let loaded = rule(&document, &mut context);
+                (Some(document), loaded)
+            }
+            Err(error) => (None, Err(error)),
+        };
+        loaded.map_err(|error| {
+            let named = |key: &str| document.as_ref()?.get(key).and_then(Node::text);
+            let (id, title) = (named("id"), named("title"));
+            Box::new(Refused { id, title, error })
+        })
     });
-    let refused = |error| {
-        Err(Box::new(Refused {
-            id: None,
-            title: None,
-            error,
-        }))
-    };
-    rules.chain(error.map(refused)).collect()
+    rules.collect()
 }
 
 fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
@@ -240,7 +233,7 @@ fn named<T: Copy>(
 ) -> Result<Option<T>, LoadError> {
     let Some(node) = document.get(key) else { return Ok(None) };
     let name = node.need_text(key)?;
-    match all.iter().find(|(_, known)| *known == name) {
+    match all.iter().find(|(_, known)| known.eq_ignore_ascii_case(&name)) {
         Some((value, _)) => Ok(Some(*value)),
         None => Err(node.error(Problem::Unknown { what: key, name, known })),
     }

@@ -128,17 +128,55 @@ impl Value {
     }
 }
 
-/// The documents of a text, without those that are empty, and the error that ends them if there is one.
-pub(crate) fn documents(text: &str) -> (Vec<Node>, Option<LoadError>) {
+/// The documents of a text in order, without those that are empty. One that is no YAML is an error, and the others load.
+pub(crate) fn documents(text: &str) -> Vec<Result<Node, LoadError>> {
     let mut loader = Loader::default();
-    let error = loader.load(text).err();
-    (loader.documents, error)
+    if text.len() > Limits::TEXT {
+        let (what, limit) = ("bytes of a text", Limits::TEXT);
+        return vec![Err(Problem::Limit { what, limit }.at(Position { line: 1, column: 1 }))];
+    }
+    for piece in pieces(text) {
+        if let Err(error) = loader.load(piece) {
+            loader.documents.push(Err(error));
+            loader.open.clear();
+        }
+        loader.lines += piece.matches('\n').count() as u32;
+    }
+    loader.documents
+}
+
+/// A text in pieces of mostly one document each. A line that begins with `---` begins a document, in whatever it stands,
+/// unless only directives and comments are before it; `...` ends one (YAML 1.2.2, 9.1).
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let is_mark = |line: &str, mark: &str| {
+        let rest = line.strip_prefix(mark);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+    };
+    let mut left = text;
+    std::iter::from_fn(move || {
+        let (mut end, mut has_content) = (0, false);
+        for line in left.split_inclusive('\n') {
+            if has_content && is_mark(line, "---") {
+                break;
+            }
+            end += line.len();
+            if is_mark(line, "...") {
+                break;
+            }
+            has_content |= !line.trim_start().is_empty() && !line.starts_with(['%', '#']);
+        }
+        let piece;
+        (piece, left) = left.split_at(end);
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// Puts the events of the parser together.
 #[derive(Default)]
 struct Loader {
-    documents: Vec<Node>,
+    documents: Vec<Result<Node, LoadError>>,
+    /// How many lines of the text are before the piece at hand.
+    lines: u32,
     open: Vec<Open>,
     /// What an anchor stands for, and the bytes that it takes. `None` while it is open.
     anchors: HashMap<usize, Option<(Node, usize)>>,
@@ -167,26 +205,33 @@ enum Content {
 }
 
 impl Loader {
-    fn load(&mut self, text: &str) -> Result<(), LoadError> {
-        let start = Position { line: 1, column: 1 };
-        if text.len() > Limits::TEXT {
-            let (what, limit) = ("bytes of a text", Limits::TEXT);
-            return Err(Problem::Limit { what, limit }.at(start));
-        }
+    fn load(&mut self, piece: &str) -> Result<(), LoadError> {
         let options = granit_parser::options! {
             emit_comments: false,
             flow_nesting_limit: Limits::NESTING,
             block_nesting_limit: Limits::NESTING,
         };
-        for event in Parser::new_from_str_with_options(text, options) {
-            let (event, span) = event.map_err(no_yaml)?;
+        for event in Parser::new_from_str_with_options(piece, options) {
+            let (event, span) = event.map_err(|error| self.no_yaml(&error))?;
             self.take(event, span)?;
         }
         Ok(())
     }
 
+    fn position(&self, marker: &Marker) -> Position {
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Position {
+            line: number(marker.line()).saturating_add(self.lines),
+            column: number(marker.col()).saturating_add(1),
+        }
+    }
+
+    fn no_yaml(&self, error: &ScanError) -> LoadError {
+        Problem::Yaml(error.info()).at(self.position(error.marker()))
+    }
+
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), LoadError> {
-        let at = position(&span.start);
+        let at = self.position(&span.start);
         match event {
             Event::DocumentStart(..) => self.anchors.clear(),
             Event::Alias(anchor) => {
@@ -265,7 +310,7 @@ impl Loader {
     fn put(&mut self, node: Node) -> Result<(), LoadError> {
         match self.open.last_mut().map(|open| &mut open.content) {
             None if matches!(node.value, Value::Null) => {}
-            None => self.documents.push(node),
+            None => self.documents.push(Ok(node)),
             Some(Content::List(nodes)) => nodes.push(node),
             Some(Content::Map { entries, names, key }) => match key.take() {
                 Some(key) => entries.push((key, node)),
@@ -325,30 +370,73 @@ fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     }
 }
 
-fn position(marker: &Marker) -> Position {
-    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Position {
-        line: number(marker.line()),
-        column: number(marker.col()).saturating_add(1),
-    }
-}
-
-fn no_yaml(error: ScanError) -> LoadError {
-    Problem::Yaml(error.info()).at(position(error.marker()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn error(text: &str) -> String {
-        documents(text).1.expect("an error").to_string()
+        let error = documents(text).into_iter().find_map(Result::err);
+        error.expect("an error").to_string()
+    }
+
+    fn sound(text: &str) -> Vec<Node> {
+        let documents: Result<_, _> = documents(text).into_iter().collect();
+        documents.expect("YAML")
+    }
+
+    #[test]
+    fn one_document_that_is_no_yaml_takes_no_other_with_it() {
+        for broken in [
+            "a: 1\na: 2",
+            "a: 'b",
+            "a: [b",
+            "a: *b",
+            "a: b: c",
+            "a: |\n  b\n c: 'x",
+            "- a\nb: c",
+        ] {
+            for (before, mark) in [
+                ("a: 1\n---\n", "---\n"),
+                ("---\na: 1\n--- # x\n", "---\r\n"),
+                ("a: 1\n...\n", "--- \n"),
+            ] {
+                let text = format!("{before}{broken}\n{mark}a: 3\n");
+                let found = documents(&text);
+                let line = |document: &Result<Node, LoadError>| match document {
+                    Ok(node) => node.at.line as i64,
+                    Err(error) => -i64::from(error.position.line),
+                };
+                let lines: Vec<i64> = found.iter().map(line).collect();
+                let (first, last) = (i64::from(before.starts_with("---")) + 1, text.lines().count() as i64);
+                assert!(
+                    lines.len() == 3 && lines[0] == first && lines[1] < -first && lines[1] >= -last && lines[2] == last,
+                    "{text:?}: {lines:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn marks_begin_documents_wherever_they_stand() {
+        for (text, lines) in [
+            ("a: 1\n---\nb: 2\n", &[1, 3][..]),
+            ("%YAML 1.2\n# x\n\n---\na: 1\n...\n%YAML 1.2\n---\nb: 2\n", &[5, 9]),
+            ("---\n---\n---\na: 1", &[4]),
+            ("--- {a: 1}\n--- [b]\n---c: 2", &[1, 2]),
+            ("a: |\n  ---\n  ...\n  ---\nb: '\n --- '\n", &[1]),
+            ("a: 1\n...\nb: 1\n...\n", &[1, 3]),
+            ("", &[]),
+            ("# a\n", &[]),
+        ] {
+            let documents = documents(text);
+            let found: Vec<_> = documents.iter().flatten().map(|node| node.at.line).collect();
+            assert_eq!(found, lines, "{text:?}: {documents:?}");
+        }
     }
 
     #[test]
     fn says_where_and_what_values_are() {
-        let (documents, error) = documents("a: 1\nb:\n  - 'x'\n  - ~\n  - true\n---\n---\nc: '1'\n");
-        assert_eq!(error, None);
+        let documents = sound("a: 1\nb:\n  - 'x'\n  - ~\n  - true\n---\n---\nc: '1'\n");
         assert_eq!(documents.len(), 2);
         let list = documents[0].get("b").expect("b").each();
         let seen: Vec<_> = list
@@ -363,8 +451,7 @@ mod tests {
 
     #[test]
     fn replaces_aliases() {
-        let (documents, error) = documents("a: &x [1, 2]\nb: *x\nc: &y z\nd: *y\n");
-        assert_eq!(error, None);
+        let documents = sound("a: &x [1, 2]\nb: *x\nc: &y z\nd: *y\n");
         assert_eq!(documents[0].get("b").expect("b").each().len(), 2);
         assert_eq!(documents[0].get("d").expect("d").text().expect("a text"), "z");
     }
@@ -374,7 +461,7 @@ mod tests {
         assert_eq!(error("a: 1\na: 2\n"), "line 2, column 1: the key \"a\" is here twice");
         for count in [15, 16, 17, 40] {
             let mut many: String = (0..count).map(|key| format!("{key}: x\n")).collect();
-            assert_eq!(documents(&many).1, None);
+            assert_eq!(sound(&many).len(), 1);
             many += &format!("{}: x\n", count / 2);
             let (line, key) = (count + 1, count / 2);
             assert_eq!(
