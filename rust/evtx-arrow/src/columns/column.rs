@@ -53,8 +53,6 @@ impl ColumnBuilder {
     /// The builders of some columns, which are read by plans for `target`. `rules` are those of a table of matches.
     pub(crate) fn of(columns: &[Column], target: &Projection, keys: &Arc<Keys>, rules: Option<&Rules>) -> Vec<Self> {
         let mut places = 0..;
-        let none = Rules::none();
-        let rules = rules.unwrap_or(&none);
         let builder = |column: &Column| match &column.source {
             ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
             ColumnSource::Field(_, field_type) => {

@@ -23,10 +23,10 @@ pub(crate) struct RuleBuilder {
 }
 
 impl RuleBuilder {
-    /// A builder of an empty column.
-    pub(crate) fn new(rules: &Rules, column: RuleColumn) -> Self {
+    /// A builder of an empty column of a table of matches, which has rules.
+    pub(crate) fn new(rules: Option<&Rules>, column: RuleColumn) -> Self {
         RuleBuilder {
-            values: rules.array(column),
+            values: rules.map_or_else(|| Rules::none().array(column), |rules| rules.array(column)),
             is_name: !matches!(column, RuleColumn::Level | RuleColumn::Tags),
             rows: Vec::new(),
         }
@@ -127,7 +127,7 @@ mod tests {
     fn columns_have_the_values_of_rules_and_null() {
         let rules = rules();
         let text = |column| {
-            let mut builder = RuleBuilder::new(&rules, column);
+            let mut builder = RuleBuilder::new(Some(&rules), column);
             [Some(1), Some(0), None, Some(0)]
                 .into_iter()
                 .for_each(|rule| builder.push(rule));
@@ -145,14 +145,14 @@ mod tests {
         assert_eq!(text(RuleColumn::Id), [None, some("x"), None, some("x")]);
         assert_eq!(text(RuleColumn::Status), [None, some("test"), None, some("test")]);
         assert_eq!(text(RuleColumn::File), [some("g"), some("f"), None, some("f")]);
-        let mut builder = RuleBuilder::new(&rules, RuleColumn::Level);
+        let mut builder = RuleBuilder::new(Some(&rules), RuleColumn::Level);
         [Some(0), Some(1), None].into_iter().for_each(|rule| builder.push(rule));
         let levels = builder.finish(MakeArrays::CHECKED).expect("an array");
         assert_eq!(
             levels.as_primitive::<UInt8Type>().iter().collect::<Vec<_>>(),
             [Some(3), None, None]
         );
-        let mut builder = RuleBuilder::new(&rules, RuleColumn::Tags);
+        let mut builder = RuleBuilder::new(Some(&rules), RuleColumn::Tags);
         [Some(0), Some(1), None].into_iter().for_each(|rule| builder.push(rule));
         let tags = builder.finish(MakeArrays::CHECKED).expect("an array");
         let lists: Vec<_> = tags
