@@ -51,9 +51,9 @@ pub(crate) struct Compiled {
     pub(crate) user_data: Option<Program>,
 }
 
-/// A number that no other template has.
+/// A number that no other template has. Not 0.
 fn next_number() -> u64 {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static COUNT: AtomicU64 = AtomicU64::new(1);
     COUNT.fetch_add(1, Ordering::Relaxed)
 }
 
@@ -66,17 +66,14 @@ impl Compiled {
         root: TreeRoot,
     ) -> Self {
         let plan = Plan::of_template(target, keys, tree, root);
-        let user_data = if plan.may_have_user_data() {
-            user_data(tree, root)
-        } else {
-            None
-        };
+        let number = next_number();
         Compiled {
-            number: next_number(),
+            number,
             guid: guid_in_text_order(definition.guid),
             template_id: definition.template_id(),
             unsound_name: None,
-            system: SystemSubstitutions::new(target, &plan).filter(|_| root == TreeRoot::Event),
+            system: SystemSubstitutions::new(number, target, &plan).filter(|_| root == TreeRoot::Event),
+            user_data: user_data_program(&plan, tree, root),
             plan,
             xml: target.xml.then(|| Program::new(Language::Xml, tree)),
             // The elements in `UserData` are rendered as JSON too.
@@ -84,7 +81,6 @@ impl Compiled {
                 .then(|| Program::new(Language::Json, tree)),
             lines: target.text.then(|| Program::new(Language::Lines, tree)),
             fields: target.fields.then(|| Program::new(Language::Fields, tree)),
-            user_data: user_data.map(|element| Program::new(Language::Json, element)),
         }
     }
 
@@ -92,25 +88,21 @@ impl Compiled {
     /// the streams of other events do not hold it, so only the texts that parts are asked for are compiled.
     pub(crate) fn of_outline(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         let plan = Plan::of_template(target, keys, tree, root).scattered();
-        let user_data = if plan.may_have_user_data() {
-            user_data(tree, root)
-        } else {
-            None
-        };
+        let number = next_number();
         let program =
             |is_asked: bool, language| (is_asked && root == TreeRoot::Event).then(|| Program::new(language, tree));
         Compiled {
-            number: next_number(),
+            number,
             guid: [0; 16],
             template_id: 0,
             unsound_name: None,
-            system: SystemSubstitutions::scattered(target, &plan).filter(|_| root == TreeRoot::Event),
+            system: SystemSubstitutions::scattered(number, target, &plan).filter(|_| root == TreeRoot::Event),
+            user_data: user_data_program(&plan, tree, root),
             plan,
             xml: program(target.xml, Language::Xml),
             json: program(target.json, Language::Json),
             lines: program(target.text, Language::Lines),
             fields: program(target.fields, Language::Fields),
-            user_data: user_data.map(|element| Program::new(Language::Json, element)),
         }
     }
 
@@ -156,6 +148,12 @@ impl Compiled {
             Language::Fields => self.fields.as_ref(),
         }
     }
+}
+
+/// Writes the value of the `UserData` of a tree as JSON, if the plan of the tree has that element.
+fn user_data_program(plan: &Plan, tree: &Element<'_>, root: TreeRoot) -> Option<Program> {
+    let element = user_data(tree, root).filter(|_| plan.may_have_user_data());
+    element.map(|element| Program::new(Language::Json, element))
 }
 
 /// The `UserData` element of a tree.

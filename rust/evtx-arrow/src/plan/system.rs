@@ -1,8 +1,6 @@
 //! The substitutions from which the columns of `System` are read. Records of a template with equal values of them have
 //! the same row in these columns.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use evtx_format::binxml::instance::ValueTable;
 
 use super::column_plan::Plan;
@@ -11,27 +9,26 @@ use super::projection::Projection;
 /// The substitutions of a template from which the columns of `System` are read.
 #[derive(Debug)]
 pub(crate) struct SystemSubstitutions {
-    /// A number that only this template has. Not 0.
+    /// The number of the template. Not 0.
     pub(crate) template: u64,
     /// Runs of consecutive substitutions: the first, and how many there are.
     runs: Box<[(u16, usize)]>,
 }
 
 impl SystemSubstitutions {
-    /// The substitutions of a plan; `None` if its template has no `System` element, or if too few of its columns are
+    /// The substitutions of the plan of a template, given its number; `None` if the template has no `System` element, or if too few of its columns are
     /// read to share their rows.
-    pub(crate) fn new(target: &Projection, plan: &Plan) -> Option<Self> {
-        SystemSubstitutions::of_runs(target, plan, |a, b| a + 1 == b)
+    pub(crate) fn new(template: u64, target: &Projection, plan: &Plan) -> Option<Self> {
+        SystemSubstitutions::of_runs(template, target, plan, |a, b| a + 1 == b)
     }
 
     /// As [`new`](Self::new), for value tables whose values do not follow each other. Each value is a run.
-    pub(crate) fn scattered(target: &Projection, plan: &Plan) -> Option<Self> {
-        SystemSubstitutions::of_runs(target, plan, |_, _| false)
+    pub(crate) fn scattered(template: u64, target: &Projection, plan: &Plan) -> Option<Self> {
+        SystemSubstitutions::of_runs(template, target, plan, |_, _| false)
     }
 
     /// `follows` tells whether the values of two substitutions are in one run.
-    fn of_runs(target: &Projection, plan: &Plan, follows: fn(u16, u16) -> bool) -> Option<Self> {
-        static TEMPLATES: AtomicU64 = AtomicU64::new(1);
+    fn of_runs(template: u64, target: &Projection, plan: &Plan, follows: fn(u16, u16) -> bool) -> Option<Self> {
         if !plan.system || !target.shares_system() {
             return None;
         }
@@ -45,7 +42,7 @@ impl SystemSubstitutions {
         substitutions.dedup();
         let runs = substitutions.chunk_by(|a, b| follows(*a, *b));
         Some(SystemSubstitutions {
-            template: TEMPLATES.fetch_add(1, Ordering::Relaxed),
+            template,
             runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
         })
     }
@@ -197,14 +194,13 @@ mod tests {
             let tree = reader.template(&definition).expect("a template").root;
             let plan = Plan::of_template(&target, &Keys::default(), tree, TreeRoot::Event);
             let few = Projection::default();
-            assert!(SystemSubstitutions::new(&few, &plan).is_none(), "too few columns");
+            assert!(SystemSubstitutions::new(7, &few, &plan).is_none(), "too few columns");
             assert!(
-                SystemSubstitutions::new(&target, &Plan::default()).is_none(),
+                SystemSubstitutions::new(7, &target, &Plan::default()).is_none(),
                 "no `System`"
             );
-            let system = SystemSubstitutions::new(&target, &plan).expect("columns that repeat");
-            let next = SystemSubstitutions::new(&target, &plan).expect("columns that repeat");
-            assert!(system.template != next.template && system.template > 0);
+            let system = SystemSubstitutions::new(7, &target, &plan).expect("columns that repeat");
+            let next = SystemSubstitutions::new(8, &target, &plan).expect("columns that repeat");
             assert_eq!(*system.runs, [(1, 2), (4, 2)]);
 
             let first = instances[0].values;

@@ -289,6 +289,12 @@ mod tests {
             assert!(templates.find(definition, root).is_some());
         }
         assert_eq!(times, 5);
+        let mut numbers: Vec<_> = templates.compiled.iter().flatten().map(|of| of.number).collect();
+        numbers.sort_unstable();
+        assert!(
+            numbers[0] > 0 && numbers.is_sorted_by(|one, other| one < other),
+            "{numbers:?}"
+        );
         assert!(templates.find(513, TreeRoot::Child).is_none() && templates.find(u32::MAX, TreeRoot::Event).is_none());
         templates.clear();
         for (definition, root, _) in uses {
