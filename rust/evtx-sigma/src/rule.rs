@@ -91,6 +91,11 @@ impl Level {
         (Level::High, "high"),
         (Level::Critical, "critical"),
     ];
+
+    /// Its name in rules.
+    pub fn name(self) -> &'static str {
+        Level::ALL[self as usize].1
+    }
 }
 
 impl Status {
@@ -102,6 +107,11 @@ impl Status {
         (Status::Deprecated, "deprecated"),
         (Status::Unsupported, "unsupported"),
     ];
+
+    /// Its name in rules.
+    pub fn name(self) -> &'static str {
+        Status::ALL[self as usize].1
+    }
 }
 
 impl LogSource {

@@ -3,11 +3,9 @@
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use evtx_catalog::{CatalogEvent, events};
-use evtx_format::Interrupt;
-use evtx_format::container::header::FileHeader;
 use evtx_format::value::ValueType;
 
-use super::report::{Report, ReportError, TooManyEvents, TypeName};
+use super::report::{ReportWithoutFiles, TypeName};
 use super::table::{self, ReportColumn, Value};
 use crate::schema::{TEXT, column_type};
 
@@ -98,10 +96,7 @@ impl DeclaredEventReport {
     }
 }
 
-impl Report for DeclaredEventReport {
-    type Worker = ();
-    type Piece = ();
-
+impl ReportWithoutFiles for DeclaredEventReport {
     fn schema(&self) -> SchemaRef {
         table::schema(COLUMNS)
     }
@@ -110,27 +105,7 @@ impl Report for DeclaredEventReport {
         table::reference(COLUMNS)
     }
 
-    fn worker(&self) {}
-
-    // No file changes what is declared.
-    fn look((): &mut (), _chunks: &[u8], _first: u64, _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
-        Ok(())
-    }
-
-    fn start(&mut self, _filename: &str, _size: u64, _header: Option<FileHeader>) {}
-
-    fn add(&mut self, (): ()) {}
-
-    fn end(&mut self, _failure: Option<&str>) {}
-
-    fn join(&mut self, (): ()) -> Result<(), TooManyEvents> {
-        Ok(())
-    }
-
-    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
-        if !last {
-            return Ok(None);
-        }
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let mut rows = Vec::with_capacity(BATCH_ROWS);
         while rows.len() < BATCH_ROWS
             && let Some((event, done)) = self.rest.take().or_else(|| Some((self.events.next()?, 0)))

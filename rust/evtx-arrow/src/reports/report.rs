@@ -87,3 +87,54 @@ pub trait Report: Send {
     /// The error of Arrow if it refuses an array of the batch.
     fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError>;
 }
+
+/// A table that is a report in its form only: it reads no files.
+pub(super) trait ReportWithoutFiles: Send {
+    /// The schema of the batches.
+    fn schema(&self) -> SchemaRef;
+
+    /// The name of each column, with a sentence on what the column holds.
+    fn reference(&self) -> Vec<(&'static str, &'static str)>;
+
+    /// The next rows; `None` if there are no more.
+    ///
+    /// # Errors
+    /// The error of Arrow if it refuses an array of the batch.
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError>;
+}
+
+impl<R: ReportWithoutFiles> Report for R {
+    type Worker = ();
+    type Piece = ();
+
+    fn schema(&self) -> SchemaRef {
+        ReportWithoutFiles::schema(self)
+    }
+
+    fn reference(&self) -> Vec<(&'static str, &'static str)> {
+        ReportWithoutFiles::reference(self)
+    }
+
+    fn worker(&self) {}
+
+    fn look((): &mut (), _chunks: &[u8], _first: u64, _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+        Ok(())
+    }
+
+    fn start(&mut self, _filename: &str, _size: u64, _header: Option<FileHeader>) {}
+
+    fn add(&mut self, (): ()) {}
+
+    fn end(&mut self, _failure: Option<&str>) {}
+
+    fn join(&mut self, (): ()) -> Result<(), TooManyEvents> {
+        Ok(())
+    }
+
+    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+        match last {
+            true => self.next_batch(),
+            false => Ok(None),
+        }
+    }
+}

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
-use evtx_format::Interrupt;
-use evtx_format::container::header::FileHeader;
 use evtx_sigma::{Alternative, Level, LogSource, Rule, Status};
 
-use super::report::{Report, ReportError, TooManyEvents};
+use super::report::ReportWithoutFiles;
 use super::table::{self, ReportColumn, Value};
 
 /// The most rows of a batch.
@@ -93,11 +91,7 @@ const COLUMNS: &[ReportColumn<RuleRow>] = &[
     ReportColumn {
         name: "rule_status",
         about: "How mature it is.",
-        value: Value::Text(|row| {
-            let status = row.status?;
-            let name = Status::ALL.iter().find(|(known, _)| *known == status);
-            name.map(|(_, name)| (*name).into())
-        }),
+        value: Value::Text(|row| Some(row.status?.name().into())),
     },
     ReportColumn {
         name: "tags",
@@ -156,10 +150,7 @@ impl RuleReport {
     }
 }
 
-impl Report for RuleReport {
-    type Worker = ();
-    type Piece = ();
-
+impl ReportWithoutFiles for RuleReport {
     fn schema(&self) -> SchemaRef {
         table::schema(COLUMNS)
     }
@@ -168,27 +159,10 @@ impl Report for RuleReport {
         table::reference(COLUMNS)
     }
 
-    fn worker(&self) {}
-
-    // No log changes what rules say.
-    fn look((): &mut (), _chunks: &[u8], _first: u64, _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
-        Ok(())
-    }
-
-    fn start(&mut self, _filename: &str, _size: u64, _header: Option<FileHeader>) {}
-
-    fn add(&mut self, (): ()) {}
-
-    fn end(&mut self, _failure: Option<&str>) {}
-
-    fn join(&mut self, (): ()) -> Result<(), TooManyEvents> {
-        Ok(())
-    }
-
-    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let end = self.rows.len().min(self.done + BATCH_ROWS);
         let rows = &self.rows[self.done..end];
-        if !last || rows.is_empty() {
+        if rows.is_empty() {
             return Ok(None);
         }
         self.done = end;

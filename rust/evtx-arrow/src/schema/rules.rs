@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray, UInt8Array};
-use evtx_sigma::{Kinds, Level, Rule, RuleForEvents, RuleSet, Status};
+use evtx_sigma::{Kinds, Level, Rule, RuleForEvents, RuleSet};
 
 use super::columns::RuleColumn;
 
@@ -61,7 +61,7 @@ impl Rules {
         match column {
             RuleColumn::Id => about.id.as_deref(),
             RuleColumn::Title => Some(&about.title),
-            RuleColumn::Status => name_of(&Status::ALL, about.status?),
+            RuleColumn::Status => Some(about.status?.name()),
             RuleColumn::File => self.files.get(rule).map(|file| &**file),
             RuleColumn::Level | RuleColumn::Tags => None,
         }
@@ -87,10 +87,6 @@ impl Rules {
             _ => Arc::new(StringArray::from_iter((0..count).map(|rule| self.text(rule, column)))),
         }
     }
-}
-
-fn name_of<T: PartialEq>(all: &[(T, &'static str)], value: T) -> Option<&'static str> {
-    all.iter().find(|(known, _)| *known == value).map(|(_, name)| *name)
 }
 
 /// The index of a level with a name in [`Level::ALL`].
