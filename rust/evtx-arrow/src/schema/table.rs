@@ -160,9 +160,8 @@ mod tests {
     use super::columns::FieldType;
     use super::*;
 
-    #[test]
-    fn fields_stand_in_place_of_event_data() {
-        let fields = ["Task", "user", "USER", "xml", "data_task"].map(|name| EventField {
+    fn field(name: &str) -> EventField {
+        EventField {
             name: name.into(),
             keys: EntryKeys {
                 key: name.to_lowercase().into(),
@@ -172,7 +171,12 @@ mod tests {
                 item: FieldType::Text,
                 list: false,
             },
-        });
+        }
+    }
+
+    #[test]
+    fn fields_stand_in_place_of_event_data() {
+        let fields = ["Task", "user", "USER", "xml", "data_task"].map(field);
         let table = Table::of_events(Options::default(), Events::default(), &fields);
         let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
         assert_eq!(
@@ -192,17 +196,6 @@ mod tests {
 
     #[test]
     fn columns_about_rules_stand_first() {
-        let field = |name: &str| EventField {
-            name: name.into(),
-            keys: EntryKeys {
-                key: name.to_lowercase().into(),
-                in_both: None,
-            },
-            column_type: EntryType {
-                item: FieldType::Text,
-                list: false,
-            },
-        };
         let fields = ["Tags", "Image", "data_matched", "matched"].map(field);
         let rules = Arc::new(Rules::none());
         let table = Table::of_events(Options::default(), Events::default(), &fields).of_matches(rules);
