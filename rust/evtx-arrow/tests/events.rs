@@ -75,6 +75,7 @@ fn agrees(data_type: &DataType, value: Option<&str>, text: Option<&str>) -> bool
         }
         DataType::FixedSizeBinary(_) => {
             let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+            let digits = digits.to_lowercase();
             value == Some(&digits).filter(|digits| digits.len() == 32).map(String::as_str)
         }
         DataType::Binary => value.map(str::to_uppercase).as_deref() == Some(text),

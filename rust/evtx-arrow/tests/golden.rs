@@ -1,7 +1,7 @@
 //! Every column of every log, as a checksum: what makes the reader faster must not change a byte.
 //!
 //! `golden.txt` has a line for each log, with its rows, and below it one for each column. After a change that
-//! is meant to alter what is read, `EVTX_GOLDEN=write` with `EVTX_CORPUS` set writes the file anew; its diff
+//! is meant to alter what is read, `EVTX_GOLDEN=write` with `EVTX_CORPUS` and `EVTX_VARIED` set writes the file anew; its diff
 //! then says what changed.
 
 mod common;
@@ -85,16 +85,18 @@ fn named(logs: Vec<PathBuf>, folder: &str, root: &Path) -> Vec<(PathBuf, String)
 fn every_column_of_every_log_is_what_it_was() {
     let sample_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples");
     let mut logs = named(samples(), "samples", &sample_folder);
-    if let Some(folder) = std::env::var_os("EVTX_CORPUS") {
-        logs.extend(named(corpus(), "corpus", Path::new(&folder)));
-    } else {
-        corpus();
+    let corpus = corpus();
+    for (variable, name) in [("EVTX_CORPUS", "corpus"), ("EVTX_VARIED", "varied")] {
+        if let Some(folder) = std::env::var_os(variable).map(PathBuf::from) {
+            let own = corpus.iter().filter(|log| log.starts_with(&folder)).cloned().collect();
+            logs.extend(named(own, name, &folder));
+        }
     }
     let read: Vec<_> = logs.iter().map(|(log, name)| (name, checksums(log, name))).collect();
     if std::env::var_os("EVTX_GOLDEN").is_some_and(|what| what == "write") {
         assert!(
-            read.len() > samples().len(),
-            "EVTX_CORPUS names the logs that the file is of"
+            ["corpus/", "varied/"].map(|folder| read.iter().any(|(name, _)| name.starts_with(folder))) == [true; 2],
+            "EVTX_CORPUS and EVTX_VARIED name the logs that the file is of"
         );
         let text: Vec<_> = read.into_iter().map(|(_, lines)| lines).collect();
         return std::fs::write(golden_file(), text.join("\n")).expect("golden.txt");

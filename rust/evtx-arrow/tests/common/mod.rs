@@ -44,20 +44,14 @@ pub(crate) fn samples() -> Vec<PathBuf> {
     logs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples"))
 }
 
-/// The real logs in the folder that `EVTX_CORPUS` names. Says that they are skipped if it names none.
+/// The real logs in the folders that `EVTX_CORPUS` and `EVTX_VARIED` name. Says that they are skipped if neither is set.
 pub(crate) fn corpus() -> Vec<PathBuf> {
-    match std::env::var_os("EVTX_CORPUS") {
-        Some(folder) => logs(Path::new(&folder)),
-        None => {
-            eprintln!("skipped: the tests over real logs, as EVTX_CORPUS names no folder of them");
-            Vec::new()
-        }
+    let folders = ["EVTX_CORPUS", "EVTX_VARIED"].map(std::env::var_os);
+    if folders.iter().all(Option::is_none) {
+        eprintln!("skipped: the tests over real logs, as EVTX_CORPUS names no folder of them");
     }
-}
-
-/// The real logs in the folder that `EVTX_VARIED` names: of many kinds, and none that the others have.
-pub(crate) fn varied() -> Vec<PathBuf> {
-    std::env::var_os("EVTX_VARIED").map_or_else(Vec::new, |folder| logs(Path::new(&folder)))
+    let folders = folders.into_iter().flatten();
+    folders.flat_map(|folder| logs(Path::new(&folder))).collect()
 }
 
 /// A log cannot be read at all, or its scan ended early.
