@@ -1,11 +1,19 @@
 """Makes the logs that the benchmarks read. usage: logs.py FOLDER MAKE_SAMPLES
 
-FOLDER gets security.evtx, sysmon.evtx and mixed.evtx, 64 MiB each, out of as many different chunks as there are: those of
-the logs in the folder that EVTX_CORPUS names, else those that make_samples writes. A folder `small` has the logs of the
-corpus, or the samples. A log that repeats its chunks is kind to caches of templates, so each log's different chunks are
-counted. Logs that are there are left, unless EVTX_CORPUS names another folder.
+FOLDER gets logs of 64 MiB, each out of as many different chunks as there are: those of the logs in the folders that EVTX_CORPUS and
+EVTX_VARIED name, else those that make_samples writes.
+
+- security.evtx, sysmon.evtx, mixed.evtx: chunks of EVTX_CORPUS, on which speed was tuned first.
+- full-tuned.evtx and full-other.evtx: full chunks of both folders, in two halves by a hash of their bytes. Speed may be tuned on the
+  first; the second tells how well that carries over. all-tuned.evtx and all-other.evtx: all chunks, also nearly empty ones, likewise.
+- large-other.evtx: 256 MiB of the chunks of full-other.evtx.
+- small: a folder with the logs of both folders, or the samples.
+
+A log that repeats its chunks is kind to caches of templates, so each log's different chunks are counted. Logs that are there are left,
+unless the variables name other folders.
 """
 
+import hashlib
 import itertools
 import json
 import os
@@ -31,6 +39,9 @@ KINDS = {
     "sysmon": lambda chunk: SYSMON in chunk,
     "mixed": lambda chunk: True,
 }
+
+# Where a full chunk's free space begins at the least: the next record of most logs has no room behind it.
+FULL = 60_000
 
 
 def sound_chunks(log):
@@ -79,38 +90,65 @@ def read_in(path):
     read(path)
 
 
+def used(chunk):
+    """Where the free space of a chunk begins."""
+    return struct.unpack_from("<I", chunk, 48)[0]
+
+
+def is_tuned(chunk):
+    """Whether a chunk is of the half that speed may be tuned on."""
+    return hashlib.sha256(chunk).digest()[0] % 2 == 0
+
+
+def different(logs):
+    """The different chunks of some logs, of each log in turn, so that the first ones are of many."""
+    sources = [list(sound_chunks(log.read_bytes())) for log in logs]
+    turns = itertools.zip_longest(*sources)
+    return list({chunk: None for turn in turns for chunk in turn if chunk})
+
+
 def main(folder, writer):
     folder = pathlib.Path(folder)
-    corpus = os.environ.get("EVTX_CORPUS")
+    named = {name: os.environ.get(name) for name in ("EVTX_CORPUS", "EVTX_VARIED")}
+    corpus, varied = named.values()
     facts = folder / "logs.json"
-    if facts.exists() and json.loads(facts.read_text()).get("corpus", "") == corpus:
+    if facts.exists() and json.loads(facts.read_text()).get("named") == named:
         return
     shutil.rmtree(folder, ignore_errors=True)
     small, large = folder / "small", folder / "large"
     small.mkdir(parents=True)
     large.mkdir()
-    if corpus:
-        for number, log in enumerate(sorted(pathlib.Path(corpus).rglob("*.evtx"))):
+    if corpus or varied:
+        logs = [sorted(pathlib.Path(source).rglob("*.evtx")) if source else [] for source in (corpus, varied)]
+        for number, log in enumerate(sum(logs, [])):
             shutil.copyfile(log, small / f"{number:03}.evtx")
     else:
         subprocess.run([writer, small, str(MIB * 16)], check=True)
         for log in small.glob("large-*.evtx"):
             log.rename(large / log.name)
-    logs = sorted(large.glob("*.evtx")) + sorted(small.glob("*.evtx"))
-    sources = [list(sound_chunks(log.read_bytes())) for log in logs]
-    # In turn, so that a log of fewer chunks than there are has some of each source.
-    turns = itertools.zip_longest(*sources)
-    chunks = [chunk for turn in turns for chunk in turn if chunk]
+        logs = [sorted(large.glob("*.evtx")) + sorted(small.glob("*.evtx")), []]
+    first, every = different(logs[0] or logs[1]), different(sum(logs, []))
     shutil.rmtree(large)
     made = {}
+
+    def write(kind, chunks, mib=MIB):
+        if chunks:
+            write_log(folder / f"{kind}.evtx", chunks, mib)
+            made[kind] = min(len(chunks), mib * 16)
+
     for kind, takes in KINDS.items():
-        taken = list({chunk: None for chunk in chunks if takes(chunk)})
+        taken = [chunk for chunk in first if takes(chunk)]
         # Chunks that are nearly empty would measure how fast zeros are read.
-        full = [chunk for chunk in taken if struct.unpack_from("<I", chunk, 48)[0] > CHUNK // 2] or taken
-        write_log(folder / f"{kind}.evtx", full)
-        made[kind] = min(len(full), MIB * 16)
-    source = "EVTX_CORPUS" if corpus else "evtx-writer"
-    facts.write_text(json.dumps({"source": source, "corpus": corpus, "different_chunks": made}))
+        write(kind, [chunk for chunk in taken if used(chunk) > CHUNK // 2] or taken)
+    for half, is_in in (("tuned", is_tuned), ("other", lambda chunk: not is_tuned(chunk))):
+        chunks = [chunk for chunk in every if is_in(chunk)]
+        full = [chunk for chunk in chunks if used(chunk) > FULL]
+        write(f"full-{half}", full)
+        write(f"all-{half}", chunks)
+        if half == "other":
+            write("large-other", full, 4 * MIB)
+    source = " and ".join(name for name, value in named.items() if value) or "evtx-writer"
+    facts.write_text(json.dumps({"source": source, "named": named, "different_chunks": made}))
     print(f"logs of {MIB} MiB from {source}, different chunks: {made}")
 
 

@@ -1,14 +1,16 @@
-"""Times the extension against evtx_dump, the two in turn. usage: run.py EXTENSION EVTX_DUMP LOGS REPORT [--against OTHER]
+"""Times the extension against evtx_dump, in turn. usage: run.py EXTENSION EVTX_DUMP LOGS REPORT [--against OTHER]
 
-Every query runs after a warm-up PAIRS times on each log, with one thread and with two, and before each time `evtx_dump -t 1 -o
-jsonl` writes the log to /dev/null. So what the machine does meanwhile hits both. A query's memory is the peak above an idle
-DuckDB's. `evtx_dump | read_json` asks the same of the JSON, read from a pipe. All logs lie in the cache as after a read from a
-disk; how long it takes to read them from there, and nothing else, is what no query can be faster than.
+For each log: after a warm-up, ROUNDS times `evtx_dump -t 1 -o jsonl` writes the log to /dev/null, and then every query runs with one
+thread and with two. So what the machine does meanwhile hits all of them. A query's share is the median of its times as a share of
+evtx_dump's in the same rounds. Its memory is the peak above an idle DuckDB's. All logs lie in the cache as after a read from a disk;
+how long it takes to read their bytes from there, and nothing else, is what no query can be faster than.
 
-With --against, OTHER is another build of the extension to compare with, in place of evtx_dump.
+With --against, OTHER is another build of the extension to compare with, in place of evtx_dump. With --pipe, `evtx_dump | read_json`
+asks the same of the JSON, read from a pipe.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import math
@@ -24,24 +26,27 @@ import time
 import duckdb
 from logs import read, read_in
 
-PAIRS = 9
+ROUNDS = 9
+
+# The logs that logs.py makes, beside the small ones.
+KINDS = ("security", "sysmon", "mixed", "full-tuned", "full-other", "all-tuned", "all-other", "large-other")
 
 # The table of targets: the share of evtx_dump's time that a query may take with one thread.
 QUERIES = {
-    "count": (0.12, "SELECT count(*) FROM read_evtx('{log}')"),
-    "group": (0.15, "SELECT event_id, count(*) FROM read_evtx('{log}') GROUP BY 1 ORDER BY 2 DESC"),
+    "count": (0.08, "SELECT count(*) FROM read_evtx('{log}')"),
+    "group": (0.12, "SELECT event_id, count(*) FROM read_evtx('{log}') GROUP BY 1 ORDER BY 2 DESC"),
     "system": (
-        0.20,
+        0.15,
         "SELECT count(record_id), count(time_created), count(provider), count(channel), count(computer)"
         " FROM read_evtx('{log}') WHERE event_id = {event}",
     ),
     "fields": (
-        0.25,
+        0.18,
         "SELECT count(event_data['{field}']), count(event_data['{other}']) FROM read_evtx('{log}') WHERE event_id = {event}",
     ),
-    "all": (0.50, "SELECT count(COLUMNS(*)) FROM read_evtx('{log}')"),
-    "json": (1.00, "SELECT count(json) FROM read_evtx('{log}', json := true)"),
-    "xml": (1.00, "SELECT count(xml) FROM read_evtx('{log}', xml := true)"),
+    "all": (0.40, "SELECT count(COLUMNS(*)) FROM read_evtx('{log}')"),
+    "json": (0.75, "SELECT count(json) FROM read_evtx('{log}', json := true)"),
+    "xml": (0.65, "SELECT count(xml) FROM read_evtx('{log}', xml := true)"),
 }
 
 # The same questions of what evtx_dump writes.
@@ -122,14 +127,33 @@ def times(samples):
     return {"median": statistics.median(ordered), "min": ordered[0], "p99": p99, "samples": samples}
 
 
+def measure(arguments, queries, files):
+    """The times of the peer, by query and threads those of the queries, and their peaks of memory."""
+    ours, theirs, peaks = {}, {}, {}
+    with contextlib.ExitStack() as stack:
+        start = lambda extension: {threads: stack.enter_context(Worker(extension, threads)) for threads in arguments.threads}
+        workers, others = start(arguments.extension), start(arguments.against) if arguments.against else None
+        for _ in range(arguments.rounds + 1):
+            dumped = None if others else dump(arguments.evtx_dump, files)
+            for name, sql in queries.items():
+                for threads, worker in workers.items():
+                    key = (name, threads)
+                    theirs.setdefault(key, []).append(others[threads].run(sql)["seconds"] if others else dumped)
+                    answer = worker.run(sql)
+                    ours.setdefault(key, []).append(answer["seconds"])
+                    peaks.setdefault(key, []).append(answer["peak"])
+    # The first round is the warm-up.
+    return {key: (times(ours[key][1:]), times(theirs[key][1:]), max(peaks[key])) for key in ours}
+
+
 def bench(arguments):
     folder = pathlib.Path(arguments.logs)
-    small = sorted(str(log) for log in (folder / "small").glob("*.evtx"))
-    logs = {kind: ([str(folder / f"{kind}.evtx")], str(folder / f"{kind}.evtx")) for kind in ("security", "sysmon", "mixed")}
-    logs["small"] = (small, str(folder / "small" / "*.evtx"))
+    logs = {log.stem: ([str(log)], str(log)) for log in map(folder.joinpath, (f"{kind}.evtx" for kind in KINDS)) if log.exists()}
+    logs["small"] = (sorted(str(log) for log in (folder / "small").glob("*.evtx")), str(folder / "small" / "*.evtx"))
     results = []
     peer = "other build" if arguments.against else "evtx_dump -t 1 -o jsonl"
-    print(f"{'log':9} {'query':7} {'thr':>3} {'median':>9} {'min':>9} {'ratio':>6} {'target':>6} {'MB/s':>6} {'rec/s':>10} {'peak':>9}   of {peer}")
+    print(f"Shares of the time of {peer}; with two threads, how many times as fast as with one; the time, records and peak of one thread.\n")
+    print("| log | query | share | target | 2 threads | time | bytes alone | records | memory |\n" + 9 * "| --- " + "|")
     for kind, (files, log) in logs.items():
         if arguments.log and kind not in arguments.log:
             continue
@@ -139,40 +163,26 @@ def bench(arguments):
             read_in(file)
         floor = times([sum(read(file) for file in files) for _ in range(5)])
         results.append({"log": kind, "query": "bytes alone", "threads": 1, "ours": floor})
-        print(f"{kind:9} {'':7} {1:3} {floor['median'] * 1e3:6.1f} ms {floor['min'] * 1e3:6.1f} ms {'':30} its bytes alone", flush=True)
-        for name, (target, sql) in QUERIES.items():
-            if arguments.query and name not in arguments.query:
+        asked = {name: sql.format(log=log, **facts) for name, (_, sql) in QUERIES.items() if name in (arguments.query or QUERIES)}
+        measured = measure(arguments, asked, files)
+        for (name, threads), (ours, theirs, peak) in measured.items():
+            target, ratio = QUERIES[name][0], ours["median"] / theirs["median"]
+            results.append(
+                {
+                    "log": kind, "query": name, "threads": threads, "sql": asked[name], "ours": ours, "theirs": theirs, "ratio": ratio,
+                    "target": target, "bytes": size, "records": facts["records"], "peak_bytes": peak,
+                }
+            )  # fmt: skip
+            if threads != arguments.threads[0]:
                 continue
-            sql = sql.format(log=log, **facts)
-            for threads in (1, 2):
-                if arguments.threads and threads not in arguments.threads:
-                    continue
-                ours, theirs, peaks = [], [], []
-                other = Worker(arguments.against, threads) if arguments.against else None
-                with Worker(arguments.extension, threads) as worker:
-                    for _ in range(arguments.pairs + 1):
-                        theirs.append(other.run(sql)["seconds"] if other else dump(arguments.evtx_dump, files))
-                        answer = worker.run(sql)
-                        ours.append(answer["seconds"])
-                        peaks.append(answer["peak"])
-                if other:
-                    other.__exit__()
-                ours, theirs = times(ours[1:]), times(theirs[1:])
-                ratio = ours["median"] / theirs["median"]
-                results.append(
-                    {
-                        "log": kind, "query": name, "threads": threads, "sql": sql, "ours": ours, "theirs": theirs, "ratio": ratio,
-                        "target": target, "bytes": size, "records": facts["records"], "peak_bytes": max(peaks),
-                    }
-                )  # fmt: skip
-                per_second = 1 / ours["median"]
-                print(
-                    f"{kind:9} {name:7} {threads:3} {ours['median'] * 1e3:6.1f} ms {ours['min'] * 1e3:6.1f} ms {ratio:6.2f}"
-                    f" {target if threads == 1 else '':>6} {size * per_second / 1e6:6.0f} {facts['records'] * per_second:10.0f}"
-                    f" {max(peaks) / 2**20:5.1f} MiB",
-                    flush=True,
-                )
-        if arguments.against:
+            with_two = measured.get((name, 2)) if threads == 1 else None
+            faster = f"{ours['median'] / with_two[0]['median']:.1f}x" if with_two else ""
+            print(
+                f"| {kind} | {name} | {ratio:.2f} | {target:.2f} | {faster} | {ours['median'] * 1e3:.1f} ms | {floor['median'] * 1e3:.1f} ms"
+                f" | {facts['records'] / ours['median'] / 1e6:.1f} M/s | {peak / 2**20:.0f} MiB |",
+                flush=True,
+            )
+        if arguments.against or not arguments.pipe:
             continue
         for name, sql in JSON_QUERIES.items():
             if arguments.query and name not in arguments.query:
@@ -181,7 +191,7 @@ def bench(arguments):
                 sql = sql.format(pipe="{pipe}", **facts)
                 took = times([dump_and_ask(worker, arguments.evtx_dump, files, sql) for _ in range(4)][1:])
             results.append({"log": kind, "query": f"{name} by evtx_dump | read_json", "threads": 1, "ours": took})
-            print(f"{kind:9} {name:7} {1:3} {took['median'] * 1e3:6.1f} ms {took['min'] * 1e3:6.1f} ms          evtx_dump | read_json", flush=True)
+            print(f"| {kind} | {name} by read_json | | | | {took['median'] * 1e3:.0f} ms | | | |", flush=True)
     return results
 
 
@@ -196,11 +206,13 @@ def main():
     for name in ("extension", "evtx_dump", "logs", "report"):
         parser.add_argument(name)
     parser.add_argument("--against", help="another build of the extension")
-    parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--log", action="append")
     parser.add_argument("--query", action="append")
     parser.add_argument("--threads", action="append", type=int)
+    parser.add_argument("--pipe", action="store_true", help="ask evtx_dump | read_json, too")
     arguments = parser.parse_args()
+    arguments.threads = arguments.threads or [1, 2]
     made = json.loads((pathlib.Path(arguments.logs) / "logs.json").read_text())
     sha = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     report = {
@@ -208,7 +220,7 @@ def main():
         "command": "make bench",
         "git": sha,
         "machine": machine(),
-        "logs": {name: fact for name, fact in made.items() if name != "corpus"},
+        "logs": {name: fact for name, fact in made.items() if name != "named"},
         "results": bench(arguments),
     }
     pathlib.Path(arguments.report).write_text(json.dumps(report, indent=1))
