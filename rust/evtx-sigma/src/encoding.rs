@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::error::Problem;
 use crate::limits::Budget;
-use crate::pattern::Piece;
+use crate::pattern::{DASHES, Piece};
 
 /// A modifier that makes other texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +27,9 @@ pub(crate) enum Draft {
     Bytes(Vec<u8>),
 }
 
-/// The characters that `windash` takes for each other: hyphen, slash, en dash, em dash, horizontal bar.
-const DASHES: [char; 5] = ['-', '/', '\u{2013}', '\u{2014}', '\u{2015}'];
+/// How many dashes a value may have that `windash` makes texts of, of any dash for each. Plain texts are found all at once,
+/// but these are five times as many with each dash.
+const FEW_DASHES: usize = 3;
 
 impl Encoding {
     pub(crate) fn name(self) -> &'static str {
@@ -42,12 +43,15 @@ impl Encoding {
         }
     }
 
-    /// What this modifier makes of a value.
-    pub(crate) fn apply(self, draft: Draft, budget: &Budget) -> Result<Vec<Draft>, Problem> {
+    /// What this modifier makes of a value. `is_last` is whether no other follows.
+    pub(crate) fn apply(self, draft: Draft, is_last: bool, budget: &Budget) -> Result<Vec<Draft>, Problem> {
         let text = |bytes: String| Draft::Pieces(vec![Piece::Text(bytes.into())]);
         Ok(match self {
             Encoding::Windash => match draft {
-                Draft::Pieces(pieces) => windash(&pieces, budget)?.into_iter().map(Draft::Pieces).collect(),
+                Draft::Pieces(pieces) => windash(&pieces, is_last, budget)?
+                    .into_iter()
+                    .map(Draft::Pieces)
+                    .collect(),
                 Draft::Bytes(_) => return Err(no_wildcards(self)),
             },
             Encoding::Base64 => vec![text(STANDARD.encode(self.bytes(draft)?))],
@@ -120,11 +124,12 @@ fn base64_at_offsets(bytes: &[u8]) -> Result<[String; 3], Problem> {
     }
 }
 
-/// Every text that has any dash in place of each dash.
-fn windash(pieces: &[Piece], budget: &Budget) -> Result<Vec<Vec<Piece>>, Problem> {
+/// Every text that has any dash in place of each dash. If no other modifier follows, one that has many dashes has a
+/// wildcard in place of each.
+fn windash(pieces: &[Piece], is_last: bool, budget: &Budget) -> Result<Vec<Vec<Piece>>, Problem> {
     let texts = pieces.iter().map(|piece| match piece {
         Piece::Text(text) => &**text,
-        Piece::One | Piece::Many => "",
+        Piece::One | Piece::Many | Piece::Dash => "",
     });
     let (bytes, dashes) = texts.fold((0, 0), |(bytes, dashes), text| {
         (
@@ -132,6 +137,9 @@ fn windash(pieces: &[Piece], budget: &Budget) -> Result<Vec<Vec<Piece>>, Problem
             dashes + text.chars().filter(|character| DASHES.contains(character)).count(),
         )
     });
+    if is_last && dashes > FEW_DASHES {
+        return Ok(vec![pieces.iter().flat_map(with_wildcards).collect()]);
+    }
     let variants = 5usize.saturating_pow(u32::try_from(dashes).unwrap_or(u32::MAX));
     budget.has_room(variants, bytes)?;
     // The digits of `variant` to the base of five say which dash stands where.
@@ -153,6 +161,19 @@ fn windash(pieces: &[Piece], budget: &Budget) -> Result<Vec<Vec<Piece>>, Problem
     Ok((0..variants).map(pieces_of).collect())
 }
 
+/// A piece in parts, with a wildcard in place of each dash.
+fn with_wildcards(piece: &Piece) -> Vec<Piece> {
+    let Piece::Text(text) = piece else {
+        return vec![piece.clone()];
+    };
+    let texts = text
+        .split(DASHES)
+        .map(|text| Some(text).filter(|text| !text.is_empty()));
+    let texts = texts.map(|text| text.map(|text| Piece::Text(text.into())));
+    let parts = texts.flat_map(|text| [Some(Piece::Dash), text]).skip(1);
+    parts.flatten().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,10 +181,11 @@ mod tests {
 
     fn applied(value: &str, encodings: &[Encoding]) -> Result<Vec<Draft>, Problem> {
         let mut drafts = vec![Draft::Pieces(pieces(value))];
-        for encoding in encodings {
+        for (index, encoding) in encodings.iter().enumerate() {
+            let is_last = index + 1 == encodings.len();
             let applied = drafts
                 .into_iter()
-                .map(|draft| encoding.apply(draft, &Budget::default()));
+                .map(|draft| encoding.apply(draft, is_last, &Budget::default()));
             drafts = applied.collect::<Result<Vec<_>, _>>()?.concat();
         }
         Ok(drafts)
@@ -176,6 +198,7 @@ mod tests {
             Piece::Text(text) => text.to_string(),
             Piece::One => "<?>".to_string(),
             Piece::Many => "<*>".to_string(),
+            Piece::Dash => "<->".to_string(),
         };
         pieces.map(|pieces| pieces.iter().map(text).collect()).collect()
     }
@@ -188,8 +211,15 @@ mod tests {
         );
         assert_eq!(texts("–a/b", &[Encoding::Windash]).len(), 25);
         assert_eq!(texts("ab", &[Encoding::Windash]), ["ab"]);
-        assert!(applied("-------", &[Encoding::Windash]).is_err());
-        assert!(applied(&"-".repeat(1000), &[Encoding::Windash]).is_err());
+        assert_eq!(texts("-a-b?/", &[Encoding::Windash]).len(), 125);
+        assert_eq!(
+            texts("-a--b?x/\u{2014}", &[Encoding::Windash]),
+            ["<->a<-><->b<?>x<-><->"]
+        );
+        assert_eq!(texts(&"-".repeat(1000), &[Encoding::Windash]), ["<->".repeat(1000)]);
+        let followed = [Encoding::Windash, Encoding::Base64];
+        assert_eq!(texts("-a-b-c-", &followed).len(), 625);
+        assert!(applied("-------", &followed).is_err());
     }
 
     /// Whatever is before and after, one of the three texts is in the Base64 of the whole.

@@ -172,9 +172,10 @@ fn text_matchers(
     matchers: &mut Vec<Matcher>,
 ) -> Result<(), Problem> {
     let mut drafts = vec![Draft::Pieces(pieces(text))];
-    for encoding in &modifiers.encodings {
+    for (index, encoding) in modifiers.encodings.iter().enumerate() {
         budget.has_room(drafts.len(), text.len())?;
-        let made = drafts.into_iter().map(|draft| encoding.apply(draft, budget));
+        let is_last = index + 1 == modifiers.encodings.len();
+        let made = drafts.into_iter().map(|draft| encoding.apply(draft, is_last, budget));
         drafts = made.collect::<Result<Vec<_>, _>>()?.concat();
     }
     for draft in drafts {

@@ -14,7 +14,12 @@ pub enum Piece {
     One,
     /// `*`: any number of characters, also none. No other `*` stands beside it.
     Many,
+    /// One of [`DASHES`], which `windash` makes of each of them in a value that has many.
+    Dash,
 }
+
+/// The characters that `windash` takes for each other: hyphen, slash, en dash, em dash, horizontal bar.
+pub(crate) const DASHES: [char; 5] = ['-', '/', '\u{2013}', '\u{2014}', '\u{2015}'];
 
 /// What a text of an event has to look like. The texts in it are **needles**.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -71,7 +76,7 @@ impl Pattern {
         }
     }
 
-    /// The texts in the pattern, each of which is in every text that matches. A pattern of `?` alone has none.
+    /// The texts in the pattern, each of which is in every text that matches. A pattern of `?` or dashes alone has none.
     pub fn needles(&self) -> impl Iterator<Item = &str> {
         let (one, pieces) = match self {
             Pattern::Exact(text) | Pattern::StartsWith(text) | Pattern::EndsWith(text) | Pattern::Contains(text) => {
@@ -81,7 +86,7 @@ impl Pattern {
         };
         one.into_iter().chain(pieces.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(&**text),
-            Piece::One | Piece::Many => None,
+            Piece::One | Piece::Many | Piece::Dash => None,
         }))
     }
 }
@@ -139,6 +144,10 @@ fn matches_pieces(pieces: &[Piece], text: &str, stop: &Stop<'_>) -> bool {
     let mut tries = 0;
     // The piece after the last `*`, and where the text goes on that the `*` does not take.
     let mut last: Option<(usize, usize)> = None;
+    let one = |at: usize| {
+        let character = text[at..].chars().next()?;
+        Some((character, at + character.len_utf8()))
+    };
     loop {
         let fits = match pieces.get(piece) {
             None => (at == text.len()).then_some(at),
@@ -146,7 +155,10 @@ fn matches_pieces(pieces: &[Piece], text: &str, stop: &Stop<'_>) -> bool {
                 last = Some((piece + 1, at));
                 Some(at)
             }
-            Some(Piece::One) => text[at..].chars().next().map(|character| at + character.len_utf8()),
+            Some(Piece::One) => one(at).map(|(_, next)| next),
+            Some(Piece::Dash) => one(at)
+                .filter(|(character, _)| DASHES.contains(character))
+                .map(|(_, next)| next),
             Some(Piece::Text(needle)) => text[at..].starts_with(&**needle).then_some(at + needle.len()),
         };
         match (fits, last) {

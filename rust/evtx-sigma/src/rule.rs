@@ -209,7 +209,11 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
     let tags = document.get("tags").map_or(&[][..], Node::each);
     let (detections, condition) = detection(needed("detection")?, context)?;
     Ok(Rule {
-        id: document.get("id").map(|id| id.need_text("id")).transpose()?,
+        id: document
+            .get("id")
+            .map(|id| id.need_text("id"))
+            .transpose()?
+            .filter(|id| !id.is_empty()),
         title,
         level: named(
             document,

@@ -329,8 +329,8 @@ fn says_where_a_rule_is_wrong() {
             "line 5, column 16: base64 takes a text without wildcards that is not encoded yet",
         ),
         (
-            format!("s:\n  F|windash: '--------'{s}"),
-            "line 5, column 17: the limit is 20000 needles of a rule",
+            format!("s:\n  F|windash|base64: '--------'{s}"),
+            "line 5, column 24: the limit is 20000 needles of a rule",
         ),
         (
             format!("s:\n  F: '{}?x'{s}", "a".repeat(512)),
@@ -411,9 +411,44 @@ fn keeps_the_rules_around_one_that_is_wrong() {
     );
 }
 
+/// Values with few dashes are texts, those with many have wildcards.
+#[test]
+fn any_dash_is_any_other() {
+    for dashes in 1..12 {
+        let value: String = (0..dashes)
+            .map(|at| ['-', '/', '–', '—', '―'][at % 5].to_string() + "a")
+            .collect();
+        for (at, dash) in "-/–—―".chars().enumerate() {
+            let text: String = (0..dashes)
+                .map(|of| if of == at % dashes { dash } else { '/' }.to_string() + "A")
+                .collect();
+            for (modifier, before, behind) in [
+                ("", "", ""),
+                ("|contains", "x", "y"),
+                ("|startswith", "", "y"),
+                ("|endswith", "x", ""),
+            ] {
+                let rule = format!("F|windash{modifier}: '{value}'");
+                assert!(
+                    is_true(&rule, &[("F", Some(&format!("{before}{text}{behind}")))]),
+                    "{rule} {text}"
+                );
+                let other = text.replacen('/', "_", 1);
+                assert_eq!(
+                    is_true(&rule, &[("F", Some(&format!("{before}{other}{behind}")))]),
+                    other == text,
+                    "{rule} {other}"
+                );
+            }
+            let cased = format!("F|windash|cased: '{value}'");
+            assert!(!is_true(&cased, &[("F", Some(&text))]) && is_true(&cased, &[("F", Some(&text.to_lowercase()))]));
+        }
+    }
+}
+
 #[test]
 fn bounds_what_the_rules_of_a_text_take() {
-    let rule = text_of("s:\n  F|windash: '------'\ncondition: s");
+    let rule = text_of("s:\n  F|windash|base64: '------'\ncondition: s");
     let rules = load_rules(&[rule.as_str(); 20].join("---\n"), &Placeholders::new());
     let loaded = rules.iter().filter(|rule| rule.is_ok()).count();
     assert_eq!((rules.len(), loaded), (20, 10));

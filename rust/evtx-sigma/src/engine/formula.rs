@@ -215,7 +215,7 @@ fn of_pattern(pattern: &Pattern, is_cased: bool, field: FieldId, atoms: &mut Ato
         Pattern::Wildcards(pieces) => {
             let texts = pieces.iter().enumerate().filter_map(|(at, piece)| match piece {
                 Piece::Text(text) => Some((text, at)),
-                Piece::One | Piece::Many => None,
+                Piece::One | Piece::Many | Piece::Dash => None,
             });
             match texts.max_by_key(|(text, _)| text.len()) {
                 None => return Formula::Field(State::HasText, field),
