@@ -17,7 +17,7 @@ use pyo3::types::{PyCapsule, PyDict};
 
 use crate::conditions::{Condition, Stated, column_index};
 use crate::errors::exception;
-use crate::signals::Signals;
+use crate::signals::{Signals, python_thread};
 use crate::storage::{Files, PythonFiles};
 use crate::stream::{Output, Stream};
 use crate::types::Types;
@@ -371,8 +371,16 @@ impl NativeScan {
         let (scan, _) = self.call.scan(&self.projection, &expressions, MESSAGES);
         let signals = Arc::new(Signals::new(py)?);
         let waits_for_others = self.call.paths.iter().any(ScanPath::is_in_archive);
-        let files = self.files.clone();
-        let stream = Stream::new(scan, self.output()?, files, self.threads, waits_for_others, signals);
+        let (files, maker) = (self.files.clone(), python_thread(py)?);
+        let stream = Stream::new(
+            scan,
+            self.output()?,
+            files,
+            self.threads,
+            waits_for_others,
+            signals,
+            maker,
+        );
         let stream = FFI_ArrowArrayStream::new(Box::new(stream));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }

@@ -74,8 +74,8 @@ pub(crate) struct Stream {
     output: Output,
     source: Option<Source>,
     signals: Arc<Signals>,
-    /// The thread that made the stream, which holds the lock of the interpreter as a rule when it reads it.
-    maker: ThreadId,
+    /// The thread of Python that made the stream. It holds the lock of the interpreter as a rule when it reads it.
+    maker: Option<ThreadId>,
 }
 
 enum Source {
@@ -96,6 +96,7 @@ impl Stream {
         threads: usize,
         waits_for_others: bool,
         signals: Arc<Signals>,
+        maker: Option<ThreadId>,
     ) -> Self {
         let scan = Arc::new(scan);
         let source = match files.is_local() && threads > 1 {
@@ -106,7 +107,7 @@ impl Stream {
             output,
             source: Some(source),
             signals,
-            maker: thread::current().id(),
+            maker,
         }
     }
 
@@ -139,7 +140,7 @@ impl Stream {
     /// As [`step`](Self::step), without the lock of the interpreter.
     fn step_detached(&mut self) -> Result<Option<RecordBatch>, Failure> {
         // Another thread must not ask for the lock: one that holds it may wait for this stream.
-        if thread::current().id() != self.maker {
+        if self.maker != Some(thread::current().id()) {
             return self.step();
         }
         let mut result = None;
