@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 _URI = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
-_WILDCARD = re.compile(r"[*?\[]")
 
 
 class Files(Protocol):
@@ -34,30 +33,36 @@ class _ArrowFile:
 
 
 class ArrowFiles:
-    """The files of a ``pyarrow.fs.FileSystem``. ``prefix`` stands before the paths that callers see."""
+    """The files of a ``pyarrow.fs.FileSystem``. Callers see ``prefix`` in place of ``base``."""
 
-    def __init__(self, filesystem: Any, prefix: str = "") -> None:
+    def __init__(self, filesystem: Any, prefix: str = "", base: str = "") -> None:
         self._filesystem = filesystem
         self._prefix = prefix
+        self._base = base
+
+    def _inner(self, path: str) -> str:
+        return self._base + path.removeprefix(self._prefix)
 
     def list(self, folder: str, is_deep: bool) -> list[tuple[str, int]]:
         from pyarrow import fs
 
-        inner = folder.removeprefix(self._prefix).rstrip("/")
+        inner = self._inner(folder).rstrip("/")
         selector = fs.FileSelector(inner, allow_not_found=True, recursive=is_deep)
         found = self._filesystem.get_file_info(selector)
         return [(self._shown(info.path, folder, inner), info.size) for info in found if info.is_file]
 
     def _shown(self, path: str, folder: str, inner: str) -> str:
         """The path of a listed file, spelled as its folder was."""
-        return folder.rstrip("/") + path[len(inner):] if inner and path.startswith(inner) else self._prefix + path
+        if inner and path.startswith(inner):
+            return folder.rstrip("/") + path[len(inner):]
+        return self._prefix + path.removeprefix(self._base)
 
     def size(self, path: str) -> int | None:
-        info = self._filesystem.get_file_info(path.removeprefix(self._prefix))
+        info = self._filesystem.get_file_info(self._inner(path))
         return info.size if info.is_file else None
 
     def open(self, path: str, size: int | None) -> tuple[Any, int]:
-        file = self._filesystem.open_input_file(path.removeprefix(self._prefix))
+        file = self._filesystem.open_input_file(self._inner(path))
         return _ArrowFile(file), file.size() if size is None else size
 
 
@@ -165,20 +170,14 @@ def _given(filesystem: Any) -> Files:
 
 
 def _of_uris(paths: list[str]) -> Files:
-    """The file system of pyarrow for URIs, by the part of the first before its wildcards."""
+    """The file system of pyarrow for URIs. What stands behind the host or bucket is taken as it is, not unescaped."""
     try:
         from pyarrow import fs
     except ImportError as error:
         raise ImportError(f"{paths[0]} is read through pyarrow.fs: install pyarrow, or pass filesystem=") from error
-    start = _WILDCARD.split(paths[0], maxsplit=1)[0]
-    if start != paths[0]:
-        start = start.rsplit("/", 1)[0]
-    filesystem, inner = fs.FileSystem.from_uri(start)
-    scheme = _URI.match(start).group(0)
-    bare = start[len(scheme):].split("?", 1)[0]
-    if not bare.rstrip("/").endswith(inner.strip("/")):
-        raise ValueError(f"{start} is a URI whose path is not the path of its file: pass filesystem= and the path")
-    prefix = scheme + bare[: len(bare.rstrip("/")) - len(inner.strip("/"))]
-    if any(not path.startswith(prefix) for path in paths):
-        raise ValueError(f"all files of a scan must be in one file system: {prefix}")
-    return ArrowFiles(filesystem, prefix)
+    prefix = _URI.match(paths[0]).group(0) + paths[0].split("://", 1)[1].split("/", 1)[0]
+    for path in paths:
+        if path != prefix and not path.startswith(f"{prefix}/"):
+            raise ValueError(f"all files of a scan must be in one file system, and {path} is not in {prefix}")
+    filesystem, base = fs.FileSystem.from_uri(f"{prefix}/")
+    return ArrowFiles(filesystem, prefix, base.rstrip("/"))

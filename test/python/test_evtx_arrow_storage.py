@@ -1,6 +1,7 @@
 """Files of other file systems: pyarrow.fs and fsspec, in few and large requests, on the thread that reads."""
 
 import collections
+import contextlib
 import pickle
 import threading
 
@@ -219,7 +220,13 @@ def test_uris(con, tmp_path):
 
 @pytest.fixture(scope="module")
 def s3():
-    """A server that answers as S3 does, with the samples in a bucket."""
+    """The address of a server that answers as S3 does, with the samples in a bucket."""
+    with s3_server() as endpoint:
+        yield endpoint
+
+
+@contextlib.contextmanager
+def s3_server():
     server = pytest.importorskip("moto.server")
     boto3 = pytest.importorskip("boto3")
     running = server.ThreadedMotoServer(port=0)
@@ -230,8 +237,10 @@ def s3():
     client.create_bucket(Bucket="logs")
     for log in SAMPLES.glob("*.evtx"):
         client.put_object(Bucket="logs", Key=f"case 1/{log.name}", Body=log.read_bytes())
-    yield endpoint
-    running.stop()
+    try:
+        yield endpoint
+    finally:
+        running.stop()
 
 
 def test_s3_through_pyarrow(con, s3, monkeypatch):
@@ -245,9 +254,12 @@ def test_s3_through_pyarrow(con, s3, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    scan = evtx.scan("s3://logs/*/*.evtx")
-    assert_same(con, named(pa.table(scan)), SQL)
-    assert all(path.startswith("s3://logs/case 1/") for path in scan.files)
+    for files in ("s3://logs/*/*.evtx", "s3://logs/case 1", "s3://logs", [f"s3://logs/case 1/{log.name}" for log in SAMPLES.glob("*.evtx")]):
+        scan = evtx.scan(files)
+        assert_same(con, named(pa.table(scan)), SQL)
+        assert all(path.startswith("s3://logs/case 1/") for path in scan.files)
+    with pytest.raises(ValueError, match="one file system.*other"):
+        evtx.scan(["s3://logs/a.evtx", "s3://other/a.evtx"])
 
 
 def test_s3_through_fsspec(con, s3):

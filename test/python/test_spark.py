@@ -11,6 +11,7 @@ import pytest
 from conftest import SAMPLES, write_log
 from test_columns_of_events import LOGS
 from test_evtx_arrow import assert_same, list_of, quoted_name
+from test_evtx_arrow_storage import SQL, named, s3_server
 
 pyspark = pytest.importorskip("pyspark", reason="pip install -r test/spark-requirements.txt")
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: install OpenJDK 17 (openjdk-17-jre-headless)")
@@ -20,12 +21,20 @@ EVENTS = [4624, 4625, 4688, 7045, 1]
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory):
+def s3():
+    with s3_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory, s3):
     from evtx_arrow.spark import register
     from pyspark.sql import SparkSession
 
     folder = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Spark's own processes have the variables with which it starts.
+    os.environ.update({"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": s3})
     settings = {
         "spark.driver.memory": "512m", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"), "spark.sql.session.timeZone": "Asia/Tokyo",
@@ -154,6 +163,12 @@ def test_names_lists_empty_files_and_damage(spark, con, tmp_path):
         load(spark, str(folder), columns="nothing").count()
     with pytest.raises(Exception, match="verify must be true or false"):
         load(spark, str(folder), verify="perhaps").count()
+
+
+def test_logs_in_s3(spark, con, tmp_path):
+    frame = load(spark, "s3://logs/case 1/*.evtx", target_bytes=str(1 << 20))
+    assert frame.rdd.getNumPartitions() > 1
+    assert_same(con, named(rows_of(frame, tmp_path)), spark_sql(con, SQL))
 
 
 def test_decode_over_binary_files(spark, con, tmp_path):
