@@ -175,7 +175,8 @@ def _of_uris(paths: list[str]) -> Files:
         from pyarrow import fs
     except ImportError as error:
         raise ImportError(f"{paths[0]} is read through pyarrow.fs: install pyarrow, or pass filesystem=") from error
-    prefix = _URI.match(paths[0]).group(0) + paths[0].split("://", 1)[1].split("/", 1)[0]
+    # The scheme and the host or bucket.
+    prefix = "/".join(paths[0].split("/", 3)[:3])
     for path in paths:
         if path != prefix and not path.startswith(f"{prefix}/"):
             raise ValueError(f"all files of a scan must be in one file system, and {path} is not in {prefix}")
