@@ -160,8 +160,8 @@ class Scan:
     def partitions(self, target_bytes: int = 64 << 20) -> list[Partition]:
         """Parts of the scan, which other processes can read: each can be pickled, and is read as a scan is.
 
-        Files are packed until a partition has ``target_bytes`` bytes, where each counts 1 MiB more than its size. Larger
-        logs are cut between their chunks, except with ``recover``. No log is read: the sizes are those of the listing.
+        Files are packed until a partition has ``target_bytes`` bytes, where each counts 1 MiB more than its size.
+        Larger logs are cut between their chunks, except with ``recover``. No log is read: the sizes are those of the listing.
         """
         if isinstance(target_bytes, bool) or not isinstance(target_bytes, int):
             raise TypeError(f"target_bytes must be a whole number, not {target_bytes!r}")

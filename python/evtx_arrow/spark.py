@@ -18,6 +18,7 @@ whose rows are then wrong. ``columns``, ``where`` and ``event_id`` say what is d
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -66,10 +67,17 @@ def _options(options: dict[str, str]) -> dict[str, Any]:
             try:
                 stated = json.loads(text)
             except ValueError as error:
-                raise ValueError(f"the option where must be JSON, a list of [column, operator, value]: {error}") from None
-            known[name] = [tuple(tuple(part) if i == 0 and isinstance(part, list) else part for i, part in enumerate(each))
-                           for each in stated]
+                raise ValueError(f"the option where must be a list of [column, operator, value]: {error}") from None
+            known[name] = [_stated(condition) for condition in stated]
     return known
+
+
+def _stated(condition: Any) -> Any:
+    """A condition of JSON as a tuple, with a pair of a column and a key as one, too."""
+    if not isinstance(condition, list) or not condition:
+        return condition
+    column, *others = condition
+    return (tuple(column) if isinstance(column, list) else column, *others)
 
 
 def _list(name: str, text: str) -> list[str]:
@@ -103,8 +111,8 @@ class EvtxDataSource(DataSource):
         if columns is not None:
             options["columns"] = columns
         options["types"] = "spark"
-        paths = [path.replace("file:", "file://", 1) if path.startswith("file:/") and not path.startswith("file://") else path
-                 for path in self._paths()]
+        # Java writes file:/path.
+        paths = [re.sub("^file:/(?!/)", "file:///", path) for path in self._paths()]
         return scan(paths, threads=1, _fields=fields, **options)
 
     def schema(self) -> StructType:

@@ -119,7 +119,7 @@ enum Wanted {
     Pieces(Vec<PieceValue>),
 }
 
-/// Every option of a scan beside its files: its name, its default and what it does. Used by the tests of the Python part.
+/// Every option of a scan beside its files: its name, its default and what it does. Tests of the Python part use it.
 #[pyfunction]
 pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str)> {
     let of_scan =

@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 /// How long the work goes on before Python is asked for signals again, in milliseconds.
 const PAUSE: u64 = 20;
 
-/// Python's main thread, once it was seen. A consumer can make a stream on a thread of its own, and read it on this one.
+/// Python's main thread, once it was seen. A consumer can make a stream on another thread, and read it on this one.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-/// The current thread, if Python has started it or it is the main one. `None` for a thread of a library: it does not hold
-/// the lock of the interpreter as a rule when it reads a stream.
+/// The current thread, if Python has started it or it is the main one. `None` for a thread of a library: it does not
+/// hold the lock of the interpreter as a rule when it reads a stream.
 ///
 /// # Errors
 /// Those of Python's module `threading`.
@@ -59,8 +59,8 @@ impl Signals {
         })
     }
 
-    /// Whether a handler has raised an error. Asks Python every 20 ms, if this is its main thread. No other thread asks: it
-    /// could wait for one that holds the lock of the interpreter and waits for the stream.
+    /// Whether a handler has raised an error. Asks Python every 20 ms, if this is its main thread. No other thread asks:
+    /// it could wait for one that holds the lock of the interpreter and waits for the stream.
     pub(crate) fn is_set(&self) -> bool {
         if self.is_set.load(Ordering::Relaxed) {
             return true;

@@ -230,8 +230,8 @@ impl Threads {
         while let Some(waiting) = self.heads.iter().position(Head::is_waiting) {
             match self.heads[waiting].receive(WAIT)? {
                 true => since = Instant::now(),
-                // The thread may wait until another one closes its entry of an archive, and that one until there is room
-                // for its rows.
+                // The thread may wait until another one closes its entry of an archive, and that one until there is
+                // room for its rows.
                 false if self.waits_for_others && since.elapsed() > PATIENCE => {
                     for head in &mut self.heads {
                         while head.receive(Duration::ZERO)? && head.rows.is_some() {}
