@@ -31,7 +31,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug query bench bench-compare bench-logs bench-phases bench-scale bench-sigma repository fuzz soak campaign sanitize test test-rust test-sql test-python samples docs format lint clean distclean check-tools
+.PHONY: release debug wheel query bench bench-compare bench-logs bench-phases bench-scale bench-sigma repository fuzz soak campaign sanitize test test-rust test-sql test-python test-spark samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -70,8 +70,28 @@ $(VENV)/.test: test/requirements.txt | $(VENV)/.created
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+$(VENV)/.spark: test/spark-requirements.txt | $(VENV)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
 $(VENV)/.lint: tools/lint-requirements.txt | $(VENV)/.created
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+## The package for Python
+
+# One wheel for every Python from 3.11 on. WHEEL passes on options of maturin, as WHEEL="--zig --target
+# x86_64-unknown-linux-gnu --compatibility manylinux2014" for a wheel that older systems take, too.
+WHEELS := $(BUILD)/wheels
+wheel: $(VENV)/.test
+	@rm -rf $(WHEELS)
+	@cd python && CARGO="$(CARGO)" $(abspath $(VENV_PYTHON)) -m maturin build --quiet --release --locked --out $(abspath $(WHEELS)) $(WHEEL)
+
+# What the wheel is made of.
+WHEEL_SOURCES := $(shell git ls-files python rust/Cargo.toml rust/Cargo.lock 'rust/evtx-*/Cargo.toml' 'rust/evtx-*/src' rust/evtx-catalog/data rust/evtx-sigma/logsources.yml 2>/dev/null | grep -v ' ')
+$(VENV)/.wheel: $(WHEEL_SOURCES) $(VENV)/.test
+	@$(MAKE) wheel
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(WHEELS)/*.whl
 	@touch $@
 
 ## Use
@@ -105,8 +125,12 @@ test-rust:
 test-sql: release $(VENV)/.test
 	EVTX_EXTENSION=$(abspath $(EXTENSION)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-sqltest
 
-test-python: release $(VENV)/.test
-	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python
+test-python: release $(VENV)/.test $(VENV)/.wheel
+	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python --ignore=test/python/test_spark.py
+
+# Starts Spark, which needs Java.
+test-spark: release $(VENV)/.test $(VENV)/.spark $(VENV)/.wheel
+	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q -rs test/python/test_spark.py
 
 # What the distribution workflow of DuckDB's extensions calls. The build fetches and pins what it needs itself.
 .PHONY: configure_ci set_duckdb_version test_release
@@ -161,7 +185,7 @@ sanitize: $(BUILD)/sanitize/CMakeCache.txt $(VENV)/.test
 	$(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-arrow --test bad_input --test bounds --test frames --test hostile
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_logs.py $(SANITIZED) samples/*.evtx
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_sql.py $(SANITIZED) test/sql/*.test
-	$(UNDER_SANITIZERS) EVTX_EXTENSION=$(abspath $(SANITIZED)) $(VENV_PYTHON) -m pytest -q test/python
+	$(UNDER_SANITIZERS) EVTX_EXTENSION=$(abspath $(SANITIZED)) $(VENV_PYTHON) -m pytest -q test/python --ignore-glob='*/test_evtx_arrow*'
 
 ## Measure
 

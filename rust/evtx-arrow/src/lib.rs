@@ -35,6 +35,6 @@ pub use reports::{
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, ENUMS, EventField, Events, OnError, Options, Rules, Table, enum_of, reference, rule_reference,
-    schema,
+    ColumnReference, ENUMS, EventField, EventFieldParts, Events, OnError, Options, Rules, Table, enum_of, reference,
+    rule_reference, schema,
 };

@@ -16,5 +16,5 @@ pub(crate) use numbering::Numbering;
 pub use options::{OnError, Options};
 pub use rules::Rules;
 pub(crate) use rules::level_number;
-pub use table::{EventField, Events, Table, schema};
+pub use table::{EventField, EventFieldParts, Events, Table, schema};
 pub(crate) use unify::{TEXT, column_type, unite};

@@ -7,9 +7,9 @@ use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{DictionaryArray, StringViewArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Fields, Schema, SchemaRef};
-use evtx_arrow::{MakeArrays, Predicate, Scan};
+use evtx_arrow::MakeArrays;
 use evtx_format::Interrupt;
-use evtx_scan::{FileScan, FolderPredicate, MessageFinder, ReportRows, ReportThreads, ScanError, Storage, Worker};
+use evtx_scan::{FileScan, ReportRows, ReportThreads, ScanError, Storage, Worker};
 
 use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release, size, text};
 use crate::call::EvtxCall;
@@ -104,24 +104,10 @@ pub unsafe extern "C" fn evtx_scan_new(
         let memory = unsafe { text(memory, memory_len)? };
         let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
         let conditions = hints.conditions()?;
-        let implied = |condition| Predicate::implied(&call.table, condition);
-        let predicates: Vec<_> = conditions.iter().filter_map(implied).collect();
-        let paths = &call.paths;
-        let count = schema.fields().len();
-        let of_folders = |condition| FolderPredicate::of(condition, count);
-        let folder_predicates: Vec<_> = conditions.iter().filter_map(of_folders).collect();
-        let is_kept = |index: usize| {
-            let name = &paths[index].path;
-            let is_in_folder = |predicate: &FolderPredicate| predicate.keeps(&call.folders, index);
-            folder_predicates.iter().all(is_in_folder) && !predicates.iter().any(|predicate| predicate.drops_file(name))
-        };
-        let indices: Arc<[usize]> = (0..paths.len()).filter(|&index| is_kept(index)).collect();
-        let kept = indices.iter().map(|&index| paths[index].clone()).collect();
-        let finder = MessageFinder::new(&call.messages, size(memory) / 4);
-        let scan = Arc::new(Scan::filtered(call.table.clone(), &columns, &predicates));
-        let scan = Arc::new(FileScan::new(scan, kept, Some(finder)));
+        let (scan, indices) = call.scan(&columns, &conditions, size(memory) / 4);
+        let source = Source::Records(Arc::new(scan), indices);
         // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxScan(Source::Records(scan, indices))))) };
+        unsafe { put(out, Box::into_raw(Box::new(EvtxScan(source)))) };
         Ok(())
     })
 }

@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evtx_arrow::{Events, Options, RuleRow, Table, reference};
+use evtx_arrow::{EventField, Events, Expression, Options, Predicate, RuleRow, Scan, Table, reference};
 use evtx_format::Interrupt;
 
 use crate::archive::{Archives, FileKind, Password};
-use crate::folders::{FolderColumn, folder_columns};
+use crate::folders::{FolderColumn, FolderPredicate, folder_columns};
+use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
 use crate::rules::{self, RuleArguments};
 use crate::sample::{SampleSize, read_sample};
+use crate::scan::FileScan;
 use crate::storage::{ScanError, Storage};
 
 /// A table function over files, with a list of arguments.
@@ -363,6 +365,8 @@ pub struct Arguments {
     event_ids: Option<Vec<u32>>,
     providers: Option<Vec<String>>,
     sample_size: SampleSize,
+    /// The fields of the events, if they were found before.
+    known_fields: Option<Vec<EventField>>,
     messages: String,
     hive_partitioning: bool,
     password: Option<Password>,
@@ -378,6 +382,7 @@ impl Arguments {
             event_ids: None,
             providers: None,
             sample_size: SampleSize::Local,
+            known_fields: None,
             messages: MESSAGES.to_owned(),
             hive_partitioning: false,
             password: None,
@@ -461,6 +466,17 @@ impl Arguments {
         }
     }
 
+    /// Sets the fields of the events, so that no file is read to find them: those of a [`ScanCall`] with the same
+    /// arguments, which another process may have made.
+    pub fn know_fields(&mut self, fields: Vec<EventField>) {
+        self.known_fields = Some(fields);
+    }
+
+    /// Whether records are recovered. Files are then read as a whole, not in parts.
+    pub fn recovers(&self) -> bool {
+        self.options.recover
+    }
+
     /// What the archives of a statement with these arguments share: see [`Archives::new`].
     pub fn archives(&self, memory: u64, disk: u64, folder: Option<PathBuf>) -> Archives {
         Archives::new(memory, disk, folder).with_password(self.password.clone())
@@ -482,6 +498,7 @@ impl Arguments {
             table: Table::from(self.options),
             paths,
             folders: Vec::new(),
+            fields: Vec::new(),
             messages: self.messages.clone(),
             options: self.options,
             warning: None,
@@ -503,16 +520,16 @@ impl Arguments {
             (Some(ids), providers) => {
                 let ids = Some(ids.as_slice().into());
                 let events = Events { ids, providers };
-                let sample = read_sample(
-                    events.clone(),
-                    storage,
-                    &call.paths,
-                    self.sample_size,
-                    threads,
-                    interrupt,
-                )?;
-                call.warning = sample.warning;
-                Table::of_events(self.options, events, &sample.catalog.fields())
+                call.fields = match &self.known_fields {
+                    Some(fields) => fields.clone(),
+                    None => {
+                        let (paths, size) = (&call.paths, self.sample_size);
+                        let sample = read_sample(events.clone(), storage, paths, size, threads, interrupt)?;
+                        call.warning = sample.warning;
+                        sample.catalog.fields()
+                    }
+                };
+                Table::of_events(self.options, events, &call.fields)
             }
         };
         if self.function == Function::Sigma {
@@ -546,10 +563,36 @@ pub struct ScanCall {
     pub options: Options,
     /// The columns that the folders of the files make. They follow those of the table.
     pub folders: Vec<FolderColumn>,
+    /// The fields of the events, if the call is for certain events.
+    pub fields: Vec<EventField>,
     /// What the caller should know: what of the files was not read to find the columns, and that rules did not load.
     pub warning: Option<String>,
     /// The rows on rules, if the call is for them.
     pub rules: Arc<[RuleRow]>,
+}
+
+impl ScanCall {
+    /// A scan of the columns with these indexes in the schema of the table, in this order, and for each of its files the
+    /// index among the files of the call. Files and records for which the conditions cannot be true are left out; those
+    /// that are left need not fulfil them. The columns of folders follow those of the table in the conditions. The
+    /// messages beside the logs may take `memory` bytes together.
+    pub fn scan(&self, columns: &[usize], conditions: &[Expression], memory: u64) -> (FileScan, Arc<[usize]>) {
+        let implied = |condition| Predicate::implied(&self.table, condition);
+        let predicates: Vec<_> = conditions.iter().filter_map(implied).collect();
+        let count = self.table.schema().fields().len();
+        let of_folders = |condition| FolderPredicate::of(condition, count);
+        let folder_predicates: Vec<_> = conditions.iter().filter_map(of_folders).collect();
+        let is_kept = |index: usize| {
+            let name = &self.paths[index].path;
+            let is_in_folder = |predicate: &FolderPredicate| predicate.keeps(&self.folders, index);
+            folder_predicates.iter().all(is_in_folder) && !predicates.iter().any(|predicate| predicate.drops_file(name))
+        };
+        let indices: Arc<[usize]> = (0..self.paths.len()).filter(|&index| is_kept(index)).collect();
+        let kept = indices.iter().map(|&index| self.paths[index].clone()).collect();
+        let finder = MessageFinder::new(&self.messages, memory);
+        let scan = Arc::new(Scan::filtered(self.table.clone(), columns, &predicates));
+        (FileScan::new(scan, kept, Some(finder)), indices)
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
 
 use crate::archive::OpenEntry;
-use crate::paths::{ScanPath, Source};
+use crate::paths::{Part, ScanPath, Source};
 use crate::storage::{Call, Modified, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.
@@ -46,9 +46,21 @@ impl LogFile {
             Source::Entry(entry) => entry.open(call)?,
             Source::Unreadable(why) => return Err(StorageError::Archive(why.to_string())),
         };
+        let part = path.part.as_ref();
+        if let Some(part) = part.filter(|part| file.size() < part.size) {
+            let (name, planned, size) = (&path.path, part.size, file.size());
+            let text = format!("{name}: the file had {planned} bytes when the scan was planned, and has {size} now");
+            return Err(StorageError::Changed(text));
+        }
         let mut head = Vec::new();
         if is_remote {
-            head.resize(file.size().min(FILE_HEADER as u64 + REMOTE_PIECE) as usize, 0);
+            // The first chunks are of no use to a part that does not have them.
+            let chunks = if part.is_none_or(Part::is_first) {
+                REMOTE_PIECE
+            } else {
+                0
+            };
+            head.resize(file.size().min(FILE_HEADER as u64 + chunks) as usize, 0);
             if !head.is_empty() {
                 file.read_at(&mut head, 0)?;
             }

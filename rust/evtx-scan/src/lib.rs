@@ -27,6 +27,7 @@ mod folders;
 mod rules;
 mod sample;
 mod arguments;
+mod partitions;
 
 pub use archive::{Archives, FileKind};
 pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Function, ScanCall};
@@ -34,7 +35,8 @@ pub use file::estimate_records;
 pub use folders::{FolderColumn, FolderPredicate, FolderType};
 pub use local::LocalStorage;
 pub use messages::MessageFinder;
-pub use paths::{ScanPath, expand};
+pub use partitions::{Piece, partitions};
+pub use paths::{Part, ScanPath, expand};
 pub use queue::batch_index;
 pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads};
 pub use scan::{FileBatch, FileScan, Worker};

@@ -75,6 +75,11 @@ impl Storage for LocalStorage {
             modified: kind.modified().ok().and_then(modified),
         }))
     }
+
+    fn size(&self, path: &str) -> Result<u64, StorageError> {
+        let kind = std::fs::metadata(path).map_err(|error| failed(path, error))?;
+        Ok(kind.len())
+    }
 }
 
 /// What a glob of this machine's files cannot look at, with the reasons: folders that cannot be listed, and links to

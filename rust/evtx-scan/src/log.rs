@@ -33,7 +33,11 @@ impl OpenLog {
         } else {
             Search::Every
         };
-        let mut survey = Survey::new(file.size(), search, recover);
+        let slots = path.part.as_ref().and_then(|part| part.slots.clone());
+        let mut survey = match slots {
+            Some(slots) => Survey::of_slots(file.size(), search, slots),
+            None => Survey::new(file.size(), search, recover),
+        };
         let mut bytes = Vec::new();
         while let Some(range) = survey.wants() {
             call.interrupt.check()?;

@@ -96,6 +96,7 @@ impl MessageFinder {
             path,
             explicitly_named: false,
             source,
+            part: None,
         }))
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A path leads into a ZIP archive if a part of it, up to a slash, is the path of one: `case.zip/C/**/*.evtx`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
@@ -21,6 +22,25 @@ pub struct ScanPath {
     /// it was found in a folder or an archive: then it becomes a row that says what is wrong.
     pub explicitly_named: bool,
     pub(crate) source: Source,
+    /// Which part of the file is read; `None` for all of it.
+    pub(crate) part: Option<Part>,
+}
+
+/// A part of a file, as it was planned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The size of the file in bytes when the part was planned. A file that is smaller when it is read is an error.
+    pub size: u64,
+    /// The slots of 64 KiB that are read, from the file header on; `None` for the whole file. The part with slot 0 tells
+    /// what is wrong with the file as a whole.
+    pub slots: Option<Range<u64>>,
+}
+
+impl Part {
+    /// Whether the part tells what is wrong with the file as a whole.
+    pub(crate) fn is_first(&self) -> bool {
+        self.slots.as_ref().is_none_or(|slots| slots.start == 0)
+    }
 }
 
 /// Where the bytes of a file are.
@@ -41,11 +61,45 @@ impl ScanPath {
             path: path.to_owned(),
             explicitly_named: true,
             source: Source::File,
+            part: None,
         }
     }
 
+    /// A part of a file of the storage.
+    pub fn of_part(path: String, explicitly_named: bool, part: Part) -> Self {
+        ScanPath {
+            path,
+            explicitly_named,
+            source: Source::File,
+            part: Some(part),
+        }
+    }
+
+    /// A file that was found and cannot be read, for this reason.
+    pub fn unreadable(path: String, why: &str) -> Self {
+        ScanPath {
+            path,
+            explicitly_named: false,
+            source: Source::Unreadable(why.into()),
+            part: None,
+        }
+    }
+
+    /// Why the file cannot be read, if that is known without a look at it.
+    pub fn why_unreadable(&self) -> Option<&str> {
+        match &self.source {
+            Source::Unreadable(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Whether the file is an entry of an archive, or compressed.
+    pub fn is_in_archive(&self) -> bool {
+        matches!(self.source, Source::Entry(_))
+    }
+
     /// The path of the file of the storage: of an entry that of its archive.
-    pub(crate) fn storage_path(&self) -> &str {
+    pub fn storage_path(&self) -> &str {
         match &self.source {
             Source::Entry(entry) => entry.archive_path(),
             _ => &self.path,
@@ -233,6 +287,7 @@ impl Found<'_> {
             path,
             explicitly_named,
             source,
+            part: None,
         });
     }
 
@@ -291,6 +346,7 @@ impl Found<'_> {
             path,
             explicitly_named: is_named,
             source: Source::File,
+            part: None,
         };
         let listed = match inner {
             None => {

@@ -6,7 +6,7 @@ use evtx_format::container::layout::Block;
 
 use crate::log::{OpenLog, Opened};
 use crate::messages::MessageFinder;
-use crate::paths::ScanPath;
+use crate::paths::{Part, ScanPath};
 use crate::storage::{Call, LastOpened, ScanError, WAIT};
 
 /// DuckDB's batch indexes are below this.
@@ -198,6 +198,7 @@ impl FileQueue {
     /// Opens and surveys a file. Returns the log, and what is wrong with the file.
     fn opened(&self, call: Call<'_>, file: usize) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
         let path = &self.paths[file];
+        let is_first = path.part.as_ref().is_none_or(Part::is_first);
         let open = || {
             let mut opened = OpenLog::open(call, path, self.options.recover)?;
             if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.messages)
@@ -210,11 +211,13 @@ impl FileQueue {
         match path.patiently(call, open) {
             Ok(Opened::Log(mut log)) => {
                 let damage = match log.file.failure.take() {
+                    _ if !is_first => None,
                     Some(failure) => Some(path.damage(failure)?),
                     None => log.bad_checksum.clone().filter(|_| self.options.verify),
                 };
                 Ok((Some(log), damage))
             }
+            Ok(Opened::Not(_)) if !is_first => Ok((None, None)),
             Ok(Opened::Not(why)) => Ok((None, Some(path.refusal(why)?))),
             Err(error) => Ok((None, Some(path.failure(error)?))),
         }

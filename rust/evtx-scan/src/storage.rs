@@ -26,6 +26,9 @@ pub enum StorageError {
     /// An archive is damaged, or has what is not read. Holds the reason, as a text for the user.
     #[error("{0}")]
     Archive(String),
+    /// A file is not as it was when the scan was planned. Holds a text for the user that names the file.
+    #[error("{0}")]
+    Changed(String),
 }
 
 pub(crate) fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageError> {
@@ -78,6 +81,14 @@ pub trait Storage {
     /// # Errors
     /// [`StorageError`] if the file cannot be opened, or cannot be read at offsets.
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError>;
+
+    /// The size of a file in bytes, as the storage lists it.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the storage fails.
+    fn size(&self, path: &str) -> Result<u64, StorageError> {
+        self.open(path).map(|file| file.size())
+    }
 }
 
 /// An open file. Several threads can read it at the same time.
@@ -149,7 +160,7 @@ impl From<StorageError> for ScanError {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::Interrupted(interrupted) => ScanError::Interrupted(interrupted),
-            StorageError::Failed(text) => ScanError::Storage(text),
+            StorageError::Failed(text) | StorageError::Changed(text) => ScanError::Storage(text),
             StorageError::Archive(text) => ScanError::File(text),
             StorageError::Busy => ScanError::File(error.to_string()),
         }

@@ -14,7 +14,7 @@ pub enum Piece {
     One,
     /// `*`: any number of characters, also none. No other `*` stands beside it.
     Many,
-    /// One of [`DASHES`], which `windash` makes of each of them in a value that has many.
+    /// Any of the five dashes that `windash` takes for each other. It stands for each dash of a value that has many.
     Dash,
 }
 

@@ -501,6 +501,12 @@ impl Column {
 }
 
 impl FieldType {
+    /// All types.
+    pub(crate) const ALL: [FieldType; 17] = [
+        Time, UInt8, UInt16, UInt32, UInt64, Int8, Int16, Int32, Int64, Int128, Float32, Float64, Bool, Bytes, Text,
+        Name, Uuid,
+    ];
+
     /// An Arrow field of the type. It can be NULL.
     pub(crate) fn field(self, name: &str) -> Field {
         let mut metadata = HashMap::new();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::columns::{self, COLUMNS, Column, ColumnSource, EntryKeys, EntryType, RULE_COLUMNS};
+use super::columns::{self, COLUMNS, Column, ColumnSource, EntryKeys, EntryType, FieldType, RULE_COLUMNS};
 use super::numbering::Numbering;
 use super::options::Options;
 use super::rules::Rules;
@@ -25,6 +25,57 @@ pub struct EventField {
     pub(crate) name: Arc<str>,
     pub(crate) keys: EntryKeys,
     pub(crate) column_type: EntryType,
+}
+
+/// An [`EventField`] in plain values, to send it to another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventFieldParts {
+    /// Its name, as the first event that has it spells it.
+    pub name: String,
+    /// The key of its entries, in small letters.
+    pub key: String,
+    /// The key of its entries in `UserData`, in small letters, if some event has it in `EventData` too.
+    pub in_both: Option<String>,
+    /// The name of the type of its values, or of the items if the type is a list.
+    pub item_type: String,
+    /// Whether the type is a list.
+    pub is_list: bool,
+}
+
+impl From<&EventField> for EventFieldParts {
+    fn from(field: &EventField) -> Self {
+        EventFieldParts {
+            name: field.name.to_string(),
+            key: field.keys.key.to_string(),
+            in_both: field.keys.in_both.as_ref().map(ToString::to_string),
+            item_type: format!("{:?}", field.column_type.item),
+            is_list: field.column_type.list,
+        }
+    }
+}
+
+impl TryFrom<EventFieldParts> for EventField {
+    type Error = String;
+
+    /// The field with these parts.
+    ///
+    /// # Errors
+    /// A text if there is no type of that name.
+    fn try_from(parts: EventFieldParts) -> Result<Self, String> {
+        let of_name = |known: &FieldType| format!("{known:?}") == parts.item_type;
+        let item = FieldType::ALL.into_iter().find(of_name);
+        Ok(EventField {
+            name: parts.name.into(),
+            keys: EntryKeys {
+                key: parts.key.into(),
+                in_both: parts.in_both.map(Into::into),
+            },
+            column_type: EntryType {
+                item: item.ok_or_else(|| format!("{} is no type of a field", parts.item_type))?,
+                list: parts.is_list,
+            },
+        })
+    }
 }
 
 /// The table that a call reads: the columns that its options ask for, and, if it is restricted to some events, a column
@@ -157,7 +208,6 @@ fn free_name(name: &str, taken: &mut Numbering<String, impl Fn(&str) -> String>)
 
 #[cfg(test)]
 mod tests {
-    use super::columns::FieldType;
     use super::*;
 
     fn field(name: &str) -> EventField {
@@ -171,6 +221,27 @@ mod tests {
                 item: FieldType::Text,
                 list: false,
             },
+        }
+    }
+
+    #[test]
+    fn a_field_is_the_same_after_it_was_sent() {
+        for item in FieldType::ALL {
+            let field = EventField {
+                name: "User".into(),
+                keys: EntryKeys {
+                    key: "user".into(),
+                    in_both: (item == FieldType::Text).then(|| "user_1".into()),
+                },
+                column_type: EntryType {
+                    item,
+                    list: item == FieldType::UInt8,
+                },
+            };
+            let parts = EventFieldParts::from(&field);
+            assert_eq!(EventField::try_from(parts.clone()), Ok(field));
+            let item_type = "Nothing".to_owned();
+            assert!(EventField::try_from(EventFieldParts { item_type, ..parts }).is_err());
         }
     }
 

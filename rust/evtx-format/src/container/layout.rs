@@ -76,6 +76,8 @@ pub struct Layout {
     block_chunks: u64,
     /// Whether the file is an image, in which chunks can start at any sector.
     image: bool,
+    /// The slots that are read, if not all.
+    part: Option<(u64, u64)>,
     strays: Arc<[Stray]>,
     /// For each block of stray chunks: the index of the first, and how many it has.
     stray_blocks: Arc<[(usize, usize)]>,
@@ -89,6 +91,7 @@ impl Layout {
             oldest,
             block_chunks: BLOCK_CHUNKS,
             image: false,
+            part: None,
             strays: Arc::default(),
             stray_blocks: Arc::default(),
         };
@@ -106,6 +109,15 @@ impl Layout {
         }
     }
 
+    /// The layout with these slots only, in the order of the file. Slots behind the last are left out.
+    pub fn of_slots(self, slots: Range<u64>) -> Self {
+        let end = slots.end.min(self.slots());
+        Layout {
+            part: Some((slots.start.min(end), end)),
+            ..self
+        }
+    }
+
     /// An image of `size` bytes: a file that is not a log, in which chunks are found by their magic.
     pub fn image(size: u64) -> Self {
         Layout {
@@ -113,6 +125,7 @@ impl Layout {
             oldest: 0,
             block_chunks: BLOCK_CHUNKS,
             image: true,
+            part: None,
             strays: Arc::default(),
             stray_blocks: Arc::default(),
         }
@@ -147,6 +160,9 @@ impl Layout {
 
     /// How many blocks of slots the file has. They go from the oldest slot to the last, then from slot 0 to the oldest.
     fn slot_blocks(&self) -> u64 {
+        if let Some((start, end)) = self.part {
+            return (end - start).div_ceil(self.block_chunks);
+        }
         (self.slots() - self.oldest).div_ceil(self.block_chunks) + self.oldest.div_ceil(self.block_chunks)
     }
 
@@ -168,9 +184,10 @@ impl Layout {
             return Some(self.block_of(start..end.min(self.size), Chunks::Strays(first, count)));
         }
         let tail = (self.slots() - self.oldest).div_ceil(self.block_chunks);
-        let (first, end) = match index.checked_sub(tail) {
-            None => (self.oldest + index * self.block_chunks, self.slots()),
-            Some(index) => (index * self.block_chunks, self.oldest),
+        let (first, end) = match (self.part, index.checked_sub(tail)) {
+            (Some((start, end)), _) => (start + index * self.block_chunks, end),
+            (None, None) => (self.oldest + index * self.block_chunks, self.slots()),
+            (None, Some(index)) => (index * self.block_chunks, self.oldest),
         };
         if first >= end {
             return None;
@@ -283,6 +300,24 @@ mod tests {
             let start = oldest.min(layout.slots().saturating_sub(1));
             let expected: Vec<_> = (start..layout.slots()).chain(0..start).collect();
             prop_assert_eq!(seen, expected);
+        }
+
+        #[test]
+        fn ranges_of_slots_cover_every_slot_once(slots in 0..200u64, cuts in proptest::collection::vec(0..220u64, 0..4), tail in 0..CHUNK_SIZE as u64, chunks in 1..40_u64) {
+            let layout = Layout::new(slot_offset(slots) + tail, slots / 2).in_blocks_of(chunks);
+            let mut cuts = [vec![0], cuts, vec![u64::MAX]].concat();
+            cuts.sort_unstable();
+            let mut seen = Vec::new();
+            for range in cuts.windows(2) {
+                let part = layout.clone().of_slots(range[0]..range[1]);
+                for index in 0..part.blocks() {
+                    let block = part.block(index).expect("a block");
+                    prop_assert!(first_slot(&block) >= range[0]);
+                    seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| first_slot(&block) + i));
+                }
+                prop_assert_eq!(part.block(part.blocks()), None);
+            }
+            prop_assert_eq!(seen, (0..layout.slots()).collect::<Vec<_>>());
         }
     }
 }

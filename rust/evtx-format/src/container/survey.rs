@@ -38,6 +38,8 @@ pub struct Survey {
     recover: bool,
     header: Option<FileHeader>,
     strays: Option<StraySearch>,
+    /// The slots that are read, if not all.
+    part: Option<Range<u64>>,
     state: State,
     /// The layout, once nothing more is wanted.
     layout: Option<Layout>,
@@ -87,8 +89,18 @@ impl Survey {
             recover,
             header: None,
             strays: (recover && search == Search::Every).then(|| stray_search(size, search)),
+            part: None,
             state: State::Header,
             layout: None,
+        }
+    }
+
+    /// A survey for a scan of these slots of the file. It reads no more than the file header: the slots are laid out in
+    /// the order of the file.
+    pub fn of_slots(size: u64, search: Search, slots: Range<u64>) -> Self {
+        Survey {
+            part: Some(slots),
+            ..Survey::new(size, search, false)
         }
     }
 
@@ -153,7 +165,7 @@ impl Survey {
                     header => header?,
                 };
                 match self.search {
-                    _ if self.slots == 0 => State::Done(0),
+                    _ if self.slots == 0 || self.part.is_some() => State::Done(0),
                     // The search for stray chunks depends on what the slots hold, so they are read even if the header
                     // tells the oldest.
                     Search::Bisect if self.recover => State::First { slot: 0 },
@@ -233,6 +245,10 @@ impl Survey {
             State::Done(oldest) => {
                 let strays = self.strays.as_ref().map(StraySearch::found).unwrap_or_default();
                 let layout = Layout::new(self.size, oldest).with_strays(strays);
+                let layout = match &self.part {
+                    Some(slots) => layout.of_slots(slots.clone()),
+                    None => layout,
+                };
                 Some(layout.in_blocks_of(block_chunks(self.search)))
             }
             State::Image => Some(Layout::image(self.size)),
@@ -316,6 +332,23 @@ mod tests {
             reads += 1;
         }
         (survey, reads)
+    }
+
+    #[test]
+    fn a_part_of_a_log_needs_its_header_only() {
+        let mut file = vec![0; FILE_HEADER + 3 * CHUNK_SIZE];
+        file[..8].copy_from_slice(&FILE_MAGIC);
+        let mut survey = Survey::of_slots(file.len() as u64, Search::Every, 1..9);
+        assert_eq!(survey.wants(), Some(0..FILE_HEADER as u64));
+        survey.push(&file[..FILE_HEADER]).expect("a log");
+        assert_eq!(survey.wants(), None);
+        let layout = survey.layout().expect("done");
+        let block = layout.block(0).expect("a block");
+        assert_eq!(
+            (layout.blocks(), block.offset, block.len),
+            (1, slot_offset(1), 2 * CHUNK_SIZE as u64)
+        );
+        assert!(Survey::of_slots(4, Search::Every, 1..9).push(b"none").is_err());
     }
 
     #[test]

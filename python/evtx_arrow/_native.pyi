@@ -1,0 +1,42 @@
+"""The native part. Its functions are not for callers of the package."""
+
+from collections.abc import Sequence
+from typing import Any
+
+class EvtxError(ValueError):
+    """A file that is no Windows event log, or a damaged one with ``on_error="fail"``. The text names the file."""
+
+_Piece = (
+    tuple[str, bool, int, tuple[int, int] | None] | tuple[str, list[tuple[str, bool]]] | tuple[str, str]
+)
+_Condition = tuple[str, str | None, str, list[Any]]
+_Field = tuple[str, str, str | None, str, bool]
+
+class NativeScan:
+    """What a scan reads."""
+
+    @property
+    def columns(self) -> list[str]: ...
+    @property
+    def paths(self) -> list[str]: ...
+    @property
+    def types(self) -> str: ...
+    @property
+    def fields(self) -> list[_Field]: ...
+    def narrow(self, columns: Sequence[str] | None, conditions: Sequence[_Condition]) -> NativeScan: ...
+    def schema_capsule(self) -> object: ...
+    def stream_capsule(self) -> object: ...
+    def partitions(self, target: int) -> list[list[_Piece]]: ...
+
+def open(
+    files: Sequence[str] | Sequence[_Piece],
+    is_partition: bool,
+    values: dict[str, Any],
+    columns: Sequence[str] | None,
+    conditions: Sequence[_Condition],
+    types: str,
+    threads: int,
+    filesystem: object | None,
+    fields: Sequence[_Field] | None,
+) -> NativeScan: ...
+def options() -> list[tuple[str, str | None, str]]: ...

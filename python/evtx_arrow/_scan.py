@@ -1,0 +1,218 @@
+"""Scans and their partitions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _native
+from ._conditions import Condition, conditions
+from ._files import resolve
+
+if TYPE_CHECKING:
+    import pyarrow
+
+Types = Literal["plain", "native", "spark"]
+
+_MAX_THREADS = 16
+
+
+def scan(
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    columns: Sequence[str] | None = None,
+    where: Iterable[Condition] | Condition | None = None,
+    event_id: int | Sequence[int] | None = None,
+    provider: str | Sequence[str] | None = None,
+    on_error: Literal["report", "skip", "fail"] = "report",
+    verify: bool = False,
+    xml: bool = False,
+    json: bool = False,
+    text: bool = False,
+    fields: bool = False,
+    location: bool = False,
+    recover: bool = False,
+    messages: str | None = None,
+    password: str | None = None,
+    sample_size: int | None = None,
+    threads: int | None = None,
+    filesystem: Any = None,
+    types: Types = "plain",
+    _fields: list[Any] | None = None,
+) -> Scan:
+    """A scan of Windows event logs. It finds the files, and reads them when it is read.
+
+    Args:
+        files: a path, a glob, a folder, a ZIP, gzip or Zstandard archive, a URI, or a list of them.
+        columns: the names of the columns, in their order; all of them if it is not given. Their case does not matter. A
+            column that an option adds, such as ``xml``, needs no option if it is named here.
+        where: conditions, all of which have to be true, each a tuple ``(column, operator, value)``: ``=``, ``!=``,
+            ``<``, ``<=``, ``>``, ``>=``, ``in``, ``not in``, ``between``, ``is null``, ``is not null``,
+            ``starts_with``, ``ends_with``, ``contains``, ``like``, ``not like``, ``ilike``, ``not ilike``. As in SQL,
+            none but ``is null`` is true of a missing value. Times are ``datetime`` (UTC, if they have no zone) or text.
+            For an entry of ``event_data`` the column is a pair: ``("event_data", "IpAddress")``.
+        event_id: only the records of this event, or of a list of them, with a column for each of their fields.
+        provider: only the records of this provider, or of a list of them.
+        on_error: what becomes of damage: a row with ``error`` set, no row, or an error.
+        verify: compares checksums; one that does not match is damage.
+        xml: adds a column with the whole event as XML.
+        json: adds a column with the whole event as JSON.
+        text: adds a column with all values of the event, a line for each.
+        fields: adds a column with all values of the event, each with its name.
+        location: adds ``chunk_index`` and ``record_offset``: where in the file a record stands.
+        recover: adds records in free space and in damaged chunks, stray chunks, and chunks in files that are no logs.
+        messages: where a log's messages are: a glob relative to its folder, in which ``{log}`` is the log's name.
+        password: the password of encrypted entries of ZIP archives.
+        sample_size: with ``event_id``, how many files are read to find the fields, -1 for all.
+        threads: how many threads read local files; at most 16, and as many as the machine has if it is not given. Other
+            file systems are read by the thread that reads the stream.
+        filesystem: a ``pyarrow.fs.FileSystem`` or a file system of fsspec that has the files.
+        types: ``plain`` types, which all libraries read; ``native`` ones with dictionaries and string views, as DuckDB
+            gets them; or those of ``spark``.
+
+    Raises:
+        FileNotFoundError: a path names nothing.
+        OSError: a file or folder cannot be read.
+        ValueError: an unknown column, operator or value of an option.
+        TypeError: a value of the wrong type, or a condition on a column that cannot be compared.
+        EvtxError: an archive that was named is damaged.
+    """
+    options = {
+        "event_id": event_id, "provider": provider, "on_error": on_error, "verify": verify, "xml": xml, "json": json,
+        "text": text, "fields": fields, "location": location, "recover": recover, "messages": messages,
+        "password": password, "sample_size": sample_size,
+    }
+    for name in ("on_error", "verify", "xml", "json", "text", "fields", "location", "recover"):
+        if options[name] is None:
+            raise TypeError(f"{name} cannot be None")
+    if isinstance(columns, (str, bytes)) or not (columns is None or isinstance(columns, Iterable)):
+        raise TypeError(f"columns must be a list of names, not {columns!r}")
+    columns = None if columns is None else list(columns)
+    for name in columns or ():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a column must be text, not {name!r}")
+    if not isinstance(types, str):
+        raise TypeError(f"types must be text, not {types!r}")
+    paths, found = resolve(files, filesystem)
+    native = _native.open(
+        paths, False, options, columns, conditions(where), types, _threads(threads), found, _fields
+    )
+    return Scan(native, options, conditions(where), found, _threads(threads))
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        affinity = getattr(os, "sched_getaffinity", None)
+        threads = len(affinity(0)) if affinity else os.cpu_count() or 1
+    elif isinstance(threads, bool) or not isinstance(threads, int):
+        raise TypeError(f"threads must be a whole number, not {threads!r}")
+    elif threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
+    return min(threads, _MAX_THREADS)
+
+
+class Scan:
+    """The rows of some logs. Each read reads the logs anew. Rows come in the order of the files, and of the records."""
+
+    def __init__(
+        self, native: _native.NativeScan, options: dict[str, Any], where: list[Any], files: Any, threads: int
+    ) -> None:
+        self._native = native
+        self._options = options
+        self._where = where
+        self._files = files
+        self._threads = threads
+
+    @property
+    def schema(self) -> pyarrow.Schema:
+        """The schema. Needs pyarrow."""
+        import pyarrow
+
+        return pyarrow.schema(self)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return self._native.columns
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of the logs."""
+        return self._native.paths
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema, by the Arrow C data interface."""
+        return self._native.schema_capsule()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream of the rows, by the Arrow C stream interface. No other schema than :attr:`schema` is given."""
+        return self._native.stream_capsule()
+
+    def narrow(
+        self, columns: Sequence[str] | None = None, where: Iterable[Condition] | Condition | None = None
+    ) -> Scan:
+        """The scan with these columns only, and with more conditions. The files are not listed anew."""
+        more = conditions(where)
+        native = self._native.narrow(None if columns is None else list(columns), more)
+        return Scan(native, self._options, self._where + more, self._files, self._threads)
+
+    def partitions(self, target_bytes: int = 64 << 20) -> list[Partition]:
+        """Parts of the scan, which other processes can read: each can be pickled, and is read as a scan is.
+
+        Files are packed until a partition has ``target_bytes`` bytes, where each counts 1 MiB more than its size.
+        Larger logs are cut between their chunks, except with ``recover``. No log is read: the sizes are those of the listing.
+        """
+        if isinstance(target_bytes, bool) or not isinstance(target_bytes, int):
+            raise TypeError(f"target_bytes must be a whole number, not {target_bytes!r}")
+        if target_bytes < 1:
+            raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
+        native = self._native
+        shared = (
+            self._options, native.columns, self._where, native.types, self._files, native.fields, self._threads,
+        )
+        return [Partition(pieces, *shared) for pieces in native.partitions(min(target_bytes, 1 << 62))]
+
+    def __repr__(self) -> str:
+        return f"<evtx_arrow.Scan of {len(self.files)} files, {len(self.columns)} columns>"
+
+
+class Partition:
+    """A part of a scan. It can be pickled, and read as a scan is, by any process that reaches the files."""
+
+    def __init__(
+        self,
+        pieces: list[Any],
+        options: dict[str, Any],
+        columns: list[str],
+        where: list[Any],
+        types: str,
+        files: Any,
+        fields: list[Any],
+        threads: int,
+    ) -> None:
+        self._state = (pieces, options, columns, where, types, files, fields, threads)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Partition, self._state
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of the files that it reads: of an entry that of its archive."""
+        return [piece[0] for piece in self._state[0]]
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema, by the Arrow C data interface."""
+        return self._open().schema_capsule()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream of the rows, by the Arrow C stream interface."""
+        return self._open().stream_capsule()
+
+    def _open(self) -> _native.NativeScan:
+        pieces, options, columns, where, types, files, fields, threads = self._state
+        known = fields if options["event_id"] is not None else None
+        return _native.open(pieces, True, options, columns, where, types, threads, files, known)
+
+    def __repr__(self) -> str:
+        return f"<evtx_arrow.Partition of {len(self._state[0])} pieces>"

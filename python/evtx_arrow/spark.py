@@ -1,0 +1,248 @@
+"""Spark reads Windows event logs, by two doors.
+
+For Spark 4, a data source::
+
+    from evtx_arrow.spark import register
+    register(spark)
+    events = spark.read.format("evtx").option("event_id", "4624,4625").load("logs")
+
+For Spark 3.5 and later, streams and catalogs that hold the credentials, over Spark's own ``binaryFile``::
+
+    from evtx_arrow.spark import decode
+    events = decode(spark.read.format("binaryFile").load("logs"))
+
+Neither takes filters from Spark: PySpark 4.3 keeps a reader that has taken filters for other scans of the same frame,
+whose rows are then wrong. ``columns``, ``where`` and ``event_id`` say what is decoded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._conditions import Condition, conditions
+from ._files import resolve
+from ._scan import Scan, scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+except ImportError:  # Spark 3.5 has no data sources in Python, and decode() needs none.
+    DataSource = DataSourceReader = InputPartition = object  # type: ignore[assignment,misc]
+
+_FLAGS = ("verify", "xml", "json", "text", "fields", "location", "recover")
+_TEXTS = ("on_error", "messages", "password")
+_TARGET = 64 << 20
+
+
+def register(spark: SparkSession) -> None:
+    """Registers the data source ``evtx`` for a session of Spark 4."""
+    if DataSource is object:
+        raise ImportError("a data source in Python needs Spark 4: use evtx_arrow.spark.decode")
+    spark.dataSource.register(EvtxDataSource)
+
+
+def _options(options: dict[str, str]) -> dict[str, Any]:
+    """The arguments of ``scan`` that options of a reader are. All of their values are texts."""
+    known: dict[str, Any] = {}
+    for name, text in options.items():
+        name = name.lower()
+        if name in _FLAGS:
+            if text.lower() not in ("true", "false"):
+                raise ValueError(f"the option {name} must be true or false, not {text!r}")
+            known[name] = text.lower() == "true"
+        elif name in _TEXTS:
+            known[name] = text
+        elif name in ("event_id", "provider", "columns"):
+            known[name] = _list(name, text)
+        elif name == "sample_size":
+            known[name] = int(text)
+        elif name == "where":
+            try:
+                stated = json.loads(text)
+            except ValueError as error:
+                raise ValueError(f"the option where must be a list of [column, operator, value]: {error}") from None
+            known[name] = [_stated(condition) for condition in stated]
+    return known
+
+
+def _stated(condition: Any) -> Any:
+    """A condition of JSON as a tuple, with a pair of a column and a key as one, too."""
+    if not isinstance(condition, list) or not condition:
+        return condition
+    column, *others = condition
+    return (tuple(column) if isinstance(column, list) else column, *others)
+
+
+def _list(name: str, text: str) -> list[str]:
+    """A list of values: one, or several with commas between them, or a JSON list of them."""
+    if text.lstrip().startswith("["):
+        return [str(value) for value in json.loads(text)]
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+class EvtxDataSource(DataSource):
+    """The data source ``evtx``. Its options are the arguments of :func:`evtx_arrow.scan`, as texts: ``columns``,
+    ``event_id`` and ``provider`` with commas between their values, ``where`` as JSON, and ``target_bytes``."""
+
+    _known: tuple[list[Any], list[str]] | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "evtx"
+
+    def _paths(self) -> list[str]:
+        paths = self.options.get("paths")
+        if paths is not None:
+            return json.loads(paths)
+        path = self.options.get("path")
+        if path is None:
+            raise ValueError("load() needs the path of logs")
+        return [path]
+
+    def _scan(self, columns: Sequence[str] | None, fields: list[Any] | None) -> Scan:
+        options = _options(dict(self.options))
+        if columns is not None:
+            options["columns"] = columns
+        options["types"] = "spark"
+        # Java writes file:/path.
+        paths = [re.sub("^file:/(?!/)", "file:///", path) for path in self._paths()]
+        return scan(paths, threads=1, _fields=fields, **options)
+
+    def schema(self) -> StructType:
+        rows = self._scan(None, None)
+        # Spark makes the reader in another process, where the same fields must be found.
+        self._known = rows._native.fields, rows.columns
+        return _struct(rows)
+
+    def reader(self, schema: StructType) -> EvtxReader:
+        fields, columns = self._known or (None, schema.fieldNames())
+        rows = self._scan(columns, fields)
+        if schema.fieldNames() != columns:
+            rows = rows.narrow(schema.fieldNames())
+        _check(schema, _struct(rows))
+        return EvtxReader(rows.partitions(int(self.options.get("target_bytes", _TARGET))))
+
+
+def _struct(rows: Any) -> StructType:
+    """Spark's schema of a scan."""
+    import pyarrow
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(pyarrow.schema(rows))
+
+
+def _check(asked: StructType, given: StructType) -> None:
+    """Whether a schema that a user states has the types of the columns."""
+    for one, other in zip(asked, given):
+        if one.dataType.simpleString() != other.dataType.simpleString():
+            names = one.name, one.dataType.simpleString(), other.dataType.simpleString()
+            raise TypeError("the column {} has the type {} in the schema, and is {}".format(*names))
+
+
+class _Part(InputPartition):
+    def __init__(self, part: Any) -> None:
+        self.part = part
+
+
+class EvtxReader(DataSourceReader):
+    """Reads partitions that were planned on the driver."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self._parts = parts
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [_Part(part) for part in self._parts]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        import pyarrow
+
+        # Spark asks for a partition even if there is none.
+        if partition is not None:
+            yield from pyarrow.RecordBatchReader.from_stream(partition.part)
+
+
+class _Contents:
+    """The files of rows of ``binaryFile``, by their paths."""
+
+    def __init__(self, contents: dict[str, bytes]) -> None:
+        self._contents = contents
+
+    def list(self, folder: str, is_deep: bool) -> list[tuple[str, int]]:
+        return []
+
+    def size(self, path: str) -> int | None:
+        content = self._contents.get(path)
+        return None if content is None else len(content)
+
+    def open(self, path: str, size: int | None) -> tuple[Any, int]:
+        return _Content(self._contents[path]), len(self._contents[path])
+
+
+class _Content:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def read(self, offset: int, length: int) -> bytes:
+        return self._content[offset:offset + length]
+
+
+def decode(
+    df: DataFrame,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Iterable[Condition] | Condition | None = None,
+    event_id: int | Sequence[int] | None = None,
+    sample: Any = None,
+    **options: Any,
+) -> DataFrame:
+    """The events of logs in a frame with the columns ``path`` and ``content``, as ``binaryFile`` gives them.
+
+    Takes a frame that is read as a stream, too. With ``event_id``, the columns are the fields that Windows' providers
+    declare for the events, and those that the logs have which ``sample`` names, as paths of :func:`evtx_arrow.scan`;
+    other fields stay in ``event_data``. A file that is no log is a row that says so in ``error``. ``options`` are those
+    of :func:`evtx_arrow.scan`.
+
+    Spark holds each file in memory as a whole. One of more than 2 GiB needs the data source.
+    """
+    paths, files = ([], None) if sample is None else resolve(sample, options.pop("filesystem", None))
+    names = ("provider", "on_error", *_FLAGS, "messages", "password", "sample_size")
+    unknown = set(options) - set(names)
+    if unknown:
+        raise TypeError(f"decode() has no argument {sorted(unknown)[0]}")
+    known = {"event_id": event_id, **{name: options.get(name) for name in names}}
+    stated = conditions(where)
+    native = _native.open(
+        paths, False, known, None if columns is None else list(columns), stated, "spark", 1, files, None
+    )
+    fields = native.fields if event_id is not None else None
+    wanted = native.columns
+
+    def read(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        for batch in batches:
+            for path, content in zip(batch.column("path").to_pylist(), batch.column("content")):
+                data = content.as_py()
+                pieces = [(path, False, len(data), None)]
+                part = _native.open(
+                    pieces, True, known, wanted, stated, "spark", 1, _Contents({path: data}), fields
+                )
+                reader = pyarrow.RecordBatchReader._import_from_c_capsule(part.stream_capsule())
+                yield from reader
+
+    return df.select("path", "content").mapInArrow(read, _struct(_Schema(native)))
+
+
+class _Schema:
+    def __init__(self, native: _native.NativeScan) -> None:
+        self._native = native
+
+    def __arrow_c_schema__(self) -> object:
+        return self._native.schema_capsule()

@@ -1,0 +1,404 @@
+//! A scan, as Python makes it.
+
+use std::sync::Arc;
+
+use arrow_array::ffi::FFI_ArrowSchema;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_schema::Schema;
+use evtx_arrow::{EventField, EventFieldParts, Expression};
+use evtx_format::Interrupt;
+use evtx_scan::{
+    ARGUMENTS, ArgumentKind, Arguments, FileKind, Function, Part, Piece, ScanCall, ScanError, ScanPath, Storage,
+    expand, partitions,
+};
+use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::conditions::{Condition, Stated, column_index};
+use crate::errors::exception;
+use crate::signals::{Signals, python_thread};
+use crate::storage::{Files, PythonFiles};
+use crate::stream::{Output, Stream};
+use crate::types::Types;
+use crate::values::arguments;
+
+/// Most bytes of memory that open entries of archives take, and of temporary files.
+const MEMORY: u64 = 1 << 30;
+const DISK: u64 = 64 << 30;
+
+/// Most bytes of memory that the messages beside the logs take.
+const MESSAGES: u64 = 256 << 20;
+
+/// Who asks, in errors.
+const SCAN: &str = "scan()";
+
+/// What a scan reads.
+#[pyclass(frozen, module = "evtx_arrow._native")]
+pub(crate) struct NativeScan {
+    call: Arc<ScanCall>,
+    files: Files,
+    threads: usize,
+    recovers: bool,
+    types: Types,
+    /// The indexes of the columns in the schema of the table, first those that are asked for.
+    projection: Vec<usize>,
+    /// How many are asked for.
+    columns: usize,
+    conditions: Vec<Condition>,
+}
+
+/// A piece of a partition, as Python keeps it.
+#[derive(FromPyObject, IntoPyObject)]
+pub(crate) enum PieceValue {
+    /// The path of a file, whether the caller named it, its size, and its slots from the first to before the last.
+    File(String, bool, u64, Option<(u64, u64)>),
+    /// The path of an archive, and its entries.
+    Archive(String, Vec<(String, bool)>),
+    /// The path of a file, and why it cannot be read.
+    Unreadable(String, String),
+}
+
+impl From<Piece> for PieceValue {
+    fn from(piece: Piece) -> Self {
+        match piece {
+            Piece::File {
+                path,
+                explicitly_named,
+                part,
+            } => PieceValue::File(
+                path,
+                explicitly_named,
+                part.size,
+                part.slots.map(|slots| (slots.start, slots.end)),
+            ),
+            Piece::Archive { path, entries } => PieceValue::Archive(path, entries),
+            Piece::Unreadable { path, why } => PieceValue::Unreadable(path, why),
+        }
+    }
+}
+
+impl From<PieceValue> for Piece {
+    fn from(value: PieceValue) -> Self {
+        match value {
+            PieceValue::File(path, explicitly_named, size, slots) => Piece::File {
+                path,
+                explicitly_named,
+                part: Part {
+                    size,
+                    slots: slots.map(|(start, end)| start..end),
+                },
+            },
+            PieceValue::Archive(path, entries) => Piece::Archive { path, entries },
+            PieceValue::Unreadable(path, why) => Piece::Unreadable { path, why },
+        }
+    }
+}
+
+/// A field of events, as Python keeps it: its name, its two keys, its type, and whether it is a list.
+type FieldValue = (String, String, Option<String>, String, bool);
+
+fn field(value: FieldValue) -> PyResult<EventField> {
+    let (name, key, in_both, item_type, is_list) = value;
+    let parts = EventFieldParts {
+        name,
+        key,
+        in_both,
+        item_type,
+        is_list,
+    };
+    EventField::try_from(parts).map_err(PyValueError::new_err)
+}
+
+/// What a scan reads.
+#[derive(FromPyObject)]
+enum Wanted {
+    /// Paths, globs, folders and archives.
+    Paths(Vec<String>),
+    /// Pieces of a partition.
+    Pieces(Vec<PieceValue>),
+}
+
+/// Every option of a scan beside its files: its name, its default and what it does. Tests of the Python part use it.
+#[pyfunction]
+pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str)> {
+    let of_scan =
+        |argument: &&evtx_scan::Argument| Function::ReadEvtx.arguments().any(|known| known.name == argument.name);
+    let options = ARGUMENTS.iter().filter(of_scan);
+    let options =
+        options.filter(|argument| argument.kind() != ArgumentKind::Map && argument.name != "hive_partitioning");
+    options
+        .map(|argument| (argument.name, argument.default, argument.about))
+        .collect()
+}
+
+/// Makes a scan: finds the files, and the fields of events if the columns depend on them.
+///
+/// - `files` are paths, or pieces of a partition.
+/// - `values` are the arguments by their names.
+/// - `columns` are the names of the columns, all if it is None.
+/// - `conditions` are columns, keys, operators and values.
+/// - `types` is `plain`, `native` or `spark`.
+/// - `threads` is how many threads read local files.
+/// - `filesystem` is a `Files` of the Python part; None for the files of this machine.
+/// - `fields` are the fields of events, if they are known.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // Python passes them by position, once.
+pub(crate) fn open(
+    py: Python<'_>,
+    files: &Bound<'_, PyAny>,
+    is_partition: bool,
+    values: &Bound<'_, PyDict>,
+    columns: Option<Vec<String>>,
+    conditions: Vec<Stated<'_>>,
+    types: &str,
+    threads: usize,
+    filesystem: Option<Py<PyAny>>,
+    fields: Option<Vec<FieldValue>>,
+) -> PyResult<NativeScan> {
+    let types: Types = types.parse().map_err(PyValueError::new_err)?;
+    let mut arguments = arguments(values)?;
+    for column in columns.iter().flatten() {
+        arguments.need(column);
+    }
+    for (column, ..) in &conditions {
+        arguments.need(column);
+    }
+    if let Some(fields) = fields {
+        arguments.know_fields(fields.into_iter().map(field).collect::<PyResult<_>>()?);
+    }
+    let wanted = match is_partition {
+        true => Wanted::Pieces(files.extract()?),
+        false => Wanted::Paths(files.extract()?),
+    };
+    let files = match filesystem {
+        Some(files) => Files::Python(Arc::new(PythonFiles::new(files))),
+        None => Files::Local,
+    };
+    let signals = Arc::new(Signals::new(py)?);
+    let call = py.detach(|| {
+        let is_set = || signals.is_set();
+        let interrupt = Interrupt::new(&is_set);
+        files.with(&signals, |storage| {
+            call_of(&arguments, wanted, &files, storage, threads, interrupt)
+        })
+    });
+    let call = call.map_err(|(path, error)| raised(path.as_deref(), error, &files, &signals))?;
+    if let Some(warning) = &call.warning {
+        let text = std::ffi::CString::new(warning.replace('\0', " "))?;
+        PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyUserWarning>(), &text, 2)?;
+    }
+    let scan = NativeScan {
+        recovers: arguments.recovers(),
+        call: Arc::new(call),
+        files,
+        threads,
+        types,
+        projection: Vec::new(),
+        columns: 0,
+        conditions: Vec::new(),
+    };
+    scan.narrowed(columns, &conditions)
+}
+
+/// The call of a scan. An error comes with the path that it is about, if that is known.
+fn call_of(
+    arguments: &Arguments,
+    wanted: Wanted,
+    files: &Files,
+    storage: &dyn Storage,
+    threads: usize,
+    interrupt: Interrupt<'_>,
+) -> Result<ScanCall, (Option<String>, ScanError)> {
+    let archives = arguments.archives(MEMORY, DISK, Some(std::env::temp_dir()));
+    let mut paths: Vec<ScanPath> = Vec::new();
+    match wanted {
+        Wanted::Paths(wanted) => {
+            for path in wanted {
+                let found = expand(storage, &path, FileKind::Logs, &archives, SCAN, interrupt);
+                paths.extend(found.map_err(|error| (Some(path), error))?);
+            }
+        }
+        Wanted::Pieces(pieces) => {
+            for piece in pieces {
+                if let (PieceValue::File(path, _, size, _), Files::Python(files)) = (&piece, files) {
+                    files.know_size(path.clone(), *size);
+                }
+                let found = Piece::from(piece).paths(storage, &archives, SCAN, interrupt);
+                paths.extend(found.map_err(|error| (None, error))?);
+            }
+        }
+    }
+    arguments
+        .call(paths, threads, storage, interrupt)
+        .map_err(|error| (None, error))
+}
+
+/// The exception for an error: that of Python's file system, if it has failed.
+fn raised(path: Option<&str>, error: ScanError, files: &Files, signals: &Signals) -> PyErr {
+    if let (ScanError::Storage(text), Some(path)) = (&error, path) {
+        match files {
+            Files::Python(files) => {
+                if let Some(failure) = files.take_failure() {
+                    return failure;
+                }
+            }
+            Files::Local => {
+                let kind = std::fs::metadata(path).err().map(|error| error.kind());
+                if kind == Some(std::io::ErrorKind::NotFound) {
+                    return PyFileNotFoundError::new_err(text.clone());
+                }
+            }
+        }
+    }
+    exception(error, signals)
+}
+
+impl NativeScan {
+    /// The scan with these columns, all if they are None, and these conditions on top of its own.
+    fn narrowed(self, columns: Option<Vec<String>>, conditions: &[Stated<'_>]) -> PyResult<Self> {
+        let schema = self.call.table.schema();
+        let mut projection = match columns {
+            Some(names) => names
+                .iter()
+                .map(|name| column_index(&schema, name))
+                .collect::<PyResult<Vec<_>>>()?,
+            None if self.projection.is_empty() => (0..schema.fields().len()).collect(),
+            None => self.projection[..self.columns].to_vec(),
+        };
+        let columns = projection.len();
+        let mut all = self.conditions;
+        for stated in conditions {
+            all.extend(Condition::of(&schema, stated)?);
+        }
+        let undecided = all.iter().filter(|condition| !condition.is_decided(&self.call.table));
+        for column in undecided.map(|condition| condition.column) {
+            if !projection.contains(&column) {
+                projection.push(column);
+            }
+        }
+        if projection.is_empty() {
+            // A batch of the core needs a column to have rows.
+            projection.push(0);
+        }
+        Ok(NativeScan {
+            projection,
+            columns,
+            conditions: all,
+            ..self
+        })
+    }
+
+    fn output(&self) -> PyResult<Output> {
+        let failed = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
+        let schema = self.call.table.schema();
+        let schema = schema.project(&self.projection[..self.columns]).map_err(failed)?;
+        let undecided = self
+            .conditions
+            .iter()
+            .filter(|condition| !condition.is_decided(&self.call.table));
+        let place = |condition: &Condition| {
+            let at = self.projection.iter().position(|&column| column == condition.column);
+            at.map(|at| (condition.clone(), at))
+        };
+        Ok(Output {
+            types: self.types,
+            conditions: undecided.filter_map(place).collect(),
+            columns: self.columns,
+            schema: self.types.schema(&schema),
+        })
+    }
+}
+
+#[pymethods]
+impl NativeScan {
+    /// The scan with other columns, and more conditions. The files are not listed anew.
+    fn narrow(&self, columns: Option<Vec<String>>, conditions: Vec<Stated<'_>>) -> PyResult<NativeScan> {
+        let scan = NativeScan {
+            call: Arc::clone(&self.call),
+            files: self.files.clone(),
+            threads: self.threads,
+            recovers: self.recovers,
+            types: self.types,
+            projection: self.projection.clone(),
+            columns: self.columns,
+            conditions: self.conditions.clone(),
+        };
+        scan.narrowed(columns, &conditions)
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        let schema = self.call.table.schema();
+        let names = self.projection[..self.columns]
+            .iter()
+            .map(|&column| schema.field(column).name().clone());
+        names.collect()
+    }
+
+    /// The paths of the files.
+    #[getter]
+    fn paths(&self) -> Vec<String> {
+        self.call.paths.iter().map(|path| path.path.clone()).collect()
+    }
+
+    /// The types of the columns: `plain`, `native` or `spark`.
+    #[getter]
+    fn types(&self) -> &'static str {
+        self.types.name()
+    }
+
+    /// The fields of events, to make the same scan elsewhere.
+    #[getter]
+    fn fields(&self) -> Vec<FieldValue> {
+        let parts = self.call.fields.iter().map(EventFieldParts::from);
+        parts
+            .map(|parts| (parts.name, parts.key, parts.in_both, parts.item_type, parts.is_list))
+            .collect()
+    }
+
+    /// The schema, as the Arrow C data interface passes it.
+    fn schema_capsule<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema: &Schema = &self.output()?.schema;
+        let schema = FFI_ArrowSchema::try_from(schema).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// A stream of the rows, as the Arrow C stream interface passes it. Each call reads the files anew.
+    fn stream_capsule<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let expressions: Vec<Expression> = self.conditions.iter().map(Condition::expression).collect();
+        let (scan, _) = self.call.scan(&self.projection, &expressions, MESSAGES);
+        let signals = Arc::new(Signals::new(py)?);
+        let waits_for_others = self.call.paths.iter().any(ScanPath::is_in_archive);
+        let (files, maker) = (self.files.clone(), python_thread(py)?);
+        let stream = Stream::new(
+            scan,
+            self.output()?,
+            files,
+            self.threads,
+            waits_for_others,
+            signals,
+            maker,
+        );
+        let stream = FFI_ArrowArrayStream::new(Box::new(stream));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Partitions of about so many bytes, each a list of pieces.
+    fn partitions(&self, py: Python<'_>, target: u64) -> PyResult<Vec<Vec<PieceValue>>> {
+        let signals = Arc::new(Signals::new(py)?);
+        let planned = py.detach(|| {
+            let is_set = || signals.is_set();
+            let interrupt = Interrupt::new(&is_set);
+            let splits = !self.recovers;
+            let plan = |storage: &dyn Storage| partitions(storage, &self.call.paths, target, splits, interrupt);
+            self.files.with(&signals, plan)
+        });
+        let planned = planned.map_err(|error| exception(error, &signals))?;
+        let values = planned
+            .into_iter()
+            .map(|pieces| pieces.into_iter().map(PieceValue::from).collect());
+        Ok(values.collect())
+    }
+}

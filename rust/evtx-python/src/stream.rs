@@ -1,0 +1,306 @@
+//! A stream of the rows of a scan, in the order of the records.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread::{self, JoinHandle, ThreadId};
+use std::time::{Duration, Instant};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use evtx_arrow::MakeArrays;
+use evtx_format::{Interrupt, Interrupted};
+use evtx_scan::{FileScan, LocalStorage, ScanError, Worker};
+use pyo3::prelude::*;
+
+use crate::conditions::Condition;
+use crate::errors::stream_error;
+use crate::signals::Signals;
+use crate::storage::Files;
+use crate::types::Types;
+
+/// How long the stream waits for its threads before it looks for signals.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// How many batches a thread is ahead of the stream.
+const AHEAD: usize = 8;
+
+/// How long the stream waits for the rows that come next before it takes those of other threads.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// What a stream makes of the rows of the core.
+#[derive(Clone)]
+pub(crate) struct Output {
+    pub(crate) types: Types,
+    /// The conditions that the core does not decide, each with the index of its column in the rows.
+    pub(crate) conditions: Vec<(Condition, usize)>,
+    /// How many of the columns are asked for. The others are there for conditions.
+    pub(crate) columns: usize,
+    /// The schema of the stream.
+    pub(crate) schema: SchemaRef,
+}
+
+impl Output {
+    /// The rows of the stream.
+    fn of(&self, mut rows: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        for (condition, at) in &self.conditions {
+            rows = condition.filter(&rows, *at)?;
+        }
+        if self.columns < rows.num_columns() {
+            rows = rows.project(&(0..self.columns).collect::<Vec<_>>())?;
+        }
+        self.types.rows(&rows, &self.schema)
+    }
+}
+
+/// Why a stream ends early.
+enum Failure {
+    Scan(ScanError),
+    Arrow(ArrowError),
+}
+
+impl From<ScanError> for Failure {
+    fn from(error: ScanError) -> Self {
+        Failure::Scan(error)
+    }
+}
+
+type Rows = (u64, RecordBatch);
+
+/// The rows of a scan. It holds no lock of the interpreter while it works.
+pub(crate) struct Stream {
+    output: Output,
+    source: Option<Source>,
+    signals: Arc<Signals>,
+    /// The thread of Python that made the stream. It holds the lock of the interpreter as a rule when it reads it.
+    maker: Option<ThreadId>,
+}
+
+enum Source {
+    /// The thread that reads the stream does the work.
+    Own(Box<Worker>, Files),
+    /// Threads that have not started yet: how many, and whether their order may be given up to make progress.
+    Unstarted(Arc<FileScan>, usize, bool),
+    Threads(Threads),
+}
+
+impl Stream {
+    /// A stream of a scan. Local files are read by so many threads. If `waits_for_others` is set, a thread can wait for
+    /// another one to go on.
+    pub(crate) fn new(
+        scan: FileScan,
+        output: Output,
+        files: Files,
+        threads: usize,
+        waits_for_others: bool,
+        signals: Arc<Signals>,
+        maker: Option<ThreadId>,
+    ) -> Self {
+        let scan = Arc::new(scan);
+        let source = match files.is_local() && threads > 1 {
+            true => Source::Unstarted(scan, threads, waits_for_others),
+            false => Source::Own(Box::new(Worker::new(&scan, MakeArrays::CHECKED)), files),
+        };
+        Stream {
+            output,
+            source: Some(source),
+            signals,
+            maker,
+        }
+    }
+
+    /// The next rows; `None` at the end.
+    fn step(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        loop {
+            match &mut self.source {
+                None => return Ok(None),
+                Some(Source::Unstarted(scan, threads, waits_for_others)) => {
+                    let threads = Threads::start(scan, &self.output, *threads, *waits_for_others)?;
+                    self.source = Some(Source::Threads(threads));
+                }
+                Some(Source::Threads(threads)) => return threads.next(&self.signals),
+                Some(Source::Own(worker, files)) => {
+                    let signals = &self.signals;
+                    let is_set = || signals.is_set();
+                    let interrupt = Interrupt::new(&is_set);
+                    let Some(batch) = files.with(signals, |storage| worker.next(storage, interrupt))? else {
+                        return Ok(None);
+                    };
+                    let rows = self.output.of(batch.rows).map_err(Failure::Arrow)?;
+                    if rows.num_rows() > 0 {
+                        return Ok(Some(rows));
+                    }
+                }
+            }
+        }
+    }
+
+    /// As [`step`](Self::step), without the lock of the interpreter.
+    fn step_detached(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        // Another thread must not ask for the lock: one that holds it may wait for this stream.
+        if self.maker != Some(thread::current().id()) {
+            return self.step();
+        }
+        let mut result = None;
+        let attached = Python::try_attach(|py| py.detach(|| result = Some(self.step())));
+        match (attached, result) {
+            (_, Some(result)) => result,
+            // The interpreter ends.
+            (_, None) => Err(Failure::Scan(Interrupted.into())),
+        }
+    }
+}
+
+impl Iterator for Stream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.source.as_ref()?;
+        let step = catch_unwind(AssertUnwindSafe(|| self.step_detached()));
+        let error = match step {
+            Ok(Ok(Some(rows))) => return Some(Ok(rows)),
+            Ok(Ok(None)) => None,
+            Ok(Err(Failure::Scan(error))) => Some(stream_error(&error, &self.signals)),
+            Ok(Err(Failure::Arrow(error))) => Some(error),
+            Err(_) => Some(ArrowError::ExternalError(
+                "an error in the reader itself: it panicked".into(),
+            )),
+        };
+        // Nothing follows the end.
+        self.source = None;
+        error.map(Err)
+    }
+}
+
+impl RecordBatchReader for Stream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.output.schema)
+    }
+}
+
+/// Threads that read local files. They never call Python.
+struct Threads {
+    heads: Vec<Head>,
+    waits_for_others: bool,
+    stop: Arc<AtomicBool>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+/// What a thread gives: rows whose positions never fall.
+struct Head {
+    /// `None` once the thread has ended.
+    rows: Option<Receiver<Result<Rows, Failure>>>,
+    ready: VecDeque<Rows>,
+}
+
+impl Threads {
+    fn start(scan: &Arc<FileScan>, output: &Output, count: usize, waits_for_others: bool) -> Result<Self, Failure> {
+        let mut threads = Threads {
+            heads: Vec::new(),
+            waits_for_others,
+            stop: Arc::default(),
+            handles: Vec::new(),
+        };
+        for index in 0..count {
+            let (sender, rows) = mpsc::sync_channel(AHEAD);
+            let (scan, output, stop) = (Arc::clone(scan), output.clone(), Arc::clone(&threads.stop));
+            let name = format!("evtx-{index}");
+            let handle = thread::Builder::new()
+                .name(name)
+                .spawn(move || read(&scan, &output, &stop, &sender));
+            match handle {
+                Ok(handle) => threads.handles.push(handle),
+                Err(_) if index > 0 => break,
+                Err(error) => return Err(ScanError::Storage(format!("cannot start a thread: {error}")).into()),
+            }
+            let ready = VecDeque::new();
+            threads.heads.push(Head {
+                rows: Some(rows),
+                ready,
+            });
+        }
+        Ok(threads)
+    }
+
+    /// The next rows in the order of all rows. That order is known once each thread has given rows or has ended.
+    fn next(&mut self, signals: &Signals) -> Result<Option<RecordBatch>, Failure> {
+        let mut since = Instant::now();
+        while let Some(waiting) = self.heads.iter().position(Head::is_waiting) {
+            match self.heads[waiting].receive(WAIT)? {
+                true => since = Instant::now(),
+                // The thread may wait until another one closes its entry of an archive, and that one until there is
+                // room for its rows.
+                false if self.waits_for_others && since.elapsed() > PATIENCE => {
+                    for head in &mut self.heads {
+                        while head.receive(Duration::ZERO)? && head.rows.is_some() {}
+                    }
+                }
+                false => {}
+            }
+            if signals.is_set() {
+                return Err(Failure::Scan(Interrupted.into()));
+            }
+        }
+        let first = self.heads.iter_mut().filter(|head| !head.ready.is_empty());
+        let first = first.min_by_key(|head| head.ready.front().map(|(index, _)| *index));
+        Ok(first.and_then(|head| head.ready.pop_front()).map(|(_, rows)| rows))
+    }
+}
+
+impl Head {
+    fn is_waiting(&self) -> bool {
+        self.ready.is_empty() && self.rows.is_some()
+    }
+
+    /// Takes rows of the thread, if there are some in time. Returns whether there were, or the thread has ended.
+    fn receive(&mut self, wait: Duration) -> Result<bool, Failure> {
+        let Some(rows) = &self.rows else { return Ok(true) };
+        match rows.recv_timeout(wait) {
+            Ok(rows) => self.ready.push_back(rows?),
+            Err(RecvTimeoutError::Timeout) => return Ok(false),
+            Err(RecvTimeoutError::Disconnected) => self.rows = None,
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // A thread that waits for room for its rows finds that nobody takes them.
+        self.heads.clear();
+        for handle in self.handles.drain(..) {
+            // One that has panicked has told so.
+            _ = handle.join();
+        }
+    }
+}
+
+/// Reads what is left of a scan, until it ends or nobody takes the rows.
+fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncSender<Result<Rows, Failure>>) {
+    let work = || {
+        let mut worker = Worker::new(scan, MakeArrays::CHECKED);
+        let is_set = || stop.load(Ordering::Relaxed);
+        loop {
+            let next = match worker.next(&LocalStorage, Interrupt::new(&is_set)) {
+                Ok(None) => return,
+                Ok(Some(batch)) => match output.of(batch.rows) {
+                    Ok(rows) if rows.num_rows() == 0 => continue,
+                    rows => rows.map(|rows| (batch.index, rows)).map_err(Failure::Arrow),
+                },
+                Err(error) => Err(error.into()),
+            };
+            let is_last = next.is_err();
+            if sender.send(next).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
+        let text = "an error in the reader itself: a thread panicked".to_owned();
+        // Nobody hears it if the stream is gone.
+        _ = sender.send(Err(Failure::Arrow(ArrowError::ExternalError(text.into()))));
+    }
+}

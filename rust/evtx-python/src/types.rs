@@ -1,0 +1,190 @@
+//! The Arrow types that a scan gives: as DuckDB gets them, plain ones, and those that Spark takes.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, Decimal128Array, ListArray, MapArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StructArray,
+};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use uuid::Uuid;
+
+/// Which types the columns have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Types {
+    /// Texts and JSON are Utf8, without dictionaries; 128-bit integers are decimals. All others as they are.
+    Plain,
+    /// As DuckDB gets them: texts are string views and dictionaries.
+    Native,
+    /// As plain, with the types that Spark has: no unsigned integers, times of microseconds in UTC, GUIDs as texts.
+    Spark,
+}
+
+impl Types {
+    const ALL: [(&str, Types); 3] = [
+        ("plain", Types::Plain),
+        ("native", Types::Native),
+        ("spark", Types::Spark),
+    ];
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        let found = Types::ALL.iter().find(|(_, types)| *types == self);
+        found.map_or("", |(name, _)| name)
+    }
+}
+
+impl FromStr for Types {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Types::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, types)| *types).ok_or_else(|| {
+            let names = Types::ALL.map(|(known, _)| format!("\"{known}\""));
+            format!("types must be one of {}, not \"{name}\"", names.join(", "))
+        })
+    }
+}
+
+/// Whether a field has 128-bit integers, which Arrow has no type for.
+fn is_int128(field: &Field) -> bool {
+    field.extension_type_name() == Some("arrow.opaque")
+}
+
+/// Whether a field has texts of any layout.
+pub(crate) fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => false,
+    }
+}
+
+impl Types {
+    /// The field that a field of the core becomes.
+    fn field(self, field: &FieldRef) -> FieldRef {
+        use DataType::{
+            Decimal128, FixedSizeBinary, Int16, Int32, Int64, List, Map, Struct, Timestamp, UInt8, UInt16, UInt32,
+            UInt64, Utf8,
+        };
+        if self == Types::Native {
+            return Arc::clone(field);
+        }
+        let is_spark = self == Types::Spark;
+        let data_type = match field.data_type() {
+            data_type if is_text(data_type) => Utf8,
+            List(item) => List(self.field(item)),
+            Map(entries, sorted) => Map(self.field(entries), *sorted),
+            Struct(fields) => Struct(fields.iter().map(|field| self.field(field)).collect()),
+            FixedSizeBinary(_) if is_int128(field) => Decimal128(38, 0),
+            FixedSizeBinary(_) if is_spark => Utf8,
+            Timestamp(TimeUnit::Nanosecond, _) if is_spark => Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            UInt8 if is_spark => Int16,
+            UInt16 if is_spark => Int32,
+            UInt32 | UInt64 if is_spark => Int64,
+            other => other.clone(),
+        };
+        let plain = field.as_ref().clone().with_data_type(data_type);
+        // Libraries that know the extension type `arrow.json` have few functions for it.
+        Arc::new(match is_spark || is_int128(field) || is_text(field.data_type()) {
+            true => plain.with_metadata(HashMap::new()),
+            false => plain,
+        })
+    }
+
+    /// The schema that a schema of the core becomes.
+    pub(crate) fn schema(self, schema: &Schema) -> SchemaRef {
+        let fields = schema.fields().iter().map(|field| self.field(field));
+        Arc::new(Schema::new(fields.collect::<Fields>()))
+    }
+
+    /// The rows that rows of the core become. `schema` is what [`schema`](Self::schema) gives for theirs.
+    ///
+    /// # Errors
+    /// [`ArrowError`] if a batch has more than 2 GiB of text in a column.
+    pub(crate) fn rows(self, rows: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+        let fields = rows.schema_ref().fields().iter().zip(schema.fields());
+        let columns = rows.columns().iter().zip(fields);
+        let columns = columns
+            .map(|(column, (from, to))| convert(column, from, to))
+            .collect::<Result<_, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+    }
+}
+
+/// An array of one field as an array of the other, which [`Types::field`] made of it.
+fn convert(array: &ArrayRef, from: &FieldRef, to: &FieldRef) -> Result<ArrayRef, ArrowError> {
+    use DataType::{
+        Decimal128, FixedSizeBinary, Int16, Int32, Int64, List, Map, Struct, Timestamp, UInt8, UInt16, UInt32, UInt64,
+        Utf8,
+    };
+    if from.data_type() == to.data_type() {
+        return Ok(Arc::clone(array));
+    }
+    Ok(match (from.data_type(), to.data_type()) {
+        (List(from), List(to)) => {
+            let list = array.as_list::<i32>();
+            let values = convert(list.values(), from, to)?;
+            Arc::new(ListArray::try_new(
+                Arc::clone(to),
+                list.offsets().clone(),
+                values,
+                list.nulls().cloned(),
+            )?)
+        }
+        (Map(from, _), Map(to, sorted)) => {
+            let map = array.as_map();
+            let entries: ArrayRef = Arc::new(map.entries().clone());
+            let entries = convert(&entries, from, to)?;
+            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
+            let entries = entries.as_struct().clone();
+            Arc::new(MapArray::try_new(Arc::clone(to), offsets, entries, nulls, *sorted)?)
+        }
+        (Struct(from), Struct(to)) => {
+            let structs = array.as_struct();
+            let columns = structs.columns().iter().zip(from.iter().zip(to));
+            let columns = columns
+                .map(|(column, (from, to))| convert(column, from, to))
+                .collect::<Result<_, _>>()?;
+            Arc::new(StructArray::try_new(to.clone(), columns, structs.nulls().cloned())?)
+        }
+        (FixedSizeBinary(_), Decimal128(precision, scale)) => {
+            let bytes = array.as_fixed_size_binary().iter();
+            let numbers = bytes.map(|bytes| bytes.and_then(|bytes| Some(i128::from_le_bytes(bytes.try_into().ok()?))));
+            let numbers: Decimal128Array = numbers.collect();
+            Arc::new(numbers.with_precision_and_scale(*precision, *scale)?)
+        }
+        (FixedSizeBinary(_), Utf8) => {
+            let mut texts = StringBuilder::with_capacity(array.len(), 36 * array.len());
+            let mut room = Uuid::encode_buffer();
+            for bytes in array.as_fixed_size_binary().iter() {
+                let guid = bytes.and_then(|bytes| Uuid::from_slice(bytes).ok());
+                texts.append_option(guid.map(|guid| &*guid.hyphenated().encode_lower(&mut room)));
+            }
+            Arc::new(texts.finish())
+        }
+        (Timestamp(..), Timestamp(..)) => {
+            let nanos = array.as_primitive::<TimestampNanosecondType>();
+            let micros: PrimitiveArray<TimestampMicrosecondType> = nanos.unary(|nanos| nanos.div_euclid(1000));
+            Arc::new(micros.with_timezone("UTC"))
+        }
+        (UInt8, Int16) => Arc::new(array.as_primitive::<UInt8Type>().unary::<_, Int16Type>(i16::from)),
+        (UInt16, Int32) => Arc::new(array.as_primitive::<UInt16Type>().unary::<_, Int32Type>(i32::from)),
+        (UInt32, Int64) => Arc::new(array.as_primitive::<UInt32Type>().unary::<_, Int64Type>(i64::from)),
+        (UInt64, Int64) => Arc::new(
+            array
+                .as_primitive::<UInt64Type>()
+                .unary::<_, Int64Type>(u64::cast_signed),
+        ),
+        (_, to) => cast(array, to)?,
+    })
+}

@@ -1,0 +1,183 @@
+//! Values of Python for arguments and conditions.
+
+use arrow_schema::{DataType, Field};
+use evtx_arrow::Literal;
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, Function};
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+
+use crate::types::is_text;
+
+/// How a value is shown in an error, and its type.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
+    let kind = value
+        .get_type()
+        .name()
+        .map_or_else(|_| "?".to_owned(), |name| name.to_string());
+    format!("{text} ({kind})")
+}
+
+fn is_bool(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyBool>()
+}
+
+/// A value of a list by its text: of text and whole numbers.
+fn item(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    match value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() && !is_bool(value) {
+        true => Ok(value.str()?.to_string()),
+        false => Err(PyTypeError::new_err(format!("{name} cannot be {}", shown(value)))),
+    }
+}
+
+/// The value of an argument of a scan.
+fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<ArgumentValue> {
+    let name = argument.name;
+    let wrong = |wanted: &str| PyTypeError::new_err(format!("{name} must be {wanted}, not {}", shown(value)));
+    Ok(match argument.kind() {
+        ArgumentKind::Flag if is_bool(value) => ArgumentValue::Flag(value.extract()?),
+        ArgumentKind::Flag => return Err(wrong("True or False")),
+        ArgumentKind::Integer if value.is_instance_of::<PyInt>() && !is_bool(value) => {
+            ArgumentValue::Integer(value.extract()?)
+        }
+        ArgumentKind::Integer => return Err(wrong("a whole number")),
+        ArgumentKind::Text if value.is_instance_of::<PyString>() => ArgumentValue::Text(value.extract()?),
+        ArgumentKind::Text => return Err(wrong("text")),
+        ArgumentKind::List if value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() => {
+            ArgumentValue::List(vec![item(name, value)?])
+        }
+        ArgumentKind::List => {
+            let items = value.try_iter().map_err(|_| wrong("a value or a list of them"))?;
+            ArgumentValue::List(items.map(|each| item(name, &each?)).collect::<PyResult<_>>()?)
+        }
+        ArgumentKind::Map => return Err(wrong("a map, which no scan takes")),
+    })
+}
+
+/// The arguments of a scan by their names. Those that are None keep their defaults.
+pub(crate) fn arguments(values: &Bound<'_, PyDict>) -> PyResult<Arguments> {
+    let mut arguments = Arguments::new(Function::ReadEvtx);
+    for (name, value) in values {
+        let name: String = name.extract()?;
+        let found = Argument::find(Function::ReadEvtx, &name).filter(|found| found.name != "hive_partitioning");
+        let Some(argument) = found else {
+            return Err(PyTypeError::new_err(format!("scan() has no argument {name}")));
+        };
+        if !value.is_none() {
+            let set = arguments.set(argument, argument_value(argument, &value)?, "scan()");
+            set.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        }
+    }
+    Ok(arguments)
+}
+
+/// A constant of a condition as values of a column are.
+#[derive(Debug)]
+pub(crate) enum Constant {
+    /// A value that the column can have.
+    Literal(Literal),
+    /// A number below all that the column can have.
+    Below,
+    /// A number above all that the column can have.
+    Above,
+}
+
+/// The least and the greatest number of a column of integers.
+fn bounds(data_type: &DataType) -> Option<(i128, i128)> {
+    Some(match data_type {
+        DataType::UInt8 => (0, u8::MAX.into()),
+        DataType::UInt16 => (0, u16::MAX.into()),
+        DataType::UInt32 => (0, u32::MAX.into()),
+        DataType::UInt64 => (0, u64::MAX.into()),
+        DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
+        DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
+        DataType::Int32 => (i32::MIN.into(), i32::MAX.into()),
+        DataType::Int64 => (i64::MIN.into(), i64::MAX.into()),
+        _ => return None,
+    })
+}
+
+/// Nanoseconds since 1970-01-01 UTC of a time or a date as ISO 8601 writes it. Without a zone it is UTC.
+fn nanos(text: &str) -> Option<i128> {
+    let utc = |time: DateTime| Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    let time = text.parse::<Timestamp>().ok();
+    let time = time.or_else(|| utc(text.parse::<DateTime>().ok()?));
+    let time = time.or_else(|| utc(text.parse::<Date>().ok()?.to_datetime(jiff::civil::Time::midnight())));
+    Some(time?.as_nanosecond())
+}
+
+/// A constant that is compared with a column. The Python part passes times and GUIDs as a tuple of their kind and their
+/// value: `("instant", nanoseconds)`, `("uuid", bytes)`.
+pub(crate) fn constant(field: &Field, value: &Bound<'_, PyAny>) -> PyResult<Constant> {
+    let (name, data_type) = (field.name(), field.data_type());
+    let wrong = |wanted: &str| PyTypeError::new_err(format!("{name} is compared with {wanted}, not {}", shown(value)));
+    let tagged: Option<(String, Bound<'_, PyAny>)> = value.extract().ok();
+    let tagged = tagged.as_ref().map(|(tag, inner)| (tag.as_str(), inner));
+    let text = || {
+        value
+            .extract::<String>()
+            .ok()
+            .filter(|_| value.is_instance_of::<PyString>())
+    };
+    if value.is_none() {
+        let text = format!("{name} cannot be compared with None: use \"is null\" or \"is not null\"");
+        return Err(PyValueError::new_err(text));
+    }
+    let clamped =
+        |number: i128, (least, greatest): (i128, i128), literal: &dyn Fn(i128) -> Option<Literal>| match number {
+            _ if number < least => Constant::Below,
+            _ if number > greatest => Constant::Above,
+            _ => literal(number).map_or(Constant::Above, Constant::Literal),
+        };
+    let of_i64 = (i64::MIN.into(), i64::MAX.into());
+    Ok(match data_type {
+        _ if bounds(data_type).is_some() => {
+            if !value.is_instance_of::<PyInt>() || is_bool(value) {
+                return Err(wrong("a whole number"));
+            }
+            let number = match value.extract::<i128>() {
+                Ok(number) => number,
+                Err(_) if value.lt(0)? => i128::MIN,
+                Err(_) => i128::MAX,
+            };
+            let range = bounds(data_type).unwrap_or((0, 0));
+            let literal = |number: i128| match data_type.is_unsigned_integer() {
+                true => u64::try_from(number).ok().map(Literal::Number),
+                false => i64::try_from(number).ok().map(Literal::Integer),
+            };
+            clamped(number, range, &literal)
+        }
+        DataType::Boolean if is_bool(value) => Constant::Literal(Literal::Bool(value.extract()?)),
+        DataType::Boolean => return Err(wrong("True or False")),
+        DataType::Timestamp(..) => {
+            let number = match (tagged, text()) {
+                (Some(("instant", number)), _) => Some(number.extract::<i128>()?),
+                (_, Some(text)) => nanos(&text),
+                _ => None,
+            };
+            let number = number.ok_or_else(|| wrong("a time"))?;
+            clamped(number, of_i64, &|number| {
+                i64::try_from(number).ok().map(Literal::Instant)
+            })
+        }
+        DataType::FixedSizeBinary(16) if field.extension_type_name() == Some("arrow.uuid") => {
+            let bytes = match (tagged, text()) {
+                (Some(("uuid", bytes)), _) => Some(bytes.extract::<[u8; 16]>()?),
+                (_, Some(text)) => uuid::Uuid::parse_str(&text).ok().map(uuid::Uuid::into_bytes),
+                _ => None,
+            };
+            Constant::Literal(Literal::Uuid(bytes.ok_or_else(|| wrong("a GUID"))?))
+        }
+        data_type if is_text(data_type) => {
+            Constant::Literal(Literal::Text(text().ok_or_else(|| wrong("text"))?.into()))
+        }
+        _ => {
+            let text = format!("{name} cannot be compared: its type is {data_type}");
+            return Err(PyTypeError::new_err(text));
+        }
+    })
+}

@@ -1,0 +1,257 @@
+//! Partitions: the work of a scan in pieces of about the same size, which other processes can do.
+
+use evtx_format::Interrupt;
+use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::header::FILE_HEADER;
+
+use crate::archive::{Archives, FileKind};
+use crate::paths::{Part, ScanPath, expand};
+use crate::storage::{ScanError, Storage, StorageError};
+
+/// What it costs to open a file, in bytes that are read in the same time.
+const OPEN_COST: u64 = 1 << 20;
+
+/// A piece of the work of a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    /// A part of a file of the storage.
+    File {
+        /// The path of the file.
+        path: String,
+        /// Whether the caller named the file.
+        explicitly_named: bool,
+        /// Which part of the file.
+        part: Part,
+    },
+    /// Entries of an archive, or a compressed file. They are not split.
+    Archive {
+        /// The path of the archive.
+        path: String,
+        /// The paths of the entries, each with whether the caller named it.
+        entries: Vec<(String, bool)>,
+    },
+    /// A file that was found and cannot be read.
+    Unreadable {
+        /// The path of the file.
+        path: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+/// Partitions of the work of a scan of these files, in their order. Files are packed until a partition has `target`
+/// bytes, where each file counts 1 MiB more than its size. With `splits`, larger files are cut between slots of 64 KiB.
+/// No file is read: the sizes are those that the storage lists.
+///
+/// # Errors
+/// [`ScanError::Interrupted`]. A file whose size cannot be told counts as empty: the scan tells why.
+pub fn partitions(
+    storage: &dyn Storage,
+    paths: &[ScanPath],
+    target: u64,
+    splits: bool,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<Vec<Piece>>, ScanError> {
+    let mut partitions: Vec<Vec<Piece>> = Vec::new();
+    let mut taken = 0_u64;
+    let mut add = |piece: Piece, size: u64| {
+        let cost = size.saturating_add(OPEN_COST);
+        match partitions.last_mut() {
+            Some(last) if taken.saturating_add(cost) <= target => {
+                taken += cost;
+                last.push(piece);
+            }
+            _ => {
+                taken = cost;
+                partitions.push(vec![piece]);
+            }
+        }
+    };
+    let mut rest = paths;
+    while let Some(path) = rest.first() {
+        interrupt.check()?;
+        if let Some(why) = path.why_unreadable() {
+            let (path, why) = (path.path.clone(), why.to_owned());
+            add(Piece::Unreadable { path, why }, 0);
+            rest = &rest[1..];
+            continue;
+        }
+        let storage_path = path.storage_path();
+        let size = match storage.size(storage_path) {
+            Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
+            size => size.unwrap_or(0),
+        };
+        if path.is_in_archive() {
+            // The entries of an archive follow each other, and are read in one pass.
+            let is_of_archive = |path: &&ScanPath| path.is_in_archive() && path.storage_path() == storage_path;
+            let count = rest.iter().take_while(is_of_archive).count();
+            let entries = rest[..count].iter();
+            let entries = entries.map(|path| (path.path.clone(), path.explicitly_named));
+            let piece = Piece::Archive {
+                path: storage_path.to_owned(),
+                entries: entries.collect(),
+            };
+            add(piece, size);
+            rest = &rest[count..];
+            continue;
+        }
+        let file = |slots| Piece::File {
+            path: path.path.clone(),
+            explicitly_named: path.explicitly_named,
+            part: Part { size, slots },
+        };
+        let slots = size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64);
+        let of_each = (target / CHUNK_SIZE as u64).max(1);
+        if splits && size > target && slots > of_each {
+            for start in (0..slots).step_by(usize::try_from(of_each).unwrap_or(usize::MAX)) {
+                let end = start + of_each;
+                let bytes = (end.min(slots) - start) * CHUNK_SIZE as u64;
+                // Slots that the file gets meanwhile belong to its last part.
+                let end = if end < slots { end } else { u64::MAX };
+                add(file(Some(start..end)), bytes);
+            }
+        } else {
+            add(file(None), size);
+        }
+        rest = &rest[1..];
+    }
+    Ok(partitions)
+}
+
+impl Piece {
+    /// The files that the piece stands for. Reads the directory of an archive. `function` is who asks, for errors.
+    ///
+    /// # Errors
+    /// As [`expand`], and [`ScanError::Storage`] if an entry of an archive is no longer there.
+    pub fn paths(
+        &self,
+        storage: &dyn Storage,
+        archives: &Archives,
+        function: &str,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Vec<ScanPath>, ScanError> {
+        match self {
+            Piece::File {
+                path,
+                explicitly_named,
+                part,
+            } => Ok(vec![ScanPath::of_part(path.clone(), *explicitly_named, part.clone())]),
+            Piece::Unreadable { path, why } => Ok(vec![ScanPath::unreadable(path.clone(), why)]),
+            Piece::Archive { path, entries } => {
+                let listed = expand(storage, path, FileKind::Logs, archives, function, interrupt);
+                let mut listed = match listed {
+                    // The caller may have named entries whose names are not those of logs.
+                    Err(ScanError::NoFiles(_)) => Vec::new(),
+                    listed => listed?,
+                };
+                let mut paths = Vec::with_capacity(entries.len());
+                for (name, explicitly_named) in entries {
+                    interrupt.check()?;
+                    let at = listed.iter().position(|path| path.path == *name);
+                    let mut found = match at {
+                        Some(at) => listed.remove(at),
+                        None => {
+                            let named = expand(storage, name, FileKind::Logs, archives, function, interrupt)?;
+                            let found = named.into_iter().find(|path| path.path == *name);
+                            found.ok_or_else(|| ScanError::Storage(format!("{name}: it is no longer there")))?
+                        }
+                    };
+                    found.explicitly_named = *explicitly_named;
+                    paths.push(found);
+                }
+                Ok(paths)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::storage::StorageFile;
+
+    /// A storage that knows sizes only.
+    struct Sizes(HashMap<String, u64>);
+
+    impl Storage for Sizes {
+        fn glob(&self, _pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+            Ok(Vec::new())
+        }
+
+        fn exists(&self, path: &str) -> Result<bool, StorageError> {
+            Ok(self.0.contains_key(path))
+        }
+
+        fn is_remote(&self, _path: &str) -> bool {
+            true
+        }
+
+        fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
+            Err(StorageError::Failed(format!("{path} is not opened to plan")))
+        }
+
+        fn size(&self, path: &str) -> Result<u64, StorageError> {
+            let size = self.0.get(path).copied();
+            size.ok_or_else(|| StorageError::Failed("it is not there".to_owned()))
+        }
+    }
+
+    fn plan(sizes: &[u64], target: u64, splits: bool) -> Vec<Vec<(String, Option<std::ops::Range<u64>>)>> {
+        let name = |index: usize| format!("{index}.evtx");
+        let storage = Sizes(
+            sizes
+                .iter()
+                .enumerate()
+                .map(|(index, &size)| (name(index), size))
+                .collect(),
+        );
+        let paths: Vec<_> = (0..sizes.len()).map(|index| ScanPath::named(&name(index))).collect();
+        let planned = partitions(&storage, &paths, target, splits, Interrupt::NEVER).expect("a plan");
+        let place = |piece: Piece| match piece {
+            Piece::File { path, part, .. } => (path, part.slots),
+            other => panic!("{other:?}"),
+        };
+        planned
+            .into_iter()
+            .map(|pieces| pieces.into_iter().map(place).collect())
+            .collect()
+    }
+
+    #[test]
+    fn small_files_are_packed_and_large_ones_are_cut() {
+        const MIB: u64 = 1 << 20;
+        let counts = |sizes: &[u64]| -> Vec<usize> { plan(sizes, 8 * MIB, true).iter().map(Vec::len).collect() };
+        assert_eq!(counts(&[]), []);
+        assert_eq!(counts(&[0; 9]), [8, 1], "each costs 1 MiB");
+        assert_eq!(counts(&[3 * MIB, 3 * MIB, MIB]), [2, 1]);
+        let large = 20 * MIB + FILE_HEADER as u64;
+        let cut = plan(&[large], 8 * MIB, true);
+        let ranges: Vec<_> = cut.into_iter().flatten().map(|(_, slots)| slots).collect();
+        assert_eq!(ranges, [Some(0..128), Some(128..256), Some(256..u64::MAX)]);
+        assert_eq!(plan(&[large], 8 * MIB, false), [[("0.evtx".to_owned(), None)]]);
+        assert_eq!(plan(&[3 * CHUNK_SIZE as u64], 1, true).len(), 3, "a slot at least");
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_left_to_the_scan() {
+        let paths = [
+            ScanPath::named("gone.evtx"),
+            ScanPath::unreadable("link.evtx".to_owned(), "broken"),
+        ];
+        let storage = Sizes(HashMap::new());
+        let planned = partitions(&storage, &paths, 1 << 26, true, Interrupt::NEVER).expect("a plan");
+        assert_eq!(planned.len(), 1);
+        assert_eq!(planned[0].len(), 2);
+        let read = |piece: &Piece| {
+            let archives = Archives::new(1 << 20, 0, None);
+            piece
+                .paths(&storage, &archives, "a test", Interrupt::NEVER)
+                .expect("a path")
+        };
+        assert_eq!(read(&planned[0][1])[0].why_unreadable(), Some("broken"));
+        assert_eq!(read(&planned[0][0])[0].path, "gone.evtx");
+    }
+}

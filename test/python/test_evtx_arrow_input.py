@@ -1,0 +1,286 @@
+"""What evtx_arrow does with bad input, with consumers that stop half way, and with interrupts; and that it leaks nothing."""
+
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import tracemalloc
+
+import evtx_arrow as evtx
+import polars
+import psutil
+import pyarrow as pa
+import pytest
+from conftest import SAMPLES, write_log
+
+LOG = SAMPLES / "DC01-Security.evtx"
+on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals, and no numbers of files")
+
+
+@pytest.mark.parametrize("make, error, texts", [
+    (lambda: evtx.scan("/nowhere/a b.evtx"), FileNotFoundError, ["/nowhere/a b.evtx"]),
+    (lambda: evtx.scan("/nowhere/*.evtx"), FileNotFoundError, ["/nowhere/*.evtx"]),
+    (lambda: evtx.scan([LOG, "/nowhere/b.evtx"]), FileNotFoundError, ["/nowhere/b.evtx"]),
+    (lambda: evtx.scan(""), ValueError, ["empty path"]),
+    (lambda: evtx.scan(7), TypeError, ["files", "7"]),
+    (lambda: evtx.scan([LOG, 7]), TypeError, ["path", "7"]),
+    (lambda: evtx.scan(b"a.evtx"), TypeError, ["files"]),
+    (lambda: evtx.scan(["s3://bucket/a.evtx", LOG]), ValueError, ["one file system", "s3"]),
+    (lambda: evtx.scan(LOG, columns="event_id"), TypeError, ["columns", "event_id"]),
+    (lambda: evtx.scan(LOG, columns=["event_id", "nothing"]), ValueError, ["\"nothing\"", "record_id"]),
+    (lambda: evtx.scan(LOG, columns=[3]), TypeError, ["column", "3"]),
+    (lambda: evtx.scan(LOG, where=[("nothing", "=", 1)]), ValueError, ["\"nothing\"", "record_id"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", "resembles", 1)]), ValueError, ["resembles", "event_id", "between"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", "=", "4624")]), TypeError, ["event_id", "'4624'"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", "=", 4.5)]), TypeError, ["event_id", "4.5"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", "=", True)]), TypeError, ["event_id", "True"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", "=", None)]), ValueError, ["event_id", "is null"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", "in", "4624")]), TypeError, ["event_id", "4624"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", "between", [1, 2, 3])]), ValueError, ["event_id", "between", "3"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", "contains", 4)]), TypeError, ["contains", "event_id"]),
+    (lambda: evtx.scan(LOG, where=[("event_data", "=", "x")]), TypeError, ["event_data", "compared"]),
+    (lambda: evtx.scan(LOG, where=[(("event_id", "x"), "=", "x")]), TypeError, ["event_id", "map"]),
+    (lambda: evtx.scan(LOG, where=[("time_created", "<", "yesterday")]), TypeError, ["time_created", "yesterday"]),
+    (lambda: evtx.scan(LOG, where=[("provider_guid", "=", "{no}")]), TypeError, ["provider_guid", "{no}"]),
+    (lambda: evtx.scan(LOG, where=[("event_id",)]), TypeError, ["event_id"]),
+    (lambda: evtx.scan(LOG, where="event_id = 1"), TypeError, ["where"]),
+    (lambda: evtx.scan(LOG, where=[("event_id", 1, 1)]), TypeError, ["operator", "event_id"]),
+    (lambda: evtx.scan(LOG, event_id="x"), ValueError, ["event_id", "x"]),
+    (lambda: evtx.scan(LOG, event_id=-1), ValueError, ["event_id", "-1"]),
+    (lambda: evtx.scan(LOG, event_id=1.5), TypeError, ["event_id", "1.5"]),
+    (lambda: evtx.scan(LOG, event_id=True), TypeError, ["event_id", "True"]),
+    (lambda: evtx.scan(LOG, provider=[b"x"]), TypeError, ["provider"]),
+    (lambda: evtx.scan(LOG, on_error="ignore"), ValueError, ["on_error", "ignore", "report"]),
+    (lambda: evtx.scan(LOG, on_error=None), TypeError, ["on_error"]),
+    (lambda: evtx.scan(LOG, xml="yes"), TypeError, ["xml", "yes"]),
+    (lambda: evtx.scan(LOG, verify=1), TypeError, ["verify", "1"]),
+    (lambda: evtx.scan(LOG, types="arrow"), ValueError, ["types", "arrow", "plain"]),
+    (lambda: evtx.scan(LOG, types=3), TypeError, ["types", "3"]),
+    (lambda: evtx.scan(LOG, threads=0), ValueError, ["threads", "0"]),
+    (lambda: evtx.scan(LOG, threads="2"), TypeError, ["threads", "'2'"]),
+    (lambda: evtx.scan(LOG, sample_size=-3), ValueError, ["sample_size", "-3"]),
+    (lambda: evtx.scan(LOG, filesystem=42), TypeError, ["filesystem", "42"]),
+    (lambda: evtx.scan(LOG, nonsense=1), TypeError, ["nonsense"]),
+    (lambda: evtx.scan(LOG).partitions(0), ValueError, ["target_bytes", "0"]),
+    (lambda: evtx.scan(LOG).partitions("64 MiB"), TypeError, ["target_bytes", "64 MiB"]),
+    (lambda: evtx.scan_polars(evtx.scan(LOG), xml=True), TypeError, ["Scan"]),
+])
+def test_bad_input_is_an_exception_that_names_it(make, error, texts):
+    with pytest.raises(error) as raised:
+        make()
+    for text in texts:
+        assert text in str(raised.value)
+
+
+def test_float_and_binary_columns_are_not_compared():
+    from test_columns_of_events import LOGS
+
+    compared = set()
+    for event_id in (4624, 1, 10, 11, 13, 4103, 4104, 7045, 5156, 16, 400, 1102):
+        scan = evtx.scan(LOGS, event_id=event_id)
+        for field in scan.schema:
+            if pa.types.is_nested(field.type) or pa.types.is_binary(field.type) or pa.types.is_decimal(field.type):
+                compared.add(str(field.type))
+                with pytest.raises(TypeError, match="cannot be compared"):
+                    scan.narrow(where=(field.name, "=", "x"))
+    assert compared
+
+
+def test_damage_is_a_row_or_an_exception_that_names_the_file(tmp_path):
+    log = SAMPLES / "damaged-records.evtx"
+    assert any(pa.table(evtx.scan(log))["error"].to_pylist())
+    for threads in (1, 3):
+        with pytest.raises(pa.ArrowInvalid, match="damaged-records.evtx"):
+            pa.table(evtx.scan(log, on_error="fail", threads=threads))
+    no_log = tmp_path / "no log.evtx"
+    no_log.write_bytes(b"no log at all")
+    with pytest.raises(ValueError, match="no log.evtx"):
+        pa.table(evtx.scan(no_log))
+    assert pa.table(evtx.scan(tmp_path))["error"].to_pylist() != [None]
+    broken = tmp_path / "broken.zip"
+    broken.write_bytes(b"PK\x03\x04")
+    with pytest.raises(evtx.EvtxError, match="broken.zip"):
+        evtx.scan(broken)
+    with pytest.raises(OSError, match="gone.evtx"):
+        gone = tmp_path / "gone.evtx"
+        gone.write_bytes(LOG.read_bytes())
+        scan = evtx.scan(gone)
+        gone.unlink()
+        pa.table(scan)
+
+
+def test_a_file_that_shrinks_after_the_plan_is_an_exception(tmp_path):
+    log = write_log(tmp_path / "shrinks.evtx", "DC01-Security.evtx", 40)
+    for target in (1 << 20, 1 << 30):
+        partitions = evtx.scan(tmp_path, columns=["record_id"]).partitions(target)
+        with open(log, "r+b") as file:
+            whole = file.read()
+            file.truncate(len(whole) // 2)
+        for partition in partitions:
+            with pytest.raises(OSError, match="shrinks.evtx.*when the scan was planned"):
+                pa.table(partition)
+        log.write_bytes(whole)
+        assert sum(pa.table(partition).num_rows for partition in partitions) == pa.table(evtx.scan(log, columns=["record_id"])).num_rows
+
+
+def threads():
+    return psutil.Process().num_threads()
+
+
+@on_unix
+def test_a_consumer_that_stops_half_way_leaves_nothing(big_log):
+    pa.table(evtx.scan(LOG, threads=4))
+    before, files = threads(), psutil.Process().num_fds()
+    for count in (0, 1, 3):
+        for workers in (1, 4):
+            reader = pa.RecordBatchReader.from_stream(evtx.scan(big_log, threads=workers, xml=True))
+            for _ in range(count):
+                assert reader.read_next_batch().num_rows > 0
+            del reader
+    gc.collect()
+    assert (threads(), psutil.Process().num_fds()) == (before, files)
+    # A capsule that nobody reads.
+    evtx.scan(big_log, threads=4).__arrow_c_stream__()
+    assert threads() == before
+    assert evtx.scan_polars(big_log).head(5).collect().height == 5
+
+
+def test_nothing_leaks_over_100_rounds():
+    def round_of(number):
+        scan = evtx.scan([LOG, SAMPLES / "damaged-records.evtx"], where=("event_id", ">", 4000), xml=True, threads=1 + number % 3)
+        assert pa.table(scan).num_rows > 0
+        reader = pa.RecordBatchReader.from_stream(scan)
+        reader.read_next_batch()
+        [pa.table(partition) for partition in scan.partitions()]
+        with pytest.raises(FileNotFoundError):
+            evtx.scan("/nowhere.evtx")
+        with pytest.raises(pa.ArrowInvalid):
+            pa.table(evtx.scan(SAMPLES / "damaged-records.evtx", on_error="fail"))
+
+    process = psutil.Process()
+    for number in range(30):
+        round_of(number)
+    gc.collect()
+    tracemalloc.start()
+    resident, traced = process.memory_info().rss, tracemalloc.get_traced_memory()[0]
+    for number in range(100):
+        round_of(number)
+    gc.collect()
+    grown, grown_traced = process.memory_info().rss - resident, tracemalloc.get_traced_memory()[0] - traced
+    tracemalloc.stop()
+    # A round decodes more than 1 MiB: what it leaves behind would be seen.
+    assert grown < 24 << 20 and grown_traced < 1 << 20, (grown, grown_traced)
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import duckdb, pandas, polars
+import pyarrow as pa
+import pyarrow.fs as fs
+import evtx_arrow as evtx
+
+def read(scan):
+    {work}
+
+read(evtx.scan(sys.argv[1]))
+# It takes hours to read them all.
+scan = evtx.scan([sys.argv[2]] * 2000, xml=True, json=True, threads={threads}{options})
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    try:
+        read(scan)
+    finally:
+        # A stream can only say that it was interrupted. What Ctrl-C has raised follows as soon as Python runs.
+        [None for _ in range(10)]
+        time.sleep(0)
+except KeyboardInterrupt:
+    print("KeyboardInterrupt")
+"""
+
+CONSUMERS = {
+    "pyarrow": "pa.table(scan)",
+    "batches": "[0 for batch in pa.RecordBatchReader.from_stream(scan)]",
+    "polars": "polars.DataFrame(scan)",
+    "lazy": "evtx.scan_polars(scan).collect()",
+    "pandas": "pandas.DataFrame.from_arrow(scan)",
+    "duckdb": "duckdb.connect().execute('CREATE TABLE rows AS FROM scan')",
+}
+
+
+@on_unix
+@pytest.mark.parametrize("options", ["", ", filesystem=fs.LocalFileSystem()"], ids=["local", "python"])
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("consumer", CONSUMERS)
+def test_ctrl_c_ends_a_read(big_log, consumer, workers, options):
+    script = textwrap.dedent(INTERRUPTED).format(work=CONSUMERS[consumer], threads=workers, options=options)
+    done = subprocess.run([sys.executable, "-c", script, str(LOG), str(big_log)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "KeyboardInterrupt\n", done.stderr
+
+
+@on_unix
+def test_an_interrupt_is_answered_at_once_and_handlers_of_signals_run(big_log):
+    """A handler that raises something else than KeyboardInterrupt ends the read, too."""
+    class Enough(Exception):
+        pass
+
+    def handler(number, frame):
+        at.append(time.monotonic())
+        raise Enough("that is enough")
+
+    at = []
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        for workers in (1, 4):
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises((pa.ArrowInvalid, Enough), match="that is enough"):
+                pa.table(evtx.scan([big_log] * 20, xml=True, json=True, threads=workers))
+            assert time.monotonic() - at[-1] < 5
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_the_lock_of_the_interpreter_is_free_while_logs_are_decoded(big_log):
+    counted, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    frame = polars.DataFrame(evtx.scan([big_log] * 2, columns=["xml"], threads=1))
+    done.set()
+    thread.join()
+    assert frame.height > 0 and counted[0] > 10
+
+
+def test_streams_are_read_on_several_threads_at_once(big_log):
+    scan = evtx.scan(big_log, columns=["record_id"])
+    expected = pa.table(scan)
+    found = []
+    readers = [threading.Thread(target=lambda: found.append(pa.table(scan))) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    assert len(found) == 4 and all(rows.equals(expected) for rows in found)
+    # A stream that one thread made and another one reads.
+    stream = pa.RecordBatchReader.from_stream(scan)
+    other = threading.Thread(target=lambda: found.append(stream.read_all()))
+    other.start()
+    other.join()
+    assert found[-1].equals(expected)
+
+
+def test_the_package_is_typed():
+    folder = pathlib.Path(evtx.__file__).parent
+    assert (folder / "py.typed").exists() and (folder / "_native.pyi").exists()
+    assert os.path.basename(evtx._native.__file__).endswith(("abi3.so", ".pyd"))
+    for name in evtx.__all__:
+        assert getattr(evtx, name).__doc__
