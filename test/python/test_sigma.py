@@ -8,6 +8,7 @@ import time
 import zipfile
 
 import duckdb
+import psutil
 import pytest
 from conftest import EXTENSION, ROOT, SAMPLES, connect, write_log
 
@@ -312,3 +313,16 @@ def test_keywords_are_looked_for_in_every_value(con, tmp_path):
     rows = con.execute(sql, [str(SAMPLES / "ForwardedEvents.evtx"), folder]).fetchall()
     assert [title for title, _ in rows] == ["Message", "Named"]
     assert all(list(matched) == ["RenderingInfo.Message"] for _, matched in rows)
+
+
+def test_regular_expressions_of_many_files_take_bounded_memory(con, tmp_path):
+    for file in range(12):
+        rules = [rule(f"R{file}-{number}", {"a": {"F|re": [f"{file}x{number}x{at}(?:[a-z]{{3}}x?){{1200}}" for at in range(3)]}, "condition": "a"})
+                 for number in range(8)]
+        (tmp_path / f"r{file:02}.yml").write_text("---\n".join(rules))
+    before = psutil.Process().memory_info().rss
+    told = con.execute("SELECT error FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchall()
+    errors = [error for (error,) in told if error]
+    assert len(told) == 96 and 0 < len(errors) < 96
+    assert any("all rules together have more than 67108864 bytes of memory of regular expressions" in error for error in errors)
+    assert psutil.Process().memory_info().rss - before < 200 << 20

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use evtx_arrow::{RuleRow, Rules};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{
-    Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule, RuleForEvents, RuleSet, Status, load_rules,
+    Level, Limits, LoadError, LogSources, Placeholders, Problem, Refused, Rule, RuleForEvents, RuleSet, Status,
+    load_rules_until,
 };
 
 use crate::archive::{Archives, FileKind};
@@ -109,13 +110,25 @@ impl RuleArguments {
         };
         let log_sources = own.as_ref().unwrap_or(builtin);
         let mut rules = LoadedRules(Vec::new());
+        let mut regex_bytes = 0;
         for path in paths {
             interrupt.check()?;
             let file: Arc<str> = path.path.as_str().into();
             match read_text(call, path) {
                 Ok(text) => {
-                    for loaded in load_rules(&text, &self.placeholders) {
-                        rules.0.push(LoadedRule::new(&file, loaded, log_sources));
+                    let stop = || interrupt.check().is_err();
+                    let loaded = load_rules_until(&text, &self.placeholders, &stop);
+                    for loaded in loaded.map_err(|_| Interrupted)? {
+                        let mut loaded = LoadedRule::new(&file, loaded, log_sources);
+                        // A set refuses such rules, too, but here they are not kept until then.
+                        let bytes = loaded.rule.as_ref().map_or(0, |known| known.rule.regex_bytes());
+                        if regex_bytes + bytes > Limits::SET_REGEX_BYTES {
+                            let (what, limit) = ("bytes of memory of regular expressions", Limits::SET_REGEX_BYTES);
+                            loaded.refuse(Problem::SetLimit { what, limit }.to_string());
+                        } else {
+                            regex_bytes += bytes;
+                        }
+                        rules.0.push(loaded);
                     }
                 }
                 Err(error) => {

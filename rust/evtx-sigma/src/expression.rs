@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use regex::{Regex, RegexBuilder};
 use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::meta::{self, BuildError, Regex};
 use regex_automata::nfa::thompson::{self, Compiler, WhichCaptures};
+use regex_automata::util::syntax;
 use regex_automata::{Input, MatchKind};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
@@ -32,6 +33,8 @@ pub(crate) struct Flags {
 #[derive(Debug, Clone)]
 pub struct Expression {
     regex: Regex,
+    /// What it says, in the syntax of the crate `regex`.
+    text: Box<str>,
     flags: Flags,
     /// For long texts, made when the first is searched. `None` if it cannot be made.
     stoppable: Arc<OnceLock<Option<Stoppable>>>,
@@ -55,37 +58,34 @@ const STEP: usize = 64;
 impl Expression {
     /// Compiles an expression.
     pub(crate) fn new(text: &str, flags: Flags) -> Result<Expression, Problem> {
-        let regex = RegexBuilder::new(&translated(text)?)
+        let text = translated(text)?.into_boxed_str();
+        let syntax = syntax::Config::new()
             .case_insensitive(flags.ignore_case)
             .multi_line(flags.multi_line)
             .dot_matches_new_line(flags.dot_all)
-            .size_limit(Limits::REGEX)
-            .dfa_size_limit(Limits::REGEX)
-            .nest_limit(NESTING)
-            .build();
-        let regex = regex.map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => Problem::Regex(format!(
-                "is too large: its program has more than {} bytes",
-                Limits::REGEX
-            )),
-            // The last line of the message says what is wrong; those before it show where.
-            error => {
-                let text = error.to_string();
-                let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                Problem::Regex(format!("does not compile: {why}"))
-            }
-        })?;
+            .nest_limit(NESTING);
+        let config = meta::Config::new()
+            .nfa_size_limit(Some(Limits::REGEX))
+            .hybrid_cache_capacity(Limits::REGEX)
+            .which_captures(WhichCaptures::None);
+        let regex = Regex::builder().configure(config).syntax(syntax).build(&text);
         let stoppable = Arc::default();
         Ok(Expression {
-            regex,
+            regex: regex.map_err(|error| problem(&error))?,
+            text,
             flags,
             stoppable,
         })
     }
 
+    /// How many bytes of memory it takes, without what it needs while it runs.
+    pub fn bytes(&self) -> usize {
+        self.regex.memory_usage() + self.text.len()
+    }
+
     /// The expression in the syntax of the crate `regex`.
     pub fn as_str(&self) -> &str {
-        self.regex.as_str()
+        &self.text
     }
 
     /// Whether it is found in a text.
@@ -128,8 +128,22 @@ impl Expression {
             .dot_matches_new_line(self.flags.dot_all)
             .nest_limit(NESTING)
             .build();
-        parser.parse(self.regex.as_str()).ok()
+        parser.parse(&self.text).ok()
     }
+}
+
+/// Why an expression does not compile.
+fn problem(error: &BuildError) -> Problem {
+    if error.size_limit().is_some() {
+        let limit = Limits::REGEX;
+        return Problem::Regex(format!("is too large: its program has more than {limit} bytes"));
+    }
+    // The last line of the message says what is wrong; those before it show where.
+    let text = error
+        .syntax_error()
+        .map_or_else(|| error.to_string(), ToString::to_string);
+    let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    Problem::Regex(format!("does not compile: {why}"))
 }
 
 impl Stoppable {

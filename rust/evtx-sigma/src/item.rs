@@ -138,9 +138,13 @@ fn matchers(
                 text_matchers(&text, place, modifiers, &mut context.budget, &mut matchers).map_err(at)?;
             }
             Meaning::Regex(flags) => {
-                context.budget.take_regex().map_err(at)?;
                 context.budget.take_needle(text.len()).map_err(at)?;
-                matchers.push(Matcher::Regex(Expression::new(&text, flags).map_err(at)?));
+                let compile = || {
+                    let expression = Expression::new(&text, flags)?;
+                    let bytes = expression.bytes();
+                    Ok((expression, bytes))
+                };
+                matchers.push(Matcher::Regex(context.budget.take_regex(compile).map_err(at)?));
             }
             Meaning::Network => {
                 let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));

@@ -84,5 +84,5 @@ pub use matcher::{Comparison, DatePart, Matcher, Place};
 pub use number::Number;
 pub use pattern::{Pattern, Piece};
 pub use placeholders::Placeholders;
-pub use rule::{Detection, Level, LogSource, Refused, Rule, Status, load_rules};
+pub use rule::{Detection, Level, LogSource, Refused, Rule, Status, load_rules, load_rules_until};
 pub use stop::Stopped;

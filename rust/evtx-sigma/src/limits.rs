@@ -33,12 +33,17 @@ impl Limits {
     /// Bytes of the program of one regular expression, 1 MiB; and of its cache while it runs. SigmaHQ has expressions
     /// such as `.{1000,}`, of more than 256 KiB.
     pub const REGEX: usize = 1 << 20;
+    /// Bytes of memory of all regular expressions of a rule, 2 MiB. SigmaHQ's rules have at most 1 MB, all
+    /// together 3.3 MB.
+    pub const REGEX_BYTES: usize = 2 << 20;
     /// Needles of all rules of a [`RuleSet`](crate::RuleSet).
     pub const SET_NEEDLES: usize = 250_000;
     /// Bytes of these, of each the first 64 at most, 4 MiB. What finds them takes some 10 times as much.
     pub const SET_NEEDLE_BYTES: usize = 4 << 20;
     /// Names in the conditions of all rules of a set.
     pub const SET_CONDITION_TERMS: usize = 1_000_000;
+    /// Bytes of memory of all regular expressions of a set, 64 MiB.
+    pub const SET_REGEX_BYTES: usize = 64 << 20;
     /// How deep parentheses and `not` of a condition may be in each other.
     pub const CONDITION_NESTING: usize = 64;
 }
@@ -49,6 +54,7 @@ pub(crate) struct Budget {
     needles: Left,
     bytes: Left,
     regexes: Left,
+    regex_bytes: Left,
     terms: Left,
 }
 
@@ -74,6 +80,10 @@ impl Default for Budget {
             needles: left("needles of a rule", Limits::NEEDLES),
             bytes: left("bytes of the needles of a rule", Limits::NEEDLE_BYTES),
             regexes: left("regular expressions of a rule", Limits::REGEXES),
+            regex_bytes: left(
+                "bytes of memory of the regular expressions of a rule",
+                Limits::REGEX_BYTES,
+            ),
             terms: left("names in a condition", Limits::CONDITION_TERMS),
         }
     }
@@ -82,7 +92,14 @@ impl Default for Budget {
 impl Budget {
     /// Begins another rule of the text.
     pub(crate) fn next_rule(&mut self) {
-        for left in [&mut self.needles, &mut self.bytes, &mut self.regexes, &mut self.terms] {
+        let Budget {
+            needles,
+            bytes,
+            regexes,
+            regex_bytes,
+            terms,
+        } = self;
+        for left in [needles, bytes, regexes, regex_bytes, terms] {
             left.of_rule = left.limit;
         }
     }
@@ -99,9 +116,20 @@ impl Budget {
         self.bytes.after(needles.saturating_mul(bytes)).map(|_| ())
     }
 
-    /// Takes a regular expression.
-    pub(crate) fn take_regex(&mut self) -> Result<(), Problem> {
-        self.regexes.take(1)
+    /// Takes a regular expression, which `compile` compiles and says how many bytes of memory it takes. Those that are
+    /// too many count for the text, too, as it takes time to compile them.
+    pub(crate) fn take_regex<T>(
+        &mut self,
+        compile: impl FnOnce() -> Result<(T, usize), Problem>,
+    ) -> Result<T, Problem> {
+        self.regexes.take(1)?;
+        self.regex_bytes.after(1)?;
+        let (regex, bytes) = compile()?;
+        let taken = self.regex_bytes.take(bytes);
+        if taken.is_err() {
+            self.regex_bytes.of_text = self.regex_bytes.of_text.saturating_sub(bytes);
+        }
+        taken.map(|()| regex)
     }
 
     /// Takes a name of a condition.

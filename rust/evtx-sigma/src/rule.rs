@@ -6,7 +6,9 @@ use crate::condition::{Condition, condition};
 use crate::error::{LoadError, Position, Problem};
 use crate::item::{Context, Item, items, keywords};
 use crate::limits::Budget;
+use crate::matcher::Matcher;
 use crate::placeholders::Placeholders;
+use crate::stop::{Stop, Stopped};
 use crate::yaml::{Key, Node, Value, documents};
 
 /// A rule. Nothing in it changes after it is loaded.
@@ -114,6 +116,22 @@ impl Status {
     }
 }
 
+impl Rule {
+    /// How many bytes of memory its regular expressions take.
+    pub fn regex_bytes(&self) -> usize {
+        let items = self
+            .detections
+            .iter()
+            .flat_map(|detection| detection.any.iter().flatten());
+        let matchers = items.flat_map(|item| &item.any);
+        let bytes = matchers.map(|matcher| match matcher {
+            Matcher::Regex(expression) => expression.bytes(),
+            _ => 0,
+        });
+        bytes.sum()
+    }
+}
+
 impl LogSource {
     /// The log source that a map names.
     pub(crate) fn read(node: &Node) -> Result<LogSource, LoadError> {
@@ -160,6 +178,19 @@ pub struct Refused {
 
 /// Loads the rules of a text: each of its documents is a rule, or an error. There is always at least one result.
 pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
+    load_rules_until(text, placeholders, &|| false).unwrap_or_default()
+}
+
+/// As [`load_rules`], which can take some 100 ms for a text.
+///
+/// # Errors
+/// [`Stopped`] soon after `stop` gives `true`.
+pub fn load_rules_until(
+    text: &str,
+    placeholders: &Placeholders,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Result<Rule, Box<Refused>>>, Stopped> {
+    let stop = Stop::new(stop);
     let mut documents = documents(text);
     if documents.is_empty() {
         documents.push(Err(Problem::NoRule.at(Position { line: 1, column: 1 })));
@@ -169,6 +200,7 @@ pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, B
         budget: Budget::default(),
     };
     let rules = documents.into_iter().map(|document| {
+        stop.check()?;
         context.budget.next_rule();
         let (document, loaded) = match document {
             Ok(document) => {
@@ -177,11 +209,11 @@ pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, B
             }
             Err(error) => (None, Err(error)),
         };
-        loaded.map_err(|error| {
+        Ok(loaded.map_err(|error| {
             let named = |key: &str| document.as_ref()?.get(key).and_then(Node::text);
             let (id, title) = (named("id"), named("title"));
             Box::new(Refused { id, title, error })
-        })
+        }))
     });
     rules.collect()
 }

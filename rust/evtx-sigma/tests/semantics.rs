@@ -411,6 +411,46 @@ fn keeps_the_rules_around_one_that_is_wrong() {
     );
 }
 
+#[test]
+fn bounds_the_memory_of_regular_expressions() {
+    // Some 120 KB each, which takes a millisecond to compile.
+    let large = |count: usize| {
+        let each: Vec<_> = (0..count)
+            .map(|number| format!("'{number}(?:[a-z]{{3}}x?){{300}}'"))
+            .collect();
+        text_of(&format!("s:\n  F|re: [{}]\ncondition: s", each.join(", ")))
+    };
+    let refused = |text: &str| {
+        let rules = load_rules(text, &Placeholders::new()).into_iter();
+        rules
+            .map(|rule| rule.err().map(|refused| refused.to_string()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(refused(&large(2)), [None]);
+    let [Some(error)] = &refused(&large(32))[..] else {
+        panic!("32 are too large")
+    };
+    assert!(
+        error.ends_with("the limit is 2097152 bytes of memory of the regular expressions of a rule"),
+        "{error}"
+    );
+    // What is refused counts, too: it was compiled.
+    for count in [8, 32] {
+        let text = vec![large(count); 60].join("---\n");
+        let (last, first) = (
+            refused(&text).pop().flatten().expect("too many"),
+            refused(&large(count)).remove(0),
+        );
+        assert!(last.contains("the limit for all rules of a text is 8 times "), "{last}");
+        assert_eq!(first.is_some(), count == 32);
+    }
+    let text = large(1);
+    let rules = load_rules(&text, &Placeholders::new()).into_iter().flatten();
+    let bytes: Vec<_> = rules.map(|rule| rule.regex_bytes()).collect();
+    assert!(bytes.len() == 1 && (50_000..500_000).contains(&bytes[0]), "{bytes:?}");
+    assert!(evtx_sigma::load_rules_until(&text, &Placeholders::new(), &|| true).is_err());
+}
+
 /// Values with few dashes are texts, those with many have wildcards.
 #[test]
 fn any_dash_is_any_other() {

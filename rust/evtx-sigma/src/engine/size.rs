@@ -12,6 +12,7 @@ use crate::rule::Rule;
 pub(super) struct Size {
     needles: usize,
     bytes: usize,
+    regex_bytes: usize,
     terms: usize,
 }
 
@@ -19,6 +20,7 @@ impl Size {
     /// Adds a rule, unless the set has no room for it.
     pub(super) fn add(&mut self, rule: &Rule) -> Result<(), Problem> {
         let mut with = Size {
+            regex_bytes: self.regex_bytes + rule.regex_bytes(),
             terms: self.terms + terms(&rule.condition),
             ..*self
         };
@@ -37,6 +39,11 @@ impl Size {
         let limits = [
             (with.needles, Limits::SET_NEEDLES, "needles"),
             (with.bytes, Limits::SET_NEEDLE_BYTES, "bytes of needles"),
+            (
+                with.regex_bytes,
+                Limits::SET_REGEX_BYTES,
+                "bytes of memory of regular expressions",
+            ),
             (with.terms, Limits::SET_CONDITION_TERMS, "names in conditions"),
         ];
         for (amount, limit, what) in limits {
