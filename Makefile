@@ -31,7 +31,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug wheel query bench bench-compare bench-logs bench-phases bench-scale bench-sigma repository fuzz soak campaign sanitize test test-rust test-sql test-python test-spark samples docs format lint clean distclean check-tools
+.PHONY: release debug wheel query bench bench-compare bench-logs bench-phases bench-python bench-scale bench-sigma repository fuzz soak campaign sanitize test test-rust test-sql test-python test-spark samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -71,6 +71,10 @@ $(VENV)/.test: test/requirements.txt | $(VENV)/.created
 	@touch $@
 
 $(VENV)/.spark: test/spark-requirements.txt | $(VENV)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+$(VENV)/.bench: bench/requirements.txt | $(VENV)/.created
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
@@ -206,6 +210,10 @@ bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump bench-logs
 # as BENCH="--hayabusa hayabusa".
 bench-sigma: release $(VENV)/.test bench-logs
 	@$(VENV_PYTHON) bench/sigma.py $(EXTENSION) $(or $(EVTX_SIGMA),samples/rules) $(BUILD)/bench/logs $(or $(EVTX_CORPUS),samples) $(BENCH)
+
+# The package for Python against DuckDB and pyevtx-rs, and in Spark. BENCH passes on options, as BENCH="--rounds 3".
+bench-python: release $(VENV)/.test $(VENV)/.spark $(VENV)/.bench $(VENV)/.wheel bench-logs
+	@$(VENV_PYTHON) bench/python.py $(EXTENSION) $(BUILD)/bench/logs --spark $(BENCH)
 
 # What each phase of reading costs, without DuckDB.
 bench-phases: bench-logs

@@ -11,6 +11,9 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _UNARY = {"is null", "is not null"}
 _LISTS = {"in", "not in", "between"}
 
+# Unsigned numbers of 64 bits, which Spark gets with a sign.
+_UNSIGNED = {"record_id", "event_record_id", "keywords"}
+
 Condition = tuple[Any, ...]
 
 
@@ -23,6 +26,22 @@ def conditions(where: Iterable[Condition] | Condition | None) -> list[tuple[str,
     if isinstance(where, str) or not isinstance(where, Iterable):
         raise TypeError(f"where must be a list of conditions, each a tuple (column, operator, value), not {where!r}")
     return [_condition(condition) for condition in where]
+
+
+def of_signed(stated: list[Any]) -> list[Any]:
+    """Conditions on columns as Spark gets them, as conditions on those of the logs: a negative number stands for the
+    unsigned one with the same 64 bits."""
+    return [_of_signed(*condition) for condition in stated]
+
+
+def _of_signed(column: str, key: str | None, operator: str, values: list[Any]) -> tuple[str, str | None, str, list[Any]]:
+    negative = [value for value in values if isinstance(value, int) and -(1 << 63) <= value < 0]
+    is_unsigned = column.lower() in _UNSIGNED
+    if is_unsigned and operator in ("<", "<=", ">", ">=", "between") and (negative or column.lower() == "keywords"):
+        raise ValueError(f"the logs have {column} without a sign, so that its order is not that of Spark's numbers")
+    if not is_unsigned:
+        return column, key, operator, values
+    return column, key, operator, [value + (1 << 64) if value in negative else value for value in values]
 
 
 def _condition(condition: Condition) -> tuple[str, str | None, str, list[Any]]:
@@ -51,9 +70,14 @@ def _value(value: Any) -> Any:
     if type(value).__module__ == "numpy":
         # numpy.datetime64 gives no more than microseconds otherwise.
         if type(value).__name__ == "datetime64":
-            return ("instant", int(value.astype("datetime64[ns]").astype("int64")))
+            nanoseconds = value.astype("datetime64[ns]")
+            if nanoseconds.astype(value.dtype) != value:
+                raise ValueError(f"{value} is no time, or none that a 64-bit number of nanoseconds holds")
+            return ("instant", int(nanoseconds.astype("int64")))
         value = value.item()
     if isinstance(value, datetime.datetime):
+        if value != value:
+            raise ValueError(f"{value} is no time")
         if value.tzinfo is None:
             value = value.replace(tzinfo=datetime.UTC)
         # A pandas.Timestamp has nanoseconds, too.

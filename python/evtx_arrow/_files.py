@@ -121,7 +121,7 @@ def resolve(files: Any, filesystem: Any) -> tuple[list[str], Files | None]:
     """The paths that ``files`` names, and the file system that has them; None for this machine's."""
     paths = _paths(files)
     if filesystem is not None:
-        return paths, _given(filesystem)
+        return [path.rstrip("/") or path for path in paths], _given(filesystem)
     schemes = {_scheme(path) for path in paths}
     if len(schemes) > 1:
         raise ValueError(f"all files of a scan must be in one file system, and these are in {sorted(schemes)}")
@@ -148,11 +148,15 @@ def _scheme(path: str) -> str:
 
 
 def _local(path: str) -> str:
-    """A path of this machine. Only blanks and the like are escaped in a ``file://`` URI."""
+    """A path of this machine. A ``file://`` URI is one as it is, or with its escapes replaced."""
     if _scheme(path) != "file":
         return path
     from urllib.parse import unquote, urlsplit
 
+    # Names of logs have %4 in them, which not everyone escapes.
+    plain = "/" + path.split("://", 1)[1].split("/", 1)[-1]
+    if os.path.exists(plain):
+        return plain
     return str(pathlib.Path(unquote(urlsplit(path.replace("?", "%3F").replace("#", "%23")).path)))
 
 

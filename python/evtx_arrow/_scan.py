@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
-from ._conditions import Condition, conditions
+from ._conditions import Condition, conditions, of_signed
 from ._files import resolve
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def scan(
         EvtxError: an archive that was named is damaged.
     """
     options = {
-        "event_id": event_id, "provider": provider, "on_error": on_error, "verify": verify, "xml": xml, "json": json,
+        "event_id": _list(event_id), "provider": _list(provider), "on_error": on_error, "verify": verify, "xml": xml, "json": json,
         "text": text, "fields": fields, "location": location, "recover": recover, "messages": messages,
         "password": password, "sample_size": sample_size,
     }
@@ -95,10 +95,14 @@ def scan(
     if not isinstance(types, str):
         raise TypeError(f"types must be text, not {types!r}")
     paths, found = resolve(files, filesystem)
-    native = _native.open(
-        paths, False, options, columns, conditions(where), types, _threads(threads), found, _fields
-    )
-    return Scan(native, options, conditions(where), found, _threads(threads))
+    stated = of_signed(conditions(where)) if types == "spark" else conditions(where)
+    native = _native.open(paths, False, options, columns, stated, types, _threads(threads), found, _fields)
+    return Scan(native, options, stated, found, _threads(threads))
+
+
+def _list(value: Any) -> Any:
+    """A value, or a list of the values that an iterable has now: partitions read them again."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value
 
 
 def _threads(threads: int | None) -> int:
@@ -153,7 +157,7 @@ class Scan:
         self, columns: Sequence[str] | None = None, where: Iterable[Condition] | Condition | None = None
     ) -> Scan:
         """The scan with these columns only, and with more conditions. The files are not listed anew."""
-        more = conditions(where)
+        more = of_signed(conditions(where)) if self._native.types == "spark" else conditions(where)
         native = self._native.narrow(None if columns is None else list(columns), more)
         return Scan(native, self._options, self._where + more, self._files, self._threads)
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._conditions import Condition, conditions
+from ._conditions import Condition, conditions, of_signed
 from ._files import resolve
 from ._scan import Scan, scan
 
@@ -39,6 +39,8 @@ except ImportError:  # Spark 3.5 has no data sources in Python, and decode() nee
 _FLAGS = ("verify", "xml", "json", "text", "fields", "location", "recover")
 _TEXTS = ("on_error", "messages", "password")
 _TARGET = 64 << 20
+# Options that are no arguments of a scan.
+_OF_SPARK = ("path", "paths", "target_bytes")
 
 
 def register(spark: SparkSession) -> None:
@@ -62,14 +64,25 @@ def _options(options: dict[str, str]) -> dict[str, Any]:
         elif name in ("event_id", "provider", "columns"):
             known[name] = _list(name, text)
         elif name == "sample_size":
-            known[name] = int(text)
+            known[name] = _int(name, text)
         elif name == "where":
             try:
                 stated = json.loads(text)
             except ValueError as error:
                 raise ValueError(f"the option where must be a list of [column, operator, value]: {error}") from None
+            if not isinstance(stated, list):
+                raise ValueError(f"the option where must be a list of [column, operator, value], not {text}")
             known[name] = [_stated(condition) for condition in stated]
+        elif name not in _OF_SPARK:
+            raise ValueError(f"there is no option {name}")
     return known
+
+
+def _int(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"the option {name} must be a whole number, not {text!r}") from None
 
 
 def _stated(condition: Any) -> Any:
@@ -127,7 +140,7 @@ class EvtxDataSource(DataSource):
         if schema.fieldNames() != columns:
             rows = rows.narrow(schema.fieldNames())
         _check(schema, _struct(rows))
-        return EvtxReader(rows.partitions(int(self.options.get("target_bytes", _TARGET))))
+        return EvtxReader(rows.partitions(_int("target_bytes", self.options.get("target_bytes", str(_TARGET)))))
 
 
 def _struct(rows: Any) -> StructType:
@@ -217,7 +230,7 @@ def decode(
     if unknown:
         raise TypeError(f"decode() has no argument {sorted(unknown)[0]}")
     known = {"event_id": event_id, **{name: options.get(name) for name in names}}
-    stated = conditions(where)
+    stated = of_signed(conditions(where))
     native = _native.open(
         paths, False, known, None if columns is None else list(columns), stated, "spark", 1, files, None
     )
@@ -230,6 +243,8 @@ def decode(
         for batch in batches:
             for path, content in zip(batch.column("path").to_pylist(), batch.column("content")):
                 data = content.as_py()
+                if data is None:
+                    raise ValueError(f"the content of {path} is NULL")
                 pieces = [(path, False, len(data), None)]
                 part = _native.open(
                     pieces, True, known, wanted, stated, "spark", 1, _Contents({path: data}), fields

@@ -284,3 +284,62 @@ def test_the_package_is_typed():
     assert os.path.basename(evtx._native.__file__).endswith(("abi3.so", ".pyd"))
     for name in evtx.__all__:
         assert getattr(evtx, name).__doc__
+
+
+def test_iterators_as_arguments_reach_partitions():
+    for options in [{"where": (condition for condition in [("event_id", "=", 4624)])},
+                    {"where": [("event_id", "in", (number for number in [4624]))]},
+                    {"event_id": iter([4624])}, {"provider": iter(["Microsoft-Windows-Sysmon"])}]:
+        scan = evtx.scan([SAMPLES / "DC01-Security.evtx", SAMPLES / "DC01-Sysmon.evtx"], **options)
+        rows = pa.table(scan).num_rows
+        assert 0 < rows == sum(pa.table(part).num_rows for part in scan.partitions(target_bytes=1))
+
+
+def test_times_that_are_none(tmp_path):
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    for value in [numpy.datetime64("NaT"), numpy.datetime64("9999-01-01"), pandas.NaT]:
+        with pytest.raises(ValueError, match="no time"):
+            evtx.scan(LOG, where=[("time_created", "<=", value)])
+
+
+def test_conditions_on_the_types_of_spark():
+    keywords = pa.table(evtx.scan(LOG, columns=["keywords"], types="spark"))["keywords"].to_pylist()
+    value = next(value for value in keywords if value < 0)
+    for operator, values in [("=", value), ("in", [value, 1])]:
+        found = evtx.scan(LOG, columns=["keywords"], types="spark", where=[("keywords", operator, values)])
+        assert pa.table(found).num_rows == keywords.count(value)
+    with pytest.raises(ValueError, match="without a sign"):
+        evtx.scan(LOG, types="spark", where=[("keywords", "<", 0)])
+    frame = evtx.scan_polars(LOG, types="spark")
+    times = frame.select("time_created").collect()["time_created"]
+    for predicate, expected in [(polars.col("keywords") < 0, sum(value < 0 for value in keywords)),
+                                (polars.col("time_created") == times[0], (times == times[0]).sum())]:
+        assert frame.filter(predicate).collect().height == expected
+
+
+@on_unix
+def test_a_fork_does_not_read_the_streams_of_its_parent():
+    logs = [str(LOG)] * 40
+    reader = pa.RecordBatchReader.from_stream(evtx.scan(logs, threads=2))
+    reader.read_next_batch()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            signal.alarm(20)
+            reader.read_all()
+        except Exception as error:
+            status = 0 if "fork" in str(error) else 2
+        del reader
+        gc.collect()
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert reader.read_all().num_rows > 0
+
+
+def test_a_uri_of_a_name_with_a_percent_sign(tmp_path):
+    log = tmp_path / "Task%4Admin 1.evtx"
+    log.write_bytes(LOG.read_bytes())
+    rows = pa.table(evtx.scan(LOG)).num_rows
+    for uri in [f"file://{log}", log.as_uri(), str(log)]:
+        assert pa.table(evtx.scan(uri)).num_rows == rows

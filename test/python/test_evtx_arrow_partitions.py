@@ -23,7 +23,7 @@ def read(partitions):
 def test_partitions_have_the_rows_of_the_scan(con, target):
     partitions = evtx.scan(LOGS, location=True).partitions(target)
     assert_same(con, read(partitions), f"FROM read_evtx({list_of(LOGS)}, location := true)")
-    assert len({len(partitions)} | {len(evtx.scan(LOGS).partitions(target // 2 or 1))}) == (1 if target == 1 else 2)
+    assert len(partitions) <= len(evtx.scan(LOGS).partitions(target // 2 or 1))
 
 
 @pytest.mark.parametrize("slots", [1, 2, 7])

@@ -186,6 +186,8 @@ struct Threads {
     waits_for_others: bool,
     stop: Arc<AtomicBool>,
     handles: Vec<JoinHandle<()>>,
+    /// The process that they belong to. A fork of it has none of them.
+    process: u32,
 }
 
 /// What a thread gives: rows whose positions never fall.
@@ -202,6 +204,7 @@ impl Threads {
             waits_for_others,
             stop: Arc::default(),
             handles: Vec::new(),
+            process: std::process::id(),
         };
         for index in 0..count {
             let (sender, rows) = mpsc::sync_channel(AHEAD);
@@ -226,6 +229,10 @@ impl Threads {
 
     /// The next rows in the order of all rows. That order is known once each thread has given rows or has ended.
     fn next(&mut self, signals: &Signals) -> Result<Option<RecordBatch>, Failure> {
+        if self.process != std::process::id() {
+            let text = "a stream that was begun cannot be read after a fork; make it anew".to_owned();
+            return Err(ScanError::Input(text).into());
+        }
         let mut since = Instant::now();
         while let Some(waiting) = self.heads.iter().position(Head::is_waiting) {
             match self.heads[waiting].receive(WAIT)? {
@@ -268,6 +275,11 @@ impl Head {
 
 impl Drop for Threads {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The threads are in another process, and so is whoever holds a lock of the channels.
+            std::mem::forget((std::mem::take(&mut self.heads), std::mem::take(&mut self.handles)));
+            return;
+        }
         self.stop.store(true, Ordering::Relaxed);
         // A thread that waits for room for its rows finds that nobody takes them.
         self.heads.clear();
