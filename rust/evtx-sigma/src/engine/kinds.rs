@@ -86,14 +86,19 @@ mod tests {
     use crate::placeholders::Placeholders;
     use crate::rule::load_rules;
 
-    #[test]
-    fn shares_the_kinds_with_the_same_fields() {
-        let text = "title: t\nlogsource: {service: s}\ndetection: {s: {F: a}, condition: s}";
-        let rule = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
+    /// A rule with an item, for the events of the channel `c`.
+    fn rule(item: &str) -> RuleForEvents {
+        let text = format!("title: t\nlogsource: {{service: s}}\ndetection: {{s: {{{item}}}, condition: s}}");
+        let rule = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
         let log_sources = "logsources: [{service: s, channels: [c]}]";
         let log_sources = crate::logsource::LogSources::load(log_sources).expect("a table");
         let alternatives = log_sources.resolve(&rule.log_source).expect("an entry");
-        let kinds = Kinds::new(Arc::new(RuleSet::new(vec![RuleForEvents { rule, alternatives }])));
+        RuleForEvents { rule, alternatives }
+    }
+
+    #[test]
+    fn shares_the_kinds_with_the_same_fields() {
+        let kinds = Kinds::new(Arc::new(RuleSet::new(vec![rule("F: a")])));
         let kind = |fields: &[&str], known: &[Option<&str>]| kinds.kind(fields, known, &|| false).expect("a kind");
         let one = kind(&["Channel", "F"], &[Some("c"), None]);
         assert!(!one.is_empty());
@@ -112,20 +117,7 @@ mod tests {
 
     #[test]
     fn work_for_rules_can_be_stopped() {
-        let text = "title: t\nlogsource: {service: s}\ndetection: {s: {F|contains: a}, condition: s}";
-        let rule = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
-        let log_sources = "logsources: [{service: s, channels: [c]}]";
-        let log_sources = crate::logsource::LogSources::load(log_sources).expect("a table");
-        let alternatives = log_sources.resolve(&rule.log_source).expect("an entry");
-        let rules = || {
-            vec![
-                RuleForEvents {
-                    rule: rule.clone(),
-                    alternatives: alternatives.clone()
-                };
-                1000
-            ]
-        };
+        let rules = || vec![rule("F|contains: a"); 1000];
         assert_eq!(RuleSet::until(rules(), &|| true).err(), Some(Stopped));
         let kinds = Kinds::new(Arc::new(RuleSet::new(rules())));
         // The first question is before the first rule, the second before the automaton for a known text.
