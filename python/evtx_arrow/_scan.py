@@ -95,9 +95,14 @@ def scan(
     if not isinstance(types, str):
         raise TypeError(f"types must be text, not {types!r}")
     paths, found = resolve(files, filesystem)
-    stated = of_signed(conditions(where)) if types == "spark" else conditions(where)
+    stated = _stated(where, types)
     native = _native.open(paths, False, options, columns, stated, types, _threads(threads), found, _fields)
     return Scan(native, options, stated, found, _threads(threads))
+
+
+def _stated(where: Iterable[Condition] | Condition | None, types: str) -> list[Any]:
+    """Conditions on columns of these types, for the native part."""
+    return of_signed(conditions(where)) if types == "spark" else conditions(where)
 
 
 def _list(value: Any) -> Any:
@@ -157,7 +162,7 @@ class Scan:
         self, columns: Sequence[str] | None = None, where: Iterable[Condition] | Condition | None = None
     ) -> Scan:
         """The scan with these columns only, and with more conditions. The files are not listed anew."""
-        more = of_signed(conditions(where)) if self._native.types == "spark" else conditions(where)
+        more = _stated(where, self._native.types)
         native = self._native.narrow(None if columns is None else list(columns), more)
         return Scan(native, self._options, self._where + more, self._files, self._threads)
 
