@@ -1,13 +1,15 @@
 //! A storage of the files of this machine.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::ErrorKind;
-use std::path::Path;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use evtx_format::{Interrupt, Interrupted};
+use glob::{MatchOptions, Pattern, PatternError};
 
 use crate::storage::{Modified, Storage, StorageError, StorageFile};
 
@@ -49,9 +51,16 @@ impl Storage for LocalStorage {
         if Path::new(pattern).is_file() {
             return Ok(vec![pattern.as_bytes().to_vec()]);
         }
-        let paths = glob::glob(pattern).map_err(|error| failed(pattern, error))?;
-        let files = paths.filter_map(Result::ok).filter(|path| path.is_file());
-        Ok(files.map(|path| path.into_os_string().into_encoded_bytes()).collect())
+        let walk = Walk::new(pattern, MatchOptions::new(), true).map_err(|error| failed(pattern, error))?;
+        let mut files = Vec::new();
+        let walked = walk.visit(Interrupt::NEVER, &mut |path, found| {
+            if matches!(found, Found::File) {
+                files.push(path.into_os_string().into_encoded_bytes());
+            }
+        });
+        debug_assert!(walked.is_ok(), "nothing interrupts it");
+        files.sort_unstable();
+        Ok(files)
     }
 
     fn exists(&self, path: &str) -> Result<bool, StorageError> {
@@ -83,7 +92,7 @@ impl Storage for LocalStorage {
 }
 
 /// What a glob of this machine's files cannot look at, with the reasons: folders that cannot be listed, and links to
-/// nothing whose names match. A glob leaves them out without a word. `**` does not follow links to folders, as in DuckDB.
+/// nothing whose names match. A glob leaves them out without a word.
 ///
 /// # Errors
 /// [`Interrupted`].
@@ -92,66 +101,116 @@ pub(crate) fn out_of_reach(
     is_wanted: &dyn Fn(&str) -> bool,
     interrupt: Interrupt<'_>,
 ) -> Result<BTreeMap<String, String>, Interrupted> {
-    let mut found = BTreeMap::new();
-    let parts: Vec<&str> = glob.strip_prefix("file://").unwrap_or(glob).split('/').collect();
-    let patterns: Result<Vec<_>, _> = parts.iter().map(|part| glob::Pattern::new(part)).collect();
-    let Ok(patterns) = patterns else {
-        return Ok(found);
+    let mut reasons = BTreeMap::new();
+    let any_case = MatchOptions {
+        case_sensitive: false,
+        ..MatchOptions::new()
     };
-    // Folders, with the slash behind them, and which part of the glob comes next.
-    let mut folders = vec![(String::new(), 0)];
-    while let Some((folder, at)) = folders.pop() {
-        let (is_last, is_deep) = (at + 1 == parts.len(), parts[at] == "**");
-        if !parts[at].contains(['*', '?', '[']) && !is_last {
-            folders.push((format!("{folder}{}/", parts[at]), at + 1));
-            continue;
-        }
-        if is_deep && !is_last {
-            folders.push((folder.clone(), at + 1));
-        }
-        let path = if folder.is_empty() { "." } else { &folder };
-        let entries = match std::fs::read_dir(path) {
-            Ok(entries) => entries,
-            Err(error) => {
-                if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
-                    found.insert(folder.trim_end_matches('/').to_owned(), error.to_string());
-                }
-                continue;
-            }
+    let Ok(walk) = Walk::new(glob.strip_prefix("file://").unwrap_or(glob), any_case, false) else {
+        return Ok(reasons);
+    };
+    walk.visit(interrupt, &mut |path, found| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let reason = match found {
+            Found::BrokenLink(error) if is_wanted(&name) => format!("it is a link, and where it leads: {error}"),
+            Found::ClosedFolder(error) => error.to_string(),
+            _ => return,
         };
-        for entry in entries {
-            interrupt.check()?;
-            let Ok(entry) = entry else { continue };
-            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
-                continue;
-            };
-            let is_match = || patterns[at].matches_with(&name, ANY_CASE);
-            if is_last {
-                if kind.is_symlink()
-                    && is_match()
-                    && is_wanted(&name)
-                    && let Err(error) = std::fs::metadata(entry.path())
-                {
-                    found.insert(
-                        format!("{folder}{name}"),
-                        format!("it is a link, and where it leads: {error}"),
-                    );
-                }
-            } else if is_deep && kind.is_dir() {
-                folders.push((format!("{folder}{name}/"), at));
-            } else if !is_deep && patterns[at].matches(&name) && entry.path().is_dir() {
-                folders.push((format!("{folder}{name}/"), at + 1));
-            }
-        }
-    }
-    Ok(found)
+        reasons.insert(path.to_string_lossy().trim_end_matches('/').to_owned(), reason);
+    })?;
+    Ok(reasons)
 }
 
-const ANY_CASE: glob::MatchOptions = glob::MatchOptions {
-    case_sensitive: false,
-    require_literal_separator: true,
-    require_literal_leading_dot: false,
-};
+/// A walk over what a glob names. `**` does not follow links to folders, as in DuckDB, so that links in a circle end.
+struct Walk {
+    /// What stands between the slashes, each with the text that it was.
+    parts: Vec<(Pattern, String)>,
+    /// How the names of files match.
+    options: MatchOptions,
+    /// Whether it tells of files.
+    has_files: bool,
+}
+
+/// What a walk finds at a path.
+enum Found {
+    /// A file, or a link to one.
+    File,
+    /// A link to nothing.
+    BrokenLink(io::Error),
+    /// A folder that cannot be listed.
+    ClosedFolder(io::Error),
+}
+
+impl Walk {
+    fn new(glob: &str, options: MatchOptions, has_files: bool) -> Result<Self, PatternError> {
+        let parts = glob.split(std::path::is_separator);
+        let parts = parts.map(|part| Ok((Pattern::new(part)?, part.to_owned())));
+        Ok(Walk {
+            parts: parts.collect::<Result<_, _>>()?,
+            options,
+            has_files,
+        })
+    }
+
+    /// Tells what it finds, in no order. A name that is not UTF-8 matches as the text that shows it.
+    fn visit(&self, interrupt: Interrupt<'_>, tell: &mut dyn FnMut(PathBuf, Found)) -> Result<(), Interrupted> {
+        // Folders, with the slash behind them, and which part of the glob comes next.
+        let mut folders = vec![(OsString::new(), 0)];
+        while let Some((folder, at)) = folders.pop() {
+            let (pattern, text) = &self.parts[at];
+            let (is_last, is_deep) = (at + 1 == self.parts.len(), text == "**");
+            if !text.contains(['*', '?', '[']) && !is_last {
+                folders.push((joined(&folder, text, "/"), at + 1));
+                continue;
+            }
+            if is_deep && !is_last {
+                folders.push((folder.clone(), at + 1));
+            }
+            let entries = match std::fs::read_dir(if folder.is_empty() { OsStr::new(".") } else { &folder }) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+                        tell(folder.into(), Found::ClosedFolder(error));
+                    }
+                    continue;
+                }
+            };
+            for entry in entries {
+                interrupt.check()?;
+                let Ok(entry) = entry else { continue };
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_file() && !self.has_files {
+                    continue;
+                }
+                let name = entry.file_name();
+                if is_last {
+                    if kind.is_dir() || !pattern.matches_with(&name.to_string_lossy(), self.options) {
+                        continue;
+                    }
+                    let path = PathBuf::from(joined(&folder, &name, ""));
+                    match kind.is_symlink().then(|| std::fs::metadata(&path)) {
+                        None if kind.is_file() => tell(path, Found::File),
+                        Some(Ok(leads)) if leads.is_file() => tell(path, Found::File),
+                        Some(Err(error)) => tell(path, Found::BrokenLink(error)),
+                        _ => {}
+                    }
+                } else if is_deep && kind.is_dir() {
+                    folders.push((joined(&folder, &name, "/"), at));
+                } else if !is_deep && pattern.matches(&name.to_string_lossy()) && entry.path().is_dir() {
+                    folders.push((joined(&folder, &name, "/"), at + 1));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn joined(folder: &OsStr, name: impl AsRef<OsStr>, end: &str) -> OsString {
+    let mut path = folder.to_owned();
+    path.push(name);
+    path.push(end);
+    path
+}
 
 impl StorageFile for LocalFile {
     fn size(&self) -> u64 {

@@ -3,6 +3,7 @@
 //! A path leads into a ZIP archive if a part of it, up to a slash, is the path of one: `case.zip/C/**/*.evtx`.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
@@ -496,7 +497,7 @@ pub fn expand(
             files = storage.glob(&any_case(path, is_remote))?;
             found.add_out_of_reach(path, &|_| true)?;
             files.retain(|file| !found.is_folder(file));
-        } else if files.is_empty() && found.paths.is_empty() {
+        } else if files.is_empty() && found.paths.is_empty() && (is_remote || !Path::new(path).is_dir()) {
             // If the path cannot be read, this fails with the reason.
             storage.open(path)?;
         }
@@ -589,8 +590,7 @@ mod tests {
             let is_told = |path: &ScanPath| matches!(&path.source, Source::Unreadable(why) if why.contains("a link"));
             (paths.len(), paths.iter().filter(|path| is_told(path)).count())
         };
-        // This storage follows links to folders, and finds two files twice.
-        assert_eq!(rows(root), (6, 2));
+        assert_eq!(rows(root), (4, 2));
         assert_eq!(rows(&format!("{}/a/*.evtx", literal(root))), (2, 0));
         assert_eq!(rows(&format!("{}/a/b/*.evtx", literal(root))), (1, 1));
         // Root opens any folder.
@@ -600,6 +600,34 @@ mod tests {
             assert_eq!(found("**/*"), ["a/b", "a/y.ZIP"]);
         }
         std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).expect("to open it");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn names_that_are_no_text_are_told() {
+        use std::os::unix::ffi::OsStrExt;
+        let place = tempfile::tempdir().expect("a folder");
+        let named = |bytes: &[u8]| place.path().join(std::ffi::OsStr::from_bytes(bytes));
+        std::fs::create_dir_all(named(b"b\xE4")).expect("folders");
+        for name in [&b"x\xE4.evtx"[..], b"b\xE4/y.evtx", b"z.evtx"] {
+            std::fs::write(named(name), b"").expect("a file");
+        }
+        let root = place.path().to_str().expect("text");
+        for (path, count) in [("", 2), ("/*.evtx", 1), ("/*/*.EVTX", 1), ("/**/*.evtx", 2)] {
+            let (archives, path) = (Archives::default(), format!("{root}{path}"));
+            let paths = expand(
+                &crate::local::LocalStorage,
+                &path,
+                FileKind::Logs,
+                &archives,
+                "a test",
+                Interrupt::NEVER,
+            )
+            .expect("paths");
+            let is_told =
+                |path: &&ScanPath| matches!(&path.source, Source::Unreadable(why) if &**why == "its name is not UTF-8");
+            assert_eq!(paths.iter().filter(is_told).count(), count, "{path}: {paths:?}");
+        }
     }
 
     #[test]
