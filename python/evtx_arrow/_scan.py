@@ -86,12 +86,7 @@ def scan(
     for name in ("on_error", "verify", "xml", "json", "text", "fields", "location", "recover"):
         if options[name] is None:
             raise TypeError(f"{name} cannot be None")
-    if isinstance(columns, (str, bytes)) or not (columns is None or isinstance(columns, Iterable)):
-        raise TypeError(f"columns must be a list of names, not {columns!r}")
-    columns = None if columns is None else list(columns)
-    for name in columns or ():
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a column must be text, not {name!r}")
+    columns = _names(columns)
     if not isinstance(types, str):
         raise TypeError(f"types must be text, not {types!r}")
     paths, found = resolve(files, filesystem)
@@ -103,6 +98,19 @@ def scan(
 def _stated(where: Iterable[Condition] | Condition | None, types: str) -> list[Any]:
     """Conditions on columns of these types, for the native part."""
     return of_signed(conditions(where)) if types == "spark" else conditions(where)
+
+
+def _names(columns: Any) -> list[str] | None:
+    """The names of columns; None for all of them."""
+    if columns is None:
+        return None
+    if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
+        raise TypeError(f"columns must be a list of names, not {columns!r}")
+    names = list(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a column must be text, not {name!r}")
+    return names
 
 
 def _list(value: Any) -> Any:
@@ -163,7 +171,7 @@ class Scan:
     ) -> Scan:
         """The scan with these columns only, and with more conditions. The files are not listed anew."""
         more = _stated(where, self._native.types)
-        native = self._native.narrow(None if columns is None else list(columns), more)
+        native = self._native.narrow(_names(columns), more)
         return Scan(native, self._options, self._where + more, self._files, self._threads)
 
     def partitions(self, target_bytes: int = 64 << 20) -> list[Partition]:

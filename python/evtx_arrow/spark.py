@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._conditions import Condition, conditions, of_signed
 from ._files import resolve
-from ._scan import Scan, scan
+from ._scan import Scan, _names, scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,7 +140,8 @@ class EvtxDataSource(DataSource):
         if schema.fieldNames() != columns:
             rows = rows.narrow(schema.fieldNames())
         _check(schema, _struct(rows))
-        return EvtxReader(rows.partitions(_int("target_bytes", self.options.get("target_bytes", str(_TARGET)))))
+        target = _int("target_bytes", self.options.get("target_bytes", str(_TARGET)))
+        return EvtxReader(rows.partitions(target), schema.fieldNames())
 
 
 def _struct(rows: Any) -> StructType:
@@ -148,7 +149,11 @@ def _struct(rows: Any) -> StructType:
     import pyarrow
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return from_arrow_schema(pyarrow.schema(rows))
+    schema = pyarrow.schema(rows)
+    for name in schema.names:
+        if len(schema.get_all_field_indices(name)) > 1:
+            raise ValueError(f"the column {name} is named twice")
+    return from_arrow_schema(schema)
 
 
 def _check(asked: StructType, given: StructType) -> None:
@@ -157,6 +162,8 @@ def _check(asked: StructType, given: StructType) -> None:
         if one.dataType.simpleString() != other.dataType.simpleString():
             names = one.name, one.dataType.simpleString(), other.dataType.simpleString()
             raise TypeError("the column {} has the type {} in the schema, and is {}".format(*names))
+        if not one.nullable:
+            raise TypeError(f"the column {one.name} is not null in the schema, and can be NULL")
 
 
 class _Part(InputPartition):
@@ -167,8 +174,10 @@ class _Part(InputPartition):
 class EvtxReader(DataSourceReader):
     """Reads partitions that were planned on the driver."""
 
-    def __init__(self, parts: list[Any]) -> None:
+    def __init__(self, parts: list[Any], names: list[str]) -> None:
         self._parts = parts
+        # A schema that a user states can spell names in another case.
+        self._names = names
 
     def partitions(self) -> Sequence[InputPartition]:
         return [_Part(part) for part in self._parts]
@@ -178,7 +187,8 @@ class EvtxReader(DataSourceReader):
 
         # Spark asks for a partition even if there is none.
         if partition is not None:
-            yield from pyarrow.RecordBatchReader.from_stream(partition.part)
+            for batch in pyarrow.RecordBatchReader.from_stream(partition.part):
+                yield batch.rename_columns(self._names)
 
 
 class _Contents:
@@ -232,7 +242,7 @@ def decode(
     known = {"event_id": event_id, **{name: options.get(name) for name in names}}
     stated = of_signed(conditions(where))
     native = _native.open(
-        paths, False, known, None if columns is None else list(columns), stated, "spark", 1, files, None
+        paths, False, known, _names(columns), stated, "spark", 1, files, None
     )
     fields = native.fields if event_id is not None else None
     wanted = native.columns

@@ -64,6 +64,9 @@ on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other 
     (lambda: evtx.scan(LOG, threads=0), ValueError, ["threads", "0"]),
     (lambda: evtx.scan(LOG, threads="2"), TypeError, ["threads", "'2'"]),
     (lambda: evtx.scan(LOG, sample_size=-3), ValueError, ["sample_size", "-3"]),
+    (lambda: evtx.scan(LOG, sample_size=10**30), ValueError, ["sample_size", "10000"]),
+    (lambda: evtx.scan(LOG).narrow("event_id"), TypeError, ["columns", "event_id"]),
+    (lambda: evtx.scan(LOG).narrow([5]), TypeError, ["column", "5"]),
     (lambda: evtx.scan(LOG, filesystem=42), TypeError, ["filesystem", "42"]),
     (lambda: evtx.scan(LOG, nonsense=1), TypeError, ["nonsense"]),
     (lambda: evtx.scan(LOG).partitions(0), ValueError, ["target_bytes", "0"]),
@@ -75,6 +78,25 @@ def test_bad_input_is_an_exception_that_names_it(make, error, texts):
         make()
     for text in texts:
         assert text in str(raised.value)
+
+
+def test_a_folder_without_logs(tmp_path):
+    (tmp_path / "notes.txt").write_text("none")
+    for path in (tmp_path, f"{tmp_path}/"):
+        with pytest.raises(FileNotFoundError, match="No logs found in"):
+            evtx.scan(path)
+
+
+@on_unix
+def test_folders_of_a_circle_and_names_that_are_no_text(tmp_path):
+    (tmp_path / "a").mkdir()
+    write_log(tmp_path / "a/x.evtx", "DC01-Security.evtx", 1)
+    (tmp_path / "a/circle").symlink_to(tmp_path)
+    pathlib.Path(os.fsdecode(bytes(tmp_path) + b"/a/\xe4.evtx")).write_bytes(b"")
+    for path in (tmp_path, f"{tmp_path}/**/*.evtx"):
+        rows = pa.table(evtx.scan(path, columns=["filename", "error"]))
+        files = {(row["filename"].removeprefix(f"{tmp_path}/"), row["error"]) for row in rows.to_pylist()}
+        assert files == {("a/x.evtx", None), ("a/\ufffd.evtx", "cannot be read: its name is not UTF-8")}
 
 
 def test_float_and_binary_columns_are_not_compared():

@@ -197,14 +197,22 @@ def test_exceptions_of_a_file_system_reach_the_caller(tmp_path, memory):
             evtx.scan("/nowhere/*.evtx", filesystem=filesystem)
 
     write_log(tmp_path / "large.evtx", "DC01-Security.evtx", 400)
+    for files in ("large.evtx", "*.evtx"):
+        for on_error in ("report", "skip", "fail"):
+            handler = Recorded(tmp_path)
+            handler.fails_after = 2
+            with pytest.raises(OSError, match="large.evtx.*the network is gone"):
+                pa.table(evtx.scan(files, filesystem=fs.PyFileSystem(handler), on_error=on_error))
     handler = Recorded(tmp_path)
-    handler.fails_after = 2
-    with pytest.raises(OSError, match="large.evtx.*the network is gone"):
-        pa.table(evtx.scan("large.evtx", filesystem=fs.PyFileSystem(handler)))
+    handler.fails_after = 0
+    rows = pa.table(evtx.scan("*.evtx", filesystem=fs.PyFileSystem(handler), columns=["error"]))
+    assert [("the network is gone" in error) for error in rows["error"].to_pylist()] == [True], "what was never read is a row"
     memory.pipe("/shrinks.evtx", (tmp_path / "large.evtx").read_bytes())
     partitions = evtx.scan("/shrinks.evtx", filesystem=memory).partitions(16 << 20)
     memory.pipe("/shrinks.evtx", (tmp_path / "large.evtx").read_bytes()[:100_000])
-    for partition in partitions:
+    globbed = evtx.scan("/*.evtx", filesystem=memory)
+    memory.pipe("/shrinks.evtx", (tmp_path / "large.evtx").read_bytes()[:90_000])
+    for partition in [*partitions, globbed]:
         with pytest.raises(OSError, match="shrinks.evtx"):
             pa.table(partition)
 

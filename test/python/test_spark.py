@@ -125,6 +125,14 @@ def test_options_of_the_reader(spark, con, tmp_path):
     assert stated.columns == ["computer", "event_id"]
     assert_same(con, rows_of(stated, tmp_path), spark_sql(con, f"SELECT computer, event_id FROM read_evtx('{SAMPLES}')"))
     assert load(spark, str(SAMPLES), provider="Microsoft-Windows-Sysmon").count() > 0
+    spelled = spark.read.format("evtx").schema("COMPUTER string, Event_ID bigint").load(str(SAMPLES))
+    assert_same(con, rows_of(spelled, tmp_path), spark_sql(con, f"SELECT computer AS COMPUTER, event_id AS Event_ID FROM read_evtx('{SAMPLES}')"))
+    for make, why in [
+        (lambda: load(spark, str(SAMPLES), columns="computer,computer"), "the column computer is named twice"),
+        (lambda: spark.read.format("evtx").schema("event_id bigint not null").load(str(SAMPLES)).count(), "can be NULL"),
+    ]:
+        with pytest.raises(Exception, match=why):
+            make()
 
 
 def test_a_frame_that_is_used_twice(spark):

@@ -1,6 +1,7 @@
 //! A storage of Python's files: a `Files` of the Python part, which stands for `pyarrow.fs` or fsspec.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_format::Interrupted;
@@ -86,6 +87,8 @@ struct PythonFile {
     path: String,
     file: Py<PyAny>,
     size: u64,
+    /// Whether bytes of it have been read.
+    has_read: AtomicBool,
     storage: PythonStorage,
 }
 
@@ -166,6 +169,7 @@ impl Storage for PythonStorage {
             path: path.to_owned(),
             file,
             size,
+            has_read: AtomicBool::new(false),
             storage: PythonStorage {
                 files: Arc::clone(&self.files),
                 signals: Arc::clone(&self.signals),
@@ -189,11 +193,12 @@ impl StorageFile for PythonFile {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
-        let len = buffer.len();
-        self.storage.call(&self.path, |py, _| {
+        let (len, mut is_short) = (buffer.len(), false);
+        let read = self.storage.call(&self.path, |py, _| {
             let bytes = self.file.call_method1(py, "read", (offset, len))?;
             let bytes: &[u8] = bytes.extract(py)?;
             if bytes.len() != len {
+                is_short = true;
                 let (path, found) = (&self.path, bytes.len());
                 let text = format!(
                     "{path} ends at byte {}, before byte {}",
@@ -204,6 +209,12 @@ impl StorageFile for PythonFile {
             }
             buffer.copy_from_slice(bytes);
             Ok(())
+        });
+        let was_read = self.has_read.fetch_or(read.is_ok(), Ordering::Relaxed);
+        // A file that cannot be read at all is a row. In the middle, rows have left already, and another try may help.
+        read.map_err(|error| match error {
+            StorageError::Failed(why) if was_read || is_short => StorageError::Changed(why),
+            error => error,
         })
     }
 }

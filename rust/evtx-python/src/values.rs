@@ -42,7 +42,10 @@ fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<Arg
         ArgumentKind::Flag if is_bool(value) => ArgumentValue::Flag(value.extract()?),
         ArgumentKind::Flag => return Err(wrong("True or False")),
         ArgumentKind::Integer if value.is_instance_of::<PyInt>() && !is_bool(value) => {
-            ArgumentValue::Integer(value.extract()?)
+            let number = value.extract();
+            ArgumentValue::Integer(
+                number.map_err(|_| PyValueError::new_err(format!("{name} cannot be {}", shown(value))))?,
+            )
         }
         ArgumentKind::Integer => return Err(wrong("a whole number")),
         ArgumentKind::Text if value.is_instance_of::<PyString>() => ArgumentValue::Text(value.extract()?),

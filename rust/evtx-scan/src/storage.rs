@@ -26,7 +26,8 @@ pub enum StorageError {
     /// An archive is damaged, or has what is not read. Holds the reason, as a text for the user.
     #[error("{0}")]
     Archive(String),
-    /// A file is not as it was when the scan was planned. Holds a text for the user that names the file.
+    /// A file is not as it was when the scan was planned, or could be read before and cannot be now. Every scan ends with
+    /// it. Holds a text for the user that names the file.
     #[error("{0}")]
     Changed(String),
 }
