@@ -482,8 +482,8 @@ impl Arguments {
         Archives::new(memory, disk, folder).with_password(self.password.clone())
     }
 
-    /// What a statement with these arguments reads of files. Reads some of them if the columns depend on them, with so
-    /// many threads at most.
+    /// What a statement with these arguments reads of files. Loads rules, and reads some of the files if the columns
+    /// depend on them, with so many threads at most.
     ///
     /// # Errors
     /// [`ScanError::Input`] if the folders of the files have different keys, and [`ScanError::Interrupted`].
@@ -505,8 +505,8 @@ impl Arguments {
             rules: Arc::default(),
         };
         if self.function == Function::SigmaRules {
-            let rules = self.of_rules.load(&call.paths, storage, interrupt)?;
-            call.rules = rules.into_rows(interrupt)?.into();
+            let rules = self.of_rules.load(&call.paths, threads, storage, interrupt)?;
+            call.rules = rules.into_rows().into();
             call.paths.clear();
         }
         if !self.function.has_records() {
@@ -535,8 +535,10 @@ impl Arguments {
         if self.function == Function::Sigma {
             let archives = self.archives(RULE_MEMORY, 0, None);
             let function = self.function.name();
-            let loaded = self.of_rules.load_named(function, &archives, storage, interrupt)?;
-            let (rules, failed) = loaded.into_rules(&self.of_rules, interrupt)?;
+            let loaded = self
+                .of_rules
+                .load_named(function, &archives, threads, storage, interrupt)?;
+            let (rules, failed) = loaded.into_rules()?;
             call.table = call.table.of_matches(rules.into());
             call.warning = match (call.warning, failed) {
                 (Some(one), Some(other)) => Some(format!("{one}\n{other}")),

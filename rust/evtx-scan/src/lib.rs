@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod storage;
+mod threads;
 mod local;
 mod archive;
 mod paths;

@@ -1,12 +1,13 @@
 //! Sigma rules of files: found, read, loaded, and chosen by the arguments of a call.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_arrow::{RuleRow, Rules};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{
-    Level, Limits, LoadError, LogSources, Placeholders, Problem, Refused, Rule, RuleForEvents, RuleSet, Status,
+    Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule, RuleForEvents, RuleSetBuilder, Status,
     load_rules_until,
 };
 
@@ -14,9 +15,17 @@ use crate::archive::{Archives, FileKind};
 use crate::file::LogFile;
 use crate::paths::{ScanPath, expand};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+use crate::threads::on_threads;
 
 /// The most rules of a call.
 const MAX_RULES: usize = 1 << 20;
+
+/// The most threads that load rules. Each holds the values of a text, of at most [`Limits::VALUES`] bytes.
+const MAX_THREADS: usize = 4;
+
+/// How many bytes or files of rules the threads load in a round.
+const ROUND_BYTES: usize = 4 << 20;
+const ROUND_FILES: usize = 256;
 
 /// What a call says about its rules.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +69,16 @@ struct LoadedRule {
 }
 
 /// The rules of some files.
-pub(crate) struct LoadedRules(Vec<LoadedRule>);
+#[derive(Default)]
+pub(crate) struct LoadedRules {
+    /// What became of each rule.
+    rows: Vec<RuleRow>,
+    /// Those that are wanted and have no error, and the file of each.
+    set: RuleSetBuilder,
+    files: Vec<Arc<str>>,
+    /// By their IDs in small letters, the files of all.
+    known: HashMap<String, Arc<str>>,
+}
 
 impl RuleArguments {
     /// Loads the rules that the arguments name.
@@ -71,6 +89,7 @@ impl RuleArguments {
         &self,
         function: &str,
         archives: &Archives,
+        threads: usize,
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
     ) -> Result<LoadedRules, ScanError> {
@@ -84,10 +103,10 @@ impl RuleArguments {
         for path in named {
             paths.extend(expand(storage, path, FileKind::Rules, archives, function, interrupt)?);
         }
-        self.load(&paths, storage, interrupt)
+        self.load(&paths, threads, storage, interrupt)
     }
 
-    /// Loads the rules of some files.
+    /// Loads the rules of some files, with so many threads at most. This thread reads them.
     ///
     /// # Errors
     /// Those of the storage for files that the caller named, a table of log sources that cannot be used, too many
@@ -95,6 +114,7 @@ impl RuleArguments {
     pub(crate) fn load(
         &self,
         paths: &[ScanPath],
+        threads: usize,
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
     ) -> Result<LoadedRules, ScanError> {
@@ -108,50 +128,26 @@ impl RuleArguments {
             Some(path) => Some(builtin.with(own_log_sources(call, path)?)),
             None => None,
         };
-        let log_sources = own.as_ref().unwrap_or(builtin);
-        let mut rules = LoadedRules(Vec::new());
-        let mut regex_bytes = 0;
-        for path in paths {
-            interrupt.check()?;
-            let file: Arc<str> = path.path.as_str().into();
-            match read_text(call, path) {
-                Ok(text) => {
-                    let stop = || interrupt.check().is_err();
-                    let loaded = load_rules_until(&text, &self.placeholders, &stop);
-                    for loaded in loaded.map_err(|_| Interrupted)? {
-                        let mut loaded = LoadedRule::new(&file, loaded, log_sources);
-                        // A set refuses such rules, too, but here they are not kept until then.
-                        let bytes = loaded.rule.as_ref().map_or(0, |known| known.rule.regex_bytes());
-                        if regex_bytes + bytes > Limits::SET_REGEX_BYTES {
-                            let (what, limit) = ("bytes of memory of regular expressions", Limits::SET_REGEX_BYTES);
-                            loaded.refuse(Problem::SetLimit { what, limit }.to_string());
-                        } else {
-                            regex_bytes += bytes;
-                        }
-                        rules.0.push(loaded);
-                    }
-                }
-                Err(error) => {
-                    // What is wrong with a file of rules costs no other rules, also if the caller named it.
-                    let error = Some(match error {
-                        StorageError::Archive(why) => format!("cannot be read: {why}"),
-                        error => path.failure(error)?,
-                    });
-                    let file = Arc::clone(&file);
-                    let row = RuleRow {
-                        file,
-                        error,
-                        ..RuleRow::default()
-                    };
-                    rules.0.push(LoadedRule { row, rule: None });
-                }
-            }
-            if rules.0.len() > MAX_RULES {
-                return Err(ScanError::Input(format!("a call takes at most {MAX_RULES} rules")));
+        let loading = Loading {
+            placeholders: &self.placeholders,
+            log_sources: own.as_ref().unwrap_or(builtin),
+            threads: threads.clamp(1, MAX_THREADS),
+        };
+        let mut rules = LoadedRules::default();
+        let (mut paths, mut texts, mut loaded) = (paths.iter(), Vec::new(), Vec::new());
+        loop {
+            let mut read = Vec::new();
+            loading.round(&texts, interrupt, || {
+                loading.take(std::mem::take(&mut loaded), self, &mut rules, interrupt)?;
+                read = next_texts(call, &mut paths)?;
+                Ok(())
+            })?;
+            loaded = std::mem::replace(&mut texts, read);
+            if texts.is_empty() {
+                loading.take(loaded, self, &mut rules, interrupt)?;
+                return Ok(rules);
             }
         }
-        rules.refuse_same_ids();
-        Ok(rules)
     }
 
     /// Whether a rule is wanted.
@@ -168,6 +164,97 @@ impl RuleArguments {
             excluded.any(|excluded| excluded.eq_ignore_ascii_case(id))
         };
         is_high && has_status && !rule.id.as_deref().is_some_and(is_excluded)
+    }
+}
+
+/// How rules are loaded: in rounds. Threads load those of some files, while this one puts the rules of the last files into
+/// the set, and reads the next files.
+struct Loading<'a> {
+    placeholders: &'a Placeholders,
+    log_sources: &'a LogSources,
+    threads: usize,
+}
+
+/// A file of rules, for a thread.
+struct RuleText {
+    file: Arc<str>,
+    text: Result<String, String>,
+    loaded: Mutex<Option<Vec<LoadedRule>>>,
+}
+
+impl RuleText {
+    fn load(&self, how: &Loading<'_>, interrupt: Interrupt<'_>) -> Result<Vec<LoadedRule>, Interrupted> {
+        let text = match &self.text {
+            Ok(text) => text,
+            Err(why) => {
+                let row = RuleRow {
+                    file: Arc::clone(&self.file),
+                    error: Some(why.clone()),
+                    ..RuleRow::default()
+                };
+                return Ok(vec![LoadedRule { row, rule: None }]);
+            }
+        };
+        let stop = || interrupt.check().is_err();
+        let loaded = load_rules_until(text, how.placeholders, &stop).map_err(|_| Interrupted)?;
+        let rules = loaded
+            .into_iter()
+            .map(|loaded| LoadedRule::new(&self.file, loaded, how.log_sources));
+        Ok(rules.collect())
+    }
+}
+
+impl Loading<'_> {
+    /// Loads the rules of files.
+    fn round(
+        &self,
+        texts: &[RuleText],
+        interrupt: Interrupt<'_>,
+        meanwhile: impl FnOnce() -> Result<(), ScanError>,
+    ) -> Result<(), ScanError> {
+        let (next, regex_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let mut threads = vec![(); self.threads.min(texts.len())];
+        let work = |(): &mut (), interrupt: Interrupt<'_>| {
+            // What follows is loaded when the set has refused what is too much.
+            while regex_bytes.load(Ordering::Relaxed) <= Limits::SET_REGEX_BYTES
+                && let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed))
+            {
+                let loaded = text.load(self, interrupt)?;
+                let rules = loaded.iter().filter_map(|loaded| loaded.rule.as_ref());
+                regex_bytes.fetch_add(rules.map(|known| known.rule.regex_bytes()).sum(), Ordering::Relaxed);
+                *text.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
+            }
+            Ok(())
+        };
+        on_threads(&mut threads, interrupt, work, meanwhile)
+    }
+
+    /// Takes the rules of files, in their order.
+    fn take(
+        &self,
+        texts: Vec<RuleText>,
+        arguments: &RuleArguments,
+        rules: &mut LoadedRules,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ScanError> {
+        for mut text in texts {
+            interrupt.check()?;
+            let loaded = text.loaded.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+            let loaded = match loaded {
+                Some(loaded) => loaded,
+                None => text.load(self, interrupt)?,
+            };
+            for (nth, one) in loaded.into_iter().enumerate() {
+                if nth.is_multiple_of(64) {
+                    interrupt.check()?;
+                }
+                rules.add(one, arguments);
+            }
+            if rules.rows.len() > MAX_RULES {
+                return Err(ScanError::Input(format!("a call takes at most {MAX_RULES} rules")));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -195,83 +282,85 @@ impl LoadedRule {
         let rule = row.error.is_none().then_some(RuleForEvents { rule, alternatives });
         LoadedRule { row, rule }
     }
-
-    fn refuse(&mut self, why: String) {
-        self.rule = None;
-        self.row.error = Some(why);
-    }
 }
 
 impl LoadedRules {
-    /// Refuses rules whose ID another rule before them has.
-    fn refuse_same_ids(&mut self) {
-        let mut known: HashMap<String, Arc<str>> = HashMap::new();
-        for loaded in &mut self.0 {
-            let Some(id) = loaded.rule.as_ref().and_then(|known| known.rule.id.as_ref()) else {
-                continue;
-            };
-            let id = id.to_ascii_lowercase();
-            match known.get(&id) {
-                Some(file) => loaded.refuse(format!("a rule of {file} has the same ID")),
-                None => _ = known.insert(id, Arc::clone(&loaded.row.file)),
-            }
+    fn add(&mut self, loaded: LoadedRule, arguments: &RuleArguments) {
+        let LoadedRule { mut row, rule } = loaded;
+        if let Some(rule) = rule
+            && let Err(why) = self.add_rule(rule, &row.file, arguments)
+        {
+            row.error = Some(why);
         }
+        self.rows.push(row);
+    }
+
+    /// Adds a rule, unless its ID is that of another one, or the set has no room for it.
+    fn add_rule(&mut self, rule: RuleForEvents, file: &Arc<str>, arguments: &RuleArguments) -> Result<(), String> {
+        if let Some(id) = &rule.rule.id {
+            let id = id.to_ascii_lowercase();
+            if let Some(file) = self.known.get(&id) {
+                return Err(format!("a rule of {file} has the same ID"));
+            }
+            self.known.insert(id, Arc::clone(file));
+        }
+        if arguments.wants(&rule.rule) {
+            self.set.add(rule).map_err(|problem| problem.to_string())?;
+            self.files.push(Arc::clone(file));
+        }
+        Ok(())
     }
 
     /// What became of each rule.
-    ///
-    /// # Errors
-    /// [`ScanError::Interrupted`].
-    pub(crate) fn into_rows(mut self, interrupt: Interrupt<'_>) -> Result<Vec<RuleRow>, ScanError> {
-        // A set says which rules it has no room for.
-        self.make_set(|_| true, interrupt)?;
-        Ok(self.0.into_iter().map(|loaded| loaded.row).collect())
+    pub(crate) fn into_rows(self) -> Vec<RuleRow> {
+        self.rows
     }
 
     /// The rules that the arguments want, and a warning if others did not load.
     ///
     /// # Errors
-    /// [`ScanError::Input`] if none can be used because none loads, and [`ScanError::Interrupted`].
-    pub(crate) fn into_rules(
-        mut self,
-        arguments: &RuleArguments,
-        interrupt: Interrupt<'_>,
-    ) -> Result<(Rules, Option<String>), ScanError> {
-        let rules = self.make_set(|rule| arguments.wants(rule), interrupt)?;
-        let mut failed = self.0.iter().filter(|loaded| loaded.row.error.is_some());
+    /// [`ScanError::Input`] if none can be used because none loads.
+    pub(crate) fn into_rules(self) -> Result<(Rules, Option<String>), ScanError> {
+        let rules = Rules::new(self.set.finish(), self.files);
+        let mut failed = self.rows.iter().filter(|row| row.error.is_some());
         let Some(first) = failed.next() else {
             return Ok((rules, None));
         };
-        let (count, all) = (1 + failed.count(), self.0.len());
+        let (count, all) = (1 + failed.count(), self.rows.len());
         let warning = format!(
             "{count} of {all} rules did not load; evtx_sigma_rules tells of each. The first is that of {}: {}",
-            first.row.file,
-            first.row.error.as_deref().unwrap_or_default()
+            first.file,
+            first.error.as_deref().unwrap_or_default()
         );
         match count < all {
             true => Ok((rules, Some(warning))),
             false => Err(ScanError::Input(warning)),
         }
     }
+}
 
-    /// The set of the rules that are wanted. Rules for which it has no room are refused.
-    fn make_set(&mut self, is_wanted: impl Fn(&Rule) -> bool, interrupt: Interrupt<'_>) -> Result<Rules, Interrupted> {
-        let (mut rules, mut files, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, loaded) in self.0.iter_mut().enumerate() {
-            if let Some(rule) = loaded.rule.take_if(|known| is_wanted(&known.rule)) {
-                rules.push(rule);
-                files.push(Arc::clone(&loaded.row.file));
-                places.push(place);
-            }
-        }
-        let set = RuleSet::until(rules, &|| interrupt.check().is_err()).map_err(|_| Interrupted)?;
-        for (refused, problem) in set.refused() {
-            if let Some(loaded) = places.get(*refused as usize).and_then(|&place| self.0.get_mut(place)) {
-                loaded.refuse(problem.to_string());
-            }
-        }
-        Ok(Rules::new(set, files))
+/// The next files of a round.
+fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>) -> Result<Vec<RuleText>, ScanError> {
+    let (mut texts, mut bytes) = (Vec::new(), 0);
+    while bytes < ROUND_BYTES
+        && texts.len() < ROUND_FILES
+        && let Some(path) = paths.next()
+    {
+        call.interrupt.check()?;
+        let text = match read_text(call, path) {
+            Ok(text) => Ok(text),
+            // What is wrong with a file of rules costs no other rules, also if the caller named it.
+            Err(StorageError::Archive(why)) => Err(format!("cannot be read: {why}")),
+            Err(error) => Err(path.failure(error)?),
+        };
+        bytes += text.as_ref().map_or(0, String::len);
+        texts.push(RuleText {
+            file: path.path.as_str().into(),
+            text,
+            loaded: Mutex::default(),
+        });
     }
+    Ok(texts)
 }
 
 /// The text of a file of rules.

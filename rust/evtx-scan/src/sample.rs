@@ -5,10 +5,8 @@
 //! next statement, as long as the file stays as it is.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use evtx_arrow::{Catalog, Events, FoundEvents, ReportError};
@@ -18,6 +16,7 @@ use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use crate::file::LogFile;
 use crate::paths::{ScanPath, Source};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
+use crate::threads::{MAX_THREADS, on_threads};
 
 /// Most bytes that are read of local files for the fields of events: of all files, unless so many are asked for, and of
 /// so many files.
@@ -32,12 +31,8 @@ const REMOTE_PIECES: u64 = 1;
 /// How many files stay open between the look at their sizes and the read.
 const OPEN_FILES: usize = 128;
 
-/// Most threads that read, and how many pieces they read in a round.
-const MAX_THREADS: usize = 16;
+/// How many pieces the threads read in a round.
 const ROUND: usize = 64;
-
-/// How long the calling thread waits before it looks for an interrupt.
-const WAIT: Duration = Duration::from_millis(5);
 
 /// How long ago a file has to be modified to be kept: a later change may leave the time as it is.
 const SETTLED: Duration = Duration::from_secs(3);
@@ -263,10 +258,9 @@ enum Step {
 
 impl<'c> Reading<'c> {
     fn new(events: Events, threads: usize, call: Call<'c>) -> Self {
-        let threads = threads.clamp(1, MAX_THREADS);
         let catalog = Catalog::new(Some(events.clone()));
         Reading {
-            readers: (0..threads).map(|_| catalog.beside()).collect(),
+            readers: (0..threads.clamp(1, MAX_THREADS)).map(|_| catalog.beside()).collect(),
             catalog,
             events: Arc::new(events),
             call,
@@ -370,33 +364,10 @@ impl<'c> Reading<'c> {
         let Reading {
             readers, pieces, call, ..
         } = self;
-        let (next, stops) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let next = AtomicUsize::new(0);
         let threads = readers.len().min(pieces.len());
-        if threads > 1 {
-            thread::scope(|scope| {
-                let (done, ended) = mpsc::channel::<()>();
-                for reader in &mut readers[..threads] {
-                    let (done, pieces, next, stops) = (done.clone(), &*pieces, &next, &stops);
-                    let work = move || {
-                        let _done = done;
-                        let stopped = || stops.load(Ordering::Relaxed);
-                        // The calling thread knows of an interrupt, and sees a panic.
-                        _ = read_next(reader, pieces, next, Interrupt::new(&stopped));
-                    };
-                    // What no thread reads is read below.
-                    _ = thread::Builder::new().spawn_scoped(scope, work);
-                }
-                drop(done);
-                while ended.recv_timeout(WAIT) == Err(RecvTimeoutError::Timeout) {
-                    stops.fetch_or(call.interrupt.check().is_err(), Ordering::Relaxed);
-                }
-            });
-        }
-        call.interrupt.check()?;
-        match readers.first_mut() {
-            Some(reader) => read_next(reader, pieces, &next, call.interrupt),
-            None => Ok(()),
-        }
+        let read = |reader: &mut Catalog, interrupt: Interrupt<'_>| read_next(reader, pieces, &next, interrupt);
+        on_threads(&mut readers[..threads], call.interrupt, read, || Ok(()))
     }
 }
 

@@ -27,5 +27,5 @@ mod matching;
 pub use fold::Kind;
 pub use kinds::Kinds;
 pub use matching::{Match, Matching};
-pub use set::{RuleForEvents, RuleSet};
+pub use set::{RuleForEvents, RuleSet, RuleSetBuilder};
 pub use values::{Found, Values, is_plain};

@@ -9,7 +9,7 @@ use super::atoms::{AtomId, EVERY_VALUE, FieldId, Test};
 use super::automaton::Seen;
 use super::formula::{Formula, State};
 use super::program::add_rule;
-use super::set::{RULES, RuleSet};
+use super::set::RuleSet;
 use super::values::KindFields;
 use super::witness::witnesses;
 use crate::case::fold;
@@ -19,6 +19,9 @@ use crate::item::Item;
 use crate::logsource::Alternative;
 use crate::matcher::{Matcher, Subject};
 use crate::stop::{Stop, Stopped};
+
+/// How many rules are folded between two questions whether to stop.
+const RULES: usize = 1 << 8;
 
 /// What a kind of events can match of a [`RuleSet`], and where its texts are. It belongs to that set.
 #[derive(Debug, Default)]

@@ -118,7 +118,6 @@ mod tests {
     #[test]
     fn work_for_rules_can_be_stopped() {
         let rules = || vec![rule("F|contains: a"); 1000];
-        assert_eq!(RuleSet::until(rules(), &|| true).err(), Some(Stopped));
         let kinds = Kinds::new(Arc::new(RuleSet::new(rules())));
         // The first question is before the first rule, the second before the automaton for a known text.
         for asked in [0_u32, 1, 3] {

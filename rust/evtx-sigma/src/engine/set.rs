@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
+use std::thread;
 
 use hashbrown::HashMap;
 
@@ -31,7 +32,6 @@ pub struct RuleForEvents {
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<RuleForEvents>,
-    refused: Vec<(u32, Problem)>,
     /// By rule.
     pub(super) formulas: Vec<RuleFormula>,
     /// By rule, how often its condition names each of its detections.
@@ -58,78 +58,25 @@ struct Automaton {
     making: Mutex<()>,
 }
 
-/// How many rules are worked on between two questions whether to stop.
-pub(super) const RULES: usize = 1 << 8;
+/// So many rules are freed by a thread of their own.
+const FREED_BY_THREAD: usize = 1 << 10;
 
 /// How many channels and event IDs of one alternative have a place of their own in the index.
 const INDEXED: usize = 256;
 
 impl RuleSet {
-    /// Makes rules ready. A rule for which the set has no room never matches: [`RuleSet::refused`] has these.
+    /// Makes rules ready. Those for which the set has no room are left out; [`RuleSetBuilder`] says which.
     pub fn new(rules: Vec<RuleForEvents>) -> RuleSet {
-        RuleSet::until(rules, &|| false).unwrap_or_default()
-    }
-
-    /// As [`RuleSet::new`], which takes half a second for 100,000 rules.
-    ///
-    /// # Errors
-    /// [`Stopped`] soon after `stop` gives `true`.
-    pub fn until(rules: Vec<RuleForEvents>, stop: &dyn Fn() -> bool) -> Result<RuleSet, Stopped> {
-        let stop = Stop::new(stop);
-        let mut atoms = AtomsBuilder::default();
-        let mut set = RuleSet::default();
-        let mut known_renames: BTreeMap<&BTreeMap<String, String>, u32> = BTreeMap::new();
-        let mut size = Size::default();
-        for (index, one) in (0u32..).zip(&rules) {
-            if (index as usize).is_multiple_of(RULES) {
-                stop.check()?;
-            }
-            if let Err(problem) = size.add(&one.rule) {
-                set.refused.push((index, problem));
-                set.formulas.push(RuleFormula::default());
-                set.times.push(Box::default());
-                set.renames_of.push(Box::default());
-                continue;
-            }
-            set.formulas.push(RuleFormula::new(&one.rule, &mut atoms));
-            let mut times = vec![0; one.rule.detections.len()];
-            count_detections(&one.rule.condition, &mut times);
-            set.times.push(times.into());
-            let renames = one.alternatives.iter().map(|alternative| {
-                *known_renames.entry(&alternative.renames).or_insert_with(|| {
-                    set.renames.push(alternative.renames.clone());
-                    set.renames.len() as u32 - 1
-                })
-            });
-            set.renames_of.push(renames.collect());
-            for (at, alternative) in (0u32..).zip(&one.alternatives) {
-                for key in keys(alternative) {
-                    set.by_events.entry(key).or_default().push((index, at));
-                }
-            }
+        let mut set = RuleSetBuilder::default();
+        for rule in rules {
+            _ = set.add(rule);
         }
-        drop(known_renames);
-        set.rules = rules;
-        set.atoms = atoms.atoms;
-        set.of_field = vec![Vec::new(); set.atoms.fields.len()];
-        for (id, atom) in (0u32..).zip(&set.atoms.all) {
-            if let Test::Text(_) = atom.test {
-                set.of_field[atom.field as usize].push(id);
-            }
-        }
-        set.automata.resize_with(set.of_field.len(), Automaton::default);
-        Ok(set)
+        set.finish()
     }
 
     /// The rules, in their order.
     pub fn rules(&self) -> &[RuleForEvents] {
         &self.rules
-    }
-
-    /// The indices of rules that never match because all rules together have more than a set takes, and what they
-    /// have too much of.
-    pub fn refused(&self) -> &[(u32, Problem)] {
-        &self.refused
     }
 
     /// What decides the atoms of a field.
@@ -181,6 +128,83 @@ impl RuleSet {
     }
 }
 
+/// A set of rules, to which rules are added.
+#[derive(Debug, Default)]
+pub struct RuleSetBuilder {
+    set: RuleSet,
+    atoms: AtomsBuilder,
+    /// The indices of the maps of names.
+    renames: BTreeMap<BTreeMap<String, String>, u32>,
+    size: Size,
+}
+
+impl RuleSetBuilder {
+    /// Adds a rule behind the others.
+    ///
+    /// # Errors
+    /// What all rules would have too much of: the set has no room for this one.
+    pub fn add(&mut self, one: RuleForEvents) -> Result<(), Problem> {
+        let RuleSetBuilder {
+            set,
+            atoms,
+            renames,
+            size,
+        } = self;
+        size.add(&one.rule)?;
+        let index = set.rules.len() as u32;
+        set.formulas.push(RuleFormula::new(&one.rule, atoms));
+        let mut times = vec![0; one.rule.detections.len()];
+        count_detections(&one.rule.condition, &mut times);
+        set.times.push(times.into());
+        let renames_of = one.alternatives.iter().map(|alternative| {
+            if let Some(&known) = renames.get(&alternative.renames) {
+                return known;
+            }
+            set.renames.push(alternative.renames.clone());
+            let new = set.renames.len() as u32 - 1;
+            renames.insert(alternative.renames.clone(), new);
+            new
+        });
+        set.renames_of.push(renames_of.collect());
+        for (at, alternative) in (0u32..).zip(&one.alternatives) {
+            for key in keys(alternative) {
+                set.by_events.entry(key).or_default().push((index, at));
+            }
+        }
+        set.rules.push(one);
+        Ok(())
+    }
+
+    /// The set of the rules that were added.
+    pub fn finish(self) -> RuleSet {
+        let RuleSetBuilder { mut set, atoms, .. } = self;
+        set.atoms = atoms.atoms;
+        set.of_field = vec![Vec::new(); set.atoms.fields.len()];
+        for (id, atom) in (0u32..).zip(&set.atoms.all) {
+            if let Test::Text(_) = atom.test {
+                set.of_field[atom.field as usize].push(id);
+            }
+        }
+        set.automata.resize_with(set.of_field.len(), Automaton::default);
+        set
+    }
+}
+
+/// Many rules are freed by a thread of their own: 100,000 take 0.2 s, which whoever interrupts a query would wait for.
+impl Drop for RuleSet {
+    fn drop(&mut self) {
+        if self.rules.len() < FREED_BY_THREAD {
+            return;
+        }
+        let (rules, formulas) = (std::mem::take(&mut self.rules), std::mem::take(&mut self.formulas));
+        let (atoms, of_field) = (std::mem::take(&mut self.atoms), std::mem::take(&mut self.of_field));
+        let (automata, by_events) = (std::mem::take(&mut self.automata), std::mem::take(&mut self.by_events));
+        let free = move || drop((rules, formulas, atoms, of_field, automata, by_events));
+        // Without a thread, `free` is dropped here, and what it holds.
+        _ = thread::Builder::new().name("evtx-free".to_owned()).spawn(free);
+    }
+}
+
 /// The places of an alternative in the index.
 fn keys(alternative: &Alternative) -> Vec<(Option<Box<str>>, Option<u32>)> {
     let Alternative {
@@ -227,18 +251,13 @@ mod tests {
             }
         };
         let half = Limits::SET_NEEDLES / 2;
-        let set = RuleSet::new(vec![
-            rule(0..half),
-            rule(half..2 * half + 1),
-            rule(half..2 * half),
-            rule(0..1),
-        ]);
-        let refused: Vec<_> = set
-            .refused()
-            .iter()
-            .map(|(rule, problem)| (*rule, problem.to_string()))
-            .collect();
-        let why = "with this rule, all rules together have more than 250000 needles".to_string();
-        assert_eq!(refused, [(1, why.clone()), (3, why)]);
+        let mut set = RuleSetBuilder::default();
+        let mut add = |needles| set.add(rule(needles)).map_err(|problem| problem.to_string());
+        let why = Err("with this rule, all rules together have more than 250000 needles".to_string());
+        assert_eq!(add(0..half), Ok(()));
+        assert_eq!(add(half..2 * half + 1), why);
+        assert_eq!(add(half..2 * half), Ok(()));
+        assert_eq!(add(0..1), why);
+        assert_eq!(set.finish().rules().len(), 2);
     }
 }

@@ -1,0 +1,57 @@
+//! Work that a call does on several threads before its rows are read.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+
+use evtx_format::Interrupt;
+
+use crate::storage::{ScanError, WAIT};
+
+/// The most threads that a call starts for such work.
+pub(crate) const MAX_THREADS: usize = 16;
+
+/// Does `work` on as many threads as there are states, if there are several, and `meanwhile` on this one; then `work` on
+/// this one with the first state. So `work` takes what is left until nothing is: what no thread could do is done here.
+///
+/// # Errors
+/// [`ScanError::Interrupted`], and those of `meanwhile` and of `work` on this thread.
+///
+/// # Panics
+/// If a thread has panicked.
+pub(crate) fn on_threads<S: Send>(
+    states: &mut [S],
+    interrupt: Interrupt<'_>,
+    work: impl Fn(&mut S, Interrupt<'_>) -> Result<(), ScanError> + Sync,
+    meanwhile: impl FnOnce() -> Result<(), ScanError>,
+) -> Result<(), ScanError> {
+    let (work, stops) = (&work, &AtomicBool::new(false));
+    match states.len() > 1 {
+        false => meanwhile()?,
+        true => thread::scope(|scope| {
+            let (done, ended) = mpsc::channel::<()>();
+            for state in &mut *states {
+                let done = done.clone();
+                let work = move || {
+                    let _done = done;
+                    let stopped = || stops.load(Ordering::Relaxed);
+                    // The calling thread knows of an interrupt, and sees a panic.
+                    _ = work(state, Interrupt::new(&stopped));
+                };
+                _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            drop(done);
+            let result = meanwhile();
+            stops.fetch_or(result.is_err(), Ordering::Relaxed);
+            while ended.recv_timeout(WAIT) == Err(RecvTimeoutError::Timeout) {
+                stops.fetch_or(interrupt.check().is_err(), Ordering::Relaxed);
+            }
+            result
+        })?,
+    }
+    interrupt.check()?;
+    match states.first_mut() {
+        Some(state) => work(state, interrupt),
+        None => Ok(()),
+    }
+}
