@@ -1,16 +1,14 @@
 //! Tables of certain events: their fields as columns of their own.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use crate::common::oracle::user_leaves;
+use crate::common::{self, cell, corpus, entries, every_column, read, samples, scan};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_schema::DataType;
-use common::oracle::user_leaves;
-use common::{cell, corpus, entries, every_column, read, samples, scan};
 use evtx_arrow::{Catalog, Comparison, Events, Expression, Literal, OnError, Options, Predicate, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};

@@ -1,11 +1,9 @@
 //! Frames of records decide, not what headers say: no sound record is lost, and what was passed is told.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use common::{cell, column, read, samples};
+use crate::common::{self, cell, column, read, samples};
 use evtx_arrow::{Comparison, Expression, Literal, Options, Predicate, Scan, Table};
 
 const LOCATED: Options = Options {

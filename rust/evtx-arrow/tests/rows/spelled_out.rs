@@ -1,10 +1,8 @@
 //! Elements that records spell out: they read as trees do, whether the template of their outline or a tree gives the row.
 
-mod common;
-
 use std::path::PathBuf;
 
-use common::{cell, corpus, every_column, samples, scan};
+use crate::common::{self, cell, corpus, every_column, samples, scan};
 use evtx_arrow::{Catalog, CatalogPlace, Comparison, Events, Expression, Literal, Options, Predicate, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};

@@ -1,11 +1,9 @@
 //! Messages that stand beside a log, in an `.MTA` file, against those that the oracle finds for its records.
 
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{cell, column, samples, scan_with_messages};
+use crate::common::{cell, column, samples, scan_with_messages};
 use evtx::mta::MtaFile;
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::{Options, Scan};

@@ -1,10 +1,8 @@
 //! Events of random templates and values, written by `evtx-writer`, read the same here, on both paths, and by
 //! the oracle.
 
-mod common;
-
-use common::cells;
-use common::oracle::Comparison;
+use crate::common::cells;
+use crate::common::oracle::Comparison;
 use evtx_arrow::Options;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use proptest::collection::vec;

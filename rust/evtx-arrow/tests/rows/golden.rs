@@ -4,13 +4,11 @@
 //! is meant to alter what is read, `EVTX_GOLDEN=write` with `EVTX_CORPUS` and `EVTX_VARIED` set writes the file anew; its diff
 //! then says what changed.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use common::{ReadError, cell, corpus, every_column, read_with, samples};
+use crate::common::{ReadError, cell, corpus, every_column, read_with, samples};
 use evtx_arrow::Options;
 
 const EVERYTHING: Options = Options {

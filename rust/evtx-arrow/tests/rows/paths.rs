@@ -1,11 +1,9 @@
 //! The compiled path and the fallback give the same rows: one reads every record through its template's plan
 //! where there is one, the other reads a tree of every record.
 
-mod common;
-
 use std::path::PathBuf;
 
-use common::{cell, cells, column, corpus, samples, scan};
+use crate::common::{cell, cells, column, corpus, samples, scan};
 use evtx_arrow::{Comparison, Expression, Literal, Options, Pattern, Predicate, Scan, schema};
 
 fn rows(file: &[u8], name: &str, force_tree_path: bool) -> Vec<Vec<Option<String>>> {

@@ -1,12 +1,10 @@
 //! Truth: every default column of every record against what its XPath gives on the XML that the `evtx` crate renders.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use common::oracle::{Comparison, Place};
-use common::{corpus, samples};
+use crate::common::oracle::{Comparison, Place};
+use crate::common::{corpus, samples};
 
 /// The differences that are known, with the reason for each: `file | record or * | column | reason`.
 fn known_differences() -> BTreeSet<Place> {

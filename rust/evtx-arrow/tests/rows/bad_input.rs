@@ -1,11 +1,9 @@
 //! Input that is crafted or broken, each kind with the row that it gives. A sound record follows in every
 //! log, and always comes.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{cell, entries, every_column, read};
+use crate::common::{self, cell, entries, every_column, read};
 use evtx_arrow::{Expression, OnError, Options, Predicate, Scan};
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 

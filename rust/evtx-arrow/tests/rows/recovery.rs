@@ -1,11 +1,9 @@
 //! Recovery: what the oracle's `recover_records` finds, this finds, and never a record twice.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use common::{cell, column, corpus, read, samples};
+use crate::common::{cell, column, corpus, read, samples};
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::Options;
 

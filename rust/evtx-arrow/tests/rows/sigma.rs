@@ -4,16 +4,15 @@
 //! The rules are those below the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and the logs are the project's, those
 //! of `EVTX_CORPUS` and `EVTX_VARIED`, and those beside the rules.
 
-mod common;
-
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::common;
+use crate::common::oracle::sigma_values;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
-use common::oracle::sigma_values;
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::{Options, Rules, Scan, Table};
 use evtx_sigma::{Alternative, LogSources, Placeholders, Renamed, RuleForEvents, RuleSet, load_rules};

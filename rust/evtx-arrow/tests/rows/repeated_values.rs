@@ -1,11 +1,9 @@
 //! Records that are alike but for a byte, a size or a type somewhere: what a row takes over from one before is what it
 //! would have been read as.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::cells;
+use crate::common::cells;
 use evtx_arrow::Options;
 use evtx_writer::{Element, Event, LogWriter, Substitution, Template, Value};
 use proptest::collection::vec;

@@ -1,0 +1,17 @@
+//! Tests of the rows of logs. One program, so that the libraries are linked once; tests that measure memory are their own.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_input;
+mod differential;
+mod events;
+mod frames;
+mod golden;
+mod messages;
+mod oracle;
+mod paths;
+mod recovery;
+mod repeated_values;
+mod sigma;
+mod spelled_out;
