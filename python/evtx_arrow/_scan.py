@@ -114,8 +114,11 @@ def _names(columns: Any) -> list[str] | None:
 
 
 def _list(value: Any) -> Any:
-    """A value, or a list of the values that an iterable has now: partitions read them again."""
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value
+    """A value, or a list of the values that an iterable has now: partitions read them again. Numbers of numpy become
+    Python's."""
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return [_list(item) for item in value]
+    return value.item() if type(value).__module__ == "numpy" else value
 
 
 def _threads(threads: int | None) -> int:

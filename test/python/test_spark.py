@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 import time
 
 import pyarrow as pa
 import pytest
-from conftest import SAMPLES, write_log
+from conftest import ROOT, SAMPLES, write_log
 from test_columns_of_events import LOGS
 from test_evtx_arrow import assert_same, list_of, quoted_name
 from test_evtx_arrow_storage import SQL, named, s3_server
@@ -133,6 +134,23 @@ def test_options_of_the_reader(spark, con, tmp_path):
     ]:
         with pytest.raises(Exception, match=why):
             make()
+
+
+def test_the_examples_of_the_page_run(spark, tmp_path, capsys):
+    logs = tmp_path / "logs"
+    shutil.copytree(SAMPLES, logs)
+    names = {"spark": spark}
+    examples = re.findall(r"```python\n([^`]*)```", (ROOT / "docs/spark.md").read_text(encoding="utf-8"))
+    assert len(examples) == 2
+    for example in examples:
+        exec(re.sub(r'"/(logs|state|events)', rf'"{tmp_path}/\1', example), names)
+    assert "203.0.113.45" in capsys.readouterr().out
+    assert names["events"].where("event_id = 4624").count() > 0
+    (query,) = spark.streams.active
+    query.processAllAvailable()
+    query.stop()
+    read = spark.read.parquet(str(tmp_path / "events"))
+    assert read.count() == load(spark, [str(log) for log in logs.glob("*.evtx")]).count() > 0
 
 
 def test_a_frame_that_is_used_twice(spark):
