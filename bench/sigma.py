@@ -1,6 +1,6 @@
 """Times Sigma rules as a scan. usage: sigma.py EXTENSION RULES LARGE SMALL ... [--chainsaw BIN --mapping FILE] [--hayabusa BIN]
 
-RULES is a folder of rules, LARGE a folder of logs of 64 MiB (`make bench-logs`), SMALL folders of small logs. Each query loads the
+RULES is a folder of rules, LARGE a folder of logs of 64 MiB and more (`make bench-logs`), SMALL folders of small logs. Each query loads the
 rules anew; PAIRS times with one thread and with two in turn, after a warm-up. A log of 256 MiB is made of four of the large ones.
 
 Chainsaw and Hayabusa run in turn with the queries if their programs are given. If not, what is divided by is what they took
@@ -68,7 +68,8 @@ def main():
                     kind_of = "-d" if pathlib.Path(folder).is_dir() else "-f"
                     others.append(rival([options.hayabusa, "csv-timeline", kind_of, folder, "-r", options.rules, "-t", "1", "-w", "-q", "-o", f"{out}/h.csv"]))
             seconds = [statistics.median(times) for times in took]
-            against = min(others) if others else FASTER * len(files) if kind == "large" else PER_EVENT * events
+            size = sum(pathlib.Path(file).stat().st_size for file in files) if kind == "large" else 0
+            against = min(others) if others else FASTER * size / (64 << 20) if kind == "large" else PER_EVENT * events
             share = seconds[0] / against
             mark = "" if share <= TARGETS[kind] and peak <= PEAK else " **above**"
             print(f"| {name} | {events} | {hits} | {seconds[0]:.2f} s | {seconds[1]:.2f} s | {seconds[0] / seconds[1]:.2f} | "

@@ -100,6 +100,18 @@ def test_folders_of_a_circle_and_names_that_are_no_text(tmp_path):
         assert files == {(f"{tmp_path}/a/x.evtx", None), (other, f"{other}: cannot be read: its name is not UTF-8")}
 
 
+@on_unix
+def test_globs_find_what_the_globs_of_duckdb_find(tmp_path, con):
+    for name in ("a.evtx", "d/b.evtx", "d/e/c.evtx", "d/e/f/B.EVTX", "x\\y.evtx", "d\\z/w.evtx"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        write_log(tmp_path / name, "DC01-Security.evtx", 1)
+    for glob in ("", "/**", "/d/**", "/*/**", "/**/*", "/**/*.evtx", "/**.evtx", "/***", "/*/***.evtx", "/a**", "/*/*.evtx"):
+        path = f"{tmp_path}{glob}"
+        theirs = con.sql(f"SELECT filename FROM read_evtx('{path}') WHERE error IS NULL GROUP BY filename ORDER BY filename").fetchall()
+        assert evtx.scan(path).files == [name for name, in theirs], glob
+    assert len(evtx.scan(tmp_path).files) == 6
+
+
 def test_float_and_binary_columns_are_not_compared():
     from test_columns_of_events import LOGS
 

@@ -326,3 +326,41 @@ def test_regular_expressions_of_many_files_take_bounded_memory(con, tmp_path):
     assert len(told) == 96 and 0 < len(errors) < 96
     assert any("all rules together have more than 67108864 bytes of memory of regular expressions" in error for error in errors)
     assert psutil.Process().memory_info().rss - before < 200 << 20
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_rules_that_are_refused_take_bounded_memory_while_they_load(con, tmp_path, threads):
+    """40 files of 28 KB: their needles take 1.8 GB, of which all rules together may have 256 MiB."""
+    for file in range(40):
+        aliases = "[&a '" + "q" * 10000 + f"{file}'" + ", *a" * 400 + "]"
+        texts = [f"title: T{file}-{number}\nlogsource: {{product: windows}}\ndetection: {{s: {{F|contains: {aliases}}}, condition: s}}\n" for number in range(2)]
+        (tmp_path / f"r{file:02}.yml").write_text("---\n".join(texts))
+    con.execute(f"SET threads = {threads}")
+    before = psutil.Process().memory_info().rss
+    errors = [error for (error,) in con.execute("SELECT error FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchall()]
+    assert len(errors) == 80 and 60 <= errors.count(None) <= 70
+    assert all("268435456 bytes of memory" in error for error in errors if error)
+    assert psutil.Process().memory_info().rss - before < 600 << 20
+
+
+def test_a_rule_with_many_tags_is_refused(con, tmp_path):
+    for count, error in [(1000, None), (1001, "tags of a rule")]:
+        text = rule("A", {"a": {"EventID|exists": True}, "condition": "a"}) + f"\ntags: [{', '.join(map(str, range(count)))}]\n"
+        (tmp_path / "a.yml").write_text(text)
+        ((found,),) = con.execute("SELECT error FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchall()
+        assert found is None if error is None else error in found
+
+
+def test_rules_do_not_depend_on_threads(con, tmp_path):
+    """Several rounds of files, with IDs that are there twice, and rules that all together are too large."""
+    for file in range(700):
+        needles = [f"{file}-{needle}" + "x" * 50 for needle in range(150)]
+        text = rule(f"R{file}", {"a": {"F|contains": needles}, "condition": "a"}, id=f"0b4a7c16-0000-0000-0000-{file % 650:012}")
+        (tmp_path / f"r{file:03}.yml").write_text("a: [" if file % 97 == 5 else text)
+    told = []
+    for threads in (1, 2, 4):
+        con.execute(f"SET threads = {threads}")
+        told.append(con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchall())
+    assert told[0] == told[1] == told[2]
+    errors = [error for _, error in told[0] if error]
+    assert {kind: any(kind in error for error in errors) for kind in ("bytes of needles", "the same ID", "no YAML")} == dict.fromkeys(("bytes of needles", "the same ID", "no YAML"), True)

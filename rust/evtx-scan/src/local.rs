@@ -11,6 +11,7 @@ use std::time::SystemTime;
 use evtx_format::{Interrupt, Interrupted};
 use glob::{MatchOptions, Pattern, PatternError};
 
+use crate::paths::once;
 use crate::storage::{Modified, Storage, StorageError, StorageFile};
 
 /// A storage of the files of this machine, by the paths of its file systems.
@@ -91,8 +92,8 @@ impl Storage for LocalStorage {
     }
 }
 
-/// What a glob of this machine's files cannot look at, with the reasons: folders that cannot be listed, and links to
-/// nothing whose names match. A glob leaves them out without a word.
+/// What a glob of this machine's files may leave out without a word, with the reasons: folders that cannot be listed, and
+/// links to nothing whose names match. Files without a reason can be read; DuckDB's globs find no path with a backslash.
 ///
 /// # Errors
 /// [`Interrupted`].
@@ -100,7 +101,7 @@ pub(crate) fn out_of_reach(
     glob: &str,
     is_wanted: &dyn Fn(&str) -> bool,
     interrupt: Interrupt<'_>,
-) -> Result<BTreeMap<String, String>, Interrupted> {
+) -> Result<BTreeMap<String, Option<String>>, Interrupted> {
     let mut reasons = BTreeMap::new();
     let any_case = MatchOptions {
         case_sensitive: false,
@@ -112,8 +113,9 @@ pub(crate) fn out_of_reach(
     walk.visit(interrupt, &mut |path, found| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let reason = match found {
-            Found::BrokenLink(error) if is_wanted(&name) => format!("it is a link, and where it leads: {error}"),
-            Found::ClosedFolder(error) => error.to_string(),
+            Found::BrokenLink(error) if is_wanted(&name) => Some(format!("it is a link, and where it leads: {error}")),
+            Found::ClosedFolder(error) => Some(error.to_string()),
+            Found::File if is_wanted(&name) && path.to_str().is_some_and(|path| path.contains('\\')) => None,
             _ => return,
         };
         reasons.insert(path.to_string_lossy().trim_end_matches('/').to_owned(), reason);
@@ -127,7 +129,7 @@ struct Walk {
     parts: Vec<(Pattern, String)>,
     /// How the names of files match.
     options: MatchOptions,
-    /// Whether it tells of files.
+    /// Whether it tells of all files, and not only of those whose paths have a backslash.
     has_files: bool,
 }
 
@@ -143,8 +145,12 @@ enum Found {
 
 impl Walk {
     fn new(glob: &str, options: MatchOptions, has_files: bool) -> Result<Self, PatternError> {
-        let parts = glob.split(std::path::is_separator);
-        let parts = parts.map(|part| Ok((Pattern::new(part)?, part.to_owned())));
+        // As in DuckDB's globs, `**` beside other letters is the same as `*`.
+        let parts = glob.split(std::path::is_separator).map(|part| match part {
+            "**" => part.to_owned(),
+            _ => once(part),
+        });
+        let parts = parts.map(|part| Ok((Pattern::new(&part)?, part)));
         Ok(Walk {
             parts: parts.collect::<Result<_, _>>()?,
             options,
@@ -163,6 +169,7 @@ impl Walk {
                 folders.push((joined(&folder, text, "/"), at + 1));
                 continue;
             }
+            let is_in_odd = !self.has_files && has_backslash(&folder);
             if is_deep && !is_last {
                 folders.push((folder.clone(), at + 1));
             }
@@ -179,11 +186,11 @@ impl Walk {
                 interrupt.check()?;
                 let Ok(entry) = entry else { continue };
                 let Ok(kind) = entry.file_type() else { continue };
-                if kind.is_file() && !self.has_files {
+                let name = entry.file_name();
+                if kind.is_file() && !self.has_files && !is_in_odd && !has_backslash(&name) {
                     continue;
                 }
-                let name = entry.file_name();
-                if is_last {
+                if is_last && !(is_deep && kind.is_dir()) {
                     if kind.is_dir() || !pattern.matches_with(&name.to_string_lossy(), self.options) {
                         continue;
                     }
@@ -203,6 +210,10 @@ impl Walk {
         }
         Ok(())
     }
+}
+
+fn has_backslash(path: &OsStr) -> bool {
+    !cfg!(windows) && path.as_encoded_bytes().contains(&b'\\')
 }
 
 fn joined(folder: &OsStr, name: impl AsRef<OsStr>, end: &str) -> OsString {

@@ -199,7 +199,7 @@ impl Glob {
 }
 
 /// A part of a glob with one `*` for several that follow each other.
-fn once(part: &str) -> String {
+pub(crate) fn once(part: &str) -> String {
     let mut out = String::with_capacity(part.len());
     for letter in part.chars() {
         if letter != '*' || !out.ends_with('*') {
@@ -292,11 +292,20 @@ impl Found<'_> {
         });
     }
 
-    /// Adds what a glob of local files cannot look at.
-    fn add_out_of_reach(&mut self, glob: &str, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), ScanError> {
+    /// Adds what a glob of local files has left out, of which it has found some.
+    fn add_out_of_reach(
+        &mut self,
+        glob: &str,
+        is_wanted: &dyn Fn(&str) -> bool,
+        found: &[Vec<u8>],
+    ) -> Result<(), ScanError> {
         if !self.call.storage.is_remote(glob) {
             for (path, why) in out_of_reach(glob, is_wanted, self.call.interrupt)? {
-                self.add(path, false, Source::Unreadable(why.into()));
+                match why {
+                    Some(why) => self.add(path, false, Source::Unreadable(why.into())),
+                    None if found.iter().any(|known| known == path.as_bytes()) => {}
+                    None => self.add_file(path.into_bytes(), false)?,
+                }
             }
         }
         Ok(())
@@ -423,7 +432,7 @@ impl Found<'_> {
             if archives.is_empty() {
                 continue;
             }
-            self.add_out_of_reach(outer, &|name| ends_with(name, ".zip"))?;
+            self.add_out_of_reach(outer, &|name| ends_with(name, ".zip"), &archives)?;
             for archive in archives {
                 match String::from_utf8(archive) {
                     Ok(archive) => self.add_entries(archive, false, inner)?,
@@ -487,15 +496,14 @@ pub fn expand(
             // and archives.
             files = storage.glob(&format!("{}/**/{}", literal(path), kind.glob()))?;
             files.retain(|file| kind.is_read(&String::from_utf8_lossy(file)));
-            found.add_out_of_reach(&format!("{}/**/*", literal(path.trim_end_matches('/'))), &|name| {
-                kind.is_read(name)
-            })?;
+            let all = format!("{}/**/*", literal(path.trim_end_matches('/')));
+            found.add_out_of_reach(&all, &|name| kind.is_read(name), &files)?;
             // The path itself is an error.
             found.paths.retain(|found| found.path != path.trim_end_matches('/'));
         }
         if files.is_empty() && is_glob {
             files = storage.glob(&any_case(path, is_remote))?;
-            found.add_out_of_reach(path, &|_| true)?;
+            found.add_out_of_reach(path, &|_| true, &files)?;
             files.retain(|file| !found.is_folder(file));
         } else if files.is_empty() && found.paths.is_empty() && (is_remote || !Path::new(path).is_dir()) {
             // If the path cannot be read, this fails with the reason.
@@ -565,7 +573,9 @@ mod tests {
             let found =
                 out_of_reach(&glob, &|name| FileKind::Logs.is_read(name), Interrupt::NEVER).expect("no interrupt");
             found
-                .into_keys()
+                .into_iter()
+                .filter(|(_, why)| why.is_some())
+                .map(|(path, _)| path)
                 .map(|path| path[root.len() + 1..].to_owned())
                 .collect()
         };

@@ -27,6 +27,10 @@ const MAX_THREADS: usize = 4;
 const ROUND_BYTES: usize = 4 << 20;
 const ROUND_FILES: usize = 256;
 
+/// How many bytes of rules are loaded before the set has taken or refused them; those of a text for each thread come to
+/// that.
+const ROUND_RULES: usize = 32 << 20;
+
 /// What a call says about its rules.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RuleArguments {
@@ -212,16 +216,16 @@ impl Loading<'_> {
         interrupt: Interrupt<'_>,
         meanwhile: impl FnOnce() -> Result<(), ScanError>,
     ) -> Result<(), ScanError> {
-        let (next, regex_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let mut threads = vec![(); self.threads.min(texts.len())];
         let work = |(): &mut (), interrupt: Interrupt<'_>| {
             // What follows is loaded when the set has refused what is too much.
-            while regex_bytes.load(Ordering::Relaxed) <= Limits::SET_REGEX_BYTES
+            while bytes.load(Ordering::Relaxed) <= ROUND_RULES
                 && let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed))
             {
                 let loaded = text.load(self, interrupt)?;
                 let rules = loaded.iter().filter_map(|loaded| loaded.rule.as_ref());
-                regex_bytes.fetch_add(rules.map(|known| known.rule.regex_bytes()).sum(), Ordering::Relaxed);
+                bytes.fetch_add(rules.map(|known| known.rule.bytes()).sum(), Ordering::Relaxed);
                 *text.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
             }
             Ok(())

@@ -21,6 +21,8 @@ impl Limits {
     pub const NEEDLE_BYTES: usize = 4 << 20;
     /// Regular expressions of a rule.
     pub const REGEXES: usize = 32;
+    /// Tags of a rule.
+    pub const TAGS: usize = 1000;
     /// Names in the condition of a rule, after `1 of` and `all of` have been replaced by names.
     pub const CONDITION_TERMS: usize = 10_000;
     /// How many times as much as one rule all rules of a text may take of these.
@@ -42,6 +44,8 @@ impl Limits {
     pub const SET_NEEDLE_BYTES: usize = 4 << 20;
     /// Names in the conditions of all rules of a set.
     pub const SET_CONDITION_TERMS: usize = 1_000_000;
+    /// Bytes of memory of all rules of a set, 256 MiB, as [`Rule::bytes`](crate::Rule::bytes) counts them.
+    pub const SET_BYTES: usize = 256 << 20;
     /// Bytes of memory of all regular expressions of a set, 64 MiB.
     pub const SET_REGEX_BYTES: usize = 64 << 20;
     /// How deep parentheses and `not` of a condition may be in each other.

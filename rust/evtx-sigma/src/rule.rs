@@ -5,7 +5,7 @@ use std::fmt;
 use crate::condition::{Condition, condition};
 use crate::error::{LoadError, Position, Problem};
 use crate::item::{Context, Item, items, keywords};
-use crate::limits::Budget;
+use crate::limits::{Budget, Limits};
 use crate::matcher::Matcher;
 use crate::placeholders::Placeholders;
 use crate::stop::{Stop, Stopped};
@@ -117,6 +117,29 @@ impl Status {
 }
 
 impl Rule {
+    /// About how many bytes of memory it takes.
+    pub fn bytes(&self) -> usize {
+        let of_matcher = |matcher: &Matcher| {
+            let texts = match matcher {
+                Matcher::Text { pattern, .. } => pattern.needles().map(str::len).sum(),
+                Matcher::Regex(expression) => expression.bytes() + expression.as_str().len(),
+                Matcher::FieldReference { field, .. } => field.len(),
+                _ => 0,
+            };
+            size_of::<Matcher>() + texts
+        };
+        let of_item = |item: &Item| {
+            let field = item.field.as_ref().map_or(0, |field| field.len());
+            size_of::<Item>() + field + item.any.iter().map(of_matcher).sum::<usize>()
+        };
+        let of_detections = self.detections.iter().map(|detection| {
+            let items = detection.any.iter().flatten().map(of_item);
+            size_of::<Detection>() + detection.name.len() + items.sum::<usize>()
+        });
+        let of_tags = self.tags.iter().map(|tag| size_of::<String>() + tag.len());
+        size_of::<Rule>() + self.title.len() + of_detections.sum::<usize>() + of_tags.sum::<usize>()
+    }
+
     /// How many bytes of memory its regular expressions take.
     pub fn regex_bytes(&self) -> usize {
         let items = self
@@ -259,10 +282,16 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
             &Status::ALL,
             "stable, test, experimental, deprecated, unsupported",
         )?,
-        tags: tags
-            .iter()
-            .map(|tag| tag.need_text("a tag"))
-            .collect::<Result<_, _>>()?,
+        tags: match tags.get(Limits::TAGS) {
+            None => tags
+                .iter()
+                .map(|tag| tag.need_text("a tag"))
+                .collect::<Result<_, _>>()?,
+            Some(tag) => {
+                let (what, limit) = ("tags of a rule", Limits::TAGS);
+                return Err(tag.error(Problem::Limit { what, limit }));
+            }
+        },
         log_source: LogSource::read(needed("logsource")?)?,
         log_source_position: document.key_position("logsource"),
         detections,

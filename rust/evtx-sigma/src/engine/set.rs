@@ -260,4 +260,25 @@ mod tests {
         assert_eq!(add(0..1), why);
         assert_eq!(set.finish().rules().len(), 2);
     }
+
+    #[test]
+    fn bounds_the_memory_of_all_rules() {
+        let text = format!(
+            "title: {}\nlogsource: {{service: s}}\ndetection: {{s: {{F: a}}, condition: s}}",
+            "x".repeat(1 << 19)
+        );
+        let large = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
+        let mut set = RuleSetBuilder::default();
+        let mut add = || {
+            let (rule, alternatives) = (large.clone(), Vec::new());
+            set.add(RuleForEvents { rule, alternatives })
+        };
+        let count = (0..1000).take_while(|_| add().is_ok()).count();
+        assert_eq!(count, Limits::SET_BYTES / large.bytes());
+        let why = add().expect_err("no room").to_string();
+        assert_eq!(
+            why,
+            "with this rule, all rules together have more than 268435456 bytes of memory"
+        );
+    }
 }

@@ -14,6 +14,7 @@ pub(super) struct Size {
     bytes: usize,
     regex_bytes: usize,
     terms: usize,
+    memory: usize,
 }
 
 impl Size {
@@ -22,6 +23,7 @@ impl Size {
         let mut with = Size {
             regex_bytes: self.regex_bytes + rule.regex_bytes(),
             terms: self.terms + terms(&rule.condition),
+            memory: self.memory + rule.bytes(),
             ..*self
         };
         let items = rule
@@ -45,6 +47,7 @@ impl Size {
                 "bytes of memory of regular expressions",
             ),
             (with.terms, Limits::SET_CONDITION_TERMS, "names in conditions"),
+            (with.memory, Limits::SET_BYTES, "bytes of memory"),
         ];
         for (amount, limit, what) in limits {
             if amount > limit {
