@@ -139,7 +139,16 @@ def _paths(files: Any) -> list[str]:
     for path in files:
         if not isinstance(path, (str, os.PathLike)):
             raise TypeError(f"a path must be text or a pathlib.Path, not {path!r}")
-    return [os.fspath(path) if isinstance(os.fspath(path), str) else os.fsdecode(path) for path in files]
+    return [_text(os.fspath(path)) for path in files]
+
+
+def _text(path: str | bytes) -> str:
+    text = os.fsdecode(path)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the path {text!r} is not UTF-8; a folder or glob tells of such files") from None
+    return text
 
 
 def _scheme(path: str) -> str:

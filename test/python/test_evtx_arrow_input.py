@@ -30,6 +30,7 @@ on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other 
     (lambda: evtx.scan(7), TypeError, ["files", "7"]),
     (lambda: evtx.scan([LOG, 7]), TypeError, ["path", "7"]),
     (lambda: evtx.scan(b"a.evtx"), TypeError, ["files"]),
+    (lambda: evtx.scan(os.fsdecode(b"b\xe4.evtx")), ValueError, ["not UTF-8", "b"]),
     (lambda: evtx.scan(["s3://bucket/a.evtx", LOG]), ValueError, ["one file system", "s3"]),
     (lambda: evtx.scan(LOG, columns="event_id"), TypeError, ["columns", "event_id"]),
     (lambda: evtx.scan(LOG, columns=["event_id", "nothing"]), ValueError, ["\"nothing\"", "record_id"]),

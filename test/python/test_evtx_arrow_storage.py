@@ -210,6 +210,15 @@ def test_exceptions_of_a_file_system_reach_the_caller(tmp_path, memory):
     memory.pipe("/shrinks.evtx", (tmp_path / "large.evtx").read_bytes())
     partitions = evtx.scan("/shrinks.evtx", filesystem=memory).partitions(16 << 20)
     memory.pipe("/shrinks.evtx", (tmp_path / "large.evtx").read_bytes()[:100_000])
+
+    class Generous(MemoryFileSystem):
+        cachable = False
+
+        def cat_file(self, path, start=None, end=None, **options):
+            return super().cat_file(path, start=start, end=end, **options) + b"more"
+
+    with pytest.raises(OSError, match="shrinks.evtx.* where .* were asked for"):
+        pa.table(evtx.scan("/shrinks.evtx", filesystem=Generous()))
     globbed = evtx.scan("/*.evtx", filesystem=memory)
     memory.pipe("/shrinks.evtx", (tmp_path / "large.evtx").read_bytes()[:90_000])
     for partition in [*partitions, globbed]:

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_format::Interrupted;
 use evtx_scan::{LocalStorage, Storage, StorageError, StorageFile};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 use crate::signals::Signals;
@@ -197,7 +197,12 @@ impl StorageFile for PythonFile {
         let read = self.storage.call(&self.path, |py, _| {
             let bytes = self.file.call_method1(py, "read", (offset, len))?;
             let bytes: &[u8] = bytes.extract(py)?;
-            if bytes.len() != len {
+            if bytes.len() > len {
+                let (path, found) = (&self.path, bytes.len());
+                let text = format!("{path}: the file system gave {found} bytes where {len} were asked for");
+                return Err(PyValueError::new_err(text));
+            }
+            if bytes.len() < len {
                 is_short = true;
                 let (path, found) = (&self.path, bytes.len());
                 let text = format!(

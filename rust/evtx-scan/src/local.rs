@@ -11,7 +11,6 @@ use std::time::SystemTime;
 use evtx_format::{Interrupt, Interrupted};
 use glob::{MatchOptions, Pattern, PatternError};
 
-use crate::paths::once;
 use crate::storage::{Modified, Storage, StorageError, StorageFile};
 
 /// A storage of the files of this machine, by the paths of its file systems.
@@ -210,6 +209,17 @@ impl Walk {
         }
         Ok(())
     }
+}
+
+/// A part of a glob with one `*` for several that follow each other.
+pub(crate) fn once(part: &str) -> String {
+    let mut out = String::with_capacity(part.len());
+    for letter in part.chars() {
+        if letter != '*' || !out.ends_with('*') {
+            out.push(letter);
+        }
+    }
+    out
 }
 
 fn has_backslash(path: &OsStr) -> bool {

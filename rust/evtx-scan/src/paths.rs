@@ -10,7 +10,7 @@ use evtx_format::Interrupt;
 use evtx_format::mta::literal;
 
 use crate::archive::{self, Archives, Entry, FileKind, Kind, ends_with, is_same};
-use crate::local::out_of_reach;
+use crate::local::{once, out_of_reach};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError, sort_by};
 
 /// The path of a file that a call reads.
@@ -196,17 +196,6 @@ impl Glob {
             false => self.pattern.matches_with(name, options),
         }
     }
-}
-
-/// A part of a glob with one `*` for several that follow each other.
-pub(crate) fn once(part: &str) -> String {
-    let mut out = String::with_capacity(part.len());
-    for letter in part.chars() {
-        if letter != '*' || !out.ends_with('*') {
-            out.push(letter);
-        }
-    }
-    out
 }
 
 /// A glob that finds files whatever the case of the letters of their names is. In a remote one this is so behind its

@@ -15,7 +15,7 @@ use crate::archive::{Archives, FileKind};
 use crate::file::LogFile;
 use crate::paths::{ScanPath, expand};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
-use crate::threads::on_threads;
+use crate::threads::{free, on_threads};
 
 /// The most rules of a call.
 const MAX_RULES: usize = 1 << 20;
@@ -141,15 +141,25 @@ impl RuleArguments {
         let (mut paths, mut texts, mut loaded) = (paths.iter(), Vec::new(), Vec::new());
         loop {
             let mut read = Vec::new();
-            loading.round(&texts, interrupt, || {
-                loading.take(std::mem::take(&mut loaded), self, &mut rules, interrupt)?;
+            let round = loading.round(&texts, interrupt, || {
+                loading.take(&mut loaded, self, &mut rules, interrupt)?;
                 read = next_texts(call, &mut paths)?;
                 Ok(())
-            })?;
+            });
+            if let Err(error) = round {
+                free((rules, texts, loaded, read));
+                return Err(error);
+            }
             loaded = std::mem::replace(&mut texts, read);
             if texts.is_empty() {
-                loading.take(loaded, self, &mut rules, interrupt)?;
-                return Ok(rules);
+                let taken = loading.take(&mut loaded, self, &mut rules, interrupt);
+                return match taken {
+                    Ok(()) => Ok(rules),
+                    Err(error) => {
+                        free((rules, loaded));
+                        Err(error)
+                    }
+                };
             }
         }
     }
@@ -236,12 +246,12 @@ impl Loading<'_> {
     /// Takes the rules of files, in their order.
     fn take(
         &self,
-        texts: Vec<RuleText>,
+        texts: &mut [RuleText],
         arguments: &RuleArguments,
         rules: &mut LoadedRules,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ScanError> {
-        for mut text in texts {
+        for text in texts {
             interrupt.check()?;
             let loaded = text.loaded.get_mut().unwrap_or_else(PoisonError::into_inner).take();
             let loaded = match loaded {
