@@ -31,7 +31,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug wheel query bench bench-compare bench-logs bench-phases bench-python bench-scale bench-sigma repository fuzz soak campaign sanitize test test-rust test-sql test-python test-spark samples docs format lint clean distclean check-tools
+.PHONY: release debug wheel query bench bench-compare bench-logs bench-phases bench-python bench-scale bench-sigma repository fuzz soak campaign compare-rsigma sanitize test test-rust test-sql test-python test-spark samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -162,6 +162,13 @@ fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
 	    $(abspath $(BUILD))/fuzz/corpus/$$target $(abspath $(BUILD))/fuzz/seeds/$$target -- \
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=140000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1) || exit 1; \
 	done
+
+# The folders of rules that `make compare-rsigma` asks both about.
+RULES ?= $(or $(EVTX_SIGMA),samples/rules)
+
+compare-rsigma:
+	@$(CARGO) run --quiet --release --locked --ignore-rust-version --manifest-path rust/rsigma/Cargo.toml \
+	  --target-dir $(BUILD)/rsigma -- $(RULES)
 
 # How long `make soak` runs, in seconds.
 SOAK_SECONDS ?= 60

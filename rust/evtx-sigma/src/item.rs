@@ -110,7 +110,7 @@ fn matchers(
     match (&modifiers.meaning, &value.value) {
         (Meaning::Exists, Value::Boolean(exists)) => return Ok(vec![Matcher::Exists(*exists)]),
         (Meaning::Exists, _) => return Err(value.wrong_kind("exists", "true or false")),
-        (&Meaning::Number(part, comparison), Value::Number(number)) => {
+        (&Meaning::Number(part, comparison), Value::Number(number, _)) => {
             let number = number.clone();
             return Ok(vec![Matcher::Number {
                 part,

@@ -206,7 +206,9 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
     let list = |key| node.get(key).map_or(&[][..], Node::each);
     let channels = list("channels").iter().map(|channel| channel.need_text("a channel"));
     let event_ids = list("event_ids").iter().map(|id| match id.value {
-        Value::Number(Number::Integer(number)) => u32::try_from(number).map_err(|_| id.error(Problem::EventId(number))),
+        Value::Number(Number::Integer(number), _) => {
+            u32::try_from(number).map_err(|_| id.error(Problem::EventId(number)))
+        }
         _ => Err(id.wrong_kind("an event ID", "a number")),
     });
     let renames = node

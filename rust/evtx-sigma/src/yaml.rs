@@ -25,7 +25,8 @@ pub(crate) struct Node {
 pub(crate) enum Value {
     Null,
     Boolean(bool),
-    Number(Number),
+    /// A number and its text.
+    Number(Number, String),
     Text(String),
     List(Vec<Node>),
     /// In the order of the text. No key is there twice.
@@ -96,7 +97,7 @@ impl Node {
         match &self.value {
             Value::Text(text) => Some(text.clone()),
             Value::Boolean(boolean) => Some(boolean.to_string()),
-            Value::Number(number) => Some(number.to_string()),
+            Value::Number(_, text) => Some(text.clone()),
             Value::Null | Value::List(_) | Value::Map(_) => None,
         }
     }
@@ -120,7 +121,7 @@ impl Value {
         match self {
             Value::Null => "NULL",
             Value::Boolean(_) => "a Boolean",
-            Value::Number(_) => "a number",
+            Value::Number(..) => "a number",
             Value::Text(_) => "a text",
             Value::List(_) => "a list",
             Value::Map(_) => "a map",
@@ -366,7 +367,18 @@ fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Boolean(true),
         "false" | "False" | "FALSE" => Value::Boolean(false),
-        _ => Number::from_yaml(&text).map_or(Value::Text(text), Value::Number),
+        _ => match Number::from_yaml(&text) {
+            Some(number) => Value::Number(number.clone(), number_text(&number, text)),
+            None => Value::Text(text),
+        },
+    }
+}
+
+/// The text of a number: its decimal digits, with the zeros before them.
+fn number_text(number: &Number, written: String) -> String {
+    match written.strip_prefix('0') {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => written,
+        _ => number.to_string(),
     }
 }
 

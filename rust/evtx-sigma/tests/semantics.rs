@@ -125,6 +125,10 @@ fn numbers_and_booleans_are_their_text() {
     assert!(is_true("F: 'True'", &[("F", Some("true"))]));
     assert!(is_true("F: '0x17'", &[("F", Some("0x17"))]));
     assert!(is_true("F: 0x17", &[("F", Some("23"))]));
+    assert!(is_true("F|contains: 00000429", &[("F", Some("00000429"))]));
+    assert!(!is_true("F|contains: 00000429", &[("F", Some("50429"))]));
+    assert!(is_true("F: [0, 00]", &[("F", Some("0"))]));
+    assert!(is_true("F|gt: 08", &[("F", Some("9"))]));
     for (modifier, expected) in [
         ("lt: 10", false),
         ("lte: 10", true),
