@@ -179,10 +179,11 @@ def test_a_consumer_that_stops_half_way_leaves_nothing(big_log):
                 assert reader.read_next_batch().num_rows > 0
             del reader
     gc.collect()
-    assert (threads(), psutil.Process().num_fds()) == (before, files)
+    # Threads of other libraries may end meanwhile.
+    assert threads() <= before and psutil.Process().num_fds() <= files
     # A capsule that nobody reads.
     evtx.scan(big_log, threads=4).__arrow_c_stream__()
-    assert threads() == before
+    assert threads() <= before
     assert evtx.scan_polars(big_log).head(5).collect().height == 5
 
 
