@@ -8,9 +8,10 @@ EVTX_VARIED name, else those that make_samples writes.
   first; the second tells how well that carries over. all-tuned.evtx and all-other.evtx: all chunks, also nearly empty ones, likewise.
 - large-other.evtx: 256 MiB of the chunks of full-other.evtx.
 - small: a folder with the logs of both folders, or the samples.
+- thousand.evtx: 1,000 chunks of all-other.evtx, and thousand: a folder with a log for each of them.
 
 A log that repeats its chunks is kind to caches of templates, so each log's different chunks are counted. Logs that are there are left,
-unless the variables name other folders.
+unless the variables name other folders or this program is another.
 """
 
 import hashlib
@@ -58,9 +59,8 @@ def sound_chunks(log):
             yield chunk
 
 
-def write_log(path, chunks, mib=MIB):
-    """Writes a log of `mib` MiB, its chunks taken in turn. Their record IDs stay as they were."""
-    count = mib * 16
+def write_log(path, chunks, count=MIB * 16):
+    """Writes a log of `count` chunks, taken in turn. Their record IDs stay as they were."""
     header = bytearray(HEADER)
     struct.pack_into("<8sQQQIHHHH", header, 0, b"ElfFile\0", 0, count - 1, 1 << 40, 128, 1, 3, HEADER, count & 0xFFFF)
     struct.pack_into("<I", header, 124, zlib.crc32(bytes(header[:120])))
@@ -112,6 +112,7 @@ def main(folder, writer):
     named = {name: os.environ.get(name) for name in ("EVTX_CORPUS", "EVTX_VARIED")}
     corpus, varied = named.values()
     facts = folder / "logs.json"
+    named["program"] = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
     if facts.exists() and json.loads(facts.read_text()).get("named") == named:
         return
     shutil.rmtree(folder, ignore_errors=True)
@@ -131,10 +132,10 @@ def main(folder, writer):
     shutil.rmtree(large)
     made = {}
 
-    def write(kind, chunks, mib=MIB):
+    def write(kind, chunks, count=MIB * 16):
         if chunks:
-            write_log(folder / f"{kind}.evtx", chunks, mib)
-            made[kind] = min(len(chunks), mib * 16)
+            write_log(folder / f"{kind}.evtx", chunks, count)
+            made[kind] = min(len(chunks), count)
 
     for kind, takes in KINDS.items():
         taken = [chunk for chunk in first if takes(chunk)]
@@ -146,8 +147,12 @@ def main(folder, writer):
         write(f"full-{half}", full)
         write(f"all-{half}", chunks)
         if half == "other":
-            write("large-other", full, 4 * MIB)
-    source = " and ".join(name for name, value in named.items() if value) or "evtx-writer"
+            write("large-other", full, 64 * MIB)
+            write("thousand", chunks, 1000)
+            (folder / "thousand").mkdir()
+            for number in range(1000 if chunks else 0):
+                write_log(folder / "thousand" / f"{number:03}.evtx", [chunks[number % len(chunks)]], 1)
+    source = " and ".join(name for name in ("EVTX_CORPUS", "EVTX_VARIED") if named[name]) or "evtx-writer"
     facts.write_text(json.dumps({"source": source, "named": named, "different_chunks": made}))
     print(f"logs of {MIB} MiB from {source}, different chunks: {made}")
 

@@ -4,6 +4,7 @@ For each log: after a warm-up, ROUNDS times `evtx_dump -t 1 -o jsonl` writes the
 thread and with two. So what the machine does meanwhile hits all of them. A query's share is the median of its times as a share of
 evtx_dump's in the same rounds. Its memory is the peak above an idle DuckDB's. All logs lie in the cache as after a read from a disk;
 how long it takes to read their bytes from there, and nothing else, is what no query can be faster than.
+At the end, 1,000 small logs are read in turn with one log of the same chunks.
 
 With --against, OTHER is another build of the extension to compare with, in place of evtx_dump. With --pipe, `evtx_dump | read_json`
 asks the same of the JSON, read from a pipe.
@@ -195,6 +196,30 @@ def bench(arguments):
     return results
 
 
+def small_logs(arguments):
+    """What 1,000 small logs take of the time of one log with their chunks."""
+    folder = pathlib.Path(arguments.logs)
+    one, many = folder / "thousand.evtx", folder / "thousand"
+    results = []
+    if arguments.against or arguments.log and "thousand" not in arguments.log:
+        return results
+    for log in [one, *many.iterdir()]:
+        read_in(log)
+    print(f"\n1,000 small logs as a share of one log with their chunks.\n\n| query | threads | share | target | time |\n{5 * '| --- '}|")
+    for name in arguments.query or ("count", "group", "all"):
+        for threads in arguments.threads:
+            took = {one: [], many: []}
+            with Worker(arguments.extension, threads) as worker:
+                for _ in range(arguments.rounds + 1):
+                    for log, path in ((one, one), (many, many / "*.evtx")):
+                        took[log].append(worker.run(QUERIES[name][1].format(log=path, event=4624, field="LogonType", other="IpAddress"))["seconds"])
+            ours, theirs = times(took[many][1:]), times(took[one][1:])
+            share = ours["median"] / theirs["median"]
+            results.append({"log": "thousand", "query": name, "threads": threads, "ours": ours, "theirs": theirs, "ratio": share, "target": 1.3})
+            print(f"| {name} | {threads} | {share:.2f} | 1.30 | {ours['median'] * 1e3:.1f} ms |", flush=True)
+    return results
+
+
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
@@ -221,7 +246,7 @@ def main():
         "git": sha,
         "machine": machine(),
         "logs": {name: fact for name, fact in made.items() if name != "named"},
-        "results": bench(arguments),
+        "results": bench(arguments) + small_logs(arguments),
     }
     pathlib.Path(arguments.report).write_text(json.dumps(report, indent=1))
 

@@ -9,12 +9,14 @@ mod key_dictionary;
 mod maps;
 mod fields;
 mod rules;
+mod files;
 mod column;
 mod system;
 
 pub use arrays::{Indices, MakeArrays, Strings};
 pub(crate) use column::{ColumnBuilder, Rendering};
 pub(crate) use field::FieldBuilder;
+pub(crate) use files::FileRows;
 pub(crate) use maps::LONG;
 pub(crate) use system::SystemRows;
 pub(crate) use text::TextBuilder;

@@ -593,7 +593,14 @@ impl ScanCall {
         let kept = indices.iter().map(|&index| self.paths[index].clone()).collect();
         let finder = MessageFinder::new(&self.messages, memory);
         let scan = Arc::new(Scan::filtered(self.table.clone(), columns, &predicates));
-        (FileScan::new(scan, kept, Some(finder)), indices)
+        let files = FileScan::new(scan, kept, Some(finder));
+        // The columns of folders have one value for all rows of a batch.
+        let files = if self.folders.is_empty() {
+            files.joining_files()
+        } else {
+            files
+        };
+        (files, indices)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finds and reads the message files (`.MTA`) that stand beside logs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_format::mta::{self, Messages};
 
@@ -15,6 +15,8 @@ pub struct MessageFinder {
     place: String,
     /// How many more bytes of memory messages may take.
     left: Arc<AtomicU64>,
+    /// The last folder of messages, as a glob, and whether it has no files. Most folders of logs have none beside them.
+    last: Mutex<(String, bool)>,
 }
 
 /// Messages, and the memory that is reserved for them. Drop gives it back.
@@ -45,6 +47,7 @@ impl MessageFinder {
         MessageFinder {
             place: place.to_owned(),
             left: Arc::new(AtomicU64::new(memory)),
+            last: Mutex::default(),
         }
     }
 
@@ -83,6 +86,9 @@ impl MessageFinder {
                 let Some(pattern) = Messages::pattern(name, &self.place) else {
                     return Ok(None);
                 };
+                if self.is_empty(call, &pattern)? {
+                    return Ok(None);
+                }
                 let Some(path) = call.storage.glob(&pattern)?.into_iter().min() else {
                     return Ok(None);
                 };
@@ -98,6 +104,24 @@ impl MessageFinder {
             source,
             part: None,
         }))
+    }
+
+    /// Whether the folder that a glob names has no files. It is only looked at if it is one for many logs.
+    fn is_empty(&self, call: Call<'_>, pattern: &str) -> Result<bool, StorageError> {
+        let of_all = |(place, _): &(&str, &str)| !place.contains("{log}");
+        if self.place.rsplit_once('/').filter(of_all).is_none() {
+            return Ok(false);
+        }
+        let folder = pattern.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last();
+        if known.0 == folder {
+            return Ok(known.1);
+        }
+        drop(known);
+        let is_empty = call.storage.glob(&format!("{folder}/*"))?.is_empty();
+        *last() = (folder.to_owned(), is_empty);
+        Ok(is_empty)
     }
 
     fn read(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<HeldMessages>, StorageError> {

@@ -1,12 +1,14 @@
 //! The queue that hands out the blocks of the files to the threads of a scan.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use evtx_format::container::layout::Block;
 
 use crate::log::{OpenLog, Opened};
 use crate::messages::MessageFinder;
-use crate::paths::{Part, ScanPath};
+use crate::paths::{Part, ScanPath, Source};
 use crate::storage::{Call, LastOpened, ScanError, WAIT};
 
 /// DuckDB's batch indexes are below this.
@@ -38,7 +40,43 @@ pub(crate) struct Work {
     pub(crate) damage: Option<String>,
     /// The log and the block to read, if there is one.
     pub(crate) block: Option<(Arc<OpenLog>, Block)>,
+    /// Whether no other work is of this file.
+    pub(crate) is_whole: bool,
 }
+
+/// Files that one thread opens one after the other, so that a batch can have rows of several of them. Drop marks those
+/// that are left as done, so that no other thread waits for them if this one fails.
+pub(crate) struct Reserved {
+    queue: Arc<FileQueue>,
+    files: Range<usize>,
+}
+
+impl Reserved {
+    pub(crate) fn none(queue: &Arc<FileQueue>) -> Self {
+        Reserved {
+            queue: Arc::clone(queue),
+            files: 0..0,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        if !self.is_empty() {
+            self.queue.leave(std::mem::take(&mut self.files), || DONE);
+        }
+    }
+}
+
+/// The most files that a thread reserves behind the one that it opens.
+const MAX_RESERVED: usize = 15;
+
+/// The most bytes of a file that is reserved. It has one block, unless it has stray chunks.
+const SMALL: u64 = 1 << 20;
 
 /// How a scan reads files.
 #[derive(Debug)]
@@ -55,6 +93,8 @@ pub(crate) struct FileQueue {
     progress: Mutex<Progress>,
     opened: Condvar,
     last: LastOpened,
+    /// How many threads take part.
+    threads: AtomicUsize,
 }
 
 struct Progress {
@@ -67,6 +107,8 @@ struct Progress {
 enum FileState {
     /// No thread has opened it.
     Waiting,
+    /// No thread has opened it, and one thread will.
+    Reserved,
     /// A thread opens and surveys it.
     Opening,
     /// It is open. Holds the index of the next block to hand out.
@@ -100,7 +142,13 @@ impl FileQueue {
             }),
             opened: Condvar::new(),
             last: LastOpened::default(),
+            threads: AtomicUsize::new(0),
         }
+    }
+
+    /// Counts a thread that takes part.
+    pub(crate) fn join(&self) {
+        self.threads.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn last(&self) -> &LastOpened {
@@ -117,28 +165,63 @@ impl FileQueue {
     }
 
     /// The next work for a thread whose last work was of the file with index `last_file`; `None` at the end. The batch
-    /// indexes that one thread gets rise.
-    pub(crate) fn claim(&self, call: Call<'_>, last_file: usize) -> Result<Option<Work>, ScanError> {
+    /// indexes that one thread gets rise. Files that are reserved for it come first. If there are none and `reserves`,
+    /// the small files behind the next one may get reserved.
+    pub(crate) fn claim(
+        &self,
+        call: Call<'_>,
+        last_file: usize,
+        reserved: &mut Reserved,
+        reserves: bool,
+    ) -> Result<Option<Work>, ScanError> {
         let mut progress = self.lock();
+        if let Some(file) = reserved.files.next() {
+            progress.files[file] = FileState::Opening;
+            drop(progress);
+            return self.open(call, file, reserved).map(Some);
+        }
+        let mut small = 0..0;
         loop {
             while progress.first < progress.unopened && matches!(progress.files[progress.first], FileState::Done { .. })
             {
                 progress.first += 1;
             }
             let mut is_opening = false;
+            let mut unopened = None;
             for file in progress.first.max(last_file)..progress.unopened {
                 match progress.files[file] {
                     FileState::Open(..) => return self.claim_block(&mut progress, file).map(Some),
-                    FileState::Opening => is_opening = true,
-                    _ => {}
+                    FileState::Opening | FileState::Reserved => is_opening = true,
+                    FileState::Waiting => {
+                        unopened = Some(file);
+                        break;
+                    }
+                    FileState::Done { .. } => {}
                 }
             }
-            let file = progress.unopened;
-            if file < self.paths.len() {
-                progress.unopened += 1;
+            if unopened.is_none() && progress.unopened < self.paths.len() {
+                let file = progress.unopened;
+                if reserves && small.start != file && self.most_reserved(file) > 0 {
+                    // Other threads do not wait for a slow file system.
+                    drop(progress);
+                    small = file..self.end_of_small(file, call);
+                    progress = self.lock();
+                    if progress.unopened != file {
+                        // Another thread was faster. What was seen of the files behind holds.
+                        small = progress.unopened..small.end.max(progress.unopened);
+                        continue;
+                    }
+                }
+                unopened = Some(file);
+                let end = if small.contains(&file) { small.end } else { file + 1 };
+                progress.files[file + 1..end].fill_with(|| FileState::Reserved);
+                progress.unopened = end;
+                reserved.files = file + 1..end;
+            }
+            if let Some(file) = unopened {
                 progress.files[file] = FileState::Opening;
                 drop(progress);
-                return self.open(call, file).map(Some);
+                return self.open(call, file, reserved).map(Some);
             }
             if !is_opening {
                 return Ok(None);
@@ -151,6 +234,32 @@ impl FileQueue {
         }
     }
 
+    /// How many files a thread may reserve that opens the file with index `file`. As fewer are left, it is fewer, so that
+    /// all threads end at the same time.
+    fn most_reserved(&self, file: usize) -> usize {
+        let threads = self.threads.load(Ordering::Relaxed).max(1);
+        ((self.paths.len() - file) / (4 * threads)).min(MAX_RESERVED)
+    }
+
+    /// The end of the small files from index `first` on, as far as a thread may reserve them. A large file is never
+    /// reserved: a thread that has read files behind it could not help with its blocks.
+    fn end_of_small(&self, first: usize, call: Call<'_>) -> usize {
+        let is_small = |path: &&ScanPath| {
+            matches!(path.source, Source::File)
+                && path.part.is_none()
+                && !call.storage.is_remote(&path.path)
+                && std::fs::metadata(&path.path).is_ok_and(|file| file.is_file() && file.len() <= SMALL)
+        };
+        let paths = self.paths[first..].iter().take(1 + self.most_reserved(first));
+        first + paths.take_while(is_small).count()
+    }
+
+    /// Changes the state of files that a thread had reserved.
+    fn leave(&self, files: Range<usize>, state: fn() -> FileState) {
+        self.lock().files[files].fill_with(state);
+        self.opened.notify_all();
+    }
+
     /// Hands out the next block of an open file.
     fn claim_block(&self, progress: &mut Progress, file: usize) -> Result<Work, ScanError> {
         let mut work = Work {
@@ -158,8 +267,10 @@ impl FileQueue {
             batch_index: 0,
             damage: None,
             block: None,
+            is_whole: true,
         };
         if let FileState::Open(log, next) = &mut progress.files[file] {
+            work.is_whole = log.blocks() <= 1;
             work.batch_index = batch_index(self.paths.len(), file, *next)?;
             let block = log.block(*next);
             work.block = block.map(|block| (Arc::clone(log), block));
@@ -172,8 +283,9 @@ impl FileQueue {
         Ok(work)
     }
 
-    /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file.
-    fn open(&self, call: Call<'_>, file: usize) -> Result<Work, ScanError> {
+    /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file. If it has more
+    /// blocks, other threads may open the files that are reserved for this one.
+    fn open(&self, call: Call<'_>, file: usize, reserved: &mut Reserved) -> Result<Work, ScanError> {
         let opening = Opening(self, file);
         let opened = self.opened(call, file);
         std::mem::forget(opening);
@@ -186,10 +298,15 @@ impl FileQueue {
             batch_index: batch_index(self.paths.len(), file, 0)?,
             damage: None,
             block: None,
+            is_whole: true,
         };
         if let Some(log) = log.filter(|log| log.blocks() > 0) {
             progress.files[file] = FileState::Open(Arc::new(log), 0);
             work = self.claim_block(&mut progress, file)?;
+        }
+        drop(progress);
+        if !work.is_whole {
+            self.leave(std::mem::take(&mut reserved.files), || FileState::Waiting);
         }
         work.damage = damage;
         Ok(work)
@@ -237,7 +354,7 @@ impl FileQueue {
         let of_file = |state: &FileState| match state {
             FileState::Done { .. } => 1.0,
             FileState::Open(log, next) => *next as f64 / log.blocks().max(1) as f64,
-            FileState::Waiting | FileState::Opening => 0.0,
+            FileState::Waiting | FileState::Reserved | FileState::Opening => 0.0,
         };
         let begun = &progress.files[progress.first..progress.unopened];
         let done = progress.first as f64 + begun.iter().map(of_file).sum::<f64>();

@@ -8,25 +8,29 @@ use evtx_format::Interrupt;
 
 use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
-use crate::queue::{FileOptions, FileQueue, Work};
+use crate::queue::{FileOptions, FileQueue, Reserved, Work};
 use crate::storage::{Call, ScanError, Storage};
 
 /// A scan of files, and its progress. The threads of a query share it.
 pub struct FileScan {
     scan: Arc<Scan>,
-    queue: FileQueue,
+    queue: Arc<FileQueue>,
+    joins_files: bool,
 }
 
-/// Rows of one block.
+/// Rows of one block, or of the blocks of files that have one each.
 #[derive(Debug)]
 pub struct FileBatch {
-    /// The rows, all of one file.
+    /// The rows, all of one file unless [`FileScan::joining_files`] was called.
     pub rows: RecordBatch,
-    /// The index of the file among the files of the scan.
+    /// The index of the first row's file among the files of the scan.
     pub file: usize,
-    /// The position of the block in the order of all rows. The positions that one worker returns never fall.
+    /// The position of the first block in the order of all rows. The positions that one worker returns never fall.
     pub index: u64,
 }
+
+/// How many bytes of small files are read into one batch.
+const JOINED_BYTES: usize = 1 << 20;
 
 /// A thread's part of a scan.
 pub struct Worker {
@@ -42,6 +46,11 @@ pub struct Worker {
     /// Why the current file cannot be read further. Reported behind the rows of the block.
     failure: Option<String>,
     last_file: usize,
+    /// The files that it opens next.
+    reserved: Reserved,
+    /// The file and position of the block with which the batch began, and how many bytes were read for it.
+    begun: Option<(usize, u64)>,
+    read: usize,
 }
 
 impl FileScan {
@@ -52,8 +61,17 @@ impl FileScan {
             verify: scan.verifies(),
             messages: messages.filter(|_| scan.reads_messages()),
         };
-        let queue = FileQueue::new(paths, options);
-        FileScan { scan, queue }
+        FileScan {
+            scan,
+            queue: Arc::new(FileQueue::new(paths, options)),
+            joins_files: false,
+        }
+    }
+
+    /// The scan, with batches that may have rows of several small files.
+    pub fn joining_files(mut self) -> Self {
+        self.joins_files = true;
+        self
     }
 
     /// The share of the scan that was handed out to workers, 0 to 1.
@@ -70,7 +88,11 @@ impl FileScan {
 impl Worker {
     /// A worker of a scan. `arrays` makes the Arrow arrays of its batches.
     pub fn new(scan: &Arc<FileScan>, arrays: MakeArrays) -> Self {
+        scan.queue.join();
         Worker {
+            reserved: Reserved::none(&scan.queue),
+            begun: None,
+            read: 0,
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
             scan: Arc::clone(scan),
             work: None,
@@ -100,30 +122,50 @@ impl Worker {
             interrupt,
             last: scan.queue.last(),
         };
+        // Taken out, so that an error or a panic drops it.
+        let mut reserved = std::mem::replace(&mut self.reserved, Reserved::none(&scan.queue));
+        let next = self.batch(call, &mut reserved)?;
+        self.reserved = reserved;
+        Ok(next)
+    }
+
+    fn batch(&mut self, call: Call<'_>, reserved: &mut Reserved) -> Result<Option<FileBatch>, ScanError> {
+        let interrupt = call.interrupt;
         loop {
             interrupt.check()?;
+            if self.begun.is_none() {
+                self.begun = self.work.as_ref().map(|work| (work.file, work.batch_index));
+            }
             if !self.decoder.is_done() {
                 let left = self.block.get(self.decoded..).unwrap_or_default();
                 self.decoded += self.decoder.decode(left, interrupt)?;
             }
-            if let Some(rows) = self.decoder.flush()?
-                && let Some(work) = &self.work
-            {
-                return Ok(Some(FileBatch {
-                    rows,
-                    file: work.file,
-                    index: work.batch_index,
-                }));
+            if !self.decoder.is_full() {
+                if !self.decoder.is_done() {
+                    continue;
+                }
+                if !self.is_started {
+                    // The row of what is wrong with the file as a whole comes before the rows of the block.
+                    self.start();
+                    continue;
+                }
+                if let Some(failure) = self.failure.take() {
+                    self.report(&failure)?;
+                    continue;
+                }
             }
-            if !self.decoder.is_done() {
-                continue;
+            let joins = !reserved.is_empty() && self.read < JOINED_BYTES && !self.decoder.is_full();
+            let begun = self.begun;
+            if !joins {
+                self.begun = None;
+                self.read = 0;
+                if let Some(rows) = self.decoder.flush()?
+                    && let Some((file, index)) = begun
+                {
+                    return Ok(Some(FileBatch { rows, file, index }));
+                }
             }
-            if !self.is_started {
-                // The row of what is wrong with the file as a whole comes before the rows of the block.
-                self.start();
-            } else if let Some(failure) = self.failure.take() {
-                self.report(&failure)?;
-            } else if !self.claim(call)? {
+            if self.decoder.is_done() && self.is_started && self.failure.is_none() && !self.claim(call, reserved)? {
                 return Ok(None);
             }
         }
@@ -144,18 +186,22 @@ impl Worker {
 
     /// Claims the next work and reads its block. Returns false at the end of the scan. A file that a glob found and
     /// that cannot be read on is given up.
-    fn claim(&mut self, call: Call<'_>) -> Result<bool, ScanError> {
+    fn claim(&mut self, call: Call<'_>, reserved: &mut Reserved) -> Result<bool, ScanError> {
         // Lets go of the last file, which may close it, before another one is opened.
         self.work = None;
         let scan = Arc::clone(&self.scan);
-        let Some(work) = scan.queue.claim(call, self.last_file)? else {
+        let claimed = scan.queue.claim(call, self.last_file, reserved, scan.joins_files)?;
+        let Some(work) = claimed else {
             return Ok(false);
         };
         self.last_file = work.file;
         let path = scan.queue.path(work.file);
         let read = match &work.block {
             None => Ok(()),
-            Some((log, block)) => log.file.read_chunks(&mut self.block, block.offset, block.len),
+            Some((log, block)) => {
+                self.read += block.len as usize;
+                log.file.read_chunks(&mut self.block, block.offset, block.len)
+            }
         };
         if let Err(error) = read {
             let why = path.failure(error)?;

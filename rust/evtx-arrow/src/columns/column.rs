@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, PrimitiveBuilder};
 use arrow_array::types::{UInt32Type, UInt64Type};
-use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::ArrowError;
 use evtx_format::render::program::Language;
 
-use super::arrays::{Indices, MakeArrays, finish_primitive};
+use super::arrays::{MakeArrays, finish_primitive};
 use super::entries::EntryBuilder;
 use super::field::FieldBuilder;
 use super::fields::FieldsBuilder;
+use super::files::FileRows;
 use super::maps::MapBuilder;
 use super::rules::{MatchedBuilder, RuleBuilder};
 use super::text::TextBuilder;
@@ -116,8 +117,8 @@ impl ColumnBuilder {
         }
     }
 
-    /// Ends the batch of `rows` rows, all of one file.
-    pub(crate) fn finish(&mut self, rows: usize, filename: &str, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+    /// Ends the batch of `rows` rows.
+    pub(crate) fn finish(&mut self, rows: usize, files: &FileRows, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             ColumnBuilder::RecordId(builder) => finish_primitive(builder),
             ColumnBuilder::Field(_, builder) => builder.finish(make)?,
@@ -126,10 +127,7 @@ impl ColumnBuilder {
             ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Fields(builder) => builder.finish(make)?,
             ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
-            ColumnBuilder::FileName => {
-                let names = Arc::new(StringArray::from_iter_values([filename]));
-                Arc::new((make.dictionary)(Indices::new(vec![0; rows].into(), names))?)
-            }
+            ColumnBuilder::FileName => Arc::new((make.dictionary)(files.indices(rows))?),
             ColumnBuilder::ChunkIndex(builder) => finish_primitive(builder),
             ColumnBuilder::RecordOffset(builder) => finish_primitive(builder),
             ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),

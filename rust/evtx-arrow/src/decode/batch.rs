@@ -11,7 +11,7 @@ use evtx_format::container::records::FoundRecord;
 use evtx_format::mta::Messages;
 use evtx_format::render::program::Language;
 
-use crate::columns::{ColumnBuilder, FieldBuilder, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};
+use crate::columns::{ColumnBuilder, FieldBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};
 use crate::read::{RecordReader, Renderer};
 use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordGroup, RecordView};
 use crate::scan::{MessagePlaces, Scan};
@@ -51,6 +51,7 @@ pub(crate) struct BatchBuilder {
     texts: Vec<usize>,
     /// The indices of the builders that hold rendered text.
     rendered: Vec<usize>,
+    files: FileRows,
     rows: usize,
     pub(crate) make_arrays: MakeArrays,
 }
@@ -69,6 +70,7 @@ impl BatchBuilder {
             builders,
             system,
             scan,
+            files: FileRows::default(),
             rows: 0,
             make_arrays: MakeArrays::CHECKED,
         }
@@ -99,6 +101,11 @@ impl BatchBuilder {
         rendered.any(|&text| self.builders[text].bytes() >= BATCH_BYTES)
     }
 
+    /// Begins the rows of a file.
+    pub(crate) fn start_file(&mut self, filename: &Arc<str>) {
+        self.files.begin(filename, self.rows);
+    }
+
     /// Begins a chunk, or new templates of the same chunk. The indices of templates mean other templates from here on.
     pub(crate) fn start_chunk(&mut self) {
         for builder in &mut self.builders {
@@ -108,11 +115,11 @@ impl BatchBuilder {
         }
     }
 
-    /// Ends the batch, whose rows are all of one file; `None` if it has no rows.
+    /// Ends the batch; `None` if it has no rows.
     ///
     /// # Errors
     /// If Arrow refuses an array.
-    pub(crate) fn finish(&mut self, filename: &str) -> Result<Option<RecordBatch>, ArrowError> {
+    pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         if rows == 0 {
             return Ok(None);
@@ -120,8 +127,9 @@ impl BatchBuilder {
         let columns = self
             .builders
             .iter_mut()
-            .map(|builder| builder.finish(rows, filename, self.make_arrays));
+            .map(|builder| builder.finish(rows, &self.files, self.make_arrays));
         let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
+        self.files.end();
         for (index, array) in self.system.finish(self.make_arrays)? {
             columns.insert(index, array);
         }
@@ -299,7 +307,7 @@ impl BatchBuilder {
                     builder.append_value(at.offset + u64::from(record.offset));
                 }
                 ColumnBuilder::Recovered(builder) => builder.append_value(found.recovered),
-                // The file name is the same for the whole batch. A scan of frames has no other columns.
+                // The names of files are not kept by row. A scan of frames has no other columns.
                 _ => {}
             }
         }

@@ -63,8 +63,8 @@ pub enum DecodeError {
 /// Decodes the blocks of files into batches, for one thread.
 ///
 /// Begin a block with [`start`](Self::start). Then call [`decode`](Self::decode), with the bytes of the block that were
-/// not consumed so far, and [`flush`](Self::flush), in turn, until the block is [done](Self::is_done). All rows of a
-/// batch are of one block.
+/// not consumed so far, and [`flush`](Self::flush) if the batch [is full](Self::is_full), in turn, until the block is
+/// [done](Self::is_done). A batch has the rows of all blocks since the last one was flushed.
 pub struct Decoder {
     scan: Arc<Scan>,
     batch: BatchBuilder,
@@ -159,7 +159,7 @@ impl Decoder {
 
     /// Begins a block of a file. `messages` are the messages beside the file. Drops the rest of the last block.
     pub fn start(&mut self, filename: &Arc<str>, messages: Option<Arc<Messages>>, block: Block) {
-        self.filename = Arc::clone(filename);
+        self.start_file(filename);
         self.messages = messages;
         Block {
             offset: self.offset,
@@ -169,6 +169,16 @@ impl Decoder {
         } = block;
         self.walk = None;
         self.around = AroundStray::default();
+    }
+
+    fn start_file(&mut self, filename: &Arc<str>) {
+        self.filename = Arc::clone(filename);
+        self.batch.start_file(filename);
+    }
+
+    /// Whether the batch has to be flushed before more is decoded.
+    pub fn is_full(&self) -> bool {
+        self.batch.is_full()
     }
 
     /// Whether the whole block was decoded. The last rows may not be flushed yet.
@@ -182,7 +192,7 @@ impl Decoder {
     /// # Errors
     /// [`DecodeError::Damaged`] with `fail`; [`DecodeError::Arrow`] if the row cannot be added.
     pub fn report_file(&mut self, filename: &Arc<str>, text: &str) -> Result<(), DecodeError> {
-        self.filename = Arc::clone(filename);
+        self.start_file(filename);
         self.report(format!("{filename}: {text}"), None, None, None)
     }
 
@@ -206,7 +216,7 @@ impl Decoder {
     /// # Errors
     /// [`DecodeError::Arrow`] if the batch cannot be made, and [`DecodeError::Poisoned`].
     pub fn flush(&mut self) -> Result<Option<RecordBatch>, DecodeError> {
-        let batch = self.batch.finish(&self.filename)?;
+        let batch = self.batch.finish()?;
         self.scan.check_shared()?;
         Ok(batch)
     }
