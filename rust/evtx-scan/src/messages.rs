@@ -108,7 +108,7 @@ impl MessageFinder {
 
     /// Whether the folder that a glob names has no files. It is only looked at if it is one for many logs.
     fn is_empty(&self, call: Call<'_>, pattern: &str) -> Result<bool, StorageError> {
-        let of_all = |(place, _): &(&str, &str)| !place.contains("{log}");
+        let of_all = |(folder, name): &(&str, &str)| !folder.contains("{log}") && !name.contains("**");
         if self.place.rsplit_once('/').filter(of_all).is_none() {
             return Ok(false);
         }

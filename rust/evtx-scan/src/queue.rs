@@ -44,8 +44,8 @@ pub(crate) struct Work {
     pub(crate) is_whole: bool,
 }
 
-/// Files that one thread opens one after the other, so that a batch can have rows of several of them. Drop marks those
-/// that are left as done, so that no other thread waits for them if this one fails.
+/// Files that one thread opens one after the other, so that a batch can have rows of several of them. Other threads wait
+/// for them, so a thread has them only within a call. Drop marks those that are left as done, as then the thread fails.
 pub(crate) struct Reserved {
     queue: Arc<FileQueue>,
     files: Range<usize>,
@@ -61,6 +61,13 @@ impl Reserved {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
+    }
+
+    /// Lets any thread open the files that are left.
+    pub(crate) fn give_back(&mut self) {
+        if !self.is_empty() {
+            self.queue.leave(std::mem::take(&mut self.files), || FileState::Waiting);
+        }
     }
 }
 
@@ -213,12 +220,16 @@ impl FileQueue {
                     }
                 }
                 unopened = Some(file);
-                let end = if small.contains(&file) { small.end } else { file + 1 };
-                progress.files[file + 1..end].fill_with(|| FileState::Reserved);
-                progress.unopened = end;
-                reserved.files = file + 1..end;
+                progress.unopened = if small.contains(&file) { small.end } else { file + 1 };
             }
             if let Some(file) = unopened {
+                // Small files wait behind it, which were just found or were given back.
+                let behind = &mut progress.files[file + 1..];
+                let left = behind.iter().take(if reserves { MAX_RESERVED } else { 0 });
+                let end = file + 1 + left.take_while(|state| matches!(state, FileState::Waiting)).count();
+                let end = end.min(progress.unopened);
+                progress.files[file + 1..end].fill_with(|| FileState::Reserved);
+                reserved.files = file + 1..end;
                 progress.files[file] = FileState::Opening;
                 drop(progress);
                 return self.open(call, file, reserved).map(Some);
@@ -306,7 +317,7 @@ impl FileQueue {
         }
         drop(progress);
         if !work.is_whole {
-            self.leave(std::mem::take(&mut reserved.files), || FileState::Waiting);
+            reserved.give_back();
         }
         work.damage = damage;
         Ok(work)

@@ -46,8 +46,6 @@ pub struct Worker {
     /// Why the current file cannot be read further. Reported behind the rows of the block.
     failure: Option<String>,
     last_file: usize,
-    /// The files that it opens next.
-    reserved: Reserved,
     /// The file and position of the block with which the batch began, and how many bytes were read for it.
     begun: Option<(usize, u64)>,
     read: usize,
@@ -90,7 +88,6 @@ impl Worker {
     pub fn new(scan: &Arc<FileScan>, arrays: MakeArrays) -> Self {
         scan.queue.join();
         Worker {
-            reserved: Reserved::none(&scan.queue),
             begun: None,
             read: 0,
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
@@ -122,10 +119,10 @@ impl Worker {
             interrupt,
             last: scan.queue.last(),
         };
-        // Taken out, so that an error or a panic drops it.
-        let mut reserved = std::mem::replace(&mut self.reserved, Reserved::none(&scan.queue));
+        let mut reserved = Reserved::none(&scan.queue);
         let next = self.batch(call, &mut reserved)?;
-        self.reserved = reserved;
+        // The next call can be long after this one, and other threads would wait for it.
+        reserved.give_back();
         Ok(next)
     }
 
