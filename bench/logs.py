@@ -147,7 +147,7 @@ def main(folder, writer):
         write(f"full-{half}", full)
         write(f"all-{half}", chunks)
         if half == "other":
-            write("large-other", full, 64 * MIB)
+            write("large-other", full, 4 * MIB * 16)
             write("thousand", chunks, 1000)
             (folder / "thousand").mkdir()
             for number in range(1000 if chunks else 0):

@@ -197,14 +197,13 @@ impl StorageFile for PythonFile {
         let read = self.storage.call(&self.path, |py, _| {
             let bytes = self.file.call_method1(py, "read", (offset, len))?;
             let bytes: &[u8] = bytes.extract(py)?;
-            if bytes.len() > len {
-                let (path, found) = (&self.path, bytes.len());
+            let (path, found) = (&self.path, bytes.len());
+            if found > len {
                 let text = format!("{path}: the file system gave {found} bytes where {len} were asked for");
                 return Err(PyValueError::new_err(text));
             }
-            if bytes.len() < len {
+            if found < len {
                 is_short = true;
-                let (path, found) = (&self.path, bytes.len());
                 let text = format!(
                     "{path} ends at byte {}, before byte {}",
                     offset + found as u64,

@@ -2,6 +2,7 @@
 //!
 //! A path leads into a ZIP archive if a part of it, up to a slash, is the path of one: `case.zip/C/**/*.evtx`.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -289,11 +290,17 @@ impl Found<'_> {
         found: &[Vec<u8>],
     ) -> Result<(), ScanError> {
         if !self.call.storage.is_remote(glob) {
+            let mut known = None;
             for (path, why) in out_of_reach(glob, is_wanted, self.call.interrupt)? {
                 match why {
                     Some(why) => self.add(path, false, Source::Unreadable(why.into())),
-                    None if found.iter().any(|known| known == path.as_bytes()) => {}
-                    None => self.add_file(path.into_bytes(), false)?,
+                    None => {
+                        let known =
+                            known.get_or_insert_with(|| found.iter().map(Vec::as_slice).collect::<HashSet<_>>());
+                        if !known.contains(path.as_bytes()) {
+                            self.add_file(path.into_bytes(), false)?;
+                        }
+                    }
                 }
             }
         }

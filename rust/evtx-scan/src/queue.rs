@@ -40,23 +40,18 @@ pub(crate) struct Work {
     pub(crate) damage: Option<String>,
     /// The log and the block to read, if there is one.
     pub(crate) block: Option<(Arc<OpenLog>, Block)>,
-    /// Whether no other work is of this file.
-    pub(crate) is_whole: bool,
 }
 
 /// Files that one thread opens one after the other, so that a batch can have rows of several of them. Other threads wait
 /// for them, so a thread has them only within a call. Drop marks those that are left as done, as then the thread fails.
-pub(crate) struct Reserved {
-    queue: Arc<FileQueue>,
+pub(crate) struct Reserved<'q> {
+    queue: &'q FileQueue,
     files: Range<usize>,
 }
 
-impl Reserved {
-    pub(crate) fn none(queue: &Arc<FileQueue>) -> Self {
-        Reserved {
-            queue: Arc::clone(queue),
-            files: 0..0,
-        }
+impl<'q> Reserved<'q> {
+    pub(crate) fn none(queue: &'q FileQueue) -> Self {
+        Reserved { queue, files: 0..0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -71,7 +66,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         if !self.is_empty() {
             self.queue.leave(std::mem::take(&mut self.files), || DONE);
@@ -92,11 +87,13 @@ pub(crate) struct FileOptions {
     pub(crate) verify: bool,
     /// Finds messages, if the scan reads them.
     pub(crate) messages: Option<MessageFinder>,
+    /// Whether batches may have rows of several small files, so that a thread reserves these.
+    pub(crate) joins_files: bool,
 }
 
 pub(crate) struct FileQueue {
     paths: Vec<ScanPath>,
-    options: FileOptions,
+    pub(crate) options: FileOptions,
     progress: Mutex<Progress>,
     opened: Condvar,
     last: LastOpened,
@@ -172,14 +169,13 @@ impl FileQueue {
     }
 
     /// The next work for a thread whose last work was of the file with index `last_file`; `None` at the end. The batch
-    /// indexes that one thread gets rise. Files that are reserved for it come first. If there are none and `reserves`,
-    /// the small files behind the next one may get reserved.
+    /// indexes that one thread gets rise. Files that are reserved for it come first. If there are none, the small files
+    /// behind the next one may get reserved.
     pub(crate) fn claim(
         &self,
         call: Call<'_>,
         last_file: usize,
-        reserved: &mut Reserved,
-        reserves: bool,
+        reserved: &mut Reserved<'_>,
     ) -> Result<Option<Work>, ScanError> {
         let mut progress = self.lock();
         if let Some(file) = reserved.files.next() {
@@ -208,7 +204,7 @@ impl FileQueue {
             }
             if unopened.is_none() && progress.unopened < self.paths.len() {
                 let file = progress.unopened;
-                if reserves && small.start != file && self.most_reserved(file) > 0 {
+                if small.start != file && self.most_reserved(file) > 0 {
                     // Other threads do not wait for a slow file system.
                     drop(progress);
                     small = file..self.end_of_small(file, call);
@@ -224,12 +220,10 @@ impl FileQueue {
             }
             if let Some(file) = unopened {
                 // Small files wait behind it, which were just found or were given back.
-                let behind = &mut progress.files[file + 1..];
-                let left = behind.iter().take(if reserves { MAX_RESERVED } else { 0 });
-                let end = file + 1 + left.take_while(|state| matches!(state, FileState::Waiting)).count();
-                let end = end.min(progress.unopened);
-                progress.files[file + 1..end].fill_with(|| FileState::Reserved);
-                reserved.files = file + 1..end;
+                let behind = progress.files[file + 1..progress.unopened].iter().take(MAX_RESERVED);
+                let waiting = behind.take_while(|state| matches!(state, FileState::Waiting));
+                reserved.files = file + 1..file + 1 + waiting.count();
+                progress.files[reserved.files.clone()].fill_with(|| FileState::Reserved);
                 progress.files[file] = FileState::Opening;
                 drop(progress);
                 return self.open(call, file, reserved).map(Some);
@@ -248,6 +242,9 @@ impl FileQueue {
     /// How many files a thread may reserve that opens the file with index `file`. As fewer are left, it is fewer, so that
     /// all threads end at the same time.
     fn most_reserved(&self, file: usize) -> usize {
+        if !self.options.joins_files {
+            return 0;
+        }
         let threads = self.threads.load(Ordering::Relaxed).max(1);
         ((self.paths.len() - file) / (4 * threads)).min(MAX_RESERVED)
     }
@@ -278,10 +275,8 @@ impl FileQueue {
             batch_index: 0,
             damage: None,
             block: None,
-            is_whole: true,
         };
         if let FileState::Open(log, next) = &mut progress.files[file] {
-            work.is_whole = log.blocks() <= 1;
             work.batch_index = batch_index(self.paths.len(), file, *next)?;
             let block = log.block(*next);
             work.block = block.map(|block| (Arc::clone(log), block));
@@ -296,7 +291,7 @@ impl FileQueue {
 
     /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file. If it has more
     /// blocks, other threads may open the files that are reserved for this one.
-    fn open(&self, call: Call<'_>, file: usize, reserved: &mut Reserved) -> Result<Work, ScanError> {
+    fn open(&self, call: Call<'_>, file: usize, reserved: &mut Reserved<'_>) -> Result<Work, ScanError> {
         let opening = Opening(self, file);
         let opened = self.opened(call, file);
         std::mem::forget(opening);
@@ -309,14 +304,14 @@ impl FileQueue {
             batch_index: batch_index(self.paths.len(), file, 0)?,
             damage: None,
             block: None,
-            is_whole: true,
         };
+        let is_whole = log.as_ref().is_none_or(|log| log.blocks() <= 1);
         if let Some(log) = log.filter(|log| log.blocks() > 0) {
             progress.files[file] = FileState::Open(Arc::new(log), 0);
             work = self.claim_block(&mut progress, file)?;
         }
         drop(progress);
-        if !work.is_whole {
+        if !is_whole {
             reserved.give_back();
         }
         work.damage = damage;

@@ -139,29 +139,23 @@ impl RuleArguments {
         };
         let mut rules = LoadedRules::default();
         let (mut paths, mut texts, mut loaded) = (paths.iter(), Vec::new(), Vec::new());
-        loop {
+        let mut load = || loop {
             let mut read = Vec::new();
-            let round = loading.round(&texts, interrupt, || {
+            loading.round(&texts, interrupt, || {
                 loading.take(&mut loaded, self, &mut rules, interrupt)?;
                 read = next_texts(call, &mut paths)?;
                 Ok(())
-            });
-            if let Err(error) = round {
-                free((rules, texts, loaded, read));
-                return Err(error);
-            }
+            })?;
             loaded = std::mem::replace(&mut texts, read);
             if texts.is_empty() {
-                let taken = loading.take(&mut loaded, self, &mut rules, interrupt);
-                return match taken {
-                    Ok(()) => Ok(rules),
-                    Err(error) => {
-                        free((rules, loaded));
-                        Err(error)
-                    }
-                };
+                return loading.take(&mut loaded, self, &mut rules, interrupt);
             }
+        };
+        if let Err(error) = load() {
+            free((rules, texts, loaded));
+            return Err(error);
         }
+        Ok(rules)
     }
 
     /// Whether a rule is wanted.

@@ -14,8 +14,7 @@ use crate::storage::{Call, ScanError, Storage};
 /// A scan of files, and its progress. The threads of a query share it.
 pub struct FileScan {
     scan: Arc<Scan>,
-    queue: Arc<FileQueue>,
-    joins_files: bool,
+    queue: FileQueue,
 }
 
 /// Rows of one block, or of the blocks of files that have one each.
@@ -58,17 +57,15 @@ impl FileScan {
             recover: scan.recovers(),
             verify: scan.verifies(),
             messages: messages.filter(|_| scan.reads_messages()),
-        };
-        FileScan {
-            scan,
-            queue: Arc::new(FileQueue::new(paths, options)),
             joins_files: false,
-        }
+        };
+        let queue = FileQueue::new(paths, options);
+        FileScan { scan, queue }
     }
 
     /// The scan, with batches that may have rows of several small files.
     pub fn joining_files(mut self) -> Self {
-        self.joins_files = true;
+        self.queue.options.joins_files = true;
         self
     }
 
@@ -126,7 +123,7 @@ impl Worker {
         Ok(next)
     }
 
-    fn batch(&mut self, call: Call<'_>, reserved: &mut Reserved) -> Result<Option<FileBatch>, ScanError> {
+    fn batch(&mut self, call: Call<'_>, reserved: &mut Reserved<'_>) -> Result<Option<FileBatch>, ScanError> {
         let interrupt = call.interrupt;
         loop {
             interrupt.check()?;
@@ -137,7 +134,8 @@ impl Worker {
                 let left = self.block.get(self.decoded..).unwrap_or_default();
                 self.decoded += self.decoder.decode(left, interrupt)?;
             }
-            if !self.decoder.is_full() {
+            let is_full = self.decoder.is_full();
+            if !is_full {
                 if !self.decoder.is_done() {
                     continue;
                 }
@@ -151,10 +149,8 @@ impl Worker {
                     continue;
                 }
             }
-            let joins = !reserved.is_empty() && self.read < JOINED_BYTES && !self.decoder.is_full();
-            let begun = self.begun;
-            if !joins {
-                self.begun = None;
+            if is_full || reserved.is_empty() || self.read >= JOINED_BYTES {
+                let begun = self.begun.take();
                 self.read = 0;
                 if let Some(rows) = self.decoder.flush()?
                     && let Some((file, index)) = begun
@@ -162,7 +158,7 @@ impl Worker {
                     return Ok(Some(FileBatch { rows, file, index }));
                 }
             }
-            if self.decoder.is_done() && self.is_started && self.failure.is_none() && !self.claim(call, reserved)? {
+            if !is_full && !self.claim(call, reserved)? {
                 return Ok(None);
             }
         }
@@ -183,12 +179,11 @@ impl Worker {
 
     /// Claims the next work and reads its block. Returns false at the end of the scan. A file that a glob found and
     /// that cannot be read on is given up.
-    fn claim(&mut self, call: Call<'_>, reserved: &mut Reserved) -> Result<bool, ScanError> {
+    fn claim(&mut self, call: Call<'_>, reserved: &mut Reserved<'_>) -> Result<bool, ScanError> {
         // Lets go of the last file, which may close it, before another one is opened.
         self.work = None;
         let scan = Arc::clone(&self.scan);
-        let claimed = scan.queue.claim(call, self.last_file, reserved, scan.joins_files)?;
-        let Some(work) = claimed else {
+        let Some(work) = scan.queue.claim(call, self.last_file, reserved)? else {
             return Ok(false);
         };
         self.last_file = work.file;

@@ -261,7 +261,6 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
     }
     let needed = |key| document.get(key).ok_or_else(|| document.error(Problem::Missing(key)));
     let title = needed("title")?.need_text("title")?;
-    let tags = document.get("tags").map_or(&[][..], Node::each);
     let (detections, condition) = detection(needed("detection")?, context)?;
     Ok(Rule {
         id: document
@@ -282,21 +281,21 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
             &Status::ALL,
             "stable, test, experimental, deprecated, unsupported",
         )?,
-        tags: match tags.get(Limits::TAGS) {
-            None => tags
-                .iter()
-                .map(|tag| tag.need_text("a tag"))
-                .collect::<Result<_, _>>()?,
-            Some(tag) => {
-                let (what, limit) = ("tags of a rule", Limits::TAGS);
-                return Err(tag.error(Problem::Limit { what, limit }));
-            }
-        },
+        tags: tags(document)?,
         log_source: LogSource::read(needed("logsource")?)?,
         log_source_position: document.key_position("logsource"),
         detections,
         condition,
     })
+}
+
+fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
+    let tags = document.get("tags").map_or(&[][..], Node::each);
+    if let Some(tag) = tags.get(Limits::TAGS) {
+        let (what, limit) = ("tags of a rule", Limits::TAGS);
+        return Err(tag.error(Problem::Limit { what, limit }));
+    }
+    tags.iter().map(|tag| tag.need_text("a tag")).collect()
 }
 
 /// The value of a key that has one of some names.

@@ -368,7 +368,10 @@ fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
         "true" | "True" | "TRUE" => Value::Boolean(true),
         "false" | "False" | "FALSE" => Value::Boolean(false),
         _ => match Number::from_yaml(&text) {
-            Some(number) => Value::Number(number.clone(), number_text(&number, text)),
+            Some(number) => {
+                let text = number_text(&number, text);
+                Value::Number(number, text)
+            }
             None => Value::Text(text),
         },
     }
