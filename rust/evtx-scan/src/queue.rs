@@ -1,7 +1,7 @@
 //! The queue that hands out the blocks of the files to the threads of a scan.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use evtx_format::container::layout::Block;
@@ -40,6 +40,22 @@ pub(crate) struct Work {
     pub(crate) damage: Option<String>,
     /// The log and the block to read, if there is one.
     pub(crate) block: Option<(Arc<OpenLog>, Block)>,
+    /// The indices of the blocks behind it that were handed out with it.
+    pub(crate) behind: Range<u64>,
+}
+
+impl Work {
+    /// The work with the next block that was handed out, if there is one.
+    pub(crate) fn next(mut self) -> Option<Work> {
+        let index = self.behind.next()?;
+        let (log, _) = self.block?;
+        Some(Work {
+            batch_index: self.batch_index + 1,
+            damage: None,
+            block: log.block(index).map(|block| (log, block)),
+            ..self
+        })
+    }
 }
 
 /// Files that one thread opens one after the other, so that a batch can have rows of several of them. Other threads wait
@@ -98,7 +114,7 @@ pub(crate) struct FileQueue {
     opened: Condvar,
     last: LastOpened,
     /// How many threads take part.
-    threads: AtomicUsize,
+    threads: AtomicU64,
 }
 
 struct Progress {
@@ -146,7 +162,7 @@ impl FileQueue {
             }),
             opened: Condvar::new(),
             last: LastOpened::default(),
-            threads: AtomicUsize::new(0),
+            threads: AtomicU64::new(0),
         }
     }
 
@@ -168,13 +184,14 @@ impl FileQueue {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next work for a thread whose last work was of the file with index `last_file`; `None` at the end. The batch
-    /// indexes that one thread gets rise. Files that are reserved for it come first. If there are none, the small files
+    /// The next work for a thread whose last work was of the file with index `last_file`, with at most `blocks` blocks;
+    /// `None` at the end. The batch indexes that one thread gets rise. Files that are reserved for it come first. If there are none, the small files
     /// behind the next one may get reserved.
     pub(crate) fn claim(
         &self,
         call: Call<'_>,
         last_file: usize,
+        blocks: u64,
         reserved: &mut Reserved<'_>,
     ) -> Result<Option<Work>, ScanError> {
         let mut progress = self.lock();
@@ -193,7 +210,7 @@ impl FileQueue {
             let mut unopened = None;
             for file in progress.first.max(last_file)..progress.unopened {
                 match progress.files[file] {
-                    FileState::Open(..) => return self.claim_block(&mut progress, file).map(Some),
+                    FileState::Open(..) => return self.claim_blocks(&mut progress, file, blocks).map(Some),
                     FileState::Opening | FileState::Reserved => is_opening = true,
                     FileState::Waiting => {
                         unopened = Some(file);
@@ -245,8 +262,12 @@ impl FileQueue {
         if !self.options.joins_files {
             return 0;
         }
-        let threads = self.threads.load(Ordering::Relaxed).max(1);
-        ((self.paths.len() - file) / (4 * threads)).min(MAX_RESERVED)
+        ((self.paths.len() - file) / (4 * self.threads() as usize)).min(MAX_RESERVED)
+    }
+
+    /// How many threads take part, one at least.
+    fn threads(&self) -> u64 {
+        self.threads.load(Ordering::Relaxed).max(1)
     }
 
     /// The end of the small files from index `first` on, as far as a thread may reserve them. A large file is never
@@ -268,19 +289,25 @@ impl FileQueue {
         self.opened.notify_all();
     }
 
-    /// Hands out the next block of an open file.
-    fn claim_block(&self, progress: &mut Progress, file: usize) -> Result<Work, ScanError> {
+    /// Hands out the next block of an open file, and those behind it, at most `blocks`. As fewer are left, it is fewer,
+    /// so that all threads end at the same time.
+    fn claim_blocks(&self, progress: &mut Progress, file: usize, blocks: u64) -> Result<Work, ScanError> {
         let mut work = Work {
             file,
             batch_index: 0,
             damage: None,
             block: None,
+            behind: 0..0,
         };
         if let FileState::Open(log, next) = &mut progress.files[file] {
+            let of_each = log.blocks().saturating_sub(*next) / (4 * self.threads());
+            let end = *next + of_each.clamp(1, blocks);
+            batch_index(self.paths.len(), file, end - 1)?;
             work.batch_index = batch_index(self.paths.len(), file, *next)?;
             let block = log.block(*next);
             work.block = block.map(|block| (Arc::clone(log), block));
-            *next += 1;
+            work.behind = *next + 1..end;
+            *next = end;
             if *next >= log.blocks() {
                 // The threads that still read its blocks keep it open.
                 progress.files[file] = DONE;
@@ -304,11 +331,12 @@ impl FileQueue {
             batch_index: batch_index(self.paths.len(), file, 0)?,
             damage: None,
             block: None,
+            behind: 0..0,
         };
         let is_whole = log.as_ref().is_none_or(|log| log.blocks() <= 1);
         if let Some(log) = log.filter(|log| log.blocks() > 0) {
             progress.files[file] = FileState::Open(Arc::new(log), 0);
-            work = self.claim_block(&mut progress, file)?;
+            work = self.claim_blocks(&mut progress, file, 1)?;
         }
         drop(progress);
         if !is_whole {

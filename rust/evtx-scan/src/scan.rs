@@ -17,7 +17,7 @@ pub struct FileScan {
     queue: FileQueue,
 }
 
-/// Rows of one block, or of the blocks of files that have one each.
+/// Rows of one block, or of several that follow one another.
 #[derive(Debug)]
 pub struct FileBatch {
     /// The rows, all of one file unless [`FileScan::joining_files`] was called.
@@ -28,8 +28,13 @@ pub struct FileBatch {
     pub index: u64,
 }
 
-/// How many bytes of small files are read into one batch.
-const JOINED_BYTES: usize = 1 << 20;
+/// A batch ends with its block once it has so many rows, and so many bytes were read for it. Each batch costs as much as
+/// some hundred rows, however few it has.
+const ENOUGH_ROWS: usize = 512;
+const ENOUGH_BYTES: usize = 1 << 20;
+
+/// The most blocks that a thread claims at once.
+const MAX_BLOCKS: usize = 8;
 
 /// A thread's part of a scan.
 pub struct Worker {
@@ -48,6 +53,8 @@ pub struct Worker {
     /// The file and position of the block with which the batch began, and how many bytes were read for it.
     begun: Option<(usize, u64)>,
     read: usize,
+    /// How many blocks are claimed at once, so that a batch has enough rows.
+    claimed: u64,
 }
 
 impl FileScan {
@@ -87,6 +94,7 @@ impl Worker {
         Worker {
             begun: None,
             read: 0,
+            claimed: 1,
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
             scan: Arc::clone(scan),
             work: None,
@@ -149,9 +157,13 @@ impl Worker {
                     continue;
                 }
             }
-            if is_full || reserved.is_empty() || self.read >= JOINED_BYTES {
+            let has_more = !reserved.is_empty() || self.work.as_ref().is_some_and(|work| !work.behind.is_empty());
+            let rows = self.decoder.rows();
+            let is_enough = rows >= ENOUGH_ROWS && self.read >= ENOUGH_BYTES;
+            if is_full || is_enough || !has_more {
                 let begun = self.begun.take();
-                self.read = 0;
+                let blocks = std::mem::take(&mut self.read).div_ceil(ENOUGH_BYTES).max(1);
+                self.claimed = (blocks * ENOUGH_ROWS).div_ceil(rows.max(1)).min(MAX_BLOCKS) as u64;
                 if let Some(rows) = self.decoder.flush()?
                     && let Some((file, index)) = begun
                 {
@@ -177,15 +189,16 @@ impl Worker {
         }
     }
 
-    /// Claims the next work and reads its block. Returns false at the end of the scan. A file that a glob found and
-    /// that cannot be read on is given up.
+    /// Goes on to the next block that was claimed, or claims the next work, and reads the block. Returns false at the end
+    /// of the scan. A file that a glob found and that cannot be read on is given up.
     fn claim(&mut self, call: Call<'_>, reserved: &mut Reserved<'_>) -> Result<bool, ScanError> {
-        // Lets go of the last file, which may close it, before another one is opened.
-        self.work = None;
         let scan = Arc::clone(&self.scan);
-        let Some(work) = scan.queue.claim(call, self.last_file, reserved)? else {
-            return Ok(false);
+        // Lets go of the last file, which may close it, before another one is opened.
+        let next = match self.work.take().and_then(Work::next) {
+            None => scan.queue.claim(call, self.last_file, self.claimed, reserved)?,
+            next => next,
         };
+        let Some(mut work) = next else { return Ok(false) };
         self.last_file = work.file;
         let path = scan.queue.path(work.file);
         let read = match &work.block {
@@ -197,6 +210,7 @@ impl Worker {
         };
         if let Err(error) = read {
             let why = path.failure(error)?;
+            work.behind = 0..0;
             // Other threads can fail at other blocks of the same file. One row of the file is enough.
             let is_first = scan.queue.give_up(work.file);
             self.failure = is_first.then_some(why);

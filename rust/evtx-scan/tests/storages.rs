@@ -200,6 +200,62 @@ fn local_files_are_read_in_order_by_any_number_of_threads() {
     assert_eq!(scan.progress(), 1.0);
 }
 
+/// A log of so many chunks with four records each, whose IDs rise by one.
+fn numbered(chunks: usize) -> Vec<u8> {
+    let mut log = long("WS07-Security.evtx", chunks);
+    let mut id = 0_u64;
+    for chunk in log[4096..].chunks_exact_mut(65_536) {
+        let mut at = 512;
+        for (header, known) in [(24, id), (32, id + 3)] {
+            chunk[header..header + 8].copy_from_slice(&known.to_le_bytes());
+        }
+        while chunk[at..].starts_with(b"**\0\0") {
+            chunk[at + 8..at + 16].copy_from_slice(&id.to_le_bytes());
+            id += 1;
+            at += u32::from_le_bytes(chunk[at + 4..at + 8].try_into().expect("a size")) as usize;
+        }
+    }
+    log
+}
+
+#[test]
+fn a_batch_has_rows_of_several_blocks_if_these_have_few() {
+    let (chunks, of_each) = (400, 4);
+    let log = numbered(chunks);
+    let storage = Memory::default().with("log", &log, Manner::default());
+    let scan = || file_scan(Options::default(), paths(&storage, "log"));
+    let mut batches = Vec::new();
+    let mut worker = Worker::new(&scan(), MakeArrays::CHECKED);
+    while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
+        batches.push((batch.index, batch.rows.num_rows()));
+    }
+    // One block, then those that are claimed together: a quarter of what is left, at most eight.
+    assert_eq!(batches[..4], [(0, 64), (1, 384), (7, 256), (11, 192)]);
+    let whole: Vec<_> = (0..of_each * chunks as u64).map(|id| (Some(id), None)).collect();
+    for threads in [1, 2, 5] {
+        assert_eq!(
+            rows(&storage, &scan(), threads).expect("rows"),
+            whole,
+            "{threads} threads"
+        );
+    }
+}
+
+#[test]
+fn a_read_that_fails_loses_no_rows_of_the_blocks_before() {
+    let log = numbered(400);
+    // The block with index 10 reaches behind it, one of several that are claimed together.
+    let manner = Manner {
+        fails_behind: Some(10 << 20 | 5000),
+        ..Manner::default()
+    };
+    let storage = Memory::default().with("logs/log", &log, manner);
+    let found = rows(&storage, &file_scan(Options::default(), paths(&storage, "logs/*")), 1).expect("rows");
+    let mut want: Vec<_> = (0..10 * 16 * 4).map(|id| (Some(id), None)).collect();
+    want.push((None, Some("logs/log: cannot be read: the disk is broken".to_owned())));
+    assert!(found == want, "{:?}", found.last());
+}
+
 #[test]
 fn a_path_that_is_no_file_says_why() {
     let expand = |path| {

@@ -181,6 +181,11 @@ impl Decoder {
         self.batch.is_full()
     }
 
+    /// How many rows the batch has.
+    pub fn rows(&self) -> usize {
+        self.batch.len()
+    }
+
     /// Whether the whole block was decoded. The last rows may not be flushed yet.
     pub fn is_done(&self) -> bool {
         self.left == 0
