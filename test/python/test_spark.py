@@ -1,7 +1,9 @@
 """evtx_arrow.spark in Spark itself: local[2], one session for all tests. `make test-spark` runs them."""
 
+import gc
 import json
 import os
+import pickle
 import re
 import shutil
 import sys
@@ -245,6 +247,35 @@ def test_times_are_instants_whatever_the_zone_of_the_session(spark, con):
     micros, shown = frame.first()[:]
     expected = con.execute(f"SELECT epoch_us(min(time_created)), strftime(min(time_created) + INTERVAL 9 HOUR, '%Y-%m-%d %H:%M') FROM read_evtx('{log}')").fetchone()
     assert (micros, shown) == expected
+
+
+def test_a_task_is_sent_one_partition_and_not_all(tmp_path):
+    from evtx_arrow.spark import EvtxDataSource
+
+    log = write_log(tmp_path / "large.evtx", "DC01-Security.evtx", 40)
+
+    def reader(target):
+        source = EvtxDataSource({"path": str(log), "target_bytes": str(target)})
+        return source.reader(source.schema())
+
+    few, many = reader(40 * SLOT), reader(SLOT)
+    assert (len(few.partitions()), len(many.partitions())) == (1, 40)
+    assert len(pickle.dumps(many)) == len(pickle.dumps(few))
+    rows = sum(batch.num_rows for part in many.partitions() for batch in pickle.loads(pickle.dumps(many)).read(pickle.loads(pickle.dumps(part))))
+    assert rows == 40 * 55
+
+
+def test_garbage_of_a_worker_is_collected_without_its_modules(spark):
+    from evtx_arrow.spark import _freeze
+
+    def frozen(batches):
+        for batch in batches:
+            _freeze()
+            yield pa.RecordBatch.from_pydict({"frozen": [gc.get_freeze_count()] * batch.num_rows})
+
+    assert spark.range(1).mapInArrow(frozen, "frozen bigint").first()[0] > 10_000
+    _freeze()
+    assert gc.get_freeze_count() == 0, "this is no worker"
 
 
 def test_no_reader_takes_filters():
