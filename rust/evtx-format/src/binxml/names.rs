@@ -179,7 +179,7 @@ impl<'c> Names<'c> {
 
 /// The hash that is stored with the name at a chunk offset; `None` if the chunk ends before.
 #[inline]
-pub fn stored_hash(chunk: &[u8], offset: u32) -> Option<u16> {
+fn stored_hash(chunk: &[u8], offset: u32) -> Option<u16> {
     u16_at(chunk, (offset as usize).checked_add(4)?)
 }
 
