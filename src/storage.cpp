@@ -2,10 +2,14 @@
 
 #include "duckdb_v2.h"
 
+#include <condition_variable>
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace evtx {
 
@@ -65,10 +69,83 @@ void CheckKind(const FileSystem &files, const std::string &path) {
 	}
 }
 
+//! The file system of the call that this thread serves, if it serves one.
+thread_local const FileSystem *of_call = nullptr;
+
+//! An open file.
+//!
+//! File systems that are registered in Python seek and then read, so that a thread can get the bytes that another one has
+//! sought, although the handle is opened for parallel access. Their paths have a scheme, as those of other remote file
+//! systems. Of such a file no two threads read by the same handle at once. If its scheme is one of DuckDB's, threads have
+//! handles of their own. If not, they take turns: in fsspec's memory all handles of a file have one position.
+class OpenFile {
+public:
+	OpenFile(const FileSystem &files, std::string name_p)
+	    : name(std::move(name_p)), is_local(name.find("://") == std::string::npos), is_remote(files.IsRemote(name)) {
+		idle.push_back(Open(files));
+	}
+
+	std::uint64_t Size() const {
+		return idle.front().Size();
+	}
+
+	void ReadAt(std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset) {
+		if (is_local) {
+			idle.front().ReadAt(buffer, len, offset);
+			return;
+		}
+		auto handle = Take();
+		try {
+			handle.ReadAt(buffer, len, offset);
+		} catch (...) {
+			GiveBack(std::move(handle));
+			throw;
+		}
+		GiveBack(std::move(handle));
+	}
+
+private:
+	FileHandle Open(const FileSystem &files) const {
+		return files.OpenFile(name, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
+	}
+
+	//! A handle that no thread uses. A thread of the core, which has no file system, waits for one, too.
+	FileHandle Take() {
+		std::unique_lock<std::mutex> guard(lock);
+		if (idle.empty() && is_remote && of_call) {
+			guard.unlock();
+			return Open(*of_call);
+		}
+		given_back.wait(guard, [&] { return !idle.empty(); });
+		auto handle = std::move(idle.back());
+		idle.pop_back();
+		return handle;
+	}
+
+	void GiveBack(FileHandle handle) {
+		const std::lock_guard<std::mutex> guard(lock);
+		idle.push_back(std::move(handle));
+		given_back.notify_one();
+	}
+
+	std::string name;
+	bool is_local;
+	bool is_remote;
+	std::mutex lock;
+	std::condition_variable given_back;
+	//! The handles that no thread uses, or the one that all threads share.
+	std::vector<FileHandle> idle;
+};
+
 } // namespace
 
 Storage::Storage(duckdb::cxx::Context &context, std::string_view reading_p)
-    : files(context.GetFileSystem()), reading(reading_p), next(std::chrono::steady_clock::now() + INTERVAL) {}
+    : files(context.GetFileSystem()), before(std::exchange(of_call, &files)), reading(reading_p),
+      next(std::chrono::steady_clock::now() + INTERVAL) {}
+
+Storage::~Storage() {
+	of_call = before;
+}
 
 EvtxStorage Storage::ForCore() {
 	return {this, Glob,   Exists, IsRemote,
@@ -142,21 +219,20 @@ std::uint32_t Storage::Open(void *self, const char *path, std::uintptr_t len, vo
 				info->age = std::chrono::nanoseconds(decltype(modified)::clock::now() - modified).count();
 			}
 		}
-		auto handle =
-		    std::make_unique<FileHandle>(storage.files.OpenFile(name, {FileFlags::READ, FileFlags::PARALLEL_ACCESS}));
-		info->size = handle->Size();
+		auto opened = std::make_unique<OpenFile>(storage.files, name);
+		info->size = opened->Size();
 		storage.reading = std::move(name);
-		*file = handle.release();
+		*file = opened.release();
 	});
 }
 
 std::uint32_t Storage::ReadAt(void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
                               EvtxTexts *texts) {
-	return Guard(texts, [&] { static_cast<FileHandle *>(file)->ReadAt(buffer, len, offset); });
+	return Guard(texts, [&] { static_cast<OpenFile *>(file)->ReadAt(buffer, len, offset); });
 }
 
 void Storage::Close(void *file) {
-	const std::unique_ptr<FileHandle> owned(static_cast<FileHandle *>(file));
+	const std::unique_ptr<OpenFile> owned(static_cast<OpenFile *>(file));
 }
 
 } // namespace evtx

@@ -19,6 +19,10 @@ public:
 	//! A storage for the context of a query. If access to files is restricted, DuckDB refuses even the empty glob. Then
 	//! the path of the file that is read is expanded: the last that was opened, or `reading` before the first.
 	explicit Storage(duckdb::cxx::Context &context, std::string_view reading = {});
+	~Storage();
+
+	Storage(const Storage &) = delete;
+	Storage &operator=(const Storage &) = delete;
 
 	//! The callbacks for calls of the core. They are valid in this thread, during the lifetime of this object.
 	EvtxStorage ForCore();
@@ -44,6 +48,8 @@ private:
 	static void Close(void *file);
 
 	duckdb::cxx::FileSystem files;
+	//! The file system that this thread's files were opened by before.
+	const duckdb::cxx::FileSystem *before;
 	std::string reading;
 	std::chrono::steady_clock::time_point next;
 	bool interrupted = false;

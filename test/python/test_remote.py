@@ -2,8 +2,10 @@
 
 import contextlib
 import http.server
+import io
 import re
 import threading
+import time
 from urllib.parse import unquote
 
 import duckdb
@@ -95,6 +97,62 @@ def test_the_columns_of_an_event_take_the_first_piece(con, memory):
 def test_reports_read_a_remote_log_once(con, memory):
     assert con.execute("SELECT records FROM evtx_file_metadata('memory://remote/big.evtx')").fetchone() == (CHUNKS * 55,)
     assert (len(memory), sum(size for *_, size in memory)) == (3, SIZE)
+
+
+class SlowFileSystem(MemoryFileSystem):
+    """Memory in which other threads come between seek and read, and a count of how often files were opened."""
+
+    cachable = False
+    opened = []
+
+    @classmethod
+    def _strip_protocol(cls, path):
+        return "/" + path.split("://")[-1].strip("/")
+
+    def _open(self, path, mode="rb", **options):
+        # In fsspec's memory all open files of a path are one, which has one position.
+        file = super()._open(path, mode, **options)
+        if self.protocol != "memory":
+            file = io.BytesIO(file.getvalue())
+        self.opened.append(path)
+
+        class Slow:
+            def __getattr__(self, name):
+                return getattr(file, name)
+
+            def seek(self, *where):
+                at = file.seek(*where)
+                time.sleep(0.005)
+                return at
+
+            def read(self, size=-1):
+                time.sleep(0.005)
+                return file.read(size)
+
+        return Slow()
+
+
+@pytest.mark.parametrize("protocol", ["memory", "s3", "own"])
+def test_threads_read_what_they_have_sought(con, protocol):
+    """DuckDB's file systems of Python seek and then read, and several threads read a log."""
+    names = ["DC01-Security", "DC01-System", "DC01-Sysmon", "dirty", "wrapped"]
+    logs = [(SAMPLES / f"{name}.evtx").read_bytes() for name in names]
+    slow = type("Slow", (SlowFileSystem,), {"protocol": protocol, "opened": [], "store": {}})()
+    # Five pieces, each of other records.
+    whole = logs[0][:HEADER] + b"".join(log[HEADER:HEADER + CHUNK] * (PIECE // CHUNK) for log in logs)
+    slow.store.clear()
+    slow.pipe("/slow/log.evtx", whole)
+    con.register_filesystem(slow)
+    query = f"SELECT channel, computer, count(*) FROM read_evtx('{protocol}://slow/log.evtx') GROUP BY ALL ORDER BY ALL"
+    con.execute("SET threads = 1")
+    want = con.execute(query).fetchall()
+    slow.opened.clear()
+    con.execute("SET threads = 4")
+    for _ in range(5):
+        assert con.execute(query).fetchall() == want
+    # One for each run, and one more for each further thread at most.
+    assert len(slow.opened) == 5 if protocol != "s3" else len(slow.opened) <= 20
+    con.unregister_filesystem(protocol)
 
 
 class Server(http.server.BaseHTTPRequestHandler):

@@ -93,6 +93,9 @@ impl Drop for Reserved<'_> {
 /// The most files that a thread reserves behind the one that it opens.
 const MAX_RESERVED: usize = 15;
 
+/// The most bytes of blocks that a thread claims at once, beside the first: one block of a remote file.
+const MAX_CLAIMED: u64 = 8 << 20;
+
 /// The most bytes of a file that is reserved. It has one block, unless it has stray chunks.
 const SMALL: u64 = 1 << 20;
 
@@ -185,8 +188,8 @@ impl FileQueue {
     }
 
     /// The next work for a thread whose last work was of the file with index `last_file`, with at most `blocks` blocks;
-    /// `None` at the end. The batch indexes that one thread gets rise. Files that are reserved for it come first. If there are none, the small files
-    /// behind the next one may get reserved.
+    /// `None` at the end. The batch indexes that one thread gets rise. Files that are reserved for it come first. If
+    /// there are none, the small files behind the next one may get reserved.
     pub(crate) fn claim(
         &self,
         call: Call<'_>,
@@ -300,11 +303,12 @@ impl FileQueue {
             behind: 0..0,
         };
         if let FileState::Open(log, next) = &mut progress.files[file] {
+            let block = log.block(*next);
+            let of_bytes = block.as_ref().map_or(1, |block| MAX_CLAIMED / block.len.max(1));
             let of_each = log.blocks().saturating_sub(*next) / (4 * self.threads());
-            let end = *next + of_each.clamp(1, blocks);
+            let end = *next + blocks.min(of_bytes).min(of_each).max(1);
             batch_index(self.paths.len(), file, end - 1)?;
             work.batch_index = batch_index(self.paths.len(), file, *next)?;
-            let block = log.block(*next);
             work.block = block.map(|block| (Arc::clone(log), block));
             work.behind = *next + 1..end;
             *next = end;

@@ -50,9 +50,10 @@ pub struct Worker {
     /// Why the current file cannot be read further. Reported behind the rows of the block.
     failure: Option<String>,
     last_file: usize,
-    /// The file and position of the block with which the batch began, and how many bytes were read for it.
+    /// The file and position of the block with which the batch began, and how many bytes and blocks were read for it.
     begun: Option<(usize, u64)>,
     read: usize,
+    blocks: usize,
     /// How many blocks are claimed at once, so that a batch has enough rows.
     claimed: u64,
 }
@@ -94,6 +95,7 @@ impl Worker {
         Worker {
             begun: None,
             read: 0,
+            blocks: 0,
             claimed: 1,
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
             scan: Arc::clone(scan),
@@ -162,8 +164,12 @@ impl Worker {
             let is_enough = rows >= ENOUGH_ROWS && self.read >= ENOUGH_BYTES;
             if is_full || is_enough || !has_more {
                 let begun = self.begun.take();
-                let blocks = std::mem::take(&mut self.read).div_ceil(ENOUGH_BYTES).max(1);
-                self.claimed = (blocks * ENOUGH_ROWS).div_ceil(rows.max(1)).min(MAX_BLOCKS) as u64;
+                self.read = 0;
+                let blocks = std::mem::take(&mut self.blocks);
+                if blocks > 0 {
+                    let wanted = (blocks * ENOUGH_ROWS).div_ceil(rows.max(1));
+                    self.claimed = wanted.clamp(1, MAX_BLOCKS) as u64;
+                }
                 if let Some(rows) = self.decoder.flush()?
                     && let Some((file, index)) = begun
                 {
@@ -205,6 +211,7 @@ impl Worker {
             None => Ok(()),
             Some((log, block)) => {
                 self.read += block.len as usize;
+                self.blocks += 1;
                 log.file.read_chunks(&mut self.block, block.offset, block.len)
             }
         };

@@ -242,6 +242,33 @@ fn a_batch_has_rows_of_several_blocks_if_these_have_few() {
 }
 
 #[test]
+fn blocks_of_many_rows_and_those_of_remote_files_are_claimed_one_by_one() {
+    // 40 records in each chunk, so 640 in a block of a local file.
+    let dense = long("dirty.evtx", 160);
+    let remote = Manner {
+        is_remote: true,
+        ..Manner::default()
+    };
+    let storage = Memory::default()
+        .with("dense", &dense, Manner::default())
+        .with("remote", &numbered(1024), remote);
+    let indices = |name, batches| {
+        let mut worker = Worker::new(
+            &file_scan(Options::default(), paths(&storage, name)),
+            MakeArrays::CHECKED,
+        );
+        let mut next = || worker.next(&storage, Interrupt::NEVER).expect("rows").expect("a batch");
+        Vec::from_iter(std::iter::repeat_with(|| next().index).take(batches))
+    };
+    assert_eq!(indices("dense", 10), (0..10).collect::<Vec<_>>());
+    storage.reads.store(0, Ordering::Relaxed);
+    assert_eq!(indices("remote", 1), [0]);
+    // What a LIMIT does not need is not read.
+    assert_eq!(storage.reads.load(Ordering::Relaxed), 1);
+    assert_eq!(indices("remote", 4), (0..4).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_read_that_fails_loses_no_rows_of_the_blocks_before() {
     let log = numbered(400);
     // The block with index 10 reaches behind it, one of several that are claimed together.
