@@ -74,10 +74,11 @@ thread_local const FileSystem *of_call = nullptr;
 
 //! An open file.
 //!
-//! File systems that are registered in Python seek and then read, so that a thread can get the bytes that another one has
-//! sought, although the handle is opened for parallel access. Their paths have a scheme, as those of other remote file
-//! systems. Of such a file no two threads read by the same handle at once. If its scheme is one of DuckDB's, threads have
-//! handles of their own. If not, they take turns: in fsspec's memory all handles of a file have one position.
+//! File systems that are registered in Python seek and then read, so that a thread can get the bytes that another one
+//! has sought, although the handle is opened for parallel access. Their paths have a scheme, as those of other remote
+//! file systems. Of such a file no two threads read by the same handle at once. If its scheme is one of DuckDB's,
+//! threads have handles of their own. If not, they take turns: in fsspec's memory all handles of a file have one
+//! position.
 class OpenFile {
 public:
 	OpenFile(const FileSystem &files, std::string name_p)
@@ -123,7 +124,7 @@ private:
 	}
 
 	void GiveBack(FileHandle handle) {
-		const std::lock_guard<std::mutex> guard(lock);
+		const std::scoped_lock<std::mutex> guard(lock);
 		idle.push_back(std::move(handle));
 		given_back.notify_one();
 	}
