@@ -53,8 +53,12 @@ std::uint32_t Guard(EvtxTexts *texts, Body body) noexcept {
 	}
 }
 
+bool HasScheme(const std::string &path) {
+	return path.find("://") != std::string::npos;
+}
+
 bool IsRemotePath(const FileSystem &files, const std::string &path) {
-	return files.IsRemote(path) || (path.find("://") != std::string::npos && path.rfind("file://", 0) != 0);
+	return files.IsRemote(path) || (HasScheme(path) && path.rfind("file://", 0) != 0);
 }
 
 //! Refuses files that cannot be read at offsets. To open a pipe would block until a process writes to it.
@@ -82,7 +86,7 @@ thread_local const FileSystem *of_call = nullptr;
 class OpenFile {
 public:
 	OpenFile(const FileSystem &files, std::string name_p)
-	    : name(std::move(name_p)), is_local(name.find("://") == std::string::npos), is_remote(files.IsRemote(name)) {
+	    : name(std::move(name_p)), has_scheme(HasScheme(name)), is_remote(files.IsRemote(name)) {
 		idle.push_back(Open(files));
 	}
 
@@ -91,7 +95,7 @@ public:
 	}
 
 	void ReadAt(std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset) {
-		if (is_local) {
+		if (!has_scheme) {
 			idle.front().ReadAt(buffer, len, offset);
 			return;
 		}
@@ -130,7 +134,7 @@ private:
 	}
 
 	std::string name;
-	bool is_local;
+	bool has_scheme;
 	bool is_remote;
 	std::mutex lock;
 	std::condition_variable given_back;

@@ -140,7 +140,6 @@ def test_threads_read_what_they_have_sought(con, protocol):
     slow = type("Slow", (SlowFileSystem,), {"protocol": protocol, "opened": [], "store": {}})()
     # Five pieces, each of other records.
     whole = logs[0][:HEADER] + b"".join(log[HEADER:HEADER + CHUNK] * (PIECE // CHUNK) for log in logs)
-    slow.store.clear()
     slow.pipe("/slow/log.evtx", whole)
     con.register_filesystem(slow)
     query = f"SELECT channel, computer, count(*) FROM read_evtx('{protocol}://slow/log.evtx') GROUP BY ALL ORDER BY ALL"

@@ -93,8 +93,8 @@ impl Drop for Reserved<'_> {
 /// The most files that a thread reserves behind the one that it opens.
 const MAX_RESERVED: usize = 15;
 
-/// The most bytes of blocks that a thread claims at once, beside the first: one block of a remote file.
-const MAX_CLAIMED: u64 = 8 << 20;
+/// The most blocks of a local file that a thread claims at once. A block of a remote file is claimed alone.
+const MAX_BLOCKS: u64 = 8;
 
 /// The most bytes of a file that is reserved. It has one block, unless it has stray chunks.
 const SMALL: u64 = 1 << 20;
@@ -303,13 +303,12 @@ impl FileQueue {
             behind: 0..0,
         };
         if let FileState::Open(log, next) = &mut progress.files[file] {
-            let block = log.block(*next);
-            let of_bytes = block.as_ref().map_or(1, |block| MAX_CLAIMED / block.len.max(1));
+            let most = if log.file.is_remote() { 1 } else { MAX_BLOCKS };
             let of_each = log.blocks().saturating_sub(*next) / (4 * self.threads());
-            let end = *next + blocks.min(of_bytes).min(of_each).max(1);
+            let end = *next + blocks.min(most).min(of_each).max(1);
             batch_index(self.paths.len(), file, end - 1)?;
             work.batch_index = batch_index(self.paths.len(), file, *next)?;
-            work.block = block.map(|block| (Arc::clone(log), block));
+            work.block = log.block(*next).map(|block| (Arc::clone(log), block));
             work.behind = *next + 1..end;
             *next = end;
             if *next >= log.blocks() {

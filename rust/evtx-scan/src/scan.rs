@@ -33,9 +33,6 @@ pub struct FileBatch {
 const ENOUGH_ROWS: usize = 512;
 const ENOUGH_BYTES: usize = 1 << 20;
 
-/// The most blocks that a thread claims at once.
-const MAX_BLOCKS: usize = 8;
-
 /// A thread's part of a scan.
 pub struct Worker {
     scan: Arc<FileScan>,
@@ -54,8 +51,8 @@ pub struct Worker {
     begun: Option<(usize, u64)>,
     read: usize,
     blocks: usize,
-    /// How many blocks are claimed at once, so that a batch has enough rows.
-    claimed: u64,
+    /// How many blocks would have given the last batch enough rows.
+    wanted: u64,
 }
 
 impl FileScan {
@@ -96,7 +93,7 @@ impl Worker {
             begun: None,
             read: 0,
             blocks: 0,
-            claimed: 1,
+            wanted: 1,
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
             scan: Arc::clone(scan),
             work: None,
@@ -167,8 +164,7 @@ impl Worker {
                 self.read = 0;
                 let blocks = std::mem::take(&mut self.blocks);
                 if blocks > 0 {
-                    let wanted = (blocks * ENOUGH_ROWS).div_ceil(rows.max(1));
-                    self.claimed = wanted.clamp(1, MAX_BLOCKS) as u64;
+                    self.wanted = (blocks * ENOUGH_ROWS).div_ceil(rows.max(1)) as u64;
                 }
                 if let Some(rows) = self.decoder.flush()?
                     && let Some((file, index)) = begun
@@ -201,7 +197,7 @@ impl Worker {
         let scan = Arc::clone(&self.scan);
         // Lets go of the last file, which may close it, before another one is opened.
         let next = match self.work.take().and_then(Work::next) {
-            None => scan.queue.claim(call, self.last_file, self.claimed, reserved)?,
+            None => scan.queue.claim(call, self.last_file, self.wanted, reserved)?,
             next => next,
         };
         let Some(mut work) = next else { return Ok(false) };
