@@ -219,6 +219,9 @@ impl Worker {
             self.failure = is_first.then_some(why);
         }
         self.is_started = work.block.is_none();
+        if self.decoder.rows() == 0 {
+            self.begun = None;
+        }
         let damage = work.damage.clone();
         self.work = Some(work);
         damage.map_or(Ok(()), |damage| self.report(&damage))?;
