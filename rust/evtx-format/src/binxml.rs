@@ -8,7 +8,9 @@ mod walk;
 mod builder;
 mod reader;
 mod outline;
+mod runs;
 
 pub use outline::{Outline, Trace};
 pub use reader::{StreamCursor, Template, TopLevel};
+pub use runs::SubstitutionRuns;
 pub use walk::{Left, Reader};

@@ -132,12 +132,12 @@ impl SystemRows {
     /// The row of an earlier record with the same values. If there is none, notes that the next row has these values.
     #[inline]
     fn find(&mut self, substitutions: &SystemSubstitutions, values: ValueTable<'_>) -> Option<u32> {
-        let (hash, len) = substitutions.hash(values)?;
+        let (hash, len) = substitutions.runs.hash(substitutions.template, values)?;
         let seen = self.seen.get_mut((hash >> 32) as usize % SEEN)?;
         if seen.template == substitutions.template
             && seen.len == len
             && let Some(known) = self.bytes.get(seen.start..seen.start + len)
-            && substitutions.matches(values, known)
+            && substitutions.runs.matches(values, known)
         {
             return Some(seen.row);
         }
@@ -148,10 +148,7 @@ impl SystemRows {
                 len,
                 row: self.len,
             };
-            for (descriptors, bytes) in substitutions.values(values).flatten() {
-                self.bytes.extend_from_slice(descriptors);
-                self.bytes.extend_from_slice(bytes);
-            }
+            substitutions.runs.keep(values, &mut self.bytes);
         }
         None
     }

@@ -1,7 +1,7 @@
 //! The substitutions from which the columns of `System` are read. Records of a template with equal values of them have
 //! the same row in these columns.
 
-use evtx_format::binxml::instance::ValueTable;
+use evtx_format::binxml::SubstitutionRuns;
 
 use super::column_plan::Plan;
 use super::projection::Projection;
@@ -11,24 +11,27 @@ use super::projection::Projection;
 pub(crate) struct SystemSubstitutions {
     /// The number of the template. Not 0.
     pub(crate) template: u64,
-    /// Runs of consecutive substitutions: the first, and how many there are.
-    runs: Box<[(u16, usize)]>,
+    pub(crate) runs: SubstitutionRuns,
 }
 
 impl SystemSubstitutions {
-    /// The substitutions of the plan of a template, given its number; `None` if the template has no `System` element, or if too few of its columns are
-    /// read to share their rows.
+    /// The substitutions of the plan of a template, given its number; `None` if the template has no `System` element,
+    /// or if too few of its columns are read to share their rows.
     pub(crate) fn new(template: u64, target: &Projection, plan: &Plan) -> Option<Self> {
-        SystemSubstitutions::of_runs(template, target, plan, |a, b| a + 1 == b)
+        SystemSubstitutions::of_runs(template, target, plan, SubstitutionRuns::new)
     }
 
-    /// As [`new`](Self::new), for value tables whose values do not follow each other. Each value is a run.
+    /// As [`new`](Self::new), for value tables whose values do not follow each other.
     pub(crate) fn scattered(template: u64, target: &Projection, plan: &Plan) -> Option<Self> {
-        SystemSubstitutions::of_runs(template, target, plan, |_, _| false)
+        SystemSubstitutions::of_runs(template, target, plan, SubstitutionRuns::scattered)
     }
 
-    /// `follows` tells whether the values of two substitutions are in one run.
-    fn of_runs(template: u64, target: &Projection, plan: &Plan, follows: fn(u16, u16) -> bool) -> Option<Self> {
+    fn of_runs(
+        template: u64,
+        target: &Projection,
+        plan: &Plan,
+        runs: fn(Vec<u16>) -> SubstitutionRuns,
+    ) -> Option<Self> {
         if !plan.system || !target.shares_system() {
             return None;
         }
@@ -38,80 +41,11 @@ impl SystemSubstitutions {
                 substitutions.extend(source.substitutions());
             }
         }
-        substitutions.sort_unstable();
-        substitutions.dedup();
-        let runs = substitutions.chunk_by(|a, b| follows(*a, *b));
         Some(SystemSubstitutions {
             template,
-            runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
+            runs: runs(substitutions),
         })
     }
-
-    /// For each run, the descriptors and the bytes of its values; `None` if the value table is too short for the run.
-    #[inline(always)]
-    pub(crate) fn values<'v>(&self, values: ValueTable<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
-        self.runs.iter().map(move |&(first, count)| {
-            let (descriptors, bytes) = values.run(first, count)?;
-            Some((descriptors.as_flattened(), bytes))
-        })
-    }
-
-    /// A hash of the values, and how many bytes they have with their descriptors. `None` if the value table is too
-    /// short for a run: the values that it has of that run would not be compared.
-    // Kept out of line, and apart from `matches`, so that neither runs out of registers.
-    #[inline(never)]
-    pub(crate) fn hash(&self, values: ValueTable<'_>) -> Option<(u64, usize)> {
-        let (mut hash, mut len) = (self.template, 0);
-        for run in self.values(values) {
-            let (descriptors, bytes) = run?;
-            len += descriptors.len() + bytes.len();
-            hash = hash_step(hash, bytes);
-        }
-        Some((hash, len))
-    }
-
-    /// Whether `known` has the same descriptors and values, run by run.
-    #[inline(never)]
-    pub(crate) fn matches(&self, values: ValueTable<'_>, mut known: &[u8]) -> bool {
-        let mut is_next = |part: &[u8]| {
-            let Some((next, rest)) = known.split_at_checked(part.len()) else {
-                return false;
-            };
-            known = rest;
-            bytes_equal(part, next)
-        };
-        let mut runs = self.values(values).flatten();
-        runs.all(|(descriptors, bytes)| is_next(descriptors) && is_next(bytes))
-    }
-}
-
-/// Whether two slices of the same length are equal. Inlined for short slices, which most are: a call to `memcmp` would
-/// take longer.
-#[inline(always)]
-fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
-    #[inline(always)]
-    fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
-        a.first_chunk::<N>() == b.first_chunk::<N>() && a.last_chunk::<N>() == b.last_chunk::<N>()
-    }
-    match a.len() {
-        33.. => a == b,
-        16.. => ends::<16>(a, b),
-        8.. => ends::<8>(a, b),
-        4.. => ends::<4>(a, b),
-        _ => a.iter().zip(b).all(|(a, b)| a == b),
-    }
-}
-
-/// Adds some bytes to a hash: only the first and last eight of them, where values usually differ.
-#[inline]
-fn hash_step(hash: u64, bytes: &[u8]) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (first, last) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
-        _ => (bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)), 0),
-    };
-    let hash = (hash ^ first).wrapping_mul(FACTOR);
-    (hash ^ last ^ hash >> 32).wrapping_mul(FACTOR)
 }
 
 #[cfg(test)]
@@ -124,34 +58,6 @@ mod tests {
     use crate::plan::keys::Keys;
     use crate::schema::{COLUMNS, ColumnSource};
     use crate::testing::{chunk, leaf, with_instances};
-
-    #[test]
-    fn parts_are_the_same_if_every_byte_is() {
-        for len in 0..=70 {
-            let part: Vec<u8> = (0..len).collect();
-            assert!(bytes_equal(&part, &part.clone()), "{len}");
-            for at in 0..part.len() {
-                let mut other = part.clone();
-                other[at] ^= 0x80;
-                assert!(!bytes_equal(&part, &other), "byte {at} of {len}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_hash_tells_the_first_and_the_last_bytes() {
-        for len in 0..=40_usize {
-            let bytes: Vec<u8> = (1..=len as u8).collect();
-            let hash = hash_step(1, &bytes);
-            assert_ne!(hash, hash_step(2, &bytes), "what came before counts");
-            let looked_at = |at: usize| at < 8 || at + 8 >= len;
-            for at in (0..len).filter(|&at| looked_at(at)) {
-                let mut other = bytes.clone();
-                other[at] ^= 0x40;
-                assert_ne!(hash, hash_step(1, &other), "byte {at} of {len}");
-            }
-        }
-    }
 
     /// What the columns of `System` are read from, of a log whose first record has all, and others have other values.
     #[test]
@@ -201,27 +107,35 @@ mod tests {
             );
             let system = SystemSubstitutions::new(7, &target, &plan).expect("columns that repeat");
             let next = SystemSubstitutions::new(8, &target, &plan).expect("columns that repeat");
-            assert_eq!(*system.runs, [(1, 2), (4, 2)]);
 
             let first = instances[0].values;
-            let known: Vec<u8> = system
-                .values(first)
-                .flatten()
-                .flat_map(|(descriptors, bytes)| [descriptors, bytes].concat())
-                .collect();
-            let (hash, len) = system.hash(first).expect("the values");
+            let mut known = Vec::new();
+            system.runs.keep(first, &mut known);
+            let (hash, len) = system.runs.hash(system.template, first).expect("the values");
             assert_eq!(len, known.len());
             assert_eq!(len, 4 * 4 + 4 * 2);
-            assert_ne!(Some((hash, len)), next.hash(first), "of another template");
+            assert_ne!(
+                Some((hash, len)),
+                next.runs.hash(next.template, first),
+                "of another template"
+            );
             for (changed, instance) in instances[1..8].iter().enumerate() {
                 let counts = [1, 2, 4, 5].contains(&changed);
-                assert_eq!(system.matches(instance.values, &known), !counts, "{changed}");
-                assert_eq!(system.hash(instance.values) == Some((hash, len)), !counts, "{changed}");
+                assert_eq!(system.runs.matches(instance.values, &known), !counts, "{changed}");
+                assert_eq!(
+                    system.runs.hash(system.template, instance.values) == Some((hash, len)),
+                    !counts,
+                    "{changed}"
+                );
             }
-            assert!(!system.matches(instances[8].values, &known), "of another type");
-            assert!(!system.matches(instances[9].values, &known), "of another size");
-            assert!(!system.matches(first, &known[..known.len() - 1]));
-            assert_eq!(system.hash(instances[10].values), None, "a table that is too short");
+            assert!(!system.runs.matches(instances[8].values, &known), "of another type");
+            assert!(!system.runs.matches(instances[9].values, &known), "of another size");
+            assert!(!system.runs.matches(first, &known[..known.len() - 1]));
+            assert_eq!(
+                system.runs.hash(system.template, instances[10].values),
+                None,
+                "a table that is too short"
+            );
         });
     }
 }

@@ -1,0 +1,149 @@
+//! Runs of substitutions, and whether two instances of a template have the same values of them.
+
+use super::instance::ValueTable;
+
+/// Some substitutions of a template, as runs of consecutive ones. What is made from the values of these substitutions
+/// alone is the same for all instances with equal values of them.
+#[derive(Debug, Default)]
+pub struct SubstitutionRuns {
+    /// The first substitution of each run, and how many there are.
+    runs: Box<[(u16, usize)]>,
+}
+
+impl SubstitutionRuns {
+    /// The runs of some substitutions.
+    pub fn new(substitutions: Vec<u16>) -> Self {
+        SubstitutionRuns::of_runs(substitutions, |a, b| a + 1 == b)
+    }
+
+    /// As [`new`](Self::new), for the value tables of an [outline](super::Outline), whose values do not follow each
+    /// other. Each value is a run.
+    pub fn scattered(substitutions: Vec<u16>) -> Self {
+        SubstitutionRuns::of_runs(substitutions, |_, _| false)
+    }
+
+    /// `follows` tells whether the values of two substitutions are in one run.
+    fn of_runs(mut substitutions: Vec<u16>, follows: fn(u16, u16) -> bool) -> Self {
+        substitutions.sort_unstable();
+        substitutions.dedup();
+        let runs = substitutions.chunk_by(|a, b| follows(*a, *b));
+        SubstitutionRuns {
+            runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
+        }
+    }
+
+    /// For each run, the descriptors and the bytes of its values; `None` if the value table is too short for the run.
+    #[inline(always)]
+    pub fn values<'v>(&self, values: ValueTable<'v>) -> impl Iterator<Item = Option<(&'v [u8], &'v [u8])>> {
+        self.runs.iter().map(move |&(first, count)| {
+            let (descriptors, bytes) = values.run(first, count)?;
+            Some((descriptors.as_flattened(), bytes))
+        })
+    }
+
+    /// A hash of the values, which begins with `seed`, and how many bytes they have with their descriptors. `None` if
+    /// the value table is too short for a run: the values that it has of that run would not be compared.
+    // Kept out of line, and apart from `matches`, so that neither runs out of registers.
+    #[inline(never)]
+    pub fn hash(&self, seed: u64, values: ValueTable<'_>) -> Option<(u64, usize)> {
+        let (mut hash, mut len) = (seed, 0);
+        for run in self.values(values) {
+            let (descriptors, bytes) = run?;
+            len += descriptors.len() + bytes.len();
+            hash = hash_step(hash, bytes);
+        }
+        Some((hash, len))
+    }
+
+    /// Whether `known`, which [`keep`](Self::keep) appended, has the same descriptors and values, run by run.
+    #[inline(never)]
+    pub fn matches(&self, values: ValueTable<'_>, mut known: &[u8]) -> bool {
+        let mut is_next = |part: &[u8]| {
+            let Some((next, rest)) = known.split_at_checked(part.len()) else {
+                return false;
+            };
+            known = rest;
+            bytes_equal(part, next)
+        };
+        let mut runs = self.values(values).flatten();
+        runs.all(|(descriptors, bytes)| is_next(descriptors) && is_next(bytes))
+    }
+
+    /// Appends the descriptors and the bytes of the values.
+    pub fn keep(&self, values: ValueTable<'_>, out: &mut Vec<u8>) {
+        for (descriptors, bytes) in self.values(values).flatten() {
+            out.extend_from_slice(descriptors);
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// Whether two slices of the same length are equal. Inlined for short slices, which most are: a call to `memcmp` would
+/// take longer.
+#[inline(always)]
+fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
+    #[inline(always)]
+    fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
+        a.first_chunk::<N>() == b.first_chunk::<N>() && a.last_chunk::<N>() == b.last_chunk::<N>()
+    }
+    match a.len() {
+        33.. => a == b,
+        16.. => ends::<16>(a, b),
+        8.. => ends::<8>(a, b),
+        4.. => ends::<4>(a, b),
+        _ => a.iter().zip(b).all(|(a, b)| a == b),
+    }
+}
+
+/// Adds some bytes to a hash: only the first and last eight of them, where values usually differ.
+#[inline]
+fn hash_step(hash: u64, bytes: &[u8]) -> u64 {
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (first, last) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+        _ => (bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)), 0),
+    };
+    let hash = (hash ^ first).wrapping_mul(FACTOR);
+    (hash ^ last ^ hash >> 32).wrapping_mul(FACTOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_substitutions_are_one_run() {
+        let substitutions = || vec![5, 1, 2, 4, 2];
+        assert_eq!(*SubstitutionRuns::new(substitutions()).runs, [(1, 2), (4, 2)]);
+        let scattered = SubstitutionRuns::scattered(substitutions());
+        assert_eq!(*scattered.runs, [(1, 1), (2, 1), (4, 1), (5, 1)]);
+    }
+
+    #[test]
+    fn parts_are_the_same_if_every_byte_is() {
+        for len in 0..=70 {
+            let part: Vec<u8> = (0..len).collect();
+            assert!(bytes_equal(&part, &part.clone()), "{len}");
+            for at in 0..part.len() {
+                let mut other = part.clone();
+                other[at] ^= 0x80;
+                assert!(!bytes_equal(&part, &other), "byte {at} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hash_tells_the_first_and_the_last_bytes() {
+        for len in 0..=40_usize {
+            let bytes: Vec<u8> = (1..=len as u8).collect();
+            let hash = hash_step(1, &bytes);
+            assert_ne!(hash, hash_step(2, &bytes), "what came before counts");
+            let looked_at = |at: usize| at < 8 || at + 8 >= len;
+            for at in (0..len).filter(|&at| looked_at(at)) {
+                let mut other = bytes.clone();
+                other[at] ^= 0x40;
+                assert_ne!(hash, hash_step(1, &other), "byte {at} of {len}");
+            }
+        }
+    }
+}
