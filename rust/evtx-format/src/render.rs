@@ -5,6 +5,7 @@ pub mod json;
 mod json_stream;
 mod xml;
 pub mod lines;
+mod system;
 pub mod program;
 #[cfg(test)]
 mod tests;

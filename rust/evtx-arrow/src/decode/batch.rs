@@ -9,7 +9,7 @@ use evtx_format::Error;
 use evtx_format::container::record::Record;
 use evtx_format::container::records::FoundRecord;
 use evtx_format::mta::Messages;
-use evtx_format::render::program::Language;
+use evtx_format::render::program::{Language, SystemTexts};
 
 use crate::columns::{ColumnBuilder, FieldBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};
 use crate::read::{RecordReader, Renderer};
@@ -51,6 +51,8 @@ pub(crate) struct BatchBuilder {
     texts: Vec<usize>,
     /// The indices of the builders that hold rendered text.
     rendered: Vec<usize>,
+    /// The texts of `System` that were rendered.
+    system_texts: SystemTexts,
     files: FileRows,
     rows: usize,
     pub(crate) make_arrays: MakeArrays,
@@ -69,6 +71,7 @@ impl BatchBuilder {
             rendered: indices(ColumnBuilder::is_rendered),
             builders,
             system,
+            system_texts: SystemTexts::default(),
             scan,
             files: FileRows::default(),
             rows: 0,
@@ -166,7 +169,11 @@ impl BatchBuilder {
                     return Ok(false);
                 }
                 let start = out.len();
-                let pushed = Renderer::new(reader, templates).push(group.current(), rendering, out);
+                let pushed = Renderer::new(reader, templates, Some(&mut self.system_texts)).push(
+                    group.current(),
+                    rendering,
+                    out,
+                );
                 written = out.len() - start;
                 pushed
             };

@@ -585,7 +585,8 @@ impl Decoder {
             interrupt,
             is_unread,
             push_text: &|templates, out| {
-                let pushed = Renderer::new(reader, templates).push(current, Rendering::Event(Language::Lines), out);
+                let mut renderer = Renderer::new(reader, templates, None);
+                let pushed = renderer.push(current, Rendering::Event(Language::Lines), out);
                 pushed == Ok(true)
             },
         };

@@ -89,8 +89,9 @@ impl Compiled {
     pub(crate) fn of_outline(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         let plan = Plan::of_template(target, keys, tree, root).scattered();
         let number = next_number();
-        let program =
-            |is_asked: bool, language| (is_asked && root == TreeRoot::Event).then(|| Program::new(language, tree));
+        let program = |is_asked: bool, language| {
+            (is_asked && root == TreeRoot::Event).then(|| Program::of_outline(language, tree))
+        };
         Compiled {
             number,
             guid: [0; 16],

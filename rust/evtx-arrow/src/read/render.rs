@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use evtx_format::binxml::TopLevel;
-use evtx_format::binxml::instance::Instance;
+use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
-use evtx_format::render::program::{Language, Members, Program, Streams, push_tree};
+use evtx_format::render::program::{Language, Members, Program, Streams, SystemTexts, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
 use super::reader::RecordReader;
@@ -23,6 +23,8 @@ const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 pub(crate) struct Renderer<'x, 'r, 'c> {
     pub(crate) reader: &'x RecordReader<'r, 'c>,
     pub(crate) templates: &'x ChunkTemplates,
+    /// The texts of `System`, unless the event's program runs with them, or none are kept.
+    system: Option<&'x mut SystemTexts>,
     /// How many streams are around the current one.
     depth: usize,
     /// The most bytes that the output may have.
@@ -33,10 +35,16 @@ pub(crate) struct Renderer<'x, 'r, 'c> {
 }
 
 impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
-    pub(crate) fn new(reader: &'x RecordReader<'r, 'c>, templates: &'x ChunkTemplates) -> Self {
+    /// `system` has the texts of earlier events, if they are kept.
+    pub(crate) fn new(
+        reader: &'x RecordReader<'r, 'c>,
+        templates: &'x ChunkTemplates,
+        system: Option<&'x mut SystemTexts>,
+    ) -> Self {
         Renderer {
             reader,
             templates,
+            system,
             depth: 0,
             limit: 0,
             parts_left: 0,
@@ -160,6 +168,16 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         program.filter(|program| !self.reader.scan.force_tree_path && program.supports(instance.values))
     }
 
+    /// Runs the program of an event, or of an element in it.
+    fn run(&mut self, program: &Program, values: ValueTable<'_>, out: &mut Vec<u8>, limit: usize) -> Result<bool> {
+        let Some(system) = self.system.take() else {
+            return program.run(values, self, out, limit);
+        };
+        let outcome = program.run_event(values, system, self, out, limit);
+        self.system = Some(system);
+        outcome
+    }
+
     /// Appends an element. Calls `name` with its name first.
     fn push_source(
         &mut self,
@@ -177,7 +195,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 if let Some(program) = self.covering(program, &instance) {
                     name(program.root(), out);
                     let start = out.len();
-                    if program.run(instance.values, self, out, limit)? {
+                    if self.run(program, instance.values, out, limit)? {
                         return Ok(());
                     }
                     out.truncate(start);
@@ -190,7 +208,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 if let Some(program) = compiled.program(language) {
                     name(program.root(), out);
                     let start = out.len();
-                    if program.supports(outlined.values) && program.run(outlined.values, self, out, limit)? {
+                    if program.supports(outlined.values) && self.run(program, outlined.values, out, limit)? {
                         return Ok(());
                     }
                     out.truncate(start);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::cells;
 use evtx_arrow::Options;
-use evtx_writer::{Element, Event, LogWriter, Substitution, Template, Value};
+use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -17,28 +17,72 @@ const SUBSTITUTIONS: usize = 10;
 fn value() -> impl Strategy<Value = Value> {
     let text = |text: &str| Just(Value::string(text));
     prop_oneof![
-        text("AAAAAAAA-1-BBBBBBBB"),
-        text("AAAAAAAA-2-BBBBBBBB"),
-        text("1"),
-        text("2"),
-        text(""),
-        Just(Value::Null),
-        Just(Value::UInt32(1)),
-        Just(Value::UInt32(2)),
-        Just(Value::HexInt32(1)),
-        Just(Value::StringArray(vec!["1".to_owned(), "2".to_owned()])),
+        4 => text("AAAAAAAA-1-BBBBBBBB"),
+        4 => text("AAAAAAAA-2-BBBBBBBB"),
+        4 => text("1"),
+        4 => text("2"),
+        4 => text(""),
+        8 => Just(Value::Null),
+        4 => Just(Value::UInt32(1)),
+        4 => Just(Value::UInt32(2)),
+        4 => Just(Value::HexInt32(1)),
+        1 => Just(Value::StringArray(vec!["1".to_owned(), "2".to_owned()])),
+        1 => Just(Value::StringArray(vec!["1".to_owned()])),
+        1 => stream("1"),
+        1 => stream("2"),
     ]
+}
+
+/// A stream with an element, whose name stands somewhere else in each chunk.
+fn stream(name: &str) -> impl Strategy<Value = Value> + use<> {
+    let element = Element::new(format!("Element{name}")).text(name);
+    Just(Value::BinXml(Stream::new(vec![Fragment::Element(element)])))
+}
+
+fn options() -> Options {
+    Options {
+        xml: true,
+        json: true,
+        text: true,
+        fields: true,
+        ..Options::default()
+    }
 }
 
 fn template(id: u8) -> Arc<Template> {
     let substitution = |index: usize| Substitution::new(index as u16, 1);
     let leaf = |name: &str, index| Element::new(name).substitution(substitution(index));
-    let system = Element::new("System")
-        .child(Element::new("Provider").attribute_substitution("Name", substitution(0)))
-        .child(leaf("EventID", 1))
-        .child(leaf("Computer", 2))
-        .child(Element::new("Security").attribute_substitution("UserID", substitution(3)))
-        .child(Element::new("Channel").text(format!("Channel {id}")));
+    let attribute =
+        |name: &str, attribute: &str, index| Element::new(name).attribute_substitution(attribute, substitution(index));
+    // What varies stands between elements that do not, and has values of theirs too.
+    let mut children = vec![
+        attribute("Provider", "Name", 0),
+        leaf("EventID", 1),
+        attribute("TimeCreated", "SystemTime", 4),
+        leaf("EventRecordID", 1),
+        leaf("Computer", 2),
+        attribute("Execution", "ProcessID", 5),
+        attribute("Security", "UserID", 3),
+        Element::new("Channel").text(format!("Channel {id}")),
+    ];
+    match id {
+        1 => {}
+        // Elements that are left out, and a text around a value.
+        2 => {
+            children[4] = leaf("Computer", 2).depends_on(3);
+            children[6] = Element::new("Keywords")
+                .text("from ")
+                .content(Content::Substitution(substitution(3)))
+                .depends_on(3);
+        }
+        // What is the first element depends on what varies.
+        _ => {
+            children.drain(..2);
+            children[0] = attribute("TimeCreated", "SystemTime", 4).depends_on(4);
+            children.remove(1);
+        }
+    }
+    let system = children.into_iter().fold(Element::new("System"), Element::child);
     let data = (4..SUBSTITUTIONS).map(|index| leaf("Data", index).attribute("Name", format!("Field {index}")));
     let data = data.fold(Element::new("EventData"), Element::child);
     Template::new([id; 16], Element::new("Event").child(system).child(data))
@@ -57,19 +101,22 @@ proptest! {
         start in vec(value(), SUBSTITUTIONS),
         changes in vec(
             (
-                0..2_usize,
+                0..3_usize,
                 prop::option::of((0..SUBSTITUTIONS, value())),
                 // How many values a record has, if not all.
                 prop::option::weighted(0.2, 0..=SUBSTITUTIONS),
+                any::<bool>(),
+                // Whether later records have the new value too.
                 any::<bool>(),
             ),
             1..80,
         ),
     ) {
-        let templates = [template(1), template(2)];
+        let templates = [template(1), template(2), template(3)];
         let mut log = LogWriter::new(1);
         let mut values = start;
-        for (which, change, count, ends_chunk) in changes {
+        for (which, change, count, ends_chunk, stays) in changes {
+            let before = values.clone();
             if let Some((substitution, value)) = change {
                 values[substitution] = value;
             }
@@ -78,9 +125,12 @@ proptest! {
             if ends_chunk && values[0] == Value::Null {
                 log.end_chunk();
             }
+            if !stays {
+                values = before;
+            }
         }
         let file = log.finish();
-        let rows = |force_tree_path| cells(&file, "alike", Options::default(), force_tree_path);
+        let rows = |force_tree_path| cells(&file, "alike", options(), force_tree_path);
         prop_assert_eq!(rows(false), rows(true));
     }
 }
@@ -113,8 +163,8 @@ fn rows_of_system_are_kept_from_batch_to_batch() {
     }
     let file = log.finish();
     let (rows, trees) = (
-        cells(&file, "kept", Options::default(), false),
-        cells(&file, "kept", Options::default(), true),
+        cells(&file, "kept", options(), false),
+        cells(&file, "kept", options(), true),
     );
     assert_eq!(rows.len(), 9000);
     for (row, (kept, tree)) in rows.iter().zip(&trees).enumerate() {

@@ -10,7 +10,10 @@ use hashbrown::HashMap;
 
 pub use super::ops::Language;
 use super::ops::{AcceptedShapes, AttributeOp, Compiler, Literal, Op};
+use super::system::SystemParts;
+pub use super::system::SystemTexts;
 use super::{json, lines, xml};
+use crate::binxml::SubstitutionRuns;
 use crate::binxml::instance::ValueTable;
 use crate::binxml::tree::Element;
 use crate::error::{Error, ErrorKind, Result};
@@ -24,6 +27,8 @@ pub struct Program {
     literals: Box<[u8]>,
     ops: Box<[Op]>,
     takes: Box<[AcceptedShapes]>,
+    /// What it writes of `System`, if it writes events.
+    system: Option<SystemParts>,
     irregular: bool,
 }
 
@@ -114,6 +119,15 @@ impl<'p> Members<'p> {
 impl Program {
     /// Compiles a template, given its tree with open substitutions.
     pub fn new(language: Language, root: &Element<'_>) -> Self {
+        Program::with_runs(language, root, SubstitutionRuns::new)
+    }
+
+    /// As [`new`](Self::new), for the tree of an [outline](crate::binxml::Outline).
+    pub fn of_outline(language: Language, root: &Element<'_>) -> Self {
+        Program::with_runs(language, root, SubstitutionRuns::scattered)
+    }
+
+    fn with_runs(language: Language, root: &Element<'_>, runs: fn(Vec<u16>) -> SubstitutionRuns) -> Self {
         let mut compiler = Compiler::default();
         compile(&mut compiler, language, root);
         if compiler.is_full() {
@@ -122,6 +136,7 @@ impl Program {
         compiler.flush();
         Program {
             root: root.name.into(),
+            system: SystemParts::new(root, &compiler.ops, runs),
             literals: compiler.literals.into(),
             ops: compiler.ops.into(),
             takes: compiler.takes.into(),
@@ -173,8 +188,65 @@ impl Program {
         out: &mut Vec<u8>,
         limit: usize,
     ) -> Result<bool> {
+        self.run_ops(0..self.ops.len(), values, streams, out, limit)
+    }
+
+    /// As [`run`](Self::run). Copies what `texts` has of an earlier event with the same values in `System`.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub fn run_event(
+        &self,
+        values: ValueTable<'_>,
+        texts: &mut SystemTexts,
+        streams: &mut dyn Streams,
+        out: &mut Vec<u8>,
+        limit: usize,
+    ) -> Result<bool> {
+        let found = self
+            .system
+            .as_ref()
+            .and_then(|system| Some((system, texts.place(system, values)?)));
+        let Some((system, texts)) = found else {
+            return self.run(values, streams, out, limit);
+        };
+        let is_known = texts.is_known();
+        let (mut at, mut written) = (0, 0);
+        for (index, part) in system.parts.iter().enumerate() {
+            if !self.run_ops(at..part.start, values, streams, out, limit)? {
+                return Ok(false);
+            }
+            at = part.end;
+            if is_known {
+                out.extend_from_slice(texts.part(index));
+                continue;
+            }
+            let start = out.len();
+            if !self.run_ops(part.clone(), values, streams, out, limit)? {
+                return Ok(false);
+            }
+            texts.push(index, &out[start..]);
+            written += out.len() - start;
+        }
+        if !is_known {
+            texts.end(system, written);
+        }
+        self.run_ops(at..self.ops.len(), values, streams, out, limit)
+    }
+
+    /// Runs some of the operations.
+    #[inline]
+    fn run_ops(
+        &self,
+        range: Range<usize>,
+        values: ValueTable<'_>,
+        streams: &mut dyn Streams,
+        out: &mut Vec<u8>,
+        limit: usize,
+    ) -> Result<bool> {
+        let ops = &self.ops[range];
         let mut at = 0;
-        while let Some(op) = self.ops.get(at) {
+        while let Some(op) = ops.get(at) {
             at += 1;
             match op {
                 Op::Literal(literal) => out.extend_from_slice(&self.literals[literal.clone()]),
