@@ -428,6 +428,7 @@ fn bombs() -> Vec<(&'static str, Stream)> {
         ("many equal names", equal_names(5_000)),
         ("many equal names in substitutions", equal_substitutions(3_000)),
         ("many different names", different_names(700)),
+        ("many substitutions in System", optional_substitutions(15_000)),
         ("many children of the event", many_children()),
         ("many members", many_members()),
     ]
@@ -452,6 +453,16 @@ fn nested_values(depth: usize) -> Stream {
     let data = template(2, twice("EventData"));
     let event = template(3, Element::new("Event").substitution(Substitution::new(0, 33)));
     Event::new(&event, vec![Value::BinXml(Event::new(&data, vec![value]).into())]).into()
+}
+
+/// An optional element of `System` with many substitutions.
+fn optional_substitutions(count: u16) -> Stream {
+    let optional = Element::new("X").depends_on(0).text("x");
+    let optional = (0..count).fold(optional, |element, index| {
+        element.substitution(Substitution::new(index, 1))
+    });
+    let event = template(4, Element::new("Event").child(Element::new("System").child(optional)));
+    Event::new(&event, vec![Value::string("v")]).into()
 }
 
 /// Elements in elements, as deep as can be, each with texts and attributes beside the next.

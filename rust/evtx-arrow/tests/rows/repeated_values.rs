@@ -171,3 +171,47 @@ fn rows_of_system_are_kept_from_batch_to_batch() {
         assert_eq!(kept, tree, "row {row}");
     }
 }
+
+/// The text of `System` can be the end of a text that is too long only with it.
+#[test]
+fn a_text_is_too_long_with_the_system_of_an_event_before_too() {
+    const ITEMS: usize = 32_767;
+    let named = |name: usize| Element::new("Data").attribute("Name", "n".repeat(name));
+    for (column, data) in [
+        ("text", named(508)),
+        ("fields", named(509)),
+        ("xml", Element::new("D".repeat(253))),
+    ] {
+        let leaf = |name: &str, index| Element::new(name).substitution(Substitution::new(index, 1));
+        let system = Element::new("System")
+            .child(leaf("EventID", 1))
+            .child(leaf("Computer", 2));
+        let data = Element::new("EventData").child(data.substitution(Substitution::new(0, 1)));
+        let template = Template::new([7; 16], Element::new("Event").child(data).child(system));
+        let mut log = LogWriter::new(1);
+        for items in [3, ITEMS] {
+            let values = vec![
+                Value::Raw(0x84, vec![5; items]),
+                Value::UInt16(42),
+                Value::string("€".repeat(480)),
+            ];
+            log.write(132_223_104_000_000_000, &Event::new(&template, values))
+                .expect("it fits");
+            log.end_chunk();
+        }
+        let file = log.finish();
+        let options = Options {
+            text: column == "text",
+            fields: column == "fields",
+            xml: column == "xml",
+            ..Options::default()
+        };
+        let rows = cells(&file, "long", options, false);
+        let is_too_long = |row: &Vec<Option<String>>| row.iter().flatten().any(|cell| cell.contains("exceeds 16 MiB"));
+        assert_eq!(
+            rows.iter().map(is_too_long).collect::<Vec<_>>(),
+            [false, true],
+            "{column}"
+        );
+    }
+}

@@ -29,6 +29,8 @@ pub(crate) enum Op {
     Literal(Literal),
     /// Skips the next `skip` operations if the value of the substitution is NULL.
     Guard { substitution: u16, skip: usize },
+    /// The next `len` operations are a part of `System` whose text may be known from an earlier event.
+    System { part: usize, len: usize },
     /// The text of a value.
     Text { substitution: u16, form: Form },
     /// XML: an attribute whose value is a substitution. `open` is ` name="`. Writes nothing if the value is empty.

@@ -10,8 +10,8 @@ use hashbrown::HashMap;
 
 pub use super::ops::Language;
 use super::ops::{AcceptedShapes, AttributeOp, Compiler, Literal, Op};
-use super::system::SystemParts;
 pub use super::system::SystemTexts;
+use super::system::{KeptText, SystemParts};
 use super::{json, lines, xml};
 use crate::binxml::SubstitutionRuns;
 use crate::binxml::instance::ValueTable;
@@ -136,7 +136,7 @@ impl Program {
         compiler.flush();
         Program {
             root: root.name.into(),
-            system: SystemParts::new(root, &compiler.ops, runs),
+            system: SystemParts::mark(root, &mut compiler.ops, runs),
             literals: compiler.literals.into(),
             ops: compiler.ops.into(),
             takes: compiler.takes.into(),
@@ -188,7 +188,7 @@ impl Program {
         out: &mut Vec<u8>,
         limit: usize,
     ) -> Result<bool> {
-        self.run_ops(0..self.ops.len(), values, streams, out, limit)
+        self.run_ops(0..self.ops.len(), None, values, streams, out, limit)
     }
 
     /// As [`run`](Self::run). Copies what `texts` has of an earlier event with the same values in `System`.
@@ -203,42 +203,20 @@ impl Program {
         out: &mut Vec<u8>,
         limit: usize,
     ) -> Result<bool> {
-        let found = self
-            .system
-            .as_ref()
-            .and_then(|system| Some((system, texts.place(system, values)?)));
-        let Some((system, texts)) = found else {
-            return self.run(values, streams, out, limit);
-        };
-        let is_known = texts.is_known();
-        let (mut at, mut written) = (0, 0);
-        for (index, part) in system.parts.iter().enumerate() {
-            if !self.run_ops(at..part.start, values, streams, out, limit)? {
-                return Ok(false);
-            }
-            at = part.end;
-            if is_known {
-                out.extend_from_slice(texts.part(index));
-                continue;
-            }
-            let start = out.len();
-            if !self.run_ops(part.clone(), values, streams, out, limit)? {
-                return Ok(false);
-            }
-            texts.push(index, &out[start..]);
-            written += out.len() - start;
+        let mut texts = self.system.as_ref().and_then(|system| texts.place(system, values));
+        let is_supported = self.run_ops(0..self.ops.len(), texts.as_deref_mut(), values, streams, out, limit)?;
+        if let (Some(texts), Some(system), true) = (texts, &self.system, is_supported) {
+            texts.end(system);
         }
-        if !is_known {
-            texts.end(system, written);
-        }
-        self.run_ops(at..self.ops.len(), values, streams, out, limit)
+        Ok(is_supported)
     }
 
-    /// Runs some of the operations.
+    /// Runs some of the operations. `texts` are those of the event, if it has a place for them.
     #[inline]
     fn run_ops(
         &self,
         range: Range<usize>,
+        mut texts: Option<&mut KeptText>,
         values: ValueTable<'_>,
         streams: &mut dyn Streams,
         out: &mut Vec<u8>,
@@ -254,6 +232,20 @@ impl Program {
                     if values.get(*substitution).is_some_and(Value::is_null) {
                         at += skip;
                     }
+                }
+                Op::System { part, len } => {
+                    let Some(texts) = texts.as_deref_mut() else { continue };
+                    match texts.part(*part) {
+                        Some(text) => out.extend_from_slice(text),
+                        None => {
+                            let start = out.len();
+                            if !self.run_ops(at..at + len, None, values, streams, out, limit)? {
+                                return Ok(false);
+                            }
+                            texts.push(*part, &out[start..]);
+                        }
+                    }
+                    at += len;
                 }
                 _ => {
                     if !self.step(op, values, streams, out, limit)? {
@@ -280,7 +272,7 @@ impl Program {
         let literal = |literal: &Literal| &self.literals[literal.clone()];
         let value = |substitution: u16| values.get(substitution).unwrap_or(Value::null());
         match op {
-            Op::Literal(_) | Op::Guard { .. } => {}
+            Op::Literal(_) | Op::Guard { .. } | Op::System { .. } => {}
             Op::Text { substitution, form } => value(*substitution).push_text(out, *form),
             Op::Attribute { substitution, open } => {
                 let value = value(*substitution);

@@ -3,7 +3,6 @@
 //! Most of `System` is the same from event to event: provider, level, task, keywords, channel, computer. The texts of
 //! these elements are kept by the values that they were written from, and copied for the next event with equal values.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ops::{AttributeOp, Op, substitutions};
@@ -24,7 +23,7 @@ const MAX_KEPT: usize = 4096;
 /// The most parts of a program. Real programs have two: before and behind the elements that vary.
 const MAX_PARTS: usize = 4;
 
-/// The parts of an event's program that write the same text for the same values in `System`.
+/// What the parts of an event's program read that write the same text for the same values in `System`.
 #[derive(Debug)]
 pub(super) struct SystemParts {
     /// A number that only this program has. Not 0.
@@ -32,40 +31,40 @@ pub(super) struct SystemParts {
     /// The substitutions that the parts read.
     runs: SubstitutionRuns,
     read: SubstitutionSet,
-    /// The operations of each part, in order.
-    pub(super) parts: Box<[Range<usize>]>,
 }
 
 impl SystemParts {
-    /// The parts of the program of a template, whose operations are `ops`; `None` if it has none. `runs` makes the runs
-    /// of substitutions.
-    pub(super) fn new(root: &Element<'_>, ops: &[Op], runs: fn(Vec<u16>) -> SubstitutionRuns) -> Option<Self> {
+    /// Finds the parts of the program of a template, and puts an [`Op::System`] before each; `None` if it has none.
+    /// `runs` makes the runs of substitutions.
+    pub(super) fn mark(root: &Element<'_>, ops: &mut Vec<Op>, runs: fn(Vec<u16>) -> SubstitutionRuns) -> Option<Self> {
         let known = repeating(root)?;
-        let mut parts: Vec<Range<usize>> = Vec::new();
-        let (mut read, mut at) = (Vec::new(), 0);
-        while at < ops.len() && parts.len() < MAX_PARTS {
+        let (mut read, mut at, mut part) = (Vec::new(), 0, 0);
+        while at < ops.len() && part < MAX_PARTS {
             let (start, before) = (at, read.len());
             while let Some(next) = behind_same(ops, at, &known, &mut read) {
                 at = next;
             }
             if read.len() > before {
-                parts.push(start..at);
+                // No operation guards those of a part, so none has to skip one more.
+                let len = at - start;
+                ops.insert(start, Op::System { part, len });
+                (part, at) = (part + 1, at + 1);
             }
             at = behind(ops, at);
         }
         let mut set = SubstitutionSet::default();
         read.iter().for_each(|&substitution| set.insert(substitution.into()));
         static NUMBER: AtomicU64 = AtomicU64::new(1);
-        (!parts.is_empty()).then(|| SystemParts {
+        (part > 0).then(|| SystemParts {
             program: NUMBER.fetch_add(1, Ordering::Relaxed),
             runs: runs(read),
             read: set,
-            parts: parts.into(),
         })
     }
 }
 
-/// The substitutions in `System` whose values are the same for most events; `None` for other elements than events.
+/// The substitutions in `System` whose values are the same for most events, in order, each once; `None` for other
+/// elements than events.
 fn repeating(root: &Element<'_>) -> Option<Vec<u16>> {
     fn collect(element: &Element<'_>, found: &mut Vec<u16>) {
         found.extend(element.dependency);
@@ -79,6 +78,8 @@ fn repeating(root: &Element<'_>) -> Option<Vec<u16>> {
     let mut found = Vec::new();
     let repeating = system.elements().filter(|child| !VARYING.contains(&child.name));
     repeating.for_each(|child| collect(child, &mut found));
+    found.sort_unstable();
+    found.dedup();
     Some(found)
 }
 
@@ -95,6 +96,8 @@ fn behind(ops: &[Op], at: usize) -> usize {
 fn behind_same(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) -> Option<usize> {
     let (before, end) = (read.len(), behind(ops, at));
     for op in ops.get(at..end)? {
+        // A crafted guard can have many thousand operations, each of which is checked once.
+        let before_op = read.len();
         let is_same = match op {
             Op::Literal(_) => true,
             Op::Guard { substitution, .. }
@@ -116,9 +119,15 @@ fn behind_same(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) -> Opt
                 true
             }
             // Their text depends on what stands before it, or is not that of `System`.
-            Op::Comma | Op::CloseOrNull | Op::Data { .. } | Op::Members { .. } | Op::Elements { .. } => false,
+            Op::Comma
+            | Op::CloseOrNull
+            | Op::Data { .. }
+            | Op::Members { .. }
+            | Op::Elements { .. }
+            | Op::System { .. } => false,
         };
-        if !is_same || read[before..].iter().any(|substitution| !known.contains(substitution)) {
+        let is_known = |substitution| known.binary_search(substitution).is_ok();
+        if !is_same || !read[before_op..].iter().all(is_known) {
             read.truncate(before);
             return None;
         }
@@ -143,6 +152,8 @@ pub(super) struct KeptText {
     text: Vec<u8>,
     /// The end of each part's text.
     ends: [u16; MAX_PARTS],
+    /// Whether the texts are longer than what is kept.
+    is_too_long: bool,
 }
 
 impl SystemTexts {
@@ -159,6 +170,7 @@ impl SystemTexts {
         let kept = self.texts.get_mut((hash >> 32) as usize % TEXTS)?;
         if kept.program != system.program || kept.values.len() != len || !system.runs.matches(values, &kept.values) {
             kept.program = 0;
+            kept.is_too_long = false;
             kept.text.clear();
             kept.values.clear();
             system.runs.keep(values, &mut kept.values);
@@ -168,30 +180,26 @@ impl SystemTexts {
 }
 
 impl KeptText {
-    /// Whether the texts of all parts are known.
+    /// The text of a part, if the texts of all parts are known.
     #[inline]
-    pub(super) fn is_known(&self) -> bool {
-        self.program != 0
+    pub(super) fn part(&self, part: usize) -> Option<&[u8]> {
+        let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (self.program != 0).then(|| &self.text[usize::from(start)..usize::from(self.ends[part])])
     }
 
-    /// The text of the part with an index.
-    #[inline]
-    pub(super) fn part(&self, index: usize) -> &[u8] {
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.text[usize::from(start)..usize::from(self.ends[index])]
-    }
-
-    /// Appends the text of the next part, which has an index. Does nothing if the texts would be too long.
-    pub(super) fn push(&mut self, index: usize, text: &[u8]) {
-        if self.text.len() + text.len() <= MAX_KEPT {
+    /// Appends the text of the next part, unless the texts would be too long.
+    pub(super) fn push(&mut self, part: usize, text: &[u8]) {
+        self.is_too_long |= self.text.len() + text.len() > MAX_KEPT;
+        if !self.is_too_long {
             self.text.extend_from_slice(text);
-            self.ends[index] = self.text.len() as u16;
+            self.ends[part] = self.text.len() as u16;
         }
     }
 
-    /// Notes that the parts have written so many bytes. The texts are known if all of them were kept.
-    pub(super) fn end(&mut self, system: &SystemParts, written: usize) {
-        if self.text.len() == written {
+    /// Notes that all parts have written their texts.
+    #[inline]
+    pub(super) fn end(&mut self, system: &SystemParts) {
+        if !self.is_too_long {
             self.program = system.program;
         }
     }
