@@ -216,16 +216,23 @@ impl<'a> Value<'a> {
                 }
             };
         }
+        macro_rules! short_number {
+            ($type:ty) => {
+                if let Some(bytes) = array_at(bytes, 0) {
+                    push_unsigned(out, <$type>::from_le_bytes(bytes).into());
+                }
+            };
+        }
         match self.value_type.scalar {
             Scalar::Null | Scalar::BinXml | Scalar::EvtHandle | Scalar::EvtXml => {}
             Scalar::String => text::push_utf16(out, bytes, form),
             Scalar::AnsiString => text::push_ansi(out, bytes, form),
             Scalar::Int8 => number!(i8),
-            Scalar::UInt8 => number!(u8),
+            Scalar::UInt8 => short_number!(u8),
             Scalar::Int16 => number!(i16),
-            Scalar::UInt16 => number!(u16),
+            Scalar::UInt16 => short_number!(u16),
             Scalar::Int32 => number!(i32),
-            Scalar::UInt32 => number!(u32),
+            Scalar::UInt32 => short_number!(u32),
             Scalar::Int64 => number!(i64),
             Scalar::UInt64 => number!(u64),
             Scalar::Real32 => {
@@ -394,11 +401,24 @@ fn push_integer(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
+/// Appends a number, which mostly has at most eight digits.
+#[inline]
+fn push_unsigned(out: &mut Vec<u8>, number: u32) {
+    if number < 100_000_000 {
+        text::push_short(out, text::short_decimal(number));
+    } else {
+        push_integer(out, number);
+    }
+}
+
 fn push_float(out: &mut Vec<u8>, number: impl zmij::Float) {
     out.extend_from_slice(zmij::Buffer::new().format(number).as_bytes());
 }
 
 fn push_hex(out: &mut Vec<u8>, number: u64) {
+    if let Ok(number) = u32::try_from(number) {
+        return text::push_short(out, text::short_hex(number));
+    }
     let digits = (64 - number.leading_zeros()).div_ceil(4).max(1) as usize;
     let bytes = number.to_be_bytes();
     let mut text = [0; 16];
@@ -480,20 +500,23 @@ mod tests {
         fn short_text_is_the_text(number: u32, shift in 0_u32..32, wide: u64) {
             for number in [number, number >> shift, 0] {
                 let bytes = number.to_le_bytes();
-                let wide = (wide >> 32 >> shift).to_le_bytes();
+                let wide = wide >> shift >> (number % 2 * 32);
+                let wide_bytes = wide.to_le_bytes();
                 let [a, b, c, d] = bytes;
-                let sid = [1, 1, 0, 0, 0, 0, 0, (number % 12) as u8, a, b, c, d];
-                for (scalar, bytes) in [
-                    (Scalar::Sid, &sid[..]),
-                    (Scalar::UInt8, &bytes[..]),
-                    (Scalar::UInt16, &bytes),
-                    (Scalar::UInt32, &bytes),
-                    (Scalar::HexInt32, &bytes),
-                    (Scalar::HexInt64, &wide),
+                let authority = (number % 12) as u8;
+                let sid = [1, 1, 0, 0, 0, 0, 0, authority, a, b, c, d];
+                for (scalar, bytes, expected) in [
+                    (Scalar::Sid, &sid[..], format!("S-1-{authority}-{number}")),
+                    (Scalar::UInt8, &bytes[..], (number as u8).to_string()),
+                    (Scalar::UInt16, &bytes, (number as u16).to_string()),
+                    (Scalar::UInt32, &bytes, number.to_string()),
+                    (Scalar::HexInt32, &bytes, format!("{number:#x}")),
+                    (Scalar::HexInt64, &wide_bytes, format!("{wide:#x}")),
                 ] {
                     let value = Value::new(scalar, bytes);
                     let mut text = Vec::new();
                     value.push_text(&mut text, Form::Plain);
+                    proptest::prop_assert_eq!(&text, expected.as_bytes());
                     match value.short_text() {
                         Some((short, len)) => {
                             proptest::prop_assert_eq!(&short.to_le_bytes()[..len], &text);

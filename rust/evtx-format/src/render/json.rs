@@ -441,10 +441,13 @@ fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit: usi
 /// Appends the value of a leaf, or `empty` if the value is empty.
 #[inline]
 pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
-    if value.is_empty() {
-        out.extend_from_slice(empty);
-    } else {
-        push_value(out, value);
+    match value.scalar() {
+        // The usual types, with one look at the type.
+        Some(Scalar::String) if !text::utf16_is_empty(value.bytes) => push_string(out, value.bytes),
+        Some(Scalar::UInt8 | Scalar::UInt16 | Scalar::UInt32) => value.push_text(out, Form::Json),
+        Some(Scalar::Null | Scalar::String) => out.extend_from_slice(empty),
+        _ if value.is_empty() => out.extend_from_slice(empty),
+        _ => push_value(out, value),
     }
 }
 
@@ -455,11 +458,14 @@ fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
         return value.push_text(out, Form::Json);
     }
     out.push(b'"');
-    if value.scalar() == Some(Scalar::String) {
-        text::push_utf16(out, value.bytes, Form::Json);
-    } else {
-        value.push_text(out, Form::Json);
-    }
+    value.push_text(out, Form::Json);
+    out.push(b'"');
+}
+
+#[inline]
+fn push_string(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    text::push_utf16(out, text, Form::Json);
     out.push(b'"');
 }
 

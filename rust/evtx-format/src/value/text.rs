@@ -85,18 +85,24 @@ pub(crate) fn short_ascii(text: &[u8]) -> Option<(u128, usize)> {
     Some((bytes, len))
 }
 
-/// The decimal digits of a number below 100,000,000, in the form of [`short_ascii`]. Makes all eight digits at once:
-/// splits the number into two halves, four quarters, eight digits.
+/// The decimal digits of a number below 100,000,000, in the form of [`short_ascii`].
 #[inline]
 pub(crate) fn short_decimal(number: u32) -> (u128, usize) {
+    let digits = eight_digits(number);
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    let text = (digits | 0x3030_3030_3030_3030) >> (8 * zeros);
+    (text.into(), 8 - zeros as usize)
+}
+
+/// The eight decimal digits, 0 to 9, of a number below 100,000,000, the first one in the lowest byte. Makes all of them
+/// at once: splits the number into two halves, four quarters, eight digits.
+#[inline]
+pub(super) fn eight_digits(number: u32) -> u64 {
     let halves = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let quarters = hundreds | (halves - hundreds * 100) << 16;
     let tens = ((quarters * 103) >> 10) & 0x000f_000f_000f_000f;
-    let digits = tens | (quarters - tens * 10) << 8;
-    let zeros = (digits.trailing_zeros() / 8).min(7);
-    let text = (digits | 0x3030_3030_3030_3030) >> (8 * zeros);
-    (text.into(), 8 - zeros as usize)
+    tens | (quarters - tens * 10) << 8
 }
 
 /// `0x` and the hexadecimal digits of a number, in the form of [`short_ascii`].
@@ -209,6 +215,37 @@ fn push_escaped(out: &mut Vec<u8>, units: &[[u8; 2]]) -> bool {
     true
 }
 
+/// Appends the first characters of a block, up to 16 bytes: the bytes of a number, the first one in the lowest byte,
+/// and how many.
+#[inline(always)]
+pub(crate) fn push_short(out: &mut Vec<u8>, (block, len): (u128, usize)) {
+    // A copy of constant size takes few instructions.
+    let end = out.len() + len;
+    out.extend_from_slice(&block.to_le_bytes());
+    out.truncate(end);
+}
+
+/// The highest bit of each byte that the form does not write unchanged, in a word of ASCII. Bytes behind such a byte
+/// can have the bit too.
+#[inline(always)]
+fn specials(word: u64, form: Form) -> u64 {
+    // A byte below a limit borrows from its highest bit, which ASCII does not have.
+    let below = |bytes: u64, limit: u8| bytes.wrapping_sub(all(limit)) & !bytes & all(0x80);
+    let is = |byte: u8| below(word ^ all(byte), 1);
+    match form {
+        Form::Raw => 0,
+        Form::Json => below(word, b' ') | is(b'"') | is(b'\\'),
+        Form::Plain => below(word, b' '),
+        Form::XmlText => below(word, b' ') | is(b'&') | is(b'<') | is(b'>'),
+        Form::XmlAttribute => below(word, b' ') | is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
+    }
+}
+
+/// A word with this byte eight times.
+const fn all(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
 /// Appends at least `units` units, one at a time. Returns the units behind them; `None` at a NUL.
 fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, form: Form) -> Option<&'t [[u8; 2]]> {
     let mut taken = 0;
@@ -306,29 +343,20 @@ fn push_utf8(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// How many bytes from the first on the form writes unchanged.
-fn bare_len(text: &[u8], form: Form) -> usize {
-    const BLOCK: usize = 16;
-    // Inlined, so that the form is a constant and the test of a block has no branches.
-    #[inline(always)]
-    fn of_form(text: &[u8], form: Form) -> usize {
-        let (blocks, _) = text.as_chunks::<BLOCK>();
-        let all_bare = |block: &&[u8; BLOCK]| block.iter().fold(true, |bare, &byte| bare & is_bare(byte.into(), form));
-        let whole = BLOCK * blocks.iter().take_while(all_bare).count();
-        let rest = text[whole..].iter().take_while(|&&byte| is_bare(byte.into(), form));
-        whole + rest.count()
-    }
+/// Appends UTF-8 text.
+pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
     match form {
-        Form::Plain => of_form(text, Form::Plain),
-        Form::Json => of_form(text, Form::Json),
-        Form::XmlText => of_form(text, Form::XmlText),
-        Form::XmlAttribute => of_form(text, Form::XmlAttribute),
-        Form::Raw => of_form(text, Form::Raw),
+        Form::Plain => push_characters(out, text, Form::Plain),
+        Form::Json => push_characters(out, text, Form::Json),
+        Form::XmlText => push_characters(out, text, Form::XmlText),
+        Form::XmlAttribute => push_characters(out, text, Form::XmlAttribute),
+        Form::Raw => out.extend_from_slice(text.as_bytes()),
     }
 }
 
-/// Appends UTF-8 text.
-pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
+/// As [`push_str`]. Inlined, so that the form is a constant.
+#[inline(always)]
+fn push_characters(out: &mut Vec<u8>, text: &str, form: Form) {
     let mut rest = text;
     while !rest.is_empty() {
         let (bare, tail) = rest.split_at(bare_len(rest.as_bytes(), form));
@@ -339,6 +367,38 @@ pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
         }
         rest = chars.as_str();
     }
+}
+
+/// How many bytes from the first on the form writes unchanged.
+#[inline(always)]
+fn bare_len(text: &[u8], form: Form) -> usize {
+    // The bytes that are not ASCII are special too.
+    let first_special = |word: u64| (specials(word, form) | word & all(0x80)).trailing_zeros() as usize / 8;
+    let (words, rest) = text.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        let bare = first_special(u64::from_le_bytes(*word));
+        if bare < 8 {
+            return 8 * i + bare;
+        }
+    }
+    let word = match (rest.len(), text.last_chunk()) {
+        (0, _) => return text.len(),
+        (left, Some(last)) => u64::from_le_bytes(*last) >> (8 * (8 - left)),
+        (_, None) => short_word(rest),
+    };
+    text.len() - rest.len() + first_special(word).min(rest.len())
+}
+
+/// Fewer than eight bytes as the bytes of a number, the first one in the lowest byte.
+#[inline(always)]
+fn short_word(bytes: &[u8]) -> u64 {
+    let len = bytes.len();
+    // The second half overlaps the first.
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (len - 4));
+    }
+    let Some(&last) = bytes.last() else { return 0 };
+    u64::from(bytes[0]) | u64::from(bytes[len / 2]) << (8 * (len / 2)) | u64::from(last) << (8 * (len - 1))
 }
 
 /// Appends an ANSI string as UTF-8, without its NULs. EVTX does not name the code page, so the common one is assumed:

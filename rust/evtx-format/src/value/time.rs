@@ -1,5 +1,6 @@
 //! FILETIME and SYSTEMTIME, and the text that Windows shows for them.
 
+use super::text::eight_digits;
 use crate::bytes::u16_at;
 
 /// FILETIME of 1970-01-01T00:00:00Z, in 100 ns ticks since 1601-01-01.
@@ -62,19 +63,28 @@ fn civil_date(days: u64) -> (u64, u8, u8) {
     let day = day - centuries * 36_524;
     let (spans, day) = (day / 1_461, day % 1_461);
     let years = (day / 365).min(3);
-    let mut day = (day - years * 365) as u16;
+    let day = (day - years * 365) as u32;
     let year = 1601 + cycles * 400 + centuries * 100 + spans * 4 + years;
-    let mut month = 1;
-    while day >= days_in_month(year, month) {
-        day -= days_in_month(year, month);
-        month += 1;
-    }
-    (year, month, day as u8 + 1)
+    // Counted from March, the leap day comes last, and months 0 to 11 start at day (153 * month + 2) / 5.
+    let before_march = 59 + u32::from(is_leap_year(year));
+    let day = if day < before_march {
+        day + 306
+    } else {
+        day - before_march
+    };
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year, month as u8, day as u8)
+}
+
+fn is_leap_year(year: u64) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 fn days_in_month(year: u64, month: u8) -> u16 {
     match month {
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
+        2 if is_leap_year(year) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
@@ -152,22 +162,18 @@ impl SystemTime {
 
 /// Appends `YYYY-MM-DDThh:mm:ss.fffffffZ`, with the seven fractional digits of a FILETIME.
 pub fn push_time(out: &mut Vec<u8>, time: Fields) {
-    let mut text = *b"0000-00-00T00:00:00.0000000Z";
-    digits(&mut text[0..4], u32::from(time.year));
-    digits(&mut text[5..7], u32::from(time.month));
-    digits(&mut text[8..10], u32::from(time.day));
-    digits(&mut text[11..13], u32::from(time.hour));
-    digits(&mut text[14..16], u32::from(time.minute));
-    digits(&mut text[17..19], u32::from(time.second));
-    digits(&mut text[20..27], time.ticks);
-    out.extend_from_slice(&text);
-}
-
-fn digits(out: &mut [u8], mut number: u32) {
-    for digit in out.iter_mut().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
+    let numbers = [
+        u32::from(time.year) * 10_000 + u32::from(time.month) * 100 + u32::from(time.day),
+        u32::from(time.hour) * 10_000 + u32::from(time.minute) * 100 + u32::from(time.second),
+        time.ticks,
+    ];
+    let [date, clock, ticks] = numbers.map(|number| (eight_digits(number) | 0x3030_3030_3030_3030).to_le_bytes());
+    let [a, b, c, d, e, f, g, h] = date;
+    let [_, _, i, j, k, l, m, n] = clock;
+    let [_, o, p, q, r, s, t, u] = ticks;
+    out.extend_from_slice(&[
+        a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n, b'.', o, p, q, r, s, t, u, b'Z',
+    ]);
 }
 
 #[cfg(test)]
@@ -205,6 +211,15 @@ mod tests {
                 && (year * 12 + u64::from(month)) == (last.0 * 12 + u64::from(last.1) + 1);
             assert!(next_day || next_month, "{last:?} then {year}-{month}-{day}");
             last = (year, month, day);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_time_has_its_text(filetime in 0..=i64::MAX as u64) {
+            let Fields { year, month, day, hour, minute, second, ticks } = filetime_fields(filetime);
+            let expected = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ticks:07}Z");
+            proptest::prop_assert_eq!(text(filetime_fields(filetime)), expected);
         }
     }
 
