@@ -343,7 +343,7 @@ impl<'a> ValueTable<'a> {
     pub fn unsigned(self, substitution: u16) -> Option<u64> {
         /// By type byte, in bytes.
         const SIZES: [u8; 256] = {
-            let mut sizes = [u8::MAX; 256];
+            let mut sizes = [0; 256];
             sizes[Scalar::UInt8 as usize] = 1;
             sizes[Scalar::UInt16 as usize] = 2;
             sizes[Scalar::UInt32 as usize] = 4;
@@ -352,7 +352,8 @@ impl<'a> ValueTable<'a> {
         };
         let index = usize::from(substitution);
         let &[size, high, byte, _] = self.0.descriptors.get(index)?;
-        if [size, high] != [SIZES[usize::from(byte)], 0] {
+        let of_type = SIZES[usize::from(byte)];
+        if of_type == 0 || [size, high] != [of_type, 0] {
             return None;
         }
         // Reads eight bytes, of which up to seven belong to what follows, and masks those off.
@@ -593,6 +594,21 @@ mod tests {
             stream.extend(sid.iter().cycle().take(size.into()));
         }
         stream
+    }
+
+    #[test]
+    fn a_number_has_the_size_of_its_type() {
+        for byte in (0..=u8::MAX).filter(|&byte| ValueType::from_byte(byte).is_some()) {
+            for size in 0..300 {
+                // Behind the value stands another, so that the chunk does not end.
+                let stream = stream(&[(byte, 0, size), (1, 0, 8)]);
+                let arena = Bump::new();
+                let (instance, _) = Instance::leading(&stream, 0..stream.len(), &arena).expect("an instance");
+                let usual = [(4, 1), (6, 2), (8, 4), (10, 8)].contains(&(byte, size));
+                let number = instance.values.get(0).and_then(Value::to_u64).filter(|_| usual);
+                assert_eq!(instance.values.unsigned(0), number, "type {byte:#x}, {size} bytes");
+            }
+        }
     }
 
     proptest::proptest! {
