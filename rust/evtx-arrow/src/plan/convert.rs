@@ -115,9 +115,17 @@ pub(crate) fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
 #[inline(always)]
 pub(crate) fn nanos(value: &Value<'_>) -> Option<i64> {
     match value.to_unix_nanos() {
-        None if !value.is_null() => by_text(value, Value::to_unix_nanos, nanos_from_text),
+        None if !value.is_null() => by_text(value, Value::to_unix_nanos, |text| {
+            // The text of a time past the year 9999 shows another year.
+            nanos_from_text(text).filter(|_| !is_time(value))
+        }),
         found => found,
     }
+}
+
+/// Whether the value is a time, or an array of times.
+pub(crate) fn is_time(value: &Value<'_>) -> bool {
+    matches!(value.value_type.scalar, Scalar::FileTime | Scalar::SystemTime)
 }
 
 /// An instant from its ISO 8601 text with an offset, as `2024-03-01T12:00:00.123456789Z`.
@@ -351,6 +359,8 @@ mod tests {
             (EPOCH - last, Some(-9_223_372_036_854_775_800)),
             (EPOCH - last - 1, None),
             (u64::MAX, None),
+            // Its text shows 1677.
+            (3_179_906_215_631_452_242, None),
         ];
         for (ticks, expected) in table {
             assert_eq!(of(nanos, Scalar::FileTime, &ticks.to_le_bytes()), expected, "{ticks}");

@@ -331,7 +331,16 @@ impl Planner<'_> {
             [Node::Value(value)] => {
                 let mut text = Vec::new();
                 value.push_text(&mut text, Form::Plain);
-                return Constant::new(text, self.parses).into();
+                let mut constant = Constant::new(text, self.parses);
+                if convert::is_time(value) {
+                    // The text of a time past the year 9999 shows another year.
+                    constant.parsed = Some(Parsed {
+                        number: None,
+                        nanos: convert::nanos(value),
+                        uuid: None,
+                    });
+                }
+                return constant.into();
             }
             _ if content.iter().any(is_substitution) => {
                 let mut pieces = Vec::new();

@@ -9,7 +9,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Number of the `error` column.
+/// Numbers of the columns `time_created` and `error`.
+const TIME_CREATED: usize = 1;
 const ERROR: usize = 23;
 
 /// Substitutions of a random template.
@@ -26,6 +27,9 @@ fn text() -> impl Strategy<Value = String> {
 
 /// The substitutions below this one never hold an array.
 const SINGLE: u16 = 2;
+
+/// The FILETIME of the year 10000. Texts show later years without their first digit, and the oracle has only the text.
+const AFTER_9999: u64 = 2_650_467_744_000_000_000;
 
 fn value() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -56,8 +60,8 @@ fn single_value() -> impl Strategy<Value = Value> {
         1 => any::<bool>().prop_map(Value::Bool),
         1 => vec(any::<u8>(), 0..12).prop_map(Value::Binary),
         1 => any::<[u8; 16]>().prop_map(Value::Guid),
-        1 => any::<u64>().prop_map(Value::FileTime),
-        1 => (0..=i64::MAX as u64).prop_map(Value::FileTime),
+        1 => (i64::MAX as u64 + 1..).prop_map(Value::FileTime),
+        1 => (0..AFTER_9999).prop_map(Value::FileTime),
         1 => any::<[u16; 8]>().prop_map(Value::SystemTime),
         1 => (0..1_u64 << 48, vec(any::<u32>(), 0..6)).prop_map(|(authority, subs)| Value::Sid(authority, subs)),
         1 => any::<u32>().prop_map(Value::HexInt32),
@@ -130,9 +134,16 @@ fn element(substitutions: bool) -> BoxedStrategy<Element> {
     };
     let leaf = ((name(), attributes, dependency), vec(content(substitutions), 0..3))
         .prop_map(move |(head, content)| build(head, content));
-    leaf.prop_recursive(2, 8, 3, |inner| {
-        (Just("Group"), vec(inner.prop_map(Content::Element), 1..4))
-            .prop_map(|(name, children)| children.into_iter().fold(Element::new(name), Element::content))
+    leaf.prop_recursive(2, 8, 3, move |inner| {
+        let id = vec(content_of(substitutions.then_some(SINGLE)), 1..3);
+        let ids = prop_oneof![3 => Just(None), 1 => id.prop_map(Some)];
+        (ids, vec(inner.prop_map(Content::Element), 1..4)).prop_map(|(id, children)| {
+            let group = match id {
+                Some(id) => Element::new("Group").attribute_of("Id", id),
+                None => Element::new("Group"),
+            };
+            children.into_iter().fold(group, Element::content)
+        })
     })
     .boxed()
 }
@@ -256,5 +267,25 @@ proptest! {
         let mut comparison = Comparison::default();
         comparison.log("random", &file);
         prop_assert!(comparison.differences.is_empty(), "{:#?}", comparison.differences);
+    }
+}
+
+#[test]
+fn a_time_after_the_year_9999_is_not_what_its_text_shows() {
+    let created = Element::new("TimeCreated").attribute_substitution("SystemTime", Substitution::new(0, 17));
+    let template = Template::new(
+        [1; 16],
+        Element::new("Event").child(Element::new("System").child(created)),
+    );
+    let mut log = LogWriter::new(1);
+    let event = Event::new(&template, vec![Value::FileTime(3_179_906_215_631_452_242)]);
+    log.write(132_223_104_000_000_000, &event).expect("it fits");
+    let file = log.finish();
+    for force_tree_path in [false, true] {
+        let rows = rows(&file, force_tree_path);
+        assert_eq!(rows.len(), 1);
+        let text = "TimeCreated.SystemTime: 1677-09-21T00:12:43.1452242Z";
+        assert!(rows[0].contains(&Some(text.to_owned())), "{rows:?}");
+        assert_eq!(rows[0][TIME_CREATED], None, "{rows:?}");
     }
 }
