@@ -1,4 +1,4 @@
-//! Bounds-checked little-endian reads.
+//! Bounds-checked little-endian reads, and comparison of short slices.
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -24,6 +24,23 @@ pub(crate) fn u32_at(data: &[u8], at: usize) -> Option<u32> {
 #[inline]
 pub(crate) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     array_at(data, at).map(u64::from_le_bytes)
+}
+
+/// Whether two slices of the same length are equal. Inlined for short slices, which most are: a call to `memcmp` would
+/// take longer.
+#[inline(always)]
+pub(crate) fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
+    #[inline(always)]
+    fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
+        a.first_chunk::<N>() == b.first_chunk::<N>() && a.last_chunk::<N>() == b.last_chunk::<N>()
+    }
+    match a.len() {
+        33.. => a == b,
+        16.. => ends::<16>(a, b),
+        8.. => ends::<8>(a, b),
+        4.. => ends::<4>(a, b),
+        _ => a.iter().zip(b).all(|(a, b)| a == b),
+    }
 }
 
 /// A read position in a chunk, and the end of the structure that is read.
@@ -124,5 +141,23 @@ impl<'a> Cursor<'a> {
     fn truncated(&self, need: usize, what: &'static str) -> Error {
         let have = self.data.len().saturating_sub(self.pos);
         self.error(ErrorKind::Truncated { what, need, have })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_the_same_if_every_byte_is() {
+        for len in 0..=70 {
+            let part: Vec<u8> = (0..len).collect();
+            assert!(bytes_equal(&part, &part.clone()), "{len}");
+            for at in 0..part.len() {
+                let mut other = part.clone();
+                other[at] ^= 0x80;
+                assert!(!bytes_equal(&part, &other), "byte {at} of {len}");
+            }
+        }
     }
 }

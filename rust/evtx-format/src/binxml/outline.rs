@@ -21,7 +21,7 @@ use super::reader::StreamCursor;
 use super::sink::{NOT_PLAIN, Outcome, Sink};
 use super::tree::{Element, Node, Substitution};
 use super::walk::{Extent, Left, Reader};
-use crate::bytes::{Cursor, u16_at, u32_at};
+use crate::bytes::{Cursor, bytes_equal, u16_at, u32_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::MAX_NAMES;
 use crate::value::{Scalar, ValueType};
@@ -160,6 +160,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     pub fn pass_trace(&self, parts: &mut StreamCursor<'a>, trace: &Trace, outline: &mut Outline) -> bool {
         let mut at = parts.offset();
         let end = parts.cursor().end();
+        let Some(bytes) = self.chunk.get(..end) else {
+            return false;
+        };
         outline.clear();
         let Some(nodes_left) = self.nodes_left.get().checked_sub(trace.nodes) else {
             return false;
@@ -167,7 +170,10 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         for step in &trace.steps {
             let (same, len) = (step.at as usize, usize::from(step.len));
             let behind = at + len;
-            if behind > end || self.chunk.get(at..behind) != self.chunk.get(same..same + len) {
+            let (Some(next), Some(known)) = (bytes.get(at..behind), bytes.get(same..same + len)) else {
+                return false;
+            };
+            if !bytes_equal(next, known) {
                 return false;
             }
             at = behind;

@@ -1,6 +1,7 @@
 //! Runs of substitutions, and whether two instances of a template have the same values of them.
 
 use super::instance::ValueTable;
+use crate::bytes::bytes_equal;
 
 /// Some substitutions of a template, as runs of consecutive ones. What is made from the values of these substitutions
 /// alone is the same for all instances with equal values of them.
@@ -78,23 +79,6 @@ impl SubstitutionRuns {
     }
 }
 
-/// Whether two slices of the same length are equal. Inlined for short slices, which most are: a call to `memcmp` would
-/// take longer.
-#[inline(always)]
-fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
-    #[inline(always)]
-    fn ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
-        a.first_chunk::<N>() == b.first_chunk::<N>() && a.last_chunk::<N>() == b.last_chunk::<N>()
-    }
-    match a.len() {
-        33.. => a == b,
-        16.. => ends::<16>(a, b),
-        8.. => ends::<8>(a, b),
-        4.. => ends::<4>(a, b),
-        _ => a.iter().zip(b).all(|(a, b)| a == b),
-    }
-}
-
 /// Adds some bytes to a hash: only the first and last eight of them, where values usually differ.
 #[inline]
 fn hash_step(hash: u64, bytes: &[u8]) -> u64 {
@@ -117,19 +101,6 @@ mod tests {
         assert_eq!(*SubstitutionRuns::new(substitutions()).runs, [(1, 2), (4, 2)]);
         let scattered = SubstitutionRuns::scattered(substitutions());
         assert_eq!(*scattered.runs, [(1, 1), (2, 1), (4, 1), (5, 1)]);
-    }
-
-    #[test]
-    fn parts_are_the_same_if_every_byte_is() {
-        for len in 0..=70 {
-            let part: Vec<u8> = (0..len).collect();
-            assert!(bytes_equal(&part, &part.clone()), "{len}");
-            for at in 0..part.len() {
-                let mut other = part.clone();
-                other[at] ^= 0x80;
-                assert!(!bytes_equal(&part, &other), "byte {at} of {len}");
-            }
-        }
     }
 
     #[test]
