@@ -84,14 +84,11 @@ impl Compiled {
         }
     }
 
-    /// The template of the elements that records spell out in the same way, given its tree. No instance refers to it, and
-    /// the streams of other events do not hold it, so only the texts that parts are asked for are compiled.
+    /// The template of the elements that records spell out in the same way, given its tree. No instance refers to it.
     pub(crate) fn of_outline(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         let plan = Plan::of_template(target, keys, tree, root).scattered();
         let number = next_number();
-        let program = |is_asked: bool, language| {
-            (is_asked && root == TreeRoot::Event).then(|| Program::of_outline(language, tree))
-        };
+        let program = |is_asked: bool, language| is_asked.then(|| Program::of_outline(language, tree));
         Compiled {
             number,
             guid: [0; 16],

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use evtx_format::binxml::TopLevel;
 use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::{StreamCursor, TopLevel};
 use evtx_format::render::program::{Language, Members, Program, Streams, SystemTexts, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
@@ -25,6 +25,8 @@ pub(crate) struct Renderer<'x, 'r, 'c> {
     pub(crate) templates: &'x ChunkTemplates,
     /// The texts of `System`, unless the event's program runs with them, or none are kept.
     system: Option<&'x mut SystemTexts>,
+    /// The parts of the event that is rendered.
+    parts: &'x [Part<'r>],
     /// How many streams are around the current one.
     depth: usize,
     /// The most bytes that the output may have.
@@ -45,6 +47,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             reader,
             templates,
             system,
+            parts: &[],
             depth: 0,
             limit: 0,
             parts_left: 0,
@@ -55,7 +58,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     ///
     /// # Errors
     /// If the text is too long, or what it is rendered from is damaged.
-    pub(crate) fn push(&mut self, record: RecordView<'_, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn push(&mut self, record: RecordView<'x, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
         self.limit = out.len() + MAX_TEXT;
         self.parts_left = MAX_NODES;
         match rendering {
@@ -65,7 +68,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    fn push_event(&mut self, record: RecordView<'_, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
+    fn push_event(&mut self, record: RecordView<'x, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
         const EMPTY: Element<'_> = Element {
             name: "Event",
             attributes: &[],
@@ -73,6 +76,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             dependency: None,
             self_closing: false,
         };
+        self.parts = record.parts;
         let event = record.event();
         let root = match event.map(|part| part.content) {
             Some(PartContent::Instance(instance, _)) => Rendered::Instance(instance, TreeRoot::Event),
@@ -230,6 +234,13 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         push_tree(language, tree, out, limit)
     }
 
+    /// The next element of a stream, if it is a part of the event whose outline has a template.
+    fn outlined(&self, stream: &StreamCursor<'_>) -> Option<Outlined<'r>> {
+        // The first part is the event.
+        let mut parts = self.parts.get(1..)?.iter().filter_map(Part::outlined);
+        parts.find(|part| part.element.start as usize == stream.offset())
+    }
+
     /// Appends the elements of a stream. Calls `name` with the name of each first.
     fn push_stream(
         &mut self,
@@ -243,6 +254,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
         self.depth += 1;
         let reader = self.reader;
+        let end = stream.end;
         let mut parts = reader.reader.parts(stream);
         loop {
             if out.len() > self.limit {
@@ -250,6 +262,11 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             }
             let left = self.parts_left.checked_sub(1);
             self.parts_left = left.ok_or(Error::new(0, ErrorKind::Nodes))?;
+            if let Some(outlined) = self.outlined(&parts) {
+                parts = reader.reader.parts(outlined.element.end as usize..end);
+                self.push_source(language, Rendered::Outlined(outlined), out, &mut name)?;
+                continue;
+            }
             if language == Language::Json
                 && !reader.scan.force_tree_path
                 && let Some(next) = reader.reader.next_name(&parts)
