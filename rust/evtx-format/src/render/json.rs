@@ -40,12 +40,10 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     let attribute_substitutions = attribute_substitutions
         .inspect(|&substitution| compiler.take(substitution, AcceptedShapes::SINGLE))
         .count();
-    let has_attributes = element
-        .attributes
-        .iter()
-        .any(|attribute| has_literal_text(attribute.content));
+    let mut attribute_texts = element.attributes.iter().map(|attribute| attribute.content);
+    let has_attributes = attribute_substitutions > 0 || attribute_texts.any(has_literal_text);
     match (&content_substitutions[..], has_children) {
-        _ if attribute_substitutions > 0 && (has_children || has_text) => compiler.irregular = true,
+        _ if attribute_substitutions > 0 && has_text => compiler.irregular = true,
         ([], true) => {
             let container = is_container(element.name);
             // If all its children are left out, the element is a leaf.
@@ -79,7 +77,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                 compiler.literal("null");
             }
         }
-        (&[substitution], false) if element.content.len() == 1 && attribute_substitutions == 0 && !has_attributes => {
+        (&[substitution], false) if element.content.len() == 1 && !has_attributes => {
             compiler.take(substitution, AcceptedShapes::STREAMS);
             let container = is_container(element.name);
             compiler.op(Op::Leaf {
@@ -92,30 +90,35 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             content_substitutions
                 .iter()
                 .for_each(|&substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
-            let attributes = element.attributes.iter().filter_map(|attribute| {
-                let key = |compiler: &mut Compiler| _ = text::push_json_key(&mut compiler.literals, attribute.name, 0);
-                match attribute.content {
-                    [Node::Substitution(substitution)] => Some(AttributeOp::Substitution {
-                        key: compiler.aside(key),
-                        substitution: substitution.index,
-                    }),
-                    content if substitutions(content).next().is_some() => {
-                        compiler.irregular = true;
-                        None
-                    }
-                    content => has_literal_text(content).then(|| {
-                        AttributeOp::Literal(compiler.aside(|compiler| {
-                            key(compiler);
-                            push_text_of(compiler, content, false);
-                        }))
-                    }),
-                }
-            });
-            let attributes = attributes.collect();
+            let attributes = attribute_ops(compiler, element);
             compiler.op(Op::Element { attributes, content });
         }
         _ => compiler.irregular = true,
     }
+}
+
+/// The attributes of an element, some of whose values are substitutions.
+fn attribute_ops(compiler: &mut Compiler, element: &Element<'_>) -> Box<[AttributeOp]> {
+    let attributes = element.attributes.iter().filter_map(|attribute| {
+        let key = |compiler: &mut Compiler| _ = text::push_json_key(&mut compiler.literals, attribute.name, 0);
+        match attribute.content {
+            [Node::Substitution(substitution)] => Some(AttributeOp::Substitution {
+                key: compiler.aside(key),
+                substitution: substitution.index,
+            }),
+            content if substitutions(content).next().is_some() => {
+                compiler.irregular = true;
+                None
+            }
+            content => has_literal_text(content).then(|| {
+                AttributeOp::Literal(compiler.aside(|compiler| {
+                    key(compiler);
+                    push_text_of(compiler, content, false);
+                }))
+            }),
+        }
+    });
+    attributes.collect()
 }
 
 fn has_literal_text(content: &[Node<'_>]) -> bool {
@@ -151,7 +154,12 @@ fn open_object(
     members: &[u16],
 ) {
     let mut object = Object::open(compiler);
-    if attributes {
+    let mut texts = element.attributes.iter().map(|attribute| attribute.content);
+    if attributes && texts.clone().any(|text| substitutions(text).next().is_some()) {
+        let attributes = attribute_ops(compiler, element);
+        compiler.op(Op::Attributes(attributes));
+        object.has_member = texts.any(has_literal_text).then_some(true);
+    } else if attributes {
         object.key(compiler, "#attributes", 0);
         push_attributes(compiler, element);
     }

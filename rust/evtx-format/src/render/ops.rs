@@ -68,11 +68,13 @@ pub(crate) enum Op {
         attributes: Box<[AttributeOp]>,
         content: Option<u16>,
     },
+    /// JSON: the member `#attributes` at the start of an object, unless all attributes are empty.
+    Attributes(Box<[AttributeOp]>),
     /// JSON: the elements of a stream as members, behind members with these names.
     Members { substitution: u16, names: Box<[Box<str>]> },
 }
 
-/// JSON: an attribute of [`Op::Element`].
+/// JSON: an attribute of [`Op::Element`] or [`Op::Attributes`].
 #[derive(Debug)]
 pub(crate) enum AttributeOp {
     /// A literal attribute: its key and value.

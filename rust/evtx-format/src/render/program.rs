@@ -147,7 +147,7 @@ impl Program {
     /// About how many bytes of memory the program takes.
     pub fn bytes(&self) -> usize {
         let of_op = |op: &Op| match op {
-            Op::Element { attributes, .. } => size_of_val(&**attributes),
+            Op::Element { attributes, .. } | Op::Attributes(attributes) => size_of_val(&**attributes),
             Op::Members { names, .. } => names.iter().map(|name| size_of::<Box<str>>() + name.len()).sum(),
             _ => 0,
         };
@@ -368,40 +368,22 @@ impl Program {
             }
             Op::Element { attributes, content } => {
                 let start = out.len();
-                out.extend_from_slice(b"{\"#attributes\":{");
-                let empty = out.len();
-                for attribute in attributes {
-                    if out.len() > limit {
-                        break;
-                    }
-                    let (key, substitution) = match attribute {
-                        AttributeOp::Literal(member) => (member, None),
-                        AttributeOp::Substitution { key, substitution } => (key, Some(value(*substitution))),
-                    };
-                    if substitution.is_some_and(Value::is_empty) {
-                        continue;
-                    }
-                    if out.len() > empty {
-                        out.push(b',');
-                    }
-                    out.extend_from_slice(literal(key));
-                    if let Some(value) = substitution {
-                        json::push_leaf(out, value, b"");
-                    }
-                }
+                out.push(b'{');
                 let content = content.map_or(Value::null(), value);
-                if out.len() == empty {
+                if !self.push_attributes(attributes, values, out, limit) {
                     // All attributes are left out, so the element is a leaf.
                     out.truncate(start);
                     json::push_leaf(out, content, b"null");
                     return Ok(true);
                 }
-                out.push(b'}');
                 if !content.is_empty() {
                     out.extend_from_slice(b",\"#text\":");
                     json::push_leaf(out, content, b"");
                 }
                 out.push(b'}');
+            }
+            Op::Attributes(attributes) => {
+                self.push_attributes(attributes, values, out, limit);
             }
             Op::Members { substitution, names } => {
                 if let Some(range) = stream(values, *substitution) {
@@ -410,6 +392,47 @@ impl Program {
             }
         }
         Ok(true)
+    }
+
+    /// Appends the member `#attributes` of an object. Returns false and appends nothing if all attributes are empty.
+    #[inline]
+    fn push_attributes(
+        &self,
+        attributes: &[AttributeOp],
+        values: ValueTable<'_>,
+        out: &mut Vec<u8>,
+        limit: usize,
+    ) -> bool {
+        let start = out.len();
+        out.extend_from_slice(b"\"#attributes\":{");
+        let empty = out.len();
+        for attribute in attributes {
+            if out.len() > limit {
+                break;
+            }
+            let (key, value) = match attribute {
+                AttributeOp::Literal(member) => (member, None),
+                AttributeOp::Substitution { key, substitution } => {
+                    (key, Some(values.get(*substitution).unwrap_or(Value::null())))
+                }
+            };
+            if value.is_some_and(Value::is_empty) {
+                continue;
+            }
+            if out.len() > empty {
+                out.push(b',');
+            }
+            out.extend_from_slice(&self.literals[key.clone()]);
+            if let Some(value) = value {
+                json::push_leaf(out, value, b"");
+            }
+        }
+        if out.len() == empty {
+            out.truncate(start);
+            return false;
+        }
+        out.push(b'}');
+        true
     }
 }
 

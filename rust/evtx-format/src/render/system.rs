@@ -124,6 +124,7 @@ fn behind_same(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) -> Opt
             | Op::Data { .. }
             | Op::Members { .. }
             | Op::Elements { .. }
+            | Op::Attributes(_)
             | Op::System { .. } => false,
         };
         let is_known = |substitution| known.binary_search(substitution).is_ok();
