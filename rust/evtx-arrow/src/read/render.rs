@@ -19,6 +19,9 @@ use crate::record::{ChunkTemplates, Outlined, Part, PartContent, RecordView, Spe
 /// The line before the XML of an event.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 
+/// The most parts of an event that are searched for an element. Real events have one or two.
+const MAX_PARTS: usize = 16;
+
 /// Renders the texts of a record.
 pub(crate) struct Renderer<'x, 'r, 'c> {
     pub(crate) reader: &'x RecordReader<'r, 'c>,
@@ -236,8 +239,9 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
 
     /// The next element of a stream, if it is a part of the event whose outline has a template.
     fn outlined(&self, stream: &StreamCursor<'_>) -> Option<Outlined<'r>> {
-        // The first part is the event.
-        let mut parts = self.parts.get(1..)?.iter().filter_map(Part::outlined);
+        // The first part is the event. All others are searched for each element, so they have to be few.
+        let others = self.parts.get(1..).filter(|parts| parts.len() <= MAX_PARTS)?;
+        let mut parts = others.iter().filter_map(Part::outlined);
         parts.find(|part| part.element.start as usize == stream.offset())
     }
 
