@@ -52,7 +52,7 @@ impl Plan {
             match need {
                 RequiredShape::Nothing => {}
                 RequiredShape::Child | RequiredShape::InUserData => {
-                    planner.plan.part_substitutions.insert(substitution);
+                    planner.plan.part_substitutions.insert_own(substitution);
                 }
                 RequiredShape::Leaf | RequiredShape::Single => planner.plan.read_substitutions.insert(substitution),
             }

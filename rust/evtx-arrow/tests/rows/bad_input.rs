@@ -410,6 +410,18 @@ fn a_map_that_is_cut_off_is_so_for_predicates() {
     assert_eq!(kept, 2);
 }
 
+/// The template refers to a value that the record does not have, and the record has one that no template refers to.
+#[test]
+fn a_damaged_stream_that_no_template_refers_to_is_told() {
+    let event = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("1")));
+    for index in [0, 1, 31, 32, 64, 256] {
+        let template = Template::new([1; 16], event.clone().substitution(Substitution::new(index, 33)));
+        let damaged = Value::Raw(0x21, vec![0x0f, 1, 1, 0, 0x70, 0]);
+        let row = first_row(&log(&Event::new(&template, vec![damaged]).into()));
+        row.assert_error("0x70 is no BinXML token");
+    }
+}
+
 #[test]
 fn text_past_the_limit_is_null_and_says_so() {
     let leaf = || Element::new("Data").substitution(Substitution::new(0, 1));

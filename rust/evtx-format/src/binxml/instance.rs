@@ -167,6 +167,13 @@ impl SubstitutionSet {
     pub fn insert(&mut self, substitution: usize) {
         self.0 |= 3 << (2 * (substitution % Self::OWN));
     }
+
+    /// Adds a substitution if it has bits of its own. A set that is filled so holds none that was not inserted.
+    pub fn insert_own(&mut self, substitution: usize) {
+        if substitution < Self::OWN {
+            self.insert(substitution);
+        }
+    }
 }
 
 /// The value table of an instance: the place and type of each value. The values are not decoded.
@@ -284,7 +291,8 @@ impl<'a> ValueTable<'a> {
         self.0.kinds.0 & SubstitutionSet::COMPOUND.0 & substitutions.0 != 0
     }
 
-    /// Whether a substitution that is not in the set may hold an array or a stream. False means that none does.
+    /// Whether a substitution that is not in the set may hold an array or a stream. False means that none does. The set
+    /// was filled by [`insert_own`](SubstitutionSet::insert_own).
     #[inline]
     pub fn may_be_compound_beyond(self, substitutions: SubstitutionSet) -> bool {
         self.may_be_compound(SubstitutionSet(!substitutions.0))
@@ -636,7 +644,12 @@ mod tests {
                 let mut substitutions = SubstitutionSet::default();
                 substitutions.insert(index);
                 proptest::prop_assert!(values.may_be_compound(substitutions) || !compound.contains(&index));
-                proptest::prop_assert!(values.may_be_compound_beyond(substitutions) || compound.iter().all(|&other| other == index));
+                let mut own = SubstitutionSet::default();
+                own.insert_own(index);
+                proptest::prop_assert!(values.may_be_compound_beyond(own) || compound.iter().all(|&other| other == index));
+                let mut absent = SubstitutionSet::default();
+                absent.insert_own(index + slots.len());
+                proptest::prop_assert!(values.may_be_compound_beyond(absent) || compound.is_empty());
                 if slots.len() <= SubstitutionSet::OWN {
                     proptest::prop_assert_eq!(values.may_be_compound(substitutions), compound.contains(&index));
                 }
