@@ -410,6 +410,23 @@ fn a_map_that_is_cut_off_is_so_for_predicates() {
     assert_eq!(kept, 2);
 }
 
+/// The type of a stream was damaged, so that it is a text.
+#[test]
+fn a_text_where_elements_were_is_in_every_text() {
+    let event = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("1")));
+    let template = Template::new([1; 16], event.substitution(Substitution::new(0, 33)));
+    let first = |value| first_row(&log(&Event::new(&template, vec![value]).into()));
+    let row = first(Value::string("a"));
+    let expected = r##"{"Event":{"#text":"a","System":{"EventID":"1"}}}"##;
+    assert_eq!((row.json.as_deref(), row.error), (Some(expected), None));
+    assert_eq!(row.text.as_deref(), Some("EventID: 1\nEvent: a"));
+    assert!(row.xml.is_some_and(|xml| xml.ends_with("</System>a</Event>")));
+    for empty in [Value::Null, Value::string("")] {
+        let expected = r#"{"Event":{"System":{"EventID":"1"}}}"#;
+        assert_eq!(first(empty).json.as_deref(), Some(expected));
+    }
+}
+
 /// The template refers to a value that the record does not have, and the record has one that no template refers to.
 #[test]
 fn a_damaged_stream_that_no_template_refers_to_is_told() {

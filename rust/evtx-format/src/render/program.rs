@@ -386,9 +386,11 @@ impl Program {
                 self.push_attributes(attributes, values, out, limit);
             }
             Op::Members { substitution, names } => {
-                if let Some(range) = stream(values, *substitution) {
-                    streams.push_members(range, &mut Members::after(names), out)?;
-                }
+                let Some(range) = stream(values, *substitution) else {
+                    // Another value is a text of the element.
+                    return Ok(value(*substitution).single().is_empty());
+                };
+                streams.push_members(range, &mut Members::after(names), out)?;
             }
         }
         Ok(true)
