@@ -429,6 +429,10 @@ fn bombs() -> Vec<(&'static str, Stream)> {
         ("many equal names in substitutions", equal_substitutions(3_000)),
         ("many different names", different_names(700)),
         ("many substitutions in System", optional_substitutions(15_000)),
+        (
+            "many parts beside many elements",
+            parts_beside_elements(2_500, 18, 1_200, 50),
+        ),
         ("many children of the event", many_children()),
         ("many members", many_members()),
     ]
@@ -463,6 +467,25 @@ fn optional_substitutions(count: u16) -> Stream {
     });
     let event = template(4, Element::new("Event").child(Element::new("System").child(optional)));
     Event::new(&event, vec![Value::string("v")]).into()
+}
+
+/// A stream of elements, in some substitutions of the event, and a stream of instances, in some of `EventData`.
+fn parts_beside_elements(elements: usize, events: u16, instances: usize, fields: u16) -> Stream {
+    let spelled = Stream::new((0..elements).map(|_| Fragment::Element(Element::new("X"))).collect());
+    let leaf = template(5, Element::new("Z"));
+    let filled = Stream::new(
+        (0..instances)
+            .map(|_| Fragment::Instance(Event::new(&leaf, vec![])))
+            .collect(),
+    );
+    let data = (0..fields).fold(Element::new("EventData"), |data, _| {
+        data.child(Element::new("Y").substitution(Substitution::new(1, 33)))
+    });
+    let event = (0..events).fold(Element::new("Event").child(data), |event, _| {
+        event.substitution(Substitution::new(0, 33))
+    });
+    let event = template(6, event);
+    Event::new(&event, vec![Value::BinXml(spelled), Value::BinXml(filled)]).into()
 }
 
 /// Elements in elements, as deep as can be, each with texts and attributes beside the next.

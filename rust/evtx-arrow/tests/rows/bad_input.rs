@@ -427,6 +427,26 @@ fn a_text_where_elements_were_is_in_every_text() {
     }
 }
 
+/// A child of the event is left out, and a stream has one of its name.
+#[test]
+fn a_name_is_numbered_after_the_children_that_are_there() {
+    let system = Element::new("System").child(Element::new("EventID").text("1"));
+    let event = Element::new("Event").child(system);
+    let event = event.child(Element::new("EventData").text("x").depends_on(1));
+    let template = Template::new([1; 16], event.substitution(Substitution::new(0, 33)));
+    let data = || Stream::new(vec![Fragment::Element(Element::new("EventData").text("y"))]);
+    for (first, expected) in [
+        (Value::Null, r#""EventData":"y"}}"#),
+        (Value::UInt8(1), r#""EventData":"x","EventData_1":"y"}}"#),
+    ] {
+        let row = first_row(&log(&Event::new(&template, vec![Value::BinXml(data()), first]).into()));
+        assert_eq!(
+            row.json,
+            Some(format!(r#"{{"Event":{{"System":{{"EventID":"1"}},{expected}"#))
+        );
+    }
+}
+
 /// The template refers to a value that the record does not have, and the record has one that no template refers to.
 #[test]
 fn a_damaged_stream_that_no_template_refers_to_is_told() {

@@ -65,7 +65,8 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                 .content
                 .iter()
                 .position(|node| matches!(node, Node::Substitution(_)));
-            compiler.irregular |= first < last || element.elements().all(|child| child.dependency.is_some());
+            // The numbers of members that a stream adds depend on which children are there.
+            compiler.irregular |= first < last || element.elements().any(|child| child.dependency.is_some());
             object(compiler, element, false, has_attributes, false, members);
         }
         ([], false) if attribute_substitutions == 0 => {
