@@ -31,7 +31,7 @@ pub use decode::{DecodeError, Decoder};
 pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
 pub use reports::{
     Catalog, CatalogPlace, ChunkReport, DeclaredEventReport, EventReport, FileReport, FoundEvents, Report, ReportError,
-    RuleReport, RuleRow, TooManyEvents, TypeName,
+    RuleReport, RuleRow, Slots, TooManyEvents, TypeName,
 };
 pub use scan::{Poisoned, Scan};
 pub use schema::{

@@ -13,5 +13,5 @@ mod rules;
 pub use declared::DeclaredEventReport;
 pub use events::{Catalog, CatalogPlace, EventReport, FoundEvents};
 pub use files::{ChunkReport, FileReport};
-pub use report::{Report, ReportError, TooManyEvents, TypeName};
+pub use report::{Report, ReportError, Slots, TooManyEvents, TypeName};
 pub use rules::{RuleReport, RuleRow};

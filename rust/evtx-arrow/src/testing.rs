@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::Instance;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::{Reader, TopLevel};
-use evtx_format::container::records::RecordWalk;
+use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_writer::{Element, Event, LogWriter, Substitution};
 
 /// When the first record of a [`chunk`] was written; each other is a tick later.
@@ -26,7 +26,7 @@ pub(crate) fn with_instances<R>(chunk: &[u8], with: impl FnOnce(&Reader<'_, '_>,
     let (of_names, arena) = (Bump::new(), Bump::new());
     let names = Names::new(chunk, &of_names);
     let reader = Reader::new(chunk, &names, &arena);
-    let (mut walk, damage) = RecordWalk::new(chunk, false);
+    let (mut walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), false);
     assert_eq!(damage, None);
     let records = std::iter::from_fn(|| walk.next(chunk));
     let instances: Vec<_> = records

@@ -11,7 +11,7 @@ use evtx_writer::{Element, Event, LogWriter, Substitution, Template, Value};
 
 use crate::decode::{DecodeError, Decoder};
 use crate::filter::{Comparison, Expression, Literal, Pattern, Predicate};
-use crate::reports::{Catalog, ReportError};
+use crate::reports::{Catalog, ReportError, Slots};
 use crate::scan::Scan;
 use crate::schema::{OnError, Options, Table, schema};
 use crate::testing::{WRITTEN, data, leaf};
@@ -59,9 +59,13 @@ fn a_thread_that_panics_among_what_is_shared_fails_the_others() {
         }
 
         let mut catalog = Catalog::new(None);
-        catalog.push(chunk, Interrupt::NEVER).expect("the events");
+        let slots = Slots {
+            bytes: chunk,
+            ..Slots::default()
+        };
+        catalog.push(slots, Interrupt::NEVER).expect("the events");
         panics(catalog.scan());
-        let pushed = catalog.push(chunk, Interrupt::NEVER);
+        let pushed = catalog.push(slots, Interrupt::NEVER);
         assert!(matches!(pushed, Err(ReportError::Poisoned(_))), "{pushed:?}");
     }
 }

@@ -186,10 +186,10 @@ fn costs(name: &str, file: &[u8]) {
 
 /// Reads a log's events by their fields, and the reports on it.
 fn events(name: &str, file: &[u8]) {
-    let chunks = &file[4096..];
+    let slots = common::slots(file);
     let mut catalog = Catalog::new(None);
     measure(&format!("{name}, catalog"), |_, interrupt| {
-        _ = catalog.push(chunks, interrupt)
+        _ = catalog.push(slots, interrupt)
     });
     let mut fields = Vec::new();
     measure(&format!("{name}, fields"), |_, _| fields = catalog.fields());

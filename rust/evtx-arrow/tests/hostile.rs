@@ -123,9 +123,9 @@ fn survives(name: &str, file: &[u8]) {
 
 /// Reads a log's events by their fields, and the reports on it.
 fn tell_of_events(file: &[u8]) {
-    let chunks = &file[4096.min(file.len())..];
+    let slots = common::slots(file);
     let mut all = Catalog::new(None);
-    let _ = all.push(chunks, Interrupt::NEVER);
+    let _ = all.push(slots, Interrupt::NEVER);
     let (mut place, mut ids) = (CatalogPlace::default(), Vec::new());
     while let Some(batch) = all
         .batch(&mut place, |field| field.data_type().to_string())

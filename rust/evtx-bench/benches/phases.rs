@@ -18,7 +18,7 @@ use evtx_format::binxml::{Reader, TopLevel};
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::layout::{BLOCK_CHUNKS, Layout};
 use evtx_format::container::record::Record;
-use evtx_format::container::records::RecordWalk;
+use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::render::program::{Language, Program};
 
 const FILE_HEADER: usize = 4096;
@@ -34,7 +34,7 @@ fn block() -> Vec<u8> {
 
 /// The records of a chunk.
 fn records(chunk: &[u8]) -> Vec<Record> {
-    let (mut walk, _) = RecordWalk::new(chunk, false);
+    let (mut walk, _) = RecordWalk::new(chunk, PromisedIds::default(), false);
     let found = std::iter::from_fn(|| walk.next(chunk));
     found.filter_map(|found| Some(found.ok()?.record)).collect()
 }

@@ -2,8 +2,9 @@
 
 pub mod chunk;
 pub mod header;
-pub mod layout;
 pub mod record;
 pub mod records;
+pub mod image;
+pub mod layout;
 mod strays;
 pub mod survey;

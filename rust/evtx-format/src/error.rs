@@ -59,6 +59,14 @@ pub enum ErrorKind {
         /// Bytes of the chunk that the file has.
         have: usize,
     },
+    /// The file has fewer chunks than its header lists.
+    #[error("the file header lists {listed} chunks, but the file ends after {have}: it was cut short")]
+    FileCutShort {
+        /// Chunks, by the file header.
+        listed: u64,
+        /// Chunks that the file has room for.
+        have: u64,
+    },
     /// The free space offset in the chunk header lies in the header or behind the chunk. Holds the offset.
     #[error("the chunk header says that its free space starts at offset {0}, but it has to be 512 to 65536")]
     FreeSpaceOffset(u32),

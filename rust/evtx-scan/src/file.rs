@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
+use evtx_format::container::layout::previous_chunk;
+use evtx_format::container::records::PromisedIds;
+use evtx_format::{Interrupt, Interrupted};
 
 use crate::archive::OpenEntry;
 use crate::paths::{Part, ScanPath, Source};
@@ -102,6 +104,21 @@ impl LogFile {
             return Ok(());
         }
         self.file.read_at(buffer, offset)
+    }
+
+    /// The IDs that the log promises to a chunk. `bytes` start with the chunk, which stands in the slot with index `slot`;
+    /// `of_log` is what the file header promises. Reads the chunk before it if the records depend on that.
+    pub(crate) fn promised(&self, bytes: &[u8], slot: u64, of_log: PromisedIds) -> Result<PromisedIds, Interrupted> {
+        let chunk = &bytes[..bytes.len().min(CHUNK_SIZE)];
+        let previous = previous_chunk(self.size(), slot).filter(|_| PromisedIds::matter_to(chunk));
+        let Some(range) = previous else { return Ok(of_log) };
+        let mut previous = Vec::new();
+        match self.read(&mut previous, range.start, range.end - range.start) {
+            Ok(()) => Ok(of_log.after_chunk(&previous)),
+            Err(StorageError::Interrupted(interrupted)) => Err(interrupted),
+            // What cannot be read promises nothing.
+            Err(_) => Ok(of_log),
+        }
     }
 
     /// As [`read`](Self::read), but after an error the buffer holds the chunks that can be read, up to the first that

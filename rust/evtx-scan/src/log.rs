@@ -12,6 +12,8 @@ use crate::storage::{Call, StorageError};
 pub(crate) struct OpenLog {
     pub(crate) file: LogFile,
     layout: Layout,
+    /// That it has fewer chunks than its file header lists.
+    pub(crate) cut_short: Option<String>,
     /// What is wrong with the checksum of its file header.
     pub(crate) bad_checksum: Option<String>,
     /// The messages beside it, if the scan reads them and there are any.
@@ -57,10 +59,13 @@ impl OpenLog {
                 return Ok(Opened::Not(error.to_string()));
             }
         }
-        let bad_checksum = survey.header().and_then(|header| header.verify().err());
+        let header = survey.header();
+        let cut_short = header.and_then(|header| header.check_size(file.size()).err());
+        let bad_checksum = header.and_then(|header| header.verify().err());
         let layout = survey.layout().cloned();
         Ok(Opened::Log(OpenLog {
             layout: layout.unwrap_or_else(|| Layout::new(0, 0)),
+            cut_short: cut_short.map(|error| error.to_string()),
             bad_checksum: bad_checksum.map(|error| error.to_string()),
             file,
             messages: None,

@@ -367,7 +367,10 @@ impl FileQueue {
                 let damage = match log.file.failure.take() {
                     _ if !is_first => None,
                     Some(failure) => Some(path.damage(failure)?),
-                    None => log.bad_checksum.clone().filter(|_| self.options.verify),
+                    None => {
+                        let bad_checksum = log.bad_checksum.take().filter(|_| self.options.verify);
+                        log.cut_short.take().or(bad_checksum)
+                    }
                 };
                 Ok((Some(log), damage))
             }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use evtx_arrow::{DecodeError, Report, ReportError};
+use evtx_arrow::{DecodeError, Report, ReportError, Slots};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
+use evtx_format::container::records::PromisedIds;
 
 use crate::file::LogFile;
 use crate::paths::ScanPath;
@@ -102,6 +103,8 @@ struct OpenFile {
     /// The step of the next piece, and its offset in the file.
     step: u64,
     offset: u64,
+    /// The IDs that its header promises to its chunks.
+    promised: PromisedIds,
     /// Why the file ends before its end.
     failure: Option<String>,
 }
@@ -316,6 +319,7 @@ impl<R: Report> Thread<R> {
                     index,
                     step: 1,
                     offset: FILE_HEADER as u64,
+                    promised: PromisedIds::of_log(&header),
                     failure,
                 };
                 let is_empty = size <= open.offset;
@@ -348,10 +352,17 @@ impl<R: Report> Thread<R> {
         let len = open.file.piece().min(open.file.size() - open.offset);
         let found = match open.file.read(&mut self.bytes, open.offset, len) {
             Err(error) => Err(path.failure(error)?),
-            Ok(()) => match R::look(worker, &self.bytes, first, call.interrupt) {
-                Ok(piece) => Ok(piece),
-                Err(why) => Err(failure(path, why)?),
-            },
+            Ok(()) => {
+                let slots = Slots {
+                    bytes: &self.bytes,
+                    first,
+                    promised: open.file.promised(&self.bytes, first, open.promised)?,
+                };
+                match R::look(worker, slots, call.interrupt) {
+                    Ok(piece) => Ok(piece),
+                    Err(why) => Err(failure(path, why)?),
+                }
+            }
         };
         let is_last = open.offset + len >= open.file.size();
         let (found, end) = match found {

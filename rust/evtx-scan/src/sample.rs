@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use evtx_arrow::{Catalog, Events, FoundEvents, ReportError};
+use evtx_arrow::{Catalog, Events, FoundEvents, ReportError, Slots};
 use evtx_format::Interrupt;
+use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
+use evtx_format::container::records::PromisedIds;
 
 use crate::file::LogFile;
 use crate::paths::{ScanPath, Source};
@@ -243,6 +245,8 @@ struct Piece {
     file: Arc<LogFile>,
     offset: u64,
     len: u64,
+    /// The IDs that the file header promises to the chunks.
+    promised: PromisedIds,
     found: Mutex<Option<FoundEvents>>,
 }
 
@@ -317,6 +321,7 @@ impl<'c> Reading<'c> {
                 file: Arc::clone(&file),
                 offset,
                 len,
+                promised: PromisedIds::of_log(&known),
                 found: Mutex::default(),
             });
             offset = offset.saturating_add(stride.saturating_mul(file.piece()));
@@ -384,7 +389,13 @@ fn read_next(
         if unless_failed(piece.file.read(&mut bytes, piece.offset, piece.len))?.is_none() {
             continue;
         }
-        let outcome = reader.push(&bytes, interrupt);
+        let first = (piece.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
+        let slots = Slots {
+            bytes: &bytes,
+            first,
+            promised: piece.file.promised(&bytes, first, piece.promised)?,
+        };
+        let outcome = reader.push(slots, interrupt);
         let found = reader.take_found();
         match outcome {
             Err(ReportError::Interrupted(interrupted)) => return Err(interrupted.into()),

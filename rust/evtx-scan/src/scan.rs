@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use evtx_arrow::{Decoder, MakeArrays, Scan};
 use evtx_format::Interrupt;
+use evtx_format::container::layout::Chunks;
 
 use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
@@ -203,12 +204,16 @@ impl Worker {
         let Some(mut work) = next else { return Ok(false) };
         self.last_file = work.file;
         let path = scan.queue.path(work.file);
-        let read = match &work.block {
+        let read = match &mut work.block {
             None => Ok(()),
             Some((log, block)) => {
                 self.read += block.len as usize;
                 self.blocks += 1;
-                log.file.read_chunks(&mut self.block, block.offset, block.len)
+                let read = log.file.read_chunks(&mut self.block, block.offset, block.len);
+                if let Chunks::Slots(slot) = block.chunks {
+                    block.promised = log.file.promised(&self.block, slot, block.promised)?;
+                }
+                read
             }
         };
         if let Err(error) = read {

@@ -12,8 +12,8 @@ use common::{SAMPLES, on_threads, sample};
 use evtx_arrow::{ChunkReport, EventReport, FileReport, MakeArrays, OnError, Options, Report, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{
-    Archives, Argument, ArgumentValue, Arguments, FileKind, FileScan, Function, LocalStorage, Modified, ReportScan,
-    ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    Archives, Argument, ArgumentValue, Arguments, FileKind, FileScan, Function, LocalStorage, Modified, Part,
+    ReportScan, ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 
 /// What a storage in memory does with a file.
@@ -447,7 +447,7 @@ fn folder(manner: &Manner) -> Memory {
 fn a_report_is_the_same_with_any_number_of_threads() {
     let storage = folder(&Manner::default());
     let paths = paths(&storage, "*");
-    let files = |threads| report(&storage, FileReport::of_columns(&[21]), paths.clone(), threads).expect("a report");
+    let files = |threads| report(&storage, FileReport::of_columns(&[23]), paths.clone(), threads).expect("a report");
     let chunks = |threads| report(&storage, ChunkReport::default(), paths.clone(), threads).expect("a report");
     let events =
         |threads| report(&storage, EventReport::new(|_| String::new()), paths.clone(), threads).expect("a report");
@@ -459,6 +459,70 @@ fn a_report_is_the_same_with_any_number_of_threads() {
         assert_eq!(chunks(threads), all_chunks);
         assert_eq!(events(threads), all_events);
     }
+}
+
+#[test]
+fn a_begun_chunk_is_live_if_the_chunk_before_it_says_so_wherever_the_pieces_end() {
+    let remote = Manner {
+        is_remote: true,
+        ..Manner::default()
+    };
+    let chunks = 150;
+    // In the midst of all pieces, at the start of a local one, of a remote one, and the first slot, which follows the
+    // last: its record has the ID 0 in place of 600.
+    for (begun, lost) in [(20, 0..0), (16, 0..0), (128, 0..0), (0, 0..4_u64)] {
+        let mut log = numbered(chunks);
+        let header = &mut log[4096 + begun * 65_536..][..512];
+        header[24..40].fill(0xff);
+        header[48..52].copy_from_slice(&512_u32.to_le_bytes());
+        let ids = (0..4 * chunks as u64).filter(|id| !lost.contains(id));
+        let expected: Vec<_> = ids.map(|id| (Some(id), None)).collect();
+        let mut reports = Vec::new();
+        for manner in [Manner::default(), remote.clone()] {
+            let storage = Memory::default().with("log", &log, manner);
+            let scan = file_scan(Options::default(), paths(&storage, "log"));
+            let mut found = rows(&storage, &scan, 2).expect("rows");
+            // The oldest chunk comes first.
+            found.sort();
+            assert_eq!(found, expected, "{begun}");
+            reports.push(report(&storage, FileReport::default(), paths(&storage, "log"), 2).expect("a report"));
+        }
+        assert_eq!(reports[0], reports[1]);
+        let (live, slack) = (expected.len(), lost.clone().count());
+        let has = |count: usize| reports[0][0].contains(&format!("[\n  {count},\n]"));
+        assert!(has(live) && has(slack), "{live} and {slack} in {:?}", reports[0]);
+        // Parts of a file that several processes read.
+        let storage = Memory::default().with("log", &log, Manner::default());
+        let part = |slots| {
+            let part = Part {
+                size: log.len() as u64,
+                slots: Some(slots),
+            };
+            let paths = vec![ScanPath::of_part("log".to_owned(), true, part)];
+            rows(&storage, &file_scan(Options::default(), paths), 1).expect("rows")
+        };
+        let cut = begun.max(1) as u64;
+        assert_eq!([part(0..cut), part(cut..999)].concat(), expected, "{begun}");
+    }
+}
+
+#[test]
+fn a_log_that_was_cut_between_chunks_says_so() {
+    let log = sample("wrapped.evtx");
+    let cut = &log[..4096 + 3 * 65_536];
+    let storage = Memory::default().with("log", cut, Manner::default());
+    let found = rows(&storage, &file_scan(Options::default(), paths(&storage, "log")), 1).expect("rows");
+    let why = "the file header lists 4 chunks, but the file ends after 3: it was cut short";
+    assert_eq!(found[0], (None, Some(format!("log: {why}"))));
+    assert_eq!(found.len(), 1 + 3 * 40);
+    let fails = Options {
+        on_error: OnError::Fail,
+        ..Options::default()
+    };
+    let failed = rows(&storage, &file_scan(fails, paths(&storage, "log")), 1);
+    assert!(failed.is_err_and(|error| error.to_string().contains(why)));
+    let told = report(&storage, FileReport::default(), paths(&storage, "log"), 1).expect("a report");
+    assert!(told[0].contains(why));
 }
 
 #[test]

@@ -95,6 +95,20 @@ impl Chunk {
         self.bytes
     }
 
+    /// Turns the header of a finished chunk into that of one which Windows has only begun: without IDs, and with the free
+    /// space after the header. The records stay where they are.
+    pub(crate) fn begin_anew(chunk: &mut [u8]) {
+        let mut header = Chunk::new();
+        header.first_id = Some(u64::MAX);
+        header.last_id = u64::MAX;
+        let mut header = header.finish(1);
+        // The number of the last record, counted from 1.
+        header[16..24].fill(0xff);
+        let sum = crc32fast::hash(&[&header[..120], &header[STRING_TABLE..HEADER_SIZE]].concat());
+        header[124..128].copy_from_slice(&sum.to_le_bytes());
+        chunk[..HEADER_SIZE].copy_from_slice(&header[..HEADER_SIZE]);
+    }
+
     fn put_u32(&mut self, at: usize, number: u32) {
         self.bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
     }

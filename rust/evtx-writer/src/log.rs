@@ -100,6 +100,19 @@ impl LogWriter {
         file
     }
 
+    /// The bytes of a log in which Windows has only begun the chunk with index `begun`: its header lists no records, but
+    /// they are there. `next_id` is the next record ID by the file header.
+    ///
+    /// With chunk 0 and ID 1 it is a log that was never written, in clusters that hold records of another one.
+    pub fn finish_begun(mut self, begun: usize, next_id: u64) -> Vec<u8> {
+        self.end_chunk();
+        self.next_id = next_id;
+        if let Some(chunk) = self.chunks.get_mut(begun) {
+            Chunk::begin_anew(chunk);
+        }
+        self.file(0, 0)
+    }
+
     /// The bytes of a full log that has wrapped. It has only the newest `keep` chunks. The oldest of them stands in the
     /// slot with index `turn`, the newest right before it.
     pub fn finish_wrapped(mut self, keep: usize, turn: usize) -> Vec<u8> {

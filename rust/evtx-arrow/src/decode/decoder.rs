@@ -10,11 +10,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
-use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, SECTOR, find_chunk, is_unused};
+use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, SECTOR, is_unused};
 use evtx_format::container::header::FILE_HEADER;
+use evtx_format::container::image::find_chunk;
 use evtx_format::container::layout::{Block, Chunks, Stray};
 use evtx_format::container::record::Record;
-use evtx_format::container::records::{FoundRecord, RecordWalk};
+use evtx_format::container::records::{FoundRecord, PromisedIds, RecordWalk};
 use evtx_format::mta::Messages;
 use evtx_format::render::program::Language;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
@@ -79,6 +80,8 @@ pub struct Decoder {
     chunks: Chunks,
     /// The stray chunks of the file.
     strays: Arc<[Stray]>,
+    /// The IDs that the log promises to the next chunk.
+    promised: PromisedIds,
     /// The state of a block of stray chunks.
     around: AroundStray,
     /// The walk over the current chunk, if it has begun.
@@ -143,6 +146,7 @@ impl Decoder {
             left: 0,
             chunks: Chunks::Slots(0),
             strays: Arc::default(),
+            promised: PromisedIds::default(),
             around: AroundStray::default(),
             walk: None,
             templates: ChunkTemplates::default(),
@@ -166,6 +170,7 @@ impl Decoder {
             len: self.left,
             chunks: self.chunks,
             strays: self.strays,
+            promised: self.promised,
         } = block;
         self.walk = None;
         self.around = AroundStray::default();
@@ -252,9 +257,9 @@ impl Decoder {
                 if gap > 0 {
                     continue;
                 }
-                if let Some(next) = find_chunk(&left[SECTOR.min(len)..len], 0) {
+                if let Some(next) = find_chunk(left, SECTOR.min(len)..len, 0) {
                     // Another chunk starts inside this one.
-                    len = SECTOR + next;
+                    len = next;
                 }
             }
             if !self.chunk(&left[..len], arenas, interrupt)? {
@@ -330,12 +335,8 @@ impl Decoder {
     /// Returns how many bytes were skipped.
     fn pass_gap(&mut self, left: &[u8], own: u64) -> usize {
         let own = left.len().min(own as usize);
-        let misaligned = (SECTOR as u64 - self.offset % SECTOR as u64) as usize % SECTOR;
-        // A chunk magic that starts in the block's own bytes can end behind them.
-        let until = left.len().min(own + 8);
-        let gap = find_chunk(&left[..until], misaligned)
-            .filter(|&at| at < own)
-            .unwrap_or(own);
+        let sectors = SECTOR - (self.offset % SECTOR as u64) as usize;
+        let gap = find_chunk(left, 0..own, sectors).unwrap_or(own);
         self.pass(gap);
         gap
     }
@@ -345,7 +346,10 @@ impl Decoder {
         arenas.chunk.reset();
         let mut walk = match self.walk.take() {
             Some(walk) => walk,
-            None if is_unused(chunk) => return Ok(true),
+            None if is_unused(chunk) => {
+                self.promised = self.promised.after(None);
+                return Ok(true);
+            }
             None => {
                 self.templates.clear();
                 self.batch.start_chunk();
@@ -370,14 +374,23 @@ impl Decoder {
                 return Ok(false);
             }
         }
+        self.promised = self.promised.after(walk.records.last_listed());
         for error in walk.damage {
             self.report_damage(&error, None)?;
         }
         Ok(true)
     }
 
+    /// The IDs that the log promises to the current chunk. A chunk that stands in no slot follows no other.
+    fn promised_here(&self) -> PromisedIds {
+        match self.chunks {
+            Chunks::Slots(_) => self.promised,
+            Chunks::Image(_) | Chunks::Strays(..) => self.promised.after(None),
+        }
+    }
+
     fn open_chunk(&self, chunk: &[u8]) -> ChunkWalk {
-        let (records, damage) = RecordWalk::new(chunk, self.scan.options.recover);
+        let (records, damage) = RecordWalk::new(chunk, self.promised_here(), self.scan.options.recover);
         let mut damage = Vec::from_iter(damage);
         if self.scan.options.verify && damage.is_empty() {
             damage.extend(ChunkHeader::read(chunk).and_then(|header| header.verify(chunk)).err());
@@ -622,6 +635,11 @@ impl Decoder {
             }
             group.report(text);
         }
+        if matches!(self.chunks, Chunks::Strays(..)) {
+            // Only a row takes the place of the error from the slot. A record that the scan does not keep here may be
+            // one that it keeps without `recover`, as its event is not known there.
+            self.around.failed.remove(&(self.offset + u64::from(record.offset)));
+        }
         Ok(true)
     }
 
@@ -640,10 +658,7 @@ impl Decoder {
                 }
                 true
             }
-            Chunks::Strays(..) => {
-                self.around.failed.remove(&offset);
-                false
-            }
+            Chunks::Strays(..) => false,
             Chunks::Slots(_) => (damage.is_some() || found.is_carved) && self.is_in_stray(offset),
             Chunks::Image(_) => false,
         }

@@ -5,7 +5,7 @@
 
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
-use evtx_format::container::records::RecordWalk;
+use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
@@ -83,6 +83,7 @@ impl EventIdReader {
     pub(super) fn read(
         &mut self,
         chunk: &[u8],
+        promised: PromisedIds,
         ids: &mut EventIds,
         interrupt: Interrupt<'_>,
     ) -> Result<(), Interrupted> {
@@ -90,7 +91,7 @@ impl EventIdReader {
         let [names, arena] = &mut self.arenas;
         names.reset();
         let names = Names::new(chunk, names);
-        let (mut walk, _) = RecordWalk::new(chunk, false);
+        let (mut walk, _) = RecordWalk::new(chunk, promised, false);
         while let Some(item) = walk.next(chunk) {
             interrupt.check()?;
             let Ok(found) = item else { continue };

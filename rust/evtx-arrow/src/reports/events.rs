@@ -16,16 +16,15 @@ use bumpalo::Bump;
 use evtx_catalog::{CatalogEvent, classic_providers, events_of};
 use evtx_format::Interrupt;
 use evtx_format::binxml::names::Names;
-use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FileHeader;
 use evtx_format::container::record::Record;
-use evtx_format::container::records::RecordWalk;
+use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::ValueType;
 use hashbrown::HashMap;
 
 use super::event_ids::push_text;
 use super::other_events::OtherEvents;
-use super::report::{MAX_EVENT_BYTES, Report, ReportError, TooManyEvents, TypeName};
+use super::report::{MAX_EVENT_BYTES, Report, ReportError, Slots, TooManyEvents, TypeName};
 use super::table::{self, ReportColumn, Value};
 use crate::filter::{Row, Scratch, Stage};
 use crate::plan::EventData;
@@ -358,18 +357,17 @@ impl Catalog {
         &self.scan
     }
 
-    /// Adds the records of adjacent chunks, of which the last can be cut short. Leaves out what is damaged.
+    /// Adds the records of some slots. Leaves out what is damaged.
     ///
     /// # Errors
     /// [`ReportError::TooManyEvents`], [`ReportError::Interrupted`], [`ReportError::Poisoned`]. The records before stay
     /// in the catalog.
-    pub fn push(&mut self, chunks: &[u8], interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+    pub fn push(&mut self, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         let mut arenas = std::mem::take(&mut self.arenas);
         let [names, records] = &mut arenas;
-        let mut chunks = chunks.chunks(CHUNK_SIZE);
-        let pushed = chunks.try_for_each(|chunk| {
+        let pushed = slots.iter().try_for_each(|(_, chunk, promised)| {
             names.reset();
-            self.chunk(chunk, names, records, interrupt)
+            self.chunk(chunk, promised, names, records, interrupt)
         });
         self.arenas = arenas;
         pushed?;
@@ -382,13 +380,14 @@ impl Catalog {
     fn chunk(
         &mut self,
         chunk: &[u8],
+        promised: PromisedIds,
         names: &Bump,
         arena: &mut Bump,
         interrupt: Interrupt<'_>,
     ) -> Result<(), ReportError> {
         self.clear_templates();
         let names = Names::new(chunk, names);
-        let (mut walk, _) = RecordWalk::new(chunk, false);
+        let (mut walk, _) = RecordWalk::new(chunk, promised, false);
         let scan = Arc::clone(&self.scan);
         let mut is_end = false;
         while !is_end {
@@ -839,8 +838,8 @@ impl Report for EventReport {
         self.catalog.beside()
     }
 
-    fn look(worker: &mut Catalog, chunks: &[u8], _first: u64, interrupt: Interrupt<'_>) -> Result<(), ReportError> {
-        worker.push(chunks, interrupt)
+    fn look(worker: &mut Catalog, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+        worker.push(slots, interrupt)
     }
 
     fn start(&mut self, _filename: &str, _size: u64, _header: Option<FileHeader>) {}

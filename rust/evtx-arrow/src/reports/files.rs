@@ -6,12 +6,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
-use evtx_format::container::records::RecordWalk;
+use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use super::event_ids::{EventIdReader, EventIds, LogSpan};
-use super::report::{Report, ReportError, TooManyEvents};
+use super::report::{Report, ReportError, Slots, TooManyEvents};
 use super::runs::{Runs, Span};
 use super::table::{self, ReportColumn, Value};
 
@@ -20,8 +20,10 @@ use super::table::{self, ReportColumn, Value};
 struct ChunkSummary {
     /// The header of the chunk, if it can be read.
     header: Option<ChunkHeader>,
-    /// How many records there are.
+    /// How many live records there are.
     records: u64,
+    /// How many sound records of an older use of the chunk, or of the disk, stand between and after them.
+    slack_records: u64,
     /// The IDs of the first and the last record, in the order of their offsets.
     ids: Option<(u64, u64)>,
     /// The IDs of all records.
@@ -37,18 +39,19 @@ impl ChunkSummary {
     ///
     /// # Errors
     /// [`Interrupted`].
-    fn of(chunk: &[u8], index: u64, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
-        let (mut walk, damage) = RecordWalk::new(chunk, false);
+    fn of(chunk: &[u8], index: u64, promised: PromisedIds, interrupt: Interrupt<'_>) -> Result<Self, Interrupted> {
+        let (mut walk, damage) = RecordWalk::new(chunk, promised, true);
         let mut found = ChunkSummary {
             header: ChunkHeader::read(chunk).ok(),
             ..ChunkSummary::default()
         };
         let mut error = damage;
         while let Some(item) = walk.next(chunk) {
-            if found.records.is_multiple_of(FRAMES) {
+            if (found.records + found.slack_records).is_multiple_of(FRAMES) {
                 interrupt.check()?;
             }
             match item {
+                Ok(item) if item.is_carved || walk.is_leftover() => found.slack_records += 1,
                 Ok(item) => {
                     if item.is_damaged {
                         error = error.or(walk.damage());
@@ -124,8 +127,13 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
     },
     ReportColumn {
         name: "is_full",
-        about: "Whether the log has reached its maximum size, so that its newest records replace its oldest.",
+        about: "Whether the header says that the log has reached its maximum size. Windows does not set this flag in every log that has wrapped.",
         value: Value::Bool(|row| row.header.map(|header| header.is_full())),
+    },
+    ReportColumn {
+        name: "is_wrapped",
+        about: "Whether the newest records have replaced the oldest: the first chunk starts above record ID 1, or a later chunk has lower IDs than the one before it.",
+        value: Value::Bool(|row| row.header.map(|_| row.found.order.has_wrapped())),
     },
     ReportColumn {
         name: "first_chunk",
@@ -203,6 +211,11 @@ const FILE_COLUMNS: &[ReportColumn<FileRow>] = &[
         value: Value::Time(|row| row.found.times.map(|(_, last)| last)),
     },
     ReportColumn {
+        name: "slack_records",
+        about: "How many sound records stand where no live record should be: left over from an older use of the chunk, or in a chunk that was never written from another file. `recover := true` returns them, except copies of others.",
+        value: Value::UInt64(|row| row.header.map(|_| row.found.slack_records)),
+    },
+    ReportColumn {
         name: EVENT_RECORD_IDS,
         about: "For each channel and computer: the records, the least and the greatest `event_record_id`, and how many between these no record has. A log that was exported has new record IDs, but keeps these. NULL if there are more gaps, or more channels and computers, than any real log has.",
         value: Value::LogSpans(|row| row.logs.as_deref()),
@@ -268,12 +281,57 @@ pub struct FilePiece {
     /// How many of these are damaged.
     damaged: u64,
     records: u64,
+    slack_records: u64,
     /// The IDs of the records, until the file ends.
     runs: Runs,
     times: Option<(i64, i64)>,
+    order: ChunkOrder,
     event_ids: EventIds,
     /// What is wrong first.
     error: Option<String>,
+}
+
+/// The order of the chunks of a file, by the IDs of their first records.
+#[derive(Debug, Default)]
+struct ChunkOrder {
+    /// The least ID in the slot with index 0, if it was read and has records.
+    start: Option<u64>,
+    /// The least ID of the first and of the last chunk with records.
+    span: Option<(u64, u64)>,
+    /// Whether a chunk has lower IDs than the one before it.
+    falls: bool,
+}
+
+impl ChunkOrder {
+    /// The order of one chunk, whose index in the file is `index`. Where its first record is damaged, its header tells.
+    fn of(chunk: &ChunkSummary, index: u64) -> Self {
+        let found = chunk.ids.map(|(first, _)| first);
+        let listed = chunk.header.and_then(|header| header.record_ids());
+        let listed = listed.map(|ids| *ids.start()).filter(|_| found.is_some());
+        let first = found.into_iter().chain(listed).min();
+        ChunkOrder {
+            start: first.filter(|_| index == 0),
+            span: first.map(|first| (first, first)),
+            falls: false,
+        }
+    }
+
+    /// Adds the chunks that follow.
+    fn add(&mut self, next: ChunkOrder) {
+        self.start = self.start.or(next.start);
+        self.falls |= next.falls;
+        self.span = match (self.span, next.span) {
+            (Some((first, last)), Some((next, end))) => {
+                self.falls |= next < last;
+                Some((first, end))
+            }
+            (a, b) => a.or(b),
+        };
+    }
+
+    fn has_wrapped(&self) -> bool {
+        self.falls || self.start.is_some_and(|id| id > 1)
+    }
 }
 
 impl FilePiece {
@@ -281,6 +339,7 @@ impl FilePiece {
         &mut self,
         chunk: &[u8],
         index: u64,
+        promised: PromisedIds,
         FileWorker(reader): &mut FileWorker,
         interrupt: Interrupt<'_>,
     ) -> Result<(), Interrupted> {
@@ -290,14 +349,16 @@ impl FilePiece {
             return Ok(());
         }
         if let Some(reader) = reader {
-            reader.read(chunk, &mut self.event_ids, interrupt)?;
+            reader.read(chunk, promised, &mut self.event_ids, interrupt)?;
         }
-        let found = ChunkSummary::of(chunk, index, interrupt)?;
+        let found = ChunkSummary::of(chunk, index, promised, interrupt)?;
         self.add(FilePiece {
             chunks: 0,
             unused: 0,
             damaged: found.error.is_some().into(),
             records: found.records,
+            slack_records: found.slack_records,
+            order: ChunkOrder::of(&found, index),
             runs: found.runs,
             times: found.times,
             event_ids: EventIds::default(),
@@ -312,7 +373,9 @@ impl FilePiece {
         self.unused += behind.unused;
         self.damaged += behind.damaged;
         self.records += behind.records;
+        self.slack_records += behind.slack_records;
         self.runs.join(behind.runs);
+        self.order.add(behind.order);
         self.event_ids.join(behind.event_ids);
         self.times = match (self.times, behind.times) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
@@ -320,11 +383,6 @@ impl FilePiece {
         };
         self.error = self.error.take().or(behind.error);
     }
-}
-
-/// The chunks of a file's bytes, with their indexes, of which the first is `first`.
-fn chunks(bytes: &[u8], first: u64) -> impl Iterator<Item = (u64, &[u8])> {
-    (first..).zip(bytes.chunks(CHUNK_SIZE))
 }
 
 impl Report for FileReport {
@@ -343,16 +401,11 @@ impl Report for FileReport {
         FileWorker(self.reads_events.then(EventIdReader::new))
     }
 
-    fn look(
-        worker: &mut FileWorker,
-        bytes: &[u8],
-        first: u64,
-        interrupt: Interrupt<'_>,
-    ) -> Result<FilePiece, ReportError> {
+    fn look(worker: &mut FileWorker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<FilePiece, ReportError> {
         let mut piece = FilePiece::default();
-        for (index, chunk) in chunks(bytes, first) {
+        for (index, chunk, promised) in slots.iter() {
             interrupt.check()?;
-            piece.chunk(chunk, index, worker, interrupt)?;
+            piece.chunk(chunk, index, promised, worker, interrupt)?;
         }
         Ok(piece)
     }
@@ -363,7 +416,10 @@ impl Report for FileReport {
             filename: filename.to_owned(),
             size,
             header,
-            error: header.and_then(|header| Some(header.verify().err()?.to_string())),
+            error: header.and_then(|header| {
+                let wrong = header.verify().and_then(|()| header.check_size(size));
+                Some(wrong.err()?.to_string())
+            }),
             ..FileRow::default()
         });
     }
@@ -521,6 +577,11 @@ const CHUNK_COLUMNS: &[ReportColumn<ChunkRow>] = &[
         value: Value::Time(|row| row.found.times.map(|(_, last)| last)),
     },
     ReportColumn {
+        name: "slack_records",
+        about: "How many sound records stand where no live record should be: left over from an older use of the chunk, or in a chunk that was never written from another file. `recover := true` returns them, except copies of others.",
+        value: Value::UInt64(|row| row.is_used.map(|_| row.found.slack_records)),
+    },
+    ReportColumn {
         name: "error",
         about: "NULL, or the first damage in the chunk, or why the file could not be read.",
         value: Value::Text(|row| row.found.error.as_deref().map(Into::into)),
@@ -572,13 +633,13 @@ impl Report for ChunkReport {
 
     fn worker(&self) {}
 
-    fn look((): &mut (), bytes: &[u8], first: u64, interrupt: Interrupt<'_>) -> Result<Vec<ChunkRow>, ReportError> {
+    fn look((): &mut (), slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Vec<ChunkRow>, ReportError> {
         let mut rows = Vec::new();
-        for (index, chunk) in chunks(bytes, first) {
+        for (index, chunk, promised) in slots.iter() {
             interrupt.check()?;
             let is_used = !is_unused(chunk);
             let mut found = if is_used {
-                ChunkSummary::of(chunk, index, interrupt)?
+                ChunkSummary::of(chunk, index, promised, interrupt)?
             } else {
                 ChunkSummary::default()
             };

@@ -2,7 +2,9 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
+use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FileHeader;
+use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
 use crate::scan::Poisoned;
@@ -33,6 +35,35 @@ pub enum ReportError {
     Poisoned(#[from] Poisoned),
 }
 
+/// Consecutive slots of a file, each with a chunk. The last may be cut short.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slots<'b> {
+    /// Their bytes.
+    pub bytes: &'b [u8],
+    /// The index of the first slot in the file.
+    pub first: u64,
+    /// The IDs that the log promises to the first chunk.
+    pub promised: PromisedIds,
+}
+
+impl<'b> Slots<'b> {
+    /// Each chunk with its index in the file, and the IDs that the log promises to it.
+    pub(super) fn iter(self) -> impl Iterator<Item = (u64, &'b [u8], PromisedIds)> {
+        let chunks = self.bytes.chunks(CHUNK_SIZE);
+        let previous = std::iter::once(None).chain(chunks.clone().map(Some));
+        (self.first..)
+            .zip(chunks)
+            .zip(previous)
+            .map(move |((index, chunk), previous)| {
+                let promised = match previous {
+                    Some(previous) if PromisedIds::matter_to(chunk) => self.promised.after_chunk(previous),
+                    _ => self.promised,
+                };
+                (index, chunk, promised)
+            })
+    }
+}
+
 /// A table on files, rather than on their records.
 ///
 /// Any number of threads look at pieces of files, each with a worker of its own. What they find is told to the report
@@ -53,17 +84,11 @@ pub trait Report: Send {
     /// A worker for a thread.
     fn worker(&self) -> Self::Worker;
 
-    /// Looks at some chunks of a file, which stand one behind the other; the last may be cut short. `first` is the
-    /// index of the first chunk in the file.
+    /// Looks at a piece of a file.
     ///
     /// # Errors
     /// [`ReportError::TooManyEvents`]: the file then ends; [`ReportError::Interrupted`]; [`ReportError::Poisoned`].
-    fn look(
-        worker: &mut Self::Worker,
-        chunks: &[u8],
-        first: u64,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Self::Piece, ReportError>;
+    fn look(worker: &mut Self::Worker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Self::Piece, ReportError>;
 
     /// Begins a file of `size` bytes. It has no header if it is no log, or cannot be read.
     fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>);
@@ -117,7 +142,7 @@ impl<R: ReportWithoutFiles> Report for R {
 
     fn worker(&self) {}
 
-    fn look((): &mut (), _chunks: &[u8], _first: u64, _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+    fn look((): &mut (), _slots: Slots<'_>, _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
         Ok(())
     }
 

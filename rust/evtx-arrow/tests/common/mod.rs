@@ -13,9 +13,10 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_arrow::{DecodeError, Decoder, Options, Report, Scan, schema};
+use evtx_arrow::{DecodeError, Decoder, Options, Report, Scan, Slots, schema};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FileHeader, NotEvtx};
+use evtx_format::container::records::PromisedIds;
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::Messages;
 
@@ -235,6 +236,14 @@ pub(crate) fn entries(batch: &RecordBatch, row: usize) -> Option<Vec<(String, Op
     Some((0..map.len()).map(entry).collect())
 }
 
+/// The chunks of a log.
+pub(crate) fn slots(file: &[u8]) -> Slots<'_> {
+    Slots {
+        bytes: &file[4096.min(file.len())..],
+        ..Slots::default()
+    }
+}
+
 /// Makes a report on a file, in pieces of 1 MiB, and hands out its batches. Returns the last one.
 pub(crate) fn report<R: Report>(
     report: &mut R,
@@ -249,7 +258,12 @@ pub(crate) fn report<R: Report>(
     let mut failure = header.err().map(|error| error.to_string());
     for (index, piece) in chunks.chunks(1 << 20).enumerate() {
         if failure.is_none() {
-            match R::look(&mut worker, piece, index as u64 * 16, interrupt) {
+            let slots = Slots {
+                bytes: piece,
+                first: index as u64 * 16,
+                promised: PromisedIds::default(),
+            };
+            match R::look(&mut worker, slots, interrupt) {
                 Ok(piece) => report.add(piece),
                 Err(error) => failure = Some(error.to_string()),
             }

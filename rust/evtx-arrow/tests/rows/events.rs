@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::common::oracle::user_leaves;
-use crate::common::{self, cell, corpus, entries, every_column, read, samples, scan};
+use crate::common::{self, cell, corpus, entries, every_column, read, samples, scan, slots};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
@@ -12,8 +12,6 @@ use arrow_schema::DataType;
 use evtx_arrow::{Catalog, Comparison, Events, Expression, Literal, OnError, Options, Predicate, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
-
-const FILE_HEADER: usize = 4096;
 
 fn of(ids: &[u32]) -> Events {
     Events {
@@ -26,9 +24,7 @@ fn of(ids: &[u32]) -> Events {
 fn table(files: &[&[u8]], events: Events, options: Options) -> Table {
     let mut catalog = Catalog::new(Some(events.clone()));
     for file in files {
-        catalog
-            .push(&file[FILE_HEADER.min(file.len())..], Interrupt::NEVER)
-            .expect("few events");
+        catalog.push(slots(file), Interrupt::NEVER).expect("few events");
     }
     Table::of_events(options, events, &catalog.fields())
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::common::{cell, column, corpus, read, samples};
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::Options;
+use evtx_writer::{Element, Event, LogWriter, Template};
 
 const RECOVER: Options = Options {
     on_error: evtx_arrow::OnError::Report,
@@ -172,11 +173,12 @@ fn chunks_of_an_image_are_found_by_their_signature() {
     for (offset, number) in places {
         image[offset..offset + 65_536].copy_from_slice(chunk(number));
     }
-    // Not at a sector.
+    // Not at a sector, but beyond doubt. A magic alone is not.
     image[300_100..300_100 + 65_536].copy_from_slice(chunk(0));
+    image[500_001..500_009].copy_from_slice(b"ElfChnk\0");
     let found = rows(&image, RECOVER);
     let ids: Vec<_> = found.iter().filter_map(|row| row.id).collect();
-    let expected: Vec<u64> = [161..=200, 201..=240, 81..=120, 121..=160]
+    let expected: Vec<u64> = [161..=200, 161..=200, 201..=240, 81..=120, 121..=160]
         .into_iter()
         .flatten()
         .collect();
@@ -199,4 +201,51 @@ fn chunks_of_an_image_are_found_by_their_signature() {
             .iter()
             .any(|row| row.error.as_ref().is_some_and(|error| error.contains("chunk at 0x200")))
     );
+}
+
+/// A log of five service events, and the same in a log that was never written.
+fn five_events(begun: Option<u64>) -> Vec<u8> {
+    let template = Template::new([7; 16], Element::new("Event").child(Element::new("System")));
+    let mut log = LogWriter::new(7);
+    for at in 0..5 {
+        let event = Event::new(&template, Vec::new());
+        log.write(133_000_000_000_000_000 + at, &event)
+            .expect("an event that fits");
+    }
+    match begun {
+        None => log.finish(),
+        Some(next_id) => log.finish_begun(0, next_id),
+    }
+}
+
+#[test]
+fn what_stands_in_a_log_that_was_never_written_is_slack() {
+    let live = Options {
+        recover: false,
+        verify: true,
+        ..RECOVER
+    };
+    let never_written = five_events(Some(1));
+    assert_eq!(rows(&never_written, live), []);
+    let recovered = rows(&never_written, RECOVER);
+    let ids: Vec<_> = recovered
+        .iter()
+        .map(|row| (row.id, row.recovered, &row.error))
+        .collect();
+    assert_eq!(ids, [7, 8, 9, 10, 11].map(|id| (Some(id), Some(true), &None)));
+    // The header promises these records: the log was copied while it was open.
+    let open = five_events(Some(7));
+    assert_eq!(rows(&open, live), rows(&five_events(None), live));
+    assert!(rows(&open, RECOVER).iter().all(|row| row.recovered == Some(false)));
+}
+
+#[test]
+fn a_log_after_stray_bytes_is_found() {
+    let log = five_events(None);
+    for before in [1, 2, 511, 513, 70_000] {
+        let moved = [vec![b'x'; before], log.clone()].concat();
+        let found = rows(&moved, RECOVER);
+        let ids: Vec<_> = found.iter().map(|row| (row.id, &row.error)).collect();
+        assert_eq!(ids, [7, 8, 9, 10, 11].map(|id| (Some(id), &None)), "{before}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::common::{self, cell, corpus, every_column, samples, scan};
+use crate::common::{self, cell, corpus, every_column, samples, scan, slots};
 use evtx_arrow::{Catalog, CatalogPlace, Comparison, Events, Expression, Literal, Options, Predicate, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
@@ -317,9 +317,7 @@ fn rows_of(file: &[u8], table: &Table, columns: &[usize], predicates: &[Predicat
 
 /// The rows of a catalog of all events.
 fn events_of(file: &[u8], mut catalog: Catalog) -> Rows {
-    catalog
-        .push(&file[FILE_HEADER.min(file.len())..], Interrupt::NEVER)
-        .expect("few events");
+    catalog.push(slots(file), Interrupt::NEVER).expect("few events");
     let (mut place, mut rows) = (CatalogPlace::default(), Vec::new());
     while let Some(batch) = catalog
         .batch(&mut place, |field| field.data_type().to_string())
@@ -368,9 +366,7 @@ fn compare(file: &[u8], name: &str) {
         assert_eq!(events_of(file, catalog), events_of(file, trees), "{name}: events");
     }
     let mut catalog = Catalog::new(Some(events.clone()));
-    catalog
-        .push(&file[FILE_HEADER.min(file.len())..], Interrupt::NEVER)
-        .expect("few events");
+    catalog.push(slots(file), Interrupt::NEVER).expect("few events");
     let table = Table::of_events(ALL, events, &catalog.fields());
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     let rows = |columns: &[usize], predicates: &[Predicate], path| rows_of(file, &table, columns, predicates, path);

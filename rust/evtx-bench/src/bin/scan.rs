@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use evtx_arrow::{Catalog, Events, Options, Scan};
+use evtx_arrow::{Catalog, Events, Options, Scan, Slots};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FILE_HEADER;
 use evtx_scan::{Argument, ArgumentValue, Arguments, Function, LocalStorage};
@@ -29,7 +29,11 @@ fn main() {
             });
             Box::new(move || {
                 let mut catalog = Catalog::new(events.clone());
-                catalog.push(&file[FILE_HEADER..], Interrupt::NEVER).expect("events");
+                let slots = Slots {
+                    bytes: &file[FILE_HEADER..],
+                    ..Slots::default()
+                };
+                catalog.push(slots, Interrupt::NEVER).expect("events");
                 catalog.fields().len()
             })
         }

@@ -1,5 +1,6 @@
 //! The file header.
 
+use super::chunk::CHUNK_SIZE;
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind};
 
@@ -94,6 +95,21 @@ impl FileHeader {
         self.flags & (DIRTY | NO_CHECKSUMS) == 0 && self.first_chunk == 0 && self.checksum == self.computed_checksum
     }
 
+    /// Checks that a file of `size` bytes has all chunks that its header lists. A header whose checksum does not match
+    /// passes, since its numbers can be wrong, and so does one that lists fewer chunks: that of an open log is stale.
+    ///
+    /// # Errors
+    /// [`ErrorKind::FileCutShort`].
+    pub fn check_size(&self, size: u64) -> Result<(), Error> {
+        let have = size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64);
+        // The count wraps at 65,536, the number of the newest chunk does not.
+        let listed = self.last_chunk.saturating_add(1).max(self.chunk_count.into());
+        if listed <= have || self.verify().is_err() {
+            return Ok(());
+        }
+        Err(Error::new(42, ErrorKind::FileCutShort { listed, have }))
+    }
+
     /// Checks the stored checksum. A header that keeps none passes.
     ///
     /// # Errors
@@ -175,6 +191,26 @@ mod tests {
         ));
         assert_eq!(FileHeader { flags: 4, ..doctored }.verify(), Ok(()));
         assert!(FileHeader { flags: 3, ..doctored }.verify().is_err());
+    }
+
+    #[test]
+    fn a_file_has_the_chunks_that_its_header_lists() {
+        let size = |chunks: usize| (FILE_HEADER + chunks * CHUNK_SIZE) as u64;
+        let header = header(0);
+        for enough in [size(6), size(5) + 1, size(9)] {
+            assert_eq!(header.check_size(enough), Ok(()), "{enough}");
+        }
+        let cut = |have| Err(Error::new(42, ErrorKind::FileCutShort { listed: 6, have }));
+        assert_eq!(header.check_size(size(5)), cut(5));
+        assert_eq!(header.check_size(100), cut(0));
+        // The count of a log of 65,536 chunks is 0.
+        let large = FileHeader {
+            chunk_count: 0,
+            ..header
+        };
+        assert_eq!(large.check_size(size(5)), cut(5));
+        let doctored = FileHeader { checksum: 8, ..header };
+        assert_eq!(doctored.check_size(size(5)), Ok(()));
     }
 
     #[test]

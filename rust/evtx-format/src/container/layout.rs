@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::chunk::CHUNK_SIZE;
 use super::header::FILE_HEADER;
+use super::records::PromisedIds;
 
 /// Chunks in a block: 1 MiB. One thread reads a block at once and decodes it.
 pub const BLOCK_CHUNKS: u64 = 16;
@@ -51,6 +52,8 @@ pub struct Block {
     /// All stray chunks of the file. A record that cannot be read in its slot and lies in a stray chunk is left to the
     /// stray chunk.
     pub strays: Arc<[Stray]>,
+    /// The IDs that the log promises to the first chunk. [`Layout`] knows those of the file header only.
+    pub promised: PromisedIds,
 }
 
 /// Where the chunks of a block stand in its bytes.
@@ -81,6 +84,8 @@ pub struct Layout {
     strays: Arc<[Stray]>,
     /// For each block of stray chunks: the index of the first, and how many it has.
     stray_blocks: Arc<[(usize, usize)]>,
+    /// The IDs that the file header promises to the chunks.
+    promised: PromisedIds,
 }
 
 impl Layout {
@@ -94,6 +99,7 @@ impl Layout {
             part: None,
             strays: Arc::default(),
             stray_blocks: Arc::default(),
+            promised: PromisedIds::default(),
         };
         Layout {
             oldest: oldest.min(layout.slots().saturating_sub(1)),
@@ -121,14 +127,14 @@ impl Layout {
     /// An image of `size` bytes: a file that is not a log, in which chunks are found by their magic.
     pub fn image(size: u64) -> Self {
         Layout {
-            size,
-            oldest: 0,
-            block_chunks: BLOCK_CHUNKS,
             image: true,
-            part: None,
-            strays: Arc::default(),
-            stray_blocks: Arc::default(),
+            ..Layout::new(size, 0)
         }
+    }
+
+    /// The layout with the IDs that a file header promises to the chunks.
+    pub(super) fn promising(self, promised: PromisedIds) -> Self {
+        Layout { promised, ..self }
     }
 
     /// The layout with stray chunks, whose blocks come last.
@@ -202,8 +208,20 @@ impl Layout {
             len: bytes.end - bytes.start,
             chunks,
             strays: Arc::clone(&self.strays),
+            promised: self.promised,
         }
     }
+}
+
+/// The range of a file of `size` bytes, in bytes, that holds the chunk before a slot, in the order in which Windows
+/// writes chunks: before slot 0 it is the last slot. `None` if the file has one slot only.
+pub fn previous_chunk(size: u64, slot: u64) -> Option<Range<u64>> {
+    let slots = Layout::new(size, 0).slots();
+    let previous = slot
+        .checked_sub(1)
+        .or(slots.checked_sub(1))
+        .filter(|&previous| previous != slot)?;
+    Some(slot_offset(previous)..slot_offset(previous + 1).min(size))
 }
 
 /// Index of the slot that a file offset lies in; `None` before the first slot.

@@ -1,11 +1,12 @@
 //! The walk over the records of a chunk.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use bumpalo::Bump;
 use memchr::memmem;
 
 use super::chunk::{CHUNK_HEADER, CHUNK_SIZE, ChunkHeader};
+use super::header::FileHeader;
 use super::record::{
     RECORD_FRAME, RECORD_HEADER, RECORD_MAGIC, Record, count_magics, ends_with_its_size, find, find_any, follows,
 };
@@ -33,7 +34,9 @@ pub struct FoundRecord {
 /// to each step, so that a walk can be left and continued later.
 ///
 /// The frames of the records decide which records there are, not the chunk header. The header says where the records
-/// end, but the walk goes on behind that place if a record there continues the IDs.
+/// end, but the walk goes on after that place if a record there continues the IDs of the live records. The records of a
+/// chunk that Windows has only begun are live if the rest of the log [promises](PromisedIds) the ID of the first.
+/// Otherwise an older use of the disk has left them there.
 #[derive(Debug, Clone)]
 pub struct RecordWalk {
     next: Option<usize>,
@@ -43,6 +46,8 @@ pub struct RecordWalk {
     known_beyond: usize,
     /// The chunk header, if it can be read.
     header: Option<ChunkHeader>,
+    /// Whether no record is live: the chunk is new, and the log does not promise the records that stand in it.
+    is_leftover: bool,
     /// ID of the last record.
     last: Option<u64>,
     /// What is wrong with the frame of the last record.
@@ -57,6 +62,62 @@ pub struct RecordWalk {
     end_is_told: bool,
 }
 
+/// The IDs that a log promises to a chunk [that is new](ChunkHeader::is_new): the one after the last record of the chunk
+/// before, and the one that the file header keeps for the next record. A new chunk can have live records, if the log was
+/// copied while it was open. But its clusters can also hold old records of this log or of *others*.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PromisedIds {
+    after_previous: Option<u64>,
+    next_of_log: Option<u64>,
+}
+
+impl PromisedIds {
+    /// What a file header promises to every chunk. The ID 1 is no promise, since each new log has it.
+    pub fn of_log(header: &FileHeader) -> Self {
+        PromisedIds {
+            after_previous: None,
+            next_of_log: Some(header.next_record_id).filter(|&id| id > 1),
+        }
+    }
+
+    /// The same after a chunk whose last record has this ID.
+    pub fn after(self, last: Option<u64>) -> Self {
+        PromisedIds {
+            after_previous: last.and_then(|last| last.checked_add(1)),
+            ..self
+        }
+    }
+
+    /// The same after a chunk of which the bytes are given.
+    pub fn after_chunk(self, chunk: &[u8]) -> Self {
+        let (mut walk, _) = RecordWalk::new(chunk, self.after(None), false);
+        while walk.next(chunk).is_some() {}
+        self.after(walk.last_listed())
+    }
+
+    /// Whether the promise decides about records of a chunk: it is new and seems empty, but has some.
+    pub fn matter_to(chunk: &[u8]) -> bool {
+        let header = ChunkHeader::read(chunk);
+        let seems_empty = header.is_ok_and(|header| header.is_new() && header.free_space as usize <= CHUNK_HEADER);
+        seems_empty && memmem::find(&chunk[CHUNK_HEADER.min(chunk.len())..], &RECORD_MAGIC).is_some()
+    }
+
+    /// Whether the first record of a chunk has one of the IDs. If that record is damaged, a later one can follow.
+    fn holds(self, chunk: &[u8]) -> bool {
+        let first = Record::read(chunk, CHUNK_HEADER).ok();
+        let first = first.filter(|record| record.size_copy_matches(chunk) || record.is_before_next(chunk));
+        let mut ids = self.after_previous.into_iter().chain(self.next_of_log);
+        ids.any(|id| match first {
+            Some(first) => first.id == id,
+            None => {
+                let before = (id.saturating_sub(1), CHUNK_HEADER);
+                let is_later = |record: &Record| follows(before, record) && record.is_before_next(chunk);
+                find(chunk, CHUNK_HEADER..chunk.len(), is_later).is_some()
+            }
+        })
+    }
+}
+
 /// A record whose frame was checked, and what is wrong with the frame.
 type Framed = (Record, Option<Error>);
 
@@ -66,9 +127,12 @@ impl RecordWalk {
     /// A chunk that is cut short is walked to the cut. A chunk without its magic, or with its free space out of range,
     /// is walked to its end, and a record in it counts if its two sizes agree or the next record stands behind it.
     ///
+    /// `promised` are the IDs that the log promises for the first record of this chunk.
+    ///
     /// With `recover`, the walk also carves records that the live ones do not lead to: between a damaged record and the
-    /// next live one, and behind the last record, where those of an older use of the chunk were left.
-    pub fn new(chunk: &[u8], recover: bool) -> (Self, Option<Error>) {
+    /// next live one, and after the last record, where those of an older use of the chunk were left. It finds the same
+    /// live records as without.
+    pub fn new(chunk: &[u8], promised: PromisedIds, recover: bool) -> (Self, Option<Error>) {
         let header = ChunkHeader::read(chunk).and_then(|header| {
             if (header.free_space as usize) < CHUNK_HEADER || header.free_space as usize > CHUNK_SIZE {
                 return Err(Error::new(48, ErrorKind::FreeSpaceOffset(header.free_space)));
@@ -83,13 +147,17 @@ impl RecordWalk {
             }
             Ok(_) => None,
         };
+        let is_leftover = PromisedIds::matter_to(chunk) && !promised.holds(chunk);
         let header = header.ok();
         let free_space = header.map_or(CHUNK_SIZE, |header| header.free_space as usize);
+        // Leftovers are walked over as if the chunk was full.
+        let free_space = if is_leftover { CHUNK_SIZE } else { free_space };
         let mut walk = RecordWalk {
-            next: Some(CHUNK_HEADER),
+            next: Some(CHUNK_HEADER).filter(|_| recover || !is_leftover),
             end: free_space.min(chunk.len()),
             known_beyond: usize::MAX,
             header,
+            is_leftover,
             last: None,
             damage: None,
             recover,
@@ -97,7 +165,7 @@ impl RecordWalk {
             carve: 0..0,
             end_is_told: damage.is_some(),
         };
-        if walk.header.is_some() && !recover {
+        if walk.header.is_some() {
             walk.sound_until = walk.sound_run(chunk);
         }
         (walk, damage)
@@ -133,6 +201,7 @@ impl RecordWalk {
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
         if let Some(at) = self.next
             && at < self.sound_until
+            && !self.recover
             && let Ok(record) = Record::read(chunk, at)
         {
             self.next = Some(record.end());
@@ -171,7 +240,11 @@ impl RecordWalk {
                 let kind = Record::read(chunk, at).map_or_else(|error| error.kind, |_| ErrorKind::LeftoverRecord);
                 return Some(Err(Error::new(at, kind)));
             }
-            match self.framed(chunk, at) {
+            let framed = match Record::read(chunk, at) {
+                Ok(record) if at < self.sound_until => Ok((record, None)),
+                _ => self.framed(chunk, at),
+            };
+            match framed {
                 Ok((record, damage)) => {
                     self.next = Some(record.end());
                     self.last = Some(self.id_between(chunk, &record));
@@ -182,7 +255,7 @@ impl RecordWalk {
                     return Some(Ok(FoundRecord {
                         record,
                         // Without a header, nothing says that the record is live.
-                        recovered: self.recover && self.header.is_none(),
+                        recovered: self.is_leftover || self.recover && self.header.is_none(),
                         is_carved: false,
                         is_damaged: damage.is_some(),
                     }));
@@ -191,6 +264,9 @@ impl RecordWalk {
                     let next = self.resume(chunk, at + 1, self.last.map(|id| (id, at)));
                     self.skip(at, next, chunk);
                     self.known_beyond = next.unwrap_or(self.known_beyond);
+                    if self.is_leftover {
+                        continue;
+                    }
                     // Behind the last record of a chunk that is damaged as a whole, anything may stand.
                     if next.is_some() || self.header.is_some() && !is_blank(error.kind) {
                         self.end_is_told |= next.is_none();
@@ -221,10 +297,27 @@ impl RecordWalk {
         self.carve.start = record.offset as usize + 1;
     }
 
-    /// Whether the walk has reached the last record that the header lists. True if the header's IDs are reversed, as
-    /// those of an empty chunk are.
+    /// Whether the walk has reached the last record that the header lists. True if the header lists none.
     fn is_reached(&self, header: &ChunkHeader) -> bool {
-        header.first_record_id > header.last_record_id || self.last.is_some_and(|last| last >= header.last_record_id)
+        let is_reached = |ids: RangeInclusive<u64>| self.last.is_some_and(|last| last >= *ids.end());
+        header.record_ids().is_none_or(is_reached)
+    }
+
+    /// The ID of the last record, of which the next chunk has the following one. `None` if the header says that this
+    /// chunk is empty: a chunk that needs a promise gives none, so that one chunk more is all that has to be read.
+    pub fn last_listed(&self) -> Option<u64> {
+        self.last.filter(|_| !self.seems_empty() && !self.is_leftover)
+    }
+
+    /// Whether none of the records is live. With `recover` the walk goes over them as over live ones, but a place where no
+    /// record starts is not an error.
+    pub fn is_leftover(&self) -> bool {
+        self.is_leftover
+    }
+
+    /// Whether the header says that there are no records.
+    fn seems_empty(&self) -> bool {
+        self.end <= CHUNK_HEADER
     }
 
     /// An error, once, if the records end before the last one that the header lists.
@@ -358,10 +451,21 @@ impl RecordWalk {
     /// The next record in the bytes that are carved.
     fn carve(&mut self, chunk: &[u8]) -> Option<Record> {
         let Range { start, end } = self.carve;
-        let found = find(chunk, start..end, |record| record.end() <= end);
+        // Windows does not clear the padding of records. So among leftovers, the first bytes of an older record can stand
+        // in the padding of a newer one (seen in a log that was never written).
+        let last = if self.is_leftover { chunk.len() } else { end };
+        let found = find(chunk, start..end, |record| record.end() <= last);
         let record = found.and_then(|at| Record::read(chunk, at).ok());
         self.carve = match record {
-            Some(record) => record.end()..end,
+            Some(record) => {
+                // It can hide another one after its BinXML.
+                let hidden = unused(chunk, &record);
+                if hidden.is_empty() {
+                    record.end()..end
+                } else {
+                    hidden.start..end
+                }
+            }
             None => 0..0,
         };
         record
@@ -373,14 +477,14 @@ impl RecordWalk {
         // The records in the free space are from an older use of the chunk, unless the live ones end too early.
         let is_short = self.header.is_some_and(|header| !self.is_reached(&header));
         // A header can say that the chunk is empty though it has records.
-        let seems_empty = self.end <= CHUNK_HEADER;
+        let seems_empty = self.seems_empty();
         let until = if is_short || seems_empty { chunk.len() } else { self.end };
         find_any(chunk, from..until, |record| {
             if !record.size_copy_matches(chunk) {
                 return before.is_some_and(|before| self.is_next(chunk, before, record));
             }
             let Some(header) = self.header else { return true };
-            let is_of_header = (header.first_record_id..=header.last_record_id).contains(&record.id);
+            let is_of_header = header.record_ids().is_some_and(|ids| ids.contains(&record.id));
             let follows = before.map_or(is_of_header, |before| follows(before, record));
             match (record.offset as usize) < self.end {
                 true => follows || self.leads_on(chunk, record),
@@ -468,7 +572,7 @@ mod tests {
     type Item = std::result::Result<u64, ErrorKind>;
 
     fn walk(chunk: &[u8]) -> (Vec<Item>, Option<ErrorKind>) {
-        let (walk, damage) = RecordWalk::new(chunk, false);
+        let (walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), false);
         (items(walk, chunk), damage.map(|error| error.kind))
     }
 
@@ -485,7 +589,7 @@ mod tests {
 
     /// What the walk finds, with the sizes and the damage of frames.
     fn frames(chunk: &[u8]) -> Vec<(u64, u32, Option<ErrorKind>)> {
-        let (mut walk, _) = RecordWalk::new(chunk, false);
+        let (mut walk, _) = RecordWalk::new(chunk, PromisedIds::default(), false);
         let mut frames = Vec::new();
         while let Some(found) = walk.next(chunk) {
             let found = found.expect("a record");
@@ -507,7 +611,7 @@ mod tests {
 
     #[test]
     fn the_sound_run_ends_before_the_last_record() {
-        let run = |chunk: &[u8]| RecordWalk::new(chunk, false).0.sound_until;
+        let run = |chunk: &[u8]| RecordWalk::new(chunk, PromisedIds::default(), false).0.sound_until;
         let mut chunk = chunk_of(&[7, 8, 9, 10]);
         assert_eq!(run(&chunk), place(3));
         // The header ends it.
@@ -543,6 +647,66 @@ mod tests {
         put(&mut chunk, 48, place(2) as u32);
         assert_eq!(walk(&chunk).0[..2], [Ok(7), Ok(8)]);
         assert_eq!(walk(&chunk).0.len(), 2);
+    }
+
+    /// A chunk of these records with the header of a new one.
+    fn new_chunk_of(ids: &[u64]) -> Vec<u8> {
+        let mut chunk = chunk_of(ids);
+        chunk[24..40].fill(0xff);
+        put(&mut chunk, 44, 0);
+        put(&mut chunk, 48, CHUNK_HEADER as u32);
+        chunk
+    }
+
+    #[test]
+    fn a_new_chunk_has_live_records_only_if_the_log_promises_them() {
+        let of_log = |next_of_log| PromisedIds {
+            next_of_log: Some(next_of_log),
+            ..PromisedIds::default()
+        };
+        let live = |chunk: &[u8], promised| items(RecordWalk::new(chunk, promised, false).0, chunk);
+        let chunk = new_chunk_of(&[7, 8, 9]);
+        for promised in [PromisedIds::default(), of_log(6), of_log(8), of_log(9).after(Some(5))] {
+            assert_eq!(live(&chunk, promised), [], "{promised:?}");
+            let (mut walk, damage) = RecordWalk::new(&chunk, promised, true);
+            let found: Vec<_> = std::iter::from_fn(|| walk.next(&chunk)).flatten().collect();
+            assert!(found.iter().all(|found| found.recovered) && damage.is_none());
+            assert!(walk.is_leftover() && walk.last_listed().is_none());
+            assert_eq!(found.len(), 3, "{promised:?}");
+        }
+        for promised in [of_log(7), of_log(1).after(Some(6))] {
+            assert_eq!(live(&chunk, promised), [Ok(7), Ok(8), Ok(9)], "{promised:?}");
+        }
+        // The first record is damaged, and those after it follow.
+        let mut chunk = new_chunk_of(&[7, 8, 9]);
+        put(&mut chunk, place(0), 0x78);
+        let magic = ErrorKind::RecordMagic(*b"x\0\0\0");
+        assert_eq!(live(&chunk, of_log(7)), [Err(magic), Ok(8), Ok(9)]);
+        assert_eq!(live(&chunk, of_log(70)), []);
+    }
+
+    #[test]
+    fn a_chunk_promises_the_id_after_its_last_record() {
+        let none = PromisedIds::default();
+        assert_eq!(none.after_chunk(&chunk_of(&[7, 8])), none.after(Some(8)));
+        assert_eq!(none.after(Some(3)).after_chunk(&new_chunk_of(&[7, 8])), none);
+        assert_eq!(none.after_chunk(&[0; CHUNK_SIZE]), none);
+        assert_eq!(none.after(Some(u64::MAX)), none);
+        assert!(PromisedIds::matter_to(&new_chunk_of(&[7])) && !PromisedIds::matter_to(&chunk_of(&[7])));
+        assert!(!PromisedIds::matter_to(&new_chunk_of(&[7])[..CHUNK_HEADER]));
+    }
+
+    #[test]
+    fn every_sound_record_in_slack_is_found() {
+        // The first has one bit of a size flipped, the second hides another one after its BinXML.
+        let mut chunk = new_chunk_of(&[370, 371, 372, 373]);
+        put(&mut chunk, place(0) + 4, 68);
+        put(&mut chunk, place(1) + 4, 128);
+        put(&mut chunk, place(3) - 4, 128);
+        let (mut walk, _) = RecordWalk::new(&chunk, PromisedIds::default(), true);
+        let found = std::iter::from_fn(|| walk.next(&chunk)).map(|item| item.expect("no error"));
+        let ids: Vec<_> = found.map(|found| (found.record.id, found.recovered)).collect();
+        assert_eq!(ids, [370, 371, 372, 373].map(|id| (id, true)));
     }
 
     #[test]
@@ -742,7 +906,7 @@ mod tests {
     #[test]
     fn what_the_bookkeeping_does_not_reach_is_recovered() {
         let recovered = |chunk: &[u8]| -> Vec<(u64, bool)> {
-            let (mut walk, _) = RecordWalk::new(chunk, true);
+            let (mut walk, _) = RecordWalk::new(chunk, PromisedIds::default(), true);
             std::iter::from_fn(|| walk.next(chunk))
                 .flatten()
                 .map(|found| (found.record.id, found.recovered))
@@ -766,7 +930,7 @@ mod tests {
         // A record that is taken back leaves room for what is in it.
         let mut chunk = chunk_of(&[7, 3, 4]);
         put(&mut chunk, 48, place(1) as u32);
-        let (mut walk, _) = RecordWalk::new(&chunk, true);
+        let (mut walk, _) = RecordWalk::new(&chunk, PromisedIds::default(), true);
         assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 7);
         let first = walk.next(&chunk).unwrap().unwrap();
         assert_eq!((first.record.id, first.recovered), (3, true));
@@ -775,12 +939,13 @@ mod tests {
         // Such as one that it reaches over.
         put(&mut chunk, place(1) + 4, 136);
         put(&mut chunk, place(3) + 4, 136);
-        let (mut walk, _) = RecordWalk::new(&chunk, true);
+        let (mut walk, _) = RecordWalk::new(&chunk, PromisedIds::default(), true);
         walk.next(&chunk);
         let first = walk.next(&chunk).unwrap().unwrap();
         assert_eq!((first.record.id, first.record.size), (3, 136));
+        // What stands after its BinXML is found whether it is noise or not.
         let mut taken = walk.clone();
-        assert_eq!(taken.next(&chunk), None);
+        assert_eq!(taken.next(&chunk).unwrap().unwrap().record.id, 4);
         walk.reject(&first.record);
         assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 4);
     }
@@ -809,7 +974,7 @@ mod tests {
 
     /// All that a walk says: the items with their frames and damage, and what is wrong with the chunk.
     fn walk_in_full(chunk: &[u8], recover: bool) -> String {
-        let (mut walk, damage) = RecordWalk::new(chunk, recover);
+        let (mut walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), recover);
         let mut said = format!("{damage:?}");
         while let Some(item) = walk.next(chunk) {
             let damage = walk.damage();
@@ -835,7 +1000,7 @@ mod tests {
         for (at, number) in changes(ids.len()) {
             let mut chunk = chunk_of(&ids);
             put(&mut chunk, at, number);
-            let found: Vec<u64> = items(RecordWalk::new(&chunk, false).0, &chunk)
+            let found: Vec<u64> = items(RecordWalk::new(&chunk, PromisedIds::default(), false).0, &chunk)
                 .into_iter()
                 .flatten()
                 .collect();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_unused};
 use super::header::{FILE_HEADER, FileHeader, NotEvtx};
 use super::layout::{BLOCK_CHUNKS, Layout, REMOTE_BLOCK_CHUNKS, slot_offset};
+use super::records::PromisedIds;
 use super::strays::StraySearch;
 
 /// Bytes of a chunk that the survey reads.
@@ -244,7 +245,8 @@ impl Survey {
         match self.state {
             State::Done(oldest) => {
                 let strays = self.strays.as_ref().map(StraySearch::found).unwrap_or_default();
-                let layout = Layout::new(self.size, oldest).with_strays(strays);
+                let promised = self.header.as_ref().map(PromisedIds::of_log).unwrap_or_default();
+                let layout = Layout::new(self.size, oldest).with_strays(strays).promising(promised);
                 let layout = match &self.part {
                     Some(slots) => layout.of_slots(slots.clone()),
                     None => layout,
@@ -282,13 +284,11 @@ fn bisect(first: Anchor, low: u64, high: u64) -> State {
     }
 }
 
-/// The anchor of a chunk, from its first bytes; `None` if the header cannot be read or its range of IDs is reversed.
+/// The anchor of a chunk, from its first bytes; `None` if the header cannot be read or lists no records.
 fn anchor(bytes: &[u8], slot: u64) -> Option<Anchor> {
     let header = ChunkHeader::read(bytes).ok()?;
-    (header.first_record_id <= header.last_record_id).then_some(Anchor {
-        slot,
-        first_record_id: header.first_record_id,
-    })
+    let first_record_id = *header.record_ids()?.start();
+    Some(Anchor { slot, first_record_id })
 }
 
 #[cfg(test)]

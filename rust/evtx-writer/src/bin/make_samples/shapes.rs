@@ -15,6 +15,8 @@ pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
         ("wrapped.evtx", services(6, 40).finish_wrapped(4, 2)),
         // A copy of a live log: its header knows of one chunk of two.
         ("dirty.evtx", services(2, 40).finish_dirty(1)),
+        // A log that was created and never written, on a disk that still holds five records of another log.
+        ("never-written.evtx", services(1, 5).finish_begun(0, 1)),
         // A chunk that was overwritten: behind its four records is the rest of the old ones.
         ("overwritten.evtx", overwritten()),
         // A record that is hidden in another one, as tools that remove traces do it.
