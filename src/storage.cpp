@@ -53,12 +53,24 @@ std::uint32_t Guard(EvtxTexts *texts, Body body) noexcept {
 	}
 }
 
-bool HasScheme(const std::string &path) {
-	return path.find("://") != std::string::npos;
-}
+//! How threads may use the file system of a path.
+enum class Sharing {
+	//! A file of this machine: any number of threads read by one handle at once.
+	ONE_HANDLE,
+	//! A scheme of DuckDB's, such as `s3://`: each thread reads by a handle of its own.
+	OWN_HANDLES,
+	//! Any other scheme: a file system that is registered in Python. All threads of the process take turns, with all of
+	//! its files. Its handles seek and then read, and they can have one position: those of one file in fsspec's memory,
+	//! and those of all files in a tar file.
+	TURNS
+};
 
-bool IsRemotePath(const FileSystem &files, const std::string &path) {
-	return files.IsRemote(path) || (HasScheme(path) && path.rfind("file://", 0) != 0);
+Sharing SharingOf(const FileSystem &files, const std::string &path) {
+	if (files.IsRemote(path)) {
+		return Sharing::OWN_HANDLES;
+	}
+	const bool has_scheme = path.find("://") != std::string::npos && path.rfind("file://", 0) != 0;
+	return has_scheme ? Sharing::TURNS : Sharing::ONE_HANDLE;
 }
 
 //! Refuses files that cannot be read at offsets. To open a pipe would block until a process writes to it.
@@ -73,29 +85,95 @@ void CheckKind(const FileSystem &files, const std::string &path) {
 	}
 }
 
-//! The file system of the call that this thread serves, if it serves one.
-thread_local const FileSystem *of_call = nullptr;
+//! The storage of the call that this thread serves, if it serves one.
+thread_local Storage *of_call = nullptr;
 
-//! An open file.
+//! The turn of a thread with the file systems that are registered in Python. A thread that waits for it asks for
+//! interrupts.
 //!
-//! File systems that are registered in Python seek and then read, so that a thread can get the bytes that another one
-//! has sought, although the handle is opened for parallel access. Their paths have a scheme, as those of other remote
-//! file systems. Of such a file no two threads read by the same handle at once. If its scheme is one of DuckDB's,
-//! threads have handles of their own. If not, they take turns: in fsspec's memory all handles of a file have one
-//! position.
-class OpenFile {
+//! A handle can be closed by a thread that holds Python's lock, for which the thread with the turn may wait. So to
+//! close one never waits: it is left to the thread with the turn.
+class Turn {
 public:
-	OpenFile(const FileSystem &files, std::string name_p)
-	    : name(std::move(name_p)), has_scheme(HasScheme(name)), is_remote(files.IsRemote(name)) {
-		idle.push_back(Open(files));
+	explicit Turn(Sharing sharing) {
+		if (sharing != Sharing::TURNS) {
+			return;
+		}
+		guard = std::unique_lock<std::timed_mutex>(turn, std::defer_lock);
+		while (!guard.try_lock_for(INTERVAL)) {
+			if (of_call) {
+				of_call->Check();
+			}
+		}
 	}
 
+	~Turn() {
+		if (guard.owns_lock()) {
+			guard.unlock();
+			CloseLeft();
+		}
+	}
+
+	Turn(const Turn &) = delete;
+	Turn &operator=(const Turn &) = delete;
+
+	static void Close(FileHandle handle) {
+		{
+			const std::scoped_lock<std::mutex> guard(left_lock);
+			left.push_back(std::move(handle));
+		}
+		CloseLeft();
+	}
+
+private:
+	//! Closes what is left, unless a thread has the turn, which does it when it ends.
+	static void CloseLeft() {
+		while (true) {
+			std::vector<FileHandle> closing;
+			const std::unique_lock<std::timed_mutex> guard(turn, std::try_to_lock);
+			if (!guard.owns_lock()) {
+				return;
+			}
+			const std::scoped_lock<std::mutex> left_guard(left_lock);
+			if (left.empty()) {
+				return;
+			}
+			closing.swap(left);
+		}
+	}
+
+	static inline std::timed_mutex turn;
+	static inline std::mutex left_lock;
+	static inline std::vector<FileHandle> left;
+
+	std::unique_lock<std::timed_mutex> guard;
+};
+
+//! An open file.
+class OpenFile {
+public:
+	OpenFile(const FileSystem &files, std::string name_p) : name(std::move(name_p)), sharing(SharingOf(files, name)) {
+		const Turn turn(sharing);
+		idle.push_back(Open(files));
+		size = idle.front().Size();
+	}
+
+	~OpenFile() {
+		if (sharing == Sharing::TURNS) {
+			Turn::Close(std::move(idle.front()));
+		}
+	}
+
+	OpenFile(const OpenFile &) = delete;
+	OpenFile &operator=(const OpenFile &) = delete;
+
 	std::uint64_t Size() const {
-		return idle.front().Size();
+		return size;
 	}
 
 	void ReadAt(std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset) {
-		if (!has_scheme) {
+		if (sharing != Sharing::OWN_HANDLES) {
+			const Turn turn(sharing);
 			idle.front().ReadAt(buffer, len, offset);
 			return;
 		}
@@ -114,12 +192,12 @@ private:
 		return files.OpenFile(name, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
 	}
 
-	//! A handle that no thread uses. A thread of the core, which has no file system, waits for one, too.
+	//! A handle that no thread uses. A thread of the core, which has no file system, waits for one.
 	FileHandle Take() {
 		std::unique_lock<std::mutex> guard(lock);
-		if (idle.empty() && is_remote && of_call) {
+		if (idle.empty() && of_call) {
 			guard.unlock();
-			return Open(*of_call);
+			return Open(of_call->Files());
 		}
 		given_back.wait(guard, [&] { return !idle.empty(); });
 		auto handle = std::move(idle.back());
@@ -134,8 +212,8 @@ private:
 	}
 
 	std::string name;
-	bool has_scheme;
-	bool is_remote;
+	Sharing sharing;
+	std::uint64_t size;
 	std::mutex lock;
 	std::condition_variable given_back;
 	//! The handles that no thread uses, or the one that all threads share.
@@ -145,7 +223,7 @@ private:
 } // namespace
 
 Storage::Storage(duckdb::cxx::Context &context, std::string_view reading_p)
-    : files(context.GetFileSystem()), before(std::exchange(of_call, &files)), reading(reading_p),
+    : files(context.GetFileSystem()), before(std::exchange(of_call, this)), reading(reading_p),
       next(std::chrono::steady_clock::now() + INTERVAL) {}
 
 Storage::~Storage() {
@@ -160,6 +238,7 @@ EvtxStorage Storage::ForCore() {
 //! Expands a glob, which throws if the query was interrupted. Returns whether the glob could be expanded.
 bool Storage::Ask(const std::string &glob) noexcept {
 	try {
+		// Without a turn: it could be another thread's for long, and a file that is open was listed before.
 		files.Glob(glob);
 		return true;
 	} catch (const duckdb::cxx::InterruptException &) {
@@ -194,19 +273,29 @@ void Storage::ThrowKept() {
 
 std::uint32_t Storage::Glob(void *self, const char *pattern, std::uintptr_t len, EvtxTexts *texts) {
 	return Guard(texts, [&] {
-		for (const auto &path : static_cast<Storage *>(self)->files.Glob(std::string(pattern, len))) {
+		const auto &files = static_cast<Storage *>(self)->files;
+		const std::string glob(pattern, len);
+		const Turn turn(SharingOf(files, glob));
+		for (const auto &path : files.Glob(glob)) {
 			evtx_texts_push(texts, reinterpret_cast<const std::uint8_t *>(path.data()), path.size());
 		}
 	});
 }
 
 std::uint32_t Storage::Exists(void *self, const char *path, std::uintptr_t len, bool *exists, EvtxTexts *texts) {
-	return Guard(texts, [&] { *exists = static_cast<Storage *>(self)->files.Exists(std::string(path, len)); });
+	return Guard(texts, [&] {
+		const auto &files = static_cast<Storage *>(self)->files;
+		const std::string name(path, len);
+		const Turn turn(SharingOf(files, name));
+		*exists = files.Exists(name);
+	});
 }
 
 bool Storage::IsRemote(void *self, const char *path, std::uintptr_t len) {
 	bool remote = false;
-	Guard(nullptr, [&] { remote = IsRemotePath(static_cast<Storage *>(self)->files, std::string(path, len)); });
+	Guard(nullptr, [&] {
+		remote = SharingOf(static_cast<Storage *>(self)->files, std::string(path, len)) != Sharing::ONE_HANDLE;
+	});
 	return remote;
 }
 
@@ -216,7 +305,7 @@ std::uint32_t Storage::Open(void *self, const char *path, std::uintptr_t len, vo
 		auto &storage = *static_cast<Storage *>(self);
 		std::string name(path, len);
 		std::error_code ignored;
-		if (!IsRemotePath(storage.files, name)) {
+		if (SharingOf(storage.files, name) == Sharing::ONE_HANDLE) {
 			CheckKind(storage.files, name);
 			const auto modified = std::filesystem::last_write_time(storage.files.Expand(name), ignored);
 			if (!ignored) {

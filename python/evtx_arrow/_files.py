@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
+import threading
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -66,14 +68,22 @@ class ArrowFiles:
         return _ArrowFile(file), file.size() if size is None else size
 
 
+# Scans in several threads take turns with a file system that seeks and then reads, because its files can share one
+# position: all files of a tar file do, or all handles of a file in fsspec's memory.
+_TURN = threading.Lock()
+
+
 class _FsspecFile:
     def __init__(self, filesystem: Any, path: str) -> None:
         self._filesystem = filesystem
         self._path = path
 
     def read(self, offset: int, length: int) -> bytes:
-        # A range request of its own, without a look at the file before.
-        return bytes(self._filesystem.cat_file(self._path, start=offset, end=offset + length))
+        # Asynchronous file systems, such as those of S3, ask for a range and have no position.
+        turn = contextlib.nullcontext() if getattr(self._filesystem, "async_impl", False) else _TURN
+        with turn:
+            # A range request of its own, without a look at the file before.
+            return bytes(self._filesystem.cat_file(self._path, start=offset, end=offset + length))
 
 
 class FsspecFiles:

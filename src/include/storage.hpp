@@ -31,6 +31,11 @@ public:
 	//! @throws duckdb::cxx::Exception of DuckDB.
 	void Check();
 
+	//! DuckDB's file system, for this thread.
+	const duckdb::cxx::FileSystem &Files() const {
+		return files;
+	}
+
 	//! Throws the last exception that a storage of this thread has kept.
 	[[noreturn]] static void ThrowKept();
 
@@ -48,8 +53,8 @@ private:
 	static void Close(void *file);
 
 	duckdb::cxx::FileSystem files;
-	//! The file system that this thread's files were opened by before.
-	const duckdb::cxx::FileSystem *before;
+	//! The storage that this thread served before.
+	Storage *before;
 	std::string reading;
 	std::chrono::steady_clock::time_point next;
 	bool interrupted = false;

@@ -1,8 +1,10 @@
 """Files of other file systems: pyarrow.fs and fsspec, in few and large requests, on the thread that reads."""
 
 import collections
+import concurrent.futures
 import contextlib
 import pickle
+import tarfile
 import threading
 
 import evtx_arrow as evtx
@@ -179,6 +181,22 @@ def test_fsspec_asks_for_ranges_only(memory):
     before = asked["info"]
     assert pa.table(scan).num_rows > 0
     assert asked["cat"] == len(scan.files) and asked["info"] == before, "no HEAD follows the listing"
+
+
+def test_scans_in_threads_take_turns_with_one_position(tmp_path):
+    with tarfile.open(tmp_path / "logs.tar", "w") as archive:
+        for name in ["DC01-Security", "DC01-Sysmon"]:
+            path = write_log(tmp_path / f"{name}.evtx", f"{name}.evtx", 150)
+            archive.add(path, arcname=f"logs/{path.name}")
+    filesystem = fsspec.filesystem("tar", fo=str(tmp_path / "logs.tar"), skip_instance_cache=True)
+
+    def counts(_):
+        rows = pa.table(evtx.scan("logs/*.evtx", filesystem=filesystem, columns=["channel", "error"]))
+        return sorted(rows.group_by(["channel", "error"]).aggregate([([], "count_all")]).to_pylist(), key=str)
+
+    want = counts(0)
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(counts, range(12))) == [want] * 12
 
 
 def test_exceptions_of_a_file_system_reach_the_caller(tmp_path, memory):
