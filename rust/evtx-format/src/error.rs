@@ -116,6 +116,14 @@ pub enum ErrorKind {
         /// The IDs of the first and the last record in the chunk.
         found: (u64, u64),
     },
+    /// Bytes of a record or of a stream come after its end, and nothing reads them.
+    #[error("{unread} bytes come after the end of the {what}, and nothing reads them")]
+    UnreadBytes {
+        /// What has ended: the event of a record, or a nested stream.
+        what: &'static str,
+        /// How many bytes follow.
+        unread: usize,
+    },
     /// A record holds no event.
     #[error("the record holds no event")]
     NoEvent,

@@ -5,7 +5,7 @@ use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
 use evtx_format::binxml::{Reader, TopLevel};
-use evtx_format::container::records::RecordWalk;
+use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::text::Form;
 use evtx_format::{ErrorKind, MAX_OPEN_ELEMENTS, Result};
 use evtx_writer::{self as writer, Content, Event, LogWriter, Stream, Substitution, Template, Value};
@@ -16,7 +16,7 @@ fn with_record<T>(stream: &Stream, check: impl FnOnce(&[u8], std::ops::Range<usi
     log.write_stream(0, stream).expect("a record that fits");
     let file = log.finish();
     let chunk = &file[4096..];
-    let (mut walk, damage) = RecordWalk::new(chunk, false);
+    let (mut walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), false);
     assert_eq!(damage, None);
     let found = walk.next(chunk).expect("a record").expect("a sound one");
     check(chunk, found.record.binxml())

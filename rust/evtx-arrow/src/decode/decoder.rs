@@ -580,7 +580,7 @@ impl Decoder {
             }
         }
         let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
-        let damage = frame_damage.or(group.error);
+        let damage = frame_damage.or(group.error).or_else(|| reader.unread());
         if recovers && self.is_of_stray(found, damage) {
             return Ok(false);
         }

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{SubstitutionSet, ValueDescriptors, ValueTable};
-use evtx_format::value::{Value, ValueType};
+use evtx_format::value::{Scalar, Value, ValueType};
 
 use super::keys::Key;
-use super::source::{Content, Extractor};
+use super::source::{Content, Extractor, Resolved};
 
 /// The role of a tree's root in the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -229,6 +229,19 @@ impl Plan {
                 Some(need) if *need >= RequiredShape::Leaf => self.takes(*need, values.value(slot)),
                 _ => true,
             })
+    }
+
+    /// Whether the plan reads entries from these values, though it does not support all of them.
+    #[cold]
+    pub(crate) fn supports_entries(&self, entries: &EventData, values: ValueTable<'_>) -> bool {
+        let mut read = entries.entries.iter().flat_map(|entry| entry.source.substitutions());
+        let takes = |substitution| match (self.needs.get(usize::from(substitution)), values.get(substitution)) {
+            (Some(need), Some(value)) if value.value_type.array || value.value_type.scalar == Scalar::BinXml => {
+                self.takes(*need, value)
+            }
+            _ => true,
+        };
+        !self.irregular && read.all(takes)
     }
 
     fn takes(&self, need: RequiredShape, value: Value<'_>) -> bool {

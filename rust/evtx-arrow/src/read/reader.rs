@@ -27,6 +27,9 @@ pub(crate) struct RecordReader<'r, 'c> {
     pub(crate) arena: &'r Bump,
     pub(crate) reader: Reader<'r, 'c>,
     pub(crate) interrupt: Interrupt<'r>,
+    /// Chunk offsets of the end of the current record's event, and of its BinXML.
+    event_end: Cell<usize>,
+    binxml_end: Cell<usize>,
     /// Whether a tree was built in the arena. Counts trees that ended in an error.
     builds_trees: Cell<bool>,
     /// The JSON that was written when the current record was checked.
@@ -50,6 +53,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             arena,
             reader: Reader::new(chunk, names, arena),
             interrupt,
+            event_end: Cell::new(0),
+            binxml_end: Cell::new(0),
             builds_trees: Cell::new(false),
             json_memo: RefCell::default(),
         }
@@ -90,6 +95,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) {
         self.reader.begin(binxml.len());
         self.json_memo.borrow_mut().begin();
+        self.binxml_end.set(binxml.end);
+        self.event_end.set(binxml.end);
         record.begin();
         // Only an error is written: to write `None` for each record would cost time.
         if let Err(error) = self.stream(templates, record, binxml, TreeRoot::Event) {
@@ -130,6 +137,9 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             {
                 record.error = Some(Error::new(0, ErrorKind::Text));
             }
+        } else if record.current().event().is_some_and(Part::is_damaged) {
+            // The error is that of the event.
+            let _ = self.children(templates, record);
         }
         if self.scan.validates_all && record.not_its_own.is_none() {
             record.not_its_own = self.reader.unsound_name();
@@ -140,6 +150,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         true
     }
 
+    /// The error of bytes that come after the event of the current record, if the scan validates all. The event itself
+    /// is sound.
+    pub(crate) fn unread(&self) -> Option<Error> {
+        let (end, until) = (self.event_end.get(), self.binxml_end.get());
+        self.scan
+            .validates_all
+            .then(|| self.reader.check_event_end(end, until).err())?
+    }
+
     fn stream(
         &self,
         templates: &mut ChunkTemplates,
@@ -147,11 +166,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         stream: Range<usize>,
         root: TreeRoot,
     ) -> Result<()> {
-        // A record is one event, so anything behind its instance is ignored.
-        if let Some((instance, is_all)) = self.reader.leading_instance(stream.clone())
-            && (is_all || root == TreeRoot::Event)
-        {
-            return self.instance(templates, record, instance, root);
+        if let Some((instance, end)) = self.reader.leading_instance(stream.clone()) {
+            // A record is one event, so that whatever comes after its instance is damage.
+            if root == TreeRoot::Event {
+                self.event_end.set(end);
+                return self.instance(templates, record, instance, root);
+            }
+            if self.reader.is_stream_end(end, stream.end) {
+                return self.instance(templates, record, instance, root);
+            }
         }
         self.parts(templates, record, stream, root)
     }
@@ -177,6 +200,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 }
             }
             if root == TreeRoot::Event {
+                self.event_end.set(parts.offset());
                 break;
             }
         }
@@ -323,7 +347,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 Ok(())
             }
             Err(error) => {
-                record.push(Part::of_template(at, instance.values, PartContent::Damaged));
+                let content = PartContent::Damaged(*instance, root);
+                record.push(Part::of_template(at, instance.values, content));
                 Err(error)
             }
         }
@@ -332,37 +357,53 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// Reads the streams in the substitutions of the event's instance.
     #[inline(always)]
     fn children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) -> Result<()> {
-        let Some((at, values)) = record.current().event().and_then(Part::instance) else {
+        let Some((at, values)) = record.current().event().and_then(Part::with_streams) else {
             return Ok(());
         };
+        // A damaged stream costs no other one: which of them are read depends on the columns.
+        let mut outcome = Ok(());
         let plan = &templates.get(at)?.plan;
         if let Some(stream) = plan.user_stream(values) {
             let is_read = self.stream(templates, record, stream, TreeRoot::InUserData).is_ok();
             // The names of the leaves depend on all elements in `UserData`.
             if !is_read || record.current().parts.len() != 2 {
-                return self.event_as_tree(record);
+                outcome = self.event_as_tree(record);
+                if outcome.is_ok() {
+                    return Ok(());
+                }
             }
         }
         let plan = &templates.get(at)?.plan;
         for child in 0..plan.children.len() {
             let substitution = templates.get(at)?.plan.children[child];
             if let Some(stream) = values.stream(substitution) {
-                self.stream(templates, record, stream, TreeRoot::Child)?;
+                outcome = outcome.and(self.stream(templates, record, stream, TreeRoot::Child));
             }
         }
-        Ok(())
+        outcome
     }
 
-    /// Reads the event of the current record as a tree, in place of its parts.
+    /// Reads the event of the current record as a tree, in place of its parts. If it has no tree, the event stays as it
+    /// was, for the columns that do not need the damaged stream.
     #[cold]
     fn event_as_tree(&self, record: &mut RecordGroup<'r>) -> Result<()> {
         let event = record.current().event().map(|event| (event.template(), event.content));
-        let Some((Some(at), PartContent::Instance(instance, root))) = event else {
+        let Some((Some(at), content)) = event else {
+            return Ok(());
+        };
+        let (PartContent::Instance(instance, root) | PartContent::Damaged(instance, root)) = content else {
             return Ok(());
         };
         record.drop_parts();
         self.reader.begin_again();
-        self.instance_tree(record, at, &instance, root)
+        match self.tree_of(&instance) {
+            Ok(tree) => self.tree(record, tree, root, Some(instance.values)),
+            Err(error) => {
+                record.push(Part::of_template(at, instance.values, content));
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Checks the parts of a record.
@@ -377,7 +418,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                     self.check(templates, part.values, read, depth)?;
                 }
                 PartContent::Tree(_, _, Some(values)) => self.check(templates, values, None, depth)?,
-                PartContent::Tree(_, _, None) | PartContent::Outlined(..) | PartContent::Damaged => {}
+                PartContent::Tree(_, _, None) | PartContent::Outlined(..) | PartContent::Damaged(..) => {}
             }
         }
         Ok(())

@@ -85,7 +85,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             Some(PartContent::Instance(instance, _)) => Rendered::Instance(instance, TreeRoot::Event),
             Some(PartContent::Tree(tree, ..)) => Rendered::Tree(tree),
             // A record without an event is an empty `Event` element.
-            Some(PartContent::Outlined(..) | PartContent::Damaged) | None => Rendered::Tree(&EMPTY),
+            Some(PartContent::Outlined(..) | PartContent::Damaged(..)) | None => Rendered::Tree(&EMPTY),
         };
         let root = event.and_then(Part::outlined).map_or(root, Rendered::Outlined);
         match language {
@@ -121,7 +121,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         drop(parts);
         let (start, limit) = (out.len(), self.limit);
         match part.content {
-            PartContent::Damaged => return Ok(false),
+            PartContent::Damaged(..) => return Ok(false),
             PartContent::Tree(tree, root, _) => self.push_value(user_data(tree, root), out)?,
             PartContent::Instance(instance, root) => {
                 let compiled = self.templates.find(instance.definition, root);

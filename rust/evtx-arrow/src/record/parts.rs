@@ -57,6 +57,21 @@ impl<'r> Part<'r> {
         }
     }
 
+    /// As [`instance`](Self::instance), and also of an instance whose tree cannot be read.
+    #[inline]
+    pub(crate) fn with_streams(&self) -> Option<(usize, ValueTable<'r>)> {
+        match self.content {
+            PartContent::Instance(..) | PartContent::Damaged(..) => Some((self.template()?, self.values)),
+            _ => None,
+        }
+    }
+
+    /// Its entries, unless they are in a tree that cannot be read: which columns need the tree does not matter to them.
+    #[inline]
+    fn entries<'p>(&self, plan: &'p Plan, entries: Option<&'p EventData>) -> Option<&'p EventData> {
+        entries.filter(|entries| !self.is_damaged() || plan.supports_entries(entries, self.values))
+    }
+
     /// The index of its template among the templates of the chunk, if it has the plan of one.
     #[inline]
     pub(crate) fn template(&self) -> Option<usize> {
@@ -79,7 +94,7 @@ impl<'r> Part<'r> {
     }
 
     pub(crate) fn is_damaged(&self) -> bool {
-        matches!(self.content, PartContent::Damaged)
+        matches!(self.content, PartContent::Damaged(..))
     }
 }
 
@@ -101,8 +116,8 @@ pub(crate) enum PartContent<'r> {
     Tree(&'r Element<'r>, TreeRoot, Option<ValueTable<'r>>),
     /// An element that the record spells out, whose texts are the values of the template of its outline.
     Outlined(SpelledOut, TreeRoot),
-    /// An instance whose tree cannot be read. Only the fields of its plan are used.
-    Damaged,
+    /// An instance whose tree cannot be read. Only the fields of its plan are used, and the entries that need no tree.
+    Damaged(Instance<'r>, TreeRoot),
 }
 
 /// An element that a record spells out: the chunk offsets of its start and its end.
@@ -199,16 +214,14 @@ impl<'p, 'r> RecordView<'p, 'r> {
     #[inline]
     pub(crate) fn event_data(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
         self.with_plans(templates)
-            .filter(|(part, _)| !part.is_damaged())
-            .find_map(|(part, plan)| Some((plan.event_data(part.values)?, part)))
+            .find_map(|(part, plan)| Some((part.entries(plan, plan.event_data(part.values))?, part)))
     }
 
     /// The leaves of `UserData`, as entries, and the part that has their values.
     #[inline]
     pub(crate) fn user_entries(self, templates: &'p ChunkTemplates) -> Option<(&'p EventData, &'p Part<'r>)> {
         self.with_plans(templates)
-            .filter(|(part, _)| !part.is_damaged())
-            .find_map(|(part, plan)| Some((plan.user_entries(part.values)?, part)))
+            .find_map(|(part, plan)| Some((part.entries(plan, plan.user_entries(part.values))?, part)))
     }
 
     /// The other values of each part that has some, in order. Entries of a second `EventData` or `UserData` are among

@@ -55,6 +55,13 @@ pub(crate) fn corpus() -> Vec<PathBuf> {
     folders.flat_map(|folder| logs(Path::new(&folder))).collect()
 }
 
+/// The small logs in the folder that `EVTX_HOSTILE` names: damaged and crafted ones.
+pub(crate) fn hostile() -> Vec<PathBuf> {
+    let found = std::env::var_os("EVTX_HOSTILE").map(|folder| logs(Path::new(&folder)));
+    let is_small = |log: &PathBuf| log.metadata().is_ok_and(|log| log.len() < 200_000);
+    found.into_iter().flatten().filter(is_small).collect()
+}
+
 /// A log cannot be read at all, or its scan ended early.
 #[derive(Debug)]
 pub(crate) enum ReadError {

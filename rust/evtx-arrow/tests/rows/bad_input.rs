@@ -459,6 +459,51 @@ fn a_damaged_stream_that_no_template_refers_to_is_told() {
     }
 }
 
+/// A stream that ends before its bytes do has lost what they held.
+#[test]
+fn a_stream_that_ends_early_is_told() {
+    let outer = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("1")));
+    let template = template(3, outer.substitution(Substitution::new(0, 33)));
+    let zeroed = Value::Raw(0x21, vec![0, 1, 1, 0, 0x0c, 0, 0]);
+    let row = first_row(&log(&Event::new(&template, vec![zeroed]).into()));
+    row.assert_error("6 bytes come after the end of the nested stream, and nothing reads them");
+    assert_eq!(row.event_id.as_deref(), Some("1"));
+}
+
+/// A record that was hidden: the size of the one before it covers it, and its magic is gone.
+#[test]
+fn bytes_after_an_event_are_told() {
+    let mut log = LogWriter::new(1);
+    let sound = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("7")));
+    for _ in 0..3 {
+        log.write_stream(0, &Stream::new(vec![Fragment::Element(sound.clone())]))
+            .expect("a record that fits");
+    }
+    let mut file = log.finish();
+    let first = 4096 + 512;
+    let size = |at: usize| u32::from_le_bytes(file[at + 4..at + 8].try_into().expect("4 bytes")) as usize;
+    let second = first + size(first);
+    let (hidden, both) = (size(second), size(first) + size(second));
+    for at in [first + 4, first + both - 4] {
+        file[at..at + 4].copy_from_slice(&(both as u32).to_le_bytes());
+    }
+    file[second] = 0;
+    let rows = rows(&file, ALL);
+    let [first, third] = &rows[..] else { panic!("{rows:?}") };
+    assert_eq!((third.record_id.as_deref(), &third.error), (Some("3"), &None));
+    // The event itself is sound, and has all of its columns.
+    assert_eq!(
+        (first.event_id.as_deref(), first.xml.as_ref()),
+        (Some("7"), third.xml.as_ref())
+    );
+    let error = first.error.as_deref().expect("an error");
+    let told = error.strip_suffix(" bytes come after the end of the event, and nothing reads them");
+    let bytes: usize = told
+        .and_then(|told| told.rsplit(' ').next()?.parse().ok())
+        .expect("a number");
+    assert!((hidden..hidden + 16).contains(&bytes), "{error}");
+}
+
 #[test]
 fn text_past_the_limit_is_null_and_says_so() {
     let leaf = || Element::new("Data").substitution(Substitution::new(0, 1));

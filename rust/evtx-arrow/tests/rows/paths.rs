@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
-use crate::common::{cell, cells, column, corpus, samples, scan};
+use crate::common::{cell, cells, column, corpus, hostile, samples, scan};
 use evtx_arrow::{Comparison, Expression, Literal, Options, Pattern, Predicate, Scan, schema};
+use evtx_format::container::header::FileHeader;
 
 fn rows(file: &[u8], name: &str, force_tree_path: bool) -> Vec<Vec<Option<String>>> {
     let options = Options {
@@ -44,9 +45,12 @@ fn each_column_alone_reads_as_among_all() {
         fields: true,
         ..Options::default()
     };
-    for log in samples().iter().chain(&corpus()) {
+    for log in samples().iter().chain(&corpus()).chain(&hostile()) {
         let file = std::fs::read(log).expect("the log");
         let name = log.display().to_string();
+        if FileHeader::read(&file[..file.len().min(4096)], file.len() as u64).is_err() {
+            continue;
+        }
         let all = rows(&file, &name, false);
         for (index, field) in schema(&options).fields().iter().enumerate() {
             let mut row = 0;

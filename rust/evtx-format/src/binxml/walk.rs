@@ -144,6 +144,10 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             let fault = |kind| Error::new(at, kind);
             let structure = |text| Err(fault(ErrorKind::Structure(text)));
             match token {
+                0x00 if extent == Extent::Stream => {
+                    stream_end(cursor)?;
+                    break;
+                }
                 0x00 => break,
                 0x01 | 0x41 => {
                     let dependency = match extent == Extent::Definition {
@@ -308,6 +312,17 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         let left = self.nodes_left.get().checked_sub(1).ok_or(ErrorKind::Nodes)?;
         self.nodes_left.set(left);
         Ok(())
+    }
+}
+
+/// Checks that the bytes of a nested stream end with its end token, which was just read.
+pub(super) fn stream_end(cursor: &Cursor<'_>) -> Result<()> {
+    match cursor.end() - cursor.pos() {
+        0 => Ok(()),
+        unread => {
+            let what = "nested stream";
+            Err(Error::new(cursor.pos(), ErrorKind::UnreadBytes { what, unread }))
+        }
     }
 }
 
