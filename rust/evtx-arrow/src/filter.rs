@@ -271,8 +271,8 @@ fn operand(term: &Term, target: &mut Projection) -> Operand {
             Operand::Entry(target.column(keys), Read::of(entry_type.item).unwrap_or(Read::Text))
         }
         ColumnSource::EventData => {
-            let key = target.key(term.key.as_deref().unwrap_or_default());
-            Operand::Entry(Lookup::EventData(key), Read::Text)
+            let lookup = target.key(term.key.as_deref().unwrap_or_default());
+            Operand::Entry(lookup, Read::Text)
         }
         ColumnSource::Text => {
             target.text = true;
@@ -578,7 +578,10 @@ mod tests {
             "a text needs room"
         );
         let of_map = read(ColumnSource::EventData, Some("c"));
-        assert!(matches!(of_map, (Lookup::EventData(1), None)), "{of_map:?}");
+        assert!(
+            matches!(of_map, (Lookup::EventData { key: 1, number: None }, None)),
+            "{of_map:?}"
+        );
         assert!(target.event_data && target.user_entries);
     }
 

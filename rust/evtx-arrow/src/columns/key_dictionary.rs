@@ -49,6 +49,12 @@ impl Dictionary {
         self.entries.push(index);
     }
 
+    /// Appends a name that is no shared key.
+    pub(crate) fn push_own(&mut self, name: &str) {
+        let index = self.own(name);
+        self.entries.push(index);
+    }
+
     /// Appends shared keys by their indices. `highest` is the highest of them.
     #[inline]
     pub(crate) fn push_run(&mut self, indices: &[i32], highest: i32) {

@@ -13,7 +13,7 @@ use evtx_format::{Interrupt, MAX_TEXT};
 use super::arrays::{Indices, MakeArrays, take};
 use super::key_dictionary::Dictionary;
 use super::text::TextBuilder;
-use crate::plan::{Entry, Keys, Resolved, Run};
+use crate::plan::{Entry, EventData, Keys, Resolved, Run};
 use crate::schema::{entries_field, entry_fields};
 
 /// How many bytes of text are written between two looks for an interrupt.
@@ -86,6 +86,27 @@ impl MapBuilder {
                 self.keys.push(&entry.key);
                 bytes += self.values.push_found(&found);
             }
+        }
+        self.end_map();
+    }
+
+    /// Appends the map of a record in which an array without a name is an entry for each item.
+    #[inline(never)]
+    pub(crate) fn push_split(&mut self, event_data: &EventData, values: ValueTable<'_>, interrupt: Interrupt<'_>) {
+        let (mut bytes, mut next_look) = (0, LONG);
+        for (number, entry, found) in event_data.split(values) {
+            if bytes > next_look {
+                // After an interrupt the rows are not used.
+                if bytes > MAX_TEXT || interrupt.check().is_err() {
+                    break;
+                }
+                next_look = MAX_TEXT.min(bytes + LONG);
+            }
+            match number {
+                Some(number) => self.keys.push_own(&format!("param{number}")),
+                None => self.keys.push(&entry.key),
+            }
+            bytes += self.values.push_found(&found);
         }
         self.end_map();
     }

@@ -260,6 +260,9 @@ impl BatchBuilder {
                 ColumnBuilder::EventData(builder) => {
                     for fields in &rows {
                         match fields.record.event_data(templates) {
+                            Some((event_data, part)) if event_data.has_split(part.values) => {
+                                builder.push_split(event_data, part.values, reader.interrupt);
+                            }
                             Some((event_data, part)) => match (&event_data.run, part.template()) {
                                 (Some(run), Some(template)) => builder.push_run(run, part.values, template),
                                 _ => builder.push_entries(&event_data.entries, part.values, reader.interrupt),

@@ -101,7 +101,13 @@ pub(crate) struct EventData {
     pub(crate) run: Option<Run>,
     /// Whether the text of the map can be longer than [`MAX_TEXT`].
     pub(crate) may_exceed: bool,
+    /// Whether an array without a name is an entry of the map for each item, as Windows' XML has an element for each. If
+    /// not, because the log has names that look like those of the items, it is one entry: the JSON array.
+    pub(crate) splits: bool,
 }
+
+/// A value of the map, and its name if that is not the key of its entry.
+type MapValue<'p, 'r> = (Option<usize>, &'p Entry, Resolved<'p, 'r>);
 
 /// Entries that every record has, each of them the value of a substitution. Most templates have such entries.
 #[derive(Debug)]
@@ -159,7 +165,44 @@ impl EventData {
             columns,
             run,
             may_exceed: values > FEW_ENTRIES,
+            splits: false,
         }
+    }
+
+    /// The same, where arrays without a name are split if `is_clear`: no name of an entry begins with `param`.
+    pub(super) fn splitting(self, is_clear: bool) -> Self {
+        let has_unnamed = || self.entries.iter().any(|entry| entry.name_len == 0);
+        EventData {
+            splits: is_clear && has_unnamed(),
+            ..self
+        }
+    }
+
+    /// Whether the map of a record has more values than entries.
+    #[inline]
+    pub(crate) fn has_split(&self, values: ValueTable<'_>) -> bool {
+        let is_array = |entry: &Entry| {
+            let found = entry.source.find(values).filter(|_| entry.name_len == 0);
+            found.is_some_and(|found| found.items().is_some())
+        };
+        self.splits && self.entries.iter().any(is_array)
+    }
+
+    /// The values of a record's map in order. Those without a name have a number instead: it is `param` and the number.
+    pub(crate) fn split<'p, 'r>(&'p self, values: ValueTable<'r>) -> impl Iterator<Item = MapValue<'p, 'r>> {
+        let mut number = 0;
+        self.entries.iter().flat_map(move |entry| {
+            let found = entry.source.find(values);
+            let items = found.filter(|_| entry.name_len == 0).and_then(Resolved::items);
+            let whole = if items.is_some() { None } else { found };
+            let of_entry: Vec<_> = items.into_iter().flatten().chain(whole).collect();
+            let first = number + 1;
+            if entry.name_len == 0 {
+                number += of_entry.len().max(1);
+            }
+            let numbered = of_entry.into_iter().enumerate();
+            numbered.map(move |(i, found)| ((entry.name_len == 0).then_some(first + i), entry, found))
+        })
     }
 }
 

@@ -384,6 +384,7 @@ impl Planner<'_> {
                 declared: declared(element.content),
             });
         }
+        let is_clear = !leaves.iter().any(|leaf| leaf.name.starts_with("param"));
         let mut names = no_names(self.keys, leaves.len());
         let mut guarded = false;
         let mut keyed: Box<[Option<usize>]> = vec![None; self.target.keys.len()].into();
@@ -419,7 +420,7 @@ impl Planner<'_> {
             }
         });
         let entries = entries.collect::<Result<_, _>>()?;
-        Ok(EventData::new(entries, keyed, columns))
+        Ok(EventData::new(entries, keyed, columns).splitting(is_clear))
     }
 
     /// Adds a leaf to the entries of the map. Returns false if the map is too long and has to end behind it.

@@ -41,8 +41,8 @@ pub(crate) struct Projection {
 /// Which entry of a record is looked up, by the indices of keys in [`Projection::keys`] or [`Projection::columns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lookup {
-    /// That of `EventData` with a key.
-    EventData(usize),
+    /// That of `EventData` with a key. `number` is that of a value without a name, if the key is `param` and a number.
+    EventData { key: usize, number: Option<usize> },
     /// That of a field's column: see [`EntryKeys`].
     Column { key: usize, in_both: Option<usize> },
 }
@@ -67,11 +67,14 @@ impl Projection {
         self.xml || self.json || self.text || self.fields
     }
 
-    /// The index of a key of `event_data`. Adds the key if it is new.
-    pub(crate) fn key(&mut self, key: &str) -> usize {
+    /// How the entry of `event_data` with a key is looked up. Adds the key if it is new.
+    pub(crate) fn key(&mut self, key: &str) -> Lookup {
         self.event_data = true;
         let next = self.keys.len();
-        *self.keys.entry_ref(key).or_insert(next)
+        Lookup::EventData {
+            key: *self.keys.entry_ref(key).or_insert(next),
+            number: key.strip_prefix("param").and_then(|number| number.parse().ok()),
+        }
     }
 
     /// How the entry of a field's column is looked up. Adds its keys if they are new.
@@ -108,7 +111,11 @@ mod tests {
         );
         assert_eq!(target.places, [PROVIDER, MESSAGE]);
         assert!(!target.event_data);
-        assert_eq!(["a", "b", "a", ""].map(|key| target.key(key)), [0, 1, 0, 2]);
+        let looked_up = |key, number| Lookup::EventData { key, number };
+        let names = ["a", "b", "a", "", "param12", "param"];
+        let numbers = [(0, None), (1, None), (0, None), (2, None), (3, Some(12)), (4, None)];
+        let expected = numbers.map(|(key, number)| looked_up(key, number));
+        assert_eq!(names.map(|key| target.key(key)), expected);
         assert!(target.event_data);
         assert_eq!(
             ["b", "", "c"].map(|key| target.key_index(key)),

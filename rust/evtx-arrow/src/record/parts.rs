@@ -292,6 +292,15 @@ impl<'p, 'r> Keyed<'p, 'r> {
         *self.of.keyed.get(key)?
     }
 
+    /// The value of the map with a number in place of a name.
+    #[cold]
+    fn numbered(&self, number: usize) -> Option<Resolved<'p, 'r>> {
+        let mut values = self.of.split(self.values);
+        values
+            .find(|(found, ..)| *found == Some(number))
+            .map(|(.., found)| found)
+    }
+
     /// The place of a column's entry, by the index of its key.
     #[inline]
     fn column(&self, key: usize) -> Option<usize> {
@@ -334,7 +343,13 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
     pub(crate) fn get(&self, lookup: Lookup) -> Option<Resolved<'p, 'r>> {
         let entries = self.event_data.as_ref();
         match lookup {
-            Lookup::EventData(key) => entries.and_then(|entries| entries.get(entries.place(key)?)),
+            Lookup::EventData { key, number } => {
+                let entries = entries?;
+                match number.filter(|_| entries.of.has_split(entries.values)) {
+                    Some(number) => entries.numbered(number),
+                    None => entries.get(entries.place(key)?),
+                }
+            }
             Lookup::Column { key, in_both } => {
                 if let Some(entries) = entries
                     && let Some(place) = entries.column(key)

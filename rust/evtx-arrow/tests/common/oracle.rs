@@ -257,7 +257,7 @@ fn as_xml_shows(text: &str) -> String {
 
 /// The rules of `event_data`: a leaf is an entry by the name that it carries, or its element's; `Data`
 /// without a name is `param1`, `param2`, …; a name that comes back is `name_1`, `name_2`, …; the elements
-/// that one array value makes are one entry, the JSON array of their texts.
+/// with a name that one array value makes are one entry, the JSON array of their texts.
 fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element) -> Result<usize, String> {
     let Some(element) = event.children().find(|child| child.name == "EventData") else {
         return if found.is_none() {
@@ -294,7 +294,7 @@ fn check_event_data(found: Option<&[(String, Option<String>)]>, event: &Element)
             return Err(format!("entry {key} in place of {expected}"));
         }
         let items: Option<Vec<serde_json::Value>> = (value != text).then(|| serde_json::from_str(value).ok()).flatten();
-        let items = items.unwrap_or_else(|| vec![value.into()]);
+        let items = items.filter(|_| name.is_some()).unwrap_or_else(|| vec![value.into()]);
         let texts: Vec<String> = items
             .iter()
             .map(|item| item.as_str().map_or_else(|| item.to_string(), as_xml_shows))

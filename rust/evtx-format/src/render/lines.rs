@@ -6,7 +6,7 @@
 //!   values are left out.
 //! - `Data` and `ComplexData` have the name that their attribute `Name` says. `Data` without such a name is `param1`,
 //!   `param2`, … among its siblings, as in `event_data`.
-//! - An array that repeats its element gives a value for each of its items.
+//! - An array that repeats its element gives a value for each of its items; without a name, each is the next `param`.
 //! - Declarations of namespaces are left out.
 
 use super::ops::{AcceptedShapes, Compiler, Language, Op, substitutions};
@@ -124,8 +124,9 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
             [Node::Substitution(substitution)] => {
                 let is_all = element.content.len() == 1;
                 // An array repeats the whole element, and here only this value is written for each item. No array
-                // repeats a root.
-                let takes = match is_all && !has_attributes && !root {
+                // repeats a root. The items of an array without a name have numbers, which the tree tells.
+                let is_numbered = matches!(name, Name::Param(_));
+                let takes = match is_all && !has_attributes && !root && !is_numbered {
                     true => AcceptedShapes::ANY,
                     false => AcceptedShapes::STREAMS,
                 };
@@ -147,7 +148,7 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
     }
 }
 
-/// Compiles the copies of an element that an array repeats. The copies of one array have one name.
+/// Compiles the copies of an element that an array repeats. The copies of one array have one name, if it has a name.
 fn repeated(compiler: &mut Compiler, language: Language, copies: &[Element<'_>], siblings: &mut Unnamed) {
     let mut last: Option<(&Element<'_>, Name<'_>)> = None;
     for copy in copies {
@@ -156,7 +157,11 @@ fn repeated(compiler: &mut Compiler, language: Language, copies: &[Element<'_>],
         }
         // The copies that one array has made share their attributes.
         let name = match last {
-            Some((before, name)) if std::ptr::eq(before.attributes, copy.attributes) => name,
+            Some((before, name @ (Name::Own(_) | Name::Given(_))))
+                if std::ptr::eq(before.attributes, copy.attributes) =>
+            {
+                name
+            }
             _ => siblings.name(compiler, copy),
         };
         last = Some((copy, name));
