@@ -139,19 +139,53 @@ void Replace(duckdb::cxx::ReplacementScan::Input &input) {
 	input.AddArgument(input.GetContext().GetFactory().CreateValue(duckdb::cxx::varchar_t(path)));
 }
 
+//! The values of an enum, which are texts of the core.
+using EnumNames = std::vector<std::string_view>;
+
+//! Casts texts to an enum. A text that is none of its values is NULL. DuckDB's own cast is an error for it, so that
+//! `IN` and `BETWEEN` would fail where `=` does not.
+// NOLINTNEXTLINE(misc-const-correctness)
+void CastToEnum(duckdb::cxx::CastFunction::ExecInput &input) {
+	const auto &names = input.GetUserData<EnumNames>();
+	const auto input_vector = input.GetInput();
+	const auto texts = input_vector.GetView();
+	auto output = input.GetOutput();
+	auto *numbers = output.GetDataMutable<std::uint8_t>();
+	auto validity = output.GetValidityMutable();
+	validity.SetAllValid(input.GetRowCount());
+	for (idx_t row = 0; row < input.GetRowCount(); row++) {
+		const auto text = texts.IsValid(row) ? texts.Data<duckdb::cxx::varchar_t>()[texts.SelAt(row)].view() : "";
+		const auto found = std::find(names.begin(), names.end(), text);
+		if (found == names.end()) {
+			validity.SetInvalid(row);
+		} else {
+			numbers[row] = static_cast<std::uint8_t>(found - names.begin());
+		}
+	}
+}
+
 } // namespace
 
 void RegisterEnums(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();
 	const auto ask = [](std::size_t type, std::size_t value) { return AskText(evtx_enum, type, value); };
 	for (std::size_t index = 0; !ask(index, 0).empty(); index++) {
+		std::vector<std::string_view> names;
 		std::vector<duckdb::cxx::TypeParam> values;
 		for (std::size_t i = 1; !ask(index, i).empty(); i++) {
-			values.emplace_back(factory.CreateValue(duckdb::cxx::varchar_t(ask(index, i))));
+			names.push_back(ask(index, i));
+			values.emplace_back(factory.CreateValue(duckdb::cxx::varchar_t(names.back())));
 		}
 		auto type = duckdb::cxx::CustomType::Create(factory);
-		type.SetName(std::string(ask(index, 0))).SetBaseType(factory.CreateType(LogicalTypeId::ENUM, values));
+		const auto base = factory.CreateType(LogicalTypeId::ENUM, values);
+		type.SetName(std::string(ask(index, 0))).SetBaseType(base);
 		extension.Register(type);
+		auto cast = duckdb::cxx::CastFunction::Create(factory);
+		cast.SetSourceType(factory.CreateType(LogicalTypeId::VARCHAR))
+		    .SetTargetType(base.WithAlias(factory, ask(index, 0)))
+		    .SetUserData<EnumNames>(std::move(names))
+		    .SetExecCallback(CastToEnum);
+		extension.Register(cast);
 	}
 }
 

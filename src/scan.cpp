@@ -96,7 +96,9 @@ ScanColumns GetColumns(Context &context, const EvtxCall &call) {
 	}
 	for (std::size_t i = 0; i < columns.types.size(); i++) {
 		if (const auto name = AskText(evtx_call_enum, &call, i); !name.empty()) {
-			columns.types[i] = context.GetFactory().CreateType(name);
+			// A type of the user's with the same name is another one.
+			const auto own = duckdb::cxx::QualifiedName::Create({"system", "main", std::string(name)});
+			columns.types[i] = context.GetFactory().CreateType(own);
 		}
 	}
 	const auto folders = Ask<EvtxCallInfo>(evtx_call_info, &call).folders;

@@ -230,6 +230,35 @@ def test_prepared_statements_and_views(con):
     other.close()
 
 
+@pytest.mark.parametrize("values", ["'x'", "'critical', 'high', 'medium', 'low', 'informational'"])
+def test_a_type_of_the_users_has_the_same_name(con, values):
+    expected = con.execute(f"SELECT rule_title, rule_level::VARCHAR FROM evtx_sigma_rules('{RULES}') ORDER BY ALL").fetchall()
+    con.execute(f"CREATE TYPE evtx_level AS ENUM ({values})")
+    assert con.execute(f"SELECT rule_title, rule_level::VARCHAR FROM evtx_sigma_rules('{RULES}') ORDER BY ALL").fetchall() == expected
+    assert con.execute(f"SELECT count(*) FROM evtx_sigma('{SAMPLES}', rules := '{RULES}') WHERE rule_level >= 'high'").fetchone() == (4,)
+
+
+def test_types_on_the_search_path_are_not_those_of_columns(con):
+    sql = f"SELECT count(*), max(rule_level)::TEXT, min(record_id), max(provider) FROM evtx_sigma('{SAMPLES}', rules := '{RULES}')"
+    expected = con.execute(sql).fetchone()
+    con.execute("CREATE SCHEMA s")
+    for name in ["evtx_level", "varchar", "ubigint", "timestamp_ns", "utinyint", "date"]:
+        con.execute(f"CREATE TYPE s.{name} AS ENUM ('x')")
+    con.execute("SET search_path = 's'")
+    assert con.execute(sql).fetchone() == expected
+
+
+@pytest.mark.parametrize(
+    ("predicate", "rows"),
+    [("= 'HIGH'", 0), ("IN ('HIGH')", 0), ("IN ('HIGH', 'low')", 1), ("BETWEEN 'low' AND 'nonsense'", 0), ("<> 'nonsense'", 0), ("NOT IN ('low', 'x')", 0)],
+)
+def test_a_text_that_is_no_level_compares_as_null(con, predicate, rows):
+    for pushdown in ["true", "false"]:
+        con.execute(f"SET evtx_filter_pushdown = {pushdown}")
+        assert con.execute(f"SELECT count(*) FROM evtx_sigma_rules('{RULES}') WHERE rule_level {predicate}").fetchone() == (rows,)
+        assert con.execute(f"SELECT count(*) FROM evtx_sigma('{SAMPLES}', rules := '{RULES}') WHERE rule_level {predicate} AND rule_level = 'nonsense'").fetchone() == (0,)
+
+
 def test_damaged_events_are_asked_by_their_own_fields(con, tmp_path):
     # A predicate drops events whose rules were chosen already; the damaged event behind one has other fields.
     rng = random.Random(11)
