@@ -16,38 +16,36 @@ bool IsList(LogicalTypeId type) {
 	return type == LogicalTypeId::LIST || type == LogicalTypeId::ARRAY || type == LogicalTypeId::TUPLE;
 }
 
-//! The texts of a value, or of those in a list that are not NULL, each with a NUL behind it.
-std::string JoinTexts(const Value &value, std::string_view argument, bool is_item = false) {
+//! Adds the text of a value, or those of the values in a list that are not NULL.
+void AddTexts(const Value &value, const std::string &argument, std::vector<std::string> &texts, bool is_item = false) {
 	const auto type = value.GetLogicalType().GetTypeId();
 	const auto is_list = IsList(type);
 	if (type == LogicalTypeId::STRUCT || type == LogicalTypeId::MAP || (is_list && is_item)) {
-		throw duckdb::cxx::InvalidInputException(std::string(argument) + " takes a value or a list of values, not " +
+		throw duckdb::cxx::InvalidInputException(argument + " takes a value or a list of values, not " +
 		                                         value.GetLogicalType().ToText());
 	}
-	if (!is_list) {
-		return value.IsNull() ? std::string() : value.ToText() + '\0';
+	if (is_list) {
+		for (idx_t i = 0; i < value.GetChildCount(); i++) {
+			AddTexts(value[i], argument, texts, true);
+		}
+	} else if (!value.IsNull()) {
+		texts.push_back(value.ToText());
 	}
-	std::string texts;
-	for (idx_t i = 0; i < value.GetChildCount(); i++) {
-		texts += JoinTexts(value[i], argument, true);
-	}
-	return texts;
 }
 
-//! The keys and values of a map, each with a NUL behind it. A key comes again for each value of a list.
-std::string JoinEntries(const Value &map, const std::string &argument) {
+//! Adds the keys and values of a map. A key comes again for each value of a list.
+void AddEntries(const Value &map, const std::string &argument, std::vector<std::string> &texts) {
 	if (map.GetLogicalType().GetTypeId() != LogicalTypeId::MAP) {
 		throw duckdb::cxx::InvalidInputException(argument + " takes a MAP, not " + map.GetLogicalType().ToText());
 	}
-	std::string texts;
 	for (idx_t i = 0; i + 1 < map.GetChildCount(); i += 2) {
-		const auto values = JoinTexts(map[i + 1], argument);
-		for (std::size_t start = 0, end = 0; start < values.size(); start = end + 1) {
-			end = values.find('\0', start);
-			texts += map[i].ToText() + '\0' + values.substr(start, end + 1 - start);
+		std::vector<std::string> values;
+		AddTexts(map[i + 1], argument, values);
+		for (auto &value : values) {
+			texts.push_back(map[i].ToText());
+			texts.push_back(std::move(value));
 		}
 	}
-	return texts;
 }
 
 std::string Setting(Context &context, const char *name) {
@@ -105,7 +103,7 @@ bool ArgumentSetter::Set(std::string_view name, const Value &value) {
 
 void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 	EvtxValue taken {};
-	std::string text;
+	std::vector<std::string> texts;
 	if (!value.IsNull()) {
 		taken.kind = argument.kind;
 		switch (static_cast<EvtxValueKind>(argument.kind)) {
@@ -116,17 +114,22 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 			taken.number = value.Get<std::int64_t>();
 			break;
 		case EvtxValueKind::TEXT:
-			text = value.Get<duckdb::cxx::varchar_t>().view();
+			texts.emplace_back(value.Get<duckdb::cxx::varchar_t>().view());
 			break;
 		case EvtxValueKind::MAP:
-			text = JoinEntries(value, GetText(argument.name));
+			AddEntries(value, GetText(argument.name), texts);
 			break;
 		default:
-			text = JoinTexts(value, GetText(argument.name));
+			AddTexts(value, GetText(argument.name), texts);
 		}
-		taken.text = text.data();
-		taken.len = text.size();
 	}
+	std::vector<EvtxText> borrowed;
+	borrowed.reserve(texts.size());
+	for (const auto &text : texts) {
+		borrowed.push_back({text.data(), text.size()});
+	}
+	taken.texts = borrowed.data();
+	taken.count = borrowed.size();
 	Check(evtx_arguments_set(arguments.get(), argument.name.data, argument.name.len, taken, function.data(),
 	                         function.size()));
 }

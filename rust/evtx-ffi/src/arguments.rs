@@ -18,9 +18,9 @@ pub enum EvtxValueKind {
     Integer,
     /// Text.
     Text,
-    /// A list: the texts of its values, each with a NUL behind it.
+    /// A list: the texts of its values.
     List,
-    /// A map: for each value of each key the texts of both, each with a NUL behind it.
+    /// A map: for each value of each key the texts of both.
     Map,
 }
 
@@ -56,10 +56,24 @@ pub struct EvtxValue {
     pub kind: u32,
     /// The flag or the whole number, if the kind is one of these.
     pub number: i64,
-    /// A text of `len` bytes, or those of a list.
-    pub text: *const c_char,
-    /// How many bytes the text has.
-    pub len: usize,
+    /// The text, or the texts of a list or a map, `count` of them.
+    pub texts: *const EvtxText,
+    /// How many texts there are.
+    pub count: usize,
+}
+
+/// The texts of a value.
+///
+/// # Safety
+/// `value.texts` points to `value.count` texts, or is null if there are none. All stay where they are for `'a`.
+unsafe fn texts<'a>(value: &EvtxValue) -> Result<Vec<&'a str>, String> {
+    if value.count == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the caller's promise.
+    let texts = unsafe { std::slice::from_raw_parts(value.texts, value.count) };
+    // SAFETY: the caller's promise.
+    texts.iter().map(|it| unsafe { text(it.data, it.len) }).collect()
 }
 
 /// The arguments of a call, beside its files.
@@ -226,8 +240,7 @@ pub unsafe extern "C" fn evtx_arguments_free(arguments: *mut EvtxArguments) {
 /// such argument, or if it does not take the value.
 ///
 /// # Safety
-/// `arguments` is valid and not in use elsewhere, `name` and `function` are text, and so is that of `value` if its kind
-/// has one.
+/// `arguments` is valid and not in use elsewhere, `name` and `function` are text, and so are those of `value`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_arguments_set(
     arguments: *mut EvtxArguments,
@@ -243,23 +256,17 @@ pub unsafe extern "C" fn evtx_arguments_set(
             unsafe { (&mut *arguments, text(name, name_len)?, text(function, function_len)?) };
         let argument =
             Argument::find(arguments.0.function(), name).ok_or_else(|| format!("{function} has no argument {name}"))?;
+        // SAFETY: the caller's promise.
+        let texts = unsafe { texts(&value) }?;
         let value = match EvtxValueKind::decode(value.kind)? {
             EvtxValueKind::Nothing => ArgumentValue::Null,
             EvtxValueKind::Flag => ArgumentValue::Flag(value.number != 0),
             EvtxValueKind::Integer => ArgumentValue::Integer(value.number),
-            // SAFETY: the caller's promise.
-            EvtxValueKind::Text => ArgumentValue::Text(unsafe { text(value.text, value.len) }?.to_owned()),
-            kind @ (EvtxValueKind::List | EvtxValueKind::Map) => {
-                // SAFETY: the caller's promise.
-                let texts = unsafe { text(value.text, value.len) }?.split_terminator('\0');
-                let texts: Vec<String> = texts.map(str::to_owned).collect();
-                match kind {
-                    EvtxValueKind::Map => {
-                        let pairs = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
-                        ArgumentValue::Map(pairs.collect())
-                    }
-                    _ => ArgumentValue::List(texts),
-                }
+            EvtxValueKind::Text => ArgumentValue::Text(texts.concat()),
+            EvtxValueKind::List => ArgumentValue::List(texts.into_iter().map(str::to_owned).collect()),
+            EvtxValueKind::Map => {
+                let pair = |pair: &[&str]| (pair[0].to_owned(), pair[1].to_owned());
+                ArgumentValue::Map(texts.chunks_exact(2).map(pair).collect())
             }
         };
         arguments.0.set(argument, value, function)?;

@@ -130,7 +130,7 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, len: usize) -> Result<&'a str
     std::str::from_utf8(bytes).map_err(|error| format!("text that is no UTF-8: {error}"))
 }
 
-/// A text in UTF-8, which stays where it is as long as the library is loaded. Null for none.
+/// A text in UTF-8. One that the core gives stays where it is as long as the library is loaded. Null for none.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EvtxText {

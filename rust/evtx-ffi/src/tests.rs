@@ -17,8 +17,8 @@ use crate::storage::*;
 const NOTHING: EvtxValue = EvtxValue {
     kind: EvtxValueKind::Nothing as u32,
     number: 0,
-    text: std::ptr::null(),
-    len: 0,
+    texts: std::ptr::null(),
+    count: 0,
 };
 
 /// A call on the files of a path, with a value for an argument.
@@ -358,12 +358,13 @@ fn codes_are_the_numbers_of_their_variants() {
 #[test]
 fn values_that_an_argument_does_not_take_are_errors() {
     let mut arguments = std::ptr::null_mut();
-    let text = |text: &'static str| EvtxValue {
+    let text = |text: &'static EvtxText| EvtxValue {
         kind: EvtxValueKind::Text as u32,
-        text: text.as_ptr().cast(),
-        len: text.len(),
+        texts: text,
+        count: 1,
         ..NOTHING
     };
+    let leaked = |text| &*Box::leak(Box::new(EvtxText::borrowed(text)));
     // SAFETY: the pointers are to locals or static, or null where they may be, and the arguments are freed once.
     unsafe {
         let error = take(evtx_arguments_new(usize::MAX, &mut arguments));
@@ -378,11 +379,11 @@ fn values_that_an_argument_does_not_take_are_errors() {
         for (name, value, told) in [
             ("xml", unknown, "09 is no kind of value"),
             ("xml", NOTHING, "0f cannot take NULL as xml"),
-            ("xml", text("yes"), "0f cannot take this as xml"),
+            ("xml", text(leaked("yes")), "0f cannot take this as xml"),
             ("nothing", NOTHING, "0f has no argument nothing"),
             (
                 "on_error",
-                text("x"),
+                text(leaked("x")),
                 "0f: on_error must be one of 'report', 'skip', 'fail', not 'x'",
             ),
         ] {
