@@ -1,5 +1,6 @@
 #include "core.hpp"
 #include "register.hpp"
+#include "storage.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -52,7 +53,8 @@ void Exec(ScalarFunction::ExecInput &input) {
 	const auto count = input.GetRowCount();
 	const auto tables = Show(input.GetArg(0), false);
 	const auto codes = Show(input.GetArg(1), function.takes_number);
-	const auto answers = Create<Answers>(evtx_answers_new, function.kind, tables, codes, count);
+	Storage storage(input.GetContext());
+	const auto answers = Create<Answers>(evtx_answers_new, function.kind, tables, codes, count, storage.ForCore());
 	const auto view = Ask<EvtxAnswersView>(evtx_answers_view, answers.get());
 	auto result = input.GetResult();
 	if (!function.is_list) {

@@ -3,8 +3,13 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 
-use crate::boundary::{Code as Number, EvtxFunction, EvtxText, entry, free, put, put_entry, release, text};
+use evtx_format::Interrupt;
+use evtx_scan::ScanError;
+
+use crate::base64;
+use crate::boundary::{Code as Number, EvtxFunction, EvtxText, Failure, entry, free, put, put_entry, release, text};
 use crate::codes::{self, Asked, Table};
+use crate::storage::EvtxStorage;
 
 /// What a function says of codes.
 #[repr(u32)]
@@ -68,7 +73,8 @@ const FUNCTIONS: &[(EvtxCodeKind, &str, &str, &str)] = &[
     (
         EvtxCodeKind::Text,
         "evtx_code_text",
-        "A text in which the names of a table of codes stand for each %%nnnn that it has; what is unknown stays.",
+        "A text in which the names of a table of codes stand for each %%nnnn that it has; what is unknown stays. Of the \
+         table 'base64', the text that a base64 text holds; NULL if it holds none.",
         "SELECT evtx_code_text('parameters', '%%1541 %%4416')",
     ),
 ];
@@ -240,6 +246,18 @@ impl EvtxAnswers {
         self.shown = self.texts.iter().map(show).collect();
     }
 
+    /// The text that a base64 text holds.
+    fn push_base64(&mut self, code: Asked<'_>) {
+        let text = match code {
+            Asked::Text(text) => base64::text_of(text),
+            Asked::Number(number) => base64::text_of(&number.to_string()),
+        };
+        match text {
+            Some(text) => self.push(Cow::Owned(text)),
+            None => self.texts.push(Text::Null),
+        }
+    }
+
     fn answer(&mut self, kind: EvtxCodeKind, table: Option<&'static Table>, code: Asked<'_>) {
         let row = || table.and_then(|table| table.find(code));
         let fixed = |text: Option<&'static str>| text.map_or(Text::Null, Text::Static);
@@ -299,26 +317,31 @@ fn table(kind: EvtxCodeKind, name: &str) -> Result<Option<&'static Table>, Strin
     ))
 }
 
-/// Asks the tables about the codes of some rows. The answer for a NULL table or code is NULL.
-///
-/// # Safety
-/// The vectors are as their fields say and have `count` rows, `out` can be written. The caller frees the answers.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_answers_new(
-    kind: u32,
-    tables: EvtxVector,
-    asked: EvtxVector,
-    count: usize,
-    out: *mut *mut EvtxAnswers,
-) -> *mut c_char {
-    entry(|| {
-        let kind = EvtxCodeKind::decode(kind)?;
+/// A name in place of a table's: lists the names of all tables, and texts in base64.
+const ALL_TABLES: Asked<'_> = Asked::Text("*");
+const BASE64: Asked<'_> = Asked::Text("base64");
+
+/// How many bytes of text are looked at between two looks for an interrupt.
+const LONG: usize = 1 << 16;
+
+impl EvtxAnswers {
+    /// Asks the tables about the codes of some rows. The answer for a NULL table or code is NULL.
+    ///
+    /// # Safety
+    /// The vectors are as their fields say and have `count` rows.
+    unsafe fn of(
+        kind: EvtxCodeKind,
+        tables: EvtxVector,
+        asked: EvtxVector,
+        count: usize,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self, Failure> {
         let mut answers = EvtxAnswers::default();
         answers.texts.reserve(count);
         let mut memo = Memo::new();
         // The tables that rows have named, and the one that the last row named.
         let mut named: Vec<(Option<Asked<'_>>, Option<&'static Table>)> = Vec::new();
-        let (mut element, mut current) = (usize::MAX, 0);
+        let (mut element, mut current, mut bytes) = (usize::MAX, 0, 0);
         for row in 0..count {
             // SAFETY: the caller's promise.
             let (of, code) = unsafe { (tables.element(row), asked.get(asked.element(row))?) };
@@ -329,8 +352,9 @@ pub unsafe extern "C" fn evtx_answers_new(
                 let known = named.iter().position(|(known, _)| *known == name);
                 current = known.unwrap_or(named.len());
                 if known.is_none() {
-                    let found = match name {
-                        Some(Asked::Text(name)) if name != "*" => table(kind, name)?,
+                    let found = match (name, kind) {
+                        (Some(ALL_TABLES), EvtxCodeKind::Names) | (Some(BASE64), EvtxCodeKind::Text) => None,
+                        (Some(Asked::Text(name)), _) => table(kind, name)?,
                         _ => None,
                     };
                     named.push((name, found));
@@ -341,15 +365,45 @@ pub unsafe extern "C" fn evtx_answers_new(
                 answers.push_null(kind);
                 continue;
             };
+            if let Asked::Text(text) = code {
+                bytes += text.len();
+                if bytes > LONG {
+                    bytes = 0;
+                    interrupt.check().map_err(ScanError::from)?;
+                }
+            }
             match memo.row_before(current, code, row) {
                 Some(before) => answers.repeat(kind, before),
-                None if name == Asked::Text("*") && kind == EvtxCodeKind::Names => {
+                None if name == ALL_TABLES && kind == EvtxCodeKind::Names => {
                     answers.push_list(Some(codes::lines()));
                 }
+                None if name == BASE64 && kind == EvtxCodeKind::Text => answers.push_base64(code),
                 None => answers.answer(kind, table, code),
             }
         }
         answers.finish();
+        Ok(answers)
+    }
+}
+
+/// Asks the tables about the codes of some rows. The answer for a NULL table or code is NULL.
+///
+/// # Safety
+/// The vectors are as their fields say and have `count` rows, the storage is that of [`EvtxStorage`], `out` can be
+/// written. The caller frees the answers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_answers_new(
+    kind: u32,
+    tables: EvtxVector,
+    asked: EvtxVector,
+    count: usize,
+    storage: EvtxStorage,
+    out: *mut *mut EvtxAnswers,
+) -> *mut c_char {
+    entry(|| {
+        let kind = EvtxCodeKind::decode(kind)?;
+        // SAFETY: the caller's promise.
+        let answers = unsafe { storage.during(|_, interrupt| EvtxAnswers::of(kind, tables, asked, count, interrupt)) }?;
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(answers))) };
         Ok(())
@@ -414,11 +468,9 @@ mod tests {
 
     /// The answers as text, with commas between the names of a list.
     fn answers(kind: EvtxCodeKind, tables: EvtxVector, asked: EvtxVector, count: usize) -> Vec<Option<String>> {
-        let mut made = std::ptr::null_mut();
         // SAFETY: the vectors are those of a test, which hold what they say.
-        unsafe { assert!(evtx_answers_new(kind as u32, tables, asked, count, &raw mut made).is_null()) };
-        // SAFETY: it was made above, and is freed once.
-        let answers = unsafe { Box::from_raw(made) };
+        let answers = unsafe { EvtxAnswers::of(kind, tables, asked, count, Interrupt::NEVER) };
+        let answers = answers.unwrap_or_else(|_| panic!("answers"));
         let shown = |view: &EvtxText| {
             // SAFETY: the texts are those of the answers.
             (!view.data.is_null()).then(|| unsafe { text(view.data, view.len) }.expect("UTF-8").to_owned())

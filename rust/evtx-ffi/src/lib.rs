@@ -14,6 +14,7 @@ mod paths;
 mod macros;
 mod codes;
 mod answers;
+mod base64;
 mod report;
 mod call;
 mod filter;
