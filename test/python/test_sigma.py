@@ -207,6 +207,24 @@ def test_an_interrupt_ends_a_scan_soon(con, tmp_path, big_log):
     assert not thread.is_alive() and all(end - asked < 5 for end in ended)
 
 
+@pytest.mark.parametrize("text", ["title: x\nx: [" + "a," * 500_000 + "]\n", "a: &a [x]\nb: [" + "*a," * 300_000 + "]\n", "- !!str x\n" * 100_000])
+def test_an_interrupt_ends_the_loading_of_rules_soon(con, tmp_path, text):
+    (tmp_path / "rules.yml").write_text(text)
+    sql = f"FROM evtx_sigma_rules([{', '.join(['$1'] * 100)}])"
+    timer = threading.Timer(0.3, con.interrupt)
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(duckdb.InterruptException):
+        con.execute(sql, [str(tmp_path / "rules.yml")]).fetchall()
+    assert time.monotonic() - start < 1.3
+
+
+def test_a_file_has_so_many_documents(con, tmp_path):
+    (tmp_path / "rules.yml").write_text("---\na: 1\n" * 20_000)
+    rows = con.execute(f"SELECT count(*), max(error) FILTER (error LIKE '%limit%') FROM evtx_sigma_rules('{tmp_path}')").fetchone()
+    assert rows == (10_001, "line 20001, column 1: the limit is 10000 documents of a text")
+
+
 def test_rows_do_not_depend_on_columns(con, tmp_path):
     write(tmp_path, one=rule("Any", {"a": {"EventID|exists": True}, "condition": "a"}),
           two=rule("Logons", {"a": {"EventID": [4624, 4625], "LogonType": 3}, "condition": "a"}))

@@ -396,5 +396,6 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
 fn own_log_sources(call: Call<'_>, path: &str) -> Result<LogSources, ScanError> {
     let path = &ScanPath::named(path);
     let text = read_text(call, path).or_else(|error| path.failure(error))?;
-    LogSources::load(&text).map_err(|error| ScanError::File(format!("{}: {error}", path.path)))
+    let loaded = LogSources::load_until(&text, &|| call.interrupt.check().is_err()).map_err(|_| Interrupted)?;
+    loaded.map_err(|error| ScanError::File(format!("{}: {error}", path.path)))
 }

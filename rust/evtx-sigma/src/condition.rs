@@ -226,13 +226,17 @@ impl<'a> ConditionParser<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::Stop;
     use crate::yaml::documents;
 
     const NAMES: [&str; 5] = ["sel_a", "sel_b", "filter", "_hidden", "_hid_b"];
 
     fn read(text: &str) -> Result<String, String> {
         let quoted = format!("'{text}'");
-        let node = documents(&quoted).remove(0).expect("a text");
+        let node = documents(&quoted, &Stop::never())
+            .expect("nothing stops it")
+            .remove(0)
+            .expect("a text");
         let condition = condition(&node, &NAMES, &mut Budget::default());
         condition
             .map(|condition| shown(&condition))

@@ -11,6 +11,8 @@ pub struct Limits;
 impl Limits {
     /// Bytes of the text of a file of rules, 1 MiB.
     pub const TEXT: usize = 1 << 20;
+    /// Documents of a text. Each that is no rule has an error.
+    pub const DOCUMENTS: usize = 10_000;
     /// Bytes that the values of a text may take after its aliases are replaced, 32 MiB.
     pub const VALUES: usize = 32 << 20;
     /// How deep lists and maps of YAML may be in each other.

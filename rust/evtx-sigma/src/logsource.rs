@@ -14,6 +14,7 @@ use crate::limits::Budget;
 use crate::number::Number;
 use crate::placeholders::Placeholders;
 use crate::rule::{LogSource, all_of};
+use crate::stop::{Stop, Stopped};
 use crate::yaml::{Node, Value, documents};
 
 /// A table of log sources.
@@ -57,7 +58,24 @@ impl LogSources {
 
     /// Loads a table: a map with the list `logsources`.
     pub fn load(text: &str) -> Result<LogSources, LoadError> {
-        let documents = documents(text).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let start = Position { line: 1, column: 1 };
+        Self::load_until(text, &|| false).unwrap_or_else(|_| Err(Problem::Missing("logsources").at(start)))
+    }
+
+    /// As [`load`](Self::load), which can take some 100 ms for a text.
+    ///
+    /// # Errors
+    /// [`Stopped`] soon after `stop` gives `true`.
+    pub fn load_until(text: &str, stop: &dyn Fn() -> bool) -> Result<Result<LogSources, LoadError>, Stopped> {
+        let stop = Stop::new(stop);
+        let documents = documents(text, &stop)?;
+        let loaded = Self::of_documents(documents, &stop);
+        stop.result()?;
+        Ok(loaded)
+    }
+
+    fn of_documents(documents: Vec<Result<Node, LoadError>>, stop: &Stop<'_>) -> Result<LogSources, LoadError> {
+        let documents = documents.into_iter().collect::<Result<Vec<_>, _>>()?;
         let start = Position { line: 1, column: 1 };
         let document = documents
             .first()
@@ -76,6 +94,7 @@ impl LogSources {
         };
         let entries = nodes
             .iter()
+            .take_while(|_| stop.check().is_ok())
             .map(|node| entry(node, &mut context))
             .collect::<Result<_, _>>()?;
         Ok(LogSources { entries })

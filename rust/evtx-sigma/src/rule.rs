@@ -214,7 +214,7 @@ pub fn load_rules_until(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<Result<Rule, Box<Refused>>>, Stopped> {
     let stop = Stop::new(stop);
-    let mut documents = documents(text);
+    let mut documents = documents(text, &stop)?;
     if documents.is_empty() {
         documents.push(Err(Problem::NoRule.at(Position { line: 1, column: 1 })));
     }

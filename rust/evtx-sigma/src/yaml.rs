@@ -10,6 +10,7 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
 use crate::error::{LoadError, Position, Problem};
 use crate::limits::Limits;
 use crate::number::Number;
+use crate::stop::{Stop, Stopped};
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -130,20 +131,32 @@ impl Value {
 }
 
 /// The documents of a text in order, without those that are empty. One that is no YAML is an error, and the others load.
-pub(crate) fn documents(text: &str) -> Vec<Result<Node, LoadError>> {
+/// So are too many.
+///
+/// # Errors
+/// [`Stopped`].
+pub(crate) fn documents(text: &str, stop: &Stop<'_>) -> Result<Vec<Result<Node, LoadError>>, Stopped> {
     let mut loader = Loader::default();
+    let limit = |what, limit, line| Err(Problem::Limit { what, limit }.at(Position { line, column: 1 }));
     if text.len() > Limits::TEXT {
-        let (what, limit) = ("bytes of a text", Limits::TEXT);
-        return vec![Err(Problem::Limit { what, limit }.at(Position { line: 1, column: 1 }))];
+        return Ok(vec![limit("bytes of a text", Limits::TEXT, 1)]);
     }
     for piece in pieces(text) {
-        if let Err(error) = loader.load(piece) {
+        if loader.documents.len() >= Limits::DOCUMENTS {
+            let line = loader.lines + 1;
+            loader
+                .documents
+                .push(limit("documents of a text", Limits::DOCUMENTS, line));
+            break;
+        }
+        if let Err(error) = loader.load(piece, stop) {
             loader.documents.push(Err(error));
             loader.open.clear();
         }
+        stop.result()?;
         loader.lines += piece.matches('\n').count() as u32;
     }
-    loader.documents
+    Ok(loader.documents)
 }
 
 /// A text in pieces of mostly one document each. A line that begins with `---` begins a document, in whatever it stands,
@@ -183,6 +196,8 @@ struct Loader {
     anchors: HashMap<usize, Option<(Node, usize)>>,
     /// Bytes that the values of all documents take.
     bytes: usize,
+    /// Events of the parser since the caller was asked whether to go on.
+    events: usize,
 }
 
 /// A list or map that has not ended.
@@ -206,7 +221,8 @@ enum Content {
 }
 
 impl Loader {
-    fn load(&mut self, piece: &str) -> Result<(), LoadError> {
+    /// Loads a piece, or a part of it if it is stopped.
+    fn load(&mut self, piece: &str, stop: &Stop<'_>) -> Result<(), LoadError> {
         let options = granit_parser::options! {
             emit_comments: false,
             flow_nesting_limit: Limits::NESTING,
@@ -215,6 +231,10 @@ impl Loader {
         for event in Parser::new_from_str_with_options(piece, options) {
             let (event, span) = event.map_err(|error| self.no_yaml(&error))?;
             self.take(event, span)?;
+            self.events += 1;
+            if self.events.is_multiple_of(256) && stop.check().is_err() {
+                break;
+            }
         }
         Ok(())
     }
@@ -388,6 +408,10 @@ fn number_text(number: &Number, written: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn documents(text: &str) -> Vec<Result<Node, LoadError>> {
+        super::documents(text, &Stop::never()).expect("nothing stops it")
+    }
 
     fn error(text: &str) -> String {
         let error = documents(text).into_iter().find_map(Result::err);
