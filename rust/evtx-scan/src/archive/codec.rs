@@ -310,6 +310,8 @@ impl Read for Zstd<'_> {
             } else if let Some(failure) = self.failure.take() {
                 return Err(failure);
             } else if !self.decoder.is_finished() {
+                // A block of nine bytes can give 128 KiB, and nothing is handed out before the window is full.
+                self.interrupt.check().map_err(io::Error::other)?;
                 let one = || BlockDecodingStrategy::UptoBlocks(1);
                 if let Err(error) = self.decoder.decode_blocks(&mut self.input, one()) {
                     self.failure = Some(of_decoder(&error));
@@ -372,6 +374,22 @@ mod tests {
         assert_eq!(why, "its window has 268435456 bytes, more than 128 MiB");
         let frames = [with_window(17), with_window(2), with_window(16)].concat();
         assert_eq!(zstd(&frames, 128 << 20), Ok(b"xxx".to_vec()));
+    }
+
+    /// Blocks of nine bytes give 128 KiB each, and nothing is handed out before the window of 128 MiB is full.
+    #[test]
+    fn an_interrupt_ends_a_window_that_fills() {
+        let raw = [0x20, 3, 0].into_iter().chain([0; 100]);
+        let compressed = [0x4C, 0, 0, 0, 0xFF, 0xAA, 0x2B, 0x54, 0, 0, 0, 1];
+        let blocks = raw.chain(compressed.repeat(2000));
+        let frame: Vec<u8> = [0x28, 0xB5, 0x2F, 0xFD, 0, 17 << 3].into_iter().chain(blocks).collect();
+        let looks = std::cell::Cell::new(0);
+        let is_set = || looks.replace(looks.get() + 1) > 3;
+        let budget = Arc::new(Budget::new(1 << 30, 0, None));
+        let mut input = &frame[..];
+        let mut decoder = Method::Zstd.decoder(&mut input, Share::new(&budget), Interrupt::new(&is_set));
+        decoder.read(&mut [0; 16]).expect_err("it is interrupted");
+        assert!(looks.get() < 10);
     }
 
     #[test]
