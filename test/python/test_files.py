@@ -1,8 +1,11 @@
 """Where files come from: folders with rubbish in them, file systems of Python, names that need care."""
 
 import os
+import pathlib
 import shutil
+import sys
 import tempfile
+import time
 
 import duckdb
 import fsspec
@@ -234,3 +237,34 @@ def test_values_of_folders_stay_what_they_are(con, tmp_path, values, column_type
         "SELECT DISTINCT k::VARCHAR, typeof(k) FROM read_evtx($1, hive_partitioning := true)", [f"{tmp_path}/*/*.evtx"]
     ).fetchall()
     assert sorted(rows) == sorted((value, column_type) for value in values)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
+def test_names_beyond_what_may_be_read_are_not_shown(con, tmp_path):
+    """DuckDB refuses the glob itself, but its walk follows links to folders."""
+    for folder in ["open", "secret"]:
+        (tmp_path / folder).mkdir()
+        shutil.copy(SAMPLES / "DC01-System.evtx", tmp_path / folder / "log.evtx")
+        shutil.copy(SAMPLES / "DC01-System.evtx", tmp_path / folder / "a\\b.evtx")
+        (tmp_path / folder / "nowhere.evtx").symlink_to("/nowhere")
+    (tmp_path / "open" / "link").symlink_to(tmp_path / "secret")
+    con.execute(f"SET allowed_directories = ['{tmp_path}/open']")
+    con.execute("SET enable_external_access = false")
+    found = con.execute(f"SELECT DISTINCT filename FROM read_evtx(['{tmp_path}/open/*.evtx', '{tmp_path}/open/*/*.evtx'], on_error := 'report')").fetchall()
+    assert {pathlib.Path(name).name for name, in found if "/link/" in name} <= {"log.evtx"}
+    assert {pathlib.Path(name).name for name, in found if "/link/" not in name} == {"log.evtx", "a\\b.evtx", "nowhere.evtx"}
+
+
+def test_a_path_of_too_many_folders_is_refused_soon(con):
+    start = time.monotonic()
+    for end in ["x.evtx", "*.evtx", "a.zip/x.evtx"]:
+        with pytest.raises(duckdb.Error, match="cannot take a path of more than 2048 folders"):
+            con.execute(f"FROM read_evtx(repeat('a/', 30000) || '{end}')")
+    assert time.monotonic() - start < 1
+
+
+def test_a_text_with_a_nul_is_one_value(con):
+    for value in ["['x' || chr(0) || 'EventLog']", "'x' || chr(0) || 'EventLog'"]:
+        sql = f"SELECT count(*) FROM read_evtx('{SAMPLES}/DC01-System.evtx', provider := {value})"
+        assert con.execute(sql).fetchone() == (0,)
+    assert con.execute(f"SELECT count(*) > 0 FROM read_evtx('{SAMPLES}/DC01-System.evtx', provider := 'EventLog')").fetchone() == (True,)

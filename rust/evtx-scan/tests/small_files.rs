@@ -20,9 +20,12 @@ fn folder() -> tempfile::TempDir {
     let log = sample("DC01-Security.evtx");
     let (header, chunks) = log.split_at(HEADER);
     let full = [header, &chunks[..65536].repeat(15)].concat();
+    // The number of chunks in the header.
+    let mut empty = header.to_vec();
+    empty[42..44].fill(0);
     for number in 0..FILES {
         std::fs::write(folder.path().join(format!("a{number:02}.evtx")), &full).expect("a log");
-        std::fs::write(folder.path().join(format!("b{number:02}.evtx")), header).expect("an empty log");
+        std::fs::write(folder.path().join(format!("b{number:02}.evtx")), &empty).expect("an empty log");
     }
     folder
 }
