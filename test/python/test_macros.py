@@ -4,7 +4,6 @@ test/sql/macros.test runs them over the samples.
 """
 
 import base64
-import json
 import random
 import time
 
@@ -110,6 +109,58 @@ def test_the_host_of_a_url_is_where_it_leads(over, url, host):
     assert over("evtx_timeline", [(1, "Microsoft-Windows-Bits-Client", 59, {"url": url})], "remote_host") == [(host,)]
 
 
+CALLER = {"SubjectUserSid": "S-1-5-18", "SubjectUserName": "DC01$", "SubjectDomainName": "CORP"}
+RDP, SMB = "Microsoft-Windows-TerminalServices-ClientActiveXCore", "Microsoft-Windows-SMBClient"
+DEFENDER = "Microsoft-Windows-Windows Defender"
+
+
+@pytest.mark.parametrize(("provider", "event_id", "fields", "columns"), [
+    # The calling computer stands where other events have a domain.
+    (SECURITY, 4740, {"TargetUserName": "bob", "TargetDomainName": "WS01", **CALLER}, ("bob", "WS01", None)),
+    (SECURITY, 5447, {"UserSid": "S-1-5-19", "UserName": "NT AUTHORITY\\LOCAL SERVICE"}, ("NT AUTHORITY\\LOCAL SERVICE", None, None)),
+    (SECURITY, 5890, {"SubjectUserName": "SYSTEM", "SubjectUserDomainName": "NT AUTHORITY"}, ("NT AUTHORITY\\SYSTEM", None, None)),
+    (SECURITY, 4688, {"TargetUserName": "-", "TargetDomainName": "-", "NewProcessName": "a.exe", **CALLER}, ("CORP\\DC01$", None, "a.exe")),
+    (SECURITY, 4688, {"TargetUserName": "eve", "TargetDomainName": "X", "NewProcessName": "a.exe", **CALLER}, ("X\\eve", None, "a.exe")),
+    # Other events than 1149 have such names too.
+    ("Microsoft-Windows-PrintService", 316, {"Param1": "Windows x64", "Param2": "Generic", "Param3": "driver"}, (None, None, None)),
+    (SMB, 30803, {"ServerName": "FS01"}, (None, "FS01", None)),
+    (SMB, 30812, {"ServerName": "\\Device\\NetBT_Tcpip_{1}"}, (None, None, None)),
+    ("Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", 162, {"ServerName": "THIS"}, (None, None, None)),
+    (RDP, 1024, {"Name": "Server Name", "Value": "FS01"}, (None, "FS01", None)),
+    *[(DEFENDER, event_id, {"Domain": "CORP", "User": "bob"}, ("CORP\\bob", None, None)) for event_id in (2000, 2001, 2002)],
+    ("Some Provider", 4624, {"TargetUserName": "bob", "IpAddress": "10.0.0.1", "ProcessName": "a.exe", "User": "eve", "ServerName": "s"}, (None, None, None)),
+])
+def test_columns_come_from_the_fields_of_the_event(over, provider, event_id, fields, columns):
+    assert over("evtx_timeline", [(1, provider, event_id, fields)], "user_name, remote_host, process") == [columns]
+
+
+def test_details_do_not_repeat_other_columns(over):
+    fields = {"TargetUserName": "bob", "TargetDomainName": "CORP", "IpAddress": "::ffff:10.0.0.1", "ProcessName": "a.exe", "Other": "x", "Machine": "pc", "Empty": "-"}
+    assert over("evtx_timeline", [(1, SECURITY, 4624, fields)], "user_name, remote_host, process, details") == [("CORP\\bob", "10.0.0.1", "a.exe", "Other: x")]
+    # A port is more than the column has.
+    rdp = (1, "Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", 131, {"ConnType": "TCP", "ClientIP": "10.0.0.1:5"})
+    assert over("evtx_timeline", [rdp], "remote_host, details") == [("10.0.0.1", "ConnType: TCP ¦ ClientIP: 10.0.0.1:5")]
+
+
+def test_every_field_of_the_timeline_is_declared(con):
+    """What the table of fields has from the manifests of providers, each event of each provider once."""
+    con.execute("CREATE TABLE kinds AS SELECT *, unnest(event_ids) AS event_id FROM (SELECT unnest(evtx_timeline_fields(), max_depth := 2))")
+    assert con.execute("SELECT provider, event_id FROM kinds GROUP BY ALL HAVING count(*) > 1").fetchall() == []
+    assert con.execute("SELECT * FROM kinds WHERE (coalesce(account, domain, remote_host, process) IS NULL) <> (source IS NULL)").fetchall() == []
+    undeclared = con.execute("""
+        SELECT provider, event_id, field
+        FROM (SELECT provider, event_id, unnest(string_split(concat_ws('|', account, domain, remote_host, process), '|')) AS field FROM kinds WHERE source = 'manifest')
+        WHERE field NOT IN (SELECT unnest(['@url', 'FilePath'])) AND (provider, event_id, field) NOT IN (SELECT (provider, event_id, field_name) FROM evtx_event_catalog())""")
+    assert undeclared.fetchall() == []
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_timeline_has_the_order_of_the_records(con, threads):
+    con.execute(f"SET threads = {threads}")
+    order = con.execute(f"SELECT filename, record_id FROM read_evtx('{SAMPLES}')").fetchall()
+    assert con.execute(f"SELECT filename, record_id FROM evtx_timeline('{SAMPLES}')").fetchall() == order
+
+
 COMMANDS = [
     "C:\\Windows\\System32\\rundll32.exe x", "powershell.exe -File C:\\Users\\bob\\run.ps1", 'powershell.exe -c "IEX (x)"', '"C:\\Program Files\\PowerShell\\7\\pwsh.exe" -nop',
     "powershell.exe -c a\r\nb", "C:\\new\\table.exe",
@@ -117,11 +168,9 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("is_array", [True, False])
-def test_the_program_of_the_old_powershell_log_is_as_it_was_written(over, command, is_array):
-    """Its strings are one value, or one each."""
+def test_the_program_of_the_old_powershell_log_is_as_it_was_written(over, command):
     def event(event_id, *strings):
-        return 1, "PowerShell", event_id, {"param1": json.dumps(strings)} if is_array else {f"param{i}": text for i, text in enumerate(strings, 1)}
+        return 1, "PowerShell", event_id, {f"param{i}": text for i, text in enumerate(strings, 1)}
 
     engine = f"\tHostName=ConsoleHost\r\n\tHostId=1\r\n\tHostApplication={command}\r\n\tEngineVersion=5.1\r\n\tCommandLine="
     user = "\tDetailSequence=1\r\n\r\n\tUserId=DOMAIN\\name\r\n"
