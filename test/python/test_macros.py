@@ -244,6 +244,22 @@ def test_a_session_is_from_a_logon_to_the_next_logoff_with_its_id(over):
         ]
 
 
+def test_a_clock_that_was_set_back_splits_no_session(over):
+    events = [
+        logon(1000, 4624, "0xa1", LogonType="10"), logon(1000.2, 4672, "0xa1", PrivilegeList="SeDebugPrivilege"),
+        logon(100, 4634, "0xa1", LogonType="10"), logon(200, 4624, "0xa1", "bert", LogonType="3"),
+    ]
+    assert sorted(over("evtx_logons", events, LOGONS), key=str) == [(1000, 100, "D\\anna", 10, "0xa1", 1), (200, None, "D\\bert", 3, "0xa1", None)]
+
+
+def test_machine_accounts_are_no_services(over):
+    events = [
+        logon(1, 4624, "0x3e7", "SYSTEM", "S-1-5-18", LogonType="5"), logon(2, 4624, "0xb7", "DC01$", "S-1-5-18", LogonType="3"),
+        logon(3, 4624, "0x1", "DWM-1", "S-1-5-90-0-1", LogonType="2"), logon(4, 4634, "0xb7", "DC01$", "S-1-5-18", LogonType="3"),
+    ]
+    assert over("evtx_logons", events, LOGONS) == [(2, 4, "D\\DC01$", 3, "0xb7", None)]
+
+
 def test_privileges_that_come_before_their_logon_are_those_of_its_session(over):
     events = [logon(5, 4624, "0xa1", LogonType="3"), logon(9.5, 4672, "0xa1", PrivilegeList="SeDebugPrivilege"), logon(9.6, 4624, "0xa1", LogonType="3")]
     assert sorted(over("evtx_logons", events, LOGONS)) == [(5, None, "D\\anna", 3, "0xa1", None), (10, None, "D\\anna", 3, "0xa1", 1)]

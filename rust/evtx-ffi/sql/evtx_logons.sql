@@ -21,29 +21,38 @@ WITH events AS (
     FROM read_evtx(files, password := password)
     WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
 ),
--- Without SYSTEM, LOCAL SERVICE, NETWORK SERVICE, the window manager and the font driver. What has no ID is of no known
+-- Without the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE, by their fixed IDs: a machine that logs on to
+-- another has the SID of SYSTEM too. Without the window manager and the font driver. What has no ID is of no known
 -- session, but for a logon itself.
 own AS (
-    SELECT *, lag(CASE WHEN event_id <> 4672 THEN event_id END IGNORE NULLS) OVER of_id AS event_before,
-           lead(CASE WHEN event_id <> 4672 THEN event_id END IGNORE NULLS) OVER of_id AS event_behind,
+    SELECT *,
+           CASE WHEN event_id <> 4672 THEN event_id END AS other_id,
+           CASE WHEN event_id <> 4672 THEN time_created END AS other_time,
+           lag(other_id IGNORE NULLS) OVER of_id AS event_before,
+           lag(other_time IGNORE NULLS) OVER of_id AS time_before,
+           lead(other_id IGNORE NULLS) OVER of_id AS event_after,
+           lead(other_time IGNORE NULLS) OVER of_id AS time_after,
            count(*) FILTER (event_id = 4624) OVER of_id AS logons
     FROM events
-    WHERE (id NOT IN ('0x3e7', '0x3e4', '0x3e5') OR id IS NULL AND event_id = 4624)
-      AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
+    WHERE CASE WHEN id IS NULL THEN event_id = 4624 AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
+               ELSE id NOT IN ('0x3e7', '0x3e4', '0x3e5') END
       AND NOT starts_with(coalesce(sid, ''), 'S-1-5-90-') AND NOT starts_with(coalesce(sid, ''), 'S-1-5-96-')
+    -- The order of the records is that of the events, also where the clock was set back between them.
     WINDOW of_id AS (
-        PARTITION BY computer, id
-        -- 4672 comes with its 4624, behind it, or up to a second before.
-        ORDER BY CASE event_id WHEN 4624 THEN time_created - INTERVAL 1 SECOND ELSE time_created END ASC NULLS LAST,
-                 event_record_id ASC NULLS LAST
+        PARTITION BY computer, id ORDER BY event_record_id ASC NULLS LAST, time_created ASC NULLS LAST
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     )
 ),
 -- An ID comes back after boots: each 4624 starts a session, and what comes before the first belongs to one that started
--- before the log. A 4672 while no session is open belongs to the next 4624, however long that takes.
+-- before the log. A 4672 comes after its 4624, or up to a second before it. While no session is open, it belongs to the
+-- next 4624, however long that takes.
 numbered AS (
-    SELECT *, logons + CASE WHEN event_id = 4672 AND event_before IS DISTINCT FROM 4624 AND event_behind = 4624
-                            THEN 1 ELSE 0 END AS session
+    SELECT *, logons + CASE
+        WHEN event_id = 4672 AND event_after = 4624
+         AND (event_before IS DISTINCT FROM 4624
+              OR time_after - time_created <= INTERVAL 1 SECOND
+             AND time_after - time_created < time_created - time_before)
+        THEN 1 ELSE 0 END AS session
     FROM own
 ),
 sessions AS (
@@ -51,8 +60,8 @@ sessions AS (
         computer, id AS logon_id,
         min(time_created) FILTER (event_id = 4624) AS logon_time,
         min(time_created) FILTER (event_id IN (4634, 4647)) AS logoff_time,
-        arg_min(account, time_created) AS account, arg_min(domain, time_created) AS domain,
-        arg_min(sid, time_created) AS user_sid, arg_min(type, time_created) AS logon_type,
+        arg_min(account, event_record_id) AS account, arg_min(domain, event_record_id) AS domain,
+        arg_min(sid, event_record_id) AS user_sid, arg_min(type, event_record_id) AS logon_type,
         any_value(address) AS address, any_value(workstation) AS workstation,
         any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges
     FROM numbered
