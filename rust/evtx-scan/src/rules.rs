@@ -1,6 +1,6 @@
 //! Sigma rules of files: found, read, loaded, and chosen by the arguments of a call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,6 +70,8 @@ struct LoadedRule {
     row: RuleRow,
     /// The rule, unless there is an error.
     rule: Option<RuleForEvents>,
+    /// The names and IDs of rules that do not match on their own because of this document.
+    silences: Vec<String>,
 }
 
 /// The rules of some files.
@@ -77,9 +79,13 @@ struct LoadedRule {
 pub(crate) struct LoadedRules {
     /// What became of each rule.
     rows: Vec<RuleRow>,
-    /// Those that are wanted and have no error, and the file of each.
+    /// Those that are wanted and have no error, with the file of each, its name and the index of its row.
     set: RuleSetBuilder,
     files: Vec<Arc<str>>,
+    named: Vec<(Option<String>, usize)>,
+    /// The names and IDs of base rules of correlation rules, which are not supported, in small letters. On their own they
+    /// would match far too much.
+    silent: HashSet<String>,
     /// By their IDs in small letters, the files of all.
     known: HashMap<String, Arc<str>>,
 }
@@ -155,6 +161,7 @@ impl RuleArguments {
             free((rules, texts, loaded));
             return Err(error);
         }
+        rules.silence();
         Ok(rules)
     }
 
@@ -200,7 +207,11 @@ impl RuleText {
                     error: Some(why.clone()),
                     ..RuleRow::default()
                 };
-                return Ok(vec![LoadedRule { row, rule: None }]);
+                return Ok(vec![LoadedRule {
+                    row,
+                    rule: None,
+                    silences: Vec::new(),
+                }]);
             }
         };
         let stop = || interrupt.check().is_err();
@@ -278,7 +289,11 @@ impl LoadedRule {
                     error: Some(refused.error.to_string()),
                     ..RuleRow::default()
                 };
-                return LoadedRule { row, rule: None };
+                return LoadedRule {
+                    row,
+                    rule: None,
+                    silences: refused.silences,
+                };
             }
         };
         let position = rule.log_source_position;
@@ -288,13 +303,23 @@ impl LoadedRule {
         };
         let row = RuleRow::new(file, &rule, &alternatives, error);
         let rule = row.error.is_none().then_some(RuleForEvents { rule, alternatives });
-        LoadedRule { row, rule }
+        LoadedRule {
+            row,
+            rule,
+            silences: Vec::new(),
+        }
     }
 }
 
 impl LoadedRules {
     fn add(&mut self, loaded: LoadedRule, arguments: &RuleArguments) {
-        let LoadedRule { mut row, rule } = loaded;
+        let LoadedRule {
+            mut row,
+            rule,
+            silences,
+        } = loaded;
+        self.silent
+            .extend(silences.iter().map(|name| name.to_ascii_lowercase()));
         if let Some(rule) = rule
             && let Err(why) = self.add_rule(rule, &row.file, arguments)
         {
@@ -313,10 +338,26 @@ impl LoadedRules {
             self.known.insert(id, Arc::clone(file));
         }
         if arguments.wants(&rule.rule) {
+            let name = rule.rule.name.clone();
             self.set.add(rule).map_err(|problem| problem.to_string())?;
             self.files.push(Arc::clone(file));
+            self.named.push((name, self.rows.len()));
         }
         Ok(())
+    }
+
+    /// Says of the base rules of correlation rules that they are not used.
+    fn silence(&mut self) {
+        for (name, row) in &self.named {
+            let row = &mut self.rows[*row];
+            let mut called = [name.as_deref(), row.id.as_deref()].into_iter().flatten();
+            if called.any(|name| self.silent.contains(&name.to_ascii_lowercase())) {
+                row.error = Some(
+                    "it is a base rule of a correlation rule, which is not supported, and does not match on its own"
+                        .to_owned(),
+                );
+            }
+        }
     }
 
     /// What became of each rule.
@@ -329,7 +370,10 @@ impl LoadedRules {
     /// # Errors
     /// [`ScanError::Input`] if none can be used because none loads.
     pub(crate) fn into_rules(self) -> Result<(Rules, Option<String>), ScanError> {
-        let rules = Rules::new(self.set.finish(), self.files);
+        let mut rules = Rules::new(self.set.finish(), self.files);
+        if !self.silent.is_empty() {
+            rules = rules.only(|index| self.rows[self.named[index].1].error.is_none());
+        }
         let mut failed = self.rows.iter().filter(|row| row.error.is_some());
         let Some(first) = failed.next() else {
             return Ok((rules, None));

@@ -16,6 +16,8 @@ use crate::yaml::{Key, Node, Value, documents};
 pub struct Rule {
     /// Its ID, mostly a UUID.
     pub id: Option<String>,
+    /// Its name, by which correlation rules can refer to it.
+    pub name: Option<String>,
     /// Its title.
     pub title: String,
     /// How much it matters that an event matches.
@@ -197,6 +199,9 @@ pub struct Refused {
     pub title: Option<String>,
     /// What is wrong.
     pub error: LoadError,
+    /// The names and IDs of the rules that do not match on their own, as this is a correlation rule without `generate`
+    /// (Sigma correlation rules specification, 2.1).
+    pub silences: Vec<String>,
 }
 
 /// Loads the rules of a text: each of its documents is a rule, or an error. There is always at least one result.
@@ -235,10 +240,29 @@ pub fn load_rules_until(
         Ok(loaded.map_err(|error| {
             let named = |key: &str| document.as_ref()?.get(key).and_then(Node::text);
             let (id, title) = (named("id"), named("title"));
-            Box::new(Refused { id, title, error })
+            let silences = document.as_ref().map(silences).unwrap_or_default();
+            Box::new(Refused {
+                id,
+                title,
+                error,
+                silences,
+            })
         }))
     });
     rules.collect()
+}
+
+/// The rules that a document silences, if it is a correlation rule.
+fn silences(document: &Node) -> Vec<String> {
+    let Some(correlation) = document.get("correlation") else {
+        return Vec::new();
+    };
+    let generates = correlation.get("generate").and_then(Node::text);
+    if generates.is_some_and(|text| text == "true") {
+        return Vec::new();
+    }
+    let rules = correlation.get("rules").map_or(&[][..], Node::each);
+    rules.iter().filter_map(Node::text).collect()
 }
 
 fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
@@ -248,7 +272,11 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
             "correlation",
             "a correlation rule is about several events; this is for rules about one",
         ),
-        ("filter", "a Sigma filter changes other rules; it is no rule"),
+        // Sigma's own keys have no `kind`.
+        match document.get("kind") {
+            Some(_) => ("filter", "this is a rule of Chainsaw's own form, not of Sigma's"),
+            None => ("filter", "a Sigma filter changes other rules; it is no rule"),
+        },
         (
             "action",
             "collections with \"action\" were a part of Sigma 1; each rule is a document of its own",
@@ -268,6 +296,7 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
             .map(|id| id.need_text("id"))
             .transpose()?
             .filter(|id| !id.is_empty()),
+        name: document.get("name").and_then(Node::text),
         title,
         level: named(
             document,

@@ -44,7 +44,7 @@ impl Rules {
     }
 
     /// The rules for which a test of their index is true.
-    pub(crate) fn only(&self, is_kept: impl Fn(usize) -> bool) -> Self {
+    pub fn only(&self, is_kept: impl Fn(usize) -> bool) -> Self {
         let kept: Vec<usize> = (0..self.len()).filter(|&index| is_kept(index)).collect();
         let rules = kept.iter().map(|&index| self.set.rules()[index].clone());
         let files = kept.iter().filter_map(|&index| self.files.get(index).cloned());
