@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use evtx_format::value::Scalar;
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{Found, Kind, Match, Matching, Values};
+use evtx_sigma::{Found, Kind, Match, Matching, SYSTEM_CHANNEL, Values};
 use hashbrown::HashMap;
 
 use crate::plan::{Entry, EventData, Resolved};
@@ -159,6 +159,17 @@ impl Values for RecordValues<'_, '_, '_> {
         *out = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         Found::Text
     }
+}
+
+/// Whether an event says that a log was cleared, and which: it has a channel beside that of `System`, which is first.
+fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
+    let is = |name: &str, texts: &[&str]| {
+        let mut places = names.iter().zip(known).filter(|(known, _)| *known == name);
+        places.any(|(_, text)| text.as_deref().is_some_and(|text| texts.contains(&text)))
+    };
+    names.iter().filter(|name| *name == "Channel").count() > 1
+        && is("EventID", &["104", "1102"])
+        && is("Provider_Name", &["Microsoft-Windows-Eventlog"])
 }
 
 impl Detector {
@@ -334,6 +345,11 @@ impl Detector {
                 names.push(name_of(entry));
                 slots.push(Slot::Other(part, index));
             }
+        }
+        if is_cleared(&names, &known)
+            && let Some(channel) = names.iter_mut().find(|name| *name == "Channel")
+        {
+            SYSTEM_CHANNEL.clone_into(channel);
         }
         known.resize(slots.len(), None);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -2,11 +2,19 @@
 
 use std::ops::ControlFlow;
 
+/// The field by which log sources choose events.
+pub(crate) const CHANNEL: &str = "Channel";
+
+/// The same, of an event whose field `Channel` means something else: in the events 104 and 1102 of the event log, a rule's
+/// `Channel` is the log that was cleared, so that `win_system_eventlog_cleared.yml` of SigmaHQ and its like mean that.
+pub const SYSTEM_CHANNEL: &str = "System.Channel";
+
 /// An event: what text each of its fields has.
 ///
 /// Names of fields are those that rules use, with regard to case and without spaces: `EventID`, `Channel`, `Computer`,
 /// `Provider_Name` and the other attributes of `System` by the names of their elements and their own, and the names of
-/// values of `EventData`. Values without a name are values of the field `Data`.
+/// values of `EventData`. Values without a name are values of the field `Data`. If an event has [`SYSTEM_CHANNEL`], that
+/// is its channel for log sources.
 ///
 /// A text is as `event_data` shows the value, with nothing trimmed: Booleans are `true` and `false`, GUIDs have braces,
 /// numbers are decimal, hexadecimal values have `0x`.

@@ -75,7 +75,7 @@ pub use condition::Condition;
 pub use engine::{Found, Kind, Kinds, Match, Matching, RuleForEvents, RuleSet, RuleSetBuilder, Values, is_plain};
 pub use error::{LoadError, Position, Problem};
 pub use evaluate::Matched;
-pub use event::Event;
+pub use event::{Event, SYSTEM_CHANNEL};
 pub use expression::Expression;
 pub use item::Item;
 pub use limits::Limits;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::case::is_same;
 use crate::error::{LoadError, Position, Problem};
-use crate::event::{Event, break_if};
+use crate::event::{CHANNEL, Event, SYSTEM_CHANNEL, break_if};
 use crate::item::{Context, Item};
 use crate::limits::Budget;
 use crate::number::Number;
@@ -159,7 +159,12 @@ impl Alternative {
 
     /// Whether these can have the channel of an event.
     pub(crate) fn takes_channel(&self, event: &dyn Event) -> bool {
-        self.channels.is_empty() || has_value(event, "Channel", |text| self.has_channel(text))
+        let mut field = CHANNEL;
+        event.values(SYSTEM_CHANNEL, &mut |_| {
+            field = SYSTEM_CHANNEL;
+            break_if(true)
+        });
+        self.channels.is_empty() || has_value(event, field, |text| self.has_channel(text))
     }
 
     /// Whether these can have the ID of an event.

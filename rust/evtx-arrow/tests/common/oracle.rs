@@ -524,6 +524,14 @@ pub(crate) fn sigma_values(xml: &str) -> Vec<(String, Option<String>)> {
         let has_leaves = ["EventData", "UserData"].contains(&&*child.name);
         child.other_values(has_leaves, "", &mut values);
     }
+    // The event log says so which log was cleared.
+    let is = |name: &str, text: &str| values.contains(&(name.to_owned(), Some(text.to_owned())));
+    let is_cleared =
+        is("Provider_Name", "Microsoft-Windows-Eventlog") && (is("EventID", "104") || is("EventID", "1102"));
+    let mut channels = values.iter_mut().filter(|(name, _)| name == "Channel");
+    if let (Some((of_system, _)), Some(_), true) = (channels.next(), channels.next(), is_cleared) {
+        *of_system = evtx_sigma::SYSTEM_CHANNEL.to_owned();
+    }
     values
 }
 

@@ -15,7 +15,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use evtx::{EvtxParser, ParserSettings};
 use evtx_arrow::{Options, Rules, Scan, Table};
-use evtx_sigma::{Alternative, LogSources, Placeholders, Renamed, RuleForEvents, RuleSet, load_rules};
+use evtx_sigma::{Alternative, LogSources, Placeholders, Renamed, RuleForEvents, RuleSet, SYSTEM_CHANNEL, load_rules};
+use evtx_writer::{Element, Fragment, LogWriter, Stream};
 
 /// The rules below a folder that load and that a log source is known for.
 fn rules(folder: &Path) -> Vec<RuleForEvents> {
@@ -203,6 +204,61 @@ fn every_match_is_what_a_plain_evaluation_says() {
 }
 
 /// A rule for some texts of each value that is no place of `System` and no entry: as a keyword, and by its name.
+/// In the events 104 and 1102 of the event log, a rule's `Channel` is the log that was cleared.
+#[test]
+fn a_cleared_log_is_the_channel_of_rules() {
+    let text = |name: &str, text: &str| Element::new(name).text(text);
+    let event = |provider: &str, id: &str, cleared: Option<&str>| {
+        let system = Element::new("System")
+            .child(Element::new("Provider").attribute("Name", provider))
+            .child(text("EventID", id))
+            .child(text("Channel", "System"));
+        let cleared = cleared.map(|log| {
+            let inner = Element::new("LogFileCleared").child(text("SubjectUserName", "eve"));
+            Element::new("UserData").child(inner.child(text("Channel", log)))
+        });
+        let event = Element::new("Event").child(system);
+        cleared.into_iter().fold(event, Element::child)
+    };
+    const EVENT_LOG: &str = "Microsoft-Windows-Eventlog";
+    let mut log = LogWriter::new(1);
+    for event in [
+        event(EVENT_LOG, "104", Some("Application")),
+        event(EVENT_LOG, "104", Some("System")),
+        event(EVENT_LOG, "104", None),
+        event("Another", "104", Some("Application")),
+        event(EVENT_LOG, "105", Some("Application")),
+    ] {
+        log.write_stream(0, &Stream::new(vec![Fragment::Element(event)]))
+            .expect("a record that fits");
+    }
+    let rule = |title: &str, channel: &str| {
+        let text = format!(
+            "title: {title}\nlogsource: {{product: windows, service: system}}\ndetection: {{a: {{Channel: {channel}}}, condition: a}}"
+        );
+        let rule = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
+        let alternatives = LogSources::builtin().resolve(&rule.log_source).expect("an entry");
+        RuleForEvents { rule, alternatives }
+    };
+    let rules = vec![rule("core", "System"), rule("other", "Application")];
+    let rules = Arc::new(Rules::new(RuleSet::new(rules), vec!["".into(); 2]));
+    let file = log.finish();
+    for is_tree in [false, true] {
+        let found = found(&file, "x.evtx", &rules, is_tree);
+        let found: Vec<_> = found.keys().map(|(id, title)| (*id, title.as_str())).collect();
+        let expected = [
+            (1, "other"),
+            (2, "core"),
+            (3, "core"),
+            (4, "core"),
+            (4, "other"),
+            (5, "core"),
+            (5, "other"),
+        ];
+        assert_eq!(found, expected);
+    }
+}
+
 #[test]
 fn keywords_find_every_value() {
     let mut logs = common::samples();
@@ -216,7 +272,8 @@ fn keywords_find_every_value() {
             .with_configuration(settings);
         for record in parser.records().flatten() {
             let values = sigma_values(&record.data);
-            for (name, value) in values.into_iter().filter(|(name, _)| name.contains('.')) {
+            let is_other = |name: &str| name.contains('.') && name != SYSTEM_CHANNEL;
+            for (name, value) in values.into_iter().filter(|(name, _)| is_other(name)) {
                 if let Some(value) = value.filter(|value| (6..60).contains(&value.len())) {
                     // Two values for each name.
                     let known: &mut Vec<String> = texts.entry(name).or_default();

@@ -14,7 +14,7 @@ use super::values::KindFields;
 use super::witness::witnesses;
 use crate::case::fold;
 use crate::condition::Condition;
-use crate::event::Event;
+use crate::event::{CHANNEL, Event, SYSTEM_CHANNEL};
 use crate::item::Item;
 use crate::logsource::Alternative;
 use crate::matcher::{Matcher, Subject};
@@ -165,7 +165,7 @@ impl<'a> Folding<'a> {
         let mut views: Vec<View> = Vec::new();
         let mut triggers: Vec<Vec<(AtomId, u32)>> = Vec::new();
         let event_id = self.only_known("EventID").and_then(|text| text.parse().ok());
-        let of_events = self.set.for_events(self.only_known("Channel"), event_id);
+        let of_events = self.set.for_events(self.only_known(self.channel()), event_id);
         for (number, (rule, alternative)) in of_events.into_iter().enumerate() {
             if number.is_multiple_of(RULES) {
                 self.stop.check()?;
@@ -222,6 +222,14 @@ impl<'a> Folding<'a> {
         Ok(views)
     }
 
+    /// The field by which log sources choose events.
+    fn channel(&self) -> &'static str {
+        match self.slots.contains_key(SYSTEM_CHANNEL) {
+            true => SYSTEM_CHANNEL,
+            false => CHANNEL,
+        }
+    }
+
     /// The text of the only value of a field, if it is known.
     fn only_known(&self, name: &str) -> Option<&'a str> {
         match self.slots.get(name)?.as_slice() {
@@ -247,7 +255,7 @@ impl<'a> Folding<'a> {
         let mut takes = Takes::All;
         // Each part with whether it is decided by what is known, and how.
         let channel = (
-            alternative.channels.is_empty() || is_known("Channel"),
+            alternative.channels.is_empty() || is_known(self.channel()),
             alternative.takes_channel(&event),
         );
         let id = (

@@ -10,6 +10,7 @@ use super::set::RuleSet;
 use super::texts::Texts;
 use super::values::{Decoded, Found, Slots, Values, is_plain};
 use crate::evaluate::Matched;
+use crate::event::{CHANNEL, SYSTEM_CHANNEL};
 use crate::item::Item;
 use crate::logsource::{Alternative, Renamed};
 use crate::matcher::{Matcher, Subject};
@@ -311,7 +312,7 @@ impl Look<'_> {
             return Ok(true);
         }
         let alternative = &self.set.rules()[rule.rule as usize].alternatives[rule.alternative as usize];
-        for name in ["Channel", "EventID"] {
+        for name in [CHANNEL, SYSTEM_CHANNEL, "EventID"] {
             self.decode_named(Some(name));
         }
         for item in &alternative.fields {

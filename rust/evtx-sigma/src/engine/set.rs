@@ -79,6 +79,13 @@ impl RuleSet {
         &self.rules
     }
 
+    /// Whether rules can be for events of a channel.
+    pub fn is_for_channel(&self, channel: &str) -> bool {
+        let channel = fold(channel);
+        let is = |known: &Option<Box<str>>| known.as_deref().is_none_or(|known| known == channel);
+        self.by_events.keys().any(|(known, _)| is(known))
+    }
+
     /// What decides the atoms of a field.
     ///
     /// # Errors
