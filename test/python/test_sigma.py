@@ -277,6 +277,47 @@ def test_a_text_that_is_no_level_compares_as_null(con, predicate, rows):
         assert con.execute(f"SELECT count(*) FROM evtx_sigma('{SAMPLES}', rules := '{RULES}') WHERE rule_level {predicate} AND rule_level = 'nonsense'").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("generate", ["", "generate: true"])
+@pytest.mark.parametrize("is_one_file", [True, False])
+def test_base_rules_of_a_correlation_are_silent(con, tmp_path, generate, is_one_file):
+    """Unless it generates their matches too (Sigma correlation rules specification)."""
+    logons = {"a": {"EventID": 4625}, "condition": "a"}
+    documents = [
+        "name: failed_logon\n" + rule("By name", logons), rule("By ID", logons, id="0E95725D-7320-415D-80F7-004DA920FC11"), rule("Own", logons),
+        f"title: Many\ncorrelation:\n  type: event_count\n  rules: [failed_logon, 0e95725d-7320-415d-80f7-004da920fc11]\n  group-by: [IpAddress]\n"
+        f"  timespan: 5m\n  condition: {{gte: 10}}\n  {generate}\n",
+    ]
+    for number, text in enumerate(["\n---\n".join(documents)] if is_one_file else documents):
+        (tmp_path / f"{number}.yml").write_text(text)
+    found = [("By ID", 42), ("By name", 42), ("Own", 42)] if generate else [("Own", 42)]
+    assert titles(con, SAMPLES / "DC01-Security.evtx", str(tmp_path)) == found
+    told = con.execute("SELECT rule_title FROM evtx_sigma_rules($1) WHERE error LIKE '%base rule of a correlation rule%' ORDER BY 1", [str(tmp_path)])
+    assert told.fetchall() == ([] if generate else [("By ID",), ("By name",)])
+
+
+def test_damage_is_told_of_logs_that_rules_are_for(con, tmp_path):
+    rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource="{product: windows, service: security}"))
+    for sample in ["DC01-System.evtx", "DC01-Security.evtx"]:
+        data = bytearray((SAMPLES / sample).read_bytes()[:4096 + 65536])
+        # A chunk of which nothing is left, and one with a damaged record.
+        (tmp_path / f"lost-{sample}").write_bytes(data + b"ElfChnk\0" + bytes(65528))
+        data[4096 + 512 + 200:4096 + 512 + 240] = bytes(40)
+        (tmp_path / sample).write_bytes(data)
+    for name, is_told in [("DC01-System.evtx", False), ("DC01-Security.evtx", True), ("lost-DC01-System.evtx", False), ("lost-DC01-Security.evtx", True)]:
+        read = con.execute("SELECT count(error) > 0 FROM read_evtx($1)", [str(tmp_path / name)]).fetchone()
+        rows = con.execute("SELECT count(*) > 0 FROM evtx_sigma($1, rules := $2) WHERE error IS NOT NULL", [str(tmp_path / name), rules]).fetchone()
+        assert (read, rows) == ((True,), (is_told,)), name
+
+
+def test_a_rule_of_chainsaw_is_called_that(con, tmp_path):
+    (tmp_path / "a.yml").write_text("title: Brute Force\ngroup: Login Attacks\nkind: evtx\nlevel: low\nstatus: stable\nfilter:\n  condition: a\n  a:\n    Event.System.EventID: 4625\n")
+    (tmp_path / "b.yml").write_text("title: Filter\nlogsource: {product: windows}\nfilter: {rules: [x], selection: {User: y}, condition: not selection}\n")
+    told = con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1) ORDER BY 1", [str(tmp_path)]).fetchall()
+    assert [(title, error.split(": ", 1)[1]) for title, error in told] == [
+        ("Brute Force", "this is a rule of Chainsaw's own form, not of Sigma's"), ("Filter", "a Sigma filter changes other rules; it is no rule"),
+    ]
+
+
 def test_damaged_events_are_asked_by_their_own_fields(con, tmp_path):
     # A predicate drops events whose rules were chosen already; the damaged event behind one has other fields.
     rng = random.Random(11)

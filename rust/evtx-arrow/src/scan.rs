@@ -34,6 +34,8 @@ pub struct Scan {
     pub(crate) columns: Vec<Column>,
     /// The rules that each event is asked about, if the table has matches: those that the predicates leave.
     pub(crate) rules: Option<Arc<Rules>>,
+    /// All rules of the table. Which damage is told does not depend on predicates.
+    pub(crate) all_rules: Option<Arc<Rules>>,
     schema: SchemaRef,
 }
 
@@ -60,6 +62,11 @@ pub(crate) struct MessagePlaces {
 }
 
 impl Scan {
+    /// Whether the scan asks rules about events.
+    pub fn has_rules(&self) -> bool {
+        self.all_rules.is_some()
+    }
+
     /// A scan of the columns with these indexes in the schema of a table, in this order. Indexes behind the last column
     /// are left out.
     ///
@@ -102,7 +109,8 @@ impl Scan {
                 event_record: target.places.len() - 1,
             }
         });
-        let rules = table.rules.as_ref().map(|rules| chosen(rules, predicates));
+        let all_rules = table.rules.clone();
+        let rules = all_rules.as_ref().map(|rules| chosen(rules, predicates));
         if rules.is_some() {
             (target.event_data, target.user_entries, target.other_values) = (true, true, true);
             for (_, place) in schema::sigma_names() {
@@ -120,6 +128,7 @@ impl Scan {
         Scan {
             options,
             keys: Arc::default(),
+            all_rules,
             plans: PlanCache::default(),
             outlines: OutlineCache::default(),
             reads_binxml: validates_all || target.event_data || target.user_data || !target.places.is_empty(),

@@ -1,12 +1,18 @@
 //! An open log: its file, its layout, and the messages beside it.
 
+use std::sync::OnceLock;
+
+use evtx_arrow::{Decoder, Scan};
+use evtx_format::Interrupt;
+use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::{Block, Layout};
 use evtx_format::container::survey::{Search, Survey};
 
 use crate::file::LogFile;
 use crate::messages::HeldMessages;
 use crate::paths::ScanPath;
-use crate::storage::{Call, StorageError};
+use crate::storage::{Call, ScanError, StorageError};
 
 /// An open log.
 pub(crate) struct OpenLog {
@@ -18,7 +24,12 @@ pub(crate) struct OpenLog {
     pub(crate) bad_checksum: Option<String>,
     /// The messages beside it, if the scan reads them and there are any.
     pub(crate) messages: Option<HeldMessages>,
+    /// Whether rules of the scan can be for its events, once it is known.
+    concerned: OnceLock<bool>,
 }
+
+/// So many chunks are looked at for the channel of a log.
+const LOOKED_AT: u64 = 64;
 
 /// The result of opening a file: a log, or why the file is not a log.
 pub(crate) enum Opened {
@@ -69,7 +80,31 @@ impl OpenLog {
             bad_checksum: bad_checksum.map(|error| error.to_string()),
             file,
             messages: None,
+            concerned: OnceLock::new(),
         }))
+    }
+
+    /// Whether rules of a scan can be for the events of the log, by the first chunk whose channel can be read. If there is
+    /// none, they can.
+    pub(crate) fn concerns(&self, scan: &Scan, interrupt: Interrupt<'_>) -> Result<bool, ScanError> {
+        if let Some(&known) = self.concerned.get() {
+            return Ok(known);
+        }
+        let mut concerns = None;
+        let mut bytes = Vec::new();
+        for slot in 0..LOOKED_AT {
+            let start = FILE_HEADER as u64 + slot * CHUNK_SIZE as u64;
+            let len = self.file.size().saturating_sub(start).min(CHUNK_SIZE as u64);
+            if len == 0 || concerns.is_some() {
+                break;
+            }
+            interrupt.check()?;
+            // What cannot be read is told by the scan.
+            if self.file.read(&mut bytes, start, len).is_ok() {
+                concerns = Decoder::concerns(scan, &bytes, interrupt)?;
+            }
+        }
+        Ok(*self.concerned.get_or_init(|| concerns.unwrap_or(true)))
     }
 
     pub(crate) fn blocks(&self) -> u64 {

@@ -203,6 +203,11 @@ impl Worker {
         };
         let Some(mut work) = next else { return Ok(false) };
         self.last_file = work.file;
+        if scan.scan.has_rules() {
+            let log = work.block.as_ref().map(|(log, _)| log);
+            let concerns = log.map(|log| log.concerns(&scan.scan, call.interrupt)).transpose()?;
+            self.decoder.of_log(concerns.unwrap_or(true));
+        }
         let path = scan.queue.path(work.file);
         let read = match &mut work.block {
             None => Ok(()),
@@ -227,7 +232,7 @@ impl Worker {
         if self.decoder.rows() == 0 {
             self.begun = None;
         }
-        let damage = work.damage.clone();
+        let damage = work.damage.clone().filter(|_| self.decoder.concerns_log());
         self.work = Some(work);
         damage.map_or(Ok(()), |damage| self.report(&damage))?;
         Ok(true)

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::vec::IntoIter;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use arrow_schema::ArrowError;
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
@@ -30,7 +31,7 @@ use crate::filter::{PushText, Row, Scratch, Stage};
 use crate::read::{RecordReader, Renderer};
 use crate::record::{ChunkTemplates, GROUP, RecordGroup};
 use crate::scan::{Poisoned, Scan};
-use crate::schema::OnError;
+use crate::schema::{OnError, Options, Table};
 
 /// The current record, as far as it was read, for a predicate.
 struct CurrentRecord<'g, 'r> {
@@ -92,6 +93,10 @@ pub struct Decoder {
     scratch: Scratch,
     /// Finds the rules that events match, if the scan has rules.
     detector: Option<Box<Detector>>,
+    /// Whether rules can be for the events of the log, so that damage to it is told.
+    concerns_log: bool,
+    /// The same of the current chunk, once it is known.
+    concerns_chunk: Option<bool>,
 }
 
 /// Arenas that are reset and not freed: one for a chunk, one for a group of records.
@@ -152,13 +157,76 @@ impl Decoder {
             templates: ChunkTemplates::default(),
             arenas: Arenas::default(),
             scratch: Scratch::default(),
+            concerns_log: true,
+            concerns_chunk: None,
         }
+    }
+
+    /// Whether the rules of a scan can be for the events of the log that a chunk is of, by the channels of its records.
+    /// `None` if no channel can be read. All events concern a scan without rules.
+    ///
+    /// # Errors
+    /// [`DecodeError::Interrupted`].
+    pub fn concerns(scan: &Scan, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<Option<bool>, DecodeError> {
+        let Some(rules) = &scan.all_rules else {
+            return Ok(Some(true));
+        };
+        let table = Table::from(Options::default());
+        let schema = table.schema();
+        let of_channel = Scan::new(table, &[schema.index_of("channel").unwrap_or_default()]);
+        let mut decoder = Decoder::new(Arc::new(of_channel));
+        let block = Block {
+            offset: 0,
+            len: chunk.len() as u64,
+            chunks: Chunks::Slots(0),
+            strays: Arc::default(),
+            promised: PromisedIds::default(),
+        };
+        decoder.start(&"".into(), None, block);
+        let (mut rest, mut is_read) = (chunk, false);
+        while !decoder.is_done() {
+            let consumed = decoder.decode(rest, interrupt)?;
+            rest = &rest[consumed..];
+            let Some(rows) = decoder.flush()? else { continue };
+            let channels = rows.column(0).as_any_dictionary().values();
+            for channel in channels.as_string::<i32>().iter().flatten() {
+                is_read = true;
+                if rules.set.is_for_channel(channel) {
+                    return Ok(Some(true));
+                }
+            }
+        }
+        Ok(is_read.then_some(false))
+    }
+
+    /// Whether damage to the current chunk is told: not of a log that no rule is for.
+    fn concerns_chunk(&mut self, chunk: &[u8], interrupt: Interrupt<'_>) -> Result<bool, DecodeError> {
+        if self.detector.is_none() {
+            return Ok(true);
+        }
+        if let Some(known) = self.concerns_chunk {
+            return Ok(known);
+        }
+        let concerns = Self::concerns(&self.scan, chunk, interrupt)?.unwrap_or(self.concerns_log);
+        self.concerns_chunk = Some(concerns);
+        Ok(concerns)
     }
 
     /// The decoder, with other functions that make its arrays.
     pub fn with_arrays(mut self, make: MakeArrays) -> Self {
         self.batch.make_arrays = make;
         self
+    }
+
+    /// Says whether rules of the scan can be for the events of the log of the next block, as [`concerns`](Self::concerns)
+    /// tells of one of its chunks. Damage to another log is not told.
+    pub fn of_log(&mut self, concerns: bool) {
+        self.concerns_log = concerns;
+    }
+
+    /// Whether damage to the log is told.
+    pub fn concerns_log(&self) -> bool {
+        self.concerns_log
     }
 
     /// Begins a block of a file. `messages` are the messages beside the file. Drops the rest of the last block.
@@ -305,7 +373,9 @@ impl Decoder {
                 return Ok(0);
             }
         }
-        for (offset, (record, slot, text)) in std::mem::take(&mut self.around.failed) {
+        let failed = std::mem::take(&mut self.around.failed);
+        let concerns = self.concerns_log;
+        for (offset, (record, slot, text)) in failed.into_iter().filter(|_| concerns) {
             interrupt.check()?;
             self.report(text, Some(record), u32::try_from(slot).ok(), Some(offset))?;
         }
@@ -353,6 +423,7 @@ impl Decoder {
             None => {
                 self.templates.clear();
                 self.batch.start_chunk();
+                self.concerns_chunk = None;
                 self.open_chunk(chunk)
             }
         };
@@ -376,7 +447,9 @@ impl Decoder {
         }
         self.promised = self.promised.after(walk.records.last_listed());
         for error in walk.damage {
-            self.report_damage(&error, None)?;
+            if self.concerns_chunk(chunk, interrupt)? {
+                self.report_damage(&error, None)?;
+            }
         }
         Ok(true)
     }
@@ -463,7 +536,9 @@ impl Decoder {
                     group.clear();
                     let has_header = matches!(error.kind, ErrorKind::RecordSize { .. });
                     let record = has_header.then(|| Record::header(reader.chunk, error.offset as usize).ok());
-                    self.report_damage(&error, record.flatten())?;
+                    if self.concerns_chunk(reader.chunk, reader.interrupt)? {
+                        self.report_damage(&error, record.flatten())?;
+                    }
                 }
                 None => {
                     is_end = true;
@@ -580,7 +655,10 @@ impl Decoder {
             }
         }
         let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
-        let damage = frame_damage.or(group.error).or_else(|| reader.unread());
+        let mut damage = frame_damage.or(group.error).or_else(|| reader.unread());
+        if damage.is_some() && !self.concerns_chunk(reader.chunk, interrupt)? {
+            damage = None;
+        }
         if recovers && self.is_of_stray(found, damage) {
             return Ok(false);
         }
