@@ -17,4 +17,7 @@ FROM hits
 WHERE item IS NULL OR CASE WHEN regex::BOOLEAN
     THEN regexp_matches(item.value, CASE WHEN regex::BOOLEAN THEN pattern ELSE '' END)
     ELSE contains(lower(item.value), lower(pattern))
+     -- lower() makes an i of it.
+     AND (NOT contains(pattern, 'İ') OR contains(lower(replace(item.value, 'İ', chr(0))),
+                                                 lower(replace(pattern, 'İ', chr(0)))))
 END
