@@ -1,0 +1,72 @@
+"""The bugs of DuckDB in docs/duckdb-bugs.md: they are still there, and the ways around them work."""
+
+import re
+import subprocess
+import sys
+
+import duckdb
+import pytest
+from conftest import EXTENSION, ROOT, SAMPLES
+
+PAGE = (ROOT / "docs" / "duckdb-bugs.md").read_text(encoding="utf-8")
+REPORTS = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+LOG = f"read_evtx('{SAMPLES}/DC01-System.evtx')"
+
+
+def in_a_process(statements):
+    """The outcome of each statement: its rows, or the kind of its error. A fatal error is one of its process only."""
+    script = f"""
+import duckdb
+con = duckdb.connect(config={{"allow_unsigned_extensions": "true"}})
+con.load_extension({str(EXTENSION)!r})
+for statement in {statements!r}:
+    try:
+        print(con.execute(statement).fetchall())
+    except duckdb.Error as error:
+        print(type(error).__name__)
+"""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout.splitlines()
+
+
+@pytest.mark.parametrize("report", REPORTS[:2])
+def test_a_prepared_inequality_join_fails_the_second_time(report):
+    *setup, first, second, after = in_a_process([*report.strip().rstrip(";").split(";\n"), "SELECT 1"])
+    assert "Exception" not in first and all("Exception" not in line for line in setup)
+    assert (second, after) == ("InternalException", "FatalException"), "DuckDB has fixed it: delete the report"
+
+
+@pytest.mark.parametrize("call", ["read_evtx($1)", f"(FROM {LOG} WHERE now() IS NOT NULL)"])
+def test_a_statement_that_is_planned_anew_does_not_fail(con, call):
+    for setting in ["asof_loop_join_threshold", "merge_join_threshold", "nested_loop_join_threshold"]:
+        con.execute(f"SET {setting} = 0")
+    parameters = f"('{SAMPLES}/DC01-System.evtx')" if "$1" in call else ""
+    for number, join in enumerate(["JOIN {0} b ON a.record_id >= b.record_id AND a.record_id + 5 < b.record_id + 7",
+                                   "ASOF JOIN {0} b ON a.event_id = b.event_id AND a.time_created >= b.time_created"]):
+        con.execute(f"PREPARE p{number} AS SELECT count(*) FROM {call} a {join.format(call)}")
+        counts = {con.execute(f"EXECUTE p{number}{parameters}").fetchone() for _ in range(3)}
+        assert len(counts) == 1
+
+
+OUTER = "SELECT count(*) FROM {0} a LEFT JOIN {0} b ON a.record_id = b.record_id AND b.provider IS NULL WHERE b.record_id IS NULL"
+
+
+def test_a_condition_of_an_outer_join_is_dropped(con):
+    plain = duckdb.connect()
+    assert plain.execute(REPORTS[2]).fetchone() == (0,), "DuckDB has fixed it: delete the report"
+    for source in [LOG, f"(FROM {LOG} LIMIT 100)"]:
+        con.execute("SET evtx_filter_pushdown = true")
+        assert con.execute(OUTER.format(source)).fetchone() == (10 if source == LOG else 0,)
+        con.execute("SET evtx_filter_pushdown = false")
+        assert con.execute(OUTER.format(source)).fetchone() == (0,)
+        anti = f"SELECT count(*) FROM {source} a WHERE NOT EXISTS (FROM {source} b WHERE a.record_id = b.record_id AND b.provider IS NULL)"
+        assert con.execute(anti).fetchone() == (10,)
+        con.execute("SET disabled_optimizers = 'outer_join_simplification'")
+        assert con.execute(OUTER.format(source)).fetchone() == (10,)
+        con.execute("RESET disabled_optimizers")
+
+
+def test_a_list_of_constants_is_a_join(con):
+    """Its order depends on threads. That it is a join does not."""
+    for condition in ["IN (1, 2, 3, 4, 5)", "= ANY([1, 2, 3, 4, 5])"]:
+        plan = con.execute(f"EXPLAIN SELECT record_id FROM {LOG} WHERE record_id {condition} LIMIT 3").fetchone()[1]
+        assert "Hash Join" in plan, "DuckDB has fixed it: delete the report"
