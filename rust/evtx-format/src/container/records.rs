@@ -332,11 +332,15 @@ impl RecordWalk {
         Some(Error::new(self.end.min(chunk.len()), kind))
     }
 
-    /// Whether the records go on where the header says that they end. The header is then stale or forged.
+    /// Whether the records go on where the header says that they end. The header is then stale or forged. The next ID
+    /// follows that of the last record, or if that is damaged, the last one that the header lists.
     fn goes_on(&self, chunk: &[u8], at: usize) -> bool {
-        let is_later = |record: &Record, step| match self.last {
-            Some(last) => last.checked_add(step) == Some(record.id),
-            None => at == CHUNK_HEADER && step == 1,
+        let listed = self.header.and_then(|header| header.record_ids()).map(|ids| *ids.end());
+        let listed = listed.filter(|_| at == self.end);
+        let is_later = |record: &Record, step| {
+            let mut known = self.last.into_iter().chain(listed);
+            self.last.is_none() && at == CHUNK_HEADER && step == 1
+                || known.any(|id| id.checked_add(step) == Some(record.id))
         };
         let follows = Record::read(chunk, at).is_ok_and(|record| {
             is_later(&record, 1) && (record.size_copy_matches(chunk) || record.is_before_next(chunk))
@@ -489,7 +493,12 @@ impl RecordWalk {
             match (record.offset as usize) < self.end {
                 true => follows || self.leads_on(chunk, record),
                 // The free space of exported logs has records of an earlier export, whose IDs go on too.
-                false => follows && is_of_header || seems_empty && record.is_before_next(chunk),
+                false => {
+                    let is_at_end = record.offset as usize == self.end;
+                    follows && is_of_header
+                        || seems_empty && record.is_before_next(chunk)
+                        || is_at_end && self.goes_on(chunk, self.end)
+                }
             }
         })
     }
@@ -607,6 +616,18 @@ mod tests {
             walk(&chunk_of(&[7, 0, 7, u64::MAX, 9])).0,
             [7, 0, 7, u64::MAX, 9].map(Ok)
         );
+    }
+
+    #[test]
+    fn records_go_on_after_a_damaged_one_that_the_header_lists() {
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        // The header is behind, and the only record that it lists is gone.
+        chunk[32..40].copy_from_slice(&7_u64.to_le_bytes());
+        put(&mut chunk, 44, place(0) as u32);
+        put(&mut chunk, 48, place(1) as u32);
+        chunk[place(0)..place(1)].fill(0);
+        let (found, _) = walk(&chunk);
+        assert_eq!(found[1..], [Ok(8), Ok(9)]);
     }
 
     #[test]
