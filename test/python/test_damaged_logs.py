@@ -243,3 +243,17 @@ def test_zeros_are_no_name(con, tmp_path):
     path.write_bytes(data)
     rows = con.execute("SELECT count(*) FILTER (event_id IS NULL AND error IS NULL) FROM read_evtx($1)", [str(path)]).fetchall()
     assert rows == [(0,)]
+
+
+def test_predicates_do_not_choose_between_an_error_and_a_stray_chunk(con, tmp_path):
+    """The end of a log behind another one: what reads in the stray chunk takes the place of the errors in the slots."""
+    data = (SAMPLES / "damaged-checksums.evtx").read_bytes()
+    log = tmp_path / "two.evtx"
+    log.write_bytes(data + data[:4096] + data[4096:4096 + 65536])
+    source = f"read_evtx('{log}', recover := true, location := true)"
+    for predicate in ["channel IS DISTINCT FROM 'System'", "event_id IS NULL", "record_id = 1", "error IS NOT NULL", "recovered"]:
+        rows = []
+        for pushdown in ["true", "false"]:
+            con.execute(f"SET evtx_filter_pushdown = {pushdown}")
+            rows.append(con.execute(f"SELECT record_id, record_offset, recovered, error FROM {source} WHERE {predicate} ORDER BY ALL").fetchall())
+        assert rows[0] == rows[1], predicate

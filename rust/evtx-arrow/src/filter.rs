@@ -166,6 +166,14 @@ impl Filter {
         scratch.give_back();
         kept
     }
+
+    /// As [`keeps`](Self::keeps), of the predicates by which the table has only some events.
+    pub(crate) fn is_in_table(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
+        let of_events = |conjunct: &&Conjunct| conjunct.of_events && (from..=to).contains(&conjunct.stage);
+        let kept = self.conjuncts.iter().filter(of_events).all(|it| it.keeps(row, scratch));
+        scratch.give_back();
+        kept
+    }
 }
 
 impl Conjunct {

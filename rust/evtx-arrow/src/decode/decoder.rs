@@ -772,7 +772,12 @@ impl Decoder {
             may_be_any_event: so_far.as_ref().is_some_and(|it| it.is_unread),
             interrupt: so_far.map_or(Interrupt::NEVER, |it| it.interrupt),
         };
-        self.scan.filter.keeps(from, to, &row, &mut self.scratch)
+        let (filter, scratch) = (&self.scan.filter, &mut self.scratch);
+        match self.chunks {
+            // A row takes the place of an error, which must not depend on what a query asks of the rows.
+            Chunks::Strays(..) => filter.is_in_table(from, to, &row, scratch),
+            _ => filter.keeps(from, to, &row, scratch),
+        }
     }
 
     /// Appends the rows of a group of records.
