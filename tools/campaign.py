@@ -2,7 +2,7 @@
 
 usage: campaign.py EXTENSION SECONDS [--seed N] [--logs FOLDER ...] [--out FOLDER]
 
-The logs are those in and below the FOLDERs, or the folder that EVTX_CORPUS names, or samples/. Each case has a seed of its own.
+The logs are those in and below the FOLDERs, or those that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or samples/. Each case has a seed of its own.
 With 0 SECONDS there is one case, that of --seed, and every check is made of it. Cases run in a process of their own, so that a crash
 or a hang is a finding like others. Damaged logs that show something are left in --out, with the seed in their names. Ends with 1 if
 there was any.
@@ -12,7 +12,6 @@ import argparse
 import atexit
 import collections
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -29,7 +28,7 @@ except ImportError:  # Windows has no such limits.
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test/python"))
 
-from judge import Cases, Judge, shrink  # noqa: E402
+from judge import Cases, Judge, log_folders, shrink  # noqa: E402
 
 # How long a case may take, in seconds, until it counts as a hang; after how many cases a process is replaced, and how
 # much memory it may have, in bytes; how often the same invariant is shown in full.
@@ -99,7 +98,7 @@ def logs_option(arguments):
 
 
 def find_logs(arguments):
-    folders = arguments.logs or [os.environ.get("EVTX_CORPUS") or ROOT / "samples"]
+    folders = arguments.logs or log_folders()
     return sorted(path.resolve() for folder in folders for path in pathlib.Path(folder).rglob("*.evtx"))
 
 

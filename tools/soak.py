@@ -2,14 +2,13 @@
 
 usage: soak.py EXTENSION SECONDS [--seed N] [--logs FOLDER]
 
-The logs are those in and below FOLDER, or the folder that EVTX_CORPUS names, or samples/. A difference is printed as statements
+The logs are those in and below FOLDER, or the folders that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or samples/. A difference is printed as statements
 that run as they are, with as little in them as still differs. Ends with 1 if there was any. Each round has a seed of its own, the
 first N.
 """
 
 import argparse
 import collections
-import os
 import pathlib
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test/python"))
 
+from judge import log_folders  # noqa: E402
 from statements import FAULT, Comparison, make_statements, partition  # noqa: E402
 
 # How many statements a round has, over how many calls, and how large a log may be, in bytes.
@@ -25,14 +25,15 @@ STATEMENTS, CALLS, LOG_SIZE = 500, 40, 2 << 20
 
 
 def main(arguments):
-    folder = arguments.logs or os.environ.get("EVTX_CORPUS") or ROOT / "samples"
-    logs = sorted(path.resolve() for path in pathlib.Path(folder).rglob("*.evtx") if path.stat().st_size <= LOG_SIZE)
+    folders = [arguments.logs] if arguments.logs else log_folders()
+    every = [path.resolve() for folder in folders for path in pathlib.Path(folder).rglob("*.evtx")]
+    logs = sorted(path for path in every if path.stat().st_size <= LOG_SIZE)
     end = time.monotonic() + arguments.seconds
     seed, found, statements = arguments.seed, collections.Counter(), 0
     first = partition(pathlib.Path(tempfile.mkdtemp(prefix="evtx-soak-")), logs)
-    print(f"{len(logs)} logs in {folder}", flush=True)
+    print(f"{len(logs)} logs in {', '.join(map(str, folders))}", flush=True)
     while time.monotonic() < end:
-        comparison = Comparison(arguments.extension)
+        comparison = Comparison(arguments.extension, seed)
         for statement in make_statements(arguments.extension, logs, seed, STATEMENTS, CALLS, first):
             _, difference = comparison.run(statement)
             statements += 1

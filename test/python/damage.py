@@ -257,6 +257,47 @@ def appended_log(log, random, donors):
     log.data += random.choice([bytes(log.data[:FILE_HEADER]), bytes(random.randrange(2 * SECTOR))]) + chunk.data
 
 
+def never_written(log, random, donors):
+    """A log that Windows has created, over what stood on the disk before: one chunk whose header lists no records."""
+    slot, _ = log.slot(random)
+    if len(log.data) < place(slot + 1):
+        return
+    log.data[FILE_HEADER:] = log.data[place(slot) : place(slot + 1)]
+    log.sources = [log.sources[slot]]
+    log.put(8, struct.pack("<QQQ", 0, 0, 1))
+    log.put(42, struct.pack("<H", 1))
+    none = 2**64 - 1
+    log.put(place(0) + 8, struct.pack("<QQQQIIII", none, none, none, none, 128, 0, CHUNK_HEADER, 0))
+    repair(log.data)
+
+
+def left_open(log, random, donors):
+    """A log that was copied while it was open: a chunk's header, and that of the file, are behind."""
+    base, chunk, offsets = records(log, random)
+    ids = [struct.unpack_from("<Q", chunk.data, at + 8)[0] for at in offsets]
+    ends = [at + chunk.records[at].size for at in offsets]
+    if len(offsets) > 1 and ids == [*range(ids[0], ids[0] + len(ids))] and ends[:-1] == offsets[1:]:
+        last = random.randrange(len(offsets) - 1)
+        first, numbers = struct.unpack_from("<Q", chunk.data, offsets[0] + 8)[0], struct.unpack_from("<Q", chunk.data, 8)[0]
+        end = offsets[last] + chunk.records[offsets[last]].size
+        log.put(base + 16, struct.pack("<Q", numbers + last))
+        log.put(base + 32, struct.pack("<Q", first + last))
+        log.put(base + 44, struct.pack("<II", offsets[last], end))
+        log.put(24, struct.pack("<Q", first + last + 1))
+        log.put(120, struct.pack("<I", 1))
+
+
+def wrapped(log, random, donors):
+    """A full log, whose newest records have replaced the oldest."""
+    count = len(log.sources)
+    if count > 1 and len(log.data) >= place(count):
+        by = random.randrange(1, count)
+        body = bytes(log.data[place(0) : place(count)])
+        log.put(place(0), body[by * CHUNK :] + body[: by * CHUNK])
+        log.sources = log.sources[by:] + log.sources[:by]
+        log.put(8, struct.pack("<QQ", count - by, count - by - 1))
+
+
 def starts(*starts):
     return lambda what: what.startswith(starts)
 
@@ -291,6 +332,9 @@ KINDS = {
     "lost bytes": lost_bytes,
     "more bytes": more_bytes,
     "appended log": appended_log,
+    "never written": never_written,
+    "left open": left_open,
+    "wrapped": wrapped,
 }
 
 

@@ -12,6 +12,7 @@ A case is a log, cut down to a few chunks, with some damage done to it; its seed
 import collections
 import dataclasses
 import functools
+import os
 import pathlib
 import random
 import re
@@ -43,6 +44,16 @@ PLACES = ("error", "filename", "chunk_index", "record_offset", "recovered")
 WHOLE = "location := true, xml := true, json := true"
 # All columns as text, as times of the client have no nanoseconds.
 AS_TEXT = "COLUMNS(*)::VARCHAR"
+
+
+# The variables that name folders of logs.
+FOLDERS = ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_COLLECTIONS")
+
+
+def log_folders():
+    """The folders of logs that the environment names, or the samples."""
+    named = [os.environ[name] for name in FOLDERS if os.environ.get(name)]
+    return named or [pathlib.Path(__file__).resolve().parents[2] / "samples"]
 
 
 # ---- Cases
@@ -299,8 +310,9 @@ class Judge:
                     self.counts["records judged"] += 1
                     at = place(number) + record.offset
                     ways = []
-                    # Where two chunks meet, the header of one says that records of the other are left behind.
-                    if self.is_log and len(sources) == 1:
+                    # Where two chunks meet, the header of one says that records of the other are left behind. One
+                    # without a list may have nothing but such.
+                    if self.is_log and len(sources) == 1 and not lists_nothing(slot):
                         ways.append((self.plain, plain))
                     if is_found:
                         ways.append((self.recovered, recovered))
@@ -308,6 +320,9 @@ class Judge:
                         self.check_record(record, at, rows, result, whole)
         if self.is_log:
             self.judge_strays(recovered)
+        # The file header promises record 1 to a log that was never written.
+        if self.case.kinds == ["never written"] and struct.unpack_from("<Q", all_slots[0], CHUNK_HEADER + 8) != (1,) and self.plain.rows:
+            self.find("a log that was never written has no rows", f"{len(self.plain.rows)} rows", self.plain)
 
     def judge_strays(self, recovered):
         """Chunks that stand in no slot are found with `recover`, from their header to the next chunk."""
@@ -653,6 +668,11 @@ def as_texts(columns):
 def projected(result, columns):
     places = [result.columns.index(column) for column in columns]
     return dataclasses.replace(result, columns=columns, rows=[tuple(row[place] for place in places) for row in result.rows])
+
+
+def lists_nothing(slot):
+    """Whether the header of a chunk says that it has no records yet."""
+    return struct.unpack_from("<QQ", slot, 24) == (2**64 - 1, 2**64 - 1) if len(slot) >= CHUNK_HEADER else False
 
 
 def is_unchanged_but_copy(chunk, record, slot):

@@ -11,6 +11,7 @@ import dataclasses
 import datetime
 import itertools
 import math
+import os
 import random
 import re
 import shutil
@@ -18,8 +19,43 @@ import threading
 import uuid
 
 import duckdb
+from fsspec.implementations.dirfs import DirFileSystem
+from fsspec.implementations.local import LocalFileSystem
 from statement_templates import AGGREGATES, COMPARISONS, EQUALITIES, JOINED, LIMIT, MACROS, MODES, NO_LIMIT, PLAIN
 from statement_templates import QUERIES, SHAPES, SOURCES, WORDS
+
+# ---- What a user's database has
+
+# Settings that statements over logs and over tables have alike.
+SETTINGS = {
+    "old_implicit_casting": "true", "default_null_order": "'NULLS_FIRST'", "default_order": "'DESC'", "integer_division": "true", "TimeZone": "'Asia/Kathmandu'",
+    "ieee_floating_point_ops": "false", "preserve_identifier_case": "false", "prefer_range_joins": "true", "order_by_non_integer_literal": "true",
+    "late_materialization_max_rows": "1000", "dynamic_or_filter_threshold": "2", "nested_loop_join_threshold": "0", "merge_join_threshold": "0",
+}
+# Types of the user's own, with names of those that columns have.
+OWN_TYPES = ["evtx_level", "varchar", "ubigint", "uinteger", "utinyint", "usmallint", "timestamp_ns", "uuid", "date", "bigint", "json"]
+# A file system of Python's, by which a log can be read too: `dir://` before its path.
+OWN_FILES = "dir://"
+
+
+def connect(extension):
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    connection.load_extension(str(extension))
+    connection.register_filesystem(DirFileSystem("/", LocalFileSystem()))
+    return connection
+
+
+def settle(connection, seed, has_types):
+    """Sets some settings, and makes types of a user's own on the search path."""
+    rng = random.Random(f"settings {seed}")
+    for name in rng.sample(sorted(SETTINGS), rng.choice([0, 1, 2, 3])):
+        connection.execute(f"SET {name} = {SETTINGS[name]}")
+    if has_types:
+        connection.execute("CREATE SCHEMA own; CREATE TYPE evtx_level AS ENUM ('x')")
+        for name in OWN_TYPES:
+            connection.execute(f"CREATE TYPE own.{name} AS ENUM ('x')")
+        connection.execute("SET search_path = 'main,own'")
+
 
 # ---- Sources, their columns and their values
 
@@ -139,6 +175,8 @@ def make_calls(connection, logs, seed, count, first=None, seconds=1):
                 columns = connection.execute(f"DESCRIBE FROM read_evtx({quoted(str(rng.choice(logs)))})").fetchall()
                 standard = {name for name, *_ in columns}
             files = [str(logs[attempt % len(logs)]), *(str(log) for log in rng.choices(logs, k=rng.choice([0, 0, 0, 0, 1, 2])))]
+            if rng.random() < 0.1:
+                files = [f"{OWN_FILES}{os.path.abspath(file)}" for file in files]
             text = quoted(files[0]) if rng.random() < 0.1 else f"read_evtx({call_arguments(rng, connection, files)})"
             if first and not calls:
                 text, first = first, None
@@ -575,8 +613,7 @@ class Builder:
 
 def make_statements(extension, logs, seed, count, calls, first=None, seconds=1):
     """So many statements over so many calls of read_evtx that take no more seconds. The first call may be given."""
-    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as connection:
-        connection.load_extension(str(extension))
+    with connect(extension) as connection:
         calls = make_calls(connection, logs, seed, calls, first, seconds)
         names = optimizers(connection)
     for number in range(count):
@@ -610,16 +647,17 @@ FAULT = "a fault of DuckDB"
 class Form:
     """A database in which statements run over tables, or over read_evtx with or without its pushdown."""
 
-    def __init__(self, extension, kind):
-        self.extension, self.kind = str(extension), kind
+    def __init__(self, extension, kind, seed=0):
+        self.extension, self.kind, self.seed = str(extension), kind, seed
         self.connect()
 
     def connect(self):
-        self.connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-        self.connection.load_extension(self.extension)
+        self.connection = connect(self.extension)
         self.connection.execute(f"SET evtx_filter_pushdown = {self.kind == SCANS}")
         for macro in MACROS:
             self.connection.execute(f"CREATE MACRO {macro}")
+        if self.seed:
+            settle(self.connection, self.seed, self.kind != TABLES)
         self.tables = {}
 
     def source(self, call):
@@ -689,8 +727,9 @@ class Difference:
 class Comparison:
     """Runs statements over tables and over read_evtx."""
 
-    def __init__(self, extension):
-        self.forms = {kind: Form(extension, kind) for kind in (TABLES, SCANS, OFF)}
+    def __init__(self, extension, seed=0):
+        """Databases with the settings and types of a seed, if there is one."""
+        self.forms = {kind: Form(extension, kind, seed) for kind in (TABLES, SCANS, OFF)}
         self.optimizers = optimizers(self.forms[TABLES].connection)
         self.pool = concurrent.futures.ThreadPoolExecutor(2)
 

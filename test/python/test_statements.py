@@ -30,7 +30,7 @@ def fixture_logs(tmp_path, monkeypatch):
 
 
 def test_statements_give_the_same_over_logs_and_over_tables(logs):
-    comparison, kinds, counts, differences = Comparison(EXTENSION), collections.Counter(), collections.Counter(), []
+    comparison, kinds, counts, differences = Comparison(EXTENSION, SEED), collections.Counter(), collections.Counter(), []
     first = partition(pathlib.Path("partitioned"), logs)
     for number, statement in enumerate(make_statements(EXTENSION, logs, SEED, STATEMENTS, CALLS, first)):
         results, difference = comparison.run(statement)
