@@ -345,8 +345,15 @@ impl RecordWalk {
         let follows = Record::read(chunk, at).is_ok_and(|record| {
             is_later(&record, 1) && (record.size_copy_matches(chunk) || record.is_before_next(chunk))
         });
+        // Its size may be damaged, but the next record is there.
+        let is_sized_wrong = || {
+            let after = at + RECORD_HEADER..chunk.len();
+            Record::header(chunk, at).is_ok_and(|record| is_later(&record, 1))
+                && find_any(chunk, after, |next| is_later(next, 2) && next.size_copy_matches(chunk)).is_some()
+        };
         // The magic or the ID of this record may be damaged, but the record behind it continues the IDs.
         follows
+            || is_sized_wrong()
             || Record::without_magic(chunk, at).is_some_and(|record| {
                 let next = Record::read(chunk, record.end());
                 record.size_copy_matches(chunk)
@@ -482,7 +489,13 @@ impl RecordWalk {
         let is_short = self.header.is_some_and(|header| !self.is_reached(&header));
         // A header can say that the chunk is empty though it has records.
         let seems_empty = self.seems_empty();
-        let until = if is_short || seems_empty { chunk.len() } else { self.end };
+        // Behind the end, a damaged record that goes on is followed by the next.
+        let is_beyond = before.is_some_and(|(_, at)| at >= self.end && from > at);
+        let until = if is_short || seems_empty || is_beyond {
+            chunk.len()
+        } else {
+            self.end
+        };
         find_any(chunk, from..until, |record| {
             if !record.size_copy_matches(chunk) {
                 return before.is_some_and(|before| self.is_next(chunk, before, record));
@@ -498,6 +511,7 @@ impl RecordWalk {
                     follows && is_of_header
                         || seems_empty && record.is_before_next(chunk)
                         || is_at_end && self.goes_on(chunk, self.end)
+                        || is_beyond && before.is_some_and(|(id, _)| id.checked_add(1) == Some(record.id))
                 }
             }
         })
@@ -628,6 +642,12 @@ mod tests {
         chunk[place(0)..place(1)].fill(0);
         let (found, _) = walk(&chunk);
         assert_eq!(found[1..], [Ok(8), Ok(9)]);
+        // One after it has a wrong size.
+        let mut chunk = chunk_of(&[7, 8, 9]);
+        chunk[32..40].copy_from_slice(&7_u64.to_le_bytes());
+        put(&mut chunk, 48, place(1) as u32);
+        put(&mut chunk, place(1) + 4, 0x80_0000);
+        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Ok(9)]);
     }
 
     #[test]
@@ -1053,7 +1073,7 @@ mod tests {
         // They change with what the walk gives. Campaigns against an independent walker then show that it is right.
         assert_eq!(
             checksums.join(" "),
-            "df78b726 b70f5b58 efb3433a 7ad2c41a df81c3b9 198b662d 38417dd5 d1ea8762"
+            "391919d1 c09ecd17 c3f429e5 5ef7a497 2bf89249 82aa2f2a 33b37dd6 8f4a7462"
         );
     }
 }
