@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use evtx_arrow::{
-    Catalog, ChunkReport, Decoder, EventReport, Events, FileReport, OnError, Options, Report, Scan, Table, schema,
+    Catalog, ChunkReport, Decoder, EventReport, Events, FileReport, OnError, Options, Report, Scan, Slots, Table, schema,
 };
 use evtx_format::Interrupt;
+use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::survey::{Search, Survey};
 
 /// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
@@ -36,28 +37,45 @@ pub fn read_every_way(file: &[u8]) {
 
 /// Tells of the file's events and headers, and reads the first of its events by their fields.
 fn report(file: &[u8]) {
-    let header = &file[..file.len().min(4096)];
-    let chunks = &file[header.len()..];
-    let mut events = EventReport::new(Catalog::new(None), |field| field.data_type().to_string());
-    for report in [
-        &mut events as &mut dyn Report,
-        &mut FileReport::default(),
-        &mut ChunkReport::default(),
-    ] {
-        report.start("fuzz", file.len() as u64);
-        let read = report
-            .push(header, Interrupt::NEVER)
-            .and_then(|()| report.push(chunks, Interrupt::NEVER));
-        report.end(read.err().map(|error| error.to_string()).as_deref());
-        while report.batch(true).expect("batches are sound").is_some() {}
-    }
+    let mut events = EventReport::new(|field| field.data_type().to_string());
+    tell(&mut events, file);
+    tell(&mut FileReport::default(), file);
+    tell(&mut ChunkReport::default(), file);
     let few = Events {
         ids: Some((0..5000).collect()),
         providers: None,
     };
-    let table = Table::of_events(Options::default(), few, &events.catalog.fields());
+    let mut catalog = Catalog::new(Some(few.clone()));
+    if catalog.push(slots(file), Interrupt::NEVER).is_err() {
+        return;
+    }
+    let table = Table::of_events(Options::default(), few, &catalog.fields());
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     read(file, Scan::new(table, &every), Search::Every);
+}
+
+fn tell<R: Report>(report: &mut R, file: &[u8]) {
+    let header = &file[..file.len().min(FILE_HEADER)];
+    report.start("fuzz", file.len() as u64, FileHeader::read(header, file.len() as u64).ok());
+    let mut worker = report.worker();
+    let failure = match R::look(&mut worker, slots(file), Interrupt::NEVER) {
+        Ok(piece) => {
+            report.add(piece);
+            None
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    report.end(failure.as_deref());
+    if report.join(worker).is_ok() {
+        while report.batch(true).expect("batches are sound").is_some() {}
+    }
+}
+
+fn slots(file: &[u8]) -> Slots<'_> {
+    Slots {
+        bytes: file.get(FILE_HEADER..).unwrap_or_default(),
+        ..Slots::default()
+    }
 }
 
 fn read(file: &[u8], scan: Scan, search: Search) {
