@@ -1,0 +1,62 @@
+"""Whole machines, as people hand them over: the folders that EVTX_COLLECTIONS names. They are sound."""
+
+import collections
+import os
+import pathlib
+
+import pytest
+from conftest import EXTENSION
+from judge import Cases, Judge
+from statements import Comparison, make_statements
+
+FOLDER = os.environ.get("EVTX_COLLECTIONS", "")
+pytestmark = pytest.mark.skipif(not FOLDER, reason="EVTX_COLLECTIONS names no folder")
+SEED, CASES, STATEMENTS, CALLS, LOG_SIZE = 20260905, 100, 300, 30, 2 << 20
+
+
+def logs(largest=1 << 40):
+    return sorted(path for path in pathlib.Path(FOLDER).rglob("*.evtx") if path.stat().st_size <= largest)
+
+
+def test_sound_machines_have_no_damage(con):
+    every = f"'{FOLDER}/**/*.evtx'"
+    rows, errors, recovered = con.execute(f"SELECT count(*), count(error), count(*) FILTER (recovered) FROM read_evtx({every}, recover := true)").fetchone()
+    live = con.execute(f"SELECT count(*), count(error) FROM read_evtx({every}, on_error := 'fail', verify := true)").fetchone()
+    assert live == (rows - recovered, 0)
+    assert recovered and rows > errors
+    files = con.execute(f"SELECT sum(records), sum(damaged_chunks), sum(slack_records) > 0 FROM evtx_file_metadata({every})").fetchone()
+    assert files == (live[0], 0, True)
+
+
+def test_a_log_has_the_events_of_its_own_channel(con):
+    """Logs that were never written, and the ends of others, have records of other logs in their clusters."""
+    odd = con.execute(f"""
+        SELECT filename, list(DISTINCT channel) FROM read_evtx('{FOLDER}/**/*.evtx')
+        WHERE filename NOT LIKE '%ForwardedEvents%' GROUP BY 1 HAVING count(DISTINCT channel) > 1""").fetchall()
+    assert odd == []
+
+
+@pytest.mark.parametrize("arguments", ["", "event_id := 4624", "provider := 'Microsoft-Windows-Security-Auditing'", "on_error := 'skip'", "verify := true"])
+def test_recover_only_adds(con, arguments):
+    columns = "filename, record_id, time_created, event_id, provider, error"
+    missing = con.execute(f"""
+        SELECT count(*) FROM (SELECT {columns} FROM read_evtx('{FOLDER}/**/*.evtx'{", " * bool(arguments)}{arguments})
+                              EXCEPT ALL SELECT {columns} FROM read_evtx('{FOLDER}/**/*.evtx', recover := true{", " * bool(arguments)}{arguments}))""")
+    assert missing.fetchone() == (0,)
+
+
+def test_damage_costs_only_what_it_touches(tmp_path):
+    cases, judge, found = Cases(EXTENSION, logs(), tmp_path), Judge(EXTENSION, tmp_path), []
+    for seed in range(SEED, SEED + CASES):
+        if case := cases.make(seed):
+            found += [f"{case.title()}: {finding.invariant}: {finding.detail}: {finding.queries}" for finding in judge.judge(case, 1)]
+    assert found == [] and judge.counts["records judged"] > CASES
+
+
+def test_statements_give_the_same_over_logs_and_over_tables():
+    comparison, kinds = Comparison(EXTENSION, SEED), collections.Counter()
+    for statement in make_statements(EXTENSION, logs(LOG_SIZE), SEED, STATEMENTS, CALLS):
+        _, difference = comparison.run(statement)
+        kinds[difference.kind if difference else "the same"] += 1
+        assert not difference or difference.kind == "a fault of DuckDB", comparison.shrink(difference).text()
+    assert kinds["the same"] > STATEMENTS * 0.9
