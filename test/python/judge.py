@@ -312,7 +312,7 @@ class Judge:
                     ways = []
                     # Where two chunks meet, the header of one says that records of the other are left behind. One
                     # without a list may have nothing but such.
-                    if self.is_log and len(sources) == 1 and not lists_nothing(slot):
+                    if self.is_log and len(sources) == 1 and not lists_nothing(slot) and not self.may_be_slack(record, slot):
                         ways.append((self.plain, plain))
                     if is_found:
                         ways.append((self.recovered, recovered))
@@ -323,6 +323,11 @@ class Judge:
         # The file header promises record 1 to a log that was never written.
         if self.case.kinds == ["never written"] and struct.unpack_from("<Q", all_slots[0], CHUNK_HEADER + 8) != (1,) and self.plain.rows:
             self.find("a log that was never written has no rows", f"{len(self.plain.rows)} rows", self.plain)
+
+    def may_be_slack(self, record, slot):
+        """Whether only the record before says that this one is live, and that may be damaged."""
+        is_beyond = record.offset >= struct.unpack_from("<I", slot, 48)[0]
+        return is_beyond and "left open" in self.case.kinds and len(self.case.kinds) > 1
 
     def judge_strays(self, recovered):
         """Chunks that stand in no slot are found with `recover`, from their header to the next chunk."""

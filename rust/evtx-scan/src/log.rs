@@ -33,7 +33,7 @@ const LOOKED_AT: u64 = 64;
 
 /// The result of opening a file: a log, or why the file is not a log.
 pub(crate) enum Opened {
-    Log(OpenLog),
+    Log(Box<OpenLog>),
     Not(String),
 }
 
@@ -74,14 +74,14 @@ impl OpenLog {
         let cut_short = header.and_then(|header| header.check_size(file.size()).err());
         let bad_checksum = header.and_then(|header| header.verify().err());
         let layout = survey.layout().cloned();
-        Ok(Opened::Log(OpenLog {
+        Ok(Opened::Log(Box::new(OpenLog {
             layout: layout.unwrap_or_else(|| Layout::new(0, 0)),
             cut_short: cut_short.map(|error| error.to_string()),
             bad_checksum: bad_checksum.map(|error| error.to_string()),
             file,
             messages: None,
             concerned: OnceLock::new(),
-        }))
+        })))
     }
 
     /// Whether rules of a scan can be for the events of the log, by the first chunk whose channel can be read. If there is

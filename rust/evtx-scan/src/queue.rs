@@ -363,7 +363,8 @@ impl FileQueue {
             Ok(opened)
         };
         match path.patiently(call, open) {
-            Ok(Opened::Log(mut log)) => {
+            Ok(Opened::Log(log)) => {
+                let mut log = *log;
                 let damage = match log.file.failure.take() {
                     _ if !is_first => None,
                     Some(failure) => Some(path.damage(failure)?),
