@@ -5,8 +5,10 @@ test/sql/macros.test runs them over the samples.
 
 import base64
 import random
+import threading
 import time
 
+import duckdb
 import pytest
 from conftest import ROOT, SAMPLES
 
@@ -79,6 +81,18 @@ def test_bytes_that_are_no_text_are_null(con):
     chance = random.Random(1)
     forms = [base64.b64encode(chance.randbytes(60)).decode() for _ in range(2000)]
     assert con.execute("SELECT count(evtx_decode_base64(unnest)) FROM unnest(?)", [forms]).fetchone() == (0,)
+
+
+def test_decoding_base64_takes_little_and_can_be_interrupted(con):
+    text = base64_of("whoami " * 450_000, "utf-16-le")
+    con.execute("SET memory_limit = '200MB'")
+    assert con.execute("SELECT length(evtx_decode_base64($1))", [text]).fetchone() == (3_150_000,)
+    con.execute("RESET memory_limit; CREATE TABLE texts AS SELECT $1 || i AS t FROM range(300) r(i)", [text[:4_000_000]])
+    threading.Timer(0.3, con.interrupt).start()
+    start = time.monotonic()
+    with pytest.raises(duckdb.InterruptException):
+        con.execute("SELECT sum(length(evtx_decode_base64(t))) FROM texts").fetchall()
+    assert time.monotonic() - start < 1.3
 
 
 @pytest.mark.parametrize(("event_id", "direction", "remote"), [
