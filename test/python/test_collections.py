@@ -23,9 +23,11 @@ def test_sound_machines_have_no_damage(con):
     rows, errors, recovered = con.execute(f"SELECT count(*), count(error), count(*) FILTER (recovered) FROM read_evtx({every}, recover := true)").fetchone()
     live = con.execute(f"SELECT count(*), count(error) FROM read_evtx({every}, on_error := 'fail', verify := true)").fetchone()
     assert live == (rows - recovered, 0)
-    assert recovered and rows > errors
-    files = con.execute(f"SELECT sum(records), sum(damaged_chunks), sum(slack_records) > 0 FROM evtx_file_metadata({every})").fetchone()
-    assert files == (live[0], 0, True)
+    assert rows > errors
+    records, damaged, slack = con.execute(f"SELECT sum(records), sum(damaged_chunks), sum(slack_records) FROM evtx_file_metadata({every})").fetchone()
+    assert (records, damaged) == (live[0], 0)
+    # Copies of others come once.
+    assert 0.95 * slack < recovered <= slack
 
 
 def test_a_log_has_the_events_of_its_own_channel(con):

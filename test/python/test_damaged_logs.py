@@ -257,3 +257,18 @@ def test_predicates_do_not_choose_between_an_error_and_a_stray_chunk(con, tmp_pa
             con.execute(f"SET evtx_filter_pushdown = {pushdown}")
             rows.append(con.execute(f"SELECT record_id, record_offset, recovered, error FROM {source} WHERE {predicate} ORDER BY ALL").fetchall())
         assert rows[0] == rows[1], predicate
+
+
+def test_slack_whose_definition_was_overwritten_is_told(con, tmp_path):
+    """What names the definition is still a record, whether the bytes there are another definition or none at all."""
+    data = bytearray((SAMPLES / "never-written.evtx").read_bytes())
+    log = tmp_path / "log.evtx"
+    log.write_bytes(data)
+    (slack,) = con.execute("SELECT slack_records FROM evtx_file_metadata($1)", [str(log)]).fetchone()
+    definition = 4096 + int.from_bytes(data[4096 + 512 + 24 + 10:4096 + 512 + 24 + 14], "little")
+    for start, fill in [(24, 0), (24, 0xFF), (20, 0xFF)]:
+        data[definition + start:definition + 40] = bytes([fill]) * (40 - start)
+        log.write_bytes(data)
+        rows = con.execute("SELECT record_id, error FROM read_evtx($1, recover := true)", [str(log)]).fetchall()
+        assert len(rows) == slack > 3 and all(record_id for record_id, _ in rows)
+        assert [error for _, error in rows if error]

@@ -42,6 +42,9 @@ struct CurrentRecord<'g, 'r> {
     push_text: PushText<'g>,
 }
 
+/// How the BinXML of a record begins, as Windows writes it: a fragment header (1.1), and a template instance.
+const INSTANCE: [u8; 6] = [0x0f, 1, 1, 0, 0x0c, 1];
+
 /// How many frames of records are read between two looks for an interrupt.
 const FRAMES: usize = 32;
 
@@ -635,8 +638,15 @@ impl Decoder {
         if group.error.is_none() && group.current().parts.is_empty() {
             group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
         }
-        // The definition or a name of a carved record was overwritten. Its content is lost, but it is a record.
-        let is_orphaned = carved && group.not_its_own.is_some();
+        // The definition or a name of a carved record was overwritten. Its content is lost, but it is a record: a frame
+        // whose two sizes agree, around an instance.
+        let is_instance = || {
+            reader
+                .chunk
+                .get(record.binxml())
+                .is_some_and(|it| it.starts_with(&INSTANCE))
+        };
+        let is_orphaned = carved && (group.not_its_own.is_some() || group.error.is_some() && is_instance());
         if is_orphaned {
             group.drop_parts();
         }
