@@ -309,6 +309,18 @@ def test_damage_is_told_of_logs_that_rules_are_for(con, tmp_path):
         assert (read, rows) == ((True,), (is_told,)), name
 
 
+@pytest.mark.parametrize("order", ["SDT", "TDS", "SSSDT"])
+def test_damage_is_told_of_a_log_with_several_channels(con, tmp_path, order):
+    chunks = {name: (SAMPLES / f"DC01-{log}.evtx").read_bytes()[4096:4096 + 65536] for name, log in [("S", "System"), ("T", "Security")]}
+    chunks["D"] = b"ElfChnk\0" + bytes(65528)
+    header = bytearray((SAMPLES / "DC01-Security.evtx").read_bytes()[:4096])
+    header[42:44] = len(order).to_bytes(2, "little")
+    (tmp_path / "mixed.evtx").write_bytes(header + b"".join(chunks[name] for name in order))
+    rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource="{product: windows, service: security}"))
+    found = con.execute("SELECT count(rule_title), count(error) FROM evtx_sigma($1, rules := $2)", [str(tmp_path / "mixed.evtx"), rules]).fetchone()
+    assert found == (7, con.execute("SELECT count(error) FROM read_evtx($1)", [str(tmp_path / "mixed.evtx")]).fetchone()[0])
+
+
 def test_a_rule_of_chainsaw_is_called_that(con, tmp_path):
     (tmp_path / "a.yml").write_text("title: Brute Force\ngroup: Login Attacks\nkind: evtx\nlevel: low\nstatus: stable\nfilter:\n  condition: a\n  a:\n    Event.System.EventID: 4625\n")
     (tmp_path / "b.yml").write_text("title: Filter\nlogsource: {product: windows}\nfilter: {rules: [x], selection: {User: y}, condition: not selection}\n")

@@ -1,5 +1,6 @@
 //! An open log: its file, its layout, and the messages beside it.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use evtx_arrow::{Decoder, Scan};
@@ -27,9 +28,6 @@ pub(crate) struct OpenLog {
     /// Whether rules of the scan can be for its events, once it is known.
     concerned: OnceLock<bool>,
 }
-
-/// So many chunks are looked at for the channel of a log.
-const LOOKED_AT: u64 = 64;
 
 /// The result of opening a file: a log, or why the file is not a log.
 pub(crate) enum Opened {
@@ -84,24 +82,23 @@ impl OpenLog {
         })))
     }
 
-    /// Whether rules of a scan can be for the events of the log, by the first chunk whose channel can be read. If there is
-    /// none, they can.
+    /// Whether rules of a scan can be for the events of the log, by the channels of its first chunk, its last and one
+    /// between. If none of them can be read, they can.
     pub(crate) fn concerns(&self, scan: &Scan, interrupt: Interrupt<'_>) -> Result<bool, ScanError> {
         if let Some(&known) = self.concerned.get() {
             return Ok(known);
         }
-        let mut concerns = None;
-        let mut bytes = Vec::new();
-        for slot in 0..LOOKED_AT {
+        let last = self.file.size().saturating_sub(FILE_HEADER as u64 + 1) / CHUNK_SIZE as u64;
+        let (mut concerns, mut bytes) = (None, Vec::new());
+        for slot in BTreeSet::from([0, last / 2, last]) {
+            interrupt.check()?;
             let start = FILE_HEADER as u64 + slot * CHUNK_SIZE as u64;
             let len = self.file.size().saturating_sub(start).min(CHUNK_SIZE as u64);
-            if len == 0 || concerns.is_some() {
-                break;
-            }
-            interrupt.check()?;
             // What cannot be read is told by the scan.
-            if self.file.read(&mut bytes, start, len).is_ok() {
-                concerns = Decoder::concerns(scan, &bytes, interrupt)?;
+            if self.file.read(&mut bytes, start, len).is_ok()
+                && let Some(concerned) = Decoder::concerns(scan, &bytes, interrupt)?
+            {
+                concerns = Some(concerned || concerns == Some(true));
             }
         }
         Ok(*self.concerned.get_or_init(|| concerns.unwrap_or(true)))
