@@ -268,3 +268,15 @@ def test_a_text_with_a_nul_is_one_value(con):
         sql = f"SELECT count(*) FROM read_evtx('{SAMPLES}/DC01-System.evtx', provider := {value})"
         assert con.execute(sql).fetchone() == (0,)
     assert con.execute(f"SELECT count(*) > 0 FROM read_evtx('{SAMPLES}/DC01-System.evtx', provider := 'EventLog')").fetchone() == (True,)
+
+
+def test_an_allowed_folder_can_be_read_by_its_name(con, tmp_path):
+    """DuckDB allows what is in the folder, but refuses the folder."""
+    (tmp_path / "open" / "sub").mkdir(parents=True)
+    shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "open" / "sub" / "log.evtx")
+    con.execute(f"SET allowed_directories = ['{tmp_path}/open']")
+    con.execute("SET enable_external_access = false")
+    for folder in ["open", "open/", "open/sub"]:
+        assert con.execute(f"SELECT count(*) FROM read_evtx('{tmp_path}/{folder}')").fetchone() == (80,)
+    with pytest.raises(duckdb.PermissionException):
+        con.execute(f"FROM read_evtx('{tmp_path}')")

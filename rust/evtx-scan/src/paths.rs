@@ -494,7 +494,11 @@ pub fn expand(
         let mut files = match is_glob {
             true if is_remote && storage.exists(path)? => vec![path.into()],
             true => Vec::new(),
-            false => storage.glob(path)?,
+            // DuckDB can refuse a folder, but allow what is in it.
+            false => storage.glob(path).or_else(|error| match Path::new(path).is_dir() {
+                true => Ok(Vec::new()),
+                false => Err(error),
+            })?,
         };
         files.retain(|file| !found.is_folder(file));
         let is_named = !files.is_empty();
