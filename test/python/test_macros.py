@@ -142,6 +142,10 @@ DEFENDER = "Microsoft-Windows-Windows Defender"
     ("Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", 162, {"ServerName": "THIS"}, (None, None, None)),
     (RDP, 1024, {"Name": "Server Name", "Value": "FS01"}, (None, "FS01", None)),
     *[(DEFENDER, event_id, {"Domain": "CORP", "User": "bob"}, ("CORP\\bob", None, None)) for event_id in (2000, 2001, 2002)],
+    (SECURITY, 4661, {"ProcessName": "{bf967a90-0de6-11d0-a285-00aa003049e2}\r\n%%5400", **CALLER}, ("CORP\\DC01$", None, None)),
+    (SECURITY, 4624, {"TargetUserName": "jo@live.example", "TargetDomainName": "MicrosoftAccount"}, ("MicrosoftAccount\\jo@live.example", None, None)),
+    (SECURITY, 4769, {"TargetUserName": "jo@CORP.EXAMPLE", "TargetDomainName": "CORP.EXAMPLE"}, ("CORP.EXAMPLE\\jo", None, None)),
+    *[(SECURITY, 4776, {"TargetUserName": "bob", "Workstation": host}, ("bob", None, None)) for host in ("pc", "PC", "127.0.0.1", "::1", "localhost")],
     ("Some Provider", 4624, {"TargetUserName": "bob", "IpAddress": "10.0.0.1", "ProcessName": "a.exe", "User": "eve", "ServerName": "s"}, (None, None, None)),
 ])
 def test_columns_come_from_the_fields_of_the_event(over, provider, event_id, fields, columns):
@@ -264,6 +268,19 @@ def test_a_clock_that_was_set_back_splits_no_session(over):
         logon(100, 4634, "0xa1", LogonType="10"), logon(200, 4624, "0xa1", "bert", LogonType="3"),
     ]
     assert sorted(over("evtx_logons", events, LOGONS), key=str) == [(1000, 100, "D\\anna", 10, "0xa1", 1), (200, None, "D\\bert", 3, "0xa1", None)]
+
+
+def test_a_log_that_was_cleared_splits_no_session(over):
+    """Its records start at 1 again, in another file than what was archived."""
+    over("evtx_logons", [logon(10, 4624, "0xa1", LogonType="10"), logon(20, 4624, "0xb1", LogonType="3"), logon(30, 4634, "0xa1", LogonType="10")])
+    over.con.execute("UPDATE events SET filename = CASE WHEN record_id < 2 THEN 'archived' ELSE 'live' END")
+    over.con.execute("UPDATE events SET event_record_id = CASE WHEN record_id < 2 THEN 5000 + record_id ELSE 1 END")
+    assert sorted(over.query("evtx_logons", LOGONS), key=str) == [(10, 30, "D\\anna", 10, "0xa1", None), (20, None, "D\\anna", 3, "0xb1", None)]
+
+
+def test_who_writes_for_sysmon_has_not_caused_its_events(over):
+    events = [(1, provider, 11, {"Image": "a.exe"}, "S-1-5-18") for provider in (SYSMON, "Another")]
+    assert sorted(over("evtx_timeline", events, "provider, user_name")) == [("Another", "S-1-5-18"), (SYSMON, None)]
 
 
 def test_machine_accounts_are_no_services(over):

@@ -7,7 +7,7 @@
 
 -- An event that stands in several copies of a log counts once.
 WITH events AS (
-    SELECT DISTINCT
+    SELECT
         computer, event_record_id, time_created, event_id,
         lower(coalesce(event_data['TargetLogonId'], event_data['SubjectLogonId'])) AS id,
         -- 4672 names the account as the subject.
@@ -17,9 +17,15 @@ WITH events AS (
         TRY_CAST(event_data['LogonType'] AS INTEGER) AS type,
         event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
-        event_data['PrivilegeList'] AS privileges
-    FROM read_evtx(files, password := password)
-    WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+        event_data['PrivilegeList'] AS privileges,
+        -- A log that is cleared starts at record 1 again, in another file than what was archived.
+        min(log_start) AS log_start
+    FROM (
+        SELECT *, min(time_created) OVER (PARTITION BY computer, filename) AS log_start
+        FROM read_evtx(files, password := password)
+        WHERE event_id IN (4624, 4634, 4647, 4672) AND provider = 'Microsoft-Windows-Security-Auditing'
+    )
+    GROUP BY ALL
 ),
 -- Without the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE, by their fixed IDs: a machine that logs on to
 -- another has the SID of SYSTEM too. Without the window manager and the font driver. What has no ID is of no known
@@ -39,7 +45,8 @@ own AS (
       AND NOT starts_with(coalesce(sid, ''), 'S-1-5-90-') AND NOT starts_with(coalesce(sid, ''), 'S-1-5-96-')
     -- The order of the records is that of the events, also where the clock was set back between them.
     WINDOW of_id AS (
-        PARTITION BY computer, id ORDER BY event_record_id ASC NULLS LAST, time_created ASC NULLS LAST
+        PARTITION BY computer, id
+        ORDER BY log_start ASC NULLS LAST, event_record_id ASC NULLS LAST, time_created ASC NULLS LAST
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     )
 ),
@@ -60,8 +67,10 @@ sessions AS (
         computer, id AS logon_id,
         min(time_created) FILTER (event_id = 4624) AS logon_time,
         min(time_created) FILTER (event_id IN (4634, 4647)) AS logoff_time,
-        arg_min(account, event_record_id) AS account, arg_min(domain, event_record_id) AS domain,
-        arg_min(sid, event_record_id) AS user_sid, arg_min(type, event_record_id) AS logon_type,
+        arg_min(account, (log_start, event_record_id)) AS account,
+        arg_min(domain, (log_start, event_record_id)) AS domain,
+        arg_min(sid, (log_start, event_record_id)) AS user_sid,
+        arg_min(type, (log_start, event_record_id)) AS logon_type,
         any_value(address) AS address, any_value(workstation) AS workstation,
         any_value(package) AS package, any_value(process) AS process, any_value(privileges) AS privileges
     FROM numbered

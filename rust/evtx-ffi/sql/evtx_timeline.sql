@@ -63,18 +63,24 @@ found AS (
         nullif(nullif(known[kind.domains[account_at]], ''), '-') AS domain,
         ltrim(list_filter(list_transform(kind.hosts, lambda field: known[field]),
                           lambda value: value NOT IN ('', '-'))[1], '\') AS host,
+        -- Old versions of 4661 have the properties of the object where the process should be.
         list_filter(list_transform(kind.programs, lambda field: known[field]),
-                    lambda value: value NOT IN ('', '-'))[1] AS process
+                    lambda value: value NOT IN ('', '-') AND NOT starts_with(value, '{'))[1] AS process
     FROM of_kinds
 ),
 -- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1, 10.0.0.1:50270, [10.0.0.1] and [10.0.0.1]:50270.
 named AS (
     SELECT *,
         -- 4769 has the domain behind an @ too.
-        CASE WHEN domain IS NULL THEN account ELSE domain || '\' || split_part(account, '@', 1) END AS full_name,
-        coalesce(full_name, user_sid) AS user_name,
+        CASE WHEN domain IS NULL THEN account
+             ELSE domain || '\' || CASE event_id WHEN 4769 THEN split_part(account, '@', 1) ELSE account END
+        END AS full_name,
+        -- Sysmon is a service: who writes its events has not caused them.
+        coalesce(full_name, CASE WHEN provider <> 'Microsoft-Windows-Sysmon' THEN user_sid END) AS user_name,
         CASE
-            WHEN host IN ('NULL', 'localhost', 'LOCAL') THEN NULL
+            -- DuckDB would make a join of IN, which keeps no order.
+            WHEN list_contains(['null', 'localhost', 'local', '127.0.0.1', '::1', '::ffff:127.0.0.1', lower(computer),
+                                lower(split_part(computer, '.', 1))], lower(host)) THEN NULL
             WHEN starts_with(lower(host), '::ffff:') THEN host[8:]
             WHEN contains(host, ':') THEN regexp_replace(
                 host, '^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$', '\1\2')

@@ -310,7 +310,7 @@
         'Learn'),
     ('Microsoft-Windows-Windows Defender', [1121, 1122], NULL, 'User', NULL, NULL, 'Process Name',
         'manifest'),
-    ('Microsoft-Windows-Windows Defender', [5001], 'Defender turned off', NULL, NULL, NULL, NULL, NULL),
+    ('Microsoft-Windows-Windows Defender', [5001], 'Real-time protection turned off', NULL, NULL, NULL, NULL, NULL),
     ('Microsoft-Windows-Windows Defender', [5007], 'Defender settings changed', NULL, NULL, NULL, NULL,
         NULL),
     ('Microsoft-Windows-Windows Firewall With Advanced Security', [2002, 2003, 2004, 2005, 2006, 2033, 2071,
