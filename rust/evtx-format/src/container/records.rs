@@ -249,6 +249,7 @@ impl RecordWalk {
                     self.next = Some(record.end());
                     self.last = Some(self.id_between(chunk, &record));
                     self.damage = damage;
+                    self.follow_claim(chunk, &record);
                     if self.recover {
                         self.carve = unused(chunk, &record);
                     }
@@ -273,6 +274,22 @@ impl RecordWalk {
                         return Some(Err(error));
                     }
                 }
+            }
+        }
+    }
+
+    /// Notes the end that a record claims, with another record inside, if it is behind that of the chunk and the next
+    /// record is there. The inner record has that ID too, as tools that hide a record number the later ones anew.
+    fn follow_claim(&mut self, chunk: &[u8], record: &Record) {
+        if let Some(Error {
+            kind: ErrorKind::RecordSpan { claimed, .. },
+            ..
+        }) = self.damage
+        {
+            let end = record.offset as usize + claimed as usize;
+            let is_next = |next: Record| record.id.checked_add(1) == Some(next.id) && next.size_copy_matches(chunk);
+            if end >= self.end && Record::read(chunk, end).is_ok_and(is_next) {
+                self.known_beyond = end;
             }
         }
     }
@@ -648,6 +665,14 @@ mod tests {
         put(&mut chunk, 48, place(1) as u32);
         put(&mut chunk, place(1) + 4, 0x80_0000);
         assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Ok(9)]);
+        // One after it hides another, whose ID the next has too.
+        let mut chunk = chunk_of(&[7, 8, 9, 9, 10]);
+        chunk[32..40].copy_from_slice(&7_u64.to_le_bytes());
+        put(&mut chunk, 48, place(1) as u32);
+        for at in [place(1) + 4, place(3) - 4] {
+            put(&mut chunk, at, 2 * SIZE as u32);
+        }
+        assert_eq!(walk(&chunk).0, [7, 8, 9, 9, 10].map(Ok));
     }
 
     #[test]
