@@ -278,7 +278,7 @@ impl RecordWalk {
         }
     }
 
-    /// Notes the end that a record claims, with another record inside, if it is behind that of the chunk and the next
+    /// Notes the end that a record claims, with another record inside, if it is after that of the chunk and the next
     /// record is there. The inner record has that ID too, as tools that hide a record number the later ones anew.
     fn follow_claim(&mut self, chunk: &[u8], record: &Record) {
         if let Some(Error {
