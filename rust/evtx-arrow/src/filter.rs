@@ -160,17 +160,18 @@ impl Filter {
     /// of `scratch` that have grown large.
     #[inline]
     pub(crate) fn keeps(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
-        let of_stages = |conjunct: &&Conjunct| (from..=to).contains(&conjunct.stage);
-        let mut of_stages = self.conjuncts.iter().filter(of_stages);
-        let kept = of_stages.all(|conjunct| conjunct.keeps(row, scratch));
-        scratch.give_back();
-        kept
+        self.all(|it| (from..=to).contains(&it.stage), row, scratch)
     }
 
     /// As [`keeps`](Self::keeps), of the predicates by which the table has only some events.
     pub(crate) fn is_in_table(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
-        let of_events = |conjunct: &&Conjunct| conjunct.of_events && (from..=to).contains(&conjunct.stage);
-        let kept = self.conjuncts.iter().filter(of_events).all(|it| it.keeps(row, scratch));
+        self.all(|it| it.of_events && (from..=to).contains(&it.stage), row, scratch)
+    }
+
+    #[inline]
+    fn all(&self, counts: impl Fn(&Conjunct) -> bool, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
+        let mut counted = self.conjuncts.iter().filter(|conjunct| counts(conjunct));
+        let kept = counted.all(|conjunct| conjunct.keeps(row, scratch));
         scratch.give_back();
         kept
     }

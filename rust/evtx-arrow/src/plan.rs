@@ -15,7 +15,7 @@ mod outlines;
 mod tests;
 
 pub(crate) use cache::{Compiled, PlanCache, user_data};
-pub(crate) use column_plan::{Entry, EventData, Plan, Run, TreeRoot};
+pub(crate) use column_plan::{Entry, EventData, MapValue, Plan, Run, TreeRoot};
 pub(crate) use keys::{Key, Keys};
 pub(crate) use outlines::OutlineCache;
 pub(crate) use projection::{Lookup, Projection};

@@ -13,7 +13,7 @@ use evtx_format::{Interrupt, MAX_TEXT};
 use super::arrays::{Indices, MakeArrays, take};
 use super::key_dictionary::Dictionary;
 use super::text::TextBuilder;
-use crate::plan::{Entry, EventData, Keys, Resolved, Run};
+use crate::plan::{Entry, EventData, Keys, MapValue, Resolved, Run};
 use crate::schema::{entries_field, entry_fields};
 
 /// How many bytes of text are written between two looks for an interrupt.
@@ -71,30 +71,26 @@ impl MapBuilder {
         self.epoch += 1;
     }
 
-    /// Appends the map of a record. It ends with the entry that makes its text longer than [`MAX_TEXT`] bytes.
+    /// Appends the map of a record.
     pub(crate) fn push_entries(&mut self, entries: &[Entry], values: ValueTable<'_>, interrupt: Interrupt<'_>) {
-        let (mut bytes, mut next_look) = (0, LONG);
-        for entry in entries {
-            if bytes > next_look {
-                // After an interrupt the rows are not used.
-                if bytes > MAX_TEXT || interrupt.check().is_err() {
-                    break;
-                }
-                next_look = MAX_TEXT.min(bytes + LONG);
-            }
-            if let Some(found) = entry.source.find(values) {
-                self.keys.push(&entry.key);
-                bytes += self.values.push_found(&found);
-            }
-        }
-        self.end_map();
+        let found = entries
+            .iter()
+            .filter_map(|entry| Some((None, entry, entry.source.find(values)?)));
+        self.push_bounded(found, interrupt);
     }
 
     /// Appends the map of a record in which an array without a name is an entry for each item.
     #[inline(never)]
     pub(crate) fn push_split(&mut self, event_data: &EventData, values: ValueTable<'_>, interrupt: Interrupt<'_>) {
+        self.push_bounded(event_data.split(values), interrupt);
+    }
+
+    /// Appends a map of entries with their values. An entry that has a number is named by it. The map ends with the
+    /// entry that makes its text longer than [`MAX_TEXT`] bytes.
+    #[inline]
+    fn push_bounded<'p, 'r>(&mut self, entries: impl Iterator<Item = MapValue<'p, 'r>>, interrupt: Interrupt<'_>) {
         let (mut bytes, mut next_look) = (0, LONG);
-        for (number, entry, found) in event_data.split(values) {
+        for (number, entry, found) in entries {
             if bytes > next_look {
                 // After an interrupt the rows are not used.
                 if bytes > MAX_TEXT || interrupt.check().is_err() {

@@ -107,7 +107,7 @@ pub(crate) struct EventData {
 }
 
 /// A value of the map, and its name if that is not the key of its entry.
-type MapValue<'p, 'r> = (Option<usize>, &'p Entry, Resolved<'p, 'r>);
+pub(crate) type MapValue<'p, 'r> = (Option<usize>, &'p Entry, Resolved<'p, 'r>);
 
 /// Entries that every record has, each of them the value of a substitution. Most templates have such entries.
 #[derive(Debug)]
