@@ -23,7 +23,7 @@ computed AS (
             WHEN provider = 'Microsoft-Windows-Sysmon' AND event_id = 3
             THEN MAP {'@remote': CASE data['Initiated'] WHEN 'false' THEN data['SourceIp']
                                                         ELSE data['DestinationIp'] END}
-            -- What stands before an @ is a user, and a password.
+            -- The part before an @ is a user name and a password.
             WHEN provider = 'Microsoft-Windows-Bits-Client'
             THEN MAP {'@url': regexp_extract(coalesce(data['url'], data['RemoteName']),
                                              '^[^:/?#]+://(?:[^/?#\\]*@)?(\[[^\]]*\]|[^/?#\\:]*)', 1)}
@@ -71,7 +71,7 @@ found AS (
 -- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1, 10.0.0.1:50270, [10.0.0.1] and [10.0.0.1]:50270.
 named AS (
     SELECT *,
-        -- 4769 has the domain behind an @ too.
+        -- The account of 4769 repeats the domain after an @.
         CASE WHEN domain IS NULL THEN account
              ELSE domain || '\' || CASE event_id WHEN 4769 THEN split_part(account, '@', 1) ELSE account END
         END AS full_name,

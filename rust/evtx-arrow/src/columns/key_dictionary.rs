@@ -49,7 +49,7 @@ impl Dictionary {
         self.entries.push(index);
     }
 
-    /// Appends a name that is no shared key.
+    /// Appends a name that is not one of the shared keys.
     pub(crate) fn push_own(&mut self, name: &str) {
         let index = self.own(name);
         self.entries.push(index);
