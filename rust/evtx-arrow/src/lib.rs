@@ -22,19 +22,19 @@ mod scan;
 mod detect;
 mod read;
 mod decode;
-mod reports;
+mod events;
 #[cfg(test)]
 mod tests;
 
 pub use columns::{Indices, MakeArrays, Strings};
 pub use decode::{DecodeError, Decoder};
-pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
-pub use reports::{
-    Catalog, CatalogPlace, ChunkReport, DeclaredEventReport, EventReport, FileReport, FoundEvents, Report, ReportError,
-    RuleReport, RuleRow, Slots, TooManyEvents, TypeName,
+pub use events::{
+    CollectedEvent, CollectedEvents, CollectedField, EventCollector, FieldLayout, PlaceReader, PlaceValues, Slots,
+    SlotsError, TooManyEvents,
 };
+pub use filter::{Comparison, Expression, Literal, Pattern, Predicate};
 pub use scan::{Poisoned, Scan};
 pub use schema::{
-    ColumnReference, ENUMS, EventField, EventFieldParts, Events, OnError, Options, Rules, Table, enum_of, reference,
-    rule_reference, schema,
+    ColumnReference, ENUMS, EventField, EventFieldParts, Events, OnError, Options, Rules, Table, column_field, enum_of,
+    level_field, reference, rule_reference, schema, uuid_field,
 };

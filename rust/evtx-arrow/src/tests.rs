@@ -10,8 +10,8 @@ use evtx_format::container::layout::{Block, Layout};
 use evtx_writer::{Element, Event, LogWriter, Substitution, Template, Value};
 
 use crate::decode::{DecodeError, Decoder};
+use crate::events::{EventCollector, Slots, SlotsError};
 use crate::filter::{Comparison, Expression, Literal, Pattern, Predicate};
-use crate::reports::{Catalog, ReportError, Slots};
 use crate::scan::Scan;
 use crate::schema::{OnError, Options, Table, schema};
 use crate::testing::{WRITTEN, data, leaf};
@@ -58,15 +58,15 @@ fn a_thread_that_panics_among_what_is_shared_fails_the_others() {
             assert!(matches!(batch, Err(DecodeError::Poisoned(_))), "{batch:?}");
         }
 
-        let mut catalog = Catalog::new(None);
+        let mut collector = EventCollector::new(None);
         let slots = Slots {
             bytes: chunk,
             ..Slots::default()
         };
-        catalog.push(slots, Interrupt::NEVER).expect("the events");
-        panics(catalog.scan());
-        let pushed = catalog.push(slots, Interrupt::NEVER);
-        assert!(matches!(pushed, Err(ReportError::Poisoned(_))), "{pushed:?}");
+        collector.push(slots, Interrupt::NEVER).expect("the events");
+        panics(collector.scan());
+        let pushed = collector.push(slots, Interrupt::NEVER);
+        assert!(matches!(pushed, Err(SlotsError::Poisoned(_))), "{pushed:?}");
     }
 }
 

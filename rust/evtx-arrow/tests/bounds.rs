@@ -12,12 +12,12 @@ use arrow_array::RecordBatch;
 use common::{column, every_column, logs, read};
 use cpu_time::ThreadTime;
 use evtx_arrow::{
-    Catalog, CatalogPlace, ChunkReport, Comparison, DecodeError, Decoder, Events, Expression, FileReport, Literal,
-    Options, Predicate, Scan, Table,
+    Comparison, DecodeError, Decoder, EventCollector, Events, Expression, Literal, Options, Predicate, Scan, Table,
 };
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
+use evtx_reports::{ChunkReport, EventReport, FileReport};
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use peak_alloc::PeakAlloc;
 
@@ -187,20 +187,13 @@ fn costs(name: &str, file: &[u8]) {
 /// Reads a log's events by their fields, and the reports on it.
 fn events(name: &str, file: &[u8]) {
     let slots = common::slots(file);
-    let mut catalog = Catalog::new(None);
-    measure(&format!("{name}, catalog"), |_, interrupt| {
-        _ = catalog.push(slots, interrupt)
+    let mut collector = EventCollector::new(None);
+    measure(&format!("{name}, collector"), |_, interrupt| {
+        _ = collector.push(slots, interrupt)
     });
     let mut fields = Vec::new();
-    measure(&format!("{name}, fields"), |_, _| fields = catalog.fields());
-    measure(&format!("{name}, rows of the catalog"), |cost, _| {
-        let mut place = CatalogPlace::default();
-        let type_name = |field: &arrow_schema::Field| field.data_type().to_string();
-        while let Some(batch) = catalog.batch(&mut place, type_name).expect("a batch") {
-            cost.take(&batch);
-        }
-    });
-    drop(catalog);
+    measure(&format!("{name}, fields"), |_, _| fields = collector.fields());
+    drop(collector);
     let events = Events {
         ids: Some((0..=u32::from(u16::MAX)).collect()),
         providers: None,
@@ -217,6 +210,10 @@ fn events(name: &str, file: &[u8]) {
             scan(file, Scan::new(table, &every), cost, interrupt);
         },
     );
+    measure(&format!("{name}, schema"), |cost, interrupt| {
+        let mut report = EventReport::new(|field| field.data_type().to_string());
+        common::report(&mut report, file, interrupt, |batch| cost.take(batch));
+    });
     measure(&format!("{name}, files"), |cost, interrupt| {
         common::report(&mut FileReport::default(), file, interrupt, |batch| cost.take(batch));
     });

@@ -6,11 +6,10 @@ mod common;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
 use common::{corpus, every_column, samples};
-use evtx_arrow::{Catalog, CatalogPlace, ChunkReport, Events, FileReport, OnError, Options, Report, Scan, Table};
+use evtx_arrow::{EventCollector, Events, OnError, Options, Scan, Table};
 use evtx_format::Interrupt;
+use evtx_reports::{ChunkReport, EventReport, FileReport, Report};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -124,26 +123,25 @@ fn survives(name: &str, file: &[u8]) {
 /// Reads a log's events by their fields, and the reports on it.
 fn tell_of_events(file: &[u8]) {
     let slots = common::slots(file);
-    let mut all = Catalog::new(None);
+    let mut all = EventCollector::new(None);
     let _ = all.push(slots, Interrupt::NEVER);
-    let (mut place, mut ids) = (CatalogPlace::default(), Vec::new());
-    while let Some(batch) = all
-        .batch(&mut place, |field| field.data_type().to_string())
-        .expect("a batch")
-    {
-        ids.extend(batch.column(1).as_primitive::<UInt32Type>().iter().flatten());
-    }
+    let fields = all.fields();
+    let events = all.take().into_sorted();
+    let mut ids: Vec<u32> = events.iter().filter_map(|event| event.id).collect();
+    drop(events);
     ids.sort_unstable();
     ids.dedup();
     let events = Events {
         ids: Some(ids.into()),
         providers: None,
     };
-    let table = Table::of_events(Options::default(), events, &all.fields());
+    let table = Table::of_events(Options::default(), events, &fields);
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     let _ = common::scan(file, "events", Scan::new(table, &every), drop);
     reports(&mut FileReport::default(), file);
     reports(&mut ChunkReport::default(), file);
+    let mut events = EventReport::new(|field| field.data_type().to_string());
+    _ = common::report(&mut events, file, Interrupt::NEVER, |_| ());
 }
 
 /// Makes a report on a file, which gives one batch.

@@ -6,9 +6,8 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use evtx_arrow::{
-    ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport, reference, rule_reference,
-};
+use evtx_arrow::{reference, rule_reference};
+use evtx_reports::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport};
 use evtx_scan::{Argument, ArgumentKind, Function};
 
 use crate::codes::sources;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef};
-use evtx_arrow::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport, enum_of};
+use evtx_arrow::enum_of;
+use evtx_reports::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport};
 use evtx_scan::{Function, ReportScan, ReportThreads, ScanCall};
 
 /// The name of the SQL type as which DuckDB imports a column.

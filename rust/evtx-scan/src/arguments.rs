@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use evtx_arrow::{EventField, Events, Expression, Options, Predicate, RuleRow, Scan, Table, reference};
+use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Scan, Table, reference};
 use evtx_format::Interrupt;
+use evtx_reports::RuleRow;
 
 use crate::archive::{Archives, FileKind, Password};
 use crate::folders::{FolderColumn, FolderPredicate, folder_columns};

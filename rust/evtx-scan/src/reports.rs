@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use evtx_arrow::{DecodeError, Report, ReportError, Slots};
+use evtx_arrow::{DecodeError, Slots, SlotsError};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::PromisedIds;
+use evtx_reports::Report;
 
 use crate::file::LogFile;
 use crate::paths::ScanPath;
@@ -421,10 +422,10 @@ fn start(path: &ScanPath, bytes: &mut Vec<u8>, call: Call<'_>) -> Result<Started
 ///
 /// # Errors
 /// The reason for a file that the caller named, and what ends a report.
-fn failure(path: &ScanPath, why: ReportError) -> Result<String, ScanError> {
+fn failure(path: &ScanPath, why: SlotsError) -> Result<String, ScanError> {
     match why {
-        ReportError::Interrupted(interrupted) => Err(interrupted.into()),
-        ReportError::Poisoned(poisoned) => Err(poisoned.into()),
+        SlotsError::Interrupted(interrupted) => Err(interrupted.into()),
+        SlotsError::Poisoned(poisoned) => Err(poisoned.into()),
         why => path.refusal(why.to_string()),
     }
 }

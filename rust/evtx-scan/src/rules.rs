@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evtx_arrow::{RuleRow, Rules};
+use evtx_arrow::Rules;
 use evtx_format::{Interrupt, Interrupted};
+use evtx_reports::RuleRow;
 use evtx_sigma::{
     Level, Limits, LoadError, LogSources, Placeholders, Refused, Rule, RuleForEvents, RuleSetBuilder, Status,
     load_rules_until,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use evtx_arrow::{Catalog, Events, FoundEvents, ReportError, Slots};
+use evtx_arrow::{CollectedEvents, EventCollector, Events, Slots, SlotsError};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
@@ -59,7 +59,7 @@ pub(crate) enum SampleSize {
 
 /// What was found.
 pub(crate) struct Sample {
-    pub(crate) catalog: Catalog,
+    pub(crate) catalog: EventCollector,
     /// What was left out, if it was not asked for.
     pub(crate) warning: Option<String>,
 }
@@ -87,7 +87,7 @@ struct Identity {
 /// What was found in files, the oldest first.
 #[derive(Default)]
 struct Kept {
-    found: HashMap<Arc<Identity>, Arc<FoundEvents>>,
+    found: HashMap<Arc<Identity>, Arc<CollectedEvents>>,
     order: VecDeque<Arc<Identity>>,
     bytes: usize,
 }
@@ -99,8 +99,8 @@ fn kept() -> MutexGuard<'static, Kept> {
 }
 
 impl Kept {
-    fn insert(&mut self, identity: Identity, found: FoundEvents) {
-        let bytes = |identity: &Identity, found: &FoundEvents| {
+    fn insert(&mut self, identity: Identity, found: CollectedEvents) {
+        let bytes = |identity: &Identity, found: &CollectedEvents| {
             // The events' IDs and names are shared by all files of a statement, and count for each.
             let of_events = 4 * identity.events.ids.as_ref().map_or(0, |ids| ids.len());
             size_of::<Identity>() + identity.path.len() + identity.header.len() + of_events + found.bytes()
@@ -230,14 +230,14 @@ fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanE
 struct Reading<'c> {
     events: Arc<Events>,
     call: Call<'c>,
-    catalog: Catalog,
+    catalog: EventCollector,
     /// For each thread one.
-    readers: Vec<Catalog>,
+    readers: Vec<EventCollector>,
     /// The pieces of the next round, and what becomes of them and of other files, in order.
     pieces: Vec<Piece>,
     steps: Vec<Step>,
     /// What was found in the file at hand; `None` if it cannot be read in full.
-    of_file: Option<FoundEvents>,
+    of_file: Option<CollectedEvents>,
 }
 
 /// A piece of a file, for a thread.
@@ -247,13 +247,13 @@ struct Piece {
     len: u64,
     /// The IDs that the file header promises to the chunks.
     promised: PromisedIds,
-    found: Mutex<Option<FoundEvents>>,
+    found: Mutex<Option<CollectedEvents>>,
 }
 
 /// What becomes of what is found.
 enum Step {
     /// It was found before.
-    Known(Arc<FoundEvents>),
+    Known(Arc<CollectedEvents>),
     /// The next piece of the file at hand.
     Piece,
     /// The file ends.
@@ -262,7 +262,7 @@ enum Step {
 
 impl<'c> Reading<'c> {
     fn new(events: Events, threads: usize, call: Call<'c>) -> Self {
-        let catalog = Catalog::new(Some(events.clone()));
+        let catalog = EventCollector::new(Some(events.clone()));
         Reading {
             readers: (0..threads.clamp(1, MAX_THREADS)).map(|_| catalog.beside()).collect(),
             catalog,
@@ -270,7 +270,7 @@ impl<'c> Reading<'c> {
             call,
             pieces: Vec::new(),
             steps: Vec::new(),
-            of_file: Some(FoundEvents::default()),
+            of_file: Some(CollectedEvents::default()),
         }
     }
 
@@ -355,7 +355,7 @@ impl<'c> Reading<'c> {
                     });
                 }
                 Step::End(identity) => {
-                    let of_file = self.of_file.replace(FoundEvents::default());
+                    let of_file = self.of_file.replace(CollectedEvents::default());
                     if let Some((identity, found)) = identity.zip(of_file) {
                         kept().insert(identity, found);
                     }
@@ -371,14 +371,14 @@ impl<'c> Reading<'c> {
         } = self;
         let next = AtomicUsize::new(0);
         let threads = readers.len().min(pieces.len());
-        let read = |reader: &mut Catalog, interrupt: Interrupt<'_>| read_next(reader, pieces, &next, interrupt);
+        let read = |reader: &mut EventCollector, interrupt: Interrupt<'_>| read_next(reader, pieces, &next, interrupt);
         on_threads(&mut readers[..threads], call.interrupt, read, || Ok(()))
     }
 }
 
 /// Reads pieces until there are no more.
 fn read_next(
-    reader: &mut Catalog,
+    reader: &mut EventCollector,
     pieces: &[Piece],
     next: &AtomicUsize,
     interrupt: Interrupt<'_>,
@@ -396,12 +396,12 @@ fn read_next(
             promised: piece.file.promised(&bytes, first, piece.promised)?,
         };
         let outcome = reader.push(slots, interrupt);
-        let found = reader.take_found();
+        let found = reader.take();
         match outcome {
-            Err(ReportError::Interrupted(interrupted)) => return Err(interrupted.into()),
-            Err(ReportError::Poisoned(poisoned)) => return Err(poisoned.into()),
+            Err(SlotsError::Interrupted(interrupted)) => return Err(interrupted.into()),
+            Err(SlotsError::Poisoned(poisoned)) => return Err(poisoned.into()),
             // What is too much has no columns.
-            Ok(()) | Err(ReportError::TooManyEvents(_)) => {}
+            Ok(()) | Err(SlotsError::TooManyEvents(_)) => {}
         }
         *piece.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
     }

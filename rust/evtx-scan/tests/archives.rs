@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{Array, StringViewArray};
 use common::{on_threads, sample};
-use evtx_arrow::{FileReport, MakeArrays, Options, Scan, Table};
+use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
+use evtx_reports::FileReport;
 use evtx_scan::{
     ARGUMENTS, Archives, ArgumentValue, Arguments, FileKind, FileScan, Function, MessageFinder, ReportScan,
     ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,

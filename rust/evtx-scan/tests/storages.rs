@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{Array, StringViewArray, UInt64Array};
 use common::{SAMPLES, on_threads, sample};
-use evtx_arrow::{ChunkReport, EventReport, FileReport, MakeArrays, OnError, Options, Report, Scan, Table};
+use evtx_arrow::{MakeArrays, OnError, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
+use evtx_reports::{ChunkReport, EventReport, FileReport, Report};
 use evtx_scan::{
     Archives, Argument, ArgumentValue, Arguments, FileKind, FileScan, Function, LocalStorage, Modified, Part,
     ReportScan, ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,

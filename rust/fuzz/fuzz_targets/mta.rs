@@ -10,7 +10,11 @@ libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     };
     let mut out = Vec::new();
     for record in 0..200 {
-        for provider in ["Service Control Manager", "EventLog", "Microsoft-Windows-WindowsUpdateClient"] {
+        for provider in [
+            "Service Control Manager",
+            "EventLog",
+            "Microsoft-Windows-WindowsUpdateClient",
+        ] {
             out.clear();
             if messages.push(provider, record, 14_001 + record, &mut out) {
                 std::str::from_utf8(&out).expect("messages are UTF-8");

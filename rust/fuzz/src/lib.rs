@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use evtx_arrow::{
-    Catalog, ChunkReport, Decoder, EventReport, Events, FileReport, OnError, Options, Report, Scan, Slots, Table, schema,
-};
+use evtx_arrow::{Decoder, EventCollector, Events, OnError, Options, Scan, Slots, Table, schema};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::survey::{Search, Survey};
+use evtx_reports::{ChunkReport, EventReport, FileReport, Report};
 
 /// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
 pub fn read_every_way(file: &[u8]) {
@@ -45,18 +44,22 @@ fn report(file: &[u8]) {
         ids: Some((0..5000).collect()),
         providers: None,
     };
-    let mut catalog = Catalog::new(Some(few.clone()));
-    if catalog.push(slots(file), Interrupt::NEVER).is_err() {
+    let mut collector = EventCollector::new(Some(few.clone()));
+    if collector.push(slots(file), Interrupt::NEVER).is_err() {
         return;
     }
-    let table = Table::of_events(Options::default(), few, &catalog.fields());
+    let table = Table::of_events(Options::default(), few, &collector.fields());
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     read(file, Scan::new(table, &every), Search::Every);
 }
 
 fn tell<R: Report>(report: &mut R, file: &[u8]) {
     let header = &file[..file.len().min(FILE_HEADER)];
-    report.start("fuzz", file.len() as u64, FileHeader::read(header, file.len() as u64).ok());
+    report.start(
+        "fuzz",
+        file.len() as u64,
+        FileHeader::read(header, file.len() as u64).ok(),
+    );
     let mut worker = report.worker();
     let failure = match R::look(&mut worker, slots(file), Interrupt::NEVER) {
         Ok(piece) => {

@@ -543,6 +543,11 @@ impl FieldType {
     }
 }
 
+/// An Arrow field of GUIDs: 16 bytes each, in the order of their text. It can be NULL.
+pub fn uuid_field(name: &str) -> Field {
+    Uuid.field(name)
+}
+
 impl EntryType {
     /// An Arrow field of the type. It can be NULL.
     pub(crate) fn field(self, name: &str) -> Field {
@@ -615,7 +620,7 @@ pub const ENUMS: [(&str, [&str; 5]); 1] = [(
 )];
 
 /// The Arrow field of levels of rules: their indices in [`Level::ALL`]. It can be NULL.
-pub(crate) fn level_field(name: &str) -> Field {
+pub fn level_field(name: &str) -> Field {
     let metadata = HashMap::from([(ENUM.to_owned(), ENUMS[0].0.to_owned())]);
     Field::new(name, DataType::UInt8, true).with_metadata(metadata)
 }

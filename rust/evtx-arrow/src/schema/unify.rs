@@ -1,5 +1,6 @@
 //! The type of the column of a field, made of the types that templates declare for the field.
 
+use arrow_schema::Field;
 use evtx_format::value::{Scalar, ValueType};
 
 use super::columns::{EntryType, FieldType};
@@ -28,6 +29,11 @@ pub(crate) fn column_type(value_type: ValueType) -> Option<EntryType> {
     };
     let list = value_type.array;
     Some(EntryType { item, list })
+}
+
+/// The Arrow field of the column for values of a BinXML type, if no other type is in the column. It can be NULL.
+pub fn column_field(name: &str, value_type: ValueType) -> Field {
+    column_type(value_type).unwrap_or(TEXT).field(name)
 }
 
 /// The narrowest type that holds the values of both types, or text if no other type does. A list if one of them is.

@@ -13,12 +13,13 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use evtx_arrow::{DecodeError, Decoder, Options, Report, Scan, Slots, schema};
+use evtx_arrow::{DecodeError, Decoder, Options, Scan, Slots, schema};
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FileHeader, NotEvtx};
 use evtx_format::container::records::PromisedIds;
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::Messages;
+use evtx_reports::Report;
 
 /// The logs under a folder, in the order of their paths.
 pub(crate) fn logs(folder: &Path) -> Vec<PathBuf> {

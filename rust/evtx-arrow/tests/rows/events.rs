@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_schema::DataType;
-use evtx_arrow::{Catalog, Comparison, Events, Expression, Literal, OnError, Options, Predicate, Scan, Table};
+use evtx_arrow::{Comparison, EventCollector, Events, Expression, Literal, OnError, Options, Predicate, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 
@@ -20,13 +20,13 @@ fn of(ids: &[u32]) -> Events {
     }
 }
 
-/// The table of events as the catalogs of files make it.
+/// The table of events as a collector makes it from files.
 fn table(files: &[&[u8]], events: Events, options: Options) -> Table {
-    let mut catalog = Catalog::new(Some(events.clone()));
+    let mut collector = EventCollector::new(Some(events.clone()));
     for file in files {
-        catalog.push(slots(file), Interrupt::NEVER).expect("few events");
+        collector.push(slots(file), Interrupt::NEVER).expect("few events");
     }
-    Table::of_events(options, events, &catalog.fields())
+    Table::of_events(options, events, &collector.fields())
 }
 
 /// All of a table's columns of a file.

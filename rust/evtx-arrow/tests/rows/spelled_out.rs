@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use crate::common::{self, cell, corpus, every_column, samples, scan, slots};
-use evtx_arrow::{Catalog, CatalogPlace, Comparison, Events, Expression, Literal, Options, Predicate, Scan, Table};
+use evtx_arrow::{
+    CollectedEvent, Comparison, EventCollector, Events, Expression, Literal, Options, Predicate, Scan, Table,
+};
 use evtx_format::Interrupt;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use proptest::collection::vec;
@@ -315,21 +317,10 @@ fn rows_of(file: &[u8], table: &Table, columns: &[usize], predicates: &[Predicat
     rows
 }
 
-/// The rows of a catalog of all events.
-fn events_of(file: &[u8], mut catalog: Catalog) -> Rows {
-    catalog.push(slots(file), Interrupt::NEVER).expect("few events");
-    let (mut place, mut rows) = (CatalogPlace::default(), Vec::new());
-    while let Some(batch) = catalog
-        .batch(&mut place, |field| field.data_type().to_string())
-        .expect("a batch")
-    {
-        let schema = batch.schema();
-        rows.extend((0..batch.num_rows()).map(|row| {
-            let names = schema.fields().iter().map(|field| cell(&batch, field.name(), row));
-            names.collect::<Vec<_>>()
-        }));
-    }
-    rows
+/// The events that a collector finds.
+fn events_of(file: &[u8], mut collector: EventCollector) -> Vec<CollectedEvent> {
+    collector.push(slots(file), Interrupt::NEVER).expect("few events");
+    collector.take().into_sorted()
 }
 
 /// Compares both paths: all columns, single ones, the fields of an event, predicates on them, and the events.
@@ -360,14 +351,13 @@ fn compare(file: &[u8], name: &str) {
         ids: Some([7, 1116, 1117, 1149, 800].into()),
         providers: None,
     };
-    let catalogs = [None, Some(events.clone())].map(Catalog::new);
-    for catalog in catalogs {
-        let trees = catalog.without_outlines();
-        assert_eq!(events_of(file, catalog), events_of(file, trees), "{name}: events");
+    for collector in [None, Some(events.clone())].map(EventCollector::new) {
+        let trees = collector.without_outlines();
+        assert_eq!(events_of(file, collector), events_of(file, trees), "{name}: events");
     }
-    let mut catalog = Catalog::new(Some(events.clone()));
-    catalog.push(slots(file), Interrupt::NEVER).expect("few events");
-    let table = Table::of_events(ALL, events, &catalog.fields());
+    let mut collector = EventCollector::new(Some(events.clone()));
+    collector.push(slots(file), Interrupt::NEVER).expect("few events");
+    let table = Table::of_events(ALL, events, &collector.fields());
     let every: Vec<usize> = (0..table.schema().fields().len()).collect();
     let rows = |columns: &[usize], predicates: &[Predicate], path| rows_of(file, &table, columns, predicates, path);
     assert_eq!(

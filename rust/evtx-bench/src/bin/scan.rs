@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use evtx_arrow::{Catalog, Events, Options, Scan, Slots};
+use evtx_arrow::{EventCollector, Events, Options, Scan, Slots};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FILE_HEADER;
 use evtx_scan::{Argument, ArgumentValue, Arguments, Function, LocalStorage};
@@ -28,13 +28,13 @@ fn main() {
                 providers: None,
             });
             Box::new(move || {
-                let mut catalog = Catalog::new(events.clone());
+                let mut collector = EventCollector::new(events.clone());
                 let slots = Slots {
                     bytes: &file[FILE_HEADER..],
                     ..Slots::default()
                 };
-                catalog.push(slots, Interrupt::NEVER).expect("events");
-                catalog.fields().len()
+                collector.push(slots, Interrupt::NEVER).expect("events");
+                collector.fields().len()
             })
         }
         [first] if first.starts_with("sigma=") => {

@@ -3,39 +3,23 @@
 //! A log that was exported numbers its records anew. `EventRecordID` keeps the number that an event had in the log
 //! where it was written, so that gaps in it are gaps in that log.
 
-use bumpalo::Bump;
-use evtx_format::binxml::names::Names;
-use evtx_format::container::records::{PromisedIds, RecordWalk};
+use evtx_arrow::PlaceReader;
+use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 use hashbrown::HashMap;
 
 use super::runs::{MAX_RUNS, Runs, Span};
-use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, RecordGroup};
-use crate::scan::Scan;
-use crate::schema::{Options, Table};
 
-/// The places of a reader's scan, by index.
+/// The columns that a reader reads, by index.
 const COLUMNS: [&str; 3] = ["channel", "computer", "event_record_id"];
 const EVENT_RECORD_ID: usize = 2;
 
 /// Most logs that are told apart in a file. More come from crafted files.
 const MAX_LOGS: usize = 4096;
 
-/// Adds a text to a key, or that there is none. No byte of UTF-8 is 0xfe or 0xff, so the keys of different texts differ.
-pub(super) fn push_text<T>(key: &mut Vec<u8>, text: Option<T>, push: impl FnOnce(T, &mut Vec<u8>)) {
-    match text {
-        Some(text) => push(text, key),
-        None => key.push(0xfe),
-    }
-    key.push(0xff);
-}
-
 /// Reads the IDs of events.
 pub(super) struct EventIdReader {
-    scan: Scan,
-    templates: ChunkTemplates,
-    arenas: [Bump; 2],
+    reader: PlaceReader,
     key: Vec<u8>,
 }
 
@@ -69,12 +53,8 @@ pub(super) struct LogSpan {
 
 impl EventIdReader {
     pub(super) fn new() -> Self {
-        let table = Table::from(Options::default());
-        let projection = table.indices_of(&COLUMNS);
         EventIdReader {
-            scan: Scan::new(table, &projection),
-            templates: ChunkTemplates::default(),
-            arenas: Default::default(),
+            reader: PlaceReader::new(&COLUMNS),
             key: Vec::new(),
         }
     }
@@ -87,41 +67,16 @@ impl EventIdReader {
         ids: &mut EventIds,
         interrupt: Interrupt<'_>,
     ) -> Result<(), Interrupted> {
-        self.templates.clear();
-        let [names, arena] = &mut self.arenas;
-        names.reset();
-        let names = Names::new(chunk, names);
-        let (mut walk, _) = RecordWalk::new(chunk, promised, false);
-        while let Some(item) = walk.next(chunk) {
-            interrupt.check()?;
-            let Ok(found) = item else { continue };
-            if self.templates.are_many() {
-                self.templates.clear();
+        let key = &mut self.key;
+        self.reader.read(chunk, promised, interrupt, |values| {
+            key.clear();
+            (0..EVENT_RECORD_ID).for_each(|column| values.push_key(column, key));
+            if let Some(log) = ids.log(key, || (values.text(0), values.text(1))) {
+                log.records += 1;
+                let id = values.number(EVENT_RECORD_ID);
+                id.into_iter().for_each(|id| log.runs.add(id, id));
             }
-            let reader = RecordReader::new(&self.scan, chunk, &names, arena, interrupt);
-            let mut records = RecordGroup::new(&self.scan.target, 1, arena);
-            reader.read_event(&mut self.templates, &mut records, found.record.binxml());
-            if !records.current().has_system(&self.templates) {
-                reader.read_children(&mut self.templates, &mut records);
-            }
-            let parts = records.current();
-            if !parts.is_unread() {
-                let fields = parts.fields(&self.templates);
-                self.key.clear();
-                for place in 0..EVENT_RECORD_ID {
-                    push_text(&mut self.key, fields.get(place), |text, key| text.push_text(key));
-                }
-                let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
-                let id = fields.get(EVENT_RECORD_ID).and_then(|id| id.number());
-                if let Some(log) = ids.log(&self.key, || (text(0), text(1))) {
-                    log.records += 1;
-                    id.into_iter().for_each(|id| log.runs.add(id, id));
-                }
-            }
-            drop(records);
-            arena.reset();
-        }
-        Ok(())
+        })
     }
 }
 

@@ -11,10 +11,10 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 
+use evtx_arrow::{level_field, uuid_field};
 use evtx_sigma::Level;
 
 use super::event_ids::LogSpan;
-use crate::schema::{FieldType, level_field};
 
 /// A column of a report whose rows have type `R`.
 pub(super) struct ReportColumn<R> {
@@ -59,7 +59,7 @@ impl<R> Value<R> {
             Value::UInt32(_) => DataType::UInt32,
             Value::UInt64(_) => DataType::UInt64,
             Value::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, None),
-            Value::Uuid(_) => return FieldType::Uuid.field(name),
+            Value::Uuid(_) => return uuid_field(name),
             Value::Level(_) => return level_field(name),
             Value::Texts(_) => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
             Value::Numbers(_) => DataType::List(Arc::new(Field::new_list_field(DataType::UInt32, true))),

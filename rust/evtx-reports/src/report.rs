@@ -2,67 +2,12 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
-use evtx_format::container::chunk::CHUNK_SIZE;
+use evtx_arrow::{Slots, SlotsError, TooManyEvents};
+use evtx_format::Interrupt;
 use evtx_format::container::header::FileHeader;
-use evtx_format::container::records::PromisedIds;
-use evtx_format::{Interrupt, Interrupted};
-
-use crate::scan::Poisoned;
-
-/// The most bytes of memory that the events of a catalog may take. The tens of thousands of events that Windows has
-/// take a few MiB. Only crafted files have more.
-pub(super) const MAX_EVENT_BYTES: usize = 32 << 20;
 
 /// Gives the name that the type of a column has in the language of the caller, such as SQL.
 pub type TypeName = fn(&Field) -> String;
-
-/// The files have more different events than a catalog may keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the files have more different events than fit into {} MiB; read fewer files at once", MAX_EVENT_BYTES >> 20)]
-pub struct TooManyEvents;
-
-/// Why a report ends, or does without the rest of a file.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// There are too many different events. The report can go on with the next file.
-    #[error(transparent)]
-    TooManyEvents(#[from] TooManyEvents),
-    /// The caller has interrupted the report.
-    #[error(transparent)]
-    Interrupted(#[from] Interrupted),
-    /// A thread that shares the state of the report has panicked.
-    #[error(transparent)]
-    Poisoned(#[from] Poisoned),
-}
-
-/// Consecutive slots of a file, each with a chunk. The last may be cut short.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Slots<'b> {
-    /// Their bytes.
-    pub bytes: &'b [u8],
-    /// The index of the first slot in the file.
-    pub first: u64,
-    /// The IDs that the log promises to the first chunk.
-    pub promised: PromisedIds,
-}
-
-impl<'b> Slots<'b> {
-    /// Each chunk with its index in the file, and the IDs that the log promises to it.
-    pub(super) fn iter(self) -> impl Iterator<Item = (u64, &'b [u8], PromisedIds)> {
-        let chunks = self.bytes.chunks(CHUNK_SIZE);
-        let previous = std::iter::once(None).chain(chunks.clone().map(Some));
-        (self.first..)
-            .zip(chunks)
-            .zip(previous)
-            .map(move |((index, chunk), previous)| {
-                let promised = match previous {
-                    Some(previous) if PromisedIds::matter_to(chunk) => self.promised.after_chunk(previous),
-                    _ => self.promised,
-                };
-                (index, chunk, promised)
-            })
-    }
-}
 
 /// A table on files, rather than on their records.
 ///
@@ -87,8 +32,8 @@ pub trait Report: Send {
     /// Looks at a piece of a file.
     ///
     /// # Errors
-    /// [`ReportError::TooManyEvents`]: the file then ends; [`ReportError::Interrupted`]; [`ReportError::Poisoned`].
-    fn look(worker: &mut Self::Worker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Self::Piece, ReportError>;
+    /// [`SlotsError::TooManyEvents`]: the file then ends; [`SlotsError::Interrupted`]; [`SlotsError::Poisoned`].
+    fn look(worker: &mut Self::Worker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Self::Piece, SlotsError>;
 
     /// Begins a file of `size` bytes. It has no header if it is no log, or cannot be read.
     fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>);
@@ -142,7 +87,7 @@ impl<R: ReportWithoutFiles> Report for R {
 
     fn worker(&self) {}
 
-    fn look((): &mut (), _slots: Slots<'_>, _interrupt: Interrupt<'_>) -> Result<(), ReportError> {
+    fn look((): &mut (), _slots: Slots<'_>, _interrupt: Interrupt<'_>) -> Result<(), SlotsError> {
         Ok(())
     }
 

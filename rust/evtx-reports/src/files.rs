@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
+use evtx_arrow::{Slots, SlotsError, TooManyEvents};
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
@@ -11,7 +12,7 @@ use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
 use super::event_ids::{EventIdReader, EventIds, LogSpan};
-use super::report::{Report, ReportError, Slots, TooManyEvents};
+use super::report::Report;
 use super::runs::{Runs, Span};
 use super::table::{self, ReportColumn, Value};
 
@@ -401,9 +402,9 @@ impl Report for FileReport {
         FileWorker(self.reads_events.then(EventIdReader::new))
     }
 
-    fn look(worker: &mut FileWorker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<FilePiece, ReportError> {
+    fn look(worker: &mut FileWorker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<FilePiece, SlotsError> {
         let mut piece = FilePiece::default();
-        for (index, chunk, promised) in slots.iter() {
+        for (index, chunk, promised) in slots.chunks() {
             interrupt.check()?;
             piece.chunk(chunk, index, promised, worker, interrupt)?;
         }
@@ -633,9 +634,9 @@ impl Report for ChunkReport {
 
     fn worker(&self) {}
 
-    fn look((): &mut (), slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Vec<ChunkRow>, ReportError> {
+    fn look((): &mut (), slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Vec<ChunkRow>, SlotsError> {
         let mut rows = Vec::new();
-        for (index, chunk, promised) in slots.iter() {
+        for (index, chunk, promised) in slots.chunks() {
             interrupt.check()?;
             let is_used = !is_unused(chunk);
             let mut found = if is_used {

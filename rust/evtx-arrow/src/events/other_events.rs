@@ -1,7 +1,7 @@
-//! Records of other events, told by a few of their bytes.
+//! Rejects records of other events by a few of their bytes.
 //!
-//! Most records of a log are not of the events that a query asks for. To pass one of them, the fields of the event are
-//! not needed, only its ID, whose place among the values is that of its template.
+//! Most records of a log are not of the events that a query asks for. To reject one, the event's ID is enough. All
+//! instances of a template have it in the same substitution.
 
 use std::ops::Range;
 
@@ -14,19 +14,19 @@ use crate::schema::EVENT_ID;
 /// How many templates are known at a time.
 const PLACES: usize = 64;
 
-/// The events that count, and where the templates of the chunk at hand have the ID of an event.
+/// The events that count, and the substitutions in which templates of the current chunk have the event's ID.
 #[derive(Debug)]
 pub(super) struct OtherEvents {
-    /// Their IDs, in order.
+    /// The IDs that count, sorted.
     ids: Box<[u32]>,
     /// The index of the ID's place in [`Projection::places`].
     place: Option<usize>,
-    /// By chunk offset of the definition, modulo [`PLACES`]: the definition and the substitution that is the ID.
+    /// The chunk offset of a definition and the substitution that is the ID, at [`place`].
     known: [Option<(u32, u16)>; PLACES],
 }
 
 impl OtherEvents {
-    /// Tells records of other events than those with some IDs. `target` is what records are read for, to learn from.
+    /// Rejects events without one of these IDs. [`learn`](Self::learn) gets records that were read for `target`.
     pub(super) fn new(ids: &[u32], target: &Projection) -> Self {
         let mut ids: Box<[u32]> = ids.into();
         ids.sort_unstable();
@@ -37,13 +37,12 @@ impl OtherEvents {
         }
     }
 
-    /// Forgets the templates, which are those of a chunk.
+    /// Forgets the templates at the end of their chunk.
     pub(super) fn clear(&mut self) {
         self.known = [None; PLACES];
     }
 
-    /// Whether the record with the BinXML in a range of the chunk is of another event. False if a look at some bytes does
-    /// not tell.
+    /// Whether the record whose BinXML is in a range of the chunk is certainly of another event.
     #[inline]
     pub(super) fn has(&self, chunk: &[u8], binxml: Range<usize>) -> bool {
         let id = || {
@@ -56,7 +55,7 @@ impl OtherEvents {
         id().is_some_and(|id| self.ids.binary_search(&id).is_err())
     }
 
-    /// Learns from a record that was read where its template has the ID.
+    /// Learns from a record in which substitution its template has the ID.
     pub(super) fn learn(
         &mut self,
         chunk: &[u8],
@@ -78,6 +77,6 @@ impl OtherEvents {
 
 /// The place of a definition in [`OtherEvents::known`].
 fn place(definition: u32) -> usize {
-    // Definitions take some hundred bytes.
+    // A definition takes at least some hundred bytes.
     (definition >> 6) as usize % PLACES
 }

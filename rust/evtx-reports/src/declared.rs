@@ -2,12 +2,12 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
+use evtx_arrow::column_field;
 use evtx_catalog::{CatalogEvent, events};
 use evtx_format::value::ValueType;
 
 use super::report::{ReportWithoutFiles, TypeName};
 use super::table::{self, ReportColumn, Value};
-use crate::schema::{TEXT, column_type};
 
 /// The most rows of a batch.
 const BATCH_ROWS: usize = 2048;
@@ -65,7 +65,7 @@ const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
         about: "The type of its column in `read_evtx(..., event_id := ...)`, if no template of a log says otherwise.",
         value: Value::Text(|row| {
             let (name, value_type) = row.field()?;
-            Some((row.type_name)(&column_type(value_type).unwrap_or(TEXT).field(name)).into())
+            Some((row.type_name)(&column_field(name, value_type)).into())
         }),
     },
     ReportColumn {

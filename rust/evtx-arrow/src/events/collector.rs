@@ -1,0 +1,387 @@
+//! Collects the events of logs and their fields.
+//!
+//! The fields are those of `EventData` and the leaves of `UserData`, with the types that templates declare. A template
+//! definition does not name its event, and several events can share one. So each record is read as far as its event and
+//! the template of its `EventData`. No field is decoded.
+
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+use evtx_catalog::{CatalogEvent, classic_providers, events_of};
+use evtx_format::Interrupt;
+use evtx_format::binxml::names::Names;
+use evtx_format::container::record::Record;
+use evtx_format::container::records::{PromisedIds, RecordWalk};
+use hashbrown::HashMap;
+
+use super::collected::{CollectedEvent, CollectedEvents, CollectedField, FieldLayout, push_key, push_numbers};
+use super::columns::{FieldColumns, MAX_FIELDS};
+use super::other_events::OtherEvents;
+use super::slots::{Slots, SlotsError, TooManyEvents};
+use crate::filter::{Row, Scratch, Stage};
+use crate::plan::EventData;
+use crate::read::RecordReader;
+use crate::record::{ChunkTemplates, GROUP, Part, PartContent, RecordGroup};
+use crate::scan::Scan;
+use crate::schema::{EventField, Events, Options, Table};
+
+/// The columns that a collector reads. The constants below are indexes among them.
+const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];
+const PROVIDER: usize = 0;
+const EVENT_ID: usize = 1;
+const VERSION: usize = 2;
+const CHANNEL: usize = 3;
+
+/// Collects the events of logs.
+pub struct EventCollector {
+    scan: Arc<Scan>,
+    /// If only some events count: reads just enough to tell them apart, as most records are of other events.
+    first: Option<(Arc<Scan>, ChunkTemplates)>,
+    /// If only some event IDs count: rejects most records of other events even sooner.
+    others: Option<OtherEvents>,
+    /// Which events count, if not all.
+    events: Option<Arc<Events>>,
+    templates: ChunkTemplates,
+    arenas: [Bump; 2],
+    scratch: Scratch,
+    key: Vec<u8>,
+    /// The index of each field layout in the current chunk, by the indices of the templates of `EventData` and `UserData`.
+    chunk_layouts: HashMap<[Option<usize>; 2], usize>,
+    collected: CollectedEvents,
+}
+
+impl EventCollector {
+    /// A collector of some events, or of all if `events` is `None`.
+    pub fn new(events: Option<Events>) -> Self {
+        EventCollector::of(events, true)
+    }
+
+    /// An empty collector of the same events that reads spelled-out elements as trees. It collects the same; tests
+    /// compare the two ways.
+    pub fn without_outlines(&self) -> Self {
+        EventCollector::of(self.events.as_deref().cloned(), false)
+    }
+
+    fn of(events: Option<Events>, reads_outlines: bool) -> Self {
+        let events = events.map(Arc::new);
+        let mut table = Table::from(Options::default());
+        table.events = events.clone();
+        let projection = table.indices_of(&COLUMNS);
+        let mut scan = Scan::new(table.clone(), &projection);
+        scan.target.user_entries = true;
+        scan.target.names_only = true;
+        scan.reads_outlines = reads_outlines;
+        let first = events.as_ref().map(|_| {
+            let mut first = Scan::new(table, &[]);
+            first.reads_outlines = reads_outlines;
+            Arc::new(first)
+        });
+        let ids = events.as_ref().and_then(|events| events.ids.as_deref());
+        let others = first
+            .as_ref()
+            .zip(ids)
+            .map(|(first, ids)| OtherEvents::new(ids, &first.target));
+        EventCollector {
+            scan: Arc::new(scan),
+            first: first.map(|scan| (scan, ChunkTemplates::default())),
+            others,
+            events,
+            templates: ChunkTemplates::default(),
+            arenas: Default::default(),
+            scratch: Scratch::default(),
+            key: Vec::new(),
+            chunk_layouts: HashMap::new(),
+            collected: CollectedEvents::default(),
+        }
+    }
+
+    /// An empty collector of the same events, for another thread. It has its own templates, because sharing them costs
+    /// more than reading them again.
+    pub fn beside(&self) -> Self {
+        EventCollector::of(self.events.as_deref().cloned(), self.scan.reads_outlines)
+    }
+
+    /// Takes the events that were collected so far.
+    pub fn take(&mut self) -> CollectedEvents {
+        // The field layouts of the current chunk go with them.
+        self.chunk_layouts.clear();
+        std::mem::take(&mut self.collected)
+    }
+
+    /// Adds the events of chunks that follow.
+    ///
+    /// # Errors
+    /// [`TooManyEvents`].
+    pub fn absorb(&mut self, other: &CollectedEvents) -> Result<(), TooManyEvents> {
+        self.collected.absorb(other)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn scan(&self) -> &Scan {
+        &self.scan
+    }
+
+    /// Adds the records of some slots. Leaves out what is damaged.
+    ///
+    /// # Errors
+    /// [`SlotsError::TooManyEvents`], [`SlotsError::Interrupted`], [`SlotsError::Poisoned`]. The events of the records
+    /// before the error are kept.
+    pub fn push(&mut self, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<(), SlotsError> {
+        let mut arenas = std::mem::take(&mut self.arenas);
+        let [names, records] = &mut arenas;
+        let pushed = slots.chunks().try_for_each(|(_, chunk, promised)| {
+            names.reset();
+            self.chunk(chunk, promised, names, records, interrupt)
+        });
+        self.arenas = arenas;
+        pushed?;
+        let first = self.first.as_ref().map(|(scan, _)| scan.check_shared());
+        first.transpose()?;
+        Ok(self.scan.check_shared()?)
+    }
+
+    /// Adds the records of a chunk.
+    fn chunk(
+        &mut self,
+        chunk: &[u8],
+        promised: PromisedIds,
+        names: &Bump,
+        arena: &mut Bump,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), SlotsError> {
+        self.clear_templates();
+        let names = Names::new(chunk, names);
+        let (mut walk, _) = RecordWalk::new(chunk, promised, false);
+        let scan = Arc::clone(&self.scan);
+        let mut is_end = false;
+        while !is_end {
+            if self.templates.are_many() || self.first.as_ref().is_some_and(|(_, templates)| templates.are_many()) {
+                self.clear_templates();
+            }
+            arena.reset();
+            let first = self.first.as_ref().map(|(scan, _)| Arc::clone(scan));
+            let first = first
+                .as_ref()
+                .map(|scan| RecordReader::new(scan, chunk, &names, arena, interrupt));
+            let mut first_records = first
+                .as_ref()
+                .map(|reader| RecordGroup::new(&reader.scan.target, 1, arena));
+            let reader = RecordReader::new(&scan, chunk, &names, arena, interrupt);
+            let mut records = RecordGroup::new(&scan.target, 1, arena);
+            for _ in 0..GROUP {
+                let Some(item) = walk.next(chunk) else {
+                    is_end = true;
+                    break;
+                };
+                if let Ok(found) = item
+                    && !self.is_another(first.as_ref().zip(first_records.as_mut()), &found.record)
+                {
+                    self.record(&reader, &mut records, &found.record)?;
+                }
+                if reader.takes_much() || first.as_ref().is_some_and(RecordReader::takes_much) {
+                    break;
+                }
+            }
+            interrupt.check()?;
+        }
+        Ok(())
+    }
+
+    fn clear_templates(&mut self) {
+        self.templates.clear();
+        self.chunk_layouts.clear();
+        if let Some((_, templates)) = &mut self.first {
+            templates.clear();
+        }
+        if let Some(others) = &mut self.others {
+            others.clear();
+        }
+    }
+
+    /// Whether a record's own instance tells that it is of an event that does not count.
+    fn is_another<'x, 'r: 'x, 'c: 'r>(
+        &mut self,
+        first: Option<(&'x RecordReader<'r, 'c>, &'x mut RecordGroup<'r>)>,
+        record: &Record,
+    ) -> bool {
+        let (Some((reader, records)), Some((scan, templates))) = (first, &mut self.first) else {
+            return false;
+        };
+        let (chunk, binxml) = (reader.chunk, record.binxml());
+        if self
+            .others
+            .as_ref()
+            .is_some_and(|others| others.has(chunk, binxml.clone()))
+        {
+            return true;
+        }
+        reader.read_event(templates, records, binxml.clone());
+        if let Some(others) = &mut self.others {
+            others.learn(chunk, binxml, records, templates);
+        }
+        let row = row(records, templates, reader.interrupt);
+        let filter = &scan.filter;
+        records.current().has_system(templates) && !filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
+    }
+
+    fn record<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        records: &mut RecordGroup<'r>,
+        record: &Record,
+    ) -> Result<(), TooManyEvents> {
+        let EventCollector { templates, .. } = self;
+        let (scan, interrupt) = (reader.scan, reader.interrupt);
+        reader.read_event(templates, records, record.binxml());
+        let mut keeps = |records: &RecordGroup<'_>, templates: &ChunkTemplates| {
+            let row = row(records, templates, interrupt);
+            scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
+        };
+        let has_system = records.current().has_system(templates);
+        if has_system && !keeps(records, templates) {
+            return Ok(());
+        }
+        reader.read_children(templates, records);
+        if records.current().is_unread() || !has_system && !keeps(records, templates) {
+            return Ok(());
+        }
+        let parts = records.current();
+        let elements = [parts.event_data(templates), parts.user_entries(templates)];
+        let of_templates = elements.map(|element| element.and_then(|(_, part)| part.template()));
+        // What a record spells out is its own.
+        let is_of_templates = elements.iter().flatten().all(|(_, part)| part.template().is_some());
+        let known = self.chunk_layouts.get(&of_templates).filter(|_| is_of_templates);
+        let layout = known.copied().unwrap_or_else(|| {
+            let index = self
+                .collected
+                .layout_index(field_layout(scan, templates, elements).into());
+            if is_of_templates {
+                self.chunk_layouts.insert(of_templates, index);
+            }
+            index
+        });
+        let fields = parts.fields(templates);
+        let number = |place| fields.get(place)?.number();
+        let id = number(EVENT_ID).and_then(|id| u32::try_from(id).ok());
+        let version = number(VERSION).and_then(|version| u8::try_from(version).ok());
+        self.key.clear();
+        push_numbers(&mut self.key, layout, id, version);
+        for place in [PROVIDER, CHANNEL] {
+            push_key(&mut self.key, fields.get(place), |value, key| value.push_text(key));
+        }
+        let text = |place| fields.get(place)?.text().map(String::into_boxed_str);
+        self.collected.add(&self.key, 1, |collected| CollectedEvent {
+            provider: text(PROVIDER),
+            id,
+            version,
+            channel: text(CHANNEL),
+            layout: collected.layout(layout),
+            records: 1,
+        })
+    }
+
+    /// The columns for the fields of the events, at most 4,096. They have the order of the first event. A field that
+    /// only a later event has follows the field that it follows there.
+    ///
+    /// If the events have certain IDs, fields that Windows' providers declare for them are added: the providers that
+    /// the call names, or else those of the logs, or the classic ones for an ID that no log has.
+    pub fn fields(&self) -> Vec<EventField> {
+        let ids = self
+            .events
+            .as_ref()
+            .and_then(|events| events.ids.as_deref())
+            .unwrap_or_default();
+        let ranks: HashMap<u32, usize> = ids.iter().enumerate().rev().map(|(rank, id)| (*id, rank)).collect();
+        // The order does not depend on which event was found first.
+        let order = |event: &&CollectedEvent| (event.id.and_then(|id| ranks.get(&id)), event.version);
+        let mut events: Vec<&CollectedEvent> = self.collected.events.iter().collect();
+        events.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.cmp(b)));
+        let mut columns = FieldColumns::default();
+        let mut done = HashSet::new();
+        for event in events {
+            if done.insert(Arc::as_ptr(&event.layout)) {
+                columns.add(&event.layout);
+            }
+        }
+        let mut declared = self.declared(ids);
+        declared.sort_by_key(|event| ranks.get(&event.id).copied());
+        for event in declared {
+            columns.declare(&event);
+        }
+        columns.in_order()
+    }
+
+    /// The declared events with some IDs.
+    fn declared(&self, ids: &[u32]) -> Vec<CatalogEvent> {
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        if let Some(providers) = self.events.as_ref().and_then(|events| events.providers.as_deref()) {
+            let names = providers.iter().map(|name| name.to_ascii_lowercase()).collect();
+            return events_of(&names, ids).collect();
+        }
+        let mut of_logs: HashMap<u32, HashSet<String>> = HashMap::new();
+        for event in &self.collected.events {
+            let Some(id) = event.id else { continue };
+            let providers = of_logs.entry(id).or_default();
+            providers.extend(event.provider.iter().map(|name| name.to_ascii_lowercase()));
+        }
+        // The first call of this takes some milliseconds.
+        let classic = match ids.iter().all(|id| of_logs.contains_key(id)) {
+            true => HashSet::new(),
+            false => classic_providers(),
+        };
+        let all = of_logs.values().flatten().chain(&classic).cloned().collect();
+        let counts = |event: &CatalogEvent| {
+            let providers = of_logs.get(&event.id).unwrap_or(&classic);
+            providers.contains(&event.provider.to_ascii_lowercase())
+        };
+        events_of(&all, ids).filter(counts).collect()
+    }
+}
+
+/// A record as predicates on events see it.
+fn row<'x, 'r>(records: &'x RecordGroup<'r>, templates: &'x ChunkTemplates, interrupt: Interrupt<'x>) -> Row<'x, 'r> {
+    Row {
+        record_id: None,
+        chunk_index: None,
+        record_offset: None,
+        recovered: None,
+        filename: "",
+        written: None,
+        parts: Some((records.current(), templates)),
+        entries: OnceCell::new(),
+        push_text: None,
+        has_text: Cell::default(),
+        may_be_any_event: false,
+        interrupt,
+    }
+}
+
+/// An element of a record: its entries, and the part that has their values.
+type Leaves<'x, 'r> = Option<(&'x EventData, &'x Part<'r>)>;
+
+/// The fields of `EventData` and of `UserData`.
+// Out of line, because most records have the layout of an earlier one.
+#[cold]
+fn field_layout(scan: &Scan, templates: &ChunkTemplates, elements: [Leaves<'_, '_>; 2]) -> FieldLayout {
+    let template = |(_, part): (_, &Part<'_>)| Some(templates.get(part.instance()?.0).ok()?.guid);
+    let mut fields = Vec::new();
+    for (leaves, in_user_data) in elements.into_iter().zip([false, true]) {
+        let Some((element, part)) = leaves else { continue };
+        let is_spelled_out = matches!(part.content, PartContent::Tree(_, _, None) | PartContent::Outlined(..));
+        let entries = element.entries.iter().take(MAX_FIELDS);
+        fields.extend(entries.map(|entry| CollectedField {
+            key: scan.keys.name(&entry.key),
+            value_type: entry.declared,
+            in_user_data,
+            is_spelled_out,
+        }));
+    }
+    FieldLayout {
+        template: elements.into_iter().flatten().find_map(template),
+        fields: fields.into(),
+    }
+}

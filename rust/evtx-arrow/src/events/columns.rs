@@ -1,0 +1,130 @@
+//! The columns for the fields of events.
+
+use std::sync::Arc;
+
+use evtx_catalog::CatalogEvent;
+use hashbrown::HashMap;
+
+use super::collected::{CollectedField, FieldLayout};
+use crate::schema::{EntryKeys, EntryType, EventField, Numbering, TEXT, column_type, unite};
+
+/// The most fields of events that become columns, and that are collected of one element. `event_data` has the others.
+pub(super) const MAX_FIELDS: usize = 4096;
+
+/// The columns for fields: a linked list, so that a column can be inserted between two others.
+#[derive(Default)]
+pub(super) struct FieldColumns {
+    columns: Vec<FieldColumn>,
+    first: Option<usize>,
+    /// The index of each column by its key.
+    indices: HashMap<Arc<str>, usize>,
+}
+
+struct FieldColumn {
+    name: Arc<str>,
+    keys: EntryKeys,
+    /// The narrowest type for all that templates declare, and the narrowest for all that providers declare.
+    of_templates: Option<EntryType>,
+    declared: Option<EntryType>,
+    next: Option<usize>,
+}
+
+/// The narrowest type that holds both, or the one that is known.
+fn unite_known(a: Option<EntryType>, b: Option<EntryType>) -> Option<EntryType> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(unite(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+impl FieldColumns {
+    /// The column with a key. A new column is inserted after `last`. `None` if there are too many.
+    fn place(&mut self, name: String, key: String, last: Option<usize>) -> Option<usize> {
+        if let Some(&known) = self.indices.get(&*key) {
+            return Some(known);
+        }
+        if self.columns.len() >= MAX_FIELDS {
+            return None;
+        }
+        let index = self.columns.len();
+        let next = match last {
+            Some(last) => self.columns[last].next.replace(index),
+            None => self.first.replace(index),
+        };
+        let key: Arc<str> = key.into();
+        self.indices.insert(Arc::clone(&key), index);
+        self.columns.push(FieldColumn {
+            name: name.into(),
+            keys: EntryKeys { key, in_both: None },
+            of_templates: None,
+            declared: None,
+            next,
+        });
+        Some(index)
+    }
+
+    /// Adds the fields of a template, each after the one before it. If both elements have a key, that of `UserData` gets
+    /// a number.
+    pub(super) fn add(&mut self, layout: &FieldLayout) {
+        let mut keys = [(); 2].map(|()| Numbering::new(str::to_lowercase));
+        let keyed = layout.fields.iter().map(|field| {
+            let (name, key, _) = keys[usize::from(field.in_user_data)].take_folded(field.key.to_string());
+            (field, name, key)
+        });
+        let keyed: Vec<_> = keyed.collect();
+        let in_both = |field: &CollectedField, key: &String| field.in_user_data && keys[0].is_taken(key);
+        let mut names = Numbering::new(str::to_lowercase);
+        for (field, name, key) in &keyed {
+            if !in_both(field, key) {
+                names.take(name.clone());
+            }
+        }
+        let mut last = None;
+        for (field, mut name, mut key) in keyed {
+            let in_both = in_both(field, &key).then(|| Arc::from(&*key));
+            if in_both.is_some() {
+                (name, key, _) = names.take_folded(name);
+            }
+            let Some(index) = self.place(name, key, last) else {
+                continue;
+            };
+            last = Some(index);
+            let column = &mut self.columns[index];
+            column.keys.in_both = column.keys.in_both.take().or(in_both);
+            // A spelled-out text can be the text of any type.
+            let found = column_type(field.value_type).filter(|found| !(field.is_spelled_out && *found == TEXT));
+            column.of_templates = unite_known(column.of_templates, found);
+        }
+    }
+
+    /// Adds the fields that a provider declares for an event.
+    pub(super) fn declare(&mut self, event: &CatalogEvent) {
+        let mut last = None;
+        let mut keys = Numbering::new(str::to_lowercase);
+        for (name, value_type) in event.fields.iter() {
+            let (name, key, _) = keys.take_folded(name.to_string());
+            let Some(index) = self.place(name, key, last) else {
+                continue;
+            };
+            last = Some(index);
+            let column = &mut self.columns[index];
+            column.declared = unite_known(column.declared, column_type(*value_type));
+        }
+    }
+
+    /// The columns in the order of the list.
+    pub(super) fn in_order(&self) -> Vec<EventField> {
+        let next = |index: &usize| self.columns[*index].next;
+        let indices = std::iter::successors(self.first, next);
+        let field = |index: usize| {
+            let column = &self.columns[index];
+            EventField {
+                name: Arc::clone(&column.name),
+                keys: column.keys.clone(),
+                // Templates win: the log may come from another version of Windows than the declaration.
+                column_type: column.of_templates.or(column.declared).unwrap_or(TEXT),
+            }
+        };
+        indices.map(field).collect()
+    }
+}
