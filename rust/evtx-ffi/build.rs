@@ -1,6 +1,5 @@
 //! Writes the C++ header of the C ABI, `evtx_ffi.h`: into `OUT_DIR` for the crate's tests, and into the folder
-//! `include` beside the library for the extension. Lists the SQL macros and the tables of
-//! codes.
+//! `include` beside the library for the extension. Lists the SQL macros.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,26 +8,16 @@ fn main() {
     println!("cargo:rerun-if-changed=src");
     println!("cargo:rerun-if-changed=cbindgen.toml");
     println!("cargo:rerun-if-changed=sql");
-    println!("cargo:rerun-if-changed=codes");
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
-    let bindings = cbindgen::generate(&manifest).expect("the C ABI can be described in C++");
     let out = Path::new(&out);
-    let list = |folder: &str, entry: &dyn Fn(&Path) -> String| {
-        let mut files: Vec<PathBuf> = std::fs::read_dir(Path::new(&manifest).join(folder))
-            .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-            .expect("the folder");
-        files.sort_by_key(|file| file.file_stem().map(OsStr::to_owned));
-        let list: String = files.iter().map(|file| entry(file)).collect();
-        format!("&[{list}]")
-    };
-    let macros = list("sql", &|file| format!("include_str!({file:?}),\n"));
-    std::fs::write(out.join("macros.rs"), macros).expect("a list of macros");
-    let codes = list("codes", &|file| {
-        let name = file.file_stem().expect("a name");
-        format!("({name:?}, include_str!({file:?})),\n")
-    });
-    std::fs::write(out.join("codes.rs"), codes).expect("a list of tables");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(Path::new(&manifest).join("sql"))
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
+        .expect("the folder");
+    files.sort_by_key(|file| file.file_stem().map(OsStr::to_owned));
+    let macros: String = files.iter().map(|file| format!("include_str!({file:?}),\n")).collect();
+    std::fs::write(out.join("macros.rs"), format!("&[{macros}]")).expect("a list of macros");
+    let bindings = cbindgen::generate(&manifest).expect("the C ABI can be described in C++");
     bindings.write_to_file(out.join("evtx_ffi.h"));
     // That folder is <profile>/build/<package>/out.
     let profile = out.ancestors().nth(3).expect("cargo builds in folders of a profile");

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 
+use evtx_codes::{Asked, Table};
 use evtx_format::Interrupt;
 use evtx_scan::ScanError;
 
-use crate::base64;
 use crate::boundary::{Code as Number, EvtxFunction, EvtxText, Failure, entry, free, put, put_entry, release, text};
-use crate::codes::{self, Asked, Table};
 use crate::storage::EvtxStorage;
 
 /// What a function says of codes.
@@ -249,8 +248,8 @@ impl EvtxAnswers {
     /// The text that a base64 text holds.
     fn push_base64(&mut self, code: Asked<'_>) {
         let text = match code {
-            Asked::Text(text) => base64::text_of(text),
-            Asked::Number(number) => base64::text_of(&number.to_string()),
+            Asked::Text(text) => evtx_codes::text_of(text),
+            Asked::Number(number) => evtx_codes::text_of(&number.to_string()),
         };
         match text {
             Some(text) => self.push(Cow::Owned(text)),
@@ -271,7 +270,7 @@ impl EvtxAnswers {
             EvtxCodeKind::Text => match (table, code) {
                 (None, _) => self.texts.push(Text::Null),
                 (Some(table), Asked::Text(text)) => {
-                    self.push(Cow::Owned(codes::replace(table, text).into_owned()));
+                    self.push(Cow::Owned(evtx_codes::replace(table, text).into_owned()));
                 }
                 (Some(_), Asked::Number(number)) => self.push(Cow::Owned(number.to_string())),
             },
@@ -306,11 +305,11 @@ impl<'a> Memo<'a> {
 /// The table that a row names. Where names of bits are asked for, `access_` may stand before the kind of object that an
 /// event names, which need not be known.
 fn table(kind: EvtxCodeKind, name: &str) -> Result<Option<&'static Table>, String> {
-    let found = codes::table(name).or_else(|| codes::table_of_rights(name));
+    let found = evtx_codes::table(name).or_else(|| evtx_codes::table_of_rights(name));
     if found.is_some() || kind == EvtxCodeKind::Names && name.starts_with("access_") {
         return Ok(found);
     }
-    let names: Vec<_> = codes::names().collect();
+    let names: Vec<_> = evtx_codes::names().collect();
     Err(format!(
         "no table of codes is named '{name}'; there are {}",
         names.join(", ")
@@ -375,7 +374,7 @@ impl EvtxAnswers {
             match memo.row_before(current, code, row) {
                 Some(before) => answers.repeat(kind, before),
                 None if name == ALL_TABLES && kind == EvtxCodeKind::Names => {
-                    answers.push_list(Some(codes::lines()));
+                    answers.push_list(Some(evtx_codes::lines()));
                 }
                 None if name == BASE64 && kind == EvtxCodeKind::Text => answers.push_base64(code),
                 None => answers.answer(kind, table, code),

@@ -12,8 +12,6 @@ mod storage;
 mod arguments;
 mod paths;
 mod macros;
-mod codes;
-mod base64;
 mod answers;
 mod report;
 mod call;

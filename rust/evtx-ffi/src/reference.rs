@@ -10,7 +10,7 @@ use evtx_arrow::{reference, rule_reference};
 use evtx_reports::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport};
 use evtx_scan::{Argument, ArgumentKind, Function};
 
-use crate::codes::sources;
+use evtx_codes::sources;
 use crate::report::duckdb_type;
 
 const INTRODUCTION: &str = "# Columns

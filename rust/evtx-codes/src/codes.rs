@@ -35,22 +35,22 @@ enum Codes {
 
 /// What a table is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked<'a> {
+pub enum Asked<'a> {
     Number(i128),
     Text(&'a str),
 }
 
 /// A line of a table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Code {
+pub struct Code {
     code: &'static str,
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Empty for none.
-    pub(crate) meaning: &'static str,
+    pub meaning: &'static str,
 }
 
 /// What a table says of some codes.
-pub(crate) struct Table {
+pub struct Table {
     name: &'static str,
     source: &'static str,
     codes: Codes,
@@ -70,7 +70,7 @@ fn are_alike(name: &str, other: &str) -> bool {
 }
 
 /// The table with this name.
-pub(crate) fn table(name: &str) -> Option<&'static Table> {
+pub fn table(name: &str) -> Option<&'static Table> {
     let tables = tables();
     let position = tables.binary_search_by_key(&name, |table| table.name).ok()?;
     Some(&tables[position])
@@ -78,7 +78,7 @@ pub(crate) fn table(name: &str) -> Option<&'static Table> {
 
 /// The table of the access rights of a kind of object, from `access_` and the kind as an event names it. A GUID is that
 /// of a class of Active Directory.
-pub(crate) fn table_of_rights(name: &str) -> Option<&'static Table> {
+pub fn table_of_rights(name: &str) -> Option<&'static Table> {
     const RIGHTS: &str = "access_";
     let object_type = name.strip_prefix(RIGHTS)?;
     let object_type = if object_type.contains('{') {
@@ -151,7 +151,7 @@ fn parse(name: &'static str, text: &'static str) -> Option<Table> {
 
 impl Table {
     /// The row of a code.
-    pub(crate) fn find(&self, asked: Asked<'_>) -> Option<&Code> {
+    pub fn find(&self, asked: Asked<'_>) -> Option<&Code> {
         let row = match (self.codes, asked) {
             (Codes::Numbers, _) => self.row_of(asked.number()?),
             (_, Asked::Number(number)) => return self.find(Asked::Text(&number.to_string())),
@@ -214,7 +214,7 @@ impl Table {
 
     /// The rows of the bits of a number, from the lowest, and the bits that have none. `None` if no bit has one.
     /// Words are a list in which white space stands between them.
-    pub(crate) fn find_all(&self, asked: Asked<'_>) -> Option<Vec<Cow<'static, str>>> {
+    pub fn find_all(&self, asked: Asked<'_>) -> Option<Vec<Cow<'static, str>>> {
         if let (Codes::Sids | Codes::Guids | Codes::Words, Asked::Text(list)) = (self.codes, asked) {
             let words = list
                 .split(|c: char| c.is_whitespace() || c == ',')
@@ -250,18 +250,17 @@ impl Table {
 }
 
 /// The names of the tables.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     tables().iter().map(|table| table.name)
 }
 
 /// The names and the sources of the tables.
-#[cfg(test)]
-pub(crate) fn sources() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn sources() -> impl Iterator<Item = (&'static str, &'static str)> {
     tables().iter().map(|table| (table.name, table.source))
 }
 
 /// All lines of all tables: the table, the code, the name, the meaning and the source, with tabs between.
-pub(crate) fn lines() -> Vec<Cow<'static, str>> {
+pub fn lines() -> Vec<Cow<'static, str>> {
     let row = |table: &Table, row: &Code| {
         let (name, source) = (table.name, table.source);
         format!("{name}\t{}\t{}\t{}\t{source}", row.code, row.name, row.meaning)
@@ -272,7 +271,7 @@ pub(crate) fn lines() -> Vec<Cow<'static, str>> {
 
 impl Asked<'_> {
     /// A number that different codes mostly differ in.
-    pub(crate) fn mix(self) -> u64 {
+    pub fn mix(self) -> u64 {
         let part = |bytes: &[u8]| match bytes.try_into() {
             Ok(bytes) => u64::from_le_bytes(bytes),
             Err(_) => bytes.iter().fold(0, |mixed: u64, byte| mixed << 8 | u64::from(*byte)),
@@ -370,7 +369,7 @@ fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
 
 /// A text in which each `%%nnnn` of the table, and each GUID and SID in braces, is replaced by its name. White space
 /// between two of them becomes a comma, and goes where there is nothing else at the start and at the end.
-pub(crate) fn replace<'a>(parameters: &Table, text: &'a str) -> Cow<'a, str> {
+pub fn replace<'a>(parameters: &Table, text: &'a str) -> Cow<'a, str> {
     if !text.contains(['%', '{']) {
         return Cow::Borrowed(text);
     }

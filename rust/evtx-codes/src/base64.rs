@@ -36,7 +36,7 @@ fn class(pattern: &str) -> Regex {
 
 /// The text that a base64 text holds, in UTF-8 or UTF-16LE; `None` for what is no base64, or holds no text. White space,
 /// padding and the alphabet of URLs do not matter.
-pub(crate) fn text_of(base64: &str) -> Option<String> {
+pub fn text_of(base64: &str) -> Option<String> {
     let mut plain: Vec<u8> = base64.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     while plain.last() == Some(&b'=') {
         plain.pop();
