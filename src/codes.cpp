@@ -54,7 +54,7 @@ void Exec(ScalarFunction::ExecInput &input) {
 	const auto tables = Show(input.GetArg(0), false);
 	const auto codes = Show(input.GetArg(1), function.takes_number);
 	Storage storage(input.GetContext());
-	const auto answers = Create<Answers>(evtx_answers_new, function.kind, tables, codes, count, storage.ForCore());
+	const auto answers = Create<Answers>(evtx_answers_new, function.number, tables, codes, count, storage.ForCore());
 	const auto view = Ask<EvtxAnswersView>(evtx_answers_view, answers.get());
 	auto result = input.GetResult();
 	if (!function.is_list) {

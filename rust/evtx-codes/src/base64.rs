@@ -1,4 +1,4 @@
-//! The text in a base64 text, as PowerShell and others write it.
+//! Text within base64, as PowerShell and others encode commands.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use regex_automata::meta::Regex;
 
-/// Takes no padding, and any bits behind the last byte.
+/// Accepts any bits after the last byte. Padding is removed before.
 static BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -17,7 +17,7 @@ static BASE64: GeneralPurpose = GeneralPurpose::new(
 
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
-/// Letters that are in no text: those that Unicode does not have, and controls without a use.
+/// Letters that texts do not contain: code points without a character, and unused control characters.
 static NO_TEXT: LazyLock<Regex> =
     LazyLock::new(|| class(r"[^\x07-\x0d\x1b\x{85}\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}\p{Cf}\p{Co}]"));
 
@@ -29,14 +29,13 @@ static CHINESE_OR_JAPANESE: LazyLock<Regex> = LazyLock::new(|| {
 /// Letters of a Korean text.
 static KOREAN: LazyLock<Regex> = LazyLock::new(|| class(r"[\p{sc=Common}\p{sc=Inherited}\p{sc=Latin}\p{sc=Hangul}]"));
 
-/// A class of letters.
 fn class(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{pattern}: {error}"))
 }
 
-/// The text that a base64 text holds, in UTF-8 or UTF-16LE; `None` for what is no base64, or holds no text. White space,
-/// padding and the alphabet of URLs do not matter.
-pub fn text_of(base64: &str) -> Option<String> {
+/// Decodes base64 to a text in UTF-8 or UTF-16LE. White space, padding and the URL-safe alphabet are accepted. `None` if
+/// it is not base64, or if the bytes do not look like text.
+pub(crate) fn decode(base64: &str) -> Option<String> {
     let mut plain: Vec<u8> = base64.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     while plain.last() == Some(&b'=') {
         plain.pop();
@@ -52,8 +51,8 @@ pub fn text_of(base64: &str) -> Option<String> {
     utf8(&bytes).map(str::to_owned).or_else(|| utf16(&bytes))
 }
 
-/// UTF-8, but for the zeros behind it, unless it has controls that no text has: UTF-16 is full of them. If each second
-/// byte is a tab or the like, this is UTF-16 of an alphabet of India.
+/// The bytes as UTF-8, without trailing zeros. Unused control characters mean that they are UTF-16. So does white space
+/// in every second byte: the letters of Indian alphabets.
 fn utf8(bytes: &[u8]) -> Option<&str> {
     let (units, odd) = bytes.as_chunks::<2>();
     let last = units
@@ -69,9 +68,9 @@ fn utf8(bytes: &[u8]) -> Option<&str> {
     (!text.is_empty() && !text.contains(is_control)).then_some(text)
 }
 
-/// UTF-16LE, but for the zeros behind it. Bytes of any kind, read in pairs, give any letters. So it starts with a byte
-/// order mark, or has two in three letters below U+2100, where the alphabets of Europe and India are, or nine in ten of
-/// Chinese and Japanese, or of Korean.
+/// The bytes as UTF-16LE, without trailing zeros. Most pairs of random bytes are letters too. So the text must start with
+/// a byte order mark, or two in three of its letters must be below U+2100 (the alphabets of Europe and India), or nine in
+/// ten of them Chinese and Japanese, or Korean.
 fn utf16(bytes: &[u8]) -> Option<String> {
     let (units, []) = bytes.as_chunks::<2>() else {
         return None;

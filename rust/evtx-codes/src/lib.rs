@@ -1,7 +1,14 @@
-//! What the codes in Windows events mean, without an engine.
+//! What the codes in Windows events mean: status codes, access masks, SIDs, GUIDs and others.
+//!
+//! Each kind of code has a table, a file of the folder `codes`. [`Lookup`] is the door: it finds the table by its name
+//! and answers for one code at a time.
 
-mod codes;
+mod code;
+mod table;
+mod text;
 mod base64;
+mod lookup;
 
-pub use self::base64::text_of;
-pub use codes::{Asked, Code, Table, lines, names, replace, sources, table, table_of_rights};
+pub use code::Code;
+pub use lookup::{Answer, Lookup, Source};
+pub use table::tables;

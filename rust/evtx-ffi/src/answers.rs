@@ -3,36 +3,14 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 
-use evtx_codes::{Asked, Table};
+use evtx_codes::{Answer, Code, Lookup, Source};
 use evtx_format::Interrupt;
 use evtx_scan::ScanError;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
-use crate::boundary::{Code as Number, EvtxFunction, EvtxText, Failure, entry, free, put, put_entry, release, text};
+use crate::boundary::{EvtxFunction, EvtxText, Failure, entry, free, put, put_entry, release, text};
 use crate::storage::EvtxStorage;
-
-/// What a function says of codes.
-#[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EvtxCodeKind {
-    /// The name of a code.
-    Name,
-    /// The names of the bits of a number, or of the words of a list.
-    Names,
-    /// What a code means.
-    Meaning,
-    /// A text in which names stand for codes.
-    Text,
-}
-
-impl Number for EvtxCodeKind {
-    const ALL: &[Self] = &[
-        EvtxCodeKind::Name,
-        EvtxCodeKind::Names,
-        EvtxCodeKind::Meaning,
-        EvtxCodeKind::Text,
-    ];
-    const WHAT: &str = "function of codes";
-}
 
 /// A function of a table and a code.
 #[repr(C)]
@@ -45,32 +23,32 @@ pub struct EvtxCodeFunction {
     /// Whether the code is a HUGEINT. Otherwise it is VARCHAR.
     pub takes_number: bool,
     /// Its number, for [`evtx_answers_new`].
-    pub kind: u32,
+    pub number: usize,
 }
 
-const FUNCTIONS: &[(EvtxCodeKind, &str, &str, &str)] = &[
+const FUNCTIONS: &[(Lookup, &str, &str, &str)] = &[
     (
-        EvtxCodeKind::Name,
+        Lookup::Name,
         "evtx_code_name",
         "The name that a table of codes has for a code; NULL for an unknown one. evtx_codes() has the tables.",
         "SELECT evtx_code_name('logon_type', '3')",
     ),
     (
-        EvtxCodeKind::Names,
+        Lookup::Names,
         "evtx_code_names",
         "The names that a table of codes has for the bits of a number or for the words of a list. The last is the rest \
          of the number, if there is one; NULL if nothing of it is known. evtx_codes() has the tables.",
         "SELECT evtx_code_names('ticket_options', '0x40810000')",
     ),
     (
-        EvtxCodeKind::Meaning,
+        Lookup::Meaning,
         "evtx_code_meaning",
         "The sentence in which a table of codes says what a code means; NULL for an unknown one. evtx_codes() has the \
          tables.",
         "SELECT evtx_code_meaning('status', '0xc000006a')",
     ),
     (
-        EvtxCodeKind::Text,
+        Lookup::Text,
         "evtx_code_text",
         "A text in which the names of a table of codes stand for each %%nnnn that it has; what is unknown stays. Of the \
          table 'base64', the text that a base64 text holds; NULL if it holds none.",
@@ -87,11 +65,11 @@ pub unsafe extern "C" fn evtx_code_function(index: usize, out: *mut EvtxCodeFunc
     entry(|| {
         // Each is there twice, for text and for numbers.
         let found = FUNCTIONS.get(index / 2);
-        let function = found.map(|(kind, name, description, example)| EvtxCodeFunction {
+        let function = found.map(|(lookup, name, description, example)| EvtxCodeFunction {
             function: EvtxFunction::borrowed(name, description, example),
-            is_list: *kind == EvtxCodeKind::Names,
+            is_list: *lookup == Lookup::Names,
             takes_number: index % 2 == 1,
-            kind: *kind as u32,
+            number: index / 2,
         });
         // SAFETY: the caller's promise.
         unsafe { put_entry(function, out, known) };
@@ -130,7 +108,7 @@ impl EvtxVector {
     ///
     /// # Safety
     /// The vector is as its fields say, has this element, and is not changed while the result is used.
-    unsafe fn get<'a>(&self, element: usize) -> Result<Option<Asked<'a>>, String> {
+    unsafe fn get<'a>(&self, element: usize) -> Result<Option<Code<'a>>, String> {
         // SAFETY: the caller's promise.
         if !self.validity.is_null() && unsafe { *self.validity.add(element / 64) } >> (element % 64) & 1 == 0 {
             return Ok(None);
@@ -138,7 +116,7 @@ impl EvtxVector {
         if self.is_number {
             // SAFETY: the caller's promise. The lower half of a HUGEINT is first, as it is here.
             let number = unsafe { self.data.cast::<i128>().add(element).read_unaligned() };
-            return Ok(Some(Asked::Number(number)));
+            return Ok(Some(Code::Number(number)));
         }
         // SAFETY: the caller's promise. A text is its length, and up to 12 bytes of it, or 4 bytes and a pointer to all.
         let text = unsafe {
@@ -151,7 +129,7 @@ impl EvtxVector {
             };
             text(bytes.cast(), len)?
         };
-        Ok(Some(Asked::Text(text)))
+        Ok(Some(Code::Text(text)))
     }
 }
 
@@ -213,177 +191,94 @@ impl EvtxAnswers {
         self.texts.push(text);
     }
 
-    fn push_list(&mut self, names: Option<Vec<Cow<'static, str>>>) {
-        let (offset, is_null) = (self.texts.len() as u64, names.is_none());
-        names.into_iter().flatten().for_each(|name| self.push(name));
-        let len = self.texts.len() as u64 - offset;
-        self.lists.push(EvtxList { offset, len, is_null });
-    }
-
-    fn push_null(&mut self, kind: EvtxCodeKind) {
-        match kind {
-            EvtxCodeKind::Names => self.push_list(None),
-            _ => self.texts.push(Text::Null),
+    fn push_answer(&mut self, lookup: Lookup, answer: Answer) {
+        let (offset, is_null) = (self.texts.len() as u64, answer == Answer::Null);
+        match answer {
+            Answer::Null if lookup != Lookup::Names => self.texts.push(Text::Null),
+            Answer::Null => {}
+            Answer::Text(text) => self.push(text),
+            Answer::List(texts) => texts.into_iter().for_each(|text| self.push(text)),
+        }
+        if lookup == Lookup::Names {
+            let len = self.texts.len() as u64 - offset;
+            self.lists.push(EvtxList { offset, len, is_null });
         }
     }
 
-    /// What was said of an earlier row.
-    fn repeat(&mut self, kind: EvtxCodeKind, row: usize) {
-        match kind {
-            EvtxCodeKind::Names => self.lists.push(self.lists[row]),
+    /// Adds the answer of an earlier row.
+    fn repeat(&mut self, lookup: Lookup, row: usize) {
+        match lookup {
+            Lookup::Names => self.lists.push(self.lists[row]),
             _ => self.texts.push(self.texts[row]),
         }
     }
 
-    /// Shows the texts, which stay where they are from now on.
-    fn finish(&mut self) {
-        let show = |text: &Text| match *text {
-            Text::Null => EvtxText::NONE,
-            Text::Static(text) => EvtxText::borrowed(text),
-            Text::Owned(start, len) => EvtxText::borrowed(&self.owned[start..start + len]),
-        };
-        self.shown = self.texts.iter().map(show).collect();
-    }
-
-    /// The text that a base64 text holds.
-    fn push_base64(&mut self, code: Asked<'_>) {
-        let text = match code {
-            Asked::Text(text) => evtx_codes::text_of(text),
-            Asked::Number(number) => evtx_codes::text_of(&number.to_string()),
-        };
-        match text {
-            Some(text) => self.push(Cow::Owned(text)),
-            None => self.texts.push(Text::Null),
-        }
-    }
-
-    fn answer(&mut self, kind: EvtxCodeKind, table: Option<&'static Table>, code: Asked<'_>) {
-        let row = || table.and_then(|table| table.find(code));
-        let fixed = |text: Option<&'static str>| text.map_or(Text::Null, Text::Static);
-        match kind {
-            EvtxCodeKind::Name => self.texts.push(fixed(row().map(|row| row.name))),
-            EvtxCodeKind::Meaning => {
-                let meaning = row().map(|row| row.meaning).filter(|meaning| !meaning.is_empty());
-                self.texts.push(fixed(meaning));
-            }
-            EvtxCodeKind::Names => self.push_list(table.and_then(|table| table.find_all(code))),
-            EvtxCodeKind::Text => match (table, code) {
-                (None, _) => self.texts.push(Text::Null),
-                (Some(table), Asked::Text(text)) => {
-                    self.push(Cow::Owned(evtx_codes::replace(table, text).into_owned()));
-                }
-                (Some(_), Asked::Number(number)) => self.push(Cow::Owned(number.to_string())),
-            },
-        }
-    }
-}
-
-/// Which row asked for a code first, for as many codes as there are places. Logs have few codes, over and over.
-struct Memo<'a>(Vec<Option<(usize, Asked<'a>, usize)>>);
-
-impl<'a> Memo<'a> {
-    const PLACES: usize = 512;
-
-    fn new() -> Self {
-        Memo(vec![None; Self::PLACES])
-    }
-
-    /// The row that asked the same table for the same code before. Otherwise it is this row from now on.
-    fn row_before(&mut self, table: usize, code: Asked<'a>, row: usize) -> Option<usize> {
-        let mixed = u128::from(code.mix() ^ (table as u64) << 48) * 0x9e37_79b9_7f4a_7c15;
-        let place = &mut self.0[(mixed ^ (mixed >> 64)) as usize % Self::PLACES];
-        match place {
-            Some((of, known, before)) if *of == table && *known == code => Some(*before),
-            _ => {
-                *place = Some((table, code, row));
-                None
-            }
-        }
-    }
-}
-
-/// The table that a row names. Where names of bits are asked for, `access_` may stand before the kind of object that an
-/// event names, which need not be known.
-fn table(kind: EvtxCodeKind, name: &str) -> Result<Option<&'static Table>, String> {
-    let found = evtx_codes::table(name).or_else(|| evtx_codes::table_of_rights(name));
-    if found.is_some() || kind == EvtxCodeKind::Names && name.starts_with("access_") {
-        return Ok(found);
-    }
-    let names: Vec<_> = evtx_codes::names().collect();
-    Err(format!(
-        "no table of codes is named '{name}'; there are {}",
-        names.join(", ")
-    ))
-}
-
-/// A name in place of a table's: lists the names of all tables, and texts in base64.
-const ALL_TABLES: Asked<'_> = Asked::Text("*");
-const BASE64: Asked<'_> = Asked::Text("base64");
-
-/// How many bytes of text are looked at between two looks for an interrupt.
-const LONG: usize = 1 << 16;
-
-impl EvtxAnswers {
-    /// Asks the tables about the codes of some rows. The answer for a NULL table or code is NULL.
+    /// Answers for the codes of some rows. The answer for a NULL table or code is NULL.
     ///
     /// # Safety
     /// The vectors are as their fields say and have `count` rows.
     unsafe fn of(
-        kind: EvtxCodeKind,
+        lookup: Lookup,
         tables: EvtxVector,
-        asked: EvtxVector,
+        codes: EvtxVector,
         count: usize,
         interrupt: Interrupt<'_>,
     ) -> Result<Self, Failure> {
         let mut answers = EvtxAnswers::default();
         answers.texts.reserve(count);
-        let mut memo = Memo::new();
-        // The tables that rows have named, and the one that the last row named.
-        let mut named: Vec<(Option<Asked<'_>>, Option<&'static Table>)> = Vec::new();
+        // Logs have few codes, over and over: the first row with each.
+        let mut first_rows = HashMap::new();
+        // The sources that rows have named, and the one that the last row named. There is none for NULL.
+        let mut sources: Vec<(Option<Code<'_>>, Option<Source>)> = Vec::new();
         let (mut element, mut current, mut bytes) = (usize::MAX, 0, 0);
         for row in 0..count {
             // SAFETY: the caller's promise.
-            let (of, code) = unsafe { (tables.element(row), asked.get(asked.element(row))?) };
+            let (of, code) = unsafe { (tables.element(row), codes.get(codes.element(row))?) };
             if of != element {
                 element = of;
                 // SAFETY: the caller's promise.
                 let name = unsafe { tables.get(of)? };
-                let known = named.iter().position(|(known, _)| *known == name);
-                current = known.unwrap_or(named.len());
+                let known = sources.iter().position(|(known, _)| *known == name);
+                current = known.unwrap_or(sources.len());
                 if known.is_none() {
-                    let found = match (name, kind) {
-                        (Some(ALL_TABLES), EvtxCodeKind::Names) | (Some(BASE64), EvtxCodeKind::Text) => None,
-                        (Some(Asked::Text(name)), _) => table(kind, name)?,
+                    let source = match name {
+                        Some(Code::Text(name)) => Some(lookup.source(name)?),
                         _ => None,
                     };
-                    named.push((name, found));
+                    sources.push((name, source));
                 }
             }
-            let (name, table) = named[current];
-            let (Some(name), Some(code)) = (name, code) else {
-                answers.push_null(kind);
+            let (Some(source), Some(code)) = (sources[current].1, code) else {
+                answers.push_answer(lookup, Answer::Null);
                 continue;
             };
-            if let Asked::Text(text) = code {
+            if let Code::Text(text) = code {
                 bytes += text.len();
                 if bytes > LONG {
                     bytes = 0;
                     interrupt.check().map_err(ScanError::from)?;
                 }
             }
-            match memo.row_before(current, code, row) {
-                Some(before) => answers.repeat(kind, before),
-                None if name == ALL_TABLES && kind == EvtxCodeKind::Names => {
-                    answers.push_list(Some(evtx_codes::lines()));
+            match first_rows.entry((current, code)) {
+                Entry::Occupied(first) => answers.repeat(lookup, *first.get()),
+                Entry::Vacant(place) => {
+                    place.insert(row);
+                    answers.push_answer(lookup, lookup.answer(source, code));
                 }
-                None if name == BASE64 && kind == EvtxCodeKind::Text => answers.push_base64(code),
-                None => answers.answer(kind, table, code),
             }
         }
-        answers.finish();
+        let show = |text: &Text| match *text {
+            Text::Null => EvtxText::NONE,
+            Text::Static(text) => EvtxText::borrowed(text),
+            Text::Owned(start, len) => EvtxText::borrowed(&answers.owned[start..start + len]),
+        };
+        answers.shown = answers.texts.iter().map(show).collect();
         Ok(answers)
     }
 }
+
+/// How many bytes of codes are read between two checks for an interrupt.
+const LONG: usize = 1 << 16;
 
 /// Asks the tables about the codes of some rows. The answer for a NULL table or code is NULL.
 ///
@@ -392,17 +287,18 @@ impl EvtxAnswers {
 /// written. The caller frees the answers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn evtx_answers_new(
-    kind: u32,
+    function: usize,
     tables: EvtxVector,
-    asked: EvtxVector,
+    codes: EvtxVector,
     count: usize,
     storage: EvtxStorage,
     out: *mut *mut EvtxAnswers,
 ) -> *mut c_char {
     entry(|| {
-        let kind = EvtxCodeKind::decode(kind)?;
+        let (lookup, ..) = *FUNCTIONS.get(function).ok_or("there is no such function of codes")?;
         // SAFETY: the caller's promise.
-        let answers = unsafe { storage.during(|_, interrupt| EvtxAnswers::of(kind, tables, asked, count, interrupt)) }?;
+        let answers =
+            unsafe { storage.during(|_, interrupt| EvtxAnswers::of(lookup, tables, codes, count, interrupt)) }?;
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(Box::new(answers))) };
         Ok(())
@@ -466,7 +362,7 @@ mod tests {
     }
 
     /// The answers as text, with commas between the names of a list.
-    fn answers(kind: EvtxCodeKind, tables: EvtxVector, asked: EvtxVector, count: usize) -> Vec<Option<String>> {
+    fn answers(kind: Lookup, tables: EvtxVector, asked: EvtxVector, count: usize) -> Vec<Option<String>> {
         // SAFETY: the vectors are those of a test, which hold what they say.
         let answers = unsafe { EvtxAnswers::of(kind, tables, asked, count, Interrupt::NEVER) };
         let answers = answers.unwrap_or_else(|_| panic!("answers"));
@@ -475,7 +371,7 @@ mod tests {
             (!view.data.is_null()).then(|| unsafe { text(view.data, view.len) }.expect("UTF-8").to_owned())
         };
         let texts: Vec<_> = answers.shown.iter().map(shown).collect();
-        if kind != EvtxCodeKind::Names {
+        if kind != Lookup::Names {
             return texts;
         }
         let list = |list: &EvtxList| {
@@ -494,7 +390,7 @@ mod tests {
         let known = |text: &str| Some(text.to_owned());
         let wrong = known("STATUS_WRONG_PASSWORD");
         assert_eq!(
-            answers(EvtxCodeKind::Name, status, vector(&codes, &0b11_0111, None), 6),
+            answers(Lookup::Name, status, vector(&codes, &0b11_0111, None), 6),
             [
                 wrong.clone(),
                 wrong.clone(),
@@ -507,12 +403,7 @@ mod tests {
         let selection = [1, 1, 0];
         let numbers: [i128; 2] = [5, -1_073_741_718];
         assert_eq!(
-            answers(
-                EvtxCodeKind::Name,
-                status,
-                vector(&numbers, &u64::MAX, Some(&selection)),
-                3
-            ),
+            answers(Lookup::Name, status, vector(&numbers, &u64::MAX, Some(&selection)), 3),
             [wrong.clone(), wrong, known("ERROR_ACCESS_DENIED")]
         );
     }
@@ -524,7 +415,7 @@ mod tests {
         let known = |text: &str| Some(text.to_owned());
         assert_eq!(
             answers(
-                EvtxCodeKind::Names,
+                Lookup::Names,
                 vector(&of, &u64::MAX, None),
                 vector(&masks, &u64::MAX, None),
                 4
@@ -541,7 +432,7 @@ mod tests {
         let constant = [0; 4];
         assert_eq!(
             answers(
-                EvtxCodeKind::Text,
+                Lookup::Text,
                 vector(&of, &u64::MAX, Some(&constant)),
                 vector(&texts, &u64::MAX, None),
                 4

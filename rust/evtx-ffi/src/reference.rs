@@ -10,8 +10,8 @@ use evtx_arrow::{reference, rule_reference};
 use evtx_reports::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport};
 use evtx_scan::{Argument, ArgumentKind, Function};
 
-use evtx_codes::sources;
 use crate::report::duckdb_type;
+use evtx_codes::tables;
 
 const INTRODUCTION: &str = "# Columns
 
@@ -129,7 +129,9 @@ fn arguments_table(arguments: &[&Argument]) -> String {
 
 #[test]
 fn the_docs_have_the_source_of_every_table_of_codes() {
-    let lines = sources().map(|(name, source)| format!("- `{name}`: {source}.\n"));
+    let lines = tables()
+        .iter()
+        .map(|table| format!("- `{}`: {}.\n", table.name, table.source));
     let list = format!("\n{}\n", lines.collect::<String>());
     check("codes.md", |written| replaced(written, "sources", &list));
 }
