@@ -31,7 +31,7 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug wheel query bench bench-compare bench-logs bench-phases bench-python bench-scale bench-sigma repository fuzz soak campaign compare-rsigma sanitize test test-rust test-sql test-python test-spark samples docs format lint clean distclean check-tools
+.PHONY: release debug wheel query bench bench-logs bench-phases bench-python bench-scale bench-sigma repository fuzz soak campaign compare-rsigma sanitize test test-rust test-sql test-python test-spark samples docs format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
@@ -209,8 +209,8 @@ bench-logs:
 	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples
 	@$(PYTHON) bench/logs.py $(BUILD)/bench/logs rust/target/release/make_samples
 
-# Alternates with evtx_dump, prints the table, and leaves a report. BENCH passes on options, as BENCH="--log security
-# --query all".
+# Alternates with evtx_dump, prints the table, and writes a report. BENCH passes on options, such as BENCH="--log security --query all".
+# BENCH="--against OTHER.duckdb_extension" compares with another build instead: use it to judge a change.
 bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump bench-logs
 	@$(VENV_PYTHON) bench/run.py $(EXTENSION) $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs $(BUILD)/bench/report.json $(BENCH)
 
@@ -230,10 +230,6 @@ bench-phases: bench-logs
 # Reads 10 GiB, and 4 GiB in one file; takes as much of the disk for as long. Adds to the last report.
 bench-scale: release $(VENV)/.test bench-logs
 	@$(VENV_PYTHON) bench/scale.py $(EXTENSION) $(BUILD)/bench/logs $(BUILD)/bench/report.json
-
-# Names what the last report has slower than the kept one.
-bench-compare:
-	@$(PYTHON) bench/compare.py bench/baseline.json $(BUILD)/bench/report.json
 
 ## Tidy
 

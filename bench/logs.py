@@ -1,17 +1,17 @@
 """Makes the logs that the benchmarks read. usage: logs.py FOLDER MAKE_SAMPLES
 
-FOLDER gets logs of 64 MiB, each out of as many different chunks as there are: those of the logs in the folders that EVTX_CORPUS and
-EVTX_VARIED name, else those that make_samples writes.
+Fills FOLDER with logs of 64 MiB. Their chunks come from the logs in the folders that EVTX_CORPUS and EVTX_VARIED name. Without these, they
+come from logs that the program MAKE_SAMPLES writes.
 
-- security.evtx, sysmon.evtx, mixed.evtx: chunks of EVTX_CORPUS, on which speed was tuned first.
-- full-tuned.evtx and full-other.evtx: full chunks of both folders, in two halves by a hash of their bytes. Speed may be tuned on the
-  first; the second tells how well that carries over. all-tuned.evtx and all-other.evtx: all chunks, also nearly empty ones, likewise.
+- security.evtx, sysmon.evtx, mixed.evtx: chunks of EVTX_CORPUS, which speed was first tuned on.
+- full-tuned.evtx, full-other.evtx: full chunks of both folders, split into two halves by a hash of their bytes. Tune speed on the first
+  half only. The second shows how well that carries over. all-tuned.evtx and all-other.evtx also contain nearly empty chunks.
 - large-other.evtx: 256 MiB of the chunks of full-other.evtx.
-- small: a folder with the logs of both folders, or the samples.
-- thousand.evtx: 1,000 chunks of all-other.evtx, and thousand: a folder with a log for each of them.
+- small: a folder with the logs of both folders, or with the samples.
+- thousand.evtx: 1,000 chunks of all-other.evtx. thousand: a folder with one log for each of them.
 
-A log that repeats its chunks is kind to caches of templates, so each log's different chunks are counted. Logs that are there are left,
-unless the variables name other folders or this program is another.
+Repeated chunks flatter the caches of templates, so logs.json counts the different chunks of each log. Existing logs are kept until the
+folders or this script change.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ CHUNK = 65536
 HEADER = 4096
 MIB = 64
 
-# What files are read into: one memory, as the first touch of it takes time too.
+# The buffer that files are read into. It is allocated once, as touching new memory takes time too.
 BLOCK = bytearray(1 << 20)
 
 SYSMON = "Microsoft-Windows-Sysmon".encode("utf-16-le")
@@ -41,12 +41,12 @@ KINDS = {
     "mixed": lambda chunk: True,
 }
 
-# Where a full chunk's free space begins at the least: the next record of most logs has no room behind it.
+# A chunk counts as full if its free space begins here or later: most records no longer fit.
 FULL = 60_000
 
 
 def sound_chunks(log):
-    """The chunks of a log whose header's and records' checksums both hold."""
+    """The chunks of a log whose checksums are both right, of the header and of the records."""
     for offset in range(HEADER, len(log) - CHUNK + 1, CHUNK):
         chunk = log[offset : offset + CHUNK]
         if chunk[:8] != b"ElfChnk\0":
@@ -60,7 +60,7 @@ def sound_chunks(log):
 
 
 def write_log(path, chunks, count=MIB * 16):
-    """Writes a log of `count` chunks, taken in turn. Their record IDs stay as they were."""
+    """Writes a log of `count` chunks, taken in turn. The records keep their IDs."""
     header = bytearray(HEADER)
     struct.pack_into("<8sQQQIHHHH", header, 0, b"ElfFile\0", 0, count - 1, 1 << 40, 128, 1, 3, HEADER, count & 0xFFFF)
     struct.pack_into("<I", header, 124, zlib.crc32(bytes(header[:120])))
@@ -71,7 +71,7 @@ def write_log(path, chunks, count=MIB * 16):
 
 
 def read(path):
-    """Reads a file front to back. Returns how long that took."""
+    """Reads a file front to back. Returns the seconds."""
     start = time.perf_counter()
     with open(path, "rb", buffering=0) as file:
         while file.readinto(BLOCK):
@@ -80,8 +80,8 @@ def read(path):
 
 
 def read_in(path):
-    """Has the cache hold a log as it does after it was read from a disk, front to back. Where it was written bit by bit, it lies
-    there in small pieces, and it takes up to three times as long to read them.
+    """Puts a log into the page cache as a read from disk does, front to back. A log that was written bit by bit is cached in small
+    pieces, which take up to three times as long to read.
     """
     if hasattr(os, "posix_fadvise"):
         with open(path, "rb+") as log:
@@ -96,12 +96,12 @@ def used(chunk):
 
 
 def is_tuned(chunk):
-    """Whether a chunk is of the half that speed may be tuned on."""
+    """Whether a chunk belongs to the half that speed may be tuned on."""
     return hashlib.sha256(chunk).digest()[0] % 2 == 0
 
 
 def different(logs):
-    """The different chunks of some logs, of each log in turn, so that the first ones are of many."""
+    """The different chunks of some logs. Takes them from each log in turn, so that the first ones come from many logs."""
     sources = [list(sound_chunks(log.read_bytes())) for log in logs]
     turns = itertools.zip_longest(*sources)
     return list({chunk: None for turn in turns for chunk in turn if chunk})
@@ -139,7 +139,7 @@ def main(folder, writer):
 
     for kind, takes in KINDS.items():
         taken = [chunk for chunk in first if takes(chunk)]
-        # Chunks that are nearly empty would measure how fast zeros are read.
+        # Nearly empty chunks would measure how fast zeros are read.
         write(kind, [chunk for chunk in taken if used(chunk) > CHUNK // 2] or taken)
     for half, is_in in (("tuned", is_tuned), ("other", lambda chunk: not is_tuned(chunk))):
         chunks = [chunk for chunk in every if is_in(chunk)]

@@ -1,8 +1,10 @@
-"""Times the package evtx_arrow for Python, in turn with its peers. usage: python.py EXTENSION LOGS [--spark] [--rounds N]
+"""Times the Python package evtx_arrow against its peers. usage: python.py EXTENSION LOGS [--spark] [--rounds N]
 
-Into Arrow, all columns of a log of 64 MiB with one thread: evtx_arrow, DuckDB with the extension, and pyevtx-rs (`pip install evtx`),
-whose records_json is parsed and becomes a frame of pandas (json_normalize), as a column of JSON text has no columns yet. With --spark: all columns of 1 GiB to Parquet by Spark with two cores and by DuckDB's COPY
-with two threads, and queries of the same files beside a query of Spark's own that reads nothing. LOGS is the folder that logs.py makes.
+LOGS is the folder that logs.py writes. All columns of a log of 64 MiB are read into Arrow, with one thread, by evtx_arrow, by DuckDB with
+the extension, and by pyevtx-rs. The JSON of pyevtx-rs is parsed into a pandas frame (json_normalize), as a JSON text has no columns yet.
+
+With --spark, Spark with two cores writes all columns of 1 GiB to Parquet, next to DuckDB's COPY with two threads. Spark then runs some
+queries over the same files, and one that reads nothing.
 """
 
 import argparse
@@ -32,7 +34,7 @@ def timed(work):
 
 
 def in_turn(works, rounds):
-    """The median time of each of some works by name, which run in turn after a warm-up."""
+    """The median time in seconds of each function, by name. They run in turn, after a warm-up."""
     times = {name: [] for name in works}
     for _ in range(rounds + 1):
         for name, work in works.items():
@@ -90,7 +92,7 @@ def in_spark(extension, folder, rounds):
             shutil.rmtree(out, ignore_errors=True)
             work()
 
-        # What Spark takes for the same rows without this package.
+        # The same rows without this package: from Parquet to Parquet.
         kept = pathlib.Path(temporary) / "kept"
         read().write.parquet(str(kept))
         took = in_turn(

@@ -1,13 +1,14 @@
 """Times the extension against evtx_dump, in turn. usage: run.py EXTENSION EVTX_DUMP LOGS REPORT [--against OTHER]
 
-For each log: after a warm-up, ROUNDS times `evtx_dump -t 1 -o jsonl` writes the log to /dev/null, and then every query runs with one
-thread and with two. So what the machine does meanwhile hits all of them. A query's share is the median of its times as a share of
-evtx_dump's in the same rounds. Its memory is the peak above an idle DuckDB's. All logs lie in the cache as after a read from a disk;
-how long it takes to read their bytes from there, and nothing else, is what no query can be faster than.
-At the end, 1,000 small logs are read in turn with one log of the same chunks.
+Each round runs `evtx_dump -t 1 -o jsonl` once per log, writing to /dev/null, and then every query with one thread and with two. The
+first round is a warm-up and does not count. Alternating means that other load on the machine hits both programs. A query's share is the
+median of its times divided by the median of evtx_dump's. Its memory is the peak above an idle DuckDB.
 
-With --against, OTHER is another build of the extension to compare with, in place of evtx_dump. With --pipe, `evtx_dump | read_json`
-asks the same of the JSON, read from a pipe.
+Before the rounds, each log is dropped from the page cache and read again, front to back. "Bytes alone" is the time that reading takes
+without decoding: no query can be faster. At the end, 1,000 small logs alternate with one log that has the same chunks.
+
+REPORT receives every sample as JSON. --log, --query and --threads can be repeated and select what is measured. --against OTHER compares
+with another build of the extension instead of evtx_dump. --pipe also asks the same questions of `evtx_dump | read_json`.
 """
 
 import argparse
@@ -29,10 +30,10 @@ from logs import read, read_in
 
 ROUNDS = 9
 
-# The logs that logs.py makes, beside the small ones.
+# The large logs that logs.py makes.
 KINDS = ("security", "sysmon", "mixed", "full-tuned", "full-other", "all-tuned", "all-other", "large-other")
 
-# The table of targets: the share of evtx_dump's time that a query may take with one thread.
+# For each query, the target: its share of evtx_dump's time with one thread.
 QUERIES = {
     "count": (0.08, "SELECT count(*) FROM read_evtx('{log}')"),
     "group": (0.12, "SELECT event_id, count(*) FROM read_evtx('{log}') GROUP BY 1 ORDER BY 2 DESC"),
@@ -50,7 +51,7 @@ QUERIES = {
     "xml": (0.65, "SELECT count(xml) FROM read_evtx('{log}', xml := true)"),
 }
 
-# The same questions of what evtx_dump writes.
+# The same questions, asked of the JSON that evtx_dump writes.
 READ_JSON = "read_json('{pipe}', format = 'newline_delimited', columns = {{Event: 'JSON'}}, maximum_object_size = 33554432)"
 EVENT_ID = "coalesce(Event->>'$.System.EventID.\"#text\"', Event->>'$.System.EventID')"
 JSON_QUERIES = {
@@ -64,7 +65,7 @@ JSON_QUERIES = {
 
 
 class Worker:
-    """A process with DuckDB and a build of the extension."""
+    """A process that runs DuckDB with one build of the extension."""
 
     def __init__(self, extension, threads):
         command = [sys.executable, str(pathlib.Path(__file__).with_name("worker.py")), str(extension), str(threads)]
@@ -86,7 +87,7 @@ class Worker:
 
 
 def dump(evtx_dump, logs, out=subprocess.DEVNULL):
-    """Writes the logs as JSON lines, one process each. Returns how long it took."""
+    """Runs evtx_dump once per log, writing JSON lines. Returns the seconds."""
     start = time.perf_counter()
     for log in logs:
         subprocess.run([evtx_dump, "-t", "1", "-o", "jsonl", log], stdout=out, stderr=subprocess.DEVNULL, check=False)
@@ -94,7 +95,7 @@ def dump(evtx_dump, logs, out=subprocess.DEVNULL):
 
 
 def dump_and_ask(worker, evtx_dump, logs, sql):
-    """Answers a query from what evtx_dump writes into a pipe."""
+    """Runs a query over a pipe that evtx_dump writes to. Returns the seconds."""
     with tempfile.TemporaryDirectory() as folder:
         pipe = os.path.join(folder, "pipe")
         os.mkfifo(pipe)
@@ -110,7 +111,7 @@ def dump_and_ask(worker, evtx_dump, logs, sql):
 
 
 def about(extension, log):
-    """What the queries name: an event of about a tenth of the records, and two of its fields; rows and bytes of the log."""
+    """Values to put into the queries: an event ID that about a tenth of the records have, two of its fields, and the numbers of records."""
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     connection.load_extension(str(extension))
     events = f"SELECT event_id, count(*) AS records FROM read_evtx('{log}') WHERE event_data IS NOT NULL GROUP BY 1"
@@ -129,7 +130,7 @@ def times(samples):
 
 
 def measure(arguments, queries, files):
-    """The times of the peer, by query and threads those of the queries, and their peaks of memory."""
+    """For each query and number of threads: our times, the peer's times, and our peak memory in bytes."""
     ours, theirs, peaks = {}, {}, {}
     with contextlib.ExitStack() as stack:
         start = lambda extension: {threads: stack.enter_context(Worker(extension, threads)) for threads in arguments.threads}
@@ -153,7 +154,7 @@ def bench(arguments):
     logs["small"] = (sorted(str(log) for log in (folder / "small").glob("*.evtx")), str(folder / "small" / "*.evtx"))
     results = []
     peer = "other build" if arguments.against else "evtx_dump -t 1 -o jsonl"
-    print(f"Shares of the time of {peer}; with two threads, how many times as fast as with one; the time, records and peak of one thread.\n")
+    print(f"Time as a share of {peer}; speed-up with two threads; time, records and peak memory with one thread.\n")
     print("| log | query | share | target | 2 threads | time | bytes alone | records | memory |\n" + 9 * "| --- " + "|")
     for kind, (files, log) in logs.items():
         if arguments.log and kind not in arguments.log:
@@ -197,7 +198,7 @@ def bench(arguments):
 
 
 def small_logs(arguments):
-    """What 1,000 small logs take of the time of one log with their chunks."""
+    """The time for 1,000 small logs as a share of the time for one log with the same chunks."""
     folder = pathlib.Path(arguments.logs)
     one, many = folder / "thousand.evtx", folder / "thousand"
     results = []
@@ -236,7 +237,7 @@ def main():
     parser.add_argument("--log", action="append")
     parser.add_argument("--query", action="append")
     parser.add_argument("--threads", action="append", type=int)
-    parser.add_argument("--pipe", action="store_true", help="ask evtx_dump | read_json, too")
+    parser.add_argument("--pipe", action="store_true", help="also measure evtx_dump | read_json")
     arguments = parser.parse_args()
     arguments.threads = arguments.threads or [1, 2]
     made = json.loads((pathlib.Path(arguments.logs) / "logs.json").read_text())

@@ -1,8 +1,8 @@
-"""Shows that reading scales. usage: scale.py EXTENSION LOGS REPORT [GIB]
+"""Measures large inputs. usage: scale.py EXTENSION LOGS REPORT [GIB]
 
-Makes GIB (10) gibibytes of logs of 64 MiB and one log of four tenths of that out of the benchmarks' chunks, and drops them
-again. Prints and adds to the report: time and peak memory for growing numbers of files and for the one large file, with one
-thread and with two, and how long an interrupt takes.
+Writes GIB (default 10) gibibytes of logs of 64 MiB, and one log of 0.4 x GIB, from the chunks of mixed.evtx in LOGS. Reads growing numbers
+of the files, and the large one, with one thread and with two. Prints time and peak memory, and how long a scan continues after an
+interrupt. Adds the results to REPORT and deletes the logs.
 """
 
 import json
@@ -26,7 +26,7 @@ INTERRUPTS = 10
 
 
 def interrupt(extension, files):
-    """How long a scan goes on after it is interrupted, in seconds: the median and the longest of some."""
+    """The median and longest time in seconds from an interrupt to the end of the scan, of INTERRUPTS tries."""
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true", "threads": 2})
     connection.load_extension(str(extension))
     took = []
@@ -59,10 +59,10 @@ def main(extension, logs, report, gib="10"):
         mixed = (pathlib.Path(logs) / "mixed.evtx").read_bytes()[HEADER:]
         chunks = [mixed[at : at + CHUNK] for at in range(0, len(mixed), CHUNK)]
         for number in range(files):
-            # Each begins elsewhere, so that no two are alike.
+            # Each file starts with another chunk, so that no two are the same.
             write_log(folder / f"{number:04}.evtx", chunks[number * 6 % len(chunks) :] + chunks[: number * 6 % len(chunks)])
         large = folder / "large.evtx"
-        write_log(large, chunks, mib=64 * files * 2 // 5)
+        write_log(large, chunks, 16 * 64 * files * 2 // 5)
         for log in folder.glob("*.evtx"):
             read_in(log)
         sets = [[f"{folder}/{number:04}.evtx" for number in range(part)] for part in (files // 8, files // 4, files // 2, files)]

@@ -1,11 +1,11 @@
-"""Times Sigma rules as a scan. usage: sigma.py EXTENSION RULES LARGE SMALL ... [--chainsaw BIN --mapping FILE] [--hayabusa BIN]
+"""Times evtx_sigma. usage: sigma.py EXTENSION RULES LARGE SMALL ... [--chainsaw BIN --mapping FILE] [--hayabusa BIN]
 
-RULES is a folder of rules, LARGE a folder of logs of 64 MiB and more (`make bench-logs`), SMALL folders of small logs. Each query loads the
-rules anew; PAIRS times with one thread and with two in turn, after a warm-up. A log of 256 MiB is made of four of the large ones.
+RULES is a folder of rules, LARGE the folder of large logs that `make bench-logs` writes, SMALL folders of small logs. Each query loads the
+rules again. After a warm-up, each query runs PAIRS times with one thread and with two, in turn.
 
-Chainsaw and Hayabusa run in turn with the queries if their programs are given. If not, what is divided by is what they took
-elsewhere (two shared cores, all rules of SigmaHQ for Windows): FASTER seconds for a log of 64 MiB, and PER_EVENT seconds for each
-event of small logs. Such shares compare two machines, and only their order of magnitude counts.
+With --chainsaw or --hayabusa, those programs run on the same logs and rules. Without them, the shares divide by times from another machine
+(two shared cores, all Windows rules of SigmaHQ): FASTER seconds for 64 MiB, PER_EVENT seconds per event of small logs. Such shares compare
+two machines, so trust only their order of magnitude.
 """
 
 import argparse
@@ -18,10 +18,10 @@ import time
 from run import Worker
 
 PAIRS = 5
-# Hayabusa 4.0.0, the faster of the two, one thread: 64 MiB; and 21.4 s for 30,964 events in 531 logs of 98 MiB.
+# Hayabusa 4.0.0 is the faster of the two. With one thread, it took 34 s for 64 MiB, and 21.4 s for 30,964 events in 531 logs (98 MiB).
 FASTER = 34.0
 PER_EVENT = 21.4 / 30_964
-# The most that the scan may take of that, and the most bytes of memory.
+# The targets: the largest share of that time, and the largest peak of memory in bytes.
 TARGETS = {"small": 1 / 20, "large": 1 / 35}
 PEAK = 150 << 20
 

@@ -1,7 +1,7 @@
-"""A DuckDB with the extension loaded that runs queries for the benchmarks. usage: worker.py EXTENSION THREADS
+"""Runs queries for the benchmarks in a DuckDB with the extension. usage: worker.py EXTENSION THREADS
 
-Each line of standard input is {"sql": ...}; each of standard output then {"seconds": ..., "rows": ..., "peak": ...}: what the
-query took, its first rows, and by how many bytes it raised the process's peak of memory above what it held idle.
+Reads a line {"sql": ...} for each query from standard input. Answers with a line {"seconds": ..., "rows": ..., "peak": ...}: the time, the
+first row, and the peak of the process's memory in bytes above the idle process.
 """
 
 import json
