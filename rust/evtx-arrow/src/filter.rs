@@ -13,6 +13,7 @@ mod predicate;
 
 use std::cell::{Cell, OnceCell};
 
+use evtx_format::render::program::Language;
 use evtx_format::{Interrupt, MAX_TEXT};
 
 use crate::plan::{Lookup, MAX_FIELD, Projection, Resolved};
@@ -283,8 +284,8 @@ fn operand(term: &Term, target: &mut Projection) -> Operand {
             let lookup = target.key(term.key.as_deref().unwrap_or_default());
             Operand::Entry(lookup, Read::Text)
         }
-        ColumnSource::Text => {
-            target.text = true;
+        ColumnSource::Event(Language::Text) => {
+            target.add_language(Language::Text);
             Operand::Text
         }
         // `FileName`. There are no predicates on the other sources.

@@ -1,6 +1,5 @@
 //! Reads records into parts, and renders their texts.
 
-mod json_memo;
 mod reader;
 mod render;
 

@@ -86,16 +86,13 @@ impl Scan {
         let mut target = Projection {
             event_data: has(ColumnSource::EventData),
             user_data: has(ColumnSource::UserData),
-            xml: has(ColumnSource::Xml),
-            json: has(ColumnSource::Json),
-            text: has(ColumnSource::Text),
-            fields: has(ColumnSource::Fields),
             ..Projection::default()
         };
         for column in &columns {
             match &column.source {
                 ColumnSource::Field(place, _) => target.places.push(*place),
                 ColumnSource::Entry(keys, _) => _ = target.column(keys),
+                ColumnSource::Event(language) => target.add_language(*language),
                 _ => {}
             }
         }
@@ -123,7 +120,7 @@ impl Scan {
         let of_records = predicates.iter().filter(|predicate| !predicate.is_of_rules());
         let filter = Filter::new(of_events.as_ref(), of_records, &mut target);
         // A damaged event has no text, and carved bytes are a record only if they read in full.
-        let validates_all = reports || target.has_texts() || options.recover;
+        let validates_all = reports || !target.languages.is_empty() || options.recover;
         let beyond_system = target.places.iter().any(|place| !place.in_system);
         Scan {
             options,

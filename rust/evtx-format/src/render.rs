@@ -1,8 +1,7 @@
-//! Whole elements as XML, JSON or lines of values, by programs that are compiled once per template.
+//! Renders elements as XML, JSON or lists of values, with programs that are compiled once per template.
 
 mod ops;
 pub mod json;
-mod json_stream;
 mod xml;
 pub mod lines;
 mod system;

@@ -69,10 +69,8 @@ impl ColumnBuilder {
             }
             ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),
             ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),
-            ColumnSource::Xml => ColumnBuilder::Rendered(Rendering::Event(Language::Xml), TextBuilder::new()),
-            ColumnSource::Json => ColumnBuilder::Rendered(Rendering::Event(Language::Json), TextBuilder::new()),
-            ColumnSource::Text => ColumnBuilder::Rendered(Rendering::Event(Language::Lines), TextBuilder::new()),
-            ColumnSource::Fields => ColumnBuilder::Fields(FieldsBuilder::new()),
+            ColumnSource::Event(Language::Fields) => ColumnBuilder::Fields(FieldsBuilder::new()),
+            ColumnSource::Event(language) => ColumnBuilder::Rendered(Rendering::Event(*language), TextBuilder::new()),
             ColumnSource::Error => ColumnBuilder::Error(TextBuilder::new()),
             ColumnSource::FileName => ColumnBuilder::FileName,
             ColumnSource::ChunkIndex => ColumnBuilder::ChunkIndex(PrimitiveBuilder::new()),

@@ -687,7 +687,7 @@ impl Decoder {
             is_unread,
             push_text: &|templates, out| {
                 let mut renderer = Renderer::new(reader, templates, None);
-                let pushed = renderer.push(current, Rendering::Event(Language::Lines), out);
+                let pushed = renderer.push(current, Rendering::Event(Language::Text), out);
                 pushed == Ok(true)
             },
         };

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use evtx_format::render::program::Language;
+
 use super::comparison::Comparison;
 use super::expression::Expression;
 use super::search::{Pattern, Search};
@@ -65,7 +67,7 @@ impl Term {
                 | ColumnSource::ChunkIndex
                 | ColumnSource::RecordOffset
                 | ColumnSource::Recovered
-                | ColumnSource::Text,
+                | ColumnSource::Event(Language::Text),
                 None,
             ) => true,
             _ => false,
@@ -87,7 +89,7 @@ impl Term {
         let field_type = match &self.source {
             ColumnSource::Field(_, field_type) => *field_type,
             ColumnSource::Entry(_, entry_type) => entry_type.item,
-            ColumnSource::EventData | ColumnSource::FileName | ColumnSource::Text => FieldType::Text,
+            ColumnSource::EventData | ColumnSource::FileName | ColumnSource::Event(Language::Text) => FieldType::Text,
             ColumnSource::RecordId | ColumnSource::ChunkIndex | ColumnSource::RecordOffset => FieldType::UInt64,
             ColumnSource::Recovered => FieldType::Bool,
             ColumnSource::Rule(RuleColumn::Level) => FieldType::UInt8,

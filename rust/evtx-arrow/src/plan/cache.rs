@@ -39,14 +39,8 @@ pub(crate) struct Compiled {
     pub(crate) plan: Plan,
     /// The substitutions from which its `System` is read, if rows of `System` are shared.
     pub(crate) system: Option<SystemSubstitutions>,
-    /// Writes the whole element as XML.
-    pub(crate) xml: Option<Program>,
-    /// Writes the value of the whole element as JSON.
-    pub(crate) json: Option<Program>,
-    /// Writes the values of the whole element as lines.
-    pub(crate) lines: Option<Program>,
-    /// Writes the values of the whole element as fields.
-    pub(crate) fields: Option<Program>,
+    /// Write the whole element, by [`Language`].
+    pub(crate) programs: [Option<Program>; Language::ALL.len()],
     /// Writes the value of its `UserData` as JSON.
     pub(crate) user_data: Option<Program>,
 }
@@ -67,6 +61,7 @@ impl Compiled {
     ) -> Self {
         let plan = Plan::of_template(target, keys, tree, root);
         let number = next_number();
+        let program = |language| target.renders(language, root).then(|| Program::new(language, tree));
         Compiled {
             number,
             guid: guid_in_text_order(definition.guid),
@@ -75,12 +70,7 @@ impl Compiled {
             system: SystemSubstitutions::new(number, target, &plan).filter(|_| root == TreeRoot::Event),
             user_data: user_data_program(&plan, tree, root),
             plan,
-            xml: target.xml.then(|| Program::new(Language::Xml, tree)),
-            // The elements in `UserData` are rendered as JSON too.
-            json: (target.json || target.user_data && root == TreeRoot::Child)
-                .then(|| Program::new(Language::Json, tree)),
-            lines: target.text.then(|| Program::new(Language::Lines, tree)),
-            fields: target.fields.then(|| Program::new(Language::Fields, tree)),
+            programs: Language::ALL.map(program),
         }
     }
 
@@ -88,7 +78,11 @@ impl Compiled {
     pub(crate) fn of_outline(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         let plan = Plan::of_template(target, keys, tree, root).scattered();
         let number = next_number();
-        let program = |is_asked: bool, language| is_asked.then(|| Program::of_outline(language, tree));
+        let program = |language| {
+            target
+                .renders(language, root)
+                .then(|| Program::of_outline(language, tree))
+        };
         Compiled {
             number,
             guid: [0; 16],
@@ -97,10 +91,7 @@ impl Compiled {
             system: SystemSubstitutions::scattered(number, target, &plan).filter(|_| root == TreeRoot::Event),
             user_data: user_data_program(&plan, tree, root),
             plan,
-            xml: program(target.xml, Language::Xml),
-            json: program(target.json, Language::Json),
-            lines: program(target.text, Language::Lines),
-            fields: program(target.fields, Language::Fields),
+            programs: Language::ALL.map(program),
         }
     }
 
@@ -127,24 +118,18 @@ impl Compiled {
     /// Whether there are programs for the whole element and all of them support these values. If so, the tree of the
     /// instance would have no error.
     pub(crate) fn supports_text(&self, values: ValueTable<'_>) -> bool {
-        let programs = [&self.xml, &self.json, &self.lines, &self.fields];
-        let mut programs = programs.into_iter().flatten().peekable();
+        let mut programs = self.programs.iter().flatten().peekable();
         programs.peek().is_some() && programs.all(|program| program.supports(values))
     }
 
     /// About how many bytes of memory it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let programs = [&self.xml, &self.json, &self.lines, &self.fields, &self.user_data];
-        size_of::<Self>() + self.plan.bytes() + programs.into_iter().flatten().map(Program::bytes).sum::<usize>()
+        let programs = self.programs.iter().chain([&self.user_data]);
+        size_of::<Self>() + self.plan.bytes() + programs.flatten().map(Program::bytes).sum::<usize>()
     }
 
     pub(crate) fn program(&self, language: Language) -> Option<&Program> {
-        match language {
-            Language::Xml => self.xml.as_ref(),
-            Language::Json => self.json.as_ref(),
-            Language::Lines => self.lines.as_ref(),
-            Language::Fields => self.fields.as_ref(),
-        }
+        self.programs[language as usize].as_ref()
     }
 }
 
@@ -561,9 +546,12 @@ mod tests {
             let template = reader.template(&definition).expect("a template");
             for flags in 0..8 {
                 let [xml, json, user_data] = [1, 2, 4].map(|flag| flags & flag != 0);
+                let languages = [(xml, Language::Xml), (json, Language::Json)];
+                let languages = languages
+                    .into_iter()
+                    .filter_map(|(is_asked, it)| is_asked.then_some(it));
                 let target = Projection {
-                    xml,
-                    json,
+                    languages: languages.collect(),
                     user_data,
                     ..Projection::default()
                 };

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use evtx_format::render::program::Language;
 use hashbrown::HashMap;
 
+use super::column_plan::TreeRoot;
 use crate::schema::{EntryKeys, Place};
 
 /// The fewest columns of `System` whose rows are shared. To find the shared row takes as long as to read some columns.
@@ -28,14 +30,8 @@ pub(crate) struct Projection {
     pub(crate) columns: HashMap<Arc<str>, usize>,
     /// Whether `user_data` is read.
     pub(crate) user_data: bool,
-    /// Whether `xml` is read.
-    pub(crate) xml: bool,
-    /// Whether `json` is read.
-    pub(crate) json: bool,
-    /// Whether `text` is read.
-    pub(crate) text: bool,
-    /// Whether `fields` is read.
-    pub(crate) fields: bool,
+    /// The languages in which whole events are rendered.
+    pub(crate) languages: Vec<Language>,
 }
 
 /// Which entry of a record is looked up, by the indices of keys in [`Projection::keys`] or [`Projection::columns`].
@@ -62,9 +58,15 @@ impl Projection {
         self.places.iter().filter(|place| place.repeats()).count() >= MIN_COLUMNS
     }
 
-    /// Whether whole events are rendered.
-    pub(crate) fn has_texts(&self) -> bool {
-        self.xml || self.json || self.text || self.fields
+    pub(crate) fn add_language(&mut self, language: Language) {
+        if !self.languages.contains(&language) {
+            self.languages.push(language);
+        }
+    }
+
+    /// Whether elements with this root are rendered whole in a language. Those in `UserData` are part of its JSON.
+    pub(crate) fn renders(&self, language: Language, root: TreeRoot) -> bool {
+        self.languages.contains(&language) || language == Language::Json && self.user_data && root != TreeRoot::Event
     }
 
     /// How the entry of `event_data` with a key is looked up. Adds the key if it is new.
@@ -121,22 +123,6 @@ mod tests {
             ["b", "", "c"].map(|key| target.key_index(key)),
             [Some(1), Some(2), None]
         );
-    }
-
-    #[test]
-    fn each_text_of_a_whole_event_counts() {
-        assert!(!Projection::default().has_texts());
-        let texts: [fn(&mut Projection) -> &mut bool; 4] = [
-            |target| &mut target.xml,
-            |target| &mut target.json,
-            |target| &mut target.text,
-            |target| &mut target.fields,
-        ];
-        for text in texts {
-            let mut target = Projection::default();
-            *text(&mut target) = true;
-            assert!(target.has_texts());
-        }
     }
 
     #[test]

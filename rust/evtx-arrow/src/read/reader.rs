@@ -1,6 +1,6 @@
 //! Reads the records of a chunk into parts, and checks them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use evtx_format::binxml::tree::Element;
 use evtx_format::binxml::{Outline, Reader, StreamCursor, TopLevel};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
-use super::json_memo::JsonMemo;
 use crate::plan::{Compiled, Plan, TreeRoot};
 use crate::record::{ChunkTemplates, OutlineFrom, Part, PartContent, RecordGroup, SpelledOut};
 use crate::scan::Scan;
@@ -32,8 +31,6 @@ pub(crate) struct RecordReader<'r, 'c> {
     binxml_end: Cell<usize>,
     /// Whether a tree was built in the arena. Counts trees that ended in an error.
     builds_trees: Cell<bool>,
-    /// The JSON that was written when the current record was checked.
-    pub(crate) json_memo: RefCell<JsonMemo<'r>>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -56,7 +53,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             event_end: Cell::new(0),
             binxml_end: Cell::new(0),
             builds_trees: Cell::new(false),
-            json_memo: RefCell::default(),
         }
     }
 
@@ -94,7 +90,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         binxml: Range<usize>,
     ) {
         self.reader.begin(binxml.len());
-        self.json_memo.borrow_mut().begin();
         self.binxml_end.set(binxml.end);
         self.event_end.set(binxml.end);
         record.begin();
@@ -459,7 +454,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
         let mut parts = self.reader.parts(stream.clone());
         loop {
-            if self.pass_element(&mut parts) {
+            if !self.scan.force_tree_path && self.reader.pass_element(&mut parts) {
                 continue;
             }
             let instance = match self.next_part(&mut parts).transpose()? {
@@ -478,19 +473,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 return reader.unsound_name().map_or(Ok(()), Err);
             }
             self.check(templates, instance.values, None, depth)?;
-        }
-    }
-
-    /// Moves behind the next element of a stream, if it is sound and that can be told without a tree. Else returns
-    /// false and does not move.
-    fn pass_element(&self, parts: &mut StreamCursor<'r>) -> bool {
-        let target = &self.scan.target;
-        if self.scan.force_tree_path {
-            false
-        } else if target.user_data || target.json {
-            self.json_memo.borrow_mut().pass(&self.reader, parts)
-        } else {
-            self.reader.pass_element(parts)
         }
     }
 

@@ -13,8 +13,8 @@ use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
 use super::reader::RecordReader;
 use crate::columns::Rendering;
-use crate::plan::{TreeRoot, user_data};
-use crate::record::{ChunkTemplates, Outlined, Part, PartContent, RecordView, SpelledOut};
+use crate::plan::{Compiled, TreeRoot, user_data};
+use crate::record::{ChunkTemplates, Outlined, Part, PartContent, RecordView};
 
 /// The line before the XML of an event.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
@@ -64,6 +64,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     pub(crate) fn push(&mut self, record: RecordView<'x, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
         self.limit = out.len() + MAX_TEXT;
         self.parts_left = MAX_NODES;
+        self.parts = record.parts;
         match rendering {
             Rendering::Event(language) if !record.is_damaged => self.push_event(record, language, out).map(|()| true),
             Rendering::Event(_) => Ok(false),
@@ -79,15 +80,8 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             dependency: None,
             self_closing: false,
         };
-        self.parts = record.parts;
-        let event = record.event();
-        let root = match event.map(|part| part.content) {
-            Some(PartContent::Instance(instance, _)) => Rendered::Instance(instance, TreeRoot::Event),
-            Some(PartContent::Tree(tree, ..)) => Rendered::Tree(tree),
-            // A record without an event is an empty `Event` element.
-            Some(PartContent::Outlined(..) | PartContent::Damaged(..)) | None => Rendered::Tree(&EMPTY),
-        };
-        let root = event.and_then(Part::outlined).map_or(root, Rendered::Outlined);
+        // A record without an event renders as an empty `Event` element.
+        let root = record.event().and_then(Source::of_part).unwrap_or(Source::Tree(&EMPTY));
         match language {
             Language::Xml => {
                 out.extend_from_slice(XML_DECLARATION);
@@ -100,10 +94,10 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                 out.push(b'}');
                 Ok(())
             }
-            Language::Lines => {
+            Language::Text => {
                 let start = out.len();
                 self.push_source(language, root, out, |_, _| {})?;
-                // Line breaks stand between lines.
+                // The last line has no line break.
                 out.truncate(out.len().saturating_sub(1).max(start));
                 Ok(())
             }
@@ -111,72 +105,59 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    fn push_user_data(&mut self, record: RecordView<'_, 'r>, out: &mut Vec<u8>) -> Result<bool> {
-        let mut parts = record
-            .with_plans(self.templates)
-            .filter(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
-        let Some((part, _)) = parts.next() else {
+    fn push_user_data(&mut self, record: RecordView<'x, 'r>, out: &mut Vec<u8>) -> Result<bool> {
+        let mut parts = record.with_plans(self.templates);
+        let part = parts.find(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
+        let Some((part, source)) = part.and_then(|(part, _)| Some((part, Source::of_part(part)?))) else {
             return Ok(false);
         };
         drop(parts);
         let (start, limit) = (out.len(), self.limit);
-        match part.content {
-            PartContent::Damaged(..) => return Ok(false),
-            PartContent::Tree(tree, root, _) => self.push_value(user_data(tree, root), out)?,
-            PartContent::Instance(instance, root) => {
-                let compiled = self.templates.find(instance.definition, root);
-                let program = self.covering(compiled.and_then(|compiled| compiled.user_data.as_ref()), &instance);
-                let covered = match program {
-                    Some(program) => program.run(instance.values, self, out, limit)?,
-                    None => false,
-                };
-                if !covered {
-                    out.truncate(start);
-                    self.push_value(user_data(self.reader.tree_of(&instance)?, root), out)?;
-                }
-            }
-            PartContent::Outlined(element, root) => {
-                let compiled = part.template().and_then(|at| self.templates.get(at).ok());
-                let program = compiled.and_then(|compiled| compiled.user_data.as_ref());
-                let covered = match program.filter(|program| program.supports(part.values)) {
-                    Some(program) => program.run(part.values, self, out, limit)?,
-                    None => root == TreeRoot::Child && self.push_json(element, out),
-                };
-                if !covered {
-                    out.truncate(start);
-                    let tree = self.reader.tree_of_outlined(element)?;
-                    self.push_value(tree.and_then(|tree| user_data(tree, root)), out)?;
-                }
+        let program = self.program(&source, |compiled| compiled.user_data.as_ref());
+        let is_written = match program {
+            Some((program, values)) => program.run(values, self, out, limit)?,
+            None => false,
+        };
+        if !is_written {
+            out.truncate(start);
+            if let Some(element) = self
+                .tree(&source)?
+                .and_then(|tree| user_data(tree, part.content.root()))
+            {
+                push_tree(Language::Json, element, out, limit)?;
             }
         }
         // An empty element renders as `null`, and has no text.
         Ok(&out[start..] != b"null" && out.len() > start)
     }
 
-    /// Appends the JSON value of an element, if there is one.
-    fn push_value(&self, element: Option<&Element<'_>>, out: &mut Vec<u8>) -> Result<()> {
-        match element {
-            Some(element) => push_tree(Language::Json, element, out, self.limit),
-            None => Ok(()),
+    /// The program of an element that `select` selects from its compiled template, if it supports the element's values.
+    fn program(
+        &self,
+        source: &Source<'r>,
+        select: impl FnOnce(&'x Compiled) -> Option<&'x Program>,
+    ) -> Option<(&'x Program, ValueTable<'r>)> {
+        let (compiled, values) = match source {
+            Source::Tree(_) => return None,
+            Source::Instance(instance, root) => (self.templates.find(instance.definition, *root)?, instance.values),
+            Source::Outlined(outlined) => (self.templates.get(outlined.template).ok()?, outlined.values),
+        };
+        let program = select(compiled)?;
+        (!self.reader.scan.force_tree_path && program.supports(values)).then_some((program, values))
+    }
+
+    /// The tree of an element; `None` if a spelled-out element has none.
+    fn tree(&self, source: &Source<'r>) -> Result<Option<&'r Element<'r>>> {
+        match source {
+            Source::Tree(tree) => Ok(Some(tree)),
+            Source::Instance(instance, _) => self.reader.tree_of(instance).map(Some),
+            Source::Outlined(outlined) => self.reader.tree_of_outlined(outlined.element),
         }
     }
 
-    /// Appends the JSON value of an element that the record spells out. Returns false if that needs a tree, or
-    /// is too long.
-    fn push_json(&self, element: SpelledOut, out: &mut Vec<u8>) -> bool {
-        let reader = self.reader;
-        let mut part = reader.outlined_part(element);
-        let memo = reader.json_memo.borrow();
-        memo.push(&reader.reader, &mut part, out, self.limit)
-    }
-
-    /// A program, if it supports an instance.
-    fn covering<'p>(&self, program: Option<&'p Program>, instance: &Instance<'_>) -> Option<&'p Program> {
-        program.filter(|program| !self.reader.scan.force_tree_path && program.supports(instance.values))
-    }
-
     /// Runs the program of an event, or of an element in it.
-    fn run(&mut self, program: &Program, values: ValueTable<'_>, out: &mut Vec<u8>, limit: usize) -> Result<bool> {
+    fn run(&mut self, program: &Program, values: ValueTable<'_>, out: &mut Vec<u8>) -> Result<bool> {
+        let limit = self.limit;
         let Some(system) = self.system.take() else {
             return program.run(values, self, out, limit);
         };
@@ -189,52 +170,24 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     fn push_source(
         &mut self,
         language: Language,
-        source: Rendered<'r>,
+        source: Source<'r>,
         out: &mut Vec<u8>,
         mut name: impl FnMut(&str, &mut Vec<u8>),
     ) -> Result<()> {
-        let limit = self.limit;
-        let tree = match source {
-            Rendered::Tree(tree) => tree,
-            Rendered::Instance(instance, root) => {
-                let program = self.templates.find(instance.definition, root);
-                let program = program.and_then(|compiled| compiled.program(language));
-                if let Some(program) = self.covering(program, &instance) {
-                    name(program.root(), out);
-                    let start = out.len();
-                    if self.run(program, instance.values, out, limit)? {
-                        return Ok(());
-                    }
-                    out.truncate(start);
-                    return push_tree(language, self.reader.tree_of(&instance)?, out, limit);
-                }
-                self.reader.tree_of(&instance)?
+        let program = self.program(&source, |compiled| compiled.program(language));
+        if let Some((program, values)) = program {
+            name(program.root(), out);
+            let start = out.len();
+            if self.run(program, values, out)? {
+                return Ok(());
             }
-            Rendered::Outlined(outlined) => {
-                let compiled = self.templates.get(outlined.template)?;
-                if let Some(program) = compiled.program(language) {
-                    name(program.root(), out);
-                    let start = out.len();
-                    if program.supports(outlined.values) && self.run(program, outlined.values, out, limit)? {
-                        return Ok(());
-                    }
-                    out.truncate(start);
-                    if language == Language::Json && self.push_json(outlined.element, out) {
-                        return Ok(());
-                    }
-                    return match self.reader.tree_of_outlined(outlined.element)? {
-                        Some(tree) => push_tree(language, tree, out, limit),
-                        None => Ok(()),
-                    };
-                }
-                match self.reader.tree_of_outlined(outlined.element)? {
-                    Some(tree) => tree,
-                    None => return Ok(()),
-                }
-            }
-        };
-        name(tree.name, out);
-        push_tree(language, tree, out, limit)
+            out.truncate(start);
+        }
+        let Some(tree) = self.tree(&source)? else { return Ok(()) };
+        if program.is_none() {
+            name(tree.name, out);
+        }
+        push_tree(language, tree, out, self.limit)
     }
 
     /// The next element of a stream, if it is a part of the event whose outline has a template.
@@ -266,33 +219,15 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             }
             let left = self.parts_left.checked_sub(1);
             self.parts_left = left.ok_or(Error::new(0, ErrorKind::Nodes))?;
-            if let Some(outlined) = self.outlined(&parts) {
+            let source = if let Some(outlined) = self.outlined(&parts) {
                 parts = reader.reader.parts(outlined.element.end as usize..end);
-                self.push_source(language, Rendered::Outlined(outlined), out, &mut name)?;
-                continue;
-            }
-            if language == Language::Json
-                && !reader.scan.force_tree_path
-                && let Some(next) = reader.reader.next_name(&parts)
-            {
-                name(next, out);
-                if reader
-                    .json_memo
-                    .borrow()
-                    .push(&reader.reader, &mut parts, out, self.limit)
-                {
-                    continue;
+                Source::Outlined(outlined)
+            } else {
+                match reader.next_part(&mut parts).transpose()? {
+                    Some(TopLevel::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
+                    Some(TopLevel::Element(element)) => Source::Tree(element),
+                    None => break,
                 }
-                // `name` was already called for this element.
-                if let Some(TopLevel::Element(element)) = reader.next_part(&mut parts).transpose()? {
-                    push_tree(language, element, out, self.limit)?;
-                }
-                continue;
-            }
-            let source = match reader.next_part(&mut parts).transpose()? {
-                Some(TopLevel::Instance(instance)) => Rendered::Instance(instance, TreeRoot::Child),
-                Some(TopLevel::Element(element)) => Rendered::Tree(element),
-                None => break,
             };
             self.push_source(language, source, out, &mut name)?;
         }
@@ -302,10 +237,22 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
 }
 
 /// An element to render.
-enum Rendered<'r> {
+enum Source<'r> {
     Outlined(Outlined<'r>),
     Instance(Instance<'r>, TreeRoot),
     Tree(&'r Element<'r>),
+}
+
+impl<'r> Source<'r> {
+    /// The element of a part; `None` if the part is damaged.
+    fn of_part(part: &Part<'r>) -> Option<Self> {
+        match part.content {
+            PartContent::Instance(instance, root) => Some(Source::Instance(instance, root)),
+            PartContent::Tree(tree, ..) => Some(Source::Tree(tree)),
+            PartContent::Outlined(..) => part.outlined().map(Source::Outlined),
+            PartContent::Damaged(..) => None,
+        }
+    }
 }
 
 impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {

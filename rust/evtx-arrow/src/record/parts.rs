@@ -120,6 +120,17 @@ pub(crate) enum PartContent<'r> {
     Damaged(Instance<'r>, TreeRoot),
 }
 
+impl PartContent<'_> {
+    pub(crate) fn root(&self) -> TreeRoot {
+        match *self {
+            PartContent::Instance(_, root)
+            | PartContent::Tree(_, root, _)
+            | PartContent::Outlined(_, root)
+            | PartContent::Damaged(_, root) => root,
+        }
+    }
+}
+
 /// An element that a record spells out: the chunk offsets of its start and its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpelledOut {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
+use evtx_format::render::program::Language;
 use evtx_sigma::Level;
 
 use super::options::Options;
@@ -38,14 +39,9 @@ pub(crate) enum ColumnSource {
     Error,
     /// The file's path.
     FileName,
-    /// The whole event as XML. With `xml`.
-    Xml,
-    /// The whole event as JSON. With `json`.
-    Json,
-    /// All values of the event, a line for each. With `text`.
-    Text,
-    /// All values of the event: a list of structs of a name and a value. With `fields`.
-    Fields,
+    /// The whole event in a language. With the option of that name. [`Language::Fields`] is a list of structs of a name
+    /// and a value.
+    Event(Language),
     /// The index of the chunk in the file, from 0. UInt32. With `location`.
     ChunkIndex,
     /// The offset of the record in the file, in bytes. UInt64. With `location`.
@@ -87,10 +83,10 @@ impl ColumnSource {
     fn option(&self) -> Option<ColumnOption> {
         let option = |name, is_set| Some(ColumnOption { name, is_set });
         match self {
-            ColumnSource::Xml => option("xml", |options| options.xml),
-            ColumnSource::Json => option("json", |options| options.json),
-            ColumnSource::Text => option("text", |options| options.text),
-            ColumnSource::Fields => option("fields", |options| options.fields),
+            ColumnSource::Event(Language::Xml) => option("xml", |options| options.xml),
+            ColumnSource::Event(Language::Json) => option("json", |options| options.json),
+            ColumnSource::Event(Language::Text) => option("text", |options| options.text),
+            ColumnSource::Event(Language::Fields) => option("fields", |options| options.fields),
             ColumnSource::ChunkIndex | ColumnSource::RecordOffset => option("location", |options| options.location),
             ColumnSource::Recovered => option("recover", |options| options.recover),
             _ => None,
@@ -333,22 +329,22 @@ pub(crate) const COLUMNS: &[Column] = &[
     column(
         "xml",
         "The whole event as XML, byte for byte what the `evtx` crate renders.",
-        ColumnSource::Xml,
+        ColumnSource::Event(Language::Xml),
     ),
     column(
         "json",
         "The whole event as JSON, byte for byte what the `evtx` crate renders.",
-        ColumnSource::Json,
+        ColumnSource::Event(Language::Json),
     ),
     column(
         "text",
         "All values of the event, of `System` and `UserData` too: a line `name: value` for each, unescaped.",
-        ColumnSource::Text,
+        ColumnSource::Event(Language::Text),
     ),
     column(
         "fields",
         "The same values as a list: the name and the value of each.",
-        ColumnSource::Fields,
+        ColumnSource::Event(Language::Fields),
     ),
     column(
         "chunk_index",
@@ -482,9 +478,9 @@ impl Column {
             ColumnSource::ChunkIndex => (DataType::UInt32, None),
             ColumnSource::Recovered => (DataType::Boolean, None),
             ColumnSource::EventData => (map_type(), None),
-            ColumnSource::UserData | ColumnSource::Json => (DataType::Utf8View, Some("arrow.json")),
-            ColumnSource::Error | ColumnSource::Xml | ColumnSource::Text => (DataType::Utf8View, None),
-            ColumnSource::Fields => (DataType::List(list_field()), None),
+            ColumnSource::UserData | ColumnSource::Event(Language::Json) => (DataType::Utf8View, Some("arrow.json")),
+            ColumnSource::Event(Language::Fields) => (DataType::List(list_field()), None),
+            ColumnSource::Error | ColumnSource::Event(_) => (DataType::Utf8View, None),
             ColumnSource::FileName => (name_type(), None),
             ColumnSource::Rule(RuleColumn::Level) => return level_field(&self.name),
             ColumnSource::Rule(RuleColumn::Tags) => {

@@ -43,44 +43,12 @@ pub fn name_units(chunk: &[u8], offset: u32) -> Result<&[u8]> {
 pub struct Name<'c> {
     /// The text of the name.
     pub text: &'c str,
-    /// The start of a JSON member with this name, `,"name":"`, if it is short.
-    member: [u8; SHORT_MEMBER],
-    /// The length of `member` in bytes; 0 if it is not filled in.
-    member_len: usize,
     /// The chunk offset of the name.
     pub(super) offset: u32,
     /// Whether the stored hash is the hash of the units.
     pub(crate) is_sound: bool,
     /// The name that was read before this one and shares its place in [`Names::known`].
     before: Option<&'c Name<'c>>,
-}
-
-/// Room for the start of most JSON members, in bytes. All of it is copied each time, because a copy of constant size
-/// takes few instructions.
-const SHORT_MEMBER: usize = 64;
-
-impl Name<'_> {
-    /// Appends the start of a JSON member with this name: the byte `lead` (a brace or a comma), the key, numbered if
-    /// `number` is not 0, a colon, and a quote if the value is `quoted`.
-    #[inline]
-    pub(crate) fn push_member(&self, out: &mut Vec<u8>, lead: u8, number: usize, quoted: bool) {
-        if number > 0 || self.member_len == 0 {
-            return self.push_long_member(out, lead, number, quoted);
-        }
-        let start = out.len();
-        out.extend_from_slice(&self.member);
-        out[start] = lead;
-        out.truncate(start + self.member_len - usize::from(!quoted));
-    }
-
-    #[cold]
-    fn push_long_member(&self, out: &mut Vec<u8>, lead: u8, number: usize, quoted: bool) {
-        out.push(lead);
-        text::push_json_key(out, self.text, number);
-        if quoted {
-            out.push(b'"');
-        }
-    }
 }
 
 /// The size of the hash table of names. Most chunks have fewer names.
@@ -155,20 +123,12 @@ impl<'c> Names<'c> {
         arena: &'a Bump,
         before: Option<&'a Name<'a>>,
     ) -> &'a Name<'a> {
-        let mut member = [0; SHORT_MEMBER];
-        let (text, member_len) = match short_member(units, &mut member) {
-            Some(text) => (text, text.len() + 5),
-            None => {
-                let mut text = Vec::new();
-                text::push_utf16(&mut text, units, Form::Raw);
-                (&*String::from_utf8(text).unwrap_or_default(), 0)
-            }
-        };
-        let text = arena.alloc_str(text);
+        let mut text = Vec::new();
+        text::push_utf16(&mut text, units, Form::Raw);
+        let text = String::from_utf8(text).unwrap_or_default();
+        let text = arena.alloc_str(&text);
         arena.alloc_with(|| Name {
             text,
-            member,
-            member_len,
             offset,
             // Zeroed bytes would be an empty name whose hash matches, but no element has an empty name.
             is_sound: !units.is_empty() && stored_hash(self.chunk, offset) == Some(hash(units)),
@@ -188,24 +148,6 @@ fn hash(units: &[u8]) -> u16 {
     let units = units.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
     let hash = units.fold(0_u32, |hash, unit| hash.wrapping_mul(65_599).wrapping_add(unit.into()));
     hash as u16
-}
-
-/// Writes the start of a JSON member into `member`. Returns the name; `None` if it is too long, not ASCII, or escaped
-/// in JSON.
-#[inline]
-fn short_member<'m>(units: &[u8], member: &'m mut [u8; SHORT_MEMBER]) -> Option<&'m str> {
-    let units = units.as_chunks::<2>().0;
-    let end = 2 + units.len();
-    member[..2].copy_from_slice(b",\"");
-    member.get_mut(end..end + 3)?.copy_from_slice(b"\":\"");
-    let mut is_bare = true;
-    for (byte, unit) in member[2..end].iter_mut().zip(units) {
-        let unit = u16::from_le_bytes(*unit);
-        *byte = unit as u8;
-        is_bare &= text::is_bare(unit, Form::Json);
-    }
-    let text = std::str::from_utf8(&member[2..end]).ok()?;
-    is_bare.then_some(text)
 }
 
 #[cfg(test)]

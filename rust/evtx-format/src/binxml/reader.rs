@@ -48,13 +48,6 @@ impl<'a> StreamCursor<'a> {
     }
 }
 
-impl PartialEq for StreamCursor<'_> {
-    /// Compares positions in streams of one chunk: by their offset, and the end of the stream.
-    fn eq(&self, other: &Self) -> bool {
-        self.cursor.pos() == other.cursor.pos() && self.cursor.end() == other.cursor.end()
-    }
-}
-
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// The template instance at the start of the stream in a range of the chunk, and the chunk offset of its end. `None`
     /// if the stream does not start with an instance of a definition that stands elsewhere, or if the instance is
@@ -152,16 +145,6 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 Some(_) => self.walk(&mut cursor, &mut Pass, Extent::Element, 0).ok()?,
             }
         }
-    }
-
-    /// The name of the next element of a stream; `None` if the next part is not an element, or if the name cannot be
-    /// read.
-    pub fn next_name(&self, parts: &StreamCursor<'a>) -> Option<&'a str> {
-        let mut cursor = parts.cursor;
-        self.at_element(&mut cursor).then(|| {
-            cursor.skip(1 + 4, "an element start").ok()?;
-            self.name(&mut cursor, &mut Check).ok().map(|name| name.text)
-        })?
     }
 
     /// Whether the next part of a stream is an element that the record spells out.

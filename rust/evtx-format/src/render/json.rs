@@ -1,11 +1,11 @@
 //! Elements as JSON, in the shape of `evtx_dump -o json`.
 //!
-//! - A leaf, which has neither attributes nor children, is its value: a number or `true` or `false` for an integer or
-//!   boolean, `null` if it is empty, else a string.
-//! - Any other element is an object. It has the members `#attributes` and `#text`, if it has attributes and text, and
-//!   one for each child, named after it. Names that come again are numbered: `name_1`, `name_2`.
-//! - A `Data` child of `EventData` or `UserData` that has a `Name` is a member with that name. If no `Data` child has
-//!   one, all of them are one member `Data`.
+//! - A leaf has neither attributes nor children. It becomes its value: a number, `true` or `false` for an integer or
+//!   boolean, `null` if it is empty, otherwise a string.
+//! - Any other element becomes an object, with the members `#attributes` and `#text` if it has attributes and text, and
+//!   a member for each child. Repeated names are numbered: `name_1`, `name_2`.
+//! - A `Data` child of `EventData` or `UserData` that has a `Name` becomes a member with that name. If no `Data` child
+//!   has one, all of them become one member `Data`.
 
 use hashbrown::HashMap;
 
@@ -46,7 +46,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         _ if attribute_substitutions > 0 && has_text => compiler.irregular = true,
         ([], true) => {
             let container = is_container(element.name);
-            // If all its children are left out, the element is a leaf.
+            // A record that leaves out all children makes the element a leaf.
             let may_be_leaf = element.elements().all(|child| child.dependency.is_some());
             compiler.irregular |= may_be_leaf && (has_attributes || has_text);
             open_object(compiler, element, container, has_attributes, has_text, &[]);
@@ -65,7 +65,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                 .content
                 .iter()
                 .position(|node| matches!(node, Node::Substitution(_)));
-            // The numbers of members that a stream adds depend on which children are there.
+            // The numbers of repeated names depend on the children before the stream.
             compiler.irregular |= first < last || element.elements().any(|child| child.dependency.is_some());
             object(compiler, element, false, has_attributes, false, members);
         }
@@ -98,7 +98,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     }
 }
 
-/// The attributes of an element, some of whose values are substitutions.
+/// The attributes of an element, some of which are substitutions.
 fn attribute_ops(compiler: &mut Compiler, element: &Element<'_>) -> Box<[AttributeOp]> {
     let attributes = element.attributes.iter().filter_map(|attribute| {
         let key = |compiler: &mut Compiler| _ = text::push_json_key(&mut compiler.literals, attribute.name, 0);
@@ -128,8 +128,8 @@ fn has_literal_text(content: &[Node<'_>]) -> bool {
         .any(|node| !matches!(node, Node::Substitution(_)) && node.is_text())
 }
 
-/// Whether the `Data` children of an element are members named by their `Name`.
-pub(super) fn is_container(name: &str) -> bool {
+/// Whether the `Data` children of an element become members named by their `Name`.
+fn is_container(name: &str) -> bool {
     matches!(name, "EventData" | "UserData")
 }
 
@@ -181,7 +181,7 @@ fn open_object(
         let names = element.elements().map(|child| child.name.into()).collect();
         compiler.op(Op::Members { substitution, names });
     }
-    // The numbering of names would have to go on from one stream to the next.
+    // The numbering of names would continue from one stream to the next.
     compiler.irregular |= members.len() > 1;
 }
 
@@ -191,7 +191,7 @@ fn push_child<'n>(compiler: &mut Compiler, object: &mut Object, child: &'n Eleme
         return;
     }
     let (number, any_guarded) = counts.count(child.name.as_bytes(), child.dependency.is_some());
-    // If a child of a repeated name is left out, the numbers of the others change.
+    // Leaving out a child with a repeated name would renumber the others.
     compiler.irregular |= number > 0 && any_guarded;
     object.member(compiler, child.dependency, |object, compiler| {
         object.key(compiler, child.name, number);
@@ -226,7 +226,7 @@ fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Elemen
         .iter()
         .any(|child| is_data(child) && child.dependency.is_some())
     {
-        // If a `Data` child is left out, the members that the others become can change.
+        // Leaving out a `Data` child can change the members of the others.
         compiler.irregular |= named || positional.len() > 1;
     }
     let mut counts = Counts::default();
@@ -243,7 +243,7 @@ fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Elemen
         if !is_data(child) {
             push_child(compiler, object, child, &mut counts);
         } else if let Some(name) = &names[first] {
-            // `Data` children of one name in a row are a JSON array: an array value has repeated the element.
+            // Consecutive `Data` children with one name are a JSON array: an array value repeated the element.
             while at < children.len() && is_data(children[at]) && names[at].as_ref() == Some(name) {
                 at += 1;
             }
@@ -263,7 +263,7 @@ fn push_container(compiler: &mut Compiler, object: &mut Object, element: &Elemen
 
 /// A JSON object that is being written.
 struct Object {
-    /// Whether it has a member; `None` if that depends on the values of a record.
+    /// Whether it has a member; `None` if that depends on the record.
     has_member: Option<bool>,
 }
 
@@ -275,7 +275,7 @@ impl Object {
         }
     }
 
-    /// Writes a member, which is left out of a record in which the value of `dependency` is NULL.
+    /// Writes a member. Records in which the value of `dependency` is NULL leave it out.
     fn member(
         &mut self,
         compiler: &mut Compiler,
@@ -324,7 +324,7 @@ struct Counts<'n> {
 /// The most names that are searched one by one.
 const FEW_NAMES: usize = 8;
 
-/// How often a name came, and whether one of its members can be left out.
+/// How often a name occurred, and whether one of its members can be left out.
 #[derive(Default, Clone, Copy)]
 struct Count<'n> {
     name: &'n [u8],
@@ -333,7 +333,7 @@ struct Count<'n> {
 }
 
 impl<'n> Counts<'n> {
-    /// Counts a name. Returns how often it came before, and whether one of its members can be left out.
+    /// Counts a name. Returns how often it occurred before, and whether one of its members can be left out.
     fn count(&mut self, name: &'n [u8], guarded: bool) -> (usize, bool) {
         let few = &mut self.few[..self.len];
         let known = match few.iter().position(|known| known.name == name) {
@@ -351,10 +351,10 @@ impl<'n> Counts<'n> {
     }
 }
 
-/// The `Name` of a `Data` element, escaped; `None` if it has none, or an empty one.
+/// The escaped `Name` of a `Data` element; `None` if it is missing or empty.
 fn data_name(compiler: &mut Compiler, element: &Element<'_>) -> Option<Vec<u8>> {
     let name = element.attribute("Name")?;
-    // The name decides which member the element becomes, so it has to be known.
+    // The name is the key of the member, so it must not depend on the record.
     compiler.irregular |= substitutions(name).next().is_some();
     if !name.iter().any(Node::is_text) {
         return None;
@@ -393,7 +393,7 @@ fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
                 });
             }
             (_, Some(_)) => compiler.irregular = true,
-            // Without `#attributes`, because the `Name` is already the key.
+            // Without `#attributes`: the `Name` is already the key.
             _ if has_children => {
                 compiler.irregular |= element.elements().all(|child| child.dependency.is_some());
                 object(compiler, element, false, false, has_text, &[]);
@@ -431,12 +431,11 @@ fn push_text_of(compiler: &mut Compiler, content: &[Node<'_>], mixed: bool) {
     push_content(&mut compiler.literals, content, mixed, limit);
 }
 
-/// Appends content as text: without quotes if it is a single integer or boolean, else as a string. With `mixed`, which
-/// is for content with elements, elements and empty values do not count as pieces. Stops once `out` is longer than
-/// `limit` bytes.
+/// Appends content as text: a single integer or boolean without quotes, anything else as a string. With `mixed`, for
+/// content with elements, only nodes of text count. Stops once `out` is longer than `limit` bytes.
 fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit: usize) {
-    let mut pieces = content.iter().filter(|node| !mixed || node.is_text());
-    if let (Some(Node::Value(value)), None) = (pieces.next(), pieces.next())
+    let mut nodes = content.iter().filter(|node| !mixed || node.is_text());
+    if let (Some(Node::Value(value)), None) = (nodes.next(), nodes.next())
         && value.is_json_literal()
     {
         value.push_text(out, Form::Json);
@@ -451,7 +450,7 @@ fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit: usi
 #[inline]
 pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
     match value.scalar() {
-        // The usual types, with one look at the type.
+        // The common types first.
         Some(Scalar::String) if !text::utf16_is_empty(value.bytes) => push_string(out, value.bytes),
         Some(Scalar::UInt8 | Scalar::UInt16 | Scalar::UInt32) => value.push_text(out, Form::Json),
         Some(Scalar::Null | Scalar::String) => out.extend_from_slice(empty),
@@ -460,7 +459,7 @@ pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
     }
 }
 
-/// Appends a value: without quotes if it is an integer or boolean, else as a string.
+/// Appends a value: an integer or boolean without quotes, anything else as a string.
 #[inline]
 fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     if value.is_json_literal() {
@@ -478,7 +477,7 @@ fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends the JSON value of content without elements: without quotes if it is a single integer or boolean, else as a
+/// Appends the JSON value of content without elements: a single integer or boolean without quotes, anything else as a
 /// string. Stops once `out` is longer than `limit` bytes.
 pub fn push_text_value(out: &mut Vec<u8>, content: &[Node<'_>], limit: usize) {
     push_content(out, content, false, limit);

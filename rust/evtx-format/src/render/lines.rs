@@ -1,13 +1,13 @@
-//! Elements as a list of values, each with its name: as lines `name: value`, or as fields, which end with bytes that
-//! UTF-8 does not have.
+//! Elements as a list of named values: as lines `name: value`, or as fields, which end with bytes that never occur in
+//! UTF-8.
 //!
-//! - An element gives its attributes, as `Element.attribute`, and then its content in order: each piece of text between
-//!   two child elements is a value with the name of the element, and each child element gives values of its own. Empty
-//!   values are left out.
-//! - `Data` and `ComplexData` have the name that their attribute `Name` says. `Data` without such a name is `param1`,
-//!   `param2`, … among its siblings, as in `event_data`.
-//! - An array that repeats its element gives a value for each of its items; without a name, each is the next `param`.
-//! - Declarations of namespaces are left out.
+//! - An element yields its attributes, as `Element.attribute`, and then its content in order. Each run of text between
+//!   child elements is a value named after the element. Child elements yield their own values. Empty values are left
+//!   out.
+//! - `Data` and `ComplexData` are named by their attribute `Name`. `Data` without a name is `param1`, `param2`, …
+//!   among its siblings, as in `event_data`.
+//! - An array that repeats its element yields one value per item. Without a name, each item is the next `param`.
+//! - Namespace declarations are left out.
 
 use super::ops::{AcceptedShapes, Compiler, Language, Op, substitutions};
 use crate::binxml::tree::{Attribute, Element, Node, push_nodes};
@@ -15,13 +15,13 @@ use crate::limits::MAX_TEXT;
 use crate::value::Value;
 use crate::value::text::Form;
 
-/// The byte behind the name of a field. UTF-8 does not have it.
+/// The byte after the name of a field. It never occurs in UTF-8.
 pub const END_OF_NAME: u8 = 0xff;
 
-/// The byte behind the value of a field. UTF-8 does not have it.
+/// The byte after the value of a field. It never occurs in UTF-8.
 pub const END_OF_VALUE: u8 = 0xfe;
 
-/// What is written behind a name, and behind a value.
+/// The bytes after a name, and after a value.
 fn ends(language: Language) -> (&'static [u8], &'static [u8]) {
     match language {
         Language::Fields => (&[END_OF_NAME], &[END_OF_VALUE]),
@@ -29,8 +29,8 @@ fn ends(language: Language) -> (&'static [u8], &'static [u8]) {
     }
 }
 
-/// Compiles a root element, in [`Language::Lines`] or [`Language::Fields`]. No array repeats a root, and no dependency
-/// leaves it out.
+/// Compiles a root element, which no array repeats and no dependency leaves out, to [`Language::Text`] or
+/// [`Language::Fields`].
 pub(crate) fn compile_root(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
     let name = Unnamed::default().name(compiler, root);
     element(compiler, language, root, name, true);
@@ -43,12 +43,12 @@ enum Name<'e> {
     Own(&'e str),
     /// The text of its attribute `Name`.
     Given(&'e [Node<'e>]),
-    /// `param` and a number: which of the `Data` siblings without a name it is, from 1.
+    /// `param` and a number: its position among the unnamed `Data` siblings, from 1.
     Param(usize),
 }
 
 impl Name<'_> {
-    /// Appends the name. If it is longer than [`MAX_TEXT`] bytes, it is cut somewhere behind this length.
+    /// Appends the name. Cuts a name of more than [`MAX_TEXT`] bytes somewhere after that length.
     fn push(self, out: &mut Vec<u8>) {
         match self {
             Name::Own(name) => out.extend_from_slice(name.as_bytes()),
@@ -61,11 +61,11 @@ impl Name<'_> {
     }
 }
 
-/// The `Data` siblings without a name that came before an element.
+/// The unnamed `Data` siblings before an element.
 #[derive(Default)]
 struct Unnamed {
     count: usize,
-    /// Whether a dependency can leave one of them out, which changes the names of the later ones.
+    /// Whether a dependency can leave one of them out, which renames the later ones.
     any_guarded: bool,
 }
 
@@ -74,7 +74,7 @@ impl Unnamed {
     fn name<'e>(&mut self, compiler: &mut Compiler, element: &Element<'e>) -> Name<'e> {
         if is_called(element) {
             let content = element.attribute("Name").unwrap_or_default();
-            // The name becomes a part of literals, so it must not depend on the record.
+            // The name becomes a literal, so it must not depend on the record.
             compiler.irregular |= substitutions(content).next().is_some();
             if has_text(content) {
                 return Name::Given(content);
@@ -90,12 +90,12 @@ impl Unnamed {
     }
 }
 
-/// Whether the attribute `Name` of an element is the name of its values.
+/// Whether the attribute `Name` of an element names its values.
 fn is_called(element: &Element<'_>) -> bool {
     matches!(element.name, "Data" | "ComplexData")
 }
 
-/// Compiles an element, whose values have a name.
+/// Compiles an element whose values are called `name`.
 ///
 /// Recurses once per level of the tree. [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
 fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, name: Name<'_>, root: bool) {
@@ -123,8 +123,8 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
             [Node::Repeated(copies)] => repeated(compiler, language, copies, &mut children),
             [Node::Substitution(substitution)] => {
                 let is_all = element.content.len() == 1;
-                // An array repeats the whole element, and here only this value is written for each item. No array
-                // repeats a root. The items of an array without a name have numbers, which the tree tells.
+                // An array repeats the whole element, but this operation repeats only the value. Items without a name
+                // are numbered, which needs the tree.
                 let is_numbered = matches!(name, Name::Param(_));
                 let takes = match is_all && !has_attributes && !root && !is_numbered {
                     true => AcceptedShapes::ANY,
@@ -134,12 +134,12 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
                 value(compiler, language, name, None, run);
             }
             run if has_text(run) => {
-                // The elements of a stream would split the text in two.
+                // The elements of a stream would split the text.
                 substitutions(run).for_each(|substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
                 value(compiler, language, name, None, run);
             }
-            // How many values these make depends on which of them have text. So only streams are written here, and a
-            // record with text in one of them is rendered from its tree.
+            // The number of values depends on which of these have text. So a record with text in one of them is
+            // rendered from its tree.
             run => substitutions(run).for_each(|substitution| {
                 compiler.take(substitution, AcceptedShapes::STREAMS);
                 compiler.op(Op::Elements { substitution, language });
@@ -148,14 +148,14 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
     }
 }
 
-/// Compiles the copies of an element that an array repeats. The copies of one array have one name, if it has a name.
+/// Compiles the copies of an element that an array repeats. They share their name, unless they are unnamed.
 fn repeated(compiler: &mut Compiler, language: Language, copies: &[Element<'_>], siblings: &mut Unnamed) {
     let mut last: Option<(&Element<'_>, Name<'_>)> = None;
     for copy in copies {
         if compiler.is_full() {
             return;
         }
-        // The copies that one array has made share their attributes.
+        // The copies of one array share their attributes.
         let name = match last {
             Some((before, name @ (Name::Own(_) | Name::Given(_))))
                 if std::ptr::eq(before.attributes, copy.attributes) =>
@@ -169,16 +169,16 @@ fn repeated(compiler: &mut Compiler, language: Language, copies: &[Element<'_>],
     }
 }
 
-/// Compiles the text of an attribute, or a piece of the text of an element, as a value.
+/// Compiles the text of an attribute, or a run of an element's text, as a value.
 fn value(compiler: &mut Compiler, language: Language, name: Name<'_>, attribute: Option<&str>, content: &[Node<'_>]) {
-    let (behind_name, behind_value) = ends(language);
+    let (name_end, value_end) = ends(language);
     let open = |compiler: &mut Compiler| {
         name.push(&mut compiler.literals);
         if let Some(attribute) = attribute {
             compiler.literal(".");
             compiler.literal(attribute);
         }
-        compiler.literals.extend_from_slice(behind_name);
+        compiler.literals.extend_from_slice(name_end);
     };
     if has_text(content) {
         open(compiler);
@@ -194,7 +194,7 @@ fn value(compiler: &mut Compiler, language: Language, name: Name<'_>, attribute:
                 node => node.push_text(&mut compiler.literals, Form::Plain),
             }
         }
-        compiler.literals.extend_from_slice(behind_value);
+        compiler.literals.extend_from_slice(value_end);
         return;
     }
     let mut substitutions = substitutions(content);
@@ -202,7 +202,7 @@ fn value(compiler: &mut Compiler, language: Language, name: Name<'_>, attribute:
         (None, _) => {}
         (Some(substitution), None) => {
             let open = compiler.aside(open);
-            let close = compiler.aside(|compiler| compiler.literals.extend_from_slice(behind_value));
+            let close = compiler.aside(|compiler| compiler.literals.extend_from_slice(value_end));
             compiler.op(Op::Line {
                 substitution,
                 open,
@@ -210,7 +210,7 @@ fn value(compiler: &mut Compiler, language: Language, name: Name<'_>, attribute:
                 language,
             });
         }
-        // The value is empty if each of several substitutions is. No operation can tell that.
+        // No operation checks whether several substitutions are all empty.
         _ => compiler.irregular = true,
     }
 }
@@ -225,14 +225,14 @@ fn is_value(element: &Element<'_>, attribute: &Attribute<'_>) -> bool {
 fn has_text(content: &[Node<'_>]) -> bool {
     let is_text = |node: &Node<'_>| match node {
         Node::Substitution(_) => false,
-        // An array of one item counts as this item, which can be empty.
+        // An array of one item counts as the item, which can be empty.
         Node::Value(value) => !value.single().is_empty(),
         node => node.is_text(),
     };
     content.iter().any(is_text)
 }
 
-/// Appends a value, with `open` before it and `close` behind it. Appends nothing if the value is empty.
+/// Appends `open`, a value and `close`, unless the value is empty.
 #[inline]
 pub(crate) fn push_line(out: &mut Vec<u8>, open: &[u8], value: Value<'_>, close: &[u8]) {
     if !value.single().is_empty() {

@@ -1,22 +1,27 @@
-//! The operations of a program, and the compiler that collects them.
+//! The operations of a program, and the compiler that emits them.
 
 use std::ops::Range;
 
 use crate::binxml::tree::Node;
 use crate::value::text::Form;
 
-/// The language that a program writes.
+/// The output language of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {
     /// XML, without white space between elements, as the `evtx` crate writes it with `indent(false)`.
     Xml,
     /// The JSON value of the element, in the shape of `evtx_dump -o json`.
     Json,
-    /// The values, a line `name: value` for each.
-    Lines,
-    /// The values as fields: a name, [`END_OF_NAME`](super::lines::END_OF_NAME), a value,
-    /// [`END_OF_VALUE`](super::lines::END_OF_VALUE). So a value with line breaks can be told from several.
+    /// All values, one line `name: value` each.
+    Text,
+    /// All values, each as a name, [`END_OF_NAME`](super::lines::END_OF_NAME), a value, and
+    /// [`END_OF_VALUE`](super::lines::END_OF_VALUE). Unlike lines, these separate values that contain line breaks.
     Fields,
+}
+
+impl Language {
+    /// All languages, in order.
+    pub const ALL: [Language; 4] = [Language::Xml, Language::Json, Language::Text, Language::Fields];
 }
 
 /// A range in the literals of a program.
@@ -29,13 +34,13 @@ pub(crate) enum Op {
     Literal(Literal),
     /// Skips the next `skip` operations if the value of the substitution is NULL.
     Guard { substitution: u16, skip: usize },
-    /// The next `len` operations are a part of `System` whose text may be known from an earlier event.
-    System { part: usize, len: usize },
+    /// The next `len` operations write a section of `System` whose text may be cached from an earlier event.
+    System { section: usize, len: usize },
     /// The text of a value.
     Text { substitution: u16, form: Form },
     /// XML: an attribute whose value is a substitution. `open` is ` name="`. Writes nothing if the value is empty.
     Attribute { substitution: u16, open: Literal },
-    /// XML: a substitution in content, which holds a text or a stream.
+    /// XML: a substitution in content: a text or a stream.
     Content { substitution: u16 },
     /// XML: an element whose content is one substitution. An array repeats the element.
     Repeat {
@@ -43,25 +48,25 @@ pub(crate) enum Op {
         open: Literal,
         close: Literal,
     },
-    /// Lines: a value with its name, for each item of an array, or the elements of a stream. `open` and `close` are what
-    /// stands before and behind the value. Writes nothing for an empty value.
+    /// Text, fields: the value, each item of an array, or the elements of a stream. `open` and `close` are the text
+    /// before and after a value. Writes nothing for an empty value.
     Line {
         substitution: u16,
         open: Literal,
         close: Literal,
         language: Language,
     },
-    /// Lines: the elements of a stream.
+    /// Text, fields: the elements of a stream.
     Elements { substitution: u16, language: Language },
-    /// JSON: a comma, unless the object is empty so far.
+    /// JSON: a comma, unless the object is still empty.
     Comma,
-    /// JSON: the value of a leaf, or the object of the stream in it. `container`: the leaf is `EventData` or
+    /// JSON: the value of a leaf, or the object of the stream in it. `container`: whether the leaf is `EventData` or
     /// `UserData`.
     Leaf { substitution: u16, container: bool },
     /// JSON: the end of an object. Replaces an object without members by `null`.
     CloseOrNull,
-    /// JSON: the value of a `Data` leaf. An array is a JSON array if the leaf is `alone`; else its items are appended
-    /// to the JSON array of several leaves.
+    /// JSON: the value of a `Data` leaf. If the leaf is `alone`, an array becomes a JSON array. Otherwise its items
+    /// extend the JSON array that several leaves share.
     Data { substitution: u16, alone: bool },
     /// JSON: the value of an element whose attributes or content are substitutions.
     Element {
@@ -70,7 +75,7 @@ pub(crate) enum Op {
     },
     /// JSON: the member `#attributes` at the start of an object, unless all attributes are empty.
     Attributes(Box<[AttributeOp]>),
-    /// JSON: the elements of a stream as members, behind members with these names.
+    /// JSON: the elements of a stream as members, after members with these names.
     Members { substitution: u16, names: Box<[Box<str>]> },
 }
 
@@ -83,12 +88,12 @@ pub(crate) enum AttributeOp {
     Substitution { key: Literal, substitution: u16 },
 }
 
-/// Which values of a substitution a program can write beside single values.
+/// Which values a program can write in place of a substitution, besides single values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AcceptedShapes {
-    /// Whether it can write arrays that repeat the element.
+    /// Arrays that repeat the element.
     pub(crate) items: bool,
-    /// Whether it can write streams.
+    /// Streams.
     pub(crate) streams: bool,
 }
 
@@ -111,25 +116,25 @@ impl AcceptedShapes {
     };
 }
 
-/// The most bytes of literals in the program of a template. Those of real logs have some thousand. A template with more
-/// has no program, and each of its records is rendered from its tree.
+/// The most bytes of literals in the program of a template. Real templates have a few thousand. Records of a larger
+/// template are rendered from their trees.
 const MAX_LITERALS: usize = 1 << 20;
 
 /// A program that is being compiled.
 #[derive(Debug)]
 pub(crate) struct Compiler {
-    /// The literals so far. For a tree without substitutions, its whole text.
+    /// The literals so far: the whole text, for a tree without substitutions.
     pub(crate) literals: Vec<u8>,
-    /// The literals from here on are not in an operation yet.
+    /// The start of the literals that no operation covers yet.
     flushed: usize,
     pub(super) ops: Vec<Op>,
-    /// By index of the substitution.
+    /// By substitution.
     pub(super) takes: Vec<AcceptedShapes>,
-    /// Whether no program can render the template.
+    /// Whether the template needs a tree.
     pub(crate) irregular: bool,
-    /// The most bytes that the literals may have.
+    /// The most bytes of literals.
     pub(crate) limit: usize,
-    /// Whether the literals would have more, by what [`fill`](Self::fill) was told.
+    /// Whether [`fill`](Self::fill) was called.
     overflows: bool,
 }
 
@@ -148,7 +153,7 @@ impl Default for Compiler {
 }
 
 impl Compiler {
-    /// A compiler for a tree without substitutions. It appends to `text`, up to `limit` bytes.
+    /// Compiles a tree without substitutions: appends its text to `text`, up to `limit` bytes.
     pub(super) fn appending(text: Vec<u8>, limit: usize) -> Self {
         Compiler {
             literals: text,
@@ -157,7 +162,7 @@ impl Compiler {
         }
     }
 
-    /// The compiler of a template that no program can render.
+    /// The compiler of a template that needs trees.
     pub(super) fn irregular() -> Self {
         Compiler {
             irregular: true,
@@ -170,7 +175,7 @@ impl Compiler {
         self.overflows || self.literals.len() > self.limit
     }
 
-    /// Tells that the literals would be longer than the limit.
+    /// Marks the literals as longer than the limit.
     pub(crate) fn fill(&mut self) {
         self.overflows = true;
     }
@@ -179,7 +184,7 @@ impl Compiler {
         self.literals.extend_from_slice(text.as_bytes());
     }
 
-    /// Ends the literal run: makes an operation of it.
+    /// Emits the literals since the last operation.
     pub(super) fn flush(&mut self) {
         let end = self.literals.len();
         if self.flushed < end {
@@ -188,13 +193,13 @@ impl Compiler {
         }
     }
 
-    /// Adds an operation behind the literal run.
+    /// Emits an operation.
     pub(crate) fn op(&mut self, op: Op) {
         self.flush();
         self.ops.push(op);
     }
 
-    /// A literal for the fields of an operation. It is not part of the literal run.
+    /// A literal that only an operation refers to.
     pub(crate) fn aside(&mut self, write: impl FnOnce(&mut Self)) -> Literal {
         self.flush();
         let start = self.literals.len();
@@ -203,7 +208,7 @@ impl Compiler {
         start..self.flushed
     }
 
-    /// Compiles what `write` writes so that it is left out of records in which the value of `dependency` is NULL.
+    /// Compiles what `write` writes. Records in which the value of `dependency` is NULL skip it.
     pub(crate) fn guarded(&mut self, dependency: Option<u16>, write: impl FnOnce(&mut Self)) {
         let Some(substitution) = dependency else {
             return write(self);
@@ -216,7 +221,7 @@ impl Compiler {
         self.ops[at - 1] = Op::Guard { substitution, skip };
     }
 
-    /// Restricts which values of a substitution the program can write.
+    /// Restricts the values that the program can write in place of a substitution.
     pub(crate) fn take(&mut self, substitution: u16, takes: AcceptedShapes) {
         let substitution = usize::from(substitution);
         if self.takes.len() <= substitution {
@@ -228,7 +233,7 @@ impl Compiler {
     }
 }
 
-/// The indices of the substitutions among pieces of content.
+/// The indices of the substitutions in content.
 pub(crate) fn substitutions<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = u16> + 'n {
     nodes.iter().filter_map(|node| match node {
         Node::Substitution(substitution) => Some(substitution.index),

@@ -1,8 +1,8 @@
-//! Programs: a template, compiled to literal runs and operations on its substitutions.
+//! Programs: templates, compiled to literals and operations on their substitutions.
 //!
-//! A [`Program`] writes the XML, JSON or lines of each instance of a template straight into a buffer. A record that no program
-//! supports is rendered from its tree by the same compiler: a tree without substitutions compiles to one literal run,
-//! which is the text. So there is one set of rules for both.
+//! A [`Program`] writes the text of a template's instances straight into a buffer. If no program supports a record, the
+//! same compiler renders its tree: a tree without substitutions compiles to one literal, which is its text. So one set
+//! of rules covers both.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 pub use super::ops::Language;
 use super::ops::{AcceptedShapes, AttributeOp, Compiler, Literal, Op};
 pub use super::system::SystemTexts;
-use super::system::{KeptText, SystemParts};
+use super::system::{KeptText, SystemSections};
 use super::{json, lines, xml};
 use crate::binxml::SubstitutionRuns;
 use crate::binxml::instance::ValueTable;
@@ -20,20 +20,19 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::value::Value;
 use crate::value::text::{self, Form};
 
-/// A template that was compiled to write its instances as text.
+/// A template, compiled to write its instances in a language.
 #[derive(Debug)]
 pub struct Program {
     root: Box<str>,
     literals: Box<[u8]>,
     ops: Box<[Op]>,
     takes: Box<[AcceptedShapes]>,
-    /// What it writes of `System`, if it writes events.
-    system: Option<SystemParts>,
+    /// The sections of `System`, in the program of an event.
+    system: Option<SystemSections>,
     irregular: bool,
 }
 
-/// Renders the streams that the substitutions of a program hold. The implementor has the programs of the templates in
-/// them.
+/// Renders the streams in the substitutions of a program. The implementor has the programs of their templates.
 pub trait Streams {
     /// Appends the elements of the stream in a range of the chunk as XML.
     ///
@@ -47,23 +46,22 @@ pub trait Streams {
     /// If the stream is damaged.
     fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Appends the values of the stream in a range of the chunk as lines or fields. Returns false if one of its
-    /// elements is `Data`, whose name depends on what is around the stream.
+    /// Appends the values of the stream in a range of the chunk as lines or fields. Returns false if one of its elements
+    /// is `Data`, whose name depends on the elements around the stream.
     ///
     /// # Errors
     /// If the stream is damaged.
     fn push_lines(&mut self, language: Language, stream: Range<usize>, out: &mut Vec<u8>) -> Result<bool>;
 }
 
-/// The names that the members of a JSON object have so far.
+/// The member names of a JSON object so far.
 #[derive(Debug, Default)]
 pub struct Members<'p> {
-    /// The names of the members that the program has written.
+    /// The names of the members that the program wrote.
     before: &'p [Box<str>],
-    /// The range in the text of the escaped name of the first member after those. Most objects have no further member.
+    /// The first member after those: the range of its escaped name in the text. Most objects have no second.
     first: Range<usize>,
-    /// How often each name came, by the escaped name. Filled with the second member. Different names stay different
-    /// when they are escaped.
+    /// How often each escaped name occurred. Filled from the second member on.
     counts: HashMap<Vec<u8>, usize>,
     /// Whether one of the names is `Data`.
     has_data: bool,
@@ -77,8 +75,7 @@ impl<'p> Members<'p> {
         }
     }
 
-    /// Writes the key of the next member, which is an element with this name, and the comma before it. Numbers a name
-    /// that came before.
+    /// Writes a comma if one is needed, and the key of the next member. Numbers a repeated name.
     pub fn push_key(&mut self, name: &str, out: &mut Vec<u8>) {
         if out.last() != Some(&b'{') {
             out.push(b',');
@@ -117,7 +114,7 @@ impl<'p> Members<'p> {
 }
 
 impl Program {
-    /// Compiles a template, given its tree with open substitutions.
+    /// Compiles the tree of a template with open substitutions.
     pub fn new(language: Language, root: &Element<'_>) -> Self {
         Program::with_runs(language, root, SubstitutionRuns::new)
     }
@@ -136,7 +133,7 @@ impl Program {
         compiler.flush();
         Program {
             root: root.name.into(),
-            system: SystemParts::mark(root, &mut compiler.ops, runs),
+            system: SystemSections::mark(root, &mut compiler.ops, runs),
             literals: compiler.literals.into(),
             ops: compiler.ops.into(),
             takes: compiler.takes.into(),
@@ -144,7 +141,7 @@ impl Program {
         }
     }
 
-    /// About how many bytes of memory the program takes.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let of_op = |op: &Op| match op {
             Op::Element { attributes, .. } | Op::Attributes(attributes) => size_of_val(&**attributes),
@@ -160,7 +157,7 @@ impl Program {
         &self.root
     }
 
-    /// Whether the program can write an instance with these values. If not, [`push_tree`] has to.
+    /// Whether the program can write an instance with these values. If not, use [`push_tree`].
     #[inline]
     pub fn supports(&self, values: ValueTable<'_>) -> bool {
         !self.irregular
@@ -175,12 +172,12 @@ impl Program {
             })
     }
 
-    /// Appends the text of an instance that the program [supports](Self::supports). Returns false if a stream in it
-    /// holds something that the program cannot write. The caller then drops what was appended, and uses [`push_tree`].
+    /// Appends the text of an instance that the program [supports](Self::supports). Returns false if it cannot write a
+    /// stream in the instance. Then drop what it appended, and use [`push_tree`].
     ///
     /// # Errors
-    /// [`ErrorKind::Text`] if `out` becomes longer than `limit` bytes, and the errors of `streams`. The text that was
-    /// appended is then incomplete.
+    /// [`ErrorKind::Text`] if `out` becomes longer than `limit` bytes, and the errors of `streams`. The appended text is
+    /// then incomplete.
     pub fn run(
         &self,
         values: ValueTable<'_>,
@@ -191,7 +188,7 @@ impl Program {
         self.run_ops(0..self.ops.len(), None, values, streams, out, limit)
     }
 
-    /// As [`run`](Self::run). Copies what `texts` has of an earlier event with the same values in `System`.
+    /// As [`run`](Self::run), but reuses the text of `System` of an earlier event with the same values.
     ///
     /// # Errors
     /// Those of [`run`](Self::run).
@@ -211,7 +208,7 @@ impl Program {
         Ok(is_supported)
     }
 
-    /// Runs some of the operations. `texts` are those of the event, if it has a place for them.
+    /// Runs a range of operations. `texts` is the cached text of `System`, if it can be cached.
     #[inline]
     fn run_ops(
         &self,
@@ -233,16 +230,16 @@ impl Program {
                         at += skip;
                     }
                 }
-                Op::System { part, len } => {
+                Op::System { section, len } => {
                     let Some(texts) = texts.as_deref_mut() else { continue };
-                    match texts.part(*part) {
+                    match texts.section(*section) {
                         Some(text) => out.extend_from_slice(text),
                         None => {
                             let start = out.len();
                             if !self.run_ops(at..at + len, None, values, streams, out, limit)? {
                                 return Ok(false);
                             }
-                            texts.push(*part, &out[start..]);
+                            texts.push(*section, &out[start..]);
                         }
                     }
                     at += len;
@@ -371,7 +368,7 @@ impl Program {
                 out.push(b'{');
                 let content = content.map_or(Value::null(), value);
                 if !self.push_attributes(attributes, values, out, limit) {
-                    // All attributes are left out, so the element is a leaf.
+                    // Without attributes, the element is a leaf.
                     out.truncate(start);
                     json::push_leaf(out, content, b"null");
                     return Ok(true);
@@ -387,7 +384,7 @@ impl Program {
             }
             Op::Members { substitution, names } => {
                 let Some(range) = stream(values, *substitution) else {
-                    // Another value is a text of the element.
+                    // Any other value would be text of the element.
                     return Ok(value(*substitution).single().is_empty());
                 };
                 streams.push_members(range, &mut Members::after(names), out)?;
@@ -396,7 +393,7 @@ impl Program {
         Ok(true)
     }
 
-    /// Appends the member `#attributes` of an object. Returns false and appends nothing if all attributes are empty.
+    /// Appends the member `#attributes` of an object. If all attributes are empty, appends nothing and returns false.
     #[inline]
     fn push_attributes(
         &self,
@@ -438,8 +435,8 @@ impl Program {
     }
 }
 
-/// Appends the object of a stream's elements, as the content of a leaf. Returns false if the stream has no elements, or
-/// if it has `Data` elements in a `container`, where other rules hold.
+/// Appends the object of a leaf whose content is a stream. Returns false if the stream has no elements, or has `Data`
+/// elements in a `container`, which follow other rules.
 fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
     out.push(b'{');
     let mut members = Members::default();
@@ -449,7 +446,7 @@ fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams,
     Ok(!is_empty && (!container || !members.has_data))
 }
 
-/// The range in the chunk of the stream that a substitution holds; `None` if it holds none.
+/// The chunk range of the stream in a substitution; `None` for other values.
 #[inline]
 fn stream(values: ValueTable<'_>, substitution: u16) -> Option<Range<usize>> {
     let slot = values.slot(usize::from(substitution))?;
@@ -460,7 +457,7 @@ fn compile(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
     match language {
         Language::Xml => xml::compile_root(compiler, root),
         Language::Json => json::compile_root(compiler, root),
-        Language::Lines | Language::Fields => lines::compile_root(compiler, language, root),
+        Language::Text | Language::Fields => lines::compile_root(compiler, language, root),
     }
 }
 

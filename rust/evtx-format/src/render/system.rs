@@ -1,7 +1,7 @@
-//! The text of `System` that events have in common.
+//! A cache of the text of `System`.
 //!
-//! Most of `System` is the same from event to event: provider, level, task, keywords, channel, computer. The texts of
-//! these elements are kept by the values that they were written from, and copied for the next event with equal values.
+//! Most of `System` repeats from event to event: provider, level, task, keywords, channel, computer. Their text is
+//! cached by the values that it was written from, and copied for the next event with equal values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,52 +10,52 @@ use crate::binxml::SubstitutionRuns;
 use crate::binxml::instance::{SubstitutionSet, ValueTable};
 use crate::binxml::tree::Element;
 
-/// The elements of `System` whose values differ from event to event.
+/// The elements of `System` that differ from event to event.
 const VARYING: [&str; 4] = ["TimeCreated", "EventRecordID", "Correlation", "Execution"];
 
-/// How many texts are kept: a power of two.
+/// The size of the cache, a power of two.
 const TEXTS: usize = 256;
 
-/// The most bytes of values, and of text, of an event that are kept. Real events have a tenth.
+/// The most bytes of values, and of text, of a cached event. Real events have a tenth.
 const MAX_VALUES: usize = 1024;
 const MAX_KEPT: usize = 4096;
 
-/// The most parts of a program. Real programs have two: before and behind the elements that vary.
-const MAX_PARTS: usize = 4;
+/// The most sections of a program. Real programs have two: before and after the elements that vary.
+const MAX_SECTIONS: usize = 4;
 
-/// What the parts of an event's program read that write the same text for the same values in `System`.
+/// The cached sections of a program, and the values that determine their text.
 #[derive(Debug)]
-pub(super) struct SystemParts {
-    /// A number that only this program has. Not 0.
+pub(super) struct SystemSections {
+    /// A number unique to the program. Not 0.
     program: u64,
-    /// The substitutions that the parts read.
+    /// The substitutions that the sections read.
     runs: SubstitutionRuns,
     read: SubstitutionSet,
 }
 
-impl SystemParts {
-    /// Finds the parts of the program of a template, and puts an [`Op::System`] before each; `None` if it has none.
-    /// `runs` makes the runs of substitutions.
+impl SystemSections {
+    /// Finds the sections of a program, and inserts an [`Op::System`] before each; `None` if it has none. `runs` makes
+    /// the runs of substitutions.
     pub(super) fn mark(root: &Element<'_>, ops: &mut Vec<Op>, runs: fn(Vec<u16>) -> SubstitutionRuns) -> Option<Self> {
         let known = repeating(root)?;
-        let (mut read, mut at, mut part) = (Vec::new(), 0, 0);
-        while at < ops.len() && part < MAX_PARTS {
+        let (mut read, mut at, mut section) = (Vec::new(), 0, 0);
+        while at < ops.len() && section < MAX_SECTIONS {
             let (start, before) = (at, read.len());
-            while let Some(next) = behind_same(ops, at, &known, &mut read) {
+            while let Some(next) = after_repeating(ops, at, &known, &mut read) {
                 at = next;
             }
             if read.len() > before {
-                // No operation guards those of a part, so none has to skip one more.
+                // No guard covers the section, so none has to skip the new operation.
                 let len = at - start;
-                ops.insert(start, Op::System { part, len });
-                (part, at) = (part + 1, at + 1);
+                ops.insert(start, Op::System { section, len });
+                (section, at) = (section + 1, at + 1);
             }
-            at = behind(ops, at);
+            at = after(ops, at);
         }
         let mut set = SubstitutionSet::default();
         read.iter().for_each(|&substitution| set.insert(substitution.into()));
         static NUMBER: AtomicU64 = AtomicU64::new(1);
-        (part > 0).then(|| SystemParts {
+        (section > 0).then(|| SystemSections {
             program: NUMBER.fetch_add(1, Ordering::Relaxed),
             runs: runs(read),
             read: set,
@@ -63,8 +63,8 @@ impl SystemParts {
     }
 }
 
-/// The substitutions in `System` whose values are the same for most events, in order, each once; `None` for other
-/// elements than events.
+/// The substitutions in `System` that repeat from event to event, sorted, without duplicates; `None` if the root is not
+/// an `Event`.
 fn repeating(root: &Element<'_>) -> Option<Vec<u16>> {
     fn collect(element: &Element<'_>, found: &mut Vec<u16>) {
         found.extend(element.dependency);
@@ -83,20 +83,20 @@ fn repeating(root: &Element<'_>) -> Option<Vec<u16>> {
     Some(found)
 }
 
-/// The index behind an operation and those that it guards.
-fn behind(ops: &[Op], at: usize) -> usize {
+/// The index after an operation and those that it guards.
+fn after(ops: &[Op], at: usize) -> usize {
     match ops.get(at) {
         Some(Op::Guard { skip, .. }) => at + 1 + skip,
         _ => at + 1,
     }
 }
 
-/// The index behind the operation `at` and those that it guards, if their text depends on `known` substitutions alone.
-/// Adds the substitutions that they read.
-fn behind_same(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) -> Option<usize> {
-    let (before, end) = (read.len(), behind(ops, at));
+/// The index after an operation and those that it guards, if their text depends only on `known` substitutions. Adds the
+/// substitutions that they read.
+fn after_repeating(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) -> Option<usize> {
+    let (before, end) = (read.len(), after(ops, at));
     for op in ops.get(at..end)? {
-        // A crafted guard can have many thousand operations, each of which is checked once.
+        // A crafted guard can cover many thousand operations: check the substitutions of each once.
         let before_op = read.len();
         let is_same = match op {
             Op::Literal(_) => true,
@@ -118,7 +118,7 @@ fn behind_same(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) -> Opt
                 }));
                 true
             }
-            // Their text depends on what stands before it, or is not that of `System`.
+            // Their text depends on the text before it, or is not in `System`.
             Op::Comma
             | Op::CloseOrNull
             | Op::Data { .. }
@@ -136,32 +136,32 @@ fn behind_same(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) -> Opt
     Some(end)
 }
 
-/// The texts of `System` of earlier events. Each thread has its own.
+/// The cached texts of `System` of earlier events. Each thread has its own.
 #[derive(Debug, Default)]
 pub struct SystemTexts {
-    /// By hash of the values; none before the first event.
+    /// By hash of the values. Empty before the first event.
     texts: Vec<KeptText>,
 }
 
-/// The texts that the parts of a program have written.
+/// The text of a program's sections for some values.
 #[derive(Debug, Default, Clone)]
 pub(super) struct KeptText {
-    /// The number of the program; 0 if the texts are not complete.
+    /// The number of the program; 0 while the text is incomplete.
     program: u64,
     /// The descriptors and bytes of the values.
     values: Vec<u8>,
     text: Vec<u8>,
-    /// The end of each part's text.
-    ends: [u16; MAX_PARTS],
-    /// Whether the texts are longer than what is kept.
+    /// The end of each section's text.
+    ends: [u16; MAX_SECTIONS],
+    /// Whether the text is too long to cache.
     is_too_long: bool,
 }
 
 impl SystemTexts {
-    /// The place of the texts of an instance; `None` if they are not kept.
-    pub(super) fn place(&mut self, system: &SystemParts, values: ValueTable<'_>) -> Option<&mut KeptText> {
+    /// The text of an instance, which may be incomplete; `None` if it cannot be cached.
+    pub(super) fn place(&mut self, system: &SystemSections, values: ValueTable<'_>) -> Option<&mut KeptText> {
         let (hash, len) = system.runs.hash(system.program, values)?;
-        // The text of a stream depends on what its offsets refer to.
+        // The text of a stream also depends on the bytes that its offsets refer to.
         if len > MAX_VALUES || values.may_be_compound(system.read) {
             return None;
         }
@@ -181,25 +181,25 @@ impl SystemTexts {
 }
 
 impl KeptText {
-    /// The text of a part, if the texts of all parts are known.
+    /// The text of a section, if that of all sections is cached.
     #[inline]
-    pub(super) fn part(&self, part: usize) -> Option<&[u8]> {
-        let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
-        (self.program != 0).then(|| &self.text[usize::from(start)..usize::from(self.ends[part])])
+    pub(super) fn section(&self, section: usize) -> Option<&[u8]> {
+        let start = section.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (self.program != 0).then(|| &self.text[usize::from(start)..usize::from(self.ends[section])])
     }
 
-    /// Appends the text of the next part, unless the texts would be too long.
-    pub(super) fn push(&mut self, part: usize, text: &[u8]) {
+    /// Caches the text of the next section, unless it would be too long.
+    pub(super) fn push(&mut self, section: usize, text: &[u8]) {
         self.is_too_long |= self.text.len() + text.len() > MAX_KEPT;
         if !self.is_too_long {
             self.text.extend_from_slice(text);
-            self.ends[part] = self.text.len() as u16;
+            self.ends[section] = self.text.len() as u16;
         }
     }
 
-    /// Notes that all parts have written their texts.
+    /// Marks the text as complete.
     #[inline]
-    pub(super) fn end(&mut self, system: &SystemParts) {
+    pub(super) fn end(&mut self, system: &SystemSections) {
         if !self.is_too_long {
             self.program = system.program;
         }

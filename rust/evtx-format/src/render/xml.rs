@@ -4,7 +4,7 @@ use super::ops::{AcceptedShapes, Compiler, Op, substitutions};
 use crate::binxml::tree::{Attribute, Element, Node, push_reference};
 use crate::value::text::{self, Form};
 
-/// Compiles a root element. No array repeats a root, and no dependency leaves it out.
+/// Compiles a root element, which no array repeats and no dependency leaves out.
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
     element(compiler, root, true);
 }
@@ -38,7 +38,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         }
         match node {
             Node::Substitution(substitution) => {
-                // An array would repeat the element, but not a root.
+                // An array repeats any element but a root.
                 compiler.take(
                     substitution.index,
                     if root {
@@ -62,7 +62,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
     end_tag(compiler, element);
 }
 
-/// Writes the start tag, or the whole of an element that is closed as empty.
+/// Writes the start tag, or all of an element that closes as empty.
 fn start_tag(compiler: &mut Compiler, element: &Element<'_>) {
     compiler.literal("<");
     compiler.literal(element.name);
@@ -124,7 +124,7 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
     }
 }
 
-/// Writes a literal piece of content. References stay references.
+/// Writes a node that is not a substitution. References stay references.
 fn literal(compiler: &mut Compiler, node: &Node<'_>, in_attribute: bool) {
     let form = if in_attribute {
         Form::XmlAttribute
@@ -140,7 +140,7 @@ fn literal(compiler: &mut Compiler, node: &Node<'_>, in_attribute: bool) {
     }
 }
 
-/// Appends a CDATA section. `]]>` in its text would end it, so the section is split there.
+/// Appends a CDATA section, which is split at each `]]>` in its text.
 fn push_cdata(out: &mut Vec<u8>, text: &[u8]) {
     let mut raw = Vec::new();
     text::push_utf16(&mut raw, text, Form::Raw);
