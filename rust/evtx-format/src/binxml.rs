@@ -10,7 +10,7 @@ mod reader;
 mod outline;
 mod runs;
 
-pub use outline::{Outline, Trace};
+pub use outline::Outline;
 pub use reader::{StreamCursor, Template, TopLevel};
-pub use runs::SubstitutionRuns;
+pub use runs::{SubstitutionRuns, ValueLayout};
 pub use walk::{Left, Reader};

@@ -8,10 +8,10 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use evtx_format::binxml::Template;
 use evtx_format::binxml::instance::{Definition, Instance, ValueTable};
 use evtx_format::binxml::names::name_units;
 use evtx_format::binxml::tree::Element;
+use evtx_format::binxml::{Template, ValueLayout};
 use evtx_format::render::program::{Language, Program};
 use evtx_format::value::guid_in_text_order;
 use evtx_format::{Error, ErrorKind, MAX_NAMES};
@@ -59,39 +59,39 @@ impl Compiled {
         tree: &Element<'_>,
         root: TreeRoot,
     ) -> Self {
-        let plan = Plan::of_template(target, keys, tree, root);
-        let number = next_number();
-        let program = |language| target.renders(language, root).then(|| Program::new(language, tree));
         Compiled {
-            number,
             guid: guid_in_text_order(definition.guid),
             template_id: definition.template_id(),
-            unsound_name: None,
-            system: SystemSubstitutions::new(number, target, &plan).filter(|_| root == TreeRoot::Event),
-            user_data: user_data_program(&plan, tree, root),
-            plan,
-            programs: Language::ALL.map(program),
+            ..Compiled::of_tree(target, keys, tree, root, ValueLayout::Consecutive)
         }
     }
 
-    /// The template of the elements that records spell out in the same way, given its tree. No instance refers to it.
+    /// The template of the elements with the same outline, given its tree. No instance refers to it.
     pub(crate) fn of_outline(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
-        let plan = Plan::of_template(target, keys, tree, root).scattered();
-        let number = next_number();
-        let program = |language| {
-            target
-                .renders(language, root)
-                .then(|| Program::of_outline(language, tree))
+        Compiled::of_tree(target, keys, tree, root, ValueLayout::Scattered)
+    }
+
+    fn of_tree(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot, layout: ValueLayout) -> Self {
+        let plan = Plan::of_template(target, keys, tree, root);
+        let plan = if layout == ValueLayout::Scattered {
+            plan.scattered()
+        } else {
+            plan
         };
+        let number = next_number();
+        let user_data = user_data(tree, root).filter(|_| plan.may_have_user_data());
         Compiled {
             number,
             guid: [0; 16],
             template_id: 0,
             unsound_name: None,
-            system: SystemSubstitutions::scattered(number, target, &plan).filter(|_| root == TreeRoot::Event),
-            user_data: user_data_program(&plan, tree, root),
+            system: SystemSubstitutions::new(number, target, &plan, layout).filter(|_| root == TreeRoot::Event),
+            user_data: user_data.map(|element| Program::new(Language::Json, element, layout)),
             plan,
-            programs: Language::ALL.map(program),
+            programs: Language::ALL.map(|language| {
+                let is_read = target.renders(language, root);
+                is_read.then(|| Program::new(language, tree, layout))
+            }),
         }
     }
 
@@ -131,12 +131,6 @@ impl Compiled {
     pub(crate) fn program(&self, language: Language) -> Option<&Program> {
         self.programs[language as usize].as_ref()
     }
-}
-
-/// Writes the value of the `UserData` of a tree as JSON, if the plan of the tree has that element.
-fn user_data_program(plan: &Plan, tree: &Element<'_>, root: TreeRoot) -> Option<Program> {
-    let element = user_data(tree, root).filter(|_| plan.may_have_user_data());
-    element.map(|element| Program::new(Language::Json, element))
 }
 
 /// The `UserData` element of a tree.

@@ -1,7 +1,7 @@
-//! The templates of elements that records spell out, which the threads of a scan share.
+//! The cache of the templates of spelled-out elements, which the threads of a scan share.
 //!
-//! Elements are of one template if their outlines have the same content. It is compared in full: with a hash alone, a
-//! crafted file could pass one element for another.
+//! Elements share a template if their outlines have equal content. The content is compared in full: with a hash alone, a
+//! crafted file could pass one element off as another.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,11 +11,11 @@ use hashbrown::HashMap;
 use super::cache::Compiled;
 use super::column_plan::TreeRoot;
 
-/// The most bytes of outlines and their compiled form that a scan keeps. They are apart from those of templates, so
-/// that a file with a new outline in every record leaves the room of templates as it is.
+/// The most bytes of outlines and their compiled form that a scan keeps. This limit is separate from that of templates,
+/// so that a file with a new outline in every record does not take their room.
 const MAX_BYTES: usize = 4 << 20;
 
-/// About how many bytes an entry of the map takes beside the content, with the unused capacity of the map.
+/// The approximate size of an entry of the map without its content, including unused capacity.
 const ENTRY: usize = 2 * size_of::<(Box<[u8]>, Arc<Compiled>)>();
 
 /// By content, for one role of the root.
@@ -30,7 +30,7 @@ pub(crate) struct OutlineCache {
 }
 
 impl OutlineCache {
-    /// Whether a thread panicked while it added an outline. The decoder then returns no batch (`Scan::check_shared`).
+    /// Whether a thread panicked while it added an outline. Then the decoder returns no batch (`Scan::check_shared`).
     pub(crate) fn is_poisoned(&self) -> bool {
         self.known.is_poisoned()
     }
@@ -40,13 +40,13 @@ impl OutlineCache {
         &self.known
     }
 
-    /// The compiled template of the elements whose outline has a content, if the scan keeps it.
+    /// The compiled template of the elements with this outline, if the scan keeps it.
     pub(crate) fn get(&self, content: &[u8], root: TreeRoot) -> Option<Arc<Compiled>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known[root as usize].get(content).map(Arc::clone)
     }
 
-    /// Keeps a compiled template for elements of other chunks, if there is room. Returns whether it is kept.
+    /// Keeps a compiled template for other chunks, if there is room. Returns whether it is kept.
     pub(crate) fn insert(&self, content: Box<[u8]>, root: TreeRoot, compiled: &Arc<Compiled>) -> bool {
         let bytes = ENTRY + content.len() + compiled.bytes();
         if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {

@@ -566,7 +566,7 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
         if i > 0 {
             text.push(b',');
         }
-        json::push_text_value(&mut text, copy.content, MAX_TEXT);
+        json::push_content(&mut text, copy.content, false, MAX_TEXT);
     }
     text.push(b']');
     let constant = Constant {

@@ -1,7 +1,7 @@
 //! The substitutions from which the columns of `System` are read. Records of a template with equal values of them have
 //! the same row in these columns.
 
-use evtx_format::binxml::SubstitutionRuns;
+use evtx_format::binxml::{SubstitutionRuns, ValueLayout};
 
 use super::column_plan::Plan;
 use super::projection::Projection;
@@ -17,21 +17,7 @@ pub(crate) struct SystemSubstitutions {
 impl SystemSubstitutions {
     /// The substitutions of the plan of a template, given its number; `None` if the template has no `System` element,
     /// or if too few of its columns are read to share their rows.
-    pub(crate) fn new(template: u64, target: &Projection, plan: &Plan) -> Option<Self> {
-        SystemSubstitutions::of_runs(template, target, plan, SubstitutionRuns::new)
-    }
-
-    /// As [`new`](Self::new), for value tables whose values do not follow each other.
-    pub(crate) fn scattered(template: u64, target: &Projection, plan: &Plan) -> Option<Self> {
-        SystemSubstitutions::of_runs(template, target, plan, SubstitutionRuns::scattered)
-    }
-
-    fn of_runs(
-        template: u64,
-        target: &Projection,
-        plan: &Plan,
-        runs: fn(Vec<u16>) -> SubstitutionRuns,
-    ) -> Option<Self> {
+    pub(crate) fn new(template: u64, target: &Projection, plan: &Plan, layout: ValueLayout) -> Option<Self> {
         if !plan.system || !target.shares_system() {
             return None;
         }
@@ -43,7 +29,7 @@ impl SystemSubstitutions {
         }
         Some(SystemSubstitutions {
             template,
-            runs: runs(substitutions),
+            runs: SubstitutionRuns::new(substitutions, layout),
         })
     }
 }
@@ -100,13 +86,18 @@ mod tests {
             let tree = reader.template(&definition).expect("a template").root;
             let plan = Plan::of_template(&target, &Keys::default(), tree, TreeRoot::Event);
             let few = Projection::default();
-            assert!(SystemSubstitutions::new(7, &few, &plan).is_none(), "too few columns");
             assert!(
-                SystemSubstitutions::new(7, &target, &Plan::default()).is_none(),
+                SystemSubstitutions::new(7, &few, &plan, ValueLayout::Consecutive).is_none(),
+                "too few columns"
+            );
+            assert!(
+                SystemSubstitutions::new(7, &target, &Plan::default(), ValueLayout::Consecutive).is_none(),
                 "no `System`"
             );
-            let system = SystemSubstitutions::new(7, &target, &plan).expect("columns that repeat");
-            let next = SystemSubstitutions::new(8, &target, &plan).expect("columns that repeat");
+            let system =
+                SystemSubstitutions::new(7, &target, &plan, ValueLayout::Consecutive).expect("columns that repeat");
+            let next =
+                SystemSubstitutions::new(8, &target, &plan, ValueLayout::Consecutive).expect("columns that repeat");
 
             let first = instances[0].values;
             let mut known = Vec::new();

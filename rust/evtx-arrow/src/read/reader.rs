@@ -15,7 +15,7 @@ use crate::plan::{Compiled, Plan, TreeRoot};
 use crate::record::{ChunkTemplates, OutlineFrom, Part, PartContent, RecordGroup, SpelledOut};
 use crate::scan::Scan;
 
-/// How many bytes a group of records may take in the arena before it ends. Groups of real logs take some ten thousand.
+/// How many bytes of the arena end a group of records. Groups of real logs take some ten thousand.
 const MUCH: usize = 1 << 20;
 
 /// Reads the records of a chunk.
@@ -29,7 +29,7 @@ pub(crate) struct RecordReader<'r, 'c> {
     /// Chunk offsets of the end of the current record's event, and of its BinXML.
     event_end: Cell<usize>,
     binxml_end: Cell<usize>,
-    /// Whether a tree was built in the arena. Counts trees that ended in an error.
+    /// Whether a tree was built in the arena, or begun before an error.
     builds_trees: Cell<bool>,
 }
 
@@ -56,7 +56,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// Whether the records take much memory in the arena, or may do so because they have trees.
+    /// Whether the records take much memory in the arena, or may do so because of their trees.
     #[inline]
     pub(crate) fn takes_much(&self) -> bool {
         let used = self.arena.allocated_bytes() - self.arena.chunk_capacity();
@@ -93,20 +93,20 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.binxml_end.set(binxml.end);
         self.event_end.set(binxml.end);
         record.begin();
-        // Only an error is written: to write `None` for each record would cost time.
+        // Writing only errors saves time.
         if let Err(error) = self.stream(templates, record, binxml, TreeRoot::Event) {
             record.error = Some(error);
         }
     }
 
     /// Reads the streams in the event's substitutions, if the scan needs them. Then checks the whole record, if the
-    /// scan validates all. The check comes last, so that the columns do not depend on whether there is one.
+    /// scan validates all. The check comes last, so that it does not affect the columns.
     pub(crate) fn read_children(&self, templates: &mut ChunkTemplates, record: &mut RecordGroup<'r>) {
         self.read_children_if(templates, record, |_, _| true);
     }
 
-    /// As [`read_children`](Self::read_children). `is_wanted` is asked before the check about a record without damage
-    /// so far. If it says no, the record is not checked, and the result is false.
+    /// As [`read_children`](Self::read_children), but asks `is_wanted` about a record without damage so far. If that
+    /// returns false, returns false without a check.
     #[inline]
     pub(crate) fn read_children_if(
         &self,
@@ -133,7 +133,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 record.error = Some(Error::new(0, ErrorKind::Text));
             }
         } else if record.current().event().is_some_and(Part::is_damaged) {
-            // The error is that of the event.
+            // The record keeps the error of the event.
             let _ = self.children(templates, record);
         }
         if self.scan.validates_all && record.not_its_own.is_none() {
@@ -145,8 +145,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         true
     }
 
-    /// The error of bytes that come after the event of the current record, if the scan validates all. The event itself
-    /// is sound.
+    /// The error of bytes after the event of the current record, which is sound, if the scan validates all.
     pub(crate) fn unread(&self) -> Option<Error> {
         let (end, until) = (self.event_end.get(), self.binxml_end.get());
         self.scan
@@ -162,7 +161,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         root: TreeRoot,
     ) -> Result<()> {
         if let Some((instance, end)) = self.reader.leading_instance(stream.clone()) {
-            // A record is one event, so that whatever comes after its instance is damage.
+            // A record is one event: anything after its instance is damage.
             if root == TreeRoot::Event {
                 self.event_end.set(end);
                 return self.instance(templates, record, instance, root);
@@ -174,8 +173,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.parts(templates, record, stream, root)
     }
 
-    /// Reads the parts of a stream that is not one instance.
-    // Kept out of line, so that the caller stays small.
+    /// Reads the parts of a stream that is not a single instance.
+    // Out of line, so that the caller stays small.
     #[inline(never)]
     fn parts(
         &self,
@@ -202,8 +201,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Adds the next element of a stream as an instance of the template of its outline, and moves behind it. Returns
-    /// false and does not move if it has to be read as a tree.
+    /// Adds the next element of a stream as an instance of the template of its outline, and moves past it. If the
+    /// element needs a tree, returns false and does not move.
     #[inline(never)]
     fn outlined(
         &self,
@@ -217,23 +216,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
         let (before, left) = (*parts, self.reader.left());
         let mut outline = std::mem::take(&mut templates.outline);
-        let traced = templates.traced(root, |trace| self.reader.pass_trace(parts, trace, &mut outline));
-        let part = match traced {
-            Some(at) => Some((at, outline.values(self.chunk, self.arena))),
-            None if self.reader.pass_outline(parts, &mut outline) => {
-                let find = |may_compile| self.compile_outline(&before, &outline, root, may_compile);
-                let at = templates.outlined(outline.tokens(), root, find);
-                if let Some(at) = at {
-                    let (start, end) = (before.offset(), parts.offset());
-                    let trace = || self.reader.trace(&outline, start, end, left);
-                    templates.add_trace(root, at, trace);
-                }
-                at.map(|at| (at, outline.values(self.chunk, self.arena)))
-            }
-            None => None,
-        };
+        let part = self.reader.pass_outline(parts, &mut outline).then(|| {
+            let find = |may_compile| self.compile_outline(&before, &outline, root, may_compile);
+            let at = templates.outlined(outline.tokens(), root, find)?;
+            Some((at, outline.values(self.chunk, self.arena)))
+        });
         templates.outline = outline;
-        if let Some((at, values)) = part
+        if let Some((at, values)) = part.flatten()
             && let Ok(compiled) = templates.get(at)
             && compiled.plan.supports(values)
         {
@@ -250,7 +239,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         false
     }
 
-    /// The compiled template of an element's outline: from the cache of the scan, or new if `may_compile`.
+    /// The compiled template of an element's outline: from the cache of the scan, or newly compiled if `may_compile`.
     #[cold]
     fn compile_outline(
         &self,
@@ -278,15 +267,16 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Some((compiled, from))
     }
 
-    /// The tree of an element whose outline was read; `None` if there is none.
+    /// The tree of a part that has an outline.
     ///
     /// # Errors
     /// If the element is damaged.
     pub(crate) fn tree_of_outlined(&self, element: SpelledOut) -> Result<Option<&'r Element<'r>>> {
-        // It was read within the limits before.
+        // It was already counted towards the limits.
         let left = self.reader.left();
         self.reader.begin_again();
-        let part = self.next_part(&mut self.outlined_part(element));
+        let mut cursor = self.reader.parts(element.start as usize..element.end as usize);
+        let part = self.next_part(&mut cursor);
         self.reader.restore(left);
         match part.transpose()? {
             Some(TopLevel::Element(tree)) => Ok(Some(tree)),
@@ -294,12 +284,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
     }
 
-    /// The position before an element whose outline was read.
-    pub(crate) fn outlined_part(&self, element: SpelledOut) -> StreamCursor<'r> {
-        self.reader.parts(element.start as usize..element.end as usize)
-    }
-
-    // Inlined, because it takes few instructions for most records.
+    // Inlined: it takes few instructions for most records.
     #[inline(always)]
     fn instance(
         &self,
@@ -327,7 +312,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Adds an instance as a tree, where the plan of its template, which has index `at`, does not support it.
+    /// Adds an instance as a tree, because the plan of its template, which has index `at`, does not support it.
     #[inline(never)]
     fn instance_tree(
         &self,
@@ -355,12 +340,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let Some((at, values)) = record.current().event().and_then(Part::with_streams) else {
             return Ok(());
         };
-        // A damaged stream costs no other one: which of them are read depends on the columns.
+        // Damage to one stream does not affect others, because the columns determine which are read.
         let mut outcome = Ok(());
         let plan = &templates.get(at)?.plan;
         if let Some(stream) = plan.user_stream(values) {
             let is_read = self.stream(templates, record, stream, TreeRoot::InUserData).is_ok();
-            // The names of the leaves depend on all elements in `UserData`.
+            // The names of leaves depend on all elements in `UserData`.
             if !is_read || record.current().parts.len() != 2 {
                 outcome = self.event_as_tree(record);
                 if outcome.is_ok() {
@@ -378,8 +363,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         outcome
     }
 
-    /// Reads the event of the current record as a tree, in place of its parts. If it has no tree, the event stays as it
-    /// was, for the columns that do not need the damaged stream.
+    /// Replaces the parts of the current record by the tree of its event. If the tree is damaged, the event stays, for
+    /// the columns that do not need the damaged stream.
     #[cold]
     fn event_as_tree(&self, record: &mut RecordGroup<'r>) -> Result<()> {
         let event = record.current().event().map(|event| (event.template(), event.content));
@@ -419,8 +404,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks the values of an instance, and the streams in them. Leaves out the streams that are parts themselves: the
-    /// children of the template with index `read`.
+    /// Checks the values of an instance, and the streams in them. Skips streams that are parts themselves: the children
+    /// of the template with index `read`.
     #[inline(always)]
     fn check(
         &self,
@@ -445,8 +430,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks a stream from which no column is read. An instance that the programs of its template support is sound; of
-    /// others, a tree is built.
+    /// Checks a stream that no column reads. An instance that the programs of its template support is sound. Others
+    /// need a tree.
     #[inline(never)]
     fn check_stream(&self, templates: &mut ChunkTemplates, stream: Range<usize>, depth: usize) -> Result<()> {
         if depth > MAX_NESTING {
@@ -488,7 +473,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         record.push_tree(PartContent::Tree(tree, root, filled), plan);
     }
 
-    /// The index of the template whose definition stands at a chunk offset. Compiles it at its first use.
+    /// The index of the template of the definition at a chunk offset. Compiles it at its first use.
     #[inline]
     pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: TreeRoot) -> usize {
         templates.place(definition, root, || self.compile(definition, root))

@@ -1,7 +1,7 @@
 //! Renders events as text, for the columns `xml`, `json`, `text`, `fields` and `user_data`.
 //!
-//! An instance is rendered by the program of its template, or from its tree if the program does not support it. Both
-//! ways give the same bytes.
+//! The program of its template renders an instance, or its tree if the program does not support it. Both produce the
+//! same bytes.
 
 use std::ops::Range;
 
@@ -19,28 +19,28 @@ use crate::record::{ChunkTemplates, Outlined, Part, PartContent, RecordView};
 /// The line before the XML of an event.
 const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 
-/// The most parts of an event that are searched for an element. Real events have one or two.
+/// The most parts of an event to search for an element. Real events have one or two.
 const MAX_PARTS: usize = 16;
 
 /// Renders the texts of a record.
 pub(crate) struct Renderer<'x, 'r, 'c> {
     pub(crate) reader: &'x RecordReader<'r, 'c>,
     pub(crate) templates: &'x ChunkTemplates,
-    /// The texts of `System`, unless the event's program runs with them, or none are kept.
+    /// The cached texts of `System`; `None` while a program uses them, or if none are cached.
     system: Option<&'x mut SystemTexts>,
-    /// The parts of the event that is rendered.
+    /// The parts of the event.
     parts: &'x [Part<'r>],
     /// How many streams are around the current one.
     depth: usize,
     /// The most bytes that the output may have.
     limit: usize,
-    /// How many more parts of streams may be rendered. Several substitutions can name one value, so that a crafted
-    /// record can have more parts than it has room for.
+    /// How many more elements of streams may be rendered. Several substitutions can refer to one value, so a crafted
+    /// record can have more elements than its bytes have room for.
     parts_left: usize,
 }
 
 impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
-    /// `system` has the texts of earlier events, if they are kept.
+    /// `system` caches texts of earlier events.
     pub(crate) fn new(
         reader: &'x RecordReader<'r, 'c>,
         templates: &'x ChunkTemplates,
@@ -57,10 +57,10 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    /// Appends the text of a column. Returns false if the record has no such text, or is too damaged for it.
+    /// Appends the text of a column. Returns false if the record has none, or is too damaged.
     ///
     /// # Errors
-    /// If the text is too long, or what it is rendered from is damaged.
+    /// If the text is too long, or its source is damaged.
     pub(crate) fn push(&mut self, record: RecordView<'x, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
         self.limit = out.len() + MAX_TEXT;
         self.parts_left = MAX_NODES;
@@ -106,32 +106,29 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     }
 
     fn push_user_data(&mut self, record: RecordView<'x, 'r>, out: &mut Vec<u8>) -> Result<bool> {
-        let mut parts = record.with_plans(self.templates);
-        let part = parts.find(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
+        let part = record
+            .with_plans(self.templates)
+            .find(|(part, plan)| plan.has_user_data(part.values) && !part.is_damaged());
         let Some((part, source)) = part.and_then(|(part, _)| Some((part, Source::of_part(part)?))) else {
             return Ok(false);
         };
-        drop(parts);
-        let (start, limit) = (out.len(), self.limit);
-        let program = self.program(&source, |compiled| compiled.user_data.as_ref());
-        let is_written = match program {
-            Some((program, values)) => program.run(values, self, out, limit)?,
+        let start = out.len();
+        let is_written = match self.program(&source, |compiled| compiled.user_data.as_ref()) {
+            Some((program, values)) => self.run(program, values, out)?,
             None => false,
         };
         if !is_written {
             out.truncate(start);
-            if let Some(element) = self
-                .tree(&source)?
-                .and_then(|tree| user_data(tree, part.content.root()))
-            {
-                push_tree(Language::Json, element, out, limit)?;
+            let tree = self.tree(&source)?;
+            if let Some(element) = tree.and_then(|tree| user_data(tree, part.content.root())) {
+                push_tree(Language::Json, element, out, self.limit)?;
             }
         }
-        // An empty element renders as `null`, and has no text.
+        // An empty element, which renders as `null`, has no text.
         Ok(&out[start..] != b"null" && out.len() > start)
     }
 
-    /// The program of an element that `select` selects from its compiled template, if it supports the element's values.
+    /// The program that `select` takes from the compiled template of an element, if it supports the element's values.
     fn program(
         &self,
         source: &Source<'r>,
@@ -155,14 +152,11 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         }
     }
 
-    /// Runs the program of an event, or of an element in it.
+    /// Runs a program of an event, or of an element in it.
     fn run(&mut self, program: &Program, values: ValueTable<'_>, out: &mut Vec<u8>) -> Result<bool> {
-        let limit = self.limit;
-        let Some(system) = self.system.take() else {
-            return program.run(values, self, out, limit);
-        };
-        let outcome = program.run_event(values, system, self, out, limit);
-        self.system = Some(system);
+        let (mut system, limit) = (self.system.take(), self.limit);
+        let outcome = program.run(values, system.as_deref_mut(), self, out, limit);
+        self.system = system;
         outcome
     }
 
@@ -190,9 +184,9 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         push_tree(language, tree, out, self.limit)
     }
 
-    /// The next element of a stream, if it is a part of the event whose outline has a template.
+    /// The next element of a stream, if it is a part of the event and has an outline.
     fn outlined(&self, stream: &StreamCursor<'_>) -> Option<Outlined<'r>> {
-        // The first part is the event. All others are searched for each element, so they have to be few.
+        // The first part is the event. The search runs for each element, so it covers few parts.
         let others = self.parts.get(1..).filter(|parts| parts.len() <= MAX_PARTS)?;
         let mut parts = others.iter().filter_map(Part::outlined);
         parts.find(|part| part.element.start as usize == stream.offset())

@@ -2,41 +2,39 @@
 
 use std::sync::Arc;
 
-use evtx_format::binxml::{Outline, Trace};
+use evtx_format::binxml::Outline;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::{Error, ErrorKind, Result};
 use hashbrown::HashMap;
 
 use crate::plan::{Compiled, TreeRoot};
 
-/// The templates that a chunk has used so far, by the chunk offset of their definition.
+/// The templates that a chunk has used so far.
 #[derive(Debug)]
 pub(crate) struct ChunkTemplates {
-    /// By chunk offset and root: the index in `compiled` plus one, or 0.
+    /// By chunk offset of a definition and role of its root: the index in `compiled` plus one, or 0.
     index: Box<[u16]>,
     /// The entries of `index` that are not 0.
     used: Vec<usize>,
     compiled: Vec<Result<Arc<Compiled>>>,
-    /// By role of the root, and the tokens of an element that a record spells out: the index in `compiled`.
+    /// By role of the root, and the tokens of a spelled-out element's outline: the index in `compiled`.
     outlines: [HashMap<Box<[u32]>, usize>; TreeRoot::COUNT],
     /// How many new outlines may be compiled.
     credit: usize,
-    /// Elements of the chunk that tell others by their bytes, the last one that did so first.
-    traces: Traces,
-    /// Room for the outline of an element while it is read.
+    /// A buffer for the outline of the current element.
     pub(crate) outline: Outline,
-    /// About how many bytes the templates take that the cache of the scan does not keep.
+    /// The approximate size of the templates that the cache of the scan does not keep.
     bytes: usize,
 }
 
-/// How many bytes of templates a chunk keeps before it drops them. Those of real chunks take some hundred KiB, but
-/// crafted definitions can overlap.
+/// How many bytes of templates a chunk keeps before it drops them. Real chunks need a few hundred KiB, but crafted
+/// definitions can overlap.
 const MAX_BYTES: usize = 16 << 20;
 
 /// How many roles the root of a definition can have.
 const ROOTS: usize = TreeRoot::COUNT;
 
-/// How many outlines may be compiled before any of them comes again.
+/// How many outlines may be compiled before one of them recurs.
 const FIRST_OUTLINES: usize = 256;
 
 impl Default for ChunkTemplates {
@@ -47,7 +45,6 @@ impl Default for ChunkTemplates {
             compiled: Vec::new(),
             outlines: Default::default(),
             credit: FIRST_OUTLINES,
-            traces: Traces::default(),
             outline: Outline::default(),
             bytes: 0,
         }
@@ -64,15 +61,15 @@ impl ChunkTemplates {
         }
     }
 
-    /// The compiled template whose definition stands at a chunk offset, if a record that uses it was read.
+    /// The compiled template of the definition at a chunk offset, if a record used it before.
     #[inline]
     pub(crate) fn find(&self, definition: u32, root: TreeRoot) -> Option<&Compiled> {
         let known = *self.index.get(index(definition, root))?;
         self.get(usize::from(known).checked_sub(1)?).ok()
     }
 
-    /// The index of the template whose definition stands at a chunk offset. At its first use, `compile` compiles it and
-    /// returns whether the cache of the scan keeps it.
+    /// The index of the template of the definition at a chunk offset. At its first use, `compile` compiles it and returns
+    /// whether the cache of the scan keeps it.
     #[inline]
     pub(crate) fn place(
         &mut self,
@@ -99,7 +96,7 @@ impl ChunkTemplates {
             compiled
         });
         self.compiled.push(compiled);
-        // The indices fit a u16, because a definition takes more than one byte of the chunk.
+        // The indices fit a u16: a definition takes more than one byte of the chunk.
         if let (Some(index), Ok(known)) = (self.index.get_mut(entry), u16::try_from(at + 1)) {
             *index = known;
             self.used.push(entry);
@@ -107,12 +104,11 @@ impl ChunkTemplates {
         at
     }
 
-    /// The index of the template of the elements whose outline has some tokens. If they are new to the chunk, `find`
-    /// looks for them in the cache of the scan, or else compiles them and returns whether the cache keeps them, if its
-    /// argument allows to. `None` if it does not find or compile them.
+    /// The index of the template of an outline. If the outline is new to the chunk, `find` finds it in the cache of the
+    /// scan, or compiles it if its argument is true. `None` if it does neither.
     ///
-    /// To compile an outline takes longer than to read its record as a tree, so it has to come again. Outlines that
-    /// come again allow for as many new ones. A file with a new outline in every record soon has no more compiled.
+    /// Compiling an outline takes longer than reading its record as a tree, so it pays off only if the outline recurs.
+    /// Each one that does allows for a new one. So in a file with a new outline in every record, compiling soon stops.
     #[inline]
     pub(crate) fn outlined(
         &mut self,
@@ -139,100 +135,41 @@ impl ChunkTemplates {
         }
         let (compiled, from) = find(self.credit > 0)?;
         self.credit -= usize::from(from != OutlineFrom::Cache).min(self.credit);
-        self.bytes += if from == OutlineFrom::NotKept {
-            compiled.bytes()
-        } else {
-            0
-        };
+        if from == OutlineFrom::NotKept {
+            self.bytes += compiled.bytes();
+        }
         let at = self.compiled.len();
         self.compiled.push(Ok(compiled));
-        // The records of the chunk have room for the tokens, so they need no limit.
+        // The tokens need no limit: they are about as long as the records of the chunk.
         self.outlines[root as usize].insert(tokens.into(), at);
         Some(at)
     }
 
-    /// The index of the template of the first trace that `passes`. The trace is of an element with this root.
-    #[inline]
-    pub(crate) fn traced(&mut self, root: TreeRoot, passes: impl FnMut(&Trace) -> bool) -> Option<usize> {
-        let at = self.traces.find(root, passes)?;
-        self.credit = (self.credit + 1).min(FIRST_OUTLINES);
-        Some(at)
-    }
-
-    /// Adds the trace that `make` makes of an element, whose outline has the template with an index.
-    pub(crate) fn add_trace(&mut self, root: TreeRoot, template: usize, make: impl FnOnce() -> Option<Trace>) {
-        self.traces.add(root, template, make);
-    }
-
-    /// Whether the templates take so much memory that they should be cleared before the next group of records.
+    /// Whether the templates take so much memory that the caller should clear them before the next group of records.
     #[inline]
     pub(crate) fn are_many(&self) -> bool {
         self.bytes > MAX_BYTES
     }
 
-    /// Drops all templates, for the next chunk, or for the next records of this chunk.
+    /// Drops all templates.
     pub(crate) fn clear(&mut self) {
         self.bytes = 0;
         for used in self.used.drain(..) {
             self.index[used] = 0;
         }
         self.outlines.iter_mut().for_each(HashMap::clear);
-        self.traces.clear();
         self.compiled.clear();
     }
 }
 
-/// The most elements of a chunk that others are compared with. Real chunks have few that come one after the other.
-const MAX_TRACES: usize = 4;
-
-/// The most traces that are made in a chunk. Where elements differ in more than their texts, none serves for long.
-const MAX_MADE: usize = 64;
-
-/// Traces of elements of a chunk, each with the role of its root and the index of its template.
-#[derive(Debug, Default)]
-struct Traces {
-    traces: Vec<(TreeRoot, usize, Trace)>,
-    made: usize,
-}
-
-impl Traces {
-    /// The index of the template of the first trace that `passes`.
-    #[inline]
-    fn find(&mut self, root: TreeRoot, mut passes: impl FnMut(&Trace) -> bool) -> Option<usize> {
-        let found = |(of, _, trace): &(TreeRoot, usize, Trace)| *of == root && passes(trace);
-        let place = self.traces.iter().position(found)?;
-        self.traces[..=place].rotate_right(1);
-        Some(self.traces[0].1)
-    }
-
-    /// Adds the trace that `make` makes, in place of the one of the same template, or of the one that was used before
-    /// all others.
-    fn add(&mut self, root: TreeRoot, template: usize, make: impl FnOnce() -> Option<Trace>) {
-        if self.made == MAX_MADE {
-            return;
-        }
-        self.made += 1;
-        if let Some(trace) = make() {
-            self.traces.retain(|(_, of, _)| *of != template);
-            self.traces.truncate(MAX_TRACES - 1);
-            self.traces.insert(0, (root, template, trace));
-        }
-    }
-
-    fn clear(&mut self) {
-        self.traces.clear();
-        self.made = 0;
-    }
-}
-
-/// Where the template of an outline is from.
+/// Where the template of an outline comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutlineFrom {
-    /// The cache of the scan had it.
+    /// The cache of the scan.
     Cache,
-    /// It was compiled, and the cache keeps it.
+    /// Just compiled, and kept in the cache.
     Kept,
-    /// It was compiled, and the cache has no room for it.
+    /// Just compiled, but the cache is full.
     NotKept,
 }
 

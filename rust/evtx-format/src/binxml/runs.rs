@@ -1,10 +1,19 @@
-//! Runs of substitutions, and whether two instances of a template have the same values of them.
+//! Runs of substitutions, and whether two instances of a template have the same values in them.
 
 use super::instance::ValueTable;
 use crate::bytes::bytes_equal;
 
-/// Some substitutions of a template, as runs of consecutive ones. What is made from the values of these substitutions
-/// alone is the same for all instances with equal values of them.
+/// How the values of a template's instances are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueLayout {
+    /// Back to back, in a value table.
+    Consecutive,
+    /// Anywhere in the chunk, in an [outline](super::Outline).
+    Scattered,
+}
+
+/// Some substitutions of a template, as runs of consecutive values. Instances with equal values in them share everything
+/// that is derived from these substitutions alone.
 #[derive(Debug, Default)]
 pub struct SubstitutionRuns {
     /// The first substitution of each run, and how many there are.
@@ -12,22 +21,11 @@ pub struct SubstitutionRuns {
 }
 
 impl SubstitutionRuns {
-    /// The runs of some substitutions.
-    pub fn new(substitutions: Vec<u16>) -> Self {
-        SubstitutionRuns::of_runs(substitutions, |a, b| a + 1 == b)
-    }
-
-    /// As [`new`](Self::new), for the value tables of an [outline](super::Outline), whose values do not follow each
-    /// other. Each value is a run.
-    pub fn scattered(substitutions: Vec<u16>) -> Self {
-        SubstitutionRuns::of_runs(substitutions, |_, _| false)
-    }
-
-    /// `follows` tells whether the values of two substitutions are in one run.
-    fn of_runs(mut substitutions: Vec<u16>, follows: fn(u16, u16) -> bool) -> Self {
+    /// The runs of some substitutions. Each scattered value is a run of its own.
+    pub fn new(mut substitutions: Vec<u16>, layout: ValueLayout) -> Self {
         substitutions.sort_unstable();
         substitutions.dedup();
-        let runs = substitutions.chunk_by(|a, b| follows(*a, *b));
+        let runs = substitutions.chunk_by(|a, b| layout == ValueLayout::Consecutive && a + 1 == *b);
         SubstitutionRuns {
             runs: runs.filter_map(|run| Some((*run.first()?, run.len()))).collect(),
         }
@@ -97,10 +95,9 @@ mod tests {
 
     #[test]
     fn consecutive_substitutions_are_one_run() {
-        let substitutions = || vec![5, 1, 2, 4, 2];
-        assert_eq!(*SubstitutionRuns::new(substitutions()).runs, [(1, 2), (4, 2)]);
-        let scattered = SubstitutionRuns::scattered(substitutions());
-        assert_eq!(*scattered.runs, [(1, 1), (2, 1), (4, 1), (5, 1)]);
+        let runs = |layout| SubstitutionRuns::new(vec![5, 1, 2, 4, 2], layout).runs;
+        assert_eq!(*runs(ValueLayout::Consecutive), [(1, 2), (4, 2)]);
+        assert_eq!(*runs(ValueLayout::Scattered), [(1, 1), (2, 1), (4, 1), (5, 1)]);
     }
 
     #[test]

@@ -310,44 +310,17 @@ impl Object {
     }
 }
 
-/// Counts names. Most objects have few, which a linear search finds fastest.
+/// For each name, how often it occurred, and whether one of its members can be left out.
 #[derive(Default)]
-struct Counts<'n> {
-    /// The first names.
-    few: [Count<'n>; FEW_NAMES],
-    /// How many entries of `few` are in use.
-    len: usize,
-    /// The other names.
-    many: HashMap<&'n [u8], Count<'n>>,
-}
-
-/// The most names that are searched one by one.
-const FEW_NAMES: usize = 8;
-
-/// How often a name occurred, and whether one of its members can be left out.
-#[derive(Default, Clone, Copy)]
-struct Count<'n> {
-    name: &'n [u8],
-    count: usize,
-    any_guarded: bool,
-}
+struct Counts<'n>(HashMap<&'n [u8], (usize, bool)>);
 
 impl<'n> Counts<'n> {
     /// Counts a name. Returns how often it occurred before, and whether one of its members can be left out.
     fn count(&mut self, name: &'n [u8], guarded: bool) -> (usize, bool) {
-        let few = &mut self.few[..self.len];
-        let known = match few.iter().position(|known| known.name == name) {
-            Some(place) => &mut few[place],
-            None if self.len < FEW_NAMES => {
-                self.len += 1;
-                &mut self.few[self.len - 1]
-            }
-            None => self.many.entry(name).or_default(),
-        };
-        known.name = name;
-        known.count += 1;
-        known.any_guarded |= guarded;
-        (known.count - 1, known.any_guarded)
+        let (count, any_guarded) = self.0.entry(name).or_default();
+        *count += 1;
+        *any_guarded |= guarded;
+        (*count - 1, *any_guarded)
     }
 }
 
@@ -433,7 +406,7 @@ fn push_text_of(compiler: &mut Compiler, content: &[Node<'_>], mixed: bool) {
 
 /// Appends content as text: a single integer or boolean without quotes, anything else as a string. With `mixed`, for
 /// content with elements, only nodes of text count. Stops once `out` is longer than `limit` bytes.
-fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit: usize) {
+pub fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit: usize) {
     let mut nodes = content.iter().filter(|node| !mixed || node.is_text());
     if let (Some(Node::Value(value)), None) = (nodes.next(), nodes.next())
         && value.is_json_literal()
@@ -477,12 +450,6 @@ fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends the JSON value of content without elements: a single integer or boolean without quotes, anything else as a
-/// string. Stops once `out` is longer than `limit` bytes.
-pub fn push_text_value(out: &mut Vec<u8>, content: &[Node<'_>], limit: usize) {
-    push_content(out, content, false, limit);
-}
-
 /// Appends the JSON array of the items of an array value.
 pub fn push_array(out: &mut Vec<u8>, items: Items<'_>) {
     out.push(b'[');
@@ -497,22 +464,5 @@ pub(crate) fn push_items(out: &mut Vec<u8>, items: Items<'_>) {
             out.push(b',');
         }
         push_value(out, item);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_counted_whether_few_or_many() {
-        let names: Vec<String> = (0..60).map(|i| format!("name {}", i * i % 40)).collect();
-        let mut counts = Counts::default();
-        for (i, name) in names.iter().enumerate() {
-            let before = names[..i].iter().filter(|other| *other == name).count();
-            let guarded = |i: usize| i.is_multiple_of(7);
-            let any_guarded = (0..=i).any(|j| names[j] == *name && guarded(j));
-            assert_eq!(counts.count(name.as_bytes(), guarded(i)), (before, any_guarded), "{i}");
-        }
     }
 }

@@ -11,9 +11,9 @@ use hashbrown::HashMap;
 pub use super::ops::Language;
 use super::ops::{AcceptedShapes, AttributeOp, Compiler, Literal, Op};
 pub use super::system::SystemTexts;
-use super::system::{KeptText, SystemSections};
+use super::system::{CachedText, SystemSections};
 use super::{json, lines, xml};
-use crate::binxml::SubstitutionRuns;
+use crate::binxml::ValueLayout;
 use crate::binxml::instance::ValueTable;
 use crate::binxml::tree::Element;
 use crate::error::{Error, ErrorKind, Result};
@@ -114,17 +114,8 @@ impl<'p> Members<'p> {
 }
 
 impl Program {
-    /// Compiles the tree of a template with open substitutions.
-    pub fn new(language: Language, root: &Element<'_>) -> Self {
-        Program::with_runs(language, root, SubstitutionRuns::new)
-    }
-
-    /// As [`new`](Self::new), for the tree of an [outline](crate::binxml::Outline).
-    pub fn of_outline(language: Language, root: &Element<'_>) -> Self {
-        Program::with_runs(language, root, SubstitutionRuns::scattered)
-    }
-
-    fn with_runs(language: Language, root: &Element<'_>, runs: fn(Vec<u16>) -> SubstitutionRuns) -> Self {
+    /// Compiles the tree of a template with open substitutions, whose instances have this layout.
+    pub fn new(language: Language, root: &Element<'_>, layout: ValueLayout) -> Self {
         let mut compiler = Compiler::default();
         compile(&mut compiler, language, root);
         if compiler.is_full() {
@@ -133,7 +124,7 @@ impl Program {
         compiler.flush();
         Program {
             root: root.name.into(),
-            system: SystemSections::mark(root, &mut compiler.ops, runs),
+            system: SystemSections::mark(root, &mut compiler.ops, layout),
             literals: compiler.literals.into(),
             ops: compiler.ops.into(),
             takes: compiler.takes.into(),
@@ -172,8 +163,9 @@ impl Program {
             })
     }
 
-    /// Appends the text of an instance that the program [supports](Self::supports). Returns false if it cannot write a
-    /// stream in the instance. Then drop what it appended, and use [`push_tree`].
+    /// Appends the text of an instance that the program [supports](Self::supports). Reuses the text of `System` of an
+    /// earlier event with the same values, if `texts` has it. Returns false if it cannot write a stream in the instance.
+    /// Then drop what it appended, and use [`push_tree`].
     ///
     /// # Errors
     /// [`ErrorKind::Text`] if `out` becomes longer than `limit` bytes, and the errors of `streams`. The appended text is
@@ -181,39 +173,28 @@ impl Program {
     pub fn run(
         &self,
         values: ValueTable<'_>,
+        texts: Option<&mut SystemTexts>,
         streams: &mut dyn Streams,
         out: &mut Vec<u8>,
         limit: usize,
     ) -> Result<bool> {
-        self.run_ops(0..self.ops.len(), None, values, streams, out, limit)
-    }
-
-    /// As [`run`](Self::run), but reuses the text of `System` of an earlier event with the same values.
-    ///
-    /// # Errors
-    /// Those of [`run`](Self::run).
-    pub fn run_event(
-        &self,
-        values: ValueTable<'_>,
-        texts: &mut SystemTexts,
-        streams: &mut dyn Streams,
-        out: &mut Vec<u8>,
-        limit: usize,
-    ) -> Result<bool> {
-        let mut texts = self.system.as_ref().and_then(|system| texts.place(system, values));
-        let is_supported = self.run_ops(0..self.ops.len(), texts.as_deref_mut(), values, streams, out, limit)?;
-        if let (Some(texts), Some(system), true) = (texts, &self.system, is_supported) {
-            texts.end(system);
+        let mut text = match (&self.system, texts) {
+            (Some(system), Some(texts)) => texts.entry(system, values),
+            _ => None,
+        };
+        let is_written = self.run_ops(0..self.ops.len(), text.as_deref_mut(), values, streams, out, limit)?;
+        if let (Some(text), Some(system), true) = (text, &self.system, is_written) {
+            text.end(system);
         }
-        Ok(is_supported)
+        Ok(is_written)
     }
 
-    /// Runs a range of operations. `texts` is the cached text of `System`, if it can be cached.
+    /// Runs a range of operations. `text` is that of `System`, if it can be cached.
     #[inline]
     fn run_ops(
         &self,
         range: Range<usize>,
-        mut texts: Option<&mut KeptText>,
+        mut text: Option<&mut CachedText>,
         values: ValueTable<'_>,
         streams: &mut dyn Streams,
         out: &mut Vec<u8>,
@@ -231,15 +212,15 @@ impl Program {
                     }
                 }
                 Op::System { section, len } => {
-                    let Some(texts) = texts.as_deref_mut() else { continue };
-                    match texts.section(*section) {
+                    let Some(text) = text.as_deref_mut() else { continue };
+                    match text.section(*section) {
                         Some(text) => out.extend_from_slice(text),
                         None => {
                             let start = out.len();
                             if !self.run_ops(at..at + len, None, values, streams, out, limit)? {
                                 return Ok(false);
                             }
-                            texts.push(*section, &out[start..]);
+                            text.push(*section, &out[start..]);
                         }
                     }
                     at += len;

@@ -6,9 +6,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ops::{AttributeOp, Op, substitutions};
-use crate::binxml::SubstitutionRuns;
 use crate::binxml::instance::{SubstitutionSet, ValueTable};
 use crate::binxml::tree::Element;
+use crate::binxml::{SubstitutionRuns, ValueLayout};
 
 /// The elements of `System` that differ from event to event.
 const VARYING: [&str; 4] = ["TimeCreated", "EventRecordID", "Correlation", "Execution"];
@@ -18,7 +18,7 @@ const TEXTS: usize = 256;
 
 /// The most bytes of values, and of text, of a cached event. Real events have a tenth.
 const MAX_VALUES: usize = 1024;
-const MAX_KEPT: usize = 4096;
+const MAX_TEXT: usize = 4096;
 
 /// The most sections of a program. Real programs have two: before and after the elements that vary.
 const MAX_SECTIONS: usize = 4;
@@ -34,9 +34,8 @@ pub(super) struct SystemSections {
 }
 
 impl SystemSections {
-    /// Finds the sections of a program, and inserts an [`Op::System`] before each; `None` if it has none. `runs` makes
-    /// the runs of substitutions.
-    pub(super) fn mark(root: &Element<'_>, ops: &mut Vec<Op>, runs: fn(Vec<u16>) -> SubstitutionRuns) -> Option<Self> {
+    /// Finds the sections of a program, and inserts an [`Op::System`] before each; `None` if it has none.
+    pub(super) fn mark(root: &Element<'_>, ops: &mut Vec<Op>, layout: ValueLayout) -> Option<Self> {
         let known = repeating(root)?;
         let (mut read, mut at, mut section) = (Vec::new(), 0, 0);
         while at < ops.len() && section < MAX_SECTIONS {
@@ -57,7 +56,7 @@ impl SystemSections {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         (section > 0).then(|| SystemSections {
             program: NUMBER.fetch_add(1, Ordering::Relaxed),
-            runs: runs(read),
+            runs: SubstitutionRuns::new(read, layout),
             read: set,
         })
     }
@@ -140,12 +139,12 @@ fn after_repeating(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) ->
 #[derive(Debug, Default)]
 pub struct SystemTexts {
     /// By hash of the values. Empty before the first event.
-    texts: Vec<KeptText>,
+    texts: Vec<CachedText>,
 }
 
 /// The text of a program's sections for some values.
 #[derive(Debug, Default, Clone)]
-pub(super) struct KeptText {
+pub(super) struct CachedText {
     /// The number of the program; 0 while the text is incomplete.
     program: u64,
     /// The descriptors and bytes of the values.
@@ -159,14 +158,14 @@ pub(super) struct KeptText {
 
 impl SystemTexts {
     /// The text of an instance, which may be incomplete; `None` if it cannot be cached.
-    pub(super) fn place(&mut self, system: &SystemSections, values: ValueTable<'_>) -> Option<&mut KeptText> {
+    pub(super) fn entry(&mut self, system: &SystemSections, values: ValueTable<'_>) -> Option<&mut CachedText> {
         let (hash, len) = system.runs.hash(system.program, values)?;
         // The text of a stream also depends on the bytes that its offsets refer to.
         if len > MAX_VALUES || values.may_be_compound(system.read) {
             return None;
         }
         if self.texts.is_empty() {
-            self.texts.resize(TEXTS, KeptText::default());
+            self.texts.resize(TEXTS, CachedText::default());
         }
         let kept = self.texts.get_mut((hash >> 32) as usize % TEXTS)?;
         if kept.program != system.program || kept.values.len() != len || !system.runs.matches(values, &kept.values) {
@@ -180,7 +179,7 @@ impl SystemTexts {
     }
 }
 
-impl KeptText {
+impl CachedText {
     /// The text of a section, if that of all sections is cached.
     #[inline]
     pub(super) fn section(&self, section: usize) -> Option<&[u8]> {
@@ -190,7 +189,7 @@ impl KeptText {
 
     /// Caches the text of the next section, unless it would be too long.
     pub(super) fn push(&mut self, section: usize, text: &[u8]) {
-        self.is_too_long |= self.text.len() + text.len() > MAX_KEPT;
+        self.is_too_long |= self.text.len() + text.len() > MAX_TEXT;
         if !self.is_too_long {
             self.text.extend_from_slice(text);
             self.ends[section] = self.text.len() as u16;
