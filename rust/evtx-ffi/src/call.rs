@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use evtx_archive::ArchiveStorage;
 use evtx_arrow::{ENUMS, OnError, enum_of};
 use evtx_format::Interrupt;
 use evtx_scan::{FolderColumn, FolderType, Function, ScanCall, Storage, estimate_records};
@@ -82,9 +83,14 @@ pub unsafe extern "C" fn evtx_call_new(
     entry(|| {
         // SAFETY: the caller's promise.
         let (arguments, paths) = unsafe { (&*arguments, &mut *paths) };
-        let paths = std::mem::take(&mut paths.0);
+        let (paths, archives) = (std::mem::take(&mut paths.0), &paths.2);
         // SAFETY: the caller's promise.
-        let call = unsafe { storage.during(|storage, interrupt| arguments.0.call(paths, threads, storage, interrupt)) };
+        let call = unsafe {
+            storage.during(|storage, interrupt| {
+                let storage = ArchiveStorage::new(storage, archives);
+                arguments.0.call(paths, threads, &storage, interrupt)
+            })
+        };
         let call = Box::new(EvtxCall::new(call?, arguments.0.function()));
         // SAFETY: the caller's promise.
         unsafe { put(out, Box::into_raw(call)) };

@@ -2,7 +2,8 @@
 
 use std::ffi::c_char;
 
-use evtx_scan::{Archives, FileKind, ScanPath, expand};
+use evtx_archive::{ArchiveStorage, Archives};
+use evtx_scan::{FileKind, ScanPath, expand};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{entry, free, put, release, size, text};
@@ -12,7 +13,7 @@ use crate::storage::EvtxStorage;
 const DISK: u64 = 64 << 30;
 
 /// The files that a call shall read, and what their archives share.
-pub struct EvtxPaths(pub(crate) Vec<ScanPath>, FileKind, Archives);
+pub struct EvtxPaths(pub(crate) Vec<ScanPath>, FileKind, pub(crate) Archives);
 
 /// Makes an empty list of files for a call with arguments.
 ///
@@ -42,7 +43,7 @@ pub unsafe extern "C" fn evtx_paths_new(
         let (folder, disk) = unsafe { (text(folder, folder_len)?, text(disk, disk_len)?) };
         let folder = (!folder.is_empty()).then(|| folder.into());
         let disk = if disk.contains('%') { DISK } else { size(disk) };
-        let archives = arguments.0.archives(size(memory) / 4, disk, folder);
+        let archives = Archives::new(size(memory) / 4, disk, folder).with_password(arguments.0.password());
         // SAFETY: the caller's promise.
         unsafe {
             put(
@@ -82,7 +83,10 @@ pub unsafe extern "C" fn evtx_paths_expand(
         let (paths, path, function) = unsafe { (&mut *paths, text(path, path_len)?, text(function, function_len)?) };
         // SAFETY: the caller's promise.
         let found = unsafe {
-            storage.during(|storage, interrupt| expand(storage, path, paths.1, &paths.2, function, interrupt))
+            storage.during(|storage, interrupt| {
+                let storage = ArchiveStorage::new(storage, &paths.2);
+                expand(&storage, path, paths.1, function, interrupt)
+            })
         };
         paths.0.extend(found?);
         Ok(())

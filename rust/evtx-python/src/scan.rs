@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::Schema;
+use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{EventField, EventFieldParts, Expression};
 use evtx_format::Interrupt;
 use evtx_scan::{
@@ -53,8 +54,8 @@ pub(crate) struct NativeScan {
 pub(crate) enum PieceValue {
     /// The path of a file, whether the caller named it, its size, and its slots from the first to before the last.
     File(String, bool, u64, Option<(u64, u64)>),
-    /// The path of an archive, and its entries.
-    Archive(String, Vec<(String, bool)>),
+    /// The path of a file that holds others, and these.
+    Nested(String, Vec<(String, bool)>),
     /// The path of a file, and why it cannot be read.
     Unreadable(String, String),
 }
@@ -72,7 +73,7 @@ impl From<Piece> for PieceValue {
                 part.size,
                 part.slots.map(|slots| (slots.start, slots.end)),
             ),
-            Piece::Archive { path, entries } => PieceValue::Archive(path, entries),
+            Piece::Nested { path, files } => PieceValue::Nested(path, files),
             Piece::Unreadable { path, why } => PieceValue::Unreadable(path, why),
         }
     }
@@ -89,7 +90,7 @@ impl From<PieceValue> for Piece {
                     slots: slots.map(|(start, end)| start..end),
                 },
             },
-            PieceValue::Archive(path, entries) => Piece::Archive { path, entries },
+            PieceValue::Nested(path, files) => Piece::Nested { path, files },
             PieceValue::Unreadable(path, why) => Piece::Unreadable { path, why },
         }
     }
@@ -210,12 +211,13 @@ fn call_of(
     threads: usize,
     interrupt: Interrupt<'_>,
 ) -> Result<ScanCall, (Option<String>, ScanError)> {
-    let archives = arguments.archives(MEMORY, DISK, Some(std::env::temp_dir()));
+    let archives = Archives::new(MEMORY, DISK, Some(std::env::temp_dir())).with_password(arguments.password());
+    let storage = &ArchiveStorage::new(storage, &archives);
     let mut paths: Vec<ScanPath> = Vec::new();
     match wanted {
         Wanted::Paths(wanted) => {
             for path in wanted {
-                let found = expand(storage, &path, FileKind::Logs, &archives, SCAN, interrupt);
+                let found = expand(storage, &path, FileKind::Logs, SCAN, interrupt);
                 paths.extend(found.map_err(|error| (Some(path), error))?);
             }
         }
@@ -224,7 +226,7 @@ fn call_of(
                 if let (PieceValue::File(path, _, size, _), Files::Python(files)) = (&piece, files) {
                     files.know_size(path.clone(), *size);
                 }
-                let found = Piece::from(piece).paths(storage, &archives, SCAN, interrupt);
+                let found = Piece::from(piece).paths(storage, SCAN, interrupt);
                 paths.extend(found.map_err(|error| (None, error))?);
             }
         }
@@ -370,7 +372,7 @@ impl NativeScan {
         let expressions: Vec<Expression> = self.conditions.iter().map(Condition::expression).collect();
         let (scan, _) = self.call.scan(&self.projection, &expressions, MESSAGES);
         let signals = Arc::new(Signals::new(py)?);
-        let waits_for_others = self.call.paths.iter().any(ScanPath::is_in_archive);
+        let waits_for_others = self.call.paths.iter().any(ScanPath::is_nested);
         let (files, maker) = (self.files.clone(), python_thread(py)?);
         let stream = Stream::new(
             scan,

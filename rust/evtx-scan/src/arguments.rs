@@ -1,16 +1,15 @@
 //! The arguments of a call: their one list, and what a call makes of them.
 
-use std::path::PathBuf;
+use std::fmt;
 use std::sync::Arc;
 
 use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Scan, Table, reference};
 use evtx_format::Interrupt;
 use evtx_reports::RuleRow;
 
-use crate::archive::{Archives, FileKind, Password};
 use crate::folders::{FolderColumn, FolderPredicate, folder_columns};
 use crate::messages::MessageFinder;
-use crate::paths::ScanPath;
+use crate::paths::{FileKind, ScanPath};
 use crate::rules::{self, RuleArguments};
 use crate::sample::{SampleSize, read_sample};
 use crate::scan::FileScan;
@@ -244,7 +243,7 @@ pub const ARGUMENTS: &[Argument] = &[
         about: "The password of encrypted entries of ZIP archives.",
         of: OF_FILES,
         set: Set::Text(|arguments, text| {
-            arguments.password = text.map(Password::from);
+            arguments.password = text.map(|text| Password(text.into()));
             Ok(())
         }),
     },
@@ -392,8 +391,22 @@ impl Arguments {
     }
 }
 
-/// How many bytes of memory the archives of rules may take while they are read.
-const RULE_MEMORY: u64 = 256 << 20;
+/// A password. It is not shown.
+#[derive(Clone)]
+pub struct Password(Arc<str>);
+
+impl Password {
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("...")
+    }
+}
 
 /// How many different event IDs there are: an ID has 16 bits.
 const MAX_EVENT_IDS: usize = 1 << 16;
@@ -478,9 +491,9 @@ impl Arguments {
         self.options.recover
     }
 
-    /// What the archives of a statement with these arguments share: see [`Archives::new`].
-    pub fn archives(&self, memory: u64, disk: u64, folder: Option<PathBuf>) -> Archives {
-        Archives::new(memory, disk, folder).with_password(self.password.clone())
+    /// The password of encrypted files.
+    pub fn password(&self) -> Option<&Password> {
+        self.password.as_ref()
     }
 
     /// What a statement with these arguments reads of files. Loads rules, and reads some of the files if the columns
@@ -534,11 +547,8 @@ impl Arguments {
             }
         };
         if self.function == Function::Sigma {
-            let archives = self.archives(RULE_MEMORY, 0, None);
             let function = self.function.name();
-            let loaded = self
-                .of_rules
-                .load_named(function, &archives, threads, storage, interrupt)?;
+            let loaded = self.of_rules.load_named(function, threads, storage, interrupt)?;
             let (rules, failed) = loaded.into_rules()?;
             call.table = call.table.of_matches(rules.into());
             call.warning = match (call.warning, failed) {

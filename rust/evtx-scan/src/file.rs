@@ -8,9 +8,8 @@ use evtx_format::container::layout::previous_chunk;
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
-use crate::archive::OpenEntry;
 use crate::paths::{Part, ScanPath, Source};
-use crate::storage::{Call, Modified, ScanError, Storage, StorageError, StorageFile};
+use crate::storage::{Call, Modified, OpenFile, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.
 const LOCAL_PIECE: u64 = 1 << 20;
@@ -29,25 +28,17 @@ pub(crate) struct LogFile {
     is_remote: bool,
     /// The first bytes of a remote file, which were read when it was opened.
     head: Vec<u8>,
-    /// Why an entry of an archive has fewer bytes than it should have, or others.
+    /// Why the file has other bytes than it should, or fewer.
     pub(crate) failure: Option<StorageError>,
 }
 
 impl LogFile {
     pub(crate) fn open(call: Call<'_>, path: &ScanPath) -> Result<Self, StorageError> {
-        let OpenEntry {
+        let OpenFile {
             file,
             is_remote,
             failure,
-        } = match &path.source {
-            Source::File => OpenEntry {
-                is_remote: call.storage.is_remote(&path.path),
-                file: call.storage.open(&path.path)?,
-                failure: None,
-            },
-            Source::Entry(entry) => entry.open(call)?,
-            Source::Unreadable(why) => return Err(StorageError::Archive(why.to_string())),
-        };
+        } = path.open(call)?;
         let part = path.part.as_ref();
         if let Some(part) = part.filter(|part| file.size() < part.size) {
             let (name, planned, size) = (&path.path, part.size, file.size());
@@ -155,7 +146,7 @@ pub fn estimate_records(storage: &dyn Storage, paths: &[ScanPath], interrupt: In
         let own = match &path.source {
             Source::Unreadable(_) => Ok(0),
             _ if storage.is_remote(path.storage_path()) => Ok(USUAL_SIZE),
-            Source::Entry(entry) => entry.estimate(storage),
+            Source::Nested(file) => file.estimate(storage),
             Source::File => storage.open(&path.path).map(|file| file.size()),
         };
         match own {

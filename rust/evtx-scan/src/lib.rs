@@ -16,7 +16,6 @@
 mod storage;
 mod threads;
 mod local;
-mod archive;
 mod paths;
 mod file;
 mod messages;
@@ -30,15 +29,17 @@ mod sample;
 mod arguments;
 mod partitions;
 
-pub use archive::{Archives, FileKind};
-pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Function, ScanCall};
+pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Function, Password, ScanCall};
 pub use file::estimate_records;
 pub use folders::{FolderColumn, FolderPredicate, FolderType};
-pub use local::LocalStorage;
+pub use local::{LocalFile, LocalStorage, single_stars};
 pub use messages::MessageFinder;
 pub use partitions::{Piece, partitions};
-pub use paths::{Part, ScanPath, expand};
+pub use paths::{FileKind, Part, ScanPath, expand};
 pub use queue::batch_index;
 pub use reports::{ReportBatch, ReportRows, ReportScan, ReportThreads};
 pub use scan::{FileBatch, FileScan, Worker};
-pub use storage::{Modified, ScanError, Storage, StorageError, StorageFile};
+pub use storage::{
+    Call, Holds, LastOpened, ListedFile, Listing, Modified, NestedFile, Nesting, OpenFile, ScanError, Storage,
+    StorageError, StorageFile, ends_with, sort_by,
+};

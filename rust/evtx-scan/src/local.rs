@@ -18,14 +18,15 @@ use crate::storage::{Modified, Storage, StorageError, StorageFile};
 pub struct LocalStorage;
 
 /// An open file of this machine.
-pub(crate) struct LocalFile {
+pub struct LocalFile {
     file: File,
     size: u64,
     modified: Option<Modified>,
 }
 
 impl LocalFile {
-    pub(crate) fn new(file: File, size: u64) -> Self {
+    /// A file with a size in bytes.
+    pub fn new(file: File, size: u64) -> Self {
         LocalFile {
             file,
             size,
@@ -147,7 +148,7 @@ impl Walk {
         // As in DuckDB's globs, `**` beside other letters is the same as `*`.
         let parts = glob.split(std::path::is_separator).map(|part| match part {
             "**" => part.to_owned(),
-            _ => once(part),
+            _ => single_stars(part),
         });
         let parts = parts.map(|part| Ok((Pattern::new(&part)?, part)));
         Ok(Walk {
@@ -212,7 +213,7 @@ impl Walk {
 }
 
 /// A part of a glob with one `*` for several that follow each other.
-pub(crate) fn once(part: &str) -> String {
+pub fn single_stars(part: &str) -> String {
     let mut out = String::with_capacity(part.len());
     for letter in part.chars() {
         if letter != '*' || !out.ends_with('*') {

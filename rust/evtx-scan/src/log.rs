@@ -54,7 +54,7 @@ impl OpenLog {
             call.interrupt.check()?;
             match file.read(&mut bytes, range.start, range.end - range.start) {
                 Ok(()) => {}
-                Err(StorageError::Failed(_) | StorageError::Archive(_)) if survey.header().is_some() => {
+                Err(StorageError::Failed(_) | StorageError::Unusable(_)) if survey.header().is_some() => {
                     // The scan reads as far as it can, and reports where that ends.
                     survey.give_up();
                     break;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use evtx_format::mta::{self, Messages};
 
 use crate::file::LogFile;
-use crate::paths::{Glob, ScanPath, Source};
-use crate::storage::{Call, StorageError};
+use crate::paths::{ScanPath, Source};
+use crate::storage::{Call, Holds, StorageError};
 
 /// Finds and reads the messages of the logs of a scan.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl MessageFinder {
     /// The messages of a log; `None` if there are none that can be read.
     pub(crate) fn find(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<HeldMessages>, StorageError> {
         match self.read(call, log) {
-            Err(StorageError::Failed(_) | StorageError::Archive(_)) => Ok(None),
+            Err(StorageError::Failed(_) | StorageError::Unusable(_)) => Ok(None),
             other => other,
         }
     }
@@ -63,36 +63,29 @@ impl MessageFinder {
     /// order of paths is taken.
     fn path(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<ScanPath>, StorageError> {
         let (path, source) = match &log.source {
-            Source::Entry(entry) if entry.name(&log.path).is_some() => {
-                let name = entry.name(&log.path).unwrap_or_default();
-                // The name of an entry never leads out of its archive.
-                let pattern = Messages::pattern(name, &self.place).map(|pattern| pattern.replace('\\', "/"));
-                let found = pattern.and_then(|pattern| {
-                    let glob = Glob::new(&pattern).ok()?;
-                    let start = glob.start();
-                    entry.companion(start, &|name| glob.matches(name))
-                });
-                let Some((path, entry)) = found else {
+            Source::Nested(file) if file.outer_holds() == Holds::Folder => {
+                // The name of a nested file never leads out of the outer one.
+                let name = log.path.get(file.outer().len() + 1..).unwrap_or_default();
+                let pattern = Messages::pattern(name, &self.place);
+                let Some((path, file)) = pattern.and_then(|pattern| file.beside(&pattern)) else {
                     return Ok(None);
                 };
-                (path, Source::Entry(entry))
+                (path, Source::Nested(file))
             }
-            _ => {
-                let name = match &log.source {
-                    // Without `.gz` or `.zst`.
-                    Source::Entry(_) => log.path.rsplit_once('.').map_or("", |(name, _)| name),
-                    _ => &log.path,
+            source => {
+                let outer = match source {
+                    Source::Nested(file) => file.outer_holds(),
+                    _ => Holds::Bytes,
                 };
+                let name = if let Holds::File(name) = outer { name } else { &log.path };
                 let Some(pattern) = Messages::pattern(name, &self.place) else {
                     return Ok(None);
                 };
                 if self.is_empty(call, &pattern)? {
                     return Ok(None);
                 }
-                let Some(path) = call.storage.glob(&pattern)?.into_iter().min() else {
-                    return Ok(None);
-                };
-                let Ok(path) = String::from_utf8(path) else {
+                let found = call.storage.glob(&pattern)?.into_iter().min();
+                let Some(path) = found.and_then(|path| String::from_utf8(path).ok()) else {
                     return Ok(None);
                 };
                 (path, Source::File)

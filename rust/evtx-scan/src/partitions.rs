@@ -4,8 +4,7 @@ use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
 
-use crate::archive::{Archives, FileKind};
-use crate::paths::{Part, ScanPath, expand};
+use crate::paths::{FileKind, Part, ScanPath, expand};
 use crate::storage::{ScanError, Storage, StorageError};
 
 /// What it costs to open a file, in bytes that are read in the same time.
@@ -23,12 +22,12 @@ pub enum Piece {
         /// Which part of the file.
         part: Part,
     },
-    /// Entries of an archive, or a compressed file. They are not split.
-    Archive {
-        /// The path of the archive.
+    /// Files in another file. They are not split.
+    Nested {
+        /// The path of the outer file.
         path: String,
-        /// The paths of the entries, each with whether the caller named it.
-        entries: Vec<(String, bool)>,
+        /// The paths of the files, each with whether the caller named it.
+        files: Vec<(String, bool)>,
     },
     /// A file that was found and cannot be read.
     Unreadable {
@@ -81,15 +80,15 @@ pub fn partitions(
             Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
             size => size.unwrap_or(0),
         };
-        if path.is_in_archive() {
-            // The entries of an archive follow each other, and are read in one pass.
-            let is_of_archive = |path: &&ScanPath| path.is_in_archive() && path.storage_path() == storage_path;
-            let count = rest.iter().take_while(is_of_archive).count();
-            let entries = rest[..count].iter();
-            let entries = entries.map(|path| (path.path.clone(), path.explicitly_named));
-            let piece = Piece::Archive {
+        if path.is_nested() {
+            // Files in the same outer file follow each other, and are read in one pass.
+            let is_beside = |path: &&ScanPath| path.is_nested() && path.storage_path() == storage_path;
+            let count = rest.iter().take_while(is_beside).count();
+            let files = rest[..count].iter();
+            let files = files.map(|path| (path.path.clone(), path.explicitly_named));
+            let piece = Piece::Nested {
                 path: storage_path.to_owned(),
-                entries: entries.collect(),
+                files: files.collect(),
             };
             add(piece, size);
             rest = &rest[count..];
@@ -119,14 +118,13 @@ pub fn partitions(
 }
 
 impl Piece {
-    /// The files that the piece stands for. Reads the directory of an archive. `function` is who asks, for errors.
+    /// The files that the piece stands for. Lists nested files anew. Errors name `function` as the caller.
     ///
     /// # Errors
-    /// As [`expand`], and [`ScanError::Storage`] if an entry of an archive is no longer there.
+    /// As [`expand`], and [`ScanError::Storage`] if a nested file is no longer there.
     pub fn paths(
         &self,
         storage: &dyn Storage,
-        archives: &Archives,
         function: &str,
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<ScanPath>, ScanError> {
@@ -137,21 +135,20 @@ impl Piece {
                 part,
             } => Ok(vec![ScanPath::of_part(path.clone(), *explicitly_named, part.clone())]),
             Piece::Unreadable { path, why } => Ok(vec![ScanPath::unreadable(path.clone(), why)]),
-            Piece::Archive { path, entries } => {
-                let listed = expand(storage, path, FileKind::Logs, archives, function, interrupt);
-                let mut listed = match listed {
-                    // The caller may have named entries whose names are not those of logs.
+            Piece::Nested { path, files } => {
+                let mut listed = match expand(storage, path, FileKind::Logs, function, interrupt) {
+                    // The caller may have named files whose names are not those of logs.
                     Err(ScanError::NoFiles(_)) => Vec::new(),
                     listed => listed?,
                 };
-                let mut paths = Vec::with_capacity(entries.len());
-                for (name, explicitly_named) in entries {
+                let mut paths = Vec::with_capacity(files.len());
+                for (name, explicitly_named) in files {
                     interrupt.check()?;
                     let at = listed.iter().position(|path| path.path == *name);
                     let mut found = match at {
                         Some(at) => listed.remove(at),
                         None => {
-                            let named = expand(storage, name, FileKind::Logs, archives, function, interrupt)?;
+                            let named = expand(storage, name, FileKind::Logs, function, interrupt)?;
                             let found = named.into_iter().find(|path| path.path == *name);
                             found.ok_or_else(|| ScanError::Storage(format!("{name}: it is no longer there")))?
                         }
@@ -245,12 +242,7 @@ mod tests {
         let planned = partitions(&storage, &paths, 1 << 26, true, Interrupt::NEVER).expect("a plan");
         assert_eq!(planned.len(), 1);
         assert_eq!(planned[0].len(), 2);
-        let read = |piece: &Piece| {
-            let archives = Archives::new(1 << 20, 0, None);
-            piece
-                .paths(&storage, &archives, "a test", Interrupt::NEVER)
-                .expect("a path")
-        };
+        let read = |piece: &Piece| piece.paths(&storage, "a test", Interrupt::NEVER).expect("a path");
         assert_eq!(read(&planned[0][1])[0].why_unreadable(), Some("broken"));
         assert_eq!(read(&planned[0][0])[0].path, "gone.evtx");
     }

@@ -12,9 +12,8 @@ use evtx_sigma::{
     load_rules_until,
 };
 
-use crate::archive::{Archives, FileKind};
 use crate::file::LogFile;
-use crate::paths::{ScanPath, expand};
+use crate::paths::{FileKind, ScanPath, expand};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 use crate::threads::{free, on_threads};
 
@@ -99,7 +98,6 @@ impl RuleArguments {
     pub(crate) fn load_named(
         &self,
         function: &str,
-        archives: &Archives,
         threads: usize,
         storage: &dyn Storage,
         interrupt: Interrupt<'_>,
@@ -112,7 +110,7 @@ impl RuleArguments {
         }
         let mut paths = Vec::new();
         for path in named {
-            paths.extend(expand(storage, path, FileKind::Rules, archives, function, interrupt)?);
+            paths.extend(expand(storage, path, FileKind::Rules, function, interrupt)?);
         }
         self.load(&paths, threads, storage, interrupt)
     }
@@ -403,7 +401,7 @@ fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>
         let text = match read_text(call, path) {
             Ok(text) => Ok(text),
             // What is wrong with a file of rules costs no other rules, also if the caller named it.
-            Err(StorageError::Archive(why)) => Err(format!("cannot be read: {why}")),
+            Err(StorageError::Unusable(why)) => Err(format!("cannot be read: {why}")),
             Err(error) => Err(path.failure(error)?),
         };
         bytes += text.as_ref().map_or(0, String::len);
@@ -424,7 +422,7 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
             return Err(failure);
         }
         if file.size() > Limits::TEXT as u64 {
-            return Err(StorageError::Archive(format!(
+            return Err(StorageError::Unusable(format!(
                 "it has {} bytes; a file of rules or log sources has at most {}",
                 file.size(),
                 Limits::TEXT
@@ -432,7 +430,7 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
         }
         let mut bytes = Vec::new();
         file.read(&mut bytes, 0, file.size())?;
-        String::from_utf8(bytes).map_err(|_| StorageError::Archive("it is not UTF-8".to_owned()))
+        String::from_utf8(bytes).map_err(|_| StorageError::Unusable("it is not UTF-8".to_owned()))
     };
     path.patiently(call, read)
 }

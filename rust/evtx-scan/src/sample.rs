@@ -194,9 +194,9 @@ fn candidates<'p>(paths: &'p [ScanPath], size: SampleSize, call: Call<'_>) -> Re
         match &path.source {
             Source::Unreadable(_) => continue,
             _ if candidate.is_remote => {}
-            // An entry that is open takes its whole size of memory.
-            Source::Entry(entry) => {
-                let Some(size) = unless_failed(entry.estimate(call.storage))? else {
+            // A nested file that is open can take its whole size of memory.
+            Source::Nested(file) => {
+                let Some(size) = unless_failed(file.estimate(call.storage))? else {
                     continue;
                 };
                 candidate.size = size;

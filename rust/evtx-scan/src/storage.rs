@@ -1,47 +1,44 @@
-//! Storages: where a scan finds and reads files; and the errors of a scan.
+//! Storages: where a scan finds and reads files, and the errors of a scan.
 
 use std::cmp::Ordering;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted};
 
-/// How long a thread waits for another one before it looks for an interrupt.
+/// How long a thread waits for another one before it checks for an interrupt.
 pub(crate) const WAIT: Duration = Duration::from_millis(20);
 
 /// Why a storage cannot do what it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StorageError {
-    /// The caller has interrupted the work.
+    /// The caller interrupted the work.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// The storage failed. Holds the reason, as a text for the user.
     #[error("{0}")]
     Failed(String),
-    /// What an entry of an archive needs is held by others. It can be opened again when they are closed. This never
-    /// leaves the crate.
+    /// Other open files hold the memory or the disk that a nested file needs. It can be opened again after they are
+    /// closed: see [`NestedFile::in_turn`]. No scan ends with this error.
     #[error("other entries that are open take the memory and the disk that are left")]
     Busy,
-    /// An archive is damaged, or has what is not read. Holds the reason, as a text for the user.
+    /// The content of a file is damaged, or of a kind that cannot be read. Holds the reason, as a text for the user.
     #[error("{0}")]
-    Archive(String),
-    /// A file is not as it was when the scan was planned, or could be read before and cannot be now. Every scan ends with
-    /// it. Holds a text for the user that names the file.
+    Unusable(String),
+    /// A file differs from the file that was planned, or could be read before and cannot be read now. It ends every scan.
+    /// Holds a text for the user that names the file.
     #[error("{0}")]
     Changed(String),
 }
 
-pub(crate) fn archive_error<T>(text: impl Into<String>) -> Result<T, StorageError> {
-    Err(StorageError::Archive(text.into()))
-}
-
-/// Sorts as [`slice::sort_by`], and looks for an interrupt in between: runs are sorted, and then pairs of them, which the
-/// sort of the standard library merges in linear time.
+/// Sorts like [`slice::sort_by`], and checks for an interrupt in between. Sorts short runs first and then pairs of runs,
+/// which the standard library merges in linear time.
 ///
 /// # Errors
 /// [`Interrupted`]. The items are then in any order.
-pub(crate) fn sort_by<T>(
+pub fn sort_by<T>(
     items: &mut [T],
     compare: impl Fn(&T, &T) -> Ordering,
     interrupt: Interrupt<'_>,
@@ -90,6 +87,145 @@ pub trait Storage {
     fn size(&self, path: &str) -> Result<u64, StorageError> {
         self.open(path).map(|file| file.size())
     }
+
+    /// Which files hold other files, by their names.
+    fn nesting(&self) -> &'static Nesting {
+        &Nesting::NONE
+    }
+
+    /// Lists files in the file `outer`, which holds others according to [`nesting`](Self::nesting): those that `inner`
+    /// names, which can be a name, a pattern or a folder in it; without `inner`, all whose names are wanted.
+    ///
+    /// # Errors
+    /// [`StorageError`] if nothing can be listed.
+    fn list(
+        &self,
+        outer: &str,
+        inner: Option<&str>,
+        is_wanted: &dyn Fn(&str) -> bool,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Listing, StorageError> {
+        let _ = (outer, inner, is_wanted, interrupt);
+        Ok(Listing::default())
+    }
+}
+
+/// Which files hold other files: how their names end, in any case.
+#[derive(Debug)]
+pub struct Nesting {
+    /// Files that paths lead into, as into folders.
+    pub folders: &'static [&'static str],
+    /// Files that hold one file. Its name is theirs without this end.
+    pub files: &'static [&'static str],
+}
+
+/// What a file holds, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds<'p> {
+    /// Only its own bytes.
+    Bytes,
+    /// One file, with this path.
+    File(&'p str),
+    /// Any files, each with a name.
+    Folder,
+}
+
+impl Nesting {
+    /// No file holds others.
+    pub const NONE: Nesting = Nesting {
+        folders: &[],
+        files: &[],
+    };
+
+    /// What the file with a path holds.
+    pub fn holds<'p>(&self, path: &'p str) -> Holds<'p> {
+        match self.folders.iter().any(|end| ends_with(path, end)) {
+            true => Holds::Folder,
+            false => self
+                .files
+                .iter()
+                .find_map(|end| without(path, end))
+                .map_or(Holds::Bytes, Holds::File),
+        }
+    }
+}
+
+/// A path without its end, if it ends so, in any case. The query of a URL does not count.
+fn without<'p>(path: &'p str, end: &str) -> Option<&'p str> {
+    let path = match path.split_once('?') {
+        Some((start, _)) if start.contains("://") => start,
+        _ => path,
+    };
+    let (start, own) = path.split_at_checked(path.len().checked_sub(end.len())?)?;
+    own.eq_ignore_ascii_case(end).then_some(start)
+}
+
+/// Whether a path ends so, in any case. The query of a URL does not count.
+pub fn ends_with(path: &str, end: &str) -> bool {
+    without(path, end).is_some()
+}
+
+/// Files in another file.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The files.
+    pub files: Vec<ListedFile>,
+    /// Why there may be more.
+    pub failure: Option<String>,
+}
+
+/// A file in another file, as it is listed.
+#[derive(Debug)]
+pub struct ListedFile {
+    /// Its path: that of the outer file, a slash, and its name; or that of the outer file, if that holds only one.
+    pub path: String,
+    /// Whether it was asked for by its name, not by a pattern or a folder.
+    pub is_named: bool,
+    /// The file, or why it is not read.
+    pub file: Result<Arc<dyn NestedFile>, String>,
+}
+
+/// A file in another file.
+pub trait NestedFile: Debug + Send + Sync {
+    /// The path of the outer file.
+    fn outer(&self) -> &str;
+
+    /// What the outer file holds.
+    fn outer_holds(&self) -> Holds<'_>;
+
+    /// An estimate of its size in bytes.
+    ///
+    /// # Errors
+    /// [`StorageError`] if the outer file cannot be opened.
+    fn estimate(&self, storage: &dyn Storage) -> Result<u64, StorageError>;
+
+    /// Opens it, with the storage of the outer file. Of a damaged file, opens what can be read.
+    ///
+    /// # Errors
+    /// [`StorageError`] if nothing of it can be read; [`StorageError::Busy`] if other nested files have to be closed
+    /// before.
+    fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError>;
+
+    /// Calls `open` when the calling thread has the turn: it then waits for other threads to close nested files. Must be
+    /// called after [`StorageError::Busy`], by a thread that has closed all of its own.
+    ///
+    /// # Errors
+    /// [`Interrupted`].
+    fn in_turn(&self, interrupt: Interrupt<'_>, open: &mut dyn FnMut()) -> Result<(), Interrupted>;
+
+    /// The first file in the same outer file whose name matches a glob, with its path. The case of letters does not
+    /// matter.
+    fn beside(&self, glob: &str) -> Option<(String, Arc<dyn NestedFile>)>;
+}
+
+/// A file that was opened.
+pub struct OpenFile {
+    /// The file.
+    pub file: Arc<dyn StorageFile>,
+    /// Whether every read takes long, whatever its size.
+    pub is_remote: bool,
+    /// Why the file has other bytes than it should, or fewer.
+    pub failure: Option<StorageError>,
 }
 
 /// An open file. Several threads can read it at the same time.
@@ -162,7 +298,7 @@ impl From<StorageError> for ScanError {
         match error {
             StorageError::Interrupted(interrupted) => ScanError::Interrupted(interrupted),
             StorageError::Failed(text) | StorageError::Changed(text) => ScanError::Storage(text),
-            StorageError::Archive(text) => ScanError::File(text),
+            StorageError::Unusable(text) => ScanError::File(text),
             StorageError::Busy => ScanError::File(error.to_string()),
         }
     }
@@ -170,23 +306,30 @@ impl From<StorageError> for ScanError {
 
 /// What each call gets from its caller: the storage, and the way to interrupt it.
 #[derive(Clone, Copy)]
-pub(crate) struct Call<'c> {
-    pub(crate) storage: &'c dyn Storage,
-    pub(crate) interrupt: Interrupt<'c>,
-    pub(crate) last: &'c LastOpened,
+pub struct Call<'c> {
+    /// The storage.
+    pub storage: &'c dyn Storage,
+    /// The caller's interrupt.
+    pub interrupt: Interrupt<'c>,
+    /// The outer file that was opened last.
+    pub last: &'c LastOpened,
 }
 
-/// The archive that was opened last. Its entries are read one after the other, and share the open file.
+/// The outer file that was opened last. Nested files are read one after the other, and share the open file.
 #[derive(Default)]
-pub(crate) struct LastOpened(Mutex<Option<(String, Arc<dyn StorageFile>)>>);
+pub struct LastOpened(Mutex<Option<(String, Arc<dyn StorageFile>)>>);
 
-impl LastOpened {
-    pub(crate) fn open(&self, storage: &dyn Storage, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+impl Call<'_> {
+    /// Opens an outer file, unless it is the one that was opened last.
+    ///
+    /// # Errors
+    /// Those of [`Storage::open`].
+    pub fn open_outer(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
+        let mut last = self.last.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, file)) = last.as_ref().filter(|(known, _)| known == path) {
             return Ok(Arc::clone(file));
         }
-        let file = storage.open(path)?;
+        let file = self.storage.open(path)?;
         *last = Some((path.to_owned(), Arc::clone(&file)));
         Ok(file)
     }

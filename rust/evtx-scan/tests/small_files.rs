@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use common::{on_threads, sample};
 use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
-use evtx_scan::{Archives, FileKind, FileScan, LocalStorage, Worker, expand};
+use evtx_scan::{FileKind, FileScan, LocalStorage, Worker, expand};
 
 const HEADER: usize = 4096;
 const FILES: usize = 40;
@@ -32,16 +32,7 @@ fn folder() -> tempfile::TempDir {
 
 fn scan(folder: &tempfile::TempDir) -> Arc<FileScan> {
     let pattern = format!("{}/*.evtx", folder.path().display());
-    let archives = Archives::new(0, 0, None);
-    let paths = expand(
-        &LocalStorage,
-        &pattern,
-        FileKind::Logs,
-        &archives,
-        "test",
-        Interrupt::NEVER,
-    )
-    .expect("logs");
+    let paths = expand(&LocalStorage, &pattern, FileKind::Logs, "test", Interrupt::NEVER).expect("logs");
     assert_eq!(paths.len(), 2 * FILES);
     let record_id = Scan::new(Table::from(Options::default()), &[0]);
     FileScan::new(Arc::new(record_id), paths, None).joining_files().into()

@@ -13,8 +13,8 @@ use evtx_arrow::{MakeArrays, OnError, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::{ChunkReport, EventReport, FileReport, Report};
 use evtx_scan::{
-    Archives, Argument, ArgumentValue, Arguments, FileKind, FileScan, Function, LocalStorage, Modified, Part,
-    ReportScan, ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    Argument, ArgumentValue, Arguments, FileKind, FileScan, Function, LocalStorage, Modified, Part, ReportScan,
+    ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 
 /// What a storage in memory does with a file.
@@ -129,15 +129,7 @@ fn long(name: &str, chunks: usize) -> Vec<u8> {
 }
 
 fn paths(storage: &dyn Storage, pattern: &str) -> Vec<ScanPath> {
-    expand(
-        storage,
-        pattern,
-        FileKind::Logs,
-        &Archives::default(),
-        "a test",
-        Interrupt::NEVER,
-    )
-    .expect("files")
+    expand(storage, pattern, FileKind::Logs, "a test", Interrupt::NEVER).expect("files")
 }
 
 fn file_scan(options: Options, paths: Vec<ScanPath>) -> Arc<FileScan> {
@@ -286,16 +278,7 @@ fn a_read_that_fails_loses_no_rows_of_the_blocks_before() {
 
 #[test]
 fn a_path_that_is_no_file_says_why() {
-    let expand = |path| {
-        expand(
-            &LocalStorage,
-            path,
-            FileKind::Logs,
-            &Archives::default(),
-            "a test",
-            Interrupt::NEVER,
-        )
-    };
+    let expand = |path| expand(&LocalStorage, path, FileKind::Logs, "a test", Interrupt::NEVER);
     assert!(matches!(expand(""), Err(ScanError::Input(text)) if text == "a test cannot take an empty path"));
     assert!(matches!(expand("/nowhere/*.evtx"), Err(ScanError::NoFiles(_))));
     assert!(matches!(expand("/nowhere/log.evtx"), Err(ScanError::Storage(text)) if text.contains("/nowhere/log.evtx")));

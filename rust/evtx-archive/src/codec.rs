@@ -5,12 +5,12 @@ use std::io::{self, BufRead, Read};
 
 use deflate64::InflaterManaged;
 use evtx_format::Interrupt;
+use evtx_scan::StorageError;
 use flate2::{Decompress, FlushDecompress, Status};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::archive::held::Share;
-use crate::storage::StorageError;
+use crate::held::Share;
 
 /// Most bytes of the header of a Zstandard frame (RFC 8878, 3.1.1.1), and most of a window: as `zstd` allows.
 const FRAME_HEADER: usize = 18;
@@ -337,7 +337,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::archive::held::Budget;
+    use crate::held::Budget;
 
     fn zstd(bytes: &[u8], memory: u64) -> Result<Vec<u8>, String> {
         let budget = Arc::new(Budget::new(memory, 0, None));

@@ -1,29 +1,20 @@
-//! Archives: logs that are read in place, out of ZIP archives and compressed files.
-//!
-//! An [`Archive`] is a file that was listed. An [`Entry`] of it is opened as a [`StorageFile`]: one that is stored as it
-//! is is read where it stands; one that is compressed or encrypted is decompressed once, by the thread that opens it,
-//! into memory or a temporary file. Names in an archive are only compared and shown. No path is made of them.
-
-mod held;
-mod input;
-mod cipher;
-mod codec;
-mod directory;
+//! The entries of archives, opened as files.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::io::{BufRead, ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
-use codec::{Method, damaged};
-use directory::{Directory, Encryption, Head, Own, local_header};
-use held::{Budget, Held, PIECE, Share};
-use input::Input;
+use evtx_format::{Interrupt, Interrupted};
+use evtx_scan::{Call, Holds, NestedFile, Nesting, OpenFile, Password, Storage, StorageError, StorageFile};
 
-use crate::storage::{Call, Storage, StorageError, StorageFile, archive_error, sort_by};
+use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
+use crate::codec::{Method, damaged};
+use crate::directory::{Encryption, Head, local_header};
+use crate::held::{Budget, Held, PIECE, Share, unusable};
+use crate::input::Input;
+use crate::names::{Glob, plain};
 
 /// Most bytes of an entry.
 const MAX_SIZE: u64 = 64 << 30;
@@ -34,29 +25,19 @@ const BOMB_RATIO: u64 = 200;
 /// Most companions of a log that are looked at.
 const MAX_COMPANIONS: usize = 1000;
 
-/// What the archives of a call share: the password, and how much they may hold.
+/// Which files are archives.
+pub(crate) static NESTING: Nesting = Nesting {
+    folders: &[".zip"],
+    files: &[".gz", ".zst"],
+};
+
+/// The limits that archives share, and their password.
 #[derive(Debug, Clone)]
 pub struct Archives {
     budget: Arc<Budget>,
     password: Option<Password>,
     /// Most bytes of an entry.
     max_size: u64,
-}
-
-/// A password. It is not shown.
-#[derive(Clone)]
-pub(crate) struct Password(Arc<str>);
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("...")
-    }
-}
-
-impl From<String> for Password {
-    fn from(password: String) -> Self {
-        Password(password.into())
-    }
 }
 
 impl Default for Archives {
@@ -77,104 +58,27 @@ impl Archives {
         }
     }
 
-    pub(crate) fn with_password(self, password: Option<Password>) -> Self {
+    /// The same with a password for encrypted entries.
+    pub fn with_password(self, password: Option<&Password>) -> Self {
+        let password = password.cloned();
         Archives { password, ..self }
     }
-}
 
-/// What kind of archive a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Zip,
-    Gzip,
-    Zstd,
-}
-
-impl Kind {
-    /// The kind of the file with a path, by its extension.
-    pub(crate) fn of(path: &str) -> Option<Kind> {
-        let ends = |end: &str| ends_with(path, end);
-        match () {
-            () if ends(".zip") => Some(Kind::Zip),
-            () if ends(".gz") => Some(Kind::Gzip),
-            () if ends(".zst") => Some(Kind::Zstd),
-            () => None,
-        }
+    #[cfg(test)]
+    pub(crate) fn with_max_size(self, max_size: u64) -> Self {
+        Archives { max_size, ..self }
     }
-}
-
-/// Whether a path ends so, in any case. The query of a URL does not count.
-pub(crate) fn ends_with(path: &str, end: &str) -> bool {
-    let path = match path.split_once('?') {
-        Some((start, _)) if start.contains("://") => start,
-        _ => path,
-    };
-    let start = path.len().wrapping_sub(end.len());
-    path.get(start..).is_some_and(|own| own.eq_ignore_ascii_case(end))
-}
-
-/// What files a call reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// Event logs.
-    Logs,
-    /// Sigma rules.
-    Rules,
-}
-
-impl FileKind {
-    /// Whether a folder or an archive is read for files with this name: those of the kind, and archives of them.
-    pub(crate) fn is_read(self, name: &str) -> bool {
-        let ends: &[&str] = match self {
-            FileKind::Logs => &[".evtx", ".zip", ".evtx.gz", ".evtx.zst"],
-            FileKind::Rules => &[".yml", ".yaml", ".zip", ".yml.gz", ".yaml.gz", ".yml.zst", ".yaml.zst"],
-        };
-        ends.iter().any(|end| ends_with(name, end))
-    }
-
-    /// A glob of names, some of which are read.
-    pub(crate) fn glob(self) -> &'static str {
-        match self {
-            FileKind::Logs => "*.[eEzZgG][vVzZiIsS]*",
-            FileKind::Rules => "*.[yYzZ][mMaAiI]*",
-        }
-    }
-
-    /// What the files are called.
-    pub(crate) fn plural(self) -> &'static str {
-        match self {
-            FileKind::Logs => "logs",
-            FileKind::Rules => "rules",
-        }
-    }
-}
-
-/// A name in an archive as it is compared: ASCII letters in lower case, and `/` for `\`.
-fn plain(name: &str) -> impl Iterator<Item = char> {
-    let plain = |letter: char| {
-        if letter == '\\' {
-            '/'
-        } else {
-            letter.to_ascii_lowercase()
-        }
-    };
-    name.chars().map(plain)
-}
-
-/// Whether two names in an archive are the same one.
-pub(crate) fn is_same(name: &str, other: &str) -> bool {
-    name.len() == other.len() && plain(name).eq(plain(other))
 }
 
 /// An archive that was listed.
 #[derive(Debug)]
 pub(crate) struct Archive {
-    path: String,
+    pub(crate) path: String,
     /// The size that it had then.
-    size: u64,
-    shared: Archives,
-    /// Entries that can hold messages, in the order of their names as [`plain`] has them.
-    companions: Vec<(String, String, Head)>,
+    pub(crate) size: u64,
+    pub(crate) shared: Archives,
+    /// Entries that can hold messages, each with its name as [`plain`] has it, in the order of these.
+    pub(crate) companions: Vec<(String, String, Head)>,
 }
 
 /// An entry of an archive.
@@ -184,176 +88,65 @@ pub(crate) struct Entry {
     head: Head,
 }
 
-/// The entries of an archive that were asked for.
-pub(crate) struct Listed {
-    /// Their names, and the entries, or why they are not read.
-    pub(crate) entries: Vec<(String, Result<Entry, String>)>,
-    /// Why there may be more.
-    pub(crate) failure: Option<String>,
-}
-
-/// An entry as a file.
-pub(crate) struct OpenEntry {
-    pub(crate) file: Arc<dyn StorageFile>,
-    pub(crate) is_remote: bool,
-    /// Why it has fewer bytes than it should have, or others.
-    pub(crate) failure: Option<StorageError>,
-}
-
-/// Lists the entries of a ZIP archive whose names are wanted: those with the lowest rank that a name has. A name without
-/// a rank is not wanted.
-pub(crate) fn list(
-    call: Call<'_>,
-    path: &str,
-    shared: &Archives,
-    rank: &dyn Fn(&str) -> Option<u8>,
-) -> Result<Listed, StorageError> {
-    let file = call.storage.open(path)?;
-    let directory = Directory::read(&*file, call.storage.is_remote(path), call.interrupt)?;
-    let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
-    for (index, (name, head)) in directory.entries.into_iter().enumerate() {
-        if index.is_multiple_of(1024) {
-            call.interrupt.check()?;
-        }
-        if ends_with(&name, ".mta") {
-            let plain = plain(&name).collect::<String>();
-            companions.push((plain, name.clone(), head));
-        }
-        let Some(rank) = rank(&name).filter(|&rank| rank <= lowest) else {
-            continue;
-        };
-        if rank < lowest {
-            wanted.clear();
-            lowest = rank;
-        }
-        wanted.push((name, head));
-    }
-    sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), call.interrupt)?;
-    // Entries of the same name stay in their order.
-    sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), call.interrupt)?;
-    let archive = Arc::new(Archive {
-        path: path.to_owned(),
-        size: file.size(),
-        shared: shared.clone(),
-        companions,
-    });
-    let mut entries = Vec::with_capacity(wanted.len());
-    for (nth, (name, head)) in wanted.into_iter().enumerate() {
-        if nth.is_multiple_of(1024) {
-            call.interrupt.check()?;
-        }
-        let entry = match Kind::of(&name) {
-            Some(_) => Err("it is an archive inside of an archive, which is not opened".to_owned()),
-            None => Ok(Entry {
-                archive: Arc::clone(&archive),
-                head,
-            }),
-        };
-        entries.push((name, entry));
-    }
-    Ok(Listed {
-        entries,
-        failure: directory.failure,
-    })
-}
-
-/// The one entry of a compressed file. The file is not looked at.
-pub(crate) fn compressed(path: &str, kind: Kind, shared: &Archives) -> Entry {
-    let archive = Archive {
-        path: path.to_owned(),
-        size: u64::MAX,
-        shared: shared.clone(),
-        companions: Vec::new(),
-    };
-    let head = Head {
-        offset: 0,
-        header: 0,
-        compressed: u64::MAX,
-        size: None,
-        checksum: None,
-        method: if kind == Kind::Gzip { Method::Gzip } else { Method::Zstd },
-        encryption: Encryption::None,
-        is_link: false,
-        limit: u64::MAX,
-        own: Own::NONE,
-    };
-    Entry {
-        archive: Arc::new(archive),
-        head,
-    }
-}
-
-impl Entry {
-    /// As [`Budget::patiently`], with the budget of its archive.
-    pub(crate) fn patiently<T>(
-        &self,
-        call: Call<'_>,
-        open: impl Fn() -> Result<T, StorageError>,
-    ) -> Result<T, StorageError> {
-        self.archive.shared.budget.patiently(call.interrupt, open)
-    }
-
-    /// The path of its archive.
-    pub(crate) fn archive_path(&self) -> &str {
+impl NestedFile for Entry {
+    fn outer(&self) -> &str {
         &self.archive.path
     }
 
-    /// Its name in its archive, of the path that both make. `None` for the one entry of a compressed file.
-    pub(crate) fn name<'p>(&self, path: &'p str) -> Option<&'p str> {
-        path.get(self.archive.path.len() + 1..)
+    fn outer_holds(&self) -> Holds<'_> {
+        NESTING.holds(&self.archive.path)
     }
 
-    /// An estimate of its size.
-    pub(crate) fn estimate(&self, storage: &dyn Storage) -> Result<u64, StorageError> {
+    fn estimate(&self, storage: &dyn Storage) -> Result<u64, StorageError> {
         match self.head.size {
             Some(size) => Ok(size.min(self.head.compressed.saturating_mul(BOMB_RATIO))),
             None => Ok(storage.open(&self.archive.path)?.size().saturating_mul(8)),
         }
     }
 
-    /// The first entry beside it whose name starts so and matches.
-    pub(crate) fn companion(&self, start: &str, is_match: &dyn Fn(&str) -> bool) -> Option<(String, Entry)> {
-        let (all, start) = (&self.archive.companions, plain(start).collect::<String>());
-        let from = all.partition_point(|(name, ..)| *name < start);
-        let near = all[from..].iter().take_while(|(name, ..)| name.starts_with(&start));
-        let (_, name, head) = near.take(MAX_COMPANIONS).find(|(_, name, _)| is_match(name))?;
-        let entry = Entry {
-            archive: Arc::clone(&self.archive),
-            head: *head,
-        };
-        Some((format!("{}/{name}", self.archive.path), entry))
+    fn in_turn(&self, interrupt: Interrupt<'_>, open: &mut dyn FnMut()) -> Result<(), Interrupted> {
+        self.archive.shared.budget.in_turn(interrupt, open)
     }
 
-    /// Opens it. What can be read of a damaged one is there, with the reason.
-    pub(crate) fn open(&self, call: Call<'_>) -> Result<OpenEntry, StorageError> {
+    fn beside(&self, glob: &str) -> Option<(String, Arc<dyn NestedFile>)> {
+        let glob = Glob::new(glob).ok()?;
+        let (all, start) = (&self.archive.companions, plain(glob.start()).collect::<String>());
+        let from = all.partition_point(|(name, ..)| *name < start);
+        let near = all[from..].iter().take_while(|(name, ..)| name.starts_with(&start));
+        let (_, name, head) = near.take(MAX_COMPANIONS).find(|(_, name, _)| glob.matches(name))?;
+        let path = format!("{}/{name}", self.archive.path);
+        Some((path, Arc::new(Entry::new(&self.archive, *head))))
+    }
+
+    fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {
         let head = &self.head;
         if head.is_link {
-            return archive_error("it is a symbolic link, which is not followed");
+            return unusable("it is a symbolic link, which is not followed");
         }
         if let Method::Other(_) = head.method {
             let text = format!(
                 "it is compressed with {}, which is not supported",
                 head.method.describe()
             );
-            return archive_error(text);
+            return unusable(text);
         }
         if head.encryption == Encryption::Unsupported {
-            return archive_error("it is encrypted in a way that is not supported");
+            return unusable("it is encrypted in a way that is not supported");
         }
         let is_encrypted = head.encryption != Encryption::None;
         if is_encrypted && self.archive.shared.password.is_none() {
-            return archive_error("it is encrypted, and no password := '...' is given");
+            return unusable("it is encrypted, and no password := '...' is given");
         }
         if head.limit == 0 && head.compressed > 0 {
-            return archive_error("it shares bytes with other entries, as in a bomb");
+            return unusable("it shares bytes with other entries, as in a bomb");
         }
         let is_remote = call.storage.is_remote(&self.archive.path);
-        let file = call.last.open(call.storage, &self.archive.path)?;
+        let file = call.open_outer(&self.archive.path)?;
         if head.size.is_some() && file.size() != self.archive.size {
-            return archive_error("the archive has changed since it was listed");
+            return unusable("the archive has changed since it was listed");
         }
         if head.size.is_none() && file.size() == 0 {
-            return archive_error("the file is empty");
+            return unusable("the file is empty");
         }
         let failure = RefCell::new(None);
         let mut input = Input::new(&*file, head.offset, file.size(), is_remote, call.interrupt, &failure);
@@ -366,7 +159,7 @@ impl Entry {
             let mut header = [0; 30];
             let lengths = input.fill(&mut header)?.then(|| local_header(&header)).flatten();
             let Some((name_len, others)) = lengths else {
-                return archive_error("the archive has no entry where its directory says");
+                return unusable("the archive has no entry where its directory says");
             };
             let mut name = vec![0; name_len];
             if input.fill(&mut name)? {
@@ -385,10 +178,10 @@ impl Entry {
                     .map(|said| other_size(size, said));
                 let differs = differs.or(disagreement.map(str::to_owned));
                 let part = Part { file, start, size };
-                return Ok(OpenEntry {
+                return Ok(OpenFile {
                     file: Arc::new(part),
                     is_remote,
-                    failure: differs.map(StorageError::Archive),
+                    failure: differs.map(StorageError::Unusable),
                 });
             }
         }
@@ -396,21 +189,28 @@ impl Entry {
         let failure = match (failure.into_inner(), why) {
             (Some(StorageError::Interrupted(interrupted)), _) => return Err(interrupted.into()),
             (Some(error), _) => Some(error),
-            (None, Some(_)) if is_cut => Some(StorageError::Archive("the archive is cut short".to_owned())),
-            (None, why) => why.or(disagreement.map(str::to_owned)).map(StorageError::Archive),
+            (None, Some(_)) if is_cut => Some(StorageError::Unusable("the archive is cut short".to_owned())),
+            (None, why) => why.or(disagreement.map(str::to_owned)).map(StorageError::Unusable),
         };
-        Ok(OpenEntry {
+        Ok(OpenFile {
             file: held.into_file(),
             is_remote: false,
             failure,
         })
+    }
+}
+
+impl Entry {
+    pub(crate) fn new(archive: &Arc<Archive>, head: Head) -> Self {
+        let archive = Arc::clone(archive);
+        Entry { archive, head }
     }
 
     /// Decompresses it. Returns what it holds, and what is wrong with that.
     fn hold(&self, mut input: Input<'_>, end: u64, call: Call<'_>) -> Result<(Held, Option<String>), StorageError> {
         let mut held = Held::new(&self.archive.shared.budget);
         let len = end.saturating_sub(input.offset());
-        let password = self.archive.shared.password.as_ref().map_or("", |password| &password.0);
+        let password = self.archive.shared.password.as_ref().map_or("", Password::text);
         let wrong = || {
             Ok((
                 Held::new(&self.archive.shared.budget),
@@ -526,7 +326,7 @@ impl Entry {
             if len > 0 {
                 match held.push(piece, call.interrupt) {
                     Ok(()) => {}
-                    Err(StorageError::Archive(why)) => return Ok(Some(why)),
+                    Err(StorageError::Unusable(why)) => return Ok(Some(why)),
                     Err(error) => return Err(error),
                 }
             }
@@ -566,44 +366,7 @@ impl StorageFile for Part {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
         match offset.checked_add(buffer.len() as u64) {
             Some(end) if end <= self.size => self.file.read_at(buffer, self.start + offset),
-            _ => archive_error(format!("there are only {} bytes of it", self.size)),
+            _ => unusable(format!("there are only {} bytes of it", self.size)),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use evtx_format::Interrupt;
-
-    use super::*;
-    use crate::local::LocalStorage;
-    use crate::storage::LastOpened;
-
-    #[test]
-    fn an_entry_ends_at_the_largest_size() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("x.gz");
-        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        gzip.write_all(&vec![7; (3 << 20) + 5]).expect("bytes");
-        std::fs::write(&path, gzip.finish().expect("a member")).expect("a file");
-        let call = Call {
-            storage: &LocalStorage,
-            interrupt: Interrupt::NEVER,
-            last: &LastOpened::default(),
-        };
-        let open = |max_size| {
-            let shared = Archives {
-                max_size,
-                ..Archives::default()
-            };
-            let entry = compressed(path.to_str().expect("text"), Kind::Gzip, &shared);
-            let opened = entry.open(call).expect("bytes");
-            (opened.file.size(), opened.failure.map(|failure| failure.to_string()))
-        };
-        assert_eq!(open((3 << 20) + 5), ((3 << 20) + 5, None));
-        let why = "it has more than 3145732 bytes, which is more than is read".to_owned();
-        assert_eq!(open((3 << 20) + 4), (3 << 20, Some(why)));
     }
 }

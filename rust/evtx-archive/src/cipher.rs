@@ -7,7 +7,7 @@ use aes::{Aes128, Aes192, Aes256};
 use hmac::{Hmac, Mac};
 use sha1::Sha1;
 
-use super::input::read_buffered;
+use crate::input::read_buffered;
 
 /// Bytes in front of an entry with the old cipher.
 pub(crate) const CLASSIC_HEADER: u64 = 12;

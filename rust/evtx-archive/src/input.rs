@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::io::{self, BufRead, Read};
 
 use evtx_format::Interrupt;
-
-use crate::storage::{StorageError, StorageFile};
+use evtx_scan::{StorageError, StorageFile};
 
 /// Bytes that are read at once of a local and of a remote file.
 const LOCAL_PIECE: u64 = 1 << 20;

@@ -5,10 +5,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use evtx_format::{Interrupt, Interrupted};
+use evtx_scan::{StorageError, StorageFile, sort_by};
 
-use crate::archive::codec::Method;
-use crate::archive::input::Input;
-use crate::storage::{StorageError, StorageFile, archive_error, sort_by};
+use crate::codec::Method;
+use crate::held::unusable;
+use crate::input::Input;
 
 /// Most entries of an archive, and most bytes of its directory.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -170,7 +171,7 @@ impl Directory {
     /// directory then has the entries of both, and a failure.
     ///
     /// # Errors
-    /// Those of the storage, and [`StorageError::Archive`] if there is no directory, or if it is too large.
+    /// Those of the storage, and [`StorageError::Unusable`] if there is no directory, or if it is too large.
     pub(crate) fn read(
         file: &dyn StorageFile,
         is_remote: bool,
@@ -191,7 +192,7 @@ impl Directory {
                 for read in several.iter().map(read) {
                     match read {
                         Ok(own) => all.entries.extend(own.entries),
-                        Err(StorageError::Archive(_)) => {}
+                        Err(StorageError::Unusable(_)) => {}
                         Err(error) => return Err(error),
                     }
                 }
@@ -235,14 +236,14 @@ impl Reader<'_> {
     /// offset counts from the start of the archive, in front of which bytes can have been put.
     fn directory(&self, end: &End) -> Result<Directory, StorageError> {
         let by_length = match end.end.checked_sub(end.len) {
-            None => archive_error("its directory is larger than what is there of the file"),
-            Some(_) if end.len > MAX_DIRECTORY => archive_error(format!(
+            None => unusable("its directory is larger than what is there of the file"),
+            Some(_) if end.len > MAX_DIRECTORY => unusable(format!(
                 "its directory has {} bytes, more than {} MiB",
                 end.len,
                 MAX_DIRECTORY >> 20
             )),
             Some(start) => match start.checked_sub(end.offset) {
-                None => archive_error("bytes are missing in front of its directory"),
+                None => unusable("bytes are missing in front of its directory"),
                 Some(base) => self.records(start, end.end, base),
             },
         };
@@ -251,7 +252,7 @@ impl Reader<'_> {
                 return self.check_empty(directory, count, end);
             }
             Ok(read) => Ok(read),
-            Err(StorageError::Archive(why)) => Err(why),
+            Err(StorageError::Unusable(why)) => Err(why),
             Err(error) => return Err(error),
         };
         let found = by_length.as_ref().map_or(0, |(_, count)| *count);
@@ -268,7 +269,7 @@ impl Reader<'_> {
                 return Ok(directory);
             }
         }
-        let (mut directory, count) = by_length.map_err(StorageError::Archive)?;
+        let (mut directory, count) = by_length.map_err(StorageError::Unusable)?;
         directory.failure.get_or_insert_with(|| {
             format!(
                 "its end says that it has {} entries, and its directory has {count}",
@@ -334,7 +335,7 @@ impl Tail {
     fn of(file: &dyn StorageFile) -> Result<Self, StorageError> {
         let size = file.size();
         if size == 0 {
-            return archive_error("the file is empty");
+            return unusable("the file is empty");
         }
         let start = size.saturating_sub(TAIL);
         let mut bytes = vec![0; (size - start) as usize];
@@ -360,7 +361,7 @@ impl Tail {
             let mut head = [0; 4];
             let head = &mut head[..file.size().min(4) as usize];
             file.read_at(head, 0)?;
-            return archive_error(match &*head {
+            return unusable(match &*head {
                 b"PK\x03\x04" => "the archive is cut short: it has no directory at its end",
                 b"PK\x07\x08" => "it is a part of an archive of several files",
                 _ => "it is not a ZIP archive",
@@ -383,7 +384,7 @@ impl Tail {
         let locator = at.checked_sub(LOCATOR).map(|from| &self.bytes[from..at]);
         if let Some(locator) = locator.filter(|locator| locator.starts_with(b"PK\x06\x07")) {
             if four(locator, 16) > 1 {
-                return archive_error("it is a part of an archive of several files");
+                return unusable("it is a part of an archive of several files");
             }
             // It stands in front of its locator. Its offset is wrong if bytes were put in front of the archive.
             let mut record = [0; END64];
@@ -403,7 +404,7 @@ impl Tail {
                 }
             }
             let Some(place) = found else {
-                return archive_error("the ZIP64 record of its directory is damaged");
+                return unusable("the ZIP64 record of its directory is damaged");
             };
             (own_part, parts) = (four(&record, 16), four(&record, 20));
             end = End {
@@ -415,7 +416,7 @@ impl Tail {
             };
         }
         if own_part != 0 || parts != 0 {
-            return archive_error("it is a part of an archive of several files");
+            return unusable("it is a part of an archive of several files");
         }
         Ok(end)
     }

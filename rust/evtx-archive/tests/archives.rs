@@ -1,5 +1,6 @@
 //! Archives as they are found and as they should not be: which rows or which error they give.
 
+#[path = "../../evtx-scan/tests/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeMap;
@@ -10,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{Array, StringViewArray};
 use common::{on_threads, sample};
+use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_reports::FileReport;
 use evtx_scan::{
-    ARGUMENTS, Archives, ArgumentValue, Arguments, FileKind, FileScan, Function, MessageFinder, ReportScan,
-    ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
+    ARGUMENTS, ArgumentValue, Arguments, FileKind, FileScan, Function, MessageFinder, ReportScan, ReportThreads,
+    ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 use zip::unstable::write::FileOptionsExt;
 use zip::write::SimpleFileOptions;
@@ -184,11 +186,12 @@ fn with_password(password: &str) -> Archives {
         .expect("an argument");
     let value = ArgumentValue::Text(password.to_owned());
     arguments.set(argument, value, "a test").expect("a password");
-    arguments.archives(256 << 20, 0, None)
+    Archives::new(256 << 20, 0, None).with_password(arguments.password())
 }
 
 fn paths(storage: &Memory, pattern: &str, archives: &Archives) -> Result<Vec<ScanPath>, ScanError> {
-    expand(storage, pattern, FileKind::Logs, archives, "a test", Interrupt::NEVER)
+    let storage = ArchiveStorage::new(storage, archives);
+    expand(&storage, pattern, FileKind::Logs, "a test", Interrupt::NEVER)
 }
 
 /// By file, in order: its rows without an error, and its errors.

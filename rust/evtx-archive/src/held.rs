@@ -8,9 +8,10 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use evtx_format::{Interrupt, Interrupted};
+use evtx_scan::{LocalFile, StorageError, StorageFile};
 
-use crate::local::LocalFile;
-use crate::storage::{StorageError, StorageFile, WAIT, archive_error};
+/// How long a thread waits for others before it checks for an interrupt.
+const WAIT: Duration = Duration::from_millis(20);
 
 /// Bytes of a piece of the memory.
 pub(crate) const PIECE: usize = 1 << 20;
@@ -24,6 +25,10 @@ const FREE_WINDOW: u64 = 8 << 20;
 
 /// How long a thread that waits for others looks on while none of them gives anything back.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn unusable<T>(why: impl Into<String>) -> Result<T, StorageError> {
+    Err(StorageError::Unusable(why.into()))
+}
 
 /// What is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,17 +115,8 @@ impl Budget {
         self.changed.notify_all();
     }
 
-    /// Does `open`, and if it is refused because of others does it again when the thread has the turn. The thread must
-    /// hold nothing of the budget outside of that.
-    pub(crate) fn patiently<T>(
-        &self,
-        interrupt: Interrupt<'_>,
-        open: impl Fn() -> Result<T, StorageError>,
-    ) -> Result<T, StorageError> {
-        let opened = open();
-        if !matches!(opened, Err(StorageError::Busy)) {
-            return opened;
-        }
+    /// Calls `open` when the thread has the turn. The thread must hold nothing of the budget before.
+    pub(crate) fn in_turn(&self, interrupt: Interrupt<'_>, open: &mut dyn FnMut()) -> Result<(), Interrupted> {
         let mut state = self.lock();
         while state.turn.is_some() {
             state = self.wait(state, interrupt)?;
@@ -128,7 +124,8 @@ impl Budget {
         state.turn = Some((std::thread::current().id(), [0; 2]));
         drop(state);
         let _turn = Turn(self);
-        open()
+        open();
+        Ok(())
     }
 }
 
@@ -255,7 +252,7 @@ impl Held {
     /// Adds a piece: [`PIECE`] bytes, or fewer if it is the last one.
     ///
     /// # Errors
-    /// [`StorageError::Archive`] if that cannot be, [`StorageError::Busy`] and [`StorageError::Interrupted`].
+    /// [`StorageError::Unusable`] if that cannot be, [`StorageError::Busy`] and [`StorageError::Interrupted`].
     pub(crate) fn push(&mut self, mut piece: Vec<u8>, interrupt: Interrupt<'_>) -> Result<(), StorageError> {
         let more = piece.len() as u64;
         let in_memory = match (&self.file, &self.share.budget.folder) {
@@ -277,17 +274,17 @@ impl Held {
         let before = if self.file.is_none() { self.size } else { 0 };
         let more = before + piece.len() as u64;
         let Some(folder) = self.share.budget.folder.clone() else {
-            return archive_error("it takes more memory than is left, and temp_directory names no folder for it");
+            return unusable("it takes more memory than is left, and temp_directory names no folder for it");
         };
         if !self.share.take(What::Disk, more, interrupt)? {
-            return archive_error(
+            return unusable(
                 "the entries that are open take more memory than is left, and more of the disk than \
                  max_temp_directory_size allows",
             );
         }
         let failed = |error| {
             let text = format!("it takes more memory than is left, and its temporary file fails: {error}");
-            StorageError::Archive(text)
+            StorageError::Unusable(text)
         };
         let file = match &mut self.file {
             Some(file) => file,
@@ -356,7 +353,7 @@ impl StorageFile for Held {
                 .and_then(|piece| piece.get(at as usize % PIECE..))
                 .unwrap_or_default();
             if rest.is_empty() {
-                return Err(StorageError::Archive(format!(
+                return Err(StorageError::Unusable(format!(
                     "there are only {} bytes of it",
                     self.size
                 )));
@@ -399,6 +396,18 @@ mod tests {
 
     fn refused(budget: &Arc<Budget>, pieces: usize) -> String {
         held(budget, pieces).map(drop).expect_err("too much").to_string()
+    }
+
+    fn patiently(
+        budget: &Budget,
+        interrupt: Interrupt<'_>,
+        open: impl Fn() -> Result<Held, StorageError>,
+    ) -> Result<Held, StorageError> {
+        let mut opened = open();
+        if matches!(opened, Err(StorageError::Busy)) {
+            budget.in_turn(interrupt, &mut || opened = open())?;
+        }
+        opened
     }
 
     fn left(budget: &Budget) -> [u64; 2] {
@@ -471,7 +480,7 @@ mod tests {
                         started.fetch_add(1, Ordering::SeqCst);
                         held(&budget, 2)
                     };
-                    let held = budget.patiently(Interrupt::NEVER, open).expect("others give it back");
+                    let held = patiently(&budget, Interrupt::NEVER, open).expect("others give it back");
                     assert_eq!(held.size(), (2 << 20) + 7);
                     opened.fetch_add(1, Ordering::SeqCst);
                 });
@@ -486,8 +495,8 @@ mod tests {
         assert_eq!((started.into_inner(), opened.into_inner()), (6, 3));
         assert_eq!(left(&budget), [3 << 20, 0]);
         // What is too much alone is refused, and an interrupt ends the wait.
-        let why = budget.patiently(Interrupt::NEVER, || held(&budget, 3)).map(drop);
-        assert!(matches!(why, Err(StorageError::Archive(_))));
+        let why = patiently(&budget, Interrupt::NEVER, || held(&budget, 3)).map(drop);
+        assert!(matches!(why, Err(StorageError::Unusable(_))));
         let other = held(&budget, 2).expect("it fits");
         let looks = AtomicUsize::new(0);
         let is_set = || looks.fetch_add(1, Ordering::SeqCst) > 3;
@@ -497,7 +506,7 @@ mod tests {
             held.push(vec![0; 2 << 20], interrupt)?;
             Ok(held)
         };
-        let interrupted = budget.patiently(interrupt, waits).map(drop);
+        let interrupted = patiently(&budget, interrupt, waits).map(drop);
         assert_eq!(interrupted, Err(StorageError::Interrupted(Interrupted)));
         drop(other);
         assert!(budget.lock().turn.is_none() && left(&budget) == [3 << 20, 0]);
@@ -511,7 +520,7 @@ mod tests {
             budget.patience = Duration::ZERO;
             let budget = Arc::new(budget);
             let other = held(&budget, 2).expect("it fits");
-            let opened = budget.patiently(Interrupt::NEVER, || held(&budget, 2));
+            let opened = patiently(&budget, Interrupt::NEVER, || held(&budget, 2));
             assert_eq!(opened.is_ok(), is_opened);
             let why = opened
                 .map(drop)

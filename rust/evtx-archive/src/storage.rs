@@ -1,0 +1,225 @@
+//! The storage around a storage: what it lists of archives.
+
+use std::sync::Arc;
+
+use evtx_format::Interrupt;
+use evtx_scan::{Holds, ListedFile, Listing, Nesting, Storage, StorageError, StorageFile, ends_with, sort_by};
+
+use crate::codec::Method;
+use crate::directory::{Directory, Encryption, Head, Own};
+use crate::entry::{Archive, Archives, Entry, NESTING};
+use crate::names::{Glob, is_same, plain};
+
+/// A storage around another one, in which archives are folders and compressed files are the files in them.
+pub struct ArchiveStorage<'s> {
+    storage: &'s dyn Storage,
+    archives: &'s Archives,
+}
+
+impl<'s> ArchiveStorage<'s> {
+    /// A storage around another one. Its entries share the limits of `archives`.
+    pub fn new(storage: &'s dyn Storage, archives: &'s Archives) -> Self {
+        ArchiveStorage { storage, archives }
+    }
+
+    /// Lists the entries of a ZIP archive, sorted by name. Entries of the same name keep their order.
+    fn entries(
+        &self,
+        outer: &str,
+        inner: Option<&str>,
+        is_wanted: &dyn Fn(&str) -> bool,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Listing, StorageError> {
+        let file = self.storage.open(outer)?;
+        let directory = Directory::read(&*file, self.storage.is_remote(outer), interrupt)?;
+        let asked = inner.map(Asked::new);
+        let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
+        for (nth, (name, head)) in directory.entries.into_iter().enumerate() {
+            if nth.is_multiple_of(1024) {
+                interrupt.check()?;
+            }
+            if ends_with(&name, ".mta") {
+                companions.push((plain(&name).collect::<String>(), name.clone(), head));
+            }
+            let rank = match &asked {
+                Some(asked) => asked.rank(&name, is_wanted),
+                None => is_wanted(&name).then_some(0),
+            };
+            let Some(rank) = rank.filter(|&rank| rank <= lowest) else {
+                continue;
+            };
+            if rank < lowest {
+                wanted.clear();
+                lowest = rank;
+            }
+            wanted.push((name, head));
+        }
+        sort_by(&mut companions, |(a, ..), (b, ..)| a.cmp(b), interrupt)?;
+        sort_by(&mut wanted, |(a, _), (b, _)| a.cmp(b), interrupt)?;
+        let archive = Arc::new(Archive {
+            path: outer.to_owned(),
+            size: file.size(),
+            shared: self.archives.clone(),
+            companions,
+        });
+        let mut files = Vec::with_capacity(wanted.len());
+        for (nth, (name, head)) in wanted.into_iter().enumerate() {
+            if nth.is_multiple_of(1024) {
+                interrupt.check()?;
+            }
+            files.push(ListedFile {
+                path: format!("{outer}/{name}"),
+                is_named: inner.is_some_and(|inner| is_same(&name, inner)),
+                file: match NESTING.holds(&name) {
+                    Holds::Bytes => Ok(Arc::new(Entry::new(&archive, head))),
+                    _ => Err("it is an archive inside of an archive, which is not opened".to_owned()),
+                },
+            });
+        }
+        Ok(Listing {
+            files,
+            failure: directory.failure,
+        })
+    }
+
+    /// The file in a compressed file, which is not read for that.
+    fn compressed(&self, outer: &str) -> Listing {
+        let archive = Archive {
+            path: outer.to_owned(),
+            size: u64::MAX,
+            shared: self.archives.clone(),
+            companions: Vec::new(),
+        };
+        let head = Head {
+            offset: 0,
+            header: 0,
+            compressed: u64::MAX,
+            size: None,
+            checksum: None,
+            method: if ends_with(outer, ".gz") {
+                Method::Gzip
+            } else {
+                Method::Zstd
+            },
+            encryption: Encryption::None,
+            is_link: false,
+            limit: u64::MAX,
+            own: Own::NONE,
+        };
+        let file = ListedFile {
+            path: outer.to_owned(),
+            is_named: true,
+            file: Ok(Arc::new(Entry::new(&Arc::new(archive), head))),
+        };
+        Listing {
+            files: vec![file],
+            failure: None,
+        }
+    }
+}
+
+/// What is asked for in an archive: a name, a pattern or a folder.
+struct Asked<'i> {
+    inner: &'i str,
+    folder: &'i str,
+    glob: Option<Glob>,
+}
+
+impl<'i> Asked<'i> {
+    fn new(inner: &'i str) -> Self {
+        let is_glob = inner.contains(['*', '?', '[']);
+        Asked {
+            inner,
+            folder: inner.trim_end_matches(['/', '\\']),
+            glob: Glob::new(inner).ok().filter(|_| is_glob),
+        }
+    }
+
+    /// The rank of a name, if it is asked for. Only names of the lowest rank count: a name as it is comes before names in
+    /// other cases, and those before a pattern and a folder.
+    fn rank(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Option<u8> {
+        let len = self.folder.len();
+        let is_inside = matches!(name.as_bytes().get(len), Some(b'/' | b'\\'))
+            && name.get(..len).is_some_and(|start| is_same(start, self.folder));
+        let is_match = self.glob.as_ref().is_some_and(|glob| glob.matches(name));
+        match () {
+            () if name == self.inner => Some(0),
+            () if is_same(name, self.inner) => Some(1),
+            () if is_match || is_inside && is_wanted(name) => Some(2),
+            () => None,
+        }
+    }
+}
+
+impl Storage for ArchiveStorage<'_> {
+    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+        self.storage.glob(pattern)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, StorageError> {
+        self.storage.exists(path)
+    }
+
+    fn is_remote(&self, path: &str) -> bool {
+        self.storage.is_remote(path)
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
+        self.storage.open(path)
+    }
+
+    fn size(&self, path: &str) -> Result<u64, StorageError> {
+        self.storage.size(path)
+    }
+
+    fn nesting(&self) -> &'static Nesting {
+        &NESTING
+    }
+
+    fn list(
+        &self,
+        outer: &str,
+        inner: Option<&str>,
+        is_wanted: &dyn Fn(&str) -> bool,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Listing, StorageError> {
+        match NESTING.holds(outer) {
+            Holds::Folder => self.entries(outer, inner, is_wanted, interrupt),
+            Holds::File(_) => Ok(self.compressed(outer)),
+            Holds::Bytes => Ok(Listing::default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use evtx_scan::{Call, LastOpened, LocalStorage};
+
+    use super::*;
+
+    #[test]
+    fn an_entry_ends_at_the_largest_size() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.gz");
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&vec![7; (3 << 20) + 5]).expect("bytes");
+        std::fs::write(&path, gzip.finish().expect("a member")).expect("a file");
+        let call = Call {
+            storage: &LocalStorage,
+            interrupt: Interrupt::NEVER,
+            last: &LastOpened::default(),
+        };
+        let open = |max_size| {
+            let archives = Archives::default().with_max_size(max_size);
+            let storage = ArchiveStorage::new(&LocalStorage, &archives);
+            let entry = storage.compressed(path.to_str().expect("text")).files.remove(0);
+            let opened = entry.file.expect("an entry").open(call).expect("bytes");
+            (opened.file.size(), opened.failure.map(|failure| failure.to_string()))
+        };
+        assert_eq!(open((3 << 20) + 5), ((3 << 20) + 5, None));
+        let why = "it has more than 3145732 bytes, which is more than is read".to_owned();
+        assert_eq!(open((3 << 20) + 4), (3 << 20, Some(why)));
+    }
+}
