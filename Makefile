@@ -11,15 +11,23 @@ BUILD := build
 VENV := $(BUILD)/venv
 ifeq ($(OS),Windows_NT)
 VENV_PYTHON := $(VENV)/Scripts/python.exe
+SHARED := dll
+MODULE := pyd
 else
 VENV_PYTHON := $(VENV)/bin/python
+SHARED := $(if $(filter Darwin,$(shell uname)),dylib,so)
+MODULE := abi3.so
 endif
 # Its name stands in extension_config.cmake only.
 NAME := $(shell sed -n 's/^set(EXTENSION_NAME \(.*\))/\1/p' extension_config.cmake)
 EXTENSION := $(BUILD)/release/extension/$(NAME)/$(NAME).duckdb_extension
+# The extension that the tests load.
+CHECKED := $(BUILD)/checked/extension/$(NAME)/$(NAME).duckdb_extension
 CARGO := cargo
 CARGO_RUN := $(CARGO) --locked
 MANIFEST := --manifest-path rust/Cargo.toml
+# Tests in Rust, SQL and Python share one build of the Rust code.
+PROFILE := --profile checked
 CPP_SOURCES := $(wildcard src/*.cpp) $(wildcard src/include/*.hpp)
 # The extension is built by DuckDB's own build files, which need the headers but do not compile DuckDB.
 CMAKE_FLAGS := -DDUCKDB_EXTENSION_CONFIGS=$(CURDIR)/extension_config.cmake -DOVERRIDE_GIT_DESCRIBE=v2.0.0 -DDUCKDB_COMMIT=0000000000 \
@@ -31,22 +39,30 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release debug wheel query bench bench-logs bench-phases bench-python bench-scale bench-sigma repository fuzz soak campaign compare-rsigma sanitize test test-rust test-sql test-python test-spark samples docs format lint clean distclean check-tools
+.PHONY: release checked sanitized wheel package query samples docs repository
+.PHONY: test test-rust test-sql test-python test-spark test-long generate soak campaign fuzz compare-rsigma
+.PHONY: sanitize sanitize-logs sanitize-sql sanitize-python
+.PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma format lint clean distclean check-tools
 .DELETE_ON_ERROR:
 
 ## Build
 
+# `release` is what is published, `checked` what the tests load. `sanitized` also has its C++ under sanitizers.
 release: $(BUILD)/release/CMakeCache.txt
-	@cmake --build $(BUILD)/release --target $(NAME)_loadable_extension --parallel
+checked: $(BUILD)/checked/CMakeCache.txt
+sanitized: $(BUILD)/sanitized/CMakeCache.txt
+release checked sanitized:
+	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 
-debug: $(BUILD)/debug/CMakeCache.txt
-	@cmake --build $(BUILD)/debug --target $(NAME)_loadable_extension --parallel
-
+# The packages that are built for the tests. Cargo chooses features for all packages of a call together, so every
+# call names the same.
+TESTED := -p evtx-ffi -p evtx-python -p evtx-sqltest
+RUST_CHECKED := -DEVTX_CARGO_PROFILE=checked -DEVTX_CARGO_ARGS="$(TESTED)"
 $(BUILD)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
-$(BUILD)/debug/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Debug
-$(BUILD)/sanitize/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" -DEVTX_CARGO_PROFILE=checked
-# So that what was configured before has the same options.
-$(BUILD)/sanitize/CMakeCache.txt: Makefile
+$(BUILD)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)
+$(BUILD)/sanitized/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" $(RUST_CHECKED)
+# So that a build from before a change of its options is configured anew.
+$(BUILD)/checked/CMakeCache.txt $(BUILD)/sanitized/CMakeCache.txt: Makefile
 $(BUILD)/%/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
 	@cmake $(GENERATOR) -S duckdb/source -B $(@D) $(CONFIGURE) $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
 	  || { cat $(BUILD)/configure.log; rm -f $@; exit 1; }
@@ -64,6 +80,11 @@ check-tools:
 $(VENV)/.created: | check-tools
 	@mkdir -p $(BUILD)
 	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# DuckDB alone, for who only asks a query.
+$(VENV)/.duckdb: test/requirements.txt | $(VENV)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $$(grep ^duckdb $<)
 	@touch $@
 
 $(VENV)/.test: test/requirements.txt | $(VENV)/.created
@@ -91,16 +112,16 @@ wheel: $(VENV)/.test
 	@rm -rf $(WHEELS)
 	@cd python && CARGO="$(CARGO)" $(abspath $(VENV_PYTHON)) -m maturin build --quiet --release --locked --out $(abspath $(WHEELS)) $(WHEEL)
 
-# What the wheel is made of.
-WHEEL_SOURCES := $(shell git ls-files python rust/Cargo.toml rust/Cargo.lock 'rust/evtx-*/Cargo.toml' 'rust/evtx-*/src' rust/evtx-catalog/data rust/evtx-sigma/logsources.yml 2>/dev/null | grep -v ' ')
-$(VENV)/.wheel: $(WHEEL_SOURCES) $(VENV)/.test
-	@$(MAKE) wheel
-	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(WHEELS)/*.whl
-	@touch $@
+# The package as the tests import it: its Python files beside the library of the checked build.
+PACKAGE := $(BUILD)/package
+package: checked
+	@$(CARGO_RUN) build --quiet $(PROFILE) $(MANIFEST) $(TESTED)
+	@mkdir -p $(PACKAGE) && cp -R python/evtx_arrow $(PACKAGE)
+	@cp rust/target/checked/*_native.$(SHARED) $(PACKAGE)/evtx_arrow/_native.$(MODULE)
 
 ## Use
 
-query: release $(VENV)/.test
+query: release $(VENV)/.duckdb
 	@$(VENV_PYTHON) tools/query.py $(EXTENSION)
 
 samples:
@@ -108,9 +129,9 @@ samples:
 
 # What is written out of the code and the samples: the reference of columns, the tables of the cookbook, the notebook's
 # outputs.
-docs: release $(VENV)/.test
-	@EVTX_DOCS=write $(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-ffi reference
-	@EVTX_DOCS=write EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python/test_cookbook.py test/python/test_python_page.py
+docs: checked package $(VENV)/.test
+	@EVTX_DOCS=write $(CARGO_TEST) -p evtx-ffi reference
+	@EVTX_DOCS=write $(PYTEST) test/python/test_cookbook.py test/python/test_python_page.py
 
 # A folder from which DuckDB installs the extension.
 REPOSITORY ?= $(BUILD)/repository
@@ -119,29 +140,58 @@ repository: release | $(VENV)/.created
 
 ## Test
 
+CARGO_TEST := $(CARGO_RUN) test --quiet $(PROFILE) $(MANIFEST)
+PYTEST := EVTX_EXTENSION=$(abspath $(CHECKED)) PYTHONPATH=$(abspath $(PACKAGE)) $(VENV_PYTHON) -m pytest -q
+
 test: test-rust test-sql test-python
 
 # Tests say what they compared, and those over real logs whether they were skipped.
 test-rust:
-	$(CARGO_RUN) test --quiet $(MANIFEST) --workspace --exclude evtx-sqltest --exclude evtx-bench -- --show-output
+	$(CARGO_TEST) --workspace --exclude evtx-sqltest --exclude evtx-bench -- --show-output
 
 # Every file under test/sql is a test of its own.
-test-sql: release $(VENV)/.test
-	EVTX_EXTENSION=$(abspath $(EXTENSION)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-sqltest
+test-sql: checked $(VENV)/.test
+	EVTX_EXTENSION=$(abspath $(CHECKED)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_TEST) $(TESTED) --test sql
 
-test-python: release $(VENV)/.test $(VENV)/.wheel
-	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q test/python --ignore=test/python/test_spark.py
+# Tests of time and memory run alone, after the others.
+test-python: checked package $(VENV)/.test
+	$(PYTEST) -n auto -m "not alone" test/python --ignore=test/python/test_spark.py
+	$(PYTEST) -m alone test/python --ignore=test/python/test_spark.py
 
 # Starts Spark, which needs Java.
-test-spark: release $(VENV)/.test $(VENV)/.spark $(VENV)/.wheel
-	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(VENV_PYTHON) -m pytest -q -rs test/python/test_spark.py
+test-spark: checked package $(VENV)/.test $(VENV)/.spark
+	$(PYTEST) -rs test/python/test_spark.py
 
-# What the distribution workflow of DuckDB's extensions calls. The build fetches and pins what it needs itself.
+# What is published passes the SQL tests, too. DuckDB's distribution workflow calls this; the build fetches and pins what
+# it needs itself.
 .PHONY: configure_ci set_duckdb_version test_release
 configure_ci set_duckdb_version:
-test_release: test-sql test-python
+test_release: release $(VENV)/.test
+	EVTX_EXTENSION=$(abspath $(EXTENSION)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_TEST) $(TESTED) --test sql
 
-## Harder tests
+## Search for what no test draws
+
+# How long each search of `make test-long` runs, in seconds, and the seed that it starts with.
+LONG_SECONDS ?= 600
+SEED := $(or $(SEED),$(shell date +%s))
+
+# Every search reads the logs that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or the samples.
+test-long: generate soak campaign
+
+# Events and rules by other seeds than those of `make test`, and more of them.
+generate:
+	@echo "seed $(SEED)"
+	PROPTEST_RNG_SEED=$(SEED) EVTX_TIMES=$(shell expr 1 + $(LONG_SECONDS) / 30) $(CARGO_TEST) -p evtx-arrow --test rows -- random_ alike
+	PROPTEST_RNG_SEED=$(SEED) EVTX_TIMES=$(shell expr 1 + $(LONG_SECONDS) / 30) $(CARGO_TEST) -p evtx-sigma --test generated
+
+# Compares statements over read_evtx with the same over tables.
+soak: checked $(VENV)/.test
+	$(VENV_PYTHON) tools/soak.py $(CHECKED) $(LONG_SECONDS) --seed $(SEED)
+
+# Damages logs and judges what is read of them. What shows something is left in build/campaign.
+campaign: checked $(VENV)/.test
+	$(VENV_PYTHON) tools/campaign.py $(CHECKED) $(LONG_SECONDS) --seed $(SEED)
+
 
 # How long `make fuzz` runs each target, in seconds, and which.
 FUZZ_SECONDS ?= 60
@@ -170,34 +220,20 @@ compare-rsigma:
 	@$(CARGO) run --quiet --release --locked --ignore-rust-version --manifest-path rust/rsigma/Cargo.toml \
 	  --target-dir $(BUILD)/rsigma -- $(RULES)
 
-# How long `make soak` runs, in seconds.
-SOAK_SECONDS ?= 60
-
-# Compares statements over read_evtx with the same over tables, over the logs that EVTX_CORPUS names if it does.
-soak: release $(VENV)/.test
-	@$(VENV_PYTHON) tools/soak.py $(EXTENSION) $(SOAK_SECONDS)
-
-# How long `make campaign` runs, in seconds.
-CAMPAIGN_SECONDS ?= 60
-
-# Damages logs and judges what is read of them, logs as for `make soak`. What shows something is left in build/campaign.
-campaign: release $(VENV)/.test
-	@$(VENV_PYTHON) tools/campaign.py $(EXTENSION) $(CAMPAIGN_SECONDS)
-
-# Damaged logs, and the tests that load the extension: its C++ side under AddressSanitizer and UBSan, its Rust side with
-# debug assertions, overflow checks, and arrays that are checked when they are made. Leaks of the Python process are not
-# ours to find. The logs that EVTX_HOSTILE names are read too. Cargo's profile of tests checks as much.
+# The checked build with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are not ours to find.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
-SANITIZED := $(BUILD)/sanitize/extension/$(NAME)/$(NAME).duckdb_extension
+SANITIZED := $(BUILD)/sanitized/extension/$(NAME)/$(NAME).duckdb_extension
 UNDER_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
   ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1
-sanitize: $(BUILD)/sanitize/CMakeCache.txt $(VENV)/.test
-	@cmake --build $(BUILD)/sanitize --target $(NAME)_loadable_extension --parallel
-	$(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-arrow --test bounds --test hostile
-	$(CARGO_RUN) test --quiet $(MANIFEST) -p evtx-arrow --test rows -- bad_input:: frames::
+sanitize: sanitize-logs sanitize-sql sanitize-python
+# Also the logs that EVTX_HOSTILE names.
+sanitize-logs: sanitized $(VENV)/.test
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_logs.py $(SANITIZED) samples/*.evtx
+sanitize-sql: sanitized $(VENV)/.test
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_sql.py $(SANITIZED) test/sql/*.test
-	$(UNDER_SANITIZERS) EVTX_EXTENSION=$(abspath $(SANITIZED)) $(VENV_PYTHON) -m pytest -q test/python --ignore-glob='*/test_evtx_arrow*'
+sanitize-python: sanitized $(VENV)/.test
+	$(UNDER_SANITIZERS) EVTX_EXTENSION=$(abspath $(SANITIZED)) $(VENV_PYTHON) -m pytest -q -n auto test/python --ignore-glob='*/test_evtx_arrow*' \
+	  --ignore=test/python/test_spark.py
 
 ## Measure
 
@@ -220,7 +256,8 @@ bench-sigma: release $(VENV)/.test bench-logs
 	@$(VENV_PYTHON) bench/sigma.py $(EXTENSION) $(or $(EVTX_SIGMA),samples/rules) $(BUILD)/bench/logs $(or $(EVTX_CORPUS),samples) $(BENCH)
 
 # The package for Python against DuckDB and pyevtx-rs, and in Spark. BENCH passes on options, as BENCH="--rounds 3".
-bench-python: release $(VENV)/.test $(VENV)/.spark $(VENV)/.bench $(VENV)/.wheel bench-logs
+bench-python: release wheel $(VENV)/.spark $(VENV)/.bench bench-logs
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(WHEELS)/*.whl
 	@$(VENV_PYTHON) bench/python.py $(EXTENSION) $(BUILD)/bench/logs --spark $(BENCH)
 
 # What each phase of reading costs, without DuckDB.
@@ -237,16 +274,16 @@ format: $(VENV)/.lint
 	$(CARGO) fmt --all $(MANIFEST)
 	$(VENV)/bin/clang-format -i $(CPP_SOURCES)
 
-lint: release $(VENV)/.lint
+lint: checked $(VENV)/.lint
 	$(CARGO) fmt --all $(MANIFEST) --check
 	$(CARGO_RUN) clippy --quiet $(MANIFEST) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO_RUN) doc --quiet $(MANIFEST) --workspace --no-deps
 	$(VENV_PYTHON) tools/module_order.py $(wildcard rust/*/src/lib.rs rust/*/src/bin/*/main.rs)
 	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_SOURCES)
-	$(VENV)/bin/clang-tidy --quiet -p $(BUILD)/release $(wildcard src/*.cpp)
+	$(VENV)/bin/clang-tidy --quiet -p $(BUILD)/checked $(wildcard src/*.cpp)
 
 clean:
-	rm -rf $(BUILD)/release $(BUILD)/debug $(BUILD)/sanitize $(BUILD)/configure.log rust/target
+	rm -rf $(BUILD)/release $(BUILD)/checked $(BUILD)/sanitized $(BUILD)/package $(BUILD)/configure.log rust/target
 
 distclean: clean
 	rm -rf $(BUILD) duckdb/source

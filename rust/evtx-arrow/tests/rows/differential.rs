@@ -7,7 +7,6 @@ use evtx_arrow::Options;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// Numbers of the columns `time_created` and `error`.
 const TIME_CREATED: usize = 1;
@@ -246,13 +245,7 @@ fn rows(file: &[u8], force_tree_path: bool) -> Vec<Vec<Option<String>>> {
 }
 
 proptest! {
-    // The same events in every run. Another seed, or more cases, is a search for what differs.
-    #![proptest_config(ProptestConfig {
-        cases: 2000,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(crate::generated(2000))]
 
     #[test]
     fn random_events_read_as_the_oracle_reads_them(log in log()) {

@@ -8,7 +8,6 @@ use evtx_arrow::Options;
 use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 /// Substitutions of a template: four of `System`, then those of `EventData`.
 const SUBSTITUTIONS: usize = 10;
@@ -89,12 +88,7 @@ fn template(id: u8) -> Arc<Template> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 100,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(crate::generated(100))]
 
     #[test]
     fn records_that_are_alike_read_as_each_would_alone(

@@ -11,7 +11,6 @@ use evtx_writer::{Content, Element, Event, Fragment, LogWriter, Stream, Substitu
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::RngSeed;
 
 const FILE_HEADER: usize = 4096;
 
@@ -472,13 +471,7 @@ fn a_flood_of_outlines_reads_as_trees_do() {
 }
 
 proptest! {
-    // The same events in every run. Another seed, or more cases, is a search for what differs.
-    #![proptest_config(ProptestConfig {
-        cases: 500,
-        rng_seed: RngSeed::Fixed(1),
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(crate::generated(500))]
 
     #[test]
     fn random_elements_read_as_their_trees_do(log in log()) {
