@@ -6,4 +6,4 @@ mod group;
 
 pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
 pub(crate) use parts::{Fields, Keyed, KeyedEntries, Outlined, Part, PartContent, RecordView, SpelledOut};
-pub(crate) use templates::{ChunkTemplates, OutlineFrom};
+pub(crate) use templates::ChunkTemplates;

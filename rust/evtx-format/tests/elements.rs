@@ -269,7 +269,7 @@ fn plain_elements_have_outlines() {
     assert!(check(&[Start(0), EndStart, Text(1), Start(1), EndEmpty, Text(2), End]));
     for other in [Number(7), CData(1), Stream] {
         let other = [Start(0), EndStart, other, End];
-        assert!(!check(other), "{other:?}");
+        assert!(!check(&other), "{other:?}");
     }
 }
 

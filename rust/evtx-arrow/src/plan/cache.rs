@@ -213,11 +213,9 @@ impl PlanCache {
 #[derive(Debug)]
 struct TemplateContent {
     body: Box<[u8]>,
-    /// For each byte of the body 0xff, or 0 if it differs from chunk to chunk.
-    same: Box<[u8]>,
+    /// In order.
     refs: Box<[NameRef]>,
-    /// The names that stand outside of the body: the stored hash of each, which is sound, its length, and its UTF-16LE
-    /// units.
+    /// The names outside of the body: the stored hash of each, which is sound, its length, and its UTF-16LE units.
     names: Box<[u8]>,
 }
 
@@ -225,7 +223,7 @@ struct TemplateContent {
 struct NameRef {
     /// Offset in the body of the u32 reference.
     at: usize,
-    /// Whether the name follows the reference, behind the u32 that links the names of its hash bucket.
+    /// Whether the name follows the reference, after the u32 that links the names of its hash bucket.
     inline: bool,
     /// The end of its bytes in `names`. They start at the end of the name before.
     end: usize,
@@ -235,14 +233,11 @@ impl TemplateContent {
     fn new(chunk: &[u8], definition: &Definition, template: &Template<'_>) -> Result<Self, Error> {
         let body = definition.body as usize..(definition.body + definition.size) as usize;
         let body = chunk.get(body).unwrap_or_default();
-        let mut same = vec![0xff; body.len()];
         let mut names = Vec::new();
         let mut refs = Vec::with_capacity(template.name_refs.len());
         for &name in &template.name_refs {
             let (offset, inline) = reference(chunk, name as usize);
             let at = (name - definition.body) as usize;
-            let varies = if inline { 8 } else { 4 };
-            same.iter_mut().skip(at).take(varies).for_each(|byte| *byte = 0);
             let units = name_units(chunk, offset)?;
             if !inline {
                 let behind_link = chunk.get(offset as usize + 4..).unwrap_or_default();
@@ -259,14 +254,13 @@ impl TemplateContent {
         }
         Ok(TemplateContent {
             body: body.into(),
-            same: same.into(),
             refs: refs.into(),
             names: names.into(),
         })
     }
 
     fn bytes(&self) -> usize {
-        self.body.len() + self.same.len() + self.names.len() + self.refs.len() * size_of::<NameRef>()
+        self.body.len() + self.names.len() + self.refs.len() * size_of::<NameRef>()
     }
 
     fn matches(&self, chunk: &[u8], definition: &Definition) -> bool {
@@ -275,23 +269,22 @@ impl TemplateContent {
         let Some(body) = body.filter(|body| body.len() == self.body.len()) else {
             return false;
         };
-        let mut done = 0;
+        // What is compared so far of the body, and of the names.
+        let (mut at, mut name_at) = (0, 0);
         for known in &self.refs {
             let (offset, inline) = reference(chunk, start + known.at);
-            let name = &self.names[done..known.end];
-            done = known.end;
+            let name = &self.names[name_at..known.end];
             let has_name = || {
-                chunk
-                    .get(offset as usize + 4..)
-                    .is_some_and(|bytes| bytes.starts_with(name))
+                let bytes = chunk.get(offset as usize + 4..);
+                bytes.is_some_and(|bytes| bytes.starts_with(name))
             };
-            if inline != known.inline || !inline && !has_name() {
+            if body[at..known.at] != self.body[at..known.at] || inline != known.inline || !inline && !has_name() {
                 return false;
             }
+            at = known.at + if inline { 8 } else { 4 };
+            name_at = known.end;
         }
-        // One pass without branches, which takes 16 bytes at a time.
-        let bytes = body.iter().zip(&self.body).zip(&self.same);
-        bytes.fold(0, |all, ((one, other), same)| all | (one ^ other) & same) == 0
+        body[at..] == self.body[at..]
     }
 }
 
@@ -490,7 +483,7 @@ mod tests {
             let names: usize = content.names.len();
             assert_eq!(
                 content.bytes(),
-                2 * definition.size as usize + names + template.name_refs.len() * size_of::<NameRef>()
+                definition.size as usize + names + template.name_refs.len() * size_of::<NameRef>()
             );
             let bytes = ENTRY + content.bytes() + compiled.bytes();
             let kept = (0..).take_while(|_| insert(&known[0])).count();

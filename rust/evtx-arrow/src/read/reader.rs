@@ -12,7 +12,7 @@ use evtx_format::binxml::{Outline, Reader, StreamCursor, TopLevel};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
 use crate::plan::{Compiled, Plan, TreeRoot};
-use crate::record::{ChunkTemplates, OutlineFrom, Part, PartContent, RecordGroup, SpelledOut};
+use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup, SpelledOut};
 use crate::scan::Scan;
 
 /// How many bytes of the arena end a group of records. Groups of real logs take some ten thousand.
@@ -239,7 +239,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         false
     }
 
-    /// The compiled template of an element's outline: from the cache of the scan, or newly compiled if `may_compile`.
+    /// The template of an element's outline, from the cache of the scan or newly compiled, and whether it is new. Only
+    /// compiles it if `may_compile`.
     #[cold]
     fn compile_outline(
         &self,
@@ -247,12 +248,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         outline: &Outline,
         root: TreeRoot,
         may_compile: bool,
-    ) -> Option<(Arc<Compiled>, OutlineFrom)> {
+    ) -> Option<(Arc<Compiled>, bool)> {
         let scan = self.scan;
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let content = reader.content_of(outline).ok()?;
         if let Some(compiled) = scan.outlines.get(&content, root) {
-            return Some((compiled, OutlineFrom::Cache));
+            return Some((compiled, false));
         }
         if !may_compile {
             return None;
@@ -260,11 +261,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let tree = reader.open_texts(element).ok()??;
         let compiled = Arc::new(Compiled::of_outline(&scan.target, &scan.keys, tree, root));
-        let from = match scan.outlines.insert(content, root, &compiled) {
-            true => OutlineFrom::Kept,
-            false => OutlineFrom::NotKept,
-        };
-        Some((compiled, from))
+        scan.outlines.insert(content, root, &compiled);
+        Some((compiled, true))
     }
 
     /// The tree of a part that has an outline.

@@ -23,7 +23,7 @@ pub(crate) struct ChunkTemplates {
     credit: usize,
     /// A buffer for the outline of the current element.
     pub(crate) outline: Outline,
-    /// The approximate size of the templates that the cache of the scan does not keep.
+    /// The approximate size of the templates that the chunk may own alone.
     bytes: usize,
 }
 
@@ -105,7 +105,7 @@ impl ChunkTemplates {
     }
 
     /// The index of the template of an outline. If the outline is new to the chunk, `find` finds it in the cache of the
-    /// scan, or compiles it if its argument is true. `None` if it does neither.
+    /// scan, or compiles it if its argument is true, and returns whether it compiled it. `None` if it does neither.
     ///
     /// Compiling an outline takes longer than reading its record as a tree, so it pays off only if the outline recurs.
     /// Each one that does allows for a new one. So in a file with a new outline in every record, compiling soon stops.
@@ -114,7 +114,7 @@ impl ChunkTemplates {
         &mut self,
         tokens: &[u32],
         root: TreeRoot,
-        find: impl FnOnce(bool) -> Option<(Arc<Compiled>, OutlineFrom)>,
+        find: impl FnOnce(bool) -> Option<(Arc<Compiled>, bool)>,
     ) -> Option<usize> {
         if let Some(&known) = self.outlines[root as usize].get(tokens) {
             self.credit = (self.credit + 1).min(FIRST_OUTLINES);
@@ -128,14 +128,14 @@ impl ChunkTemplates {
         &mut self,
         tokens: &[u32],
         root: TreeRoot,
-        find: impl FnOnce(bool) -> Option<(Arc<Compiled>, OutlineFrom)>,
+        find: impl FnOnce(bool) -> Option<(Arc<Compiled>, bool)>,
     ) -> Option<usize> {
         if self.are_many() {
             return None;
         }
-        let (compiled, from) = find(self.credit > 0)?;
-        self.credit -= usize::from(from != OutlineFrom::Cache).min(self.credit);
-        if from == OutlineFrom::NotKept {
+        let (compiled, is_new) = find(self.credit > 0)?;
+        if is_new {
+            self.credit = self.credit.saturating_sub(1);
             self.bytes += compiled.bytes();
         }
         let at = self.compiled.len();
@@ -160,17 +160,6 @@ impl ChunkTemplates {
         self.outlines.iter_mut().for_each(HashMap::clear);
         self.compiled.clear();
     }
-}
-
-/// Where the template of an outline comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OutlineFrom {
-    /// The cache of the scan.
-    Cache,
-    /// Just compiled, and kept in the cache.
-    Kept,
-    /// Just compiled, but the cache is full.
-    NotKept,
 }
 
 /// The entry of [`ChunkTemplates::index`] for a definition.

@@ -28,22 +28,13 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         return;
     }
     let has_children = element.elements().next().is_some();
-    let has_text = element
-        .content
-        .iter()
-        .any(|node| !matches!(node, Node::Substitution(_)) && node.is_text());
+    let has_text = has_literal_text(element.content);
     let content_substitutions: Vec<u16> = substitutions(element.content).collect();
-    let attribute_substitutions = element
-        .attributes
-        .iter()
-        .flat_map(|attribute| substitutions(attribute.content));
-    let attribute_substitutions = attribute_substitutions
-        .inspect(|&substitution| compiler.take(substitution, AcceptedShapes::SINGLE))
-        .count();
+    let has_open_attributes = take_attributes(compiler, element);
     let mut attribute_texts = element.attributes.iter().map(|attribute| attribute.content);
-    let has_attributes = attribute_substitutions > 0 || attribute_texts.any(has_literal_text);
+    let has_attributes = has_open_attributes || attribute_texts.any(has_literal_text);
     match (&content_substitutions[..], has_children) {
-        _ if attribute_substitutions > 0 && has_text => compiler.irregular = true,
+        _ if has_open_attributes && has_text => compiler.irregular = true,
         ([], true) => {
             let container = is_container(element.name);
             // A record that leaves out all children makes the element a leaf.
@@ -69,7 +60,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
             compiler.irregular |= first < last || element.elements().any(|child| child.dependency.is_some());
             object(compiler, element, false, has_attributes, false, members);
         }
-        ([], false) if attribute_substitutions == 0 => {
+        ([], false) if !has_open_attributes => {
             if has_attributes {
                 object(compiler, element, false, true, has_text, &[]);
             } else if has_text {
@@ -88,14 +79,18 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         }
         (&[] | &[_], false) if element.content.len() == content_substitutions.len() => {
             let content = content_substitutions.first().copied();
-            content_substitutions
-                .iter()
-                .for_each(|&substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
+            compiler.take_single(element.content);
             let attributes = attribute_ops(compiler, element);
             compiler.op(Op::Element { attributes, content });
         }
         _ => compiler.irregular = true,
     }
+}
+
+/// Restricts the substitutions in attributes to single values. Returns whether there are any.
+fn take_attributes(compiler: &mut Compiler, element: &Element<'_>) -> bool {
+    let attributes = element.attributes.iter();
+    attributes.fold(false, |any, attribute| compiler.take_single(attribute.content) | any)
 }
 
 /// The attributes of an element, some of which are substitutions.
@@ -350,11 +345,7 @@ fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
         if i > 0 {
             compiler.literal(",");
         }
-        element
-            .attributes
-            .iter()
-            .flat_map(|a| substitutions(a.content))
-            .for_each(|substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
+        take_attributes(compiler, element);
         let has_text = has_literal_text(element.content);
         let has_children = element.elements().next().is_some();
         match (element.content, substitutions(element.content).next()) {

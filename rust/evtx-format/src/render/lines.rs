@@ -101,7 +101,7 @@ fn is_called(element: &Element<'_>) -> bool {
 fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, name: Name<'_>, root: bool) {
     let mut has_attributes = false;
     for attribute in element.attributes {
-        substitutions(attribute.content).for_each(|substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
+        compiler.take_single(attribute.content);
         if is_value(element, attribute) {
             has_attributes = true;
             value(compiler, language, name, Some(attribute.name), attribute.content);
@@ -135,7 +135,7 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
             }
             run if has_text(run) => {
                 // The elements of a stream would split the text.
-                substitutions(run).for_each(|substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
+                compiler.take_single(run);
                 value(compiler, language, name, None, run);
             }
             // The number of values depends on which of these have text. So a record with text in one of them is

@@ -98,22 +98,14 @@ pub(crate) struct AcceptedShapes {
 }
 
 impl AcceptedShapes {
-    pub(crate) const SINGLE: AcceptedShapes = AcceptedShapes {
-        items: false,
-        streams: false,
-    };
-    pub(crate) const ITEMS: AcceptedShapes = AcceptedShapes {
-        items: true,
-        streams: false,
-    };
-    pub(crate) const STREAMS: AcceptedShapes = AcceptedShapes {
-        items: false,
-        streams: true,
-    };
-    pub(crate) const ANY: AcceptedShapes = AcceptedShapes {
-        items: true,
-        streams: true,
-    };
+    pub(crate) const SINGLE: Self = Self::new(false, false);
+    pub(crate) const ITEMS: Self = Self::new(true, false);
+    pub(crate) const STREAMS: Self = Self::new(false, true);
+    pub(crate) const ANY: Self = Self::new(true, true);
+
+    const fn new(items: bool, streams: bool) -> Self {
+        AcceptedShapes { items, streams }
+    }
 }
 
 /// The most bytes of literals in the program of a template. Real templates have a few thousand. Records of a larger
@@ -230,6 +222,12 @@ impl Compiler {
         let known = &mut self.takes[substitution];
         known.items &= takes.items;
         known.streams &= takes.streams;
+    }
+
+    /// Restricts the substitutions in content to single values. Returns whether it has any.
+    pub(crate) fn take_single(&mut self, content: &[Node<'_>]) -> bool {
+        let taken = substitutions(content).inspect(|&substitution| self.take(substitution, AcceptedShapes::SINGLE));
+        taken.count() > 0
     }
 }
 

@@ -1,4 +1,4 @@
-//! What JSON makes of trees.
+//! The JSON of trees.
 
 use super::program::{Language, push_tree};
 use crate::binxml::tree::{Attribute, Element, Node};
@@ -9,19 +9,21 @@ fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-fn json(element: &Element<'_>) -> String {
+fn json(element: Element<'_>) -> String {
     let mut out = Vec::new();
-    push_tree(Language::Json, element, &mut out, MAX_TEXT).expect("a short text");
+    push_tree(Language::Json, &element, &mut out, MAX_TEXT).expect("a short text");
     String::from_utf8(out).unwrap()
 }
 
-const EMPTY: Element<'_> = Element {
-    name: "x",
-    attributes: &[],
-    content: &[],
-    dependency: None,
-    self_closing: false,
-};
+fn element<'a>(name: &'a str, attributes: &'a [Attribute<'a>], content: &'a [Node<'a>]) -> Element<'a> {
+    Element {
+        name,
+        attributes,
+        content,
+        dependency: None,
+        self_closing: false,
+    }
+}
 
 #[test]
 fn leaves_are_values() {
@@ -29,32 +31,16 @@ fn leaves_are_values() {
     let string = [Node::Value(Value::new(Scalar::String, &text))];
     let number = [Node::Value(Value::new(Scalar::UInt16, &[7, 0]))];
     let hex = [Node::Value(Value::new(Scalar::HexInt32, &[7, 0, 0, 0]))];
-    assert_eq!(json(&EMPTY), "null");
-    assert_eq!(
-        json(&Element {
-            content: &string,
-            ..EMPTY
-        }),
-        "\"a\\\"b\""
-    );
-    assert_eq!(
-        json(&Element {
-            content: &number,
-            ..EMPTY
-        }),
-        "7"
-    );
-    assert_eq!(json(&Element { content: &hex, ..EMPTY }), "\"0x7\"");
+    assert_eq!(json(element("x", &[], &[])), "null");
+    assert_eq!(json(element("x", &[], &string)), "\"a\\\"b\"");
+    assert_eq!(json(element("x", &[], &number)), "7");
+    assert_eq!(json(element("x", &[], &hex)), "\"0x7\"");
     let attributes = [Attribute {
         name: "n",
         content: &number,
     }];
-    let both = Element {
-        attributes: &attributes,
-        content: &string,
-        ..EMPTY
-    };
-    assert_eq!(json(&both), r##"{"#attributes":{"n":7},"#text":"a\"b"}"##);
+    let both = element("x", &attributes, &string);
+    assert_eq!(json(both), r##"{"#attributes":{"n":7},"#text":"a\"b"}"##);
 }
 
 #[test]
@@ -66,23 +52,12 @@ fn data_is_by_name_where_it_has_names() {
         name: "Name",
         content: &name,
     }];
-    let unnamed = Element {
-        name: "Data",
-        content: &value,
-        ..EMPTY
-    };
-    let named = Element {
-        attributes: &attributes,
-        ..unnamed
-    };
-    let other = Element { name: "Other", ..EMPTY };
-    let list = |children: &[Element<'_>]| {
-        let nodes: Vec<Node<'_>> = children.iter().map(Node::Element).collect();
-        json(&Element {
-            name: "EventData",
-            content: &nodes,
-            ..EMPTY
-        })
+    let unnamed = &element("Data", &[], &value);
+    let named = &element("Data", &attributes, &value);
+    let other = &element("Other", &[], &[]);
+    let list = |children: &[&Element<'_>]| {
+        let nodes: Vec<_> = children.iter().copied().map(Node::Element).collect();
+        json(element("EventData", &[], &nodes))
     };
     assert_eq!(list(&[named, other, named]), r#"{"a":"b","Other":null,"a_1":"b"}"#);
     assert_eq!(list(&[named, named]), r#"{"a":["b","b"]}"#);

@@ -39,14 +39,12 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
         match node {
             Node::Substitution(substitution) => {
                 // An array repeats any element but a root.
-                compiler.take(
-                    substitution.index,
-                    if root {
-                        AcceptedShapes::ANY
-                    } else {
-                        AcceptedShapes::STREAMS
-                    },
-                );
+                let takes = if root {
+                    AcceptedShapes::ANY
+                } else {
+                    AcceptedShapes::STREAMS
+                };
+                compiler.take(substitution.index, takes);
                 compiler.op(Op::Content {
                     substitution: substitution.index,
                 });
@@ -89,7 +87,7 @@ fn attribute(compiler: &mut Compiler, attribute: &Attribute<'_>) {
         compiler.literal(attribute.name);
         compiler.literal("=\"");
     };
-    substitutions(attribute.content).for_each(|substitution| compiler.take(substitution, AcceptedShapes::SINGLE));
+    compiler.take_single(attribute.content);
     let is_there = |node: &Node<'_>| match node {
         Node::Substitution(_) => false,
         Node::CData(_) => true,
