@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use evtx_format::binxml::instance::Instance;
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::{Reader, TopLevel};
+use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_writer::{Element, Event, LogWriter, Substitution};
 
@@ -31,9 +31,9 @@ pub(crate) fn with_instances<R>(chunk: &[u8], with: impl FnOnce(&Reader<'_, '_>,
     let records = std::iter::from_fn(|| walk.next(chunk));
     let instances: Vec<_> = records
         .map(|found| {
-            let mut parts = reader.parts(found.expect("a record").record.binxml());
-            match reader.next_part(&mut parts) {
-                Some(Ok(TopLevel::Instance(instance))) => instance,
+            let mut fragments = reader.fragments(found.expect("a record").record.binxml());
+            match reader.next_fragment(&mut fragments) {
+                Some(Ok(Fragment::Instance(instance))) => instance,
                 other => panic!("no instance: {other:?}"),
             }
         })

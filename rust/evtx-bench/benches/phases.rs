@@ -14,7 +14,7 @@ use evtx_bench::columns;
 use evtx_format::Interrupt;
 use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
-use evtx_format::binxml::{Reader, TopLevel, ValueLayout};
+use evtx_format::binxml::{Fragment, Reader, ValueLayout};
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::layout::{BLOCK_CHUNKS, Layout};
 use evtx_format::container::record::Record;
@@ -79,7 +79,7 @@ fn phases(criterion: &mut Criterion) {
                     arena.reset();
                     let names = Names::new(chunk, &arena);
                     let reader = Reader::new(chunk, &names, &arena);
-                    black_box(reader.next_part(&mut reader.parts(record.binxml())).is_some());
+                    black_box(reader.next_fragment(&mut reader.fragments(record.binxml())).is_some());
                 }
             }
         });
@@ -93,10 +93,12 @@ fn phases(criterion: &mut Criterion) {
         let reader = Reader::new(chunk, &names, &arena);
         let mut used: Vec<u32> = records
             .iter()
-            .filter_map(|record| match reader.next_part(&mut reader.parts(record.binxml())) {
-                Some(Ok(TopLevel::Instance(instance))) => Some(instance.definition),
-                _ => None,
-            })
+            .filter_map(
+                |record| match reader.next_fragment(&mut reader.fragments(record.binxml())) {
+                    Some(Ok(Fragment::Instance(instance))) => Some(instance.definition),
+                    _ => None,
+                },
+            )
             .collect();
         used.sort_unstable();
         used.dedup();

@@ -11,6 +11,6 @@ mod outline;
 mod runs;
 
 pub use outline::Outline;
-pub use reader::{StreamCursor, Template, TopLevel};
+pub use reader::{Fragment, StreamCursor, Template};
 pub use runs::{SubstitutionRuns, ValueLayout};
 pub use walk::{Left, Reader};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Outline, Reader, StreamCursor, TopLevel, ValueLayout};
+use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor, ValueLayout};
 use evtx_format::render::program::{Language, Members, Program, Streams, push_tree};
 use evtx_format::{MAX_TEXT, Result};
 use proptest::prelude::*;
@@ -211,22 +211,22 @@ fn check(tokens: &[Token]) -> bool {
     let arena = Bump::new();
     let names = Names::new(&chunk, &arena);
     let reader = Reader::new(&chunk, &names, &arena);
-    let first = reader.parts(start..chunk.len());
+    let first = reader.fragments(start..chunk.len());
     let (mut passed, mut read) = (first, first);
     let is_sound = reader.pass_element(&mut passed);
-    match (is_sound, reader.next_part(&mut read)) {
-        (true, Some(Ok(TopLevel::Element(tree)))) => {
+    match (is_sound, reader.next_fragment(&mut read)) {
+        (true, Some(Ok(Fragment::Element(tree)))) => {
             assert_eq!(passed.offset(), read.offset());
             check_outline(&reader, &chunk, &arena, first, tree)
         }
-        (true, part) => panic!("{part:?}"),
-        (false, part) => {
+        (true, fragment) => panic!("{fragment:?}"),
+        (false, fragment) => {
             assert_eq!(passed.offset(), first.offset());
             // A check does not look into streams.
-            let is_element = matches!(part, Some(Ok(TopLevel::Element(_))));
+            let is_element = matches!(fragment, Some(Ok(Fragment::Element(_))));
             assert!(
                 !is_element || tokens.iter().any(|token| matches!(token, Token::Stream)),
-                "{part:?}"
+                "{fragment:?}"
             );
             false
         }
@@ -282,8 +282,8 @@ fn tags_that_do_not_match_are_errors() {
         let arena = Bump::new();
         let names = Names::new(&chunk, &arena);
         let reader = Reader::new(&chunk, &names, &arena);
-        let part = reader.next_part(&mut reader.parts(start..chunk.len()));
-        part.expect("a part").expect_err("an error").to_string()
+        let fragment = reader.next_fragment(&mut reader.fragments(start..chunk.len()));
+        fragment.expect("a fragment").expect_err("an error").to_string()
     };
     // An end inside of a start tag closes neither the element nor the one around it.
     let inside = error(&[Start(0), EndStart, Start(1), End, End]);

@@ -4,7 +4,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::Definition;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::{Element, Node};
-use evtx_format::binxml::{Reader, TopLevel};
+use evtx_format::binxml::{Fragment, Reader};
 use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::value::text::Form;
 use evtx_format::{ErrorKind, MAX_OPEN_ELEMENTS, Result};
@@ -47,16 +47,16 @@ fn show(element: &Element<'_>) -> String {
     format!("<{}{attributes}{closing}>{}", element.name, all(element.content))
 }
 
-/// The first part of a record, as a tree with its substitutions filled.
+/// The first fragment of a record, as a tree with its substitutions filled.
 fn filled(stream: &Stream) -> Result<String> {
     with_record(stream, |chunk, binxml| {
         let arena = Bump::new();
         let names = Names::new(chunk, &arena);
         let reader = Reader::new(chunk, &names, &arena);
-        let mut parts = reader.parts(binxml);
-        match reader.next_part(&mut parts).expect("a part")? {
-            TopLevel::Element(element) => Ok(show(element)),
-            TopLevel::Instance(instance) => reader.instance(&instance).map(show),
+        let mut fragments = reader.fragments(binxml);
+        match reader.next_fragment(&mut fragments).expect("a fragment")? {
+            Fragment::Element(element) => Ok(show(element)),
+            Fragment::Instance(instance) => reader.instance(&instance).map(show),
         }
     })
 }
@@ -85,7 +85,7 @@ fn a_definition_keeps_its_substitutions_and_an_instance_fills_them() {
         let arena = Bump::new();
         let names = Names::new(chunk, &arena);
         let reader = Reader::new(chunk, &names, &arena);
-        let Some(Ok(TopLevel::Instance(instance))) = reader.next_part(&mut reader.parts(binxml)) else {
+        let Some(Ok(Fragment::Instance(instance))) = reader.next_fragment(&mut reader.fragments(binxml)) else {
             panic!("an instance")
         };
         let template = reader

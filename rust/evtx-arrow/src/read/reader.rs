@@ -8,7 +8,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::instance::{Definition, Instance, SubstitutionSet, ValueTable};
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Outline, Reader, StreamCursor, TopLevel};
+use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
 use crate::plan::{Compiled, Plan, TreeRoot};
@@ -72,14 +72,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.reader.instance(instance)
     }
 
-    /// The next part of a stream; `None` at its end.
+    /// The next fragment of a stream; `None` at its end.
     #[inline]
-    pub(crate) fn next_part(&self, parts: &mut StreamCursor<'r>) -> Option<Result<TopLevel<'r>>> {
-        let part = self.reader.next_part(parts);
-        if !matches!(part, None | Some(Ok(TopLevel::Instance(_)))) {
+    pub(crate) fn next_fragment(&self, fragments: &mut StreamCursor<'r>) -> Option<Result<Fragment<'r>>> {
+        let fragment = self.reader.next_fragment(fragments);
+        if !matches!(fragment, None | Some(Ok(Fragment::Instance(_)))) {
             self.builds_trees.set(true);
         }
-        part
+        fragment
     }
 
     /// Reads the event in a range of the chunk into the current record, without the streams in its substitutions.
@@ -170,31 +170,32 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 return self.instance(templates, record, instance, root);
             }
         }
-        self.parts(templates, record, stream, root)
+        self.fragments(templates, record, stream, root)
     }
 
-    /// Reads the parts of a stream that is not a single instance.
+    /// Reads the fragments of a stream that is not a single instance.
     // Out of line, so that the caller stays small.
     #[inline(never)]
-    fn parts(
+    fn fragments(
         &self,
         templates: &mut ChunkTemplates,
         record: &mut RecordGroup<'r>,
         stream: Range<usize>,
         root: TreeRoot,
     ) -> Result<()> {
-        let mut parts = self.reader.parts(stream);
+        let mut fragments = self.reader.fragments(stream);
         loop {
-            let is_outlined = self.reader.is_at_element(&parts) && self.outlined(templates, record, &mut parts, root);
+            let is_outlined =
+                self.reader.is_at_element(&fragments) && self.outlined(templates, record, &mut fragments, root);
             if !is_outlined {
-                match self.next_part(&mut parts).transpose()? {
-                    Some(TopLevel::Instance(instance)) => self.instance(templates, record, instance, root)?,
-                    Some(TopLevel::Element(element)) => self.tree(record, element, root, None),
+                match self.next_fragment(&mut fragments).transpose()? {
+                    Some(Fragment::Instance(instance)) => self.instance(templates, record, instance, root)?,
+                    Some(Fragment::Element(element)) => self.tree(record, element, root, None),
                     None => break,
                 }
             }
             if root == TreeRoot::Event {
-                self.event_end.set(parts.offset());
+                self.event_end.set(fragments.offset());
                 break;
             }
         }
@@ -208,15 +209,15 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         &self,
         templates: &mut ChunkTemplates,
         record: &mut RecordGroup<'r>,
-        parts: &mut StreamCursor<'r>,
+        fragments: &mut StreamCursor<'r>,
         root: TreeRoot,
     ) -> bool {
         if !self.scan.reads_outlines {
             return false;
         }
-        let (before, left) = (*parts, self.reader.left());
+        let (before, left) = (*fragments, self.reader.left());
         let mut outline = std::mem::take(&mut templates.outline);
-        let part = self.reader.pass_outline(parts, &mut outline).then(|| {
+        let part = self.reader.pass_outline(fragments, &mut outline).then(|| {
             let find = |may_compile| self.compile_outline(&before, &outline, root, may_compile);
             let at = templates.outlined(outline.tokens(), root, find)?;
             Some((at, outline.values(self.chunk, self.arena)))
@@ -229,12 +230,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             record.observe_plan(&compiled.plan);
             let element = SpelledOut {
                 start: before.offset() as u32,
-                end: parts.offset() as u32,
+                end: fragments.offset() as u32,
             };
             record.push(Part::of_template(at, values, PartContent::Outlined(element, root)));
             return true;
         }
-        *parts = before;
+        *fragments = before;
         self.reader.restore(left);
         false
     }
@@ -273,11 +274,11 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         // It was already counted towards the limits.
         let left = self.reader.left();
         self.reader.begin_again();
-        let mut cursor = self.reader.parts(element.start as usize..element.end as usize);
-        let part = self.next_part(&mut cursor);
+        let mut fragments = self.reader.fragments(element.start as usize..element.end as usize);
+        let fragment = self.next_fragment(&mut fragments);
         self.reader.restore(left);
-        match part.transpose()? {
-            Some(TopLevel::Element(tree)) => Ok(Some(tree)),
+        match fragment.transpose()? {
+            Some(Fragment::Element(tree)) => Ok(Some(tree)),
             _ => Ok(None),
         }
     }
@@ -435,14 +436,14 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if depth > MAX_NESTING {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
-        let mut parts = self.reader.parts(stream.clone());
+        let mut fragments = self.reader.fragments(stream.clone());
         loop {
-            if !self.scan.force_tree_path && self.reader.pass_element(&mut parts) {
+            if !self.scan.force_tree_path && self.reader.pass_element(&mut fragments) {
                 continue;
             }
-            let instance = match self.next_part(&mut parts).transpose()? {
-                Some(TopLevel::Instance(instance)) => instance,
-                Some(TopLevel::Element(_)) => continue,
+            let instance = match self.next_fragment(&mut fragments).transpose()? {
+                Some(Fragment::Instance(instance)) => instance,
+                Some(Fragment::Element(_)) => continue,
                 None => return Ok(()),
             };
             let at = self.template(templates, instance.definition, TreeRoot::Child);
@@ -452,7 +453,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             if !templates.get(at)?.supports_text(instance.values) || self.scan.force_tree_path {
                 self.builds_trees.set(true);
                 let reader = Reader::new(self.chunk, self.names, self.arena);
-                reader.fragment(stream)?;
+                reader.nodes(stream)?;
                 return reader.unsound_name().map_or(Ok(()), Err);
             }
             self.check(templates, instance.values, None, depth)?;

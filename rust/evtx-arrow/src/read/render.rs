@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{StreamCursor, TopLevel};
+use evtx_format::binxml::{Fragment, StreamCursor};
 use evtx_format::render::program::{Language, Members, Program, Streams, SystemTexts, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
@@ -36,7 +36,7 @@ pub(crate) struct Renderer<'x, 'r, 'c> {
     limit: usize,
     /// How many more elements of streams may be rendered. Several substitutions can refer to one value, so a crafted
     /// record can have more elements than its bytes have room for.
-    parts_left: usize,
+    elements_left: usize,
 }
 
 impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
@@ -53,7 +53,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
             parts: &[],
             depth: 0,
             limit: 0,
-            parts_left: 0,
+            elements_left: 0,
         }
     }
 
@@ -63,7 +63,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     /// If the text is too long, or its source is damaged.
     pub(crate) fn push(&mut self, record: RecordView<'x, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
         self.limit = out.len() + MAX_TEXT;
-        self.parts_left = MAX_NODES;
+        self.elements_left = MAX_NODES;
         self.parts = record.parts;
         match rendering {
             Rendering::Event(language) if !record.is_damaged => self.push_event(record, language, out).map(|()| true),
@@ -188,8 +188,8 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     fn outlined(&self, stream: &StreamCursor<'_>) -> Option<Outlined<'r>> {
         // The first part is the event. The search runs for each element, so it covers few parts.
         let others = self.parts.get(1..).filter(|parts| parts.len() <= MAX_PARTS)?;
-        let mut parts = others.iter().filter_map(Part::outlined);
-        parts.find(|part| part.element.start as usize == stream.offset())
+        let mut outlined = others.iter().filter_map(Part::outlined);
+        outlined.find(|it| it.element.start as usize == stream.offset())
     }
 
     /// Appends the elements of a stream. Calls `name` with the name of each first.
@@ -206,20 +206,20 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         self.depth += 1;
         let reader = self.reader;
         let end = stream.end;
-        let mut parts = reader.reader.parts(stream);
+        let mut fragments = reader.reader.fragments(stream);
         loop {
             if out.len() > self.limit {
                 return Err(Error::new(0, ErrorKind::Text));
             }
-            let left = self.parts_left.checked_sub(1);
-            self.parts_left = left.ok_or(Error::new(0, ErrorKind::Nodes))?;
-            let source = if let Some(outlined) = self.outlined(&parts) {
-                parts = reader.reader.parts(outlined.element.end as usize..end);
+            let left = self.elements_left.checked_sub(1);
+            self.elements_left = left.ok_or(Error::new(0, ErrorKind::Nodes))?;
+            let source = if let Some(outlined) = self.outlined(&fragments) {
+                fragments = reader.reader.fragments(outlined.element.end as usize..end);
                 Source::Outlined(outlined)
             } else {
-                match reader.next_part(&mut parts).transpose()? {
-                    Some(TopLevel::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
-                    Some(TopLevel::Element(element)) => Source::Tree(element),
+                match reader.next_fragment(&mut fragments).transpose()? {
+                    Some(Fragment::Instance(instance)) => Source::Instance(instance, TreeRoot::Child),
+                    Some(Fragment::Element(element)) => Source::Tree(element),
                     None => break,
                 }
             };

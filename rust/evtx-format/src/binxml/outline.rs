@@ -86,7 +86,7 @@ impl Outline {
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// Moves past the next element of a stream, and fills its outline. If the element is damaged or has no outline,
     /// returns false and does not move.
-    pub fn pass_outline(&self, parts: &mut StreamCursor<'a>, outline: &mut Outline) -> bool {
+    pub fn pass_outline(&self, fragments: &mut StreamCursor<'a>, outline: &mut Outline) -> bool {
         outline.tokens.clear();
         outline.descriptors.clear();
         outline.offsets.clear();
@@ -100,7 +100,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
             is_given: false,
             name_at: 0,
         };
-        self.pass(parts, &mut sink)
+        self.pass(fragments, &mut sink)
     }
 
     /// The outline of an element of this chunk with its names as text, which is comparable across chunks. Elements with
@@ -141,13 +141,13 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     ///
     /// # Errors
     /// If the element is damaged.
-    pub fn open_texts(&self, parts: &StreamCursor<'a>) -> Result<Option<&'a Element<'a>>> {
+    pub fn open_texts(&self, fragments: &StreamCursor<'a>) -> Result<Option<&'a Element<'a>>> {
         let mut sink = OpenTexts {
             tree: TreeBuilder::new(self, Substitutions::Forbidden, 0, 0),
             next: 0,
             is_given: false,
         };
-        let mut cursor: Cursor<'a> = parts.cursor();
+        let mut cursor: Cursor<'a> = fragments.cursor();
         if self.at_element(&mut cursor) {
             self.walk(&mut cursor, &mut sink, Extent::Element, 0)?;
         }

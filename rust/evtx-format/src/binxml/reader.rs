@@ -1,4 +1,4 @@
-//! Reads the BinXML of a chunk: the parts of a record's stream, template definitions, instances, and BinXML values.
+//! Reads the BinXML of a chunk: the fragments of a record's stream, template definitions, instances, and BinXML values.
 
 use std::ops::Range;
 
@@ -22,16 +22,16 @@ pub struct Template<'a> {
     pub self_contained: bool,
 }
 
-/// A part at the top of a stream.
+/// A fragment of a stream.
 #[derive(Debug, Clone, Copy)]
-pub enum TopLevel<'a> {
+pub enum Fragment<'a> {
     /// A template instance.
     Instance(Instance<'a>),
     /// An element that the record spells out, without a template.
     Element(&'a Element<'a>),
 }
 
-/// A position in a stream, between its top parts. Made by [`Reader::parts`].
+/// A position in a stream, between its fragments. Made by [`Reader::fragments`].
 #[derive(Clone, Copy)]
 pub struct StreamCursor<'a> {
     cursor: Cursor<'a>,
@@ -51,7 +51,7 @@ impl<'a> StreamCursor<'a> {
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// The template instance at the start of the stream in a range of the chunk, and the chunk offset of its end. `None`
     /// if the stream does not start with an instance of a definition that stands elsewhere, or if the instance is
-    /// damaged. Its [parts](Self::parts) tell which.
+    /// damaged. Its [fragments](Self::fragments) show which.
     #[inline(always)]
     pub fn leading_instance(&self, stream: Range<usize>) -> Option<(Instance<'a>, usize)> {
         Instance::leading(self.chunk, stream, self.arena)
@@ -82,28 +82,28 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Err(Error::new(at, ErrorKind::UnreadBytes { what, unread }))
     }
 
-    /// The position before the first part of the stream in a range of the chunk.
-    pub fn parts(&self, stream: Range<usize>) -> StreamCursor<'a> {
+    /// The position before the first fragment of the stream in a range of the chunk.
+    pub fn fragments(&self, stream: Range<usize>) -> StreamCursor<'a> {
         StreamCursor {
             cursor: Cursor::new(self.chunk, stream.start, stream.end),
         }
     }
 
-    /// The next part of a stream; `None` at its end.
+    /// The next fragment of a stream; `None` at its end.
     ///
     /// # Errors
     /// If the stream is damaged. The next call then returns `None`.
     #[inline]
-    pub fn next_part(&self, parts: &mut StreamCursor<'a>) -> Option<Result<TopLevel<'a>>> {
-        let part = self.read_part(&mut parts.cursor).transpose()?;
-        if part.is_err() {
-            parts.cursor = Cursor::new(self.chunk, 0, 0);
+    pub fn next_fragment(&self, fragments: &mut StreamCursor<'a>) -> Option<Result<Fragment<'a>>> {
+        let fragment = self.read_fragment(&mut fragments.cursor).transpose()?;
+        if fragment.is_err() {
+            fragments.cursor = Cursor::new(self.chunk, 0, 0);
         }
-        Some(part)
+        Some(fragment)
     }
 
     #[inline]
-    fn read_part(&self, cursor: &mut Cursor<'a>) -> Result<Option<TopLevel<'a>>> {
+    fn read_fragment(&self, cursor: &mut Cursor<'a>) -> Result<Option<Fragment<'a>>> {
         while !cursor.at_end() {
             match cursor.u8("a token")? {
                 0x00 => {
@@ -113,7 +113,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 0x0f => cursor.skip(3, "a fragment header")?,
                 0x0c => {
                     let instance = Instance::read(self.chunk, cursor, self.arena)?;
-                    return Ok(Some(TopLevel::Instance(instance)));
+                    return Ok(Some(Fragment::Instance(instance)));
                 }
                 _ => {
                     cursor.step_back();
@@ -122,7 +122,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                     let Some(&Node::Element(element)) = tree.into_roots().first() else {
                         break;
                     };
-                    return Ok(Some(TopLevel::Element(element)));
+                    return Ok(Some(Fragment::Element(element)));
                 }
             }
         }
@@ -147,10 +147,10 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Whether the next part of a stream is an element that the record spells out.
+    /// Whether the next fragment of a stream is an element.
     #[inline]
-    pub fn is_at_element(&self, parts: &StreamCursor<'a>) -> bool {
-        let mut cursor = parts.cursor;
+    pub fn is_at_element(&self, fragments: &StreamCursor<'a>) -> bool {
+        let mut cursor = fragments.cursor;
         match cursor.peek() {
             // What most streams have.
             None | Some(0x00 | 0x0c) => false,
@@ -160,17 +160,17 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
 
     /// Moves behind the next element of a stream and returns true, if the element is sound and has no stream, instance
     /// or substitution in it. Else does not move.
-    pub fn pass_element(&self, parts: &mut StreamCursor<'a>) -> bool {
-        self.pass(parts, &mut Check)
+    pub fn pass_element(&self, fragments: &mut StreamCursor<'a>) -> bool {
+        self.pass(fragments, &mut Check)
     }
 
     /// Passes the next element of a stream to a sink, and moves behind it. If the sink refuses it, or it is damaged,
     /// returns false and does not move.
-    pub(crate) fn pass(&self, parts: &mut StreamCursor<'a>, sink: &mut impl Sink<'a>) -> bool {
-        let (mut cursor, left) = (parts.cursor, self.left());
+    pub(crate) fn pass(&self, fragments: &mut StreamCursor<'a>, sink: &mut impl Sink<'a>) -> bool {
+        let (mut cursor, left) = (fragments.cursor, self.left());
         let passed = self.at_element(&mut cursor) && self.walk(&mut cursor, sink, Extent::Element, 0).is_ok();
         if passed {
-            parts.cursor = cursor;
+            fragments.cursor = cursor;
         } else {
             self.restore(left);
         }
@@ -213,7 +213,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     ///
     /// # Errors
     /// If the value is damaged.
-    pub fn fragment(&self, stream: Range<usize>) -> Result<&'a [Node<'a>]> {
+    pub fn nodes(&self, stream: Range<usize>) -> Result<&'a [Node<'a>]> {
         self.nested(stream, 0, 0)
     }
 }
