@@ -1,6 +1,6 @@
 //! Predicates over columns, which a scan decides for a record before it builds a row.
 //!
-//! As in SQL, a predicate is true, false or NULL. Only records for which all predicates are true are kept. A predicate
+//! A predicate is true, false or NULL. Only records for which all predicates are true are kept. A predicate
 //! belongs to the first [`Stage`] at which all that it needs of a record has been read: the header, the values of the
 //! event's own instance, or the whole record. The stages are decided in this order, and the first predicate that is not
 //! true drops the record.

@@ -350,22 +350,22 @@ fn a_predicate_on_text_looks_at_all_values_of_its_own_record() {
     let [record_id, text, computer] = columns(options, &["record_id", "text", "computer"])[..] else {
         panic!("three columns");
     };
-    let like = |column, text: &str, ignores_case| {
+    let matches = |column, text: &str, ignores_case| {
         let pattern = Pattern {
             text: text.into(),
             escape: None,
             ignores_case,
         };
-        Expression::Like(Box::new(Expression::Column(column)), pattern)
+        Expression::Matches(Box::new(Expression::Column(column)), pattern)
     };
     let cases: [(Expression, &[u64]); 6] = [
-        (like(text, "%needle%", false), &[1, 5]),
-        (like(text, "%needle%", true), &[1, 3, 5]),
+        (matches(text, "%needle%", false), &[1, 5]),
+        (matches(text, "%needle%", true), &[1, 3, 5]),
         // Each value stands behind its name.
-        (like(text, "%a: hay%", false), &[2, 4]),
-        (like(text, "%Computer: pc%", false), &[1, 2, 3, 4, 5]),
-        (like(text, "%nothing%", true), &[]),
-        (like(computer, "p%", false), &[1, 2, 3, 4, 5]),
+        (matches(text, "%a: hay%", false), &[2, 4]),
+        (matches(text, "%Computer: pc%", false), &[1, 2, 3, 4, 5]),
+        (matches(text, "%nothing%", true), &[]),
+        (matches(computer, "p%", false), &[1, 2, 3, 4, 5]),
     ];
     for (condition, kept) in cases {
         let predicate = Predicate::implied(&options.into(), &condition).expect("decided");

@@ -170,7 +170,7 @@ impl Builder<'_> {
 }
 
 /// The expression for an operator or a function of SQL; `None` if the core does not know it, or not with these
-/// children. The comparisons are in the list of [`Comparison`].
+/// children.
 fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
     let one = |children: Vec<Expression>| Some(Box::new(<[_; 1]>::try_from(children).ok()?.into_iter().next()?));
     let two = |children: Vec<Expression>| Some(Box::new(<[_; 2]>::try_from(children).ok()?));
@@ -199,7 +199,24 @@ fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
         "~~*" | "ilike_escape" => like(children, true)?,
         "!~~" | "not_like_escape" => not(like(children, false)?),
         "!~~*" | "not_ilike_escape" => not(like(children, true)?),
-        name => Expression::Compare(Comparison::named(name)?, two(children)?),
+        name => Expression::Compare(comparison(name)?, two(children)?),
+    })
+}
+
+/// The comparison for an operator or a function of SQL; `None` if there is none. DuckDB rewrites a LIKE that searches for
+/// a prefix, a suffix or a part as one of the last three.
+fn comparison(name: &str) -> Option<Comparison> {
+    Some(match name {
+        "=" => Comparison::Equal,
+        "<>" => Comparison::NotEqual,
+        "<" => Comparison::Less,
+        "<=" => Comparison::LessOrEqual,
+        ">" => Comparison::Greater,
+        ">=" => Comparison::GreaterOrEqual,
+        "prefix" | "starts_with" | "^@" => Comparison::Prefix,
+        "suffix" | "ends_with" => Comparison::Suffix,
+        "contains" => Comparison::Contains,
+        _ => return None,
     })
 }
 
@@ -216,7 +233,7 @@ fn like(children: Vec<Expression>, ignores_case: bool) -> Option<Expression> {
         0 => None,
         _ => Some(text_of_escape(children.next()?)?),
     };
-    Some(Expression::Like(
+    Some(Expression::Matches(
         Box::new(value),
         Pattern {
             text: pattern,
@@ -316,6 +333,13 @@ mod tests {
             ..operation("<", 2)
         };
         assert_eq!(count(&[column, number(5), unnamed]), Ok(0), "no such operator");
+    }
+
+    #[test]
+    fn comparisons_have_an_operator_or_function() {
+        assert_eq!(comparison(">="), Some(Comparison::GreaterOrEqual));
+        assert_eq!(comparison("^@"), Some(Comparison::Prefix));
+        assert_eq!(comparison("~~"), None);
     }
 
     #[test]

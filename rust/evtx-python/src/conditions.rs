@@ -174,7 +174,7 @@ impl Condition {
             }
             Test::In(literals) => Expression::In(Box::new(value()), constants(literals)),
             Test::NotIn(literals) => not(Expression::In(Box::new(value()), constants(literals))),
-            Test::Like(pattern, ignores_case) => Expression::Like(
+            Test::Like(pattern, ignores_case) => Expression::Matches(
                 Box::new(value()),
                 Pattern {
                     text: pattern.clone(),

@@ -4,8 +4,8 @@ use super::comparison::Comparison;
 use super::search::Pattern;
 use super::value::Literal;
 
-/// A condition over the columns of a table, or a value in one, with the meaning that SQL gives it. What a scan cannot
-/// use is [`Unknown`](Self::Unknown).
+/// A condition over the columns of a table, or a value in one, in three-valued logic. Callers express what they cannot
+/// translate as [`Unknown`](Self::Unknown).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
     /// A value or condition of which nothing is known. It can be NULL.
@@ -26,8 +26,8 @@ pub enum Expression {
     IsNull(Box<Expression>),
     /// The first value compared with the second; NULL where one of them is NULL.
     Compare(Comparison, Box<[Expression; 2]>),
-    /// Whether the text matches a pattern of LIKE or ILIKE.
-    Like(Box<Expression>, Pattern),
+    /// Whether the text matches a pattern.
+    Matches(Box<Expression>, Pattern),
     /// The text in lower case.
     Lower(Box<Expression>),
     /// Whether the two values differ. NULL equals NULL, and differs from every other value.

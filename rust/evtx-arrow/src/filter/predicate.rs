@@ -222,13 +222,13 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
                 .or_else(|| compare_small(table, left, *comparison, right).filter(|_| polarity == Positive))
         }
         // The search holds for more texts than the pattern matches, so it must not be negated.
-        Expression::Like(value, pattern) if polarity == Positive => {
+        Expression::Matches(value, pattern) if polarity == Positive => {
             let (value, is_small) = match &**value {
                 Expression::Lower(value) => (value, true),
                 _ => (value, false),
             };
             let ignores_case = pattern.ignores_case || is_small;
-            let search = Search::like(&Pattern {
+            let search = Search::of_pattern(&Pattern {
                 ignores_case,
                 ..pattern.clone()
             })?;
@@ -271,7 +271,7 @@ fn hint(table: &Table, condition: &Expression, polarity: Polarity) -> Option<Nod
             &Expression::Constant(Literal::Bool(true)),
         ),
         Expression::Between(_)
-        | Expression::Like(..)
+        | Expression::Matches(..)
         | Expression::Unknown
         | Expression::Constant(_)
         | Expression::Entry(..)
@@ -408,13 +408,13 @@ mod tests {
         let table = Table::from(LOCATED);
         let [number, _, name] = columns().map(|column| Box::new(Expression::Column(column)));
         let lower = Box::new(Expression::Lower(name.clone()));
-        let like = |value: &Expression, ignores_case| {
+        let matches = |value: &Expression, ignores_case| {
             let pattern = Pattern {
                 text: "%Sec%".into(),
                 escape: None,
                 ignores_case,
             };
-            Expression::Like(Box::new(value.clone()), pattern)
+            Expression::Matches(Box::new(value.clone()), pattern)
         };
         let small = |comparison| {
             let sides = [*lower.clone(), Expression::Constant(Literal::Text("sec".into()))];
@@ -425,11 +425,11 @@ mod tests {
             let hint = Predicate::implied(&table, condition)?;
             Some(["Security", "SECURITY", "System"].map(|name| !hint.drops_file(name)))
         };
-        assert_eq!(keeps(&like(&name, false)), Some([true, false, false]));
-        assert_eq!(keeps(&like(&name, true)), Some([true, true, false]));
-        // lower(...) LIKE '%Sec%' is false, but the hint may hold for more.
-        assert_eq!(keeps(&like(&lower, false)), Some([true, true, false]));
-        assert_eq!(keeps(&like(&number, false)), None);
+        assert_eq!(keeps(&matches(&name, false)), Some([true, false, false]));
+        assert_eq!(keeps(&matches(&name, true)), Some([true, true, false]));
+        // A text in lower case never has a capital letter, but the hint may hold for more.
+        assert_eq!(keeps(&matches(&lower, false)), Some([true, true, false]));
+        assert_eq!(keeps(&matches(&number, false)), None);
         for comparison in [
             Comparison::Equal,
             Comparison::Prefix,
@@ -440,7 +440,7 @@ mod tests {
         }
         assert_eq!(keeps(&small(Comparison::Less)), None);
         // A text that holds the parts need not match, so nothing follows from the opposite, except of its opposite.
-        for condition in [like(&name, false), small(Comparison::Contains)] {
+        for condition in [matches(&name, false), small(Comparison::Contains)] {
             let not = Expression::Not(Box::new(condition.clone()));
             assert_eq!(keeps(&not), None);
             assert_eq!(keeps(&Expression::Not(Box::new(not))), keeps(&condition));
@@ -480,7 +480,7 @@ mod tests {
         })
     }
 
-    /// Decides conditions as an engine does, by the plain rules of SQL. `open` gives what the core cannot know: the
+    /// Decides conditions as an engine does, in three-valued logic. `open` gives what the core cannot know: the
     /// values of unknown conditions, and whether the bounds of a range belong to it.
     struct Engine<'o> {
         values: [Option<u64>; 2],

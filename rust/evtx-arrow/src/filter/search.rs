@@ -1,126 +1,125 @@
-//! Searches for the plain parts of a pattern of LIKE or ILIKE.
+//! Searches for the needles of a pattern: the plain texts between its wildcards.
 //!
-//! A search is a hint. It looks for the plain parts of the pattern in their order. It does not check what is between
-//! them, or whether the text starts and ends with them. So it holds for every text that the pattern matches, and can
-//! hold for others.
+//! A search is a hint. It looks for the needles in their order. It does not check what is between them, or whether the
+//! text starts and ends with them. So it holds for every text that the pattern matches, and can hold for others.
 //!
-//! To ignore case, DuckDB maps both sides to lower case, character by character (Unicode's simple mapping). The search
-//! does the same. Most texts and patterns are ASCII, which is compared in place. The only characters beyond ASCII whose
-//! lower case is ASCII are `İ` (U+0130) and the Kelvin sign (U+212A).
+//! To ignore case, both sides are mapped to lower case, character by character (Unicode's simple mapping). Most texts
+//! and patterns are ASCII, which is compared in place. The only other characters whose lower case is ASCII are `İ`
+//! (U+0130) and the Kelvin sign (U+212A). Rust may know a newer Unicode than the engine that decides the pattern itself.
+//! Characters that only Rust maps make the search hold for more texts, never for fewer.
 
 use std::sync::Arc;
 
 use memchr::{memchr2, memmem};
 
-/// Parts that a text has to contain, in this order and without overlap.
+/// Needles that a text has to contain, in this order and without overlap.
 #[derive(Debug, Clone)]
 pub(super) struct Search {
-    parts: Arc<[Part]>,
+    needles: Arc<[Needle]>,
     ignores_case: bool,
 }
 
 #[derive(Debug)]
-struct Part {
-    /// Finds the part, which is in lower case if case is ignored.
+struct Needle {
+    /// Finds the needle, which is in lower case if case is ignored.
     finder: memmem::Finder<'static>,
-    /// The offset in the part of its rarest byte, by [`rarity`].
+    /// The offset of its rarest byte, by [`rarity`].
     rare: usize,
 }
 
-/// A pattern of LIKE or ILIKE.
+/// A pattern with wildcards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    /// The pattern: `%` stands for any text, also an empty one, and `_` for any one character.
+    /// The pattern: `%` matches any text, even an empty one, and `_` matches any single character.
     pub text: Box<str>,
-    /// The escape character, if there is one: `%`, `_` and itself stand for themselves behind it.
+    /// The escape character, if any: after it, `%`, `_` and the character itself match only themselves.
     pub escape: Option<char>,
     /// Whether case is ignored.
     pub ignores_case: bool,
 }
 
 impl Search {
-    /// A search for a text as it is.
+    /// A search for one needle.
     pub(super) fn contains(text: &str, ignores_case: bool) -> Self {
         Search::new([text.to_owned()], ignores_case)
     }
 
-    /// A search for the plain parts of a pattern; `None` if it has none, or if DuckDB may refuse it or give it another
-    /// meaning.
-    pub(super) fn like(pattern: &Pattern) -> Option<Self> {
-        // DuckDB maps the pattern to lower case, but not the escape character, which it then does not find.
-        if pattern.ignores_case && pattern.escape.is_some_and(|escape| small(escape) != escape) {
+    /// A search for the needles of a pattern. `None` if it has none, or if the engine may refuse the pattern or
+    /// understand it differently.
+    pub(super) fn of_pattern(pattern: &Pattern) -> Option<Self> {
+        // An engine may map the pattern to lower case but not the escape character, and then not find it.
+        if pattern.ignores_case && pattern.escape.is_some_and(|escape| lower(escape) != escape) {
             return None;
         }
-        let mut parts = vec![String::new()];
+        let mut needles = vec![String::new()];
         let mut chars = pattern.text.chars();
         while let Some(c) = chars.next() {
             match c {
                 c if Some(c) == pattern.escape => {
                     let next = chars.next().filter(|next| matches!(next, '%' | '_') || *next == c);
-                    parts.last_mut()?.push(next?);
+                    needles.last_mut()?.push(next?);
                 }
-                '%' | '_' => parts.push(String::new()),
-                c => parts.last_mut()?.push(c),
+                '%' | '_' => needles.push(String::new()),
+                c => needles.last_mut()?.push(c),
             }
         }
-        parts.retain(|part| !part.is_empty());
-        (!parts.is_empty()).then(|| Search::new(parts, pattern.ignores_case))
+        needles.retain(|needle| !needle.is_empty());
+        (!needles.is_empty()).then(|| Search::new(needles, pattern.ignores_case))
     }
 
-    fn new(parts: impl IntoIterator<Item = String>, ignores_case: bool) -> Self {
-        let part = |part: String| {
-            let part = match ignores_case {
-                true => part.chars().map(small).collect(),
-                false => part,
+    fn new(needles: impl IntoIterator<Item = String>, ignores_case: bool) -> Self {
+        let needle = |text: String| {
+            let text = match ignores_case {
+                true => text.chars().map(lower).collect(),
+                false => text,
             };
-            let rare = (0..part.len()).max_by_key(|&at| rarity(part.as_bytes()[at]));
-            Part {
-                finder: memmem::Finder::new(part.as_bytes()).into_owned(),
+            let rare = (0..text.len()).max_by_key(|&at| rarity(text.as_bytes()[at]));
+            Needle {
+                finder: memmem::Finder::new(text.as_bytes()).into_owned(),
                 rare: rare.unwrap_or_default(),
             }
         };
         Search {
-            parts: parts.into_iter().map(part).collect(),
+            needles: needles.into_iter().map(needle).collect(),
             ignores_case,
         }
     }
 
-    /// Whether a text, in UTF-8, has all parts in their order.
+    /// Whether a text, in UTF-8, has all needles in their order.
     pub(super) fn holds(&self, text: &[u8]) -> bool {
         if !self.ignores_case {
-            return self.has(text, |part, text| part.finder.find(text));
+            return self.has(text, |needle, text| needle.finder.find(text));
         }
-        let is_ascii = self.parts.iter().all(|part| part.finder.needle().is_ascii());
-        if is_ascii && self.has(text, Part::find_ascii) {
+        let is_ascii = self.needles.iter().all(|needle| needle.finder.needle().is_ascii());
+        if is_ascii && self.has(text, Needle::find_ascii) {
             return true;
         }
-        // Beyond ASCII, only these two characters can match a character of an ASCII part. An ASCII text cannot match a
-        // part that is not ASCII.
+        // Only these two other characters can match an ASCII character. An ASCII text cannot match any other needle.
         let may_be_other = match is_ascii {
             true => ["\u{130}", "\u{212a}"]
                 .iter()
                 .any(|other| memmem::find(text, other.as_bytes()).is_some()),
             false => !text.is_ascii(),
         };
-        may_be_other && self.holds_in_small_letters(text)
+        may_be_other && self.holds_in_lower_case(text)
     }
 
     /// As [`holds`](Self::holds), with the whole text mapped to lower case.
     #[cold]
-    fn holds_in_small_letters(&self, text: &[u8]) -> bool {
+    fn holds_in_lower_case(&self, text: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(text) else {
-            // Texts are always UTF-8. If one were not, DuckDB would have to decide.
+            // Texts are always UTF-8. If one were not, the engine would have to decide.
             return true;
         };
-        let text: String = text.chars().map(small).collect();
-        self.has(text.as_bytes(), |part, text| part.finder.find(text))
+        let text: String = text.chars().map(lower).collect();
+        self.has(text.as_bytes(), |needle, text| needle.finder.find(text))
     }
 
-    /// Whether `find` finds each part, behind the one before it. It returns where the part starts in a text.
-    fn has(&self, mut text: &[u8], find: impl Fn(&Part, &[u8]) -> Option<usize>) -> bool {
-        self.parts.iter().all(|part| match find(part, text) {
+    /// Whether `find` finds each needle after the one before it. It returns the offset of a needle in a text.
+    fn has(&self, mut text: &[u8], find: impl Fn(&Needle, &[u8]) -> Option<usize>) -> bool {
+        self.needles.iter().all(|needle| match find(needle, text) {
             Some(at) => {
-                text = &text[at + part.finder.needle().len()..];
+                text = &text[at + needle.finder.needle().len()..];
                 true
             }
             None => false,
@@ -128,8 +127,8 @@ impl Search {
     }
 }
 
-impl Part {
-    /// Where in a text a part of ASCII starts, without regard to the case of ASCII letters.
+impl Needle {
+    /// The offset of an ASCII needle in a text, ignoring the case of ASCII letters.
     fn find_ascii(&self, text: &[u8]) -> Option<usize> {
         let needle = self.finder.needle();
         let Some(&rare) = needle.get(self.rare) else {
@@ -144,7 +143,7 @@ impl Part {
             }
             from += at + 1;
             compared += needle.len();
-            if compared > ENOUGH + 4 * text.len() {
+            if compared > MAX_COMPARED + 4 * text.len() {
                 // A text can be crafted to need many comparisons. `find` takes linear time.
                 return self.finder.find(&text.to_ascii_lowercase());
             }
@@ -153,11 +152,11 @@ impl Part {
     }
 }
 
-/// How many bytes, beside four for each byte of the text, are compared in place before the search maps the whole text
-/// to lower case.
-const ENOUGH: usize = 4096;
+/// How many bytes, besides four per byte of the text, are compared in place before the search maps the whole text to
+/// lower case.
+const MAX_COMPARED: usize = 4096;
 
-/// The most frequent bytes in texts of events, in lower case, from the most frequent one on.
+/// The most frequent bytes in texts of events, in lower case, starting with the most frequent.
 const FREQUENT: &[u8] = b" e\nat:0oinsr-l1d2c3.4u5m6p7f8g9hyb\\wv_/kxjqz";
 
 /// How rare a byte is in texts of events: its index in [`FREQUENT`], or the greatest number for any other byte.
@@ -166,8 +165,8 @@ fn rarity(byte: u8) -> usize {
     place.unwrap_or(FREQUENT.len())
 }
 
-/// The lower case of a character, as DuckDB maps it: always one character, whatever is around it.
-fn small(c: char) -> char {
+/// The lower case of a character, by the simple mapping: always one character.
+fn lower(c: char) -> char {
     if c.is_ascii() {
         return c.to_ascii_lowercase();
     }
@@ -189,12 +188,12 @@ mod tests {
         }
     }
 
-    fn like(text: &str, like: &str, ignores_case: bool) -> Option<bool> {
-        Search::like(&pattern(like, None, ignores_case)).map(|search| search.holds(text.as_bytes()))
+    fn matches(text: &str, wildcards: &str, ignores_case: bool) -> Option<bool> {
+        Search::of_pattern(&pattern(wildcards, None, ignores_case)).map(|search| search.holds(text.as_bytes()))
     }
 
     #[test]
-    fn the_plain_parts_of_a_pattern_come_in_order() {
+    fn the_needles_of_a_pattern_come_in_order() {
         for (text, pattern, expected) in [
             ("abc", "%b%", Some(true)),
             ("abc", "%B%", Some(false)),
@@ -206,28 +205,24 @@ mod tests {
             ("x", "%_%", None),
             ("x", "", None),
         ] {
-            assert_eq!(like(text, pattern, false), expected, "{text} {pattern}");
+            assert_eq!(matches(text, pattern, false), expected, "{text} {pattern}");
         }
     }
 
     #[test]
     fn an_escaped_character_is_plain() {
-        let parts = |text: &str, escape| {
-            let search = Search::like(&pattern(text, Some(escape), false))?;
-            let parts = search.parts.iter();
-            Some(
-                parts
-                    .map(|part| String::from_utf8_lossy(part.finder.needle()).into_owned())
-                    .collect::<Vec<_>>(),
-            )
+        let needles = |text: &str, escape| {
+            let search = Search::of_pattern(&pattern(text, Some(escape), false))?;
+            let text = |needle: &Needle| String::from_utf8_lossy(needle.finder.needle()).into_owned();
+            Some(search.needles.iter().map(text).collect::<Vec<_>>())
         };
-        assert_eq!(parts("%a\\%b\\_\\\\%", '\\'), Some(vec!["a%b_\\".to_owned()]));
-        assert_eq!(parts("a%%b", '%'), Some(vec!["a%b".to_owned()]));
+        assert_eq!(needles("%a\\%b\\_\\\\%", '\\'), Some(vec!["a%b_\\".to_owned()]));
+        assert_eq!(needles("a%%b", '%'), Some(vec!["a%b".to_owned()]));
         for error in ["a\\b", "a\\"] {
-            assert_eq!(parts(error, '\\'), None, "{error}");
+            assert_eq!(needles(error, '\\'), None, "{error}");
         }
-        assert!(Search::like(&pattern("%aX%%", Some('X'), true)).is_none());
-        assert!(Search::like(&pattern("%aX%%", Some('X'), false)).is_some());
+        assert!(Search::of_pattern(&pattern("%aX%%", Some('X'), true)).is_none());
+        assert!(Search::of_pattern(&pattern("%aX%%", Some('X'), false)).is_some());
     }
 
     #[test]
@@ -269,14 +264,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_part_is_found_where_small_letters_have_it(
+        fn a_needle_is_found_where_the_text_in_lower_case_has_it(
             text in "[abKkIi\u{130}\u{212a}\u{df}\u{3a3}%_ ]{0,12}",
             part in "[abKkIi\u{130}\u{212a}\u{df}\u{3a3}%_ ]{0,3}",
         ) {
-            let lower = |text: &str| text.chars().map(small).collect::<String>();
+            let in_lower_case = |text: &str| text.chars().map(lower).collect::<String>();
             prop_assert_eq!(
                 Search::contains(&part, true).holds(text.as_bytes()),
-                lower(&text).contains(&lower(&part))
+                in_lower_case(&text).contains(&in_lower_case(&part))
             );
             prop_assert_eq!(Search::contains(&part, false).holds(text.as_bytes()), text.contains(&part));
         }

@@ -141,7 +141,7 @@ impl Read {
             FieldType::Bool => Read::Bool,
             FieldType::Text | FieldType::Name => Read::Text,
             FieldType::Uuid => Read::Uuid,
-            // `Literal` has no constants of these types, and DuckDB compares floats in its own order.
+            // `Literal` has no constants of these types, and each engine orders floats in its own way.
             FieldType::Int128 | FieldType::Float32 | FieldType::Float64 | FieldType::Bytes => return None,
         })
     }

@@ -666,7 +666,7 @@ fn a_name_in_both_elements_is_first_that_of_event_data() {
     }
 }
 
-/// SQL does not tell names apart that differ only by case: the fields of several events share a column. The second of
+/// Names of columns do not differ only by case: the fields of several events share a column. The second of
 /// such fields of one event has a number.
 #[test]
 fn names_that_differ_only_by_case_share_a_column() {

@@ -79,13 +79,13 @@ fn a_predicate_on_text_keeps_what_has_the_part() {
         ..Options::default()
     };
     let text = column(&options, "text");
-    let ilike = |pattern: &str| {
+    let matches = |pattern: &str| {
         let pattern = Pattern {
             text: pattern.into(),
             escape: None,
             ignores_case: true,
         };
-        Expression::Like(Box::new(Expression::Column(text)), pattern)
+        Expression::Matches(Box::new(Expression::Column(text)), pattern)
     };
     let contains = |part: &str| Expression::compare(text, Comparison::Contains, Literal::Text(part.into()));
     let (mut kept, mut all) = (0, 0);
@@ -107,7 +107,7 @@ fn a_predicate_on_text_keeps_what_has_the_part() {
             let has = |text: &&String| text.to_ascii_lowercase().contains(&part.to_ascii_lowercase());
             let (insensitive, sensitive) = (texts.iter().filter(has).count(), |text: &&String| text.contains(part));
             let exact = texts.iter().filter(sensitive).count();
-            for (condition, expected) in [(ilike(&format!("%{part}%")), insensitive), (contains(part), exact)] {
+            for (condition, expected) in [(matches(&format!("%{part}%")), insensitive), (contains(part), exact)] {
                 let predicate = Predicate::implied(&options.into(), &condition).expect("decided here");
                 for (columns, force_tree_path) in [(&[text][..], false), (&[0], false), (&[0], true)] {
                     let mut scanned = Scan::filtered(options, columns, std::slice::from_ref(&predicate));
@@ -127,7 +127,7 @@ fn a_predicate_on_text_keeps_what_has_the_part() {
 }
 
 #[test]
-fn batches_hold_no_more_than_a_vector_of_duckdb() {
+fn batches_hold_no_more_than_2048_rows() {
     // The same chunk again and again: more records than a batch holds.
     let log = std::fs::read(
         samples()
