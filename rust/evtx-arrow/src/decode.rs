@@ -1,6 +1,14 @@
 //! Decodes blocks of a file into batches.
 
-pub(crate) mod batch;
-pub(crate) mod decoder;
+mod error;
+mod place;
+mod batch;
+mod relevance;
+mod strays;
+mod walk;
+mod admission;
+mod chunk;
+mod decoder;
 
-pub use decoder::{DecodeError, Decoder};
+pub use decoder::Decoder;
+pub use error::DecodeError;

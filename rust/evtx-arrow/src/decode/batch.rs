@@ -11,33 +11,25 @@ use evtx_format::container::records::FoundRecord;
 use evtx_format::mta::Messages;
 use evtx_format::render::program::{Language, SystemTexts};
 
+use super::place::ChunkPlace;
 use crate::columns::{ColumnBuilder, FieldBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};
 use crate::read::{RecordReader, Renderer};
 use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordGroup, RecordView};
 use crate::scan::{MessagePlaces, Scan};
 
-/// The most rows in a batch: the size of a DuckDB vector.
+/// The most rows in a batch, so that engines with vectors of this size take it as one.
 const BATCH_ROWS: usize = 2048;
 
 /// How many bytes of text, entries and keys end a batch early.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// The place of a chunk in its file.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Location {
-    /// The index of its slot, if it stands in one.
-    pub(crate) chunk_index: Option<u32>,
-    /// File offset in bytes.
-    pub(crate) offset: u64,
-}
-
 /// A row that says why no record could be read.
-pub(crate) struct BareRow<'x> {
+pub(crate) struct BareRow {
     pub(crate) record: Option<Record>,
     pub(crate) chunk: Option<u32>,
     /// File offset in bytes.
     pub(crate) offset: Option<u64>,
-    pub(crate) error: &'x str,
+    pub(crate) error: String,
 }
 
 /// A batch that is being built.
@@ -212,7 +204,7 @@ impl BatchBuilder {
         reader: &RecordReader<'_, '_>,
         templates: &ChunkTemplates,
         group: &RecordGroup<'_>,
-        at: Location,
+        at: &ChunkPlace,
         messages: Option<&Messages>,
     ) -> Result<(), ArrowError> {
         let kept = group.kept();
@@ -279,13 +271,13 @@ impl BatchBuilder {
                     (0..kept.len()).for_each(|row| builder.push_option(group.reported(row)));
                 }
                 ColumnBuilder::ChunkIndex(builder) => {
-                    kept.iter().for_each(|_| builder.append_option(at.chunk_index));
+                    kept.iter().for_each(|_| builder.append_option(at.chunk_index()));
                 }
                 ColumnBuilder::Recovered(builder) => {
                     kept.iter().for_each(|record| builder.append_value(record.recovered));
                 }
                 ColumnBuilder::RecordOffset(builder) => {
-                    let offset = |record: &KeptRecord| at.offset + u64::from(record.offset);
+                    let offset = |record: &KeptRecord| at.file_offset(record.offset);
                     kept.iter().for_each(|record| builder.append_value(offset(record)));
                 }
                 ColumnBuilder::Rule(builder) => {
@@ -307,14 +299,14 @@ impl BatchBuilder {
 
     /// Appends a row of a scan that reads only the frames of records.
     #[inline]
-    pub(crate) fn push_frame(&mut self, found: &FoundRecord, at: Location) {
+    pub(crate) fn push_frame(&mut self, found: &FoundRecord, at: &ChunkPlace) {
         let record = &found.record;
         for builder in &mut self.builders {
             match builder {
                 ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
-                ColumnBuilder::ChunkIndex(builder) => builder.append_option(at.chunk_index),
+                ColumnBuilder::ChunkIndex(builder) => builder.append_option(at.chunk_index()),
                 ColumnBuilder::RecordOffset(builder) => {
-                    builder.append_value(at.offset + u64::from(record.offset));
+                    builder.append_value(at.file_offset(record.offset));
                 }
                 ColumnBuilder::Recovered(builder) => builder.append_value(found.recovered),
                 // The names of files are not kept by row. A scan of frames has no other columns.
@@ -325,12 +317,9 @@ impl BatchBuilder {
     }
 
     /// Appends a row that says why no record could be read.
-    pub(crate) fn push_bare(&mut self, row: &BareRow<'_>) -> Result<(), ArrowError> {
+    pub(crate) fn push_bare(&mut self, row: &BareRow) -> Result<(), ArrowError> {
         let BareRow {
-            record,
-            chunk,
-            offset,
-            error,
+            record, chunk, offset, ..
         } = *row;
         let written = record.as_ref().and_then(Record::written_nanos);
         if !self.system.is_empty() {
@@ -345,7 +334,7 @@ impl BatchBuilder {
                 ColumnBuilder::Entry(_, builder) => builder.push(None)?,
                 ColumnBuilder::Rendered(_, builder) => builder.push_null(),
                 ColumnBuilder::Fields(builder) => builder.push_null(),
-                ColumnBuilder::Error(builder) => builder.push_option(Some(error)),
+                ColumnBuilder::Error(builder) => builder.push_option(Some(&row.error)),
                 ColumnBuilder::FileName => {}
                 ColumnBuilder::ChunkIndex(builder) => builder.append_option(chunk),
                 ColumnBuilder::Recovered(builder) => builder.append_option(record.map(|_| false)),

@@ -1,0 +1,334 @@
+//! Admission: reads a record, and decides in stages whether it becomes a row.
+//!
+//! 1. The header: predicates on it, before anything else is read.
+//! 2. The event's own instance: predicates on `System`, and whether a rule can match.
+//! 3. The whole record: what is damaged, the other predicates, and the rules.
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+
+use evtx_format::container::record::Record;
+use evtx_format::container::records::FoundRecord;
+use evtx_format::render::program::Language;
+use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
+
+use super::batch::{BareRow, BatchBuilder};
+use super::error::DecodeError;
+use super::place::ChunkPlace;
+use super::relevance::Relevance;
+use super::strays::{Pass, StrayChunks};
+use super::walk::ChunkWalk;
+use crate::columns::Rendering;
+use crate::detect::{Detector, KnownKind};
+use crate::filter::{PushText, Row, Scratch, Stage};
+use crate::read::{RecordReader, Renderer};
+use crate::record::{ChunkTemplates, RecordGroup};
+use crate::scan::Scan;
+use crate::schema::OnError;
+
+/// How the BinXML of a record begins, as Windows writes it: a fragment header (1.1), and a template instance.
+const INSTANCE: [u8; 6] = [0x0f, 1, 1, 0, 0x0c, 1];
+
+/// Decides which records of a chunk become rows.
+pub(super) struct Admission {
+    pub(super) place: ChunkPlace,
+    pub(super) strays: StrayChunks,
+    pub(super) templates: ChunkTemplates,
+    /// Finds the rules that events match, if the scan has rules.
+    pub(super) detector: Option<Box<Detector>>,
+    pub(super) relevance: Relevance,
+    /// The texts that predicates compare.
+    pub(super) scratch: Scratch,
+}
+
+/// The current record, as far as it was read, for a predicate.
+struct CurrentRecord<'g, 'r> {
+    group: &'g RecordGroup<'r>,
+    interrupt: Interrupt<'g>,
+    /// Whether it is so damaged that its event is not known.
+    is_unread: bool,
+    push_text: Option<PushText<'g>>,
+}
+
+/// What is known of the rules for a record before it is checked.
+enum Candidate {
+    /// The rules were not asked yet, or there are none.
+    Unknown,
+    /// Rules can match events of this kind.
+    Kind(Arc<KnownKind>),
+    /// No rule can match the event.
+    Unmatched,
+}
+
+impl Admission {
+    /// Whether the predicates on the header keep a record.
+    #[inline(always)]
+    pub(super) fn keeps_header(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
+        // With `recover` every record is read: only that distinguishes records from noise and from their copies.
+        scan.options.recover || self.keeps(scan, Stage::Header, Stage::Header, found, None)
+    }
+
+    /// Reads a record as the current record of a group. Returns whether it is kept. `is_again` is whether it was kept
+    /// before, with other matches.
+    pub(super) fn admit<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        group: &mut RecordGroup<'r>,
+        found: &FoundRecord,
+        is_again: bool,
+        walk: &mut ChunkWalk,
+        batch: &mut BatchBuilder,
+    ) -> Result<bool, DecodeError> {
+        let (scan, interrupt, record) = (reader.scan, reader.interrupt, &found.record);
+        reader.read_event(&mut self.templates, group, record.binxml());
+        let has_system = group.current().has_system(&self.templates);
+        // Its event is not known, so it may be one of the events of the table.
+        let is_unread = group.current().parts.is_empty() || group.error.is_some() && !has_system;
+        let undecided = first_undecided(scan, has_system);
+        if undecided == Stage::Record {
+            let current = CurrentRecord {
+                group,
+                interrupt,
+                is_unread,
+                // The values of the streams are not read yet.
+                push_text: None,
+            };
+            if !self.keeps(scan, Stage::Event, Stage::Event, found, Some(current)) {
+                return Ok(false);
+            }
+        }
+        let mut candidate = Candidate::Unknown;
+        if !has_system || scan.validates_all || scan.reads_children {
+            candidate = self.read_rest(reader, group, undecided == Stage::Record)?;
+            if matches!(candidate, Candidate::Unmatched) {
+                return Ok(false);
+            }
+        }
+        if group.error.is_none() && group.current().parts.is_empty() {
+            group.error = Some(Error::new(record.binxml().start, ErrorKind::NoEvent));
+        }
+        if scan.options.recover && !recovers(reader, group, found, is_again, walk) {
+            return Ok(false);
+        }
+        let frame_damage = walk.records.damage().filter(|_| found.is_damaged);
+        let mut damage = frame_damage.or(group.error).or_else(|| reader.unread());
+        if damage.is_some() && !self.reports_damage(scan, reader.chunk, interrupt)? {
+            damage = None;
+        }
+        if scan.options.recover && self.strays.take(found, damage, &self.place) {
+            return Ok(false);
+        }
+        let on_error = scan.options.on_error;
+        // The first damage ends such a scan, even in a record that a predicate drops.
+        if on_error == OnError::Fail
+            && let Some(error) = damage
+        {
+            return Err(DecodeError::Damaged(self.place.describe_in(record, error)));
+        }
+        let view = group.current();
+        let current = CurrentRecord {
+            group,
+            interrupt,
+            is_unread,
+            push_text: Some(&|templates, out| {
+                let mut renderer = Renderer::new(reader, templates, None);
+                renderer.push(view, Rendering::Event(Language::Text), out) == Ok(true)
+            }),
+        };
+        if !self.keeps(scan, undecided, Stage::Record, found, Some(current)) {
+            return Ok(false);
+        }
+        let mut error = damage.filter(|_| scan.validates_all);
+        if error.is_some() && on_error == OnError::Skip {
+            return Ok(false);
+        }
+        // A match may be lost with what is damaged. So there is a row.
+        if !is_again && !self.matches(reader, group, candidate)? && error.is_none() {
+            return Ok(false);
+        }
+        // A text that is too long is NULL, but the row stays, even with `skip`: the number of rows must not depend on
+        // whether the text is read.
+        if let Err(too_long) = batch.push_texts(reader, &self.templates, group) {
+            error.get_or_insert(too_long);
+        }
+        if let Some(error) = error {
+            let text = self.place.describe_in(record, error);
+            if on_error == OnError::Fail {
+                return Err(DecodeError::Damaged(text));
+            }
+            group.report(text);
+        }
+        // Only a row takes the place of the error from the slot. A record that the scan does not keep here may be one
+        // that it keeps without `recover`, as its event is not known there.
+        self.strays.read(record, &self.place);
+        Ok(true)
+    }
+
+    /// Reads the streams of the current record, and checks it as far as the scan needs. If `asks_rules`, this ends at a
+    /// sound record that no rule can match.
+    #[inline(always)]
+    fn read_rest<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        group: &mut RecordGroup<'r>,
+        asks_rules: bool,
+    ) -> Result<Candidate, Interrupted> {
+        let mut candidate = Ok(Candidate::Unknown);
+        let detector = self.detector.as_mut().filter(|_| asks_rules);
+        let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| {
+            let Some(detector) = detector else { return true };
+            let kind = detector.kind(reader.scan, group.current(), templates, reader.interrupt);
+            candidate = kind.map(|kind| match kind.may_match() {
+                true => Candidate::Kind(kind),
+                false => Candidate::Unmatched,
+            });
+            matches!(candidate, Ok(Candidate::Kind(_)))
+        };
+        reader.read_children_if(&mut self.templates, group, is_wanted);
+        candidate
+    }
+
+    /// Whether the current record matches a rule, or the scan has none.
+    #[inline]
+    fn matches(
+        &mut self,
+        reader: &RecordReader<'_, '_>,
+        group: &RecordGroup<'_>,
+        candidate: Candidate,
+    ) -> Result<bool, Interrupted> {
+        let (Some(detector), templates) = (&mut self.detector, &self.templates) else {
+            return Ok(true);
+        };
+        let (record, interrupt) = (group.current(), reader.interrupt);
+        let kind = match candidate {
+            Candidate::Kind(kind) => kind,
+            _ => detector.kind(reader.scan, record, templates, interrupt)?,
+        };
+        detector.detect(&kind, record, templates, interrupt)?;
+        Ok(detector.has_found())
+    }
+
+    /// Whether damage to the current chunk is reported: not if it is of a log that no rule is for.
+    pub(super) fn reports_damage(
+        &mut self,
+        scan: &Scan,
+        chunk: &[u8],
+        interrupt: Interrupt<'_>,
+    ) -> Result<bool, Interrupted> {
+        match self.detector {
+            None => Ok(true),
+            Some(_) => self.relevance.of_chunk(scan, chunk, interrupt),
+        }
+    }
+
+    /// Whether the predicates of the stages `from` to `to` are true for a record, which has been read as far as they
+    /// need.
+    #[inline(always)]
+    fn keeps(
+        &mut self,
+        scan: &Scan,
+        from: Stage,
+        to: Stage,
+        found: &FoundRecord,
+        current: Option<CurrentRecord<'_, '_>>,
+    ) -> bool {
+        scan.filter.is_empty() || self.decides(scan, from, to, found, current)
+    }
+
+    // Kept out of line, so that scans without predicates stay fast.
+    #[inline(never)]
+    fn decides(
+        &mut self,
+        scan: &Scan,
+        from: Stage,
+        to: Stage,
+        found: &FoundRecord,
+        current: Option<CurrentRecord<'_, '_>>,
+    ) -> bool {
+        let row = Row {
+            record_id: Some(found.record.id),
+            chunk_index: self.place.chunk_index(),
+            record_offset: Some(self.place.file_offset(found.record.offset)),
+            recovered: Some(found.recovered),
+            filename: &self.place.filename,
+            written: found.record.written_nanos(),
+            parts: current.as_ref().map(|it| (it.group.current(), &self.templates)),
+            entries: OnceCell::new(),
+            push_text: current.as_ref().and_then(|it| it.push_text),
+            has_text: Cell::default(),
+            may_be_any_event: current.as_ref().is_some_and(|it| it.is_unread),
+            interrupt: current.map_or(Interrupt::NEVER, |it| it.interrupt),
+        };
+        match self.strays.pass {
+            // A row takes the place of an error, which must not depend on what a query asks of the rows.
+            Pass::AroundStrays | Pass::Strays => scan.filter.is_in_table(from, to, &row, &mut self.scratch),
+            Pass::Slots | Pass::Image => scan.filter.keeps(from, to, &row, &mut self.scratch),
+        }
+    }
+
+    /// Whether the predicates keep a row that says why no record could be read. A table of some events has such rows
+    /// too, because the record may be one of these events.
+    pub(super) fn keeps_bare(&mut self, scan: &Scan, row: &BareRow) -> bool {
+        let known = Row {
+            record_id: row.record.map(|record| record.id),
+            chunk_index: row.chunk,
+            record_offset: row.offset,
+            recovered: row.record.map(|_| false),
+            filename: &self.place.filename,
+            written: row.record.as_ref().and_then(Record::written_nanos),
+            parts: None,
+            entries: OnceCell::new(),
+            push_text: None,
+            has_text: Cell::default(),
+            may_be_any_event: true,
+            interrupt: Interrupt::NEVER,
+        };
+        scan.filter
+            .keeps(Stage::Header, Stage::Record, &known, &mut self.scratch)
+    }
+}
+
+/// The first stage whose predicates wait until the whole record is read. With `recover` these are all. Those on `System`
+/// wait if it is not read yet, or if damage ends the scan.
+#[inline]
+fn first_undecided(scan: &Scan, has_system: bool) -> Stage {
+    match scan.options.recover {
+        true => Stage::Header,
+        false if has_system && scan.options.on_error != OnError::Fail => Stage::Record,
+        false => Stage::Event,
+    }
+}
+
+/// With `recover`: whether the bytes of the current record are a record, and not a copy of one that was read before.
+fn recovers<'r>(
+    reader: &RecordReader<'r, '_>,
+    group: &mut RecordGroup<'r>,
+    found: &FoundRecord,
+    is_again: bool,
+    walk: &mut ChunkWalk,
+) -> bool {
+    let (record, is_carved) = (&found.record, found.is_carved);
+    let has_instance = || {
+        let binxml = reader.chunk.get(record.binxml());
+        binxml.is_some_and(|binxml| binxml.starts_with(&INSTANCE))
+    };
+    // The definition or a name of a carved record was overwritten. Its content is lost, but it is a record: a frame
+    // whose two sizes agree, around an instance.
+    let is_orphaned = is_carved && (group.not_its_own.is_some() || group.error.is_some() && has_instance());
+    if is_orphaned {
+        group.drop_parts();
+    }
+    if is_carved && group.error.is_some() && !is_orphaned {
+        // These bytes only looked like a record.
+        walk.records.reject(record);
+        return false;
+    }
+    let identity = (record.id, record.written);
+    if is_carved && !is_again && walk.seen.contains(&identity) {
+        return false;
+    }
+    if group.error.is_none() || is_orphaned {
+        walk.seen.insert(identity);
+    }
+    true
+}

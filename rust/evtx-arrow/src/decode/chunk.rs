@@ -1,0 +1,240 @@
+//! Decodes a chunk: walks over its records in groups, and appends the rows of those that are admitted.
+
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use bumpalo::Bump;
+use evtx_format::binxml::names::Names;
+use evtx_format::container::chunk::is_unused;
+use evtx_format::container::record::Record;
+use evtx_format::container::records::{FoundRecord, PromisedIds};
+use evtx_format::mta::Messages;
+use evtx_format::{Error, ErrorKind, Interrupt};
+use evtx_sigma::Match;
+
+use super::admission::Admission;
+use super::batch::{BareRow, BatchBuilder};
+use super::error::DecodeError;
+use super::strays::Pass;
+use super::walk::ChunkWalk;
+use crate::read::RecordReader;
+use crate::record::{GROUP, RecordGroup};
+use crate::scan::Scan;
+use crate::schema::OnError;
+
+/// How many frames of records are read between two checks for an interrupt.
+const FRAMES: usize = 32;
+
+/// Arenas that are reset and not freed: one for a chunk, one for a group of records.
+#[derive(Default)]
+pub(super) struct Arenas {
+    chunk: Bump,
+    records: Bump,
+}
+
+/// How far a chunk is decoded.
+pub(super) enum Progress {
+    /// The batch is full. The next call goes on with the same chunk.
+    Full,
+    /// The chunk is done. Its header lists this as the ID of its last record.
+    Done(Option<u64>),
+}
+
+/// Decodes chunks into a batch.
+pub(super) struct ChunkDecoder {
+    pub(super) scan: Arc<Scan>,
+    pub(super) batch: BatchBuilder,
+    /// The messages beside the file, if there are any and the scan reads them.
+    pub(super) messages: Option<Arc<Messages>>,
+    pub(super) admission: Admission,
+    /// The walk over the current chunk, if it has begun.
+    pub(super) walk: Option<ChunkWalk>,
+}
+
+impl ChunkDecoder {
+    /// Decodes a chunk, from where it was left when the last batch was full. `promised` are the IDs that the log
+    /// promises to it.
+    pub(super) fn decode(
+        &mut self,
+        chunk: &[u8],
+        promised: PromisedIds,
+        arenas: &mut Arenas,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Progress, DecodeError> {
+        arenas.chunk.reset();
+        let mut walk = match self.walk.take() {
+            Some(walk) => walk,
+            None if is_unused(chunk) => return Ok(Progress::Done(None)),
+            None => {
+                self.forget_templates();
+                self.admission.relevance.of_chunk = None;
+                ChunkWalk::new(chunk, promised, &self.scan.options)
+            }
+        };
+        let names = Names::new(chunk, &arenas.chunk);
+        let scan = Arc::clone(&self.scan);
+        loop {
+            interrupt.check()?;
+            if self.admission.templates.are_many() {
+                self.forget_templates();
+            }
+            arenas.records.reset();
+            let reader = RecordReader::new(&scan, chunk, &names, &arenas.records, interrupt);
+            if self.records(&reader, &mut walk)? {
+                break;
+            }
+            if self.batch.is_full() {
+                self.walk = Some(walk);
+                return Ok(Progress::Full);
+            }
+        }
+        for error in walk.damage {
+            if self.admission.reports_damage(&scan, chunk, interrupt)? {
+                self.report_in_chunk(&error, None)?;
+            }
+        }
+        Ok(Progress::Done(walk.records.last_listed()))
+    }
+
+    /// Drops the templates. Their indices mean other templates from here on.
+    fn forget_templates(&mut self) {
+        self.admission.templates.clear();
+        self.batch.start_chunk();
+    }
+
+    /// Decodes a group of records, and appends the rows of the kept ones. Returns whether the chunk has no more
+    /// records.
+    fn records<'r, 'c: 'r>(
+        &mut self,
+        reader: &RecordReader<'r, 'c>,
+        walk: &mut ChunkWalk,
+    ) -> Result<bool, DecodeError> {
+        let scan = reader.scan;
+        let mut left = self.batch.room();
+        if scan.reads_binxml {
+            left = left.min(GROUP);
+        }
+        let mut group = RecordGroup::new(&scan.target, left.min(GROUP), reader.arena);
+        let mut is_end = false;
+        let is_stray = self.admission.strays.pass == Pass::Strays;
+        // Even frames take long if they are damaged.
+        let look = |left: usize| match left.is_multiple_of(FRAMES) {
+            true => reader.interrupt.check(),
+            false => Ok(()),
+        };
+        while left > 0 {
+            left -= 1;
+            let (again, matches) = walk.again.take().unzip();
+            let found = match again {
+                Some(found) => Some(Ok(found)),
+                None => walk.records.next(reader.chunk).map(|found| {
+                    found.map(|found| FoundRecord {
+                        recovered: found.recovered || is_stray,
+                        ..found
+                    })
+                }),
+            };
+            match found {
+                Some(Ok(found)) if !self.admission.keeps_header(scan, &found) => look(left)?,
+                Some(Ok(found)) if !scan.reads_binxml => {
+                    self.batch.push_frame(&found, &self.admission.place);
+                    look(left)?;
+                }
+                Some(Ok(found)) => {
+                    let (admission, is_again) = (&mut self.admission, matches.is_some());
+                    if admission.admit(reader, &mut group, &found, is_again, walk, &mut self.batch)? {
+                        match &mut admission.detector {
+                            Some(detector) => {
+                                let matches = matches.unwrap_or_else(|| detector.take_found().into_iter());
+                                left -= self.keep_matches(&mut group, &found, matches, left, walk);
+                            }
+                            None => group.keep(&found),
+                        }
+                    }
+                    // A record that takes much more memory than its bytes ends the group.
+                    let is_heavy = group.repeat_values || self.admission.templates.are_many();
+                    if is_heavy || reader.takes_much() || self.batch.has_long_texts() {
+                        break;
+                    }
+                }
+                Some(Err(error)) => {
+                    self.push_rows(&group, reader)?;
+                    group.clear();
+                    let has_header = matches!(error.kind, ErrorKind::RecordSize { .. });
+                    let record = has_header.then(|| Record::header(reader.chunk, error.offset as usize).ok());
+                    if self.admission.reports_damage(scan, reader.chunk, reader.interrupt)? {
+                        self.report_in_chunk(&error, record.flatten())?;
+                    }
+                }
+                None => {
+                    is_end = true;
+                    break;
+                }
+            }
+        }
+        self.push_rows(&group, reader)?;
+        Ok(is_end)
+    }
+
+    /// Keeps the current record of a group once for each of its matches, with room for `left` rows more than one.
+    /// Returns how many more there are than one. If there is no room for all, the walk comes back to the record.
+    fn keep_matches(
+        &mut self,
+        group: &mut RecordGroup<'_>,
+        found: &FoundRecord,
+        mut matches: IntoIter<Match>,
+        left: usize,
+        walk: &mut ChunkWalk,
+    ) -> usize {
+        let report = group.reported(group.kept().len()).map(str::to_owned);
+        group.keep_match(found, matches.next(), false);
+        let mut more = 0;
+        for matched in matches.by_ref().take(left) {
+            self.batch.push_texts_again();
+            if let Some(report) = &report {
+                group.report(report.clone());
+            }
+            group.keep_match(found, Some(matched), true);
+            more += 1;
+        }
+        if !matches.as_slice().is_empty() {
+            walk.again = Some((*found, matches));
+        }
+        more
+    }
+
+    /// Appends the rows of a group of records.
+    fn push_rows(&mut self, group: &RecordGroup<'_>, reader: &RecordReader<'_, '_>) -> Result<(), DecodeError> {
+        let Admission { place, templates, .. } = &self.admission;
+        let messages = self.messages.as_deref();
+        Ok(self.batch.push_rows(reader, templates, group, place, messages)?)
+    }
+
+    /// Reports damage to the current chunk, or to the frame of a record in it, with the record's header if it can be
+    /// read.
+    fn report_in_chunk(&mut self, error: &Error, record: Option<Record>) -> Result<(), DecodeError> {
+        let place = &self.admission.place;
+        let row = BareRow {
+            record,
+            chunk: place.chunk_index(),
+            offset: Some(place.file_offset(error.offset)),
+            error: place.describe(error),
+        };
+        self.report(row)
+    }
+
+    /// Reports damage for which there is no record, by `on_error`.
+    pub(super) fn report(&mut self, row: BareRow) -> Result<(), DecodeError> {
+        match self.scan.options.on_error {
+            _ if self.admission.strays.pass == Pass::AroundStrays => Ok(()),
+            OnError::Report => {
+                if self.admission.keeps_bare(&self.scan, &row) {
+                    self.batch.push_bare(&row)?;
+                }
+                Ok(())
+            }
+            OnError::Skip => Ok(()),
+            OnError::Fail => Err(DecodeError::Damaged(row.error)),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Where a chunk is, and how the text of an error names the place.
+
+use std::sync::Arc;
+
+use evtx_format::Error;
+use evtx_format::container::record::Record;
+
+/// The place of the current chunk.
+#[derive(Debug, Clone)]
+pub(crate) struct ChunkPlace {
+    /// The path of the file.
+    pub(super) filename: Arc<str>,
+    /// File offset in bytes.
+    pub(crate) offset: u64,
+    /// The index of its slot. Chunks of an image and stray chunks have none.
+    pub(super) slot: Option<u64>,
+}
+
+impl ChunkPlace {
+    /// The index of the slot, as the column has it.
+    #[inline]
+    pub(crate) fn chunk_index(&self) -> Option<u32> {
+        u32::try_from(self.slot?).ok()
+    }
+
+    /// The file offset of a chunk offset.
+    #[inline]
+    pub(crate) fn file_offset(&self, chunk_offset: u32) -> u64 {
+        self.offset + u64::from(chunk_offset)
+    }
+
+    /// The text of an error in the chunk, with the file, the chunk and the file offset.
+    pub(super) fn describe(&self, error: &Error) -> String {
+        let (filename, at) = (&self.filename, self.file_offset(error.offset));
+        match self.slot {
+            Some(slot) => format!("{filename}: chunk {slot}, offset {at:#x}: {error}"),
+            None => format!("{filename}: chunk at {:#x}, offset {at:#x}: {error}", self.offset),
+        }
+    }
+
+    /// The text of an error in a record. An error without an offset, such as a text that is too long, gets the record's.
+    #[cold]
+    pub(super) fn describe_in(&self, record: &Record, error: Error) -> String {
+        let offset = if error.offset == 0 { record.offset } else { error.offset };
+        self.describe(&Error { offset, ..error })
+    }
+}

@@ -1,0 +1,37 @@
+//! The walk over the records of a chunk, as far as it must survive a full batch.
+
+use std::vec::IntoIter;
+
+use evtx_format::Error;
+use evtx_format::container::chunk::ChunkHeader;
+use evtx_format::container::records::{FoundRecord, PromisedIds, RecordWalk};
+use evtx_sigma::Match;
+use hashbrown::HashSet;
+
+use crate::schema::Options;
+
+pub(super) struct ChunkWalk {
+    pub(super) records: RecordWalk,
+    /// What is wrong with the chunk as a whole. Reported after its records.
+    pub(super) damage: Vec<Error>,
+    /// A record with more matches than the last group had room for, and the matches that are left.
+    pub(super) again: Option<(FoundRecord, IntoIter<Match>)>,
+    /// With `recover`: the IDs and times of the records that were read. The free space can have copies of them.
+    pub(super) seen: HashSet<(u64, u64)>,
+}
+
+impl ChunkWalk {
+    pub(super) fn new(chunk: &[u8], promised: PromisedIds, options: &Options) -> Self {
+        let (records, damage) = RecordWalk::new(chunk, promised, options.recover);
+        let mut damage = Vec::from_iter(damage);
+        if options.verify && damage.is_empty() {
+            damage.extend(ChunkHeader::read(chunk).and_then(|header| header.verify(chunk)).err());
+        }
+        ChunkWalk {
+            records,
+            damage,
+            again: None,
+            seen: HashSet::new(),
+        }
+    }
+}
