@@ -3,7 +3,7 @@
 mod arrays;
 mod text;
 mod dictionary;
-mod field;
+mod value;
 mod entries;
 mod key_dictionary;
 mod maps;
@@ -15,8 +15,8 @@ mod system;
 
 pub use arrays::{Indices, MakeArrays, Strings};
 pub(crate) use column::{ColumnBuilder, Rendering};
-pub(crate) use field::FieldBuilder;
 pub(crate) use files::FileRows;
 pub(crate) use maps::LONG;
 pub(crate) use system::SystemRows;
 pub(crate) use text::TextBuilder;
+pub(crate) use value::ValueBuilder;

@@ -1,8 +1,9 @@
-//! Which rules the events of a scan match: the fields of records, as rules name them, for the engine of `evtx-sigma`.
+//! Matches records against the rules of a scan: gives the engine of `evtx-sigma` the fields of records, by the names that
+//! rules have for them.
 //!
-//! Rules are folded once for each **kind** of events: those with the same fields and the same channel, provider and
-//! event ID. Each thread finds the kind of a record by its templates; the threads share what was folded. Of a kind that
-//! no rule is for, nothing more is read.
+//! Rules are folded once for each **kind** of events: those with the same fields, channel, provider and event ID. Each
+//! thread finds the kind of a record by its templates. The threads share the folded rules. If no rule is for a kind,
+//! nothing more of its records is read.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Found, Kind, Match, Matching, SYSTEM_CHANNEL, Values};
 use hashbrown::HashMap;
 
-use crate::plan::{Entry, EventData, Resolved};
-use crate::record::{ChunkTemplates, Fields, Keyed, KeyedEntries, RecordView};
+use crate::plan::{Entry, EntryId, EventData, PlaceId, Resolved};
+use crate::record::{ChunkTemplates, Keyed, KeyedEntries, Places, RecordView};
 use crate::scan::Scan;
 use crate::schema::{self, Rules};
 
@@ -20,30 +21,28 @@ use crate::schema::{self, Rules};
 const MAX_KINDS: usize = 1 << 14;
 const MAX_BYTES: usize = 32 << 20;
 
-/// The most items of all arrays of a record that are values of their own. An array behind them is one value, a text of
-/// JSON.
+/// The most items of all arrays of a record that count as values. A later array is one value, a JSON text.
 const MAX_ITEMS: usize = 1 << 16;
 
-/// The fields of `System` by which most rules choose their events. They tell kinds apart.
+/// The fields of `System` by which most rules select their events. They distinguish kinds.
 const TELLING: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
 
-/// The name of the field of values without a name.
+/// The field name of unnamed values.
 const UNNAMED: &str = "Data";
 
 /// Finds the rules that records match, for one thread.
 pub(crate) struct Detector {
     matching: Matching,
     rules: Arc<Rules>,
-    /// The names that rules have for places of `System`, each with its index in
-    /// [`Projection::places`](crate::plan::Projection::places).
-    places: Vec<(String, usize)>,
-    /// The indices of the places that tell kinds apart.
-    telling: Vec<usize>,
-    /// By their templates and telling values.
+    /// The places of `System`, with the names that rules have for them.
+    places: Vec<(String, PlaceId)>,
+    /// The places that distinguish kinds.
+    telling: Vec<PlaceId>,
+    /// By their templates and the values at these places.
     kinds: HashMap<Box<[u8]>, Arc<KnownKind>>,
     /// How many bytes they take.
     bytes: usize,
-    /// What tells the kind of the current record.
+    /// The key of the current record in `kinds`.
     key: Vec<u8>,
     found: Vec<Match>,
 }
@@ -64,23 +63,23 @@ impl KnownKind {
 /// Where the value of a field is.
 #[derive(Clone, Copy)]
 enum Slot {
-    /// At the place with an index in [`Projection::places`](crate::plan::Projection::places).
-    Place(usize),
-    /// The entry of `EventData` with an index.
-    EventData(usize),
-    /// The leaf of `UserData` with an index.
-    UserData(usize),
+    /// At a place.
+    Place(PlaceId),
+    /// An entry of `EventData`.
+    EventData(EntryId),
+    /// A leaf of `UserData`.
+    UserData(EntryId),
     /// The item with an index among those of all arrays of the record.
     Item(usize),
-    /// The other value with an index, of the part with an index among those that have other values.
-    Other(usize, usize),
+    /// Another value, of the part with an index among those that have other values.
+    Other(usize, EntryId),
 }
 
 /// The arrays of a record, as far as their items count as values.
 #[derive(Default)]
 struct Arrays<'p, 'r> {
-    /// Whether each is in `EventData`, the index of its entry, and how many items it has.
-    found: Vec<(bool, usize, usize)>,
+    /// Whether each is in `EventData`, its entry, and how many items it has.
+    all: Vec<(bool, EntryId, usize)>,
     /// The items of all.
     items: Vec<Resolved<'p, 'r>>,
 }
@@ -89,10 +88,10 @@ impl<'p, 'r> Arrays<'p, 'r> {
     fn new(record: RecordView<'p, 'r>, templates: &'p ChunkTemplates) -> Self {
         let mut arrays = Arrays::default();
         if record.may_have_arrays(templates) {
-            for (in_event_data, index, array) in record.keyed_entries(templates).arrays() {
+            for (in_event_data, entry, array) in record.keyed_entries(templates).arrays() {
                 let before = arrays.items.len();
                 arrays.items.extend(array.items().into_iter().flatten());
-                arrays.found.push((in_event_data, index, arrays.items.len() - before));
+                arrays.all.push((in_event_data, entry, arrays.items.len() - before));
                 if arrays.items.len() > MAX_ITEMS {
                     break;
                 }
@@ -105,7 +104,7 @@ impl<'p, 'r> Arrays<'p, 'r> {
 /// The values of a record.
 struct RecordValues<'v, 'p, 'r> {
     slots: &'v [Slot],
-    fields: Fields<'p, 'r>,
+    places: Places<'p, 'r>,
     entries: KeyedEntries<'p, 'r>,
     arrays: Arrays<'p, 'r>,
     others: Vec<Keyed<'p, 'r>>,
@@ -114,7 +113,7 @@ struct RecordValues<'v, 'p, 'r> {
 impl<'p, 'r> RecordValues<'_, 'p, 'r> {
     fn get(&self, slot: usize) -> Option<Resolved<'p, 'r>> {
         self.slots.get(slot).and_then(|slot| match *slot {
-            Slot::Place(place) => self.fields.get(place),
+            Slot::Place(place) => self.places.get(place),
             Slot::EventData(entry) => self.entries.of_event_data(entry),
             Slot::UserData(entry) => self.entries.of_user_data(entry),
             Slot::Item(item) => self.arrays.items.get(item).copied(),
@@ -161,7 +160,7 @@ impl Values for RecordValues<'_, '_, '_> {
     }
 }
 
-/// Whether an event says that a log was cleared, and which: it has a channel beside that of `System`, which is first.
+/// Whether an event reports that a log was cleared. It names that log in a second `Channel`, after that of `System`.
 fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
     let is = |name: &str, texts: &[&str]| {
         let mut places = names.iter().zip(known).filter(|(known, _)| *known == name);
@@ -173,10 +172,10 @@ fn is_cleared(names: &[String], known: &[Option<String>]) -> bool {
 }
 
 impl Detector {
-    /// A detector for a scan, whose target has all places of `System`.
+    /// A detector for a scan, whose projection has all places of `System`.
     pub(crate) fn new(scan: &Scan, rules: &Arc<Rules>) -> Self {
-        let index = |place| scan.target.places.iter().position(|known| *known == place);
-        let places = schema::sigma_names().filter_map(|(name, place)| Some((name, index(place)?)));
+        let places = schema::sigma_names();
+        let places = places.filter_map(|(name, place)| Some((name, scan.projection.place_id(place)?)));
         let places: Vec<_> = places.collect();
         let telling = places.iter().filter(|(name, _)| TELLING.contains(&&**name));
         Detector {
@@ -205,7 +204,7 @@ impl Detector {
         self.found.clear();
         let values = RecordValues {
             slots: &known.slots,
-            fields: record.fields(templates),
+            places: record.places(templates),
             arrays: Arrays::new(record, templates),
             entries: record.keyed_entries(templates),
             others: record.other_values(templates),
@@ -255,13 +254,13 @@ impl Detector {
         Ok(kind)
     }
 
-    /// Writes what tells the kind of a record. Returns false if it has parts without a template.
+    /// Writes the key of a record. Returns false if it has parts without a template.
     fn write_key(&mut self, record: RecordView<'_, '_>, templates: &ChunkTemplates, arrays: &Arrays<'_, '_>) -> bool {
         self.key.clear();
-        self.key.extend(arrays.found.len().to_le_bytes());
-        for &(in_event_data, index, count) in &arrays.found {
+        self.key.extend(arrays.all.len().to_le_bytes());
+        for &(in_event_data, EntryId(entry), count) in &arrays.all {
             self.key.push(in_event_data.into());
-            self.key.extend(index.to_le_bytes());
+            self.key.extend(entry.to_le_bytes());
             self.key.extend(count.to_le_bytes());
         }
         for part in record.parts {
@@ -276,9 +275,9 @@ impl Detector {
             self.key.extend(template.number.to_le_bytes());
             self.key.extend(has.map(u8::from));
         }
-        let fields = record.fields(templates);
+        let places = record.places(templates);
         for &place in &self.telling {
-            match fields.get(place) {
+            match places.get(place) {
                 None => self.key.push(0),
                 Some(Resolved::Constant(_)) => self.key.push(1),
                 Some(found) => {
@@ -302,14 +301,14 @@ impl Detector {
         arrays: &Arrays<'_, '_>,
         interrupt: Interrupt<'_>,
     ) -> Result<KnownKind, Interrupted> {
-        let fields = record.fields(templates);
+        let places = record.places(templates);
         let (mut names, mut known, mut slots) = (Vec::new(), Vec::new(), Vec::new());
         for (name, place) in &self.places {
             let is_telling = self.telling.contains(place);
-            let text = fields.get(*place).filter(|_| is_telling).and_then(|found| found.text());
+            let text = places.get(*place).filter(|_| is_telling).and_then(|found| found.text());
             let is_there = match is_telling {
                 true => text.is_some(),
-                false => record.may_have_field(templates, *place),
+                false => record.may_have_place(templates, *place),
             };
             if is_there {
                 names.push(name.clone());
@@ -317,7 +316,7 @@ impl Detector {
                 slots.push(Slot::Place(*place));
             }
         }
-        let mut found = arrays.found.iter().peekable();
+        let mut arrays = arrays.all.iter().peekable();
         let mut item = 0;
         let name_of = |entry: &Entry| {
             let key = scan.keys.name(&entry.key);
@@ -325,15 +324,18 @@ impl Detector {
             name.unwrap_or(UNNAMED).replace(' ', "")
         };
         let mut add = |entries: Option<&EventData>, in_event_data: bool| {
-            for (index, entry) in entries.iter().flat_map(|entries| &entries.entries).enumerate() {
-                let array = found.next_if(|(of, at, _)| (*of, *at) == (in_event_data, index));
+            for (id, entry) in (0..)
+                .map(EntryId)
+                .zip(entries.iter().flat_map(|entries| &entries.entries))
+            {
+                let array = arrays.next_if(|(of, array, _)| (*of, *array) == (in_event_data, id));
                 if let Some((.., count)) = array {
                     slots.extend((item..item + count).map(Slot::Item));
                     item += count;
                 } else if in_event_data {
-                    slots.push(Slot::EventData(index));
+                    slots.push(Slot::EventData(id));
                 } else {
-                    slots.push(Slot::UserData(index));
+                    slots.push(Slot::UserData(id));
                 }
                 names.resize(slots.len(), name_of(entry));
             }
@@ -341,9 +343,9 @@ impl Detector {
         add(record.event_data(templates).map(|(entries, _)| entries), true);
         add(record.user_entries(templates).map(|(entries, _)| entries), false);
         for (part, others) in record.other_values(templates).iter().enumerate() {
-            for (index, entry) in others.of.entries.iter().enumerate() {
+            for (id, entry) in (0..).map(EntryId).zip(&others.of.entries) {
                 names.push(name_of(entry));
-                slots.push(Slot::Other(part, index));
+                slots.push(Slot::Other(part, id));
             }
         }
         if is_cleared(&names, &known)

@@ -1,9 +1,8 @@
 //! Predicates over columns, which a scan decides for a record before it builds a row.
 //!
-//! A predicate is true, false or NULL. Only records for which all predicates are true are kept. A predicate
-//! belongs to the first [`Stage`] at which all that it needs of a record has been read: the header, the values of the
-//! event's own instance, or the whole record. The stages are decided in this order, and the first predicate that is not
-//! true drops the record.
+//! A predicate is true, false or NULL. A record is kept if all predicates are true. A predicate belongs to the first
+//! [`Stage`] at which everything it needs has been read: the header, the event's own instance, or the whole record. The
+//! stages are decided in this order, and the first predicate that is not true drops the record.
 
 mod comparison;
 mod search;
@@ -16,7 +15,7 @@ use std::cell::{Cell, OnceCell};
 use evtx_format::render::program::Language;
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use crate::plan::{Lookup, MAX_FIELD, Projection, Resolved};
+use crate::plan::{Lookup, MAX_FIELD, PlaceId, Projection, Resolved};
 use crate::record::{ChunkTemplates, KeyedEntries, RecordView};
 use crate::schema::ColumnSource;
 
@@ -28,18 +27,18 @@ pub use search::Pattern;
 pub use value::Literal;
 use value::{Read, Value};
 
-/// How much of a record has to be read to decide a predicate, from the least.
+/// How much of a record must be read to decide a predicate, from the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
-    /// The path of its file, its position, and its header.
+    /// Its file, its position, and its header.
     Header,
-    /// The values of the event's own instance, which has the `System` element as a rule.
+    /// The values of the event's own instance, which usually has the `System` element.
     Event,
     /// The whole record.
     Record,
 }
 
-/// A [`Term`], resolved for a scan: where the scan reads its value.
+/// Where a scan reads the value of a [`Term`].
 #[derive(Debug, Clone, Copy)]
 enum Operand {
     RecordId,
@@ -47,8 +46,8 @@ enum Operand {
     ChunkIndex,
     RecordOffset,
     Recovered,
-    /// A place, by its index in [`Projection::places`].
-    Field(usize, Read),
+    /// A place.
+    Field(PlaceId, Read),
     /// An entry of `EventData` or `UserData`.
     Entry(Lookup, Read),
     /// All values of the event.
@@ -56,10 +55,10 @@ enum Operand {
 }
 
 /// Appends all values of the record, a line for each, as in the column `text`. Returns false if the record has no such
-/// text; what was appended then is to be ignored.
+/// text. Then ignore what was appended.
 pub(crate) type PushText<'x> = &'x dyn Fn(&ChunkTemplates, &mut Vec<u8>) -> bool;
 
-/// Buffers for the texts of a record that predicates compare. Kept from record to record.
+/// Buffers for the texts that predicates compare, reused for each record.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// The text of one column.
@@ -69,7 +68,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Frees a buffer that has grown beyond [`MAX_FIELD`] bytes, before the columns of the record need as much memory.
+    /// Frees buffers that have grown beyond [`MAX_FIELD`] bytes, before the columns of the record need as much memory.
     #[inline]
     fn give_back(&mut self) {
         for text in [&mut self.value, &mut self.text] {
@@ -92,25 +91,25 @@ pub(crate) struct Row<'x, 'r> {
     pub(crate) recovered: Option<bool>,
     /// The path of the file.
     pub(crate) filename: &'x str,
-    /// When the record was written, in nanoseconds since 1970-01-01 UTC. As in the column, it stands in for the time of
-    /// an event of which nothing can be read.
+    /// When the record was written, in nanoseconds since 1970-01-01 UTC. As in the column, it replaces the time of an
+    /// event that cannot be read.
     pub(crate) written: Option<i64>,
     /// The record, as far as it was read, with the templates of its chunk; `None` before it is read.
-    pub(crate) parts: Option<(RecordView<'x, 'r>, &'x ChunkTemplates)>,
+    pub(crate) record: Option<(RecordView<'x, 'r>, &'x ChunkTemplates)>,
     /// The entries of `EventData` and `UserData`, once they are looked at.
     pub(crate) entries: OnceCell<Option<KeyedEntries<'x, 'r>>>,
     /// Writes all values of the record.
     pub(crate) push_text: Option<PushText<'x>>,
-    /// Whether there is such a text. Empty until it is written.
+    /// Whether there is such a text, once it is written.
     pub(crate) has_text: Cell<Option<bool>>,
-    /// Whether the row reports damage that may have destroyed any event. Such a row is kept
-    /// whatever events the table has.
+    /// Whether the row reports damage that may have destroyed any event. Such a row is kept whatever events the table
+    /// has.
     pub(crate) may_be_any_event: bool,
-    /// Checked for each long text, since it takes long to compare several.
+    /// Checked for each long text, because comparing several takes long.
     pub(crate) interrupt: Interrupt<'x>,
 }
 
-/// The predicates of a scan, all of which have to be true.
+/// The predicates of a scan. A record is kept if all are true.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     /// Sorted by stage, and within a stage by cost.
@@ -123,24 +122,24 @@ struct Conjunct {
     /// The stage at which it is decided.
     stage: Stage,
     node: Node<Operand>,
-    /// Whether it says which events the table has. If not, it says which rows of the table are wanted.
+    /// Whether it selects the events of the table, not rows of the table.
     of_events: bool,
 }
 
 impl Filter {
-    /// The filter of predicates that all have to be true. `of_events` says which events the table has, if not all. Adds
-    /// the places, keys and texts that the predicates read to `target`.
+    /// The filter of some predicates. `of_events` selects the events of the table, if it does not have all. Adds the
+    /// places, keys and texts that the predicates read to `projection`.
     pub(crate) fn new<'p>(
         of_events: Option<&Predicate>,
         predicates: impl IntoIterator<Item = &'p Predicate>,
-        target: &mut Projection,
+        projection: &mut Projection,
     ) -> Self {
         let mut conjuncts = Vec::new();
         let of_events = of_events.into_iter().map(|predicate| (predicate, true));
         for (Predicate(node), of_events) in of_events.chain(predicates.into_iter().map(|predicate| (predicate, false)))
         {
-            let node = node.map(&mut |term| operand(term, target));
-            let stage = stage(&node, target);
+            let node = node.map(&mut |term| operand(term, projection));
+            let stage = stage(&node, projection);
             conjuncts.push(Conjunct { stage, node, of_events });
         }
         conjuncts.sort_by_key(|conjunct| (conjunct.stage, cost(&conjunct.node)));
@@ -152,19 +151,19 @@ impl Filter {
         self.conjuncts.is_empty()
     }
 
-    /// Whether any predicate needs more of a record than its header and the event's own instance.
+    /// Whether any predicate needs more than the header and the event's own instance.
     pub(crate) fn reads_children(&self) -> bool {
         self.conjuncts.iter().any(|conjunct| conjunct.stage > Stage::Event)
     }
 
-    /// Whether all predicates of the stages from `from` to `to`, both included, are true for a row. Frees the buffers
-    /// of `scratch` that have grown large.
+    /// Whether all predicates of the stages `from` to `to`, both included, are true for a row. Frees large buffers of
+    /// `scratch`.
     #[inline]
     pub(crate) fn keeps(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
         self.all(|it| (from..=to).contains(&it.stage), row, scratch)
     }
 
-    /// As [`keeps`](Self::keeps), of the predicates by which the table has only some events.
+    /// As [`keeps`](Self::keeps), for the predicates that select the events of the table.
     pub(crate) fn is_in_table(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
         self.all(|it| it.of_events && (from..=to).contains(&it.stage), row, scratch)
     }
@@ -190,14 +189,35 @@ impl Conjunct {
 }
 
 impl<'x, 'r> Row<'x, 'r> {
-    /// What a test makes of the value of an operand; the test gets `None` for NULL.
+    /// A row of a file, of which nothing else is known.
+    pub(crate) fn of_file(filename: &'x str) -> Self {
+        Row {
+            record_id: None,
+            chunk_index: None,
+            record_offset: None,
+            recovered: None,
+            filename,
+            written: None,
+            record: None,
+            entries: OnceCell::new(),
+            push_text: None,
+            has_text: Cell::default(),
+            may_be_any_event: false,
+            interrupt: Interrupt::NEVER,
+        }
+    }
+
+    /// The result of a test for the value of an operand. The test gets `None` for NULL.
     fn test(
         &self,
         operand: Operand,
         scratch: &mut Scratch,
         test: &mut dyn FnMut(Option<Value<'_>>) -> Option<bool>,
     ) -> Option<bool> {
-        let field = |place| self.parts.and_then(|(parts, templates)| parts.field(templates, place));
+        let field = |place| {
+            self.record
+                .and_then(|(record, templates)| record.place(templates, place))
+        };
         let Scratch { value: scratch, text } = scratch;
         let value = match operand {
             Operand::Text => self.whole(text),
@@ -206,7 +226,7 @@ impl<'x, 'r> Row<'x, 'r> {
             Operand::RecordOffset => self.record_offset.map(Value::Number),
             Operand::Recovered => self.recovered.map(Value::Bool),
             Operand::FileName => Some(Value::Text(self.filename.as_bytes())),
-            Operand::Field(_, Read::Time) if self.parts.is_none_or(|(parts, _)| parts.is_unread()) => {
+            Operand::Field(_, Read::Time) if self.record.is_none_or(|(record, _)| record.is_unread()) => {
                 self.written.map(Value::Instant)
             }
             Operand::Field(place, Read::Text) => {
@@ -224,11 +244,11 @@ impl<'x, 'r> Row<'x, 'r> {
         test(value)
     }
 
-    /// What the record has as an entry.
+    /// The value of an entry.
     fn entry(&self, lookup: Lookup) -> Option<Resolved<'x, 'r>> {
         let entries = self.entries.get_or_init(|| {
-            let (parts, templates) = self.parts?;
-            Some(parts.keyed_entries(templates))
+            let (record, templates) = self.record?;
+            Some(record.keyed_entries(templates))
         });
         entries.as_ref()?.get(lookup)
     }
@@ -238,7 +258,7 @@ impl<'x, 'r> Row<'x, 'r> {
         let has_text = self.has_text.get().unwrap_or_else(|| {
             text.clear();
             let pushed = self
-                .parts
+                .record
                 .zip(self.push_text)
                 .is_some_and(|((_, templates), push)| push(templates, text));
             // A caller that has interrupted the scan gets no more rows, so the result does not matter.
@@ -264,28 +284,28 @@ impl<'x, 'r> Row<'x, 'r> {
     }
 }
 
-/// The most bytes of text that are compared without a check for an interrupt.
+/// The most bytes of text that are compared without checking for an interrupt.
 const LONG: usize = 64 << 10;
 
-/// Where a scan reads the value of a term. Adds the place, key or text to `target`.
-fn operand(term: &Term, target: &mut Projection) -> Operand {
+/// Where a scan reads the value of a term. Adds the place, key or text to `projection`.
+fn operand(term: &Term, projection: &mut Projection) -> Operand {
     match &term.source {
         ColumnSource::RecordId => Operand::RecordId,
         ColumnSource::ChunkIndex => Operand::ChunkIndex,
         ColumnSource::RecordOffset => Operand::RecordOffset,
         ColumnSource::Recovered => Operand::Recovered,
         ColumnSource::Field(place, field_type) => {
-            Operand::Field(target.place(*place), Read::of(*field_type).unwrap_or(Read::Text))
+            Operand::Field(projection.place(*place), Read::of(*field_type).unwrap_or(Read::Text))
         }
         ColumnSource::Entry(keys, entry_type) => {
-            Operand::Entry(target.column(keys), Read::of(entry_type.item).unwrap_or(Read::Text))
+            Operand::Entry(projection.column(keys), Read::of(entry_type.item).unwrap_or(Read::Text))
         }
         ColumnSource::EventData => {
-            let lookup = target.key(term.key.as_deref().unwrap_or_default());
+            let lookup = projection.key(term.key.as_deref().unwrap_or_default());
             Operand::Entry(lookup, Read::Text)
         }
         ColumnSource::Event(Language::Text) => {
-            target.add_language(Language::Text);
+            projection.add_language(Language::Text);
             Operand::Text
         }
         // `FileName`. There are no predicates on the other sources.
@@ -294,10 +314,10 @@ fn operand(term: &Term, target: &mut Projection) -> Operand {
 }
 
 /// The stage at which a predicate can be decided.
-fn stage(node: &Node<Operand>, target: &Projection) -> Stage {
+fn stage(node: &Node<Operand>, projection: &Projection) -> Stage {
     let stage = |operand: &Operand| match *operand {
         Operand::Field(place, _) => {
-            if target.places[place].in_system {
+            if projection.is_in_system(place) {
                 Stage::Event
             } else {
                 Stage::Record
@@ -312,7 +332,7 @@ fn stage(node: &Node<Operand>, target: &Projection) -> Stage {
         .unwrap_or(Stage::Header)
 }
 
-/// What it costs to decide a predicate. Only the order of magnitude counts. A column of the header costs 1.
+/// The cost of deciding a predicate, roughly. A column of the header costs 1.
 fn cost(node: &Node<Operand>) -> usize {
     match node {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
@@ -371,25 +391,19 @@ mod tests {
             .iter()
             .map(|condition| Predicate::implied(&table(), condition).expect("decided here"))
             .collect();
-        let mut target = Projection::default();
-        (Filter::new(None, &predicates, &mut target), target)
+        let mut projection = Projection::default();
+        (Filter::new(None, &predicates, &mut projection), projection)
     }
 
-    /// A row of which nothing but its header is known.
+    /// A row of which only the header is known.
     fn row<'x, 'r>() -> Row<'x, 'r> {
         Row {
             record_id: Some(5),
             chunk_index: Some(2),
             record_offset: Some(700),
             recovered: Some(true),
-            filename: "a.evtx",
             written: Some(9),
-            parts: None,
-            entries: OnceCell::new(),
-            push_text: None,
-            has_text: Cell::default(),
-            may_be_any_event: false,
-            interrupt: Interrupt::NEVER,
+            ..Row::of_file("a.evtx")
         }
     }
 
@@ -411,18 +425,18 @@ mod tests {
             (and(column("recovered"), is_null(entry("a"))), Stage::Record),
         ];
         for (condition, stage) in stages {
-            let (filter, target) = filter(std::slice::from_ref(&condition));
+            let (filter, projection) = filter(std::slice::from_ref(&condition));
             assert_eq!(filter.conjuncts[0].stage, stage, "{condition:?}");
             assert_eq!(filter.reads_children(), stage == Stage::Record, "{condition:?}");
-            assert_eq!(target.event_data, stage == Stage::Record, "{condition:?}");
+            assert_eq!(projection.event_data, stage == Stage::Record, "{condition:?}");
             assert!(!filter.is_empty());
         }
         assert!(Filter::default().is_empty() && !Filter::default().reads_children());
         // A place outside of `System` is in the streams that the substitutions hold.
-        let mut target = Projection::default();
-        let message = target.place(schema::MESSAGE);
+        let mut projection = Projection::default();
+        let message = projection.place(schema::MESSAGE);
         assert_eq!(
-            stage(&Node::IsNull(Operand::Field(message, Read::Text)), &target),
+            stage(&Node::IsNull(Operand::Field(message, Read::Text)), &projection),
             Stage::Record
         );
     }
@@ -471,7 +485,7 @@ mod tests {
                 .keeps(Stage::Header, Stage::Record, row, &mut Scratch::default())
         };
         let number = |name, number| equals(column(name), Literal::Number(number));
-        // What is true of the row, and what is not.
+        // Conditions that are true for the row, and conditions that are not.
         let table = [
             (number("record_id", 5), number("record_id", 2)),
             (number("chunk_index", 2), number("chunk_index", 5)),
@@ -481,7 +495,7 @@ mod tests {
                 equals(column("filename"), Literal::Text("a.evtx".into())),
                 equals(column("filename"), Literal::Text("b.evtx".into())),
             ),
-            // The time at which the record was written stands in for the time of an event that cannot be read.
+            // The time at which the record was written replaces the time of an event that cannot be read.
             (
                 equals(column("time_created"), Literal::Instant(9)),
                 is_null(column("time_created")),
@@ -497,14 +511,7 @@ mod tests {
             assert!(keeps(&is_true, &row()), "{is_true:?}");
             assert!(!keeps(&is_false, &row()), "{is_false:?}");
         }
-        let unknown = Row {
-            record_id: None,
-            chunk_index: None,
-            record_offset: None,
-            recovered: None,
-            written: None,
-            ..row()
-        };
+        let unknown = Row::of_file("a.evtx");
         for name in ["record_id", "chunk_index", "record_offset", "recovered", "time_created"] {
             assert!(keeps(&is_null(column(name)), &unknown), "{name}");
             assert!(
@@ -566,11 +573,11 @@ mod tests {
             key: 0,
             in_both: Some(1),
         };
-        let mut target = Projection::default();
-        target.key("a");
+        let mut projection = Projection::default();
+        projection.key("a");
         let mut read = |source, key: Option<&str>| {
             let key = key.map(Into::into);
-            match operand(&Term { source, key }, &mut target) {
+            match operand(&Term { source, key }, &mut projection) {
                 Operand::Entry(key, read) => (key, read.value(&Resolved::Value(Stored::new(Scalar::UInt8, &[7])))),
                 other => panic!("{other:?}"),
             }
@@ -592,7 +599,7 @@ mod tests {
             matches!(of_map, (Lookup::EventData { key: 1, number: None }, None)),
             "{of_map:?}"
         );
-        assert!(target.event_data && target.user_entries);
+        assert!(projection.event_data && projection.user_entries);
     }
 
     #[test]
@@ -609,8 +616,8 @@ mod tests {
             (true, None, false),
             (false, Some(5), false),
         ] {
-            let mut target = Projection::default();
-            let filter = Filter::new(Some(&events), std::slice::from_ref(&wanted), &mut target);
+            let mut projection = Projection::default();
+            let filter = Filter::new(Some(&events), std::slice::from_ref(&wanted), &mut projection);
             let row = Row {
                 may_be_any_event,
                 record_id,

@@ -2,11 +2,10 @@
 //!
 //! Each record of a log is a row. For the records of one template, a column is a constant, one of the template's
 //! substitutions, or a mix of both. So each template is compiled once into a *plan* for the columns of a query. To read
-//! a record then takes a look at its value table and a copy of the values that the columns need. Other values are never
-//! decoded.
+//! a record, the decoder looks at its value table and copies the values that the columns need. It never decodes others.
 //!
 //! - [`Options`] and [`schema`] define the columns. No other crate does.
-//! - [`Predicate`]s decide which rows are kept, before a row is built.
+//! - [`Predicate`]s decide which records are kept, before a row is built.
 //! - [`Scan`] holds what the threads of a query share: the projection, the options, and the compiled plans.
 //! - [`Decoder`] turns blocks of a file into batches. Each thread has one. It is a push decoder, in the style of
 //!   `arrow-csv` and `arrow-json`: the caller does the I/O.
@@ -21,8 +20,8 @@ mod columns;
 mod scan;
 mod detect;
 mod read;
-mod decode;
 mod events;
+mod decode;
 #[cfg(test)]
 mod tests;
 

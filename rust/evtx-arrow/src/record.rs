@@ -5,5 +5,5 @@ mod parts;
 mod group;
 
 pub(crate) use group::{GROUP, KeptRecord, RecordGroup};
-pub(crate) use parts::{Fields, Keyed, KeyedEntries, Outlined, Part, PartContent, RecordView, SpelledOut};
-pub(crate) use templates::ChunkTemplates;
+pub(crate) use parts::{Keyed, KeyedEntries, Outlined, Part, PartContent, Places, RecordView, SpelledOut};
+pub(crate) use templates::{ChunkTemplates, TemplateId};

@@ -5,41 +5,40 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::filter::{Filter, Predicate};
-use crate::plan::{Keys, OutlineCache, PlanCache, Projection};
+use crate::plan::{Keys, OutlineCache, PlaceId, PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options, Rules, Table};
 
 /// The projection, options and predicates of a query, and the plans that its threads have compiled. Only the plans and
-/// the names of `event_data` change during the scan.
+/// the keys of `event_data` change during the scan.
 #[derive(Debug)]
 pub struct Scan {
     pub(crate) options: Options,
-    pub(crate) target: Projection,
+    pub(crate) projection: Projection,
     pub(crate) keys: Arc<Keys>,
     pub(crate) plans: PlanCache,
     pub(crate) outlines: OutlineCache,
     /// Whether a column or predicate needs the BinXML of a record.
     pub(crate) reads_binxml: bool,
-    /// Whether a column or predicate needs the streams in the substitutions of `Event`. `System` is not in them.
+    /// Whether a column or predicate needs the streams in the substitutions of `Event`, which have all but `System`.
     pub(crate) reads_children: bool,
-    /// Whether each record is checked in full, not only the values that the columns need.
+    /// Whether each record is checked in full, not only the values that are read.
     pub(crate) validates_all: bool,
     /// Whether every record is read as a tree, as if no plan supported it.
     pub(crate) force_tree_path: bool,
-    /// Whether an element that a record spells out is read by the plan of its outline, not as a tree.
+    /// Whether spelled-out elements are read by the plans of their outlines, not as trees.
     pub(crate) reads_outlines: bool,
     /// The places that a message depends on, if messages are read.
     pub(crate) message: Option<MessagePlaces>,
-    /// Decides which records are kept.
     pub(crate) filter: Filter,
     pub(crate) columns: Vec<Column>,
-    /// The rules that each event is asked about, if the table has matches: those that the predicates leave.
+    /// In a table of matches: the rules that the predicates leave.
     pub(crate) rules: Option<Arc<Rules>>,
-    /// All rules of the table. Which damage is told does not depend on predicates.
+    /// All rules of the table. Which damage is reported does not depend on predicates.
     pub(crate) all_rules: Option<Arc<Rules>>,
     schema: SchemaRef,
 }
 
-/// The rules that can have matches for which all predicates are true.
+/// The rules whose matches can pass all predicates.
 fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
     let is_kept = |rule: usize| predicates.iter().all(|predicate| predicate.keeps_rule(rules, rule));
     match predicates.iter().any(Predicate::is_of_rules) {
@@ -48,90 +47,88 @@ fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
     }
 }
 
-/// A thread of the scan panicked while it changed the shared plans or names, so that they cannot be trusted.
+/// A thread of the scan panicked while it changed the shared plans or keys, which cannot be trusted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("another thread of this scan panicked, so the scan cannot continue")]
 pub struct Poisoned;
 
-/// The places that a message depends on, by their index in [`Projection::places`].
+/// The places that a message depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessagePlaces {
-    pub(crate) message: usize,
-    pub(crate) provider: usize,
-    pub(crate) event_record: usize,
+    pub(crate) message: PlaceId,
+    pub(crate) provider: PlaceId,
+    pub(crate) event_record: PlaceId,
 }
 
 impl Scan {
-    /// Whether the scan asks rules about events.
+    /// Whether the scan matches rules against events.
     pub fn has_rules(&self) -> bool {
         self.all_rules.is_some()
     }
 
-    /// A scan of the columns with these indexes in the schema of a table, in this order. Indexes behind the last column
-    /// are left out.
+    /// A scan of the columns with these indexes in the schema of a table, in this order. Ignores indexes out of range.
     ///
-    /// Records are checked in full if `error` is among the columns or `on_error` is not `report`, so that it does not
-    /// depend on the other columns which records count as damaged.
-    pub fn new(table: impl Into<Table>, projection: &[usize]) -> Self {
-        Scan::filtered(table, projection, &[])
+    /// Records are checked in full if `error` is among the columns or `on_error` is not `report`. So which records count
+    /// as damaged does not depend on the other columns.
+    pub fn new(table: impl Into<Table>, columns: &[usize]) -> Self {
+        Scan::filtered(table, columns, &[])
     }
 
     /// As [`Scan::new`], but only with the rows for which all predicates are true.
-    pub fn filtered(table: impl Into<Table>, projection: &[usize], predicates: &[Predicate]) -> Self {
+    pub fn filtered(table: impl Into<Table>, columns: &[usize], predicates: &[Predicate]) -> Self {
         let table: Table = table.into();
         let options = table.options;
         let all = &table.columns;
-        let columns: Vec<Column> = projection.iter().filter_map(|&index| all.get(index).cloned()).collect();
+        let columns: Vec<Column> = columns.iter().filter_map(|&index| all.get(index).cloned()).collect();
         let has = |source| columns.iter().any(|column| column.source == source);
-        let mut target = Projection {
+        let mut projection = Projection {
             event_data: has(ColumnSource::EventData),
             user_data: has(ColumnSource::UserData),
             ..Projection::default()
         };
         for column in &columns {
             match &column.source {
-                ColumnSource::Field(place, _) => target.places.push(*place),
-                ColumnSource::Entry(keys, _) => _ = target.column(keys),
-                ColumnSource::Event(language) => target.add_language(*language),
+                ColumnSource::Field(place, _) => _ = projection.place(*place),
+                ColumnSource::Entry(keys, _) => _ = projection.column(keys),
+                ColumnSource::Event(language) => projection.add_language(*language),
                 _ => {}
             }
         }
-        // A message beside the log is found by the event's provider and record ID.
-        let message = target.places.iter().position(|place| *place == schema::MESSAGE);
-        let message = message.map(|message| {
-            target.places.extend([schema::PROVIDER, schema::EVENT_RECORD_ID]);
-            MessagePlaces {
-                message,
-                provider: target.places.len() - 2,
-                event_record: target.places.len() - 1,
-            }
+        // A message in a file beside the log is found by the event's provider and record ID.
+        let message = projection.place_id(schema::MESSAGE).map(|message| MessagePlaces {
+            message,
+            provider: projection.place(schema::PROVIDER),
+            event_record: projection.place(schema::EVENT_RECORD_ID),
         });
         let all_rules = table.rules.clone();
         let rules = all_rules.as_ref().map(|rules| chosen(rules, predicates));
         if rules.is_some() {
-            (target.event_data, target.user_entries, target.other_values) = (true, true, true);
+            (projection.event_data, projection.user_entries, projection.other_values) = (true, true, true);
             for (_, place) in schema::sigma_names() {
-                target.place(place);
+                projection.place(place);
             }
         }
-        // Where damage may have destroyed a match, there is a row that says so.
+        // A row reports damage that may have destroyed a match.
         let reports = has(ColumnSource::Error) || options.on_error != OnError::Report || rules.is_some();
         let of_events = table.events.as_deref().map(Predicate::of_events);
         let of_records = predicates.iter().filter(|predicate| !predicate.is_of_rules());
-        let filter = Filter::new(of_events.as_ref(), of_records, &mut target);
+        let filter = Filter::new(of_events.as_ref(), of_records, &mut projection);
         // A damaged event has no text, and carved bytes are a record only if they read in full.
-        let validates_all = reports || !target.languages.is_empty() || options.recover;
-        let beyond_system = target.places.iter().any(|place| !place.in_system);
+        let validates_all = reports || !projection.languages.is_empty() || options.recover;
+        let beyond_system = projection.places.iter().any(|place| !place.in_system);
         Scan {
             options,
             keys: Arc::default(),
             all_rules,
             plans: PlanCache::default(),
             outlines: OutlineCache::default(),
-            reads_binxml: validates_all || target.event_data || target.user_data || !target.places.is_empty(),
+            reads_binxml: validates_all
+                || projection.event_data
+                || projection.user_data
+                || !projection.places.is_empty(),
             reads_children: validates_all
-                || target.event_data
-                || target.user_data
+                || projection.event_data
+                || projection.user_data
                 || beyond_system
                 || filter.reads_children(),
             filter,
@@ -140,14 +137,14 @@ impl Scan {
             reads_outlines: true,
             message,
             rules,
-            target,
+            projection,
             schema: schema::schema_of(columns.iter()),
             columns,
         }
     }
 
-    /// The scan, with every record read as a tree instead of by the plans of its templates. It gives the same rows;
-    /// tests compare the two ways.
+    /// The scan, reading every record as a tree instead of by the plans of its templates. It gives the same rows. Tests
+    /// compare the two.
     pub fn force_tree_path(self) -> Self {
         Scan {
             force_tree_path: true,
@@ -156,8 +153,8 @@ impl Scan {
         }
     }
 
-    /// The scan, with every element that a record spells out read as a tree. It gives the same rows, also of damaged
-    /// records; tests compare the two ways.
+    /// The scan, reading every spelled-out element as a tree. It gives the same rows, also of damaged records. Tests
+    /// compare the two.
     pub fn without_outlines(self) -> Self {
         Scan {
             reads_outlines: false,
@@ -180,13 +177,13 @@ impl Scan {
         self.options.verify
     }
 
-    /// Whether the scan recovers records, so that the survey has to find images and stray chunks.
+    /// Whether the scan recovers records. Then the survey must find images and stray chunks.
     pub fn recovers(&self) -> bool {
         self.options.recover
     }
 
-    /// Checks that the shared plans and names are sound. A poisoned lock stays poisoned, so one check after some work
-    /// covers all of that work.
+    /// Checks that the shared plans and keys are sound. A poisoned lock stays poisoned, so one check after some work
+    /// covers all of it.
     ///
     /// # Errors
     /// [`Poisoned`] if a thread has panicked while it changed them.

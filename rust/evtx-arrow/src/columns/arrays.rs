@@ -1,17 +1,13 @@
-//! Makes Arrow arrays of the buffers that the builders have written, with or without Arrow's checks.
+//! Makes Arrow arrays from the buffers of the builders, with or without Arrow's checks.
 
-use std::sync::Arc;
-
-use arrow_array::builder::PrimitiveBuilder;
-use arrow_array::types::{ArrowPrimitiveType, Int32Type};
+use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, StringViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 
 /// Strings that a builder has written.
 ///
-/// Only this crate can make them, so a caller can rely on what holds for all of them: every string is UTF-8, and every
-/// view that is not NULL is valid for the buffers.
+/// Only this crate can make them. Every string is UTF-8, and every view that is not NULL is valid for the buffers.
 #[derive(Debug)]
 pub struct Strings {
     pub(super) views: ScalarBuffer<u128>,
@@ -28,8 +24,7 @@ impl Strings {
 
 /// Indices of values that a builder has written.
 ///
-/// Only this crate can make them, so a caller can rely on what holds for all of them: every index that is not NULL is
-/// the index of a value.
+/// Only this crate can make them. Every index that is not NULL is the index of a value.
 #[derive(Debug)]
 pub struct Indices {
     indices: Int32Array,
@@ -37,7 +32,7 @@ pub struct Indices {
 }
 
 impl Indices {
-    /// Indices of values. Only builders may call this, with indices that they have given to the values.
+    /// Indices of values. Only builders may call this, with indices that they gave to the values.
     pub(crate) fn new(indices: Int32Array, values: ArrayRef) -> Self {
         Indices { indices, values }
     }
@@ -50,9 +45,9 @@ impl Indices {
 
 /// The functions that make the arrays of a batch from the buffers of the builders.
 ///
-/// [`MakeArrays::CHECKED`] lets Arrow check every value once more, which takes a tenth of a scan. A caller that may use
-/// `unsafe` code can pass functions without the check. Those are sound as safe functions, because only builders can
-/// make their arguments:
+/// With [`MakeArrays::CHECKED`], Arrow checks every value, which takes a tenth of a scan. Callers that may use `unsafe`
+/// code can pass functions without the checks. These are sound as safe functions, because only builders can make their
+/// arguments:
 ///
 /// ```compile_fail
 /// let make = evtx_arrow::MakeArrays::CHECKED;
@@ -67,7 +62,7 @@ pub struct MakeArrays {
 }
 
 impl MakeArrays {
-    /// Functions with all checks of Arrow.
+    /// Functions with all of Arrow's checks.
     pub const CHECKED: MakeArrays = MakeArrays {
         strings: |strings| {
             let (views, buffers, nulls) = strings.into_parts();
@@ -80,15 +75,8 @@ impl MakeArrays {
     };
 }
 
-/// Takes the values of a batch, and leaves an empty vector with capacity for as many.
+/// Takes the values of a batch and leaves an empty vector with the same capacity.
 pub(crate) fn take<T>(values: &mut Vec<T>) -> Vec<T> {
     let room = Vec::with_capacity(values.len());
     std::mem::replace(values, room)
-}
-
-/// Ends the column of a batch, and leaves an empty builder with capacity for as many values.
-pub(super) fn finish_primitive<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>) -> ArrayRef {
-    let array = builder.finish();
-    *builder = PrimitiveBuilder::with_capacity(array.len());
-    Arc::new(array)
 }

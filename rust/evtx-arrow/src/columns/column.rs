@@ -8,15 +8,15 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::ArrowError;
 use evtx_format::render::program::Language;
 
-use super::arrays::{MakeArrays, finish_primitive};
+use super::arrays::MakeArrays;
 use super::entries::EntryBuilder;
-use super::field::FieldBuilder;
 use super::fields::FieldsBuilder;
 use super::files::FileRows;
 use super::maps::MapBuilder;
 use super::rules::{MatchedBuilder, RuleBuilder};
 use super::text::TextBuilder;
-use crate::plan::{Keys, Lookup, Projection};
+use super::value::ValueBuilder;
+use crate::plan::{Keys, Lookup, PlaceId, Projection};
 use crate::schema::{Column, ColumnSource, Rules};
 
 /// What a column of rendered text holds.
@@ -32,8 +32,8 @@ pub(crate) enum Rendering {
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
     RecordId(PrimitiveBuilder<UInt64Type>),
-    /// With the index of its place in [`Projection::places`].
-    Field(usize, FieldBuilder),
+    /// A place in the event.
+    Place(PlaceId, ValueBuilder),
     EventData(MapBuilder),
     /// With how its entry is looked up.
     Entry(Lookup, EntryBuilder),
@@ -51,16 +51,21 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// The builders of some columns, which are read by plans for `target`. `rules` are those of a table of matches.
-    pub(crate) fn of(columns: &[Column], target: &Projection, keys: &Arc<Keys>, rules: Option<&Rules>) -> Vec<Self> {
-        let mut places = 0..;
+    /// The builders of columns, which plans for `projection` read. `rules` are those of a table of matches.
+    pub(crate) fn of(
+        columns: &[Column],
+        projection: &Projection,
+        keys: &Arc<Keys>,
+        rules: Option<&Rules>,
+    ) -> Vec<Self> {
         let builder = |column: &Column| match &column.source {
             ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
-            ColumnSource::Field(_, field_type) => {
-                ColumnBuilder::Field(places.next().unwrap_or_default(), FieldBuilder::new(*field_type))
+            ColumnSource::Field(place, field_type) => {
+                let place = projection.place_id(*place).unwrap_or(PlaceId(0));
+                ColumnBuilder::Place(place, ValueBuilder::new(*field_type))
             }
             ColumnSource::Entry(keys, entry_type) => {
-                let index = |key: &str| target.columns.get(key).copied();
+                let index = |key: &str| projection.columns.get(key).copied();
                 let lookup = Lookup::Column {
                     key: index(&keys.key).unwrap_or_default(),
                     in_both: keys.in_both.as_deref().and_then(index),
@@ -82,11 +87,11 @@ impl ColumnBuilder {
         columns.iter().map(builder).collect()
     }
 
-    /// Whether the column's rows take as many bytes as their text.
+    /// Whether the number of bytes of a row depends on its text.
     pub(crate) fn is_text(&self) -> bool {
         matches!(
             self,
-            ColumnBuilder::Field(_, FieldBuilder::Text(_) | FieldBuilder::Name(_))
+            ColumnBuilder::Place(_, ValueBuilder::Text(_) | ValueBuilder::Name(_))
                 | ColumnBuilder::EventData(_)
                 | ColumnBuilder::Entry(..)
                 | ColumnBuilder::Rendered(..)
@@ -96,15 +101,15 @@ impl ColumnBuilder {
         )
     }
 
-    /// Whether the column's values are rendered record by record.
+    /// Whether the column is rendered record by record.
     pub(crate) fn is_rendered(&self) -> bool {
         matches!(self, ColumnBuilder::Rendered(..) | ColumnBuilder::Fields(_))
     }
 
-    /// How many bytes the builder holds, without the columns that take a fixed number of bytes for each row.
+    /// How many bytes the builder holds; 0 for columns with a fixed number of bytes a row.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            ColumnBuilder::Field(_, builder) => builder.bytes(),
+            ColumnBuilder::Place(_, builder) => builder.bytes(),
             ColumnBuilder::EventData(builder) => builder.bytes(),
             ColumnBuilder::Entry(_, builder) => builder.bytes(),
             ColumnBuilder::Rendered(_, builder) => builder.bytes(),
@@ -118,16 +123,16 @@ impl ColumnBuilder {
     /// Ends the batch of `rows` rows.
     pub(crate) fn finish(&mut self, rows: usize, files: &FileRows, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
-            ColumnBuilder::RecordId(builder) => finish_primitive(builder),
-            ColumnBuilder::Field(_, builder) => builder.finish(make)?,
+            ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::Place(_, builder) => builder.finish(make)?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
             ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Fields(builder) => builder.finish(make)?,
             ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::FileName => Arc::new((make.dictionary)(files.indices(rows))?),
-            ColumnBuilder::ChunkIndex(builder) => finish_primitive(builder),
-            ColumnBuilder::RecordOffset(builder) => finish_primitive(builder),
+            ColumnBuilder::ChunkIndex(builder) => Arc::new(builder.finish()),
+            ColumnBuilder::RecordOffset(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Recovered(builder) => Arc::new(builder.finish()),
             ColumnBuilder::Rule(builder) => builder.finish(make)?,
             ColumnBuilder::Matched(builder) => builder.finish(),

@@ -1,4 +1,4 @@
-//! The builder of a column of few different strings, as a dictionary: providers, channels, computers.
+//! The builder of a column of few distinct strings, as a dictionary: providers, channels, computers.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::plan::{Constant, MAX_FIELD, Resolved};
 const MAX_NAMES: usize = 4096;
 const MAX_BYTES: usize = 1 << 20;
 
-/// The builder of a column of few different strings. It keeps the dictionary from batch to batch. A row with the same
-/// string as the last one takes only a comparison of the bytes that it is read from.
+/// The builder of a column of few distinct strings. It keeps the dictionary from batch to batch. A row with the same
+/// string as the last one costs a comparison of the source bytes.
 #[derive(Debug)]
 pub(crate) struct DictionaryBuilder {
     rows: Vec<i32>,
@@ -94,7 +94,7 @@ impl DictionaryBuilder {
         self.scratch.clear();
         push(&mut self.scratch);
         if self.scratch.len() > MAX_FIELD {
-            // Other texts of the record take as much room.
+            // Other texts of the record need as much memory.
             self.scratch = Vec::new();
             return None;
         }
@@ -164,8 +164,7 @@ mod tests {
     fn push_constant(builder: &mut DictionaryBuilder, text: &str) {
         let constant = Constant {
             text: text.into(),
-            parsed: None,
-            items: [].into(),
+            ..Constant::default()
         };
         builder.push(Some(&Resolved::Constant(&constant)));
     }

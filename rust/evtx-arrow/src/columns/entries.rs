@@ -8,7 +8,7 @@ use arrow_schema::ArrowError;
 use evtx_format::MAX_TEXT;
 
 use super::arrays::{MakeArrays, take};
-use super::field::FieldBuilder;
+use super::value::ValueBuilder;
 use crate::plan::Resolved;
 use crate::schema::EntryType;
 
@@ -16,7 +16,7 @@ use crate::schema::EntryType;
 #[derive(Debug)]
 pub(crate) struct EntryBuilder {
     entry_type: EntryType,
-    items: FieldBuilder,
+    items: ValueBuilder,
     /// 0, then the end of each list in the items.
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
@@ -28,7 +28,7 @@ impl EntryBuilder {
     pub(crate) fn new(entry_type: EntryType) -> Self {
         EntryBuilder {
             entry_type,
-            items: FieldBuilder::new(entry_type.item),
+            items: ValueBuilder::new(entry_type.item),
             offsets: vec![0],
             nulls: NullBufferBuilder::new(0),
             len: 0,
@@ -70,7 +70,7 @@ impl EntryBuilder {
     fn push_item(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
         self.len += 1;
         match (&mut self.items, found) {
-            (FieldBuilder::Text(builder), Some(found)) => {
+            (ValueBuilder::Text(builder), Some(found)) => {
                 builder.push_found(found, MAX_TEXT, |out| found.push_entry(out));
                 Ok(())
             }
@@ -78,7 +78,7 @@ impl EntryBuilder {
         }
     }
 
-    /// About how many bytes the column takes, without the bytes that each row takes in any case.
+    /// About how many bytes the column takes, besides a fixed number for each row.
     pub(crate) fn bytes(&self) -> usize {
         let lists = if self.entry_type.list {
             16 * self.len as usize
@@ -122,17 +122,13 @@ mod tests {
             value.value_type.array = true;
             Resolved::Value(value)
         };
-        let constant = |text: &str, items: &[&str]| Constant {
+        let plain = |text: &str| Constant {
             text: text.into(),
-            parsed: None,
-            items: items
-                .iter()
-                .map(|&text| Constant {
-                    text: text.into(),
-                    parsed: None,
-                    items: [].into(),
-                })
-                .collect(),
+            ..Constant::default()
+        };
+        let constant = |text: &str, items: &[&str]| Constant {
+            items: items.iter().copied().map(plain).collect(),
+            ..plain(text)
         };
         let constants = [constant("[1,x]", &["1", "x"]), constant("7", &[]), constant("", &[])];
         let table: [Case<'_, '_>; 9] = [

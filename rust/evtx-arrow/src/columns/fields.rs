@@ -14,13 +14,13 @@ use super::text::TextBuilder;
 use crate::plan::MAX_FIELD;
 use crate::schema::{list_field, list_fields};
 
-/// The builder of a column of lists, whose items are structs of a name and a value, both text.
+/// The builder of a column of lists of names with their values, both text.
 #[derive(Debug)]
 pub(crate) struct FieldsBuilder {
     /// The names of all items, and their values.
     names: TextBuilder,
     values: TextBuilder,
-    /// 0, and then for each list the index of the item behind its last.
+    /// 0, then the end of each list.
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
     /// The fields of the current record, as a program writes them in `Language::Fields`.
@@ -103,10 +103,10 @@ impl FieldsBuilder {
         self.names.bytes() + self.values.bytes()
     }
 
-    /// The column as an array of lists. The builder is empty then.
+    /// Ends the batch and returns its lists.
     ///
     /// # Errors
-    /// The error of Arrow if it refuses an array.
+    /// If Arrow refuses an array.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let columns: Vec<ArrayRef> = vec![Arc::new(self.names.finish(make)?), Arc::new(self.values.finish(make)?)];
         let items = StructArray::try_new(list_fields(), columns, None)?;

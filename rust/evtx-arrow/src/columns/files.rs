@@ -1,4 +1,4 @@
-//! The files that the rows of a batch are of.
+//! The column `filename`: the files of the rows of a batch.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ impl Default for FileRows {
 }
 
 impl FileRows {
-    /// Begins the rows of a file at index `row`, behind those of the files before.
+    /// Begins the rows of a file at index `row`.
     pub(crate) fn begin(&mut self, name: &Arc<str>, row: usize) {
         // Files without rows do not stay.
         while self.0.pop_if(|(_, first)| *first >= row).is_some() {}

@@ -8,17 +8,17 @@ use hashbrown::HashMap;
 use super::arrays::take;
 use crate::plan::{Key, Keys};
 
-/// The dictionary of a batch: the names that the scan keeps, as far as the decoder needs them, then the batch's own.
+/// The dictionary of a batch: the names that the scan keeps, then the batch's own.
 #[derive(Debug)]
 pub(crate) struct Dictionary {
     keys: Arc<Keys>,
-    /// The names that the scan keeps, as of the last batch that needed more.
+    /// The names that the scan kept when a batch last needed more.
     shared: Arc<StringArray>,
     own: HashMap<Box<str>, i32>,
     own_names: Vec<Box<str>>,
     /// The keys of the batch: the index of a shared name, or `-1 - index` of an own name.
     entries: Vec<i32>,
-    /// The highest index of a shared name in the batch; -1 if there is none.
+    /// The highest index of a shared name in the batch, or -1.
     highest: i32,
     /// Bytes of memory for the batch's own names.
     own_bytes: usize,
@@ -84,7 +84,7 @@ impl Dictionary {
         self.entries.len()
     }
 
-    /// Ends the batch. Returns its keys as indices, and the names that these index.
+    /// Ends the batch. Returns its keys as indices, and the names.
     pub(crate) fn finish(&mut self) -> (Vec<i32>, Arc<StringArray>) {
         let mut entries = take(&mut self.entries);
         if usize::try_from(self.highest).is_ok_and(|highest| highest >= self.shared.len()) {

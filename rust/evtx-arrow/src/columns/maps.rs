@@ -1,4 +1,4 @@
-//! The `event_data` column: a map for each record. Its keys and its values are dictionaries.
+//! The `event_data` column: a map for each record. Its keys and values are dictionaries.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use super::arrays::{Indices, MakeArrays, take};
 use super::key_dictionary::Dictionary;
 use super::text::TextBuilder;
 use crate::plan::{Entry, EventData, Keys, MapValue, Resolved, Run};
+use crate::record::TemplateId;
 use crate::schema::{entries_field, entry_fields};
 
-/// How many bytes of text are written between two looks for an interrupt.
+/// How many bytes of text are written between two checks for an interrupt.
 pub(crate) const LONG: usize = 1 << 20;
 
 /// A column of maps.
@@ -26,13 +27,13 @@ pub(crate) struct MapBuilder {
     values: MapValues,
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
-    /// By index of the template in its chunk.
+    /// By [`TemplateId`].
     last: Vec<PreviousMap>,
     /// A number for the current chunk and batch. A previous map counts only if it is from the same epoch.
     epoch: u64,
 }
 
-/// The values of the maps: many entries share one text.
+/// The values of the maps. Many entries share one text.
 #[derive(Debug)]
 struct MapValues {
     texts: TextBuilder,
@@ -40,7 +41,7 @@ struct MapValues {
     indices: Vec<i32>,
 }
 
-/// The last map of a template's records. The next record of the template has most of its values again.
+/// The last map of a template's records. The next record of the template has most of the same values.
 #[derive(Debug, Default)]
 struct PreviousMap {
     epoch: u64,
@@ -66,7 +67,7 @@ impl MapBuilder {
         }
     }
 
-    /// Begins a new epoch, because the indices of templates mean other templates from here on.
+    /// Begins a new epoch, because template IDs mean other templates from here on.
     pub(crate) fn start_chunk(&mut self) {
         self.epoch += 1;
     }
@@ -79,14 +80,14 @@ impl MapBuilder {
         self.push_bounded(found, interrupt);
     }
 
-    /// Appends the map of a record in which an array without a name is an entry for each item.
+    /// Appends the map of a record in which each item of an unnamed array is an entry.
     #[inline(never)]
     pub(crate) fn push_split(&mut self, event_data: &EventData, values: ValueTable<'_>, interrupt: Interrupt<'_>) {
         self.push_bounded(event_data.split(values), interrupt);
     }
 
-    /// Appends a map of entries with their values. An entry that has a number is named by it. The map ends with the
-    /// entry that makes its text longer than [`MAX_TEXT`] bytes.
+    /// Appends a map. An entry with a number is named by it. The map ends with the entry that makes its text longer than
+    /// [`MAX_TEXT`] bytes.
     #[inline]
     fn push_bounded<'p, 'r>(&mut self, entries: impl Iterator<Item = MapValue<'p, 'r>>, interrupt: Interrupt<'_>) {
         let (mut bytes, mut next_look) = (0, LONG);
@@ -107,10 +108,10 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends the map of a record that has all entries of a run. `template` is the index of its template.
+    /// Appends the map of a record that has all entries of a run.
     // Kept out of line, so that the loop over the columns stays small.
     #[inline(never)]
-    pub(crate) fn push_run(&mut self, run: &Run, values: ValueTable<'_>, template: usize) {
+    pub(crate) fn push_run(&mut self, run: &Run, values: ValueTable<'_>, template: TemplateId) {
         self.keys.push_run(&run.keys, run.highest_key);
         match run.consecutive(values) {
             Some(slots) => self.push_slots(slots, values, template),
@@ -123,9 +124,10 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends consecutive values. Values that are equal to those of the template's last record get the indices of
-    /// their texts; runs of equal values are compared and copied together.
-    fn push_slots(&mut self, slots: ValueDescriptors<'_>, values: ValueTable<'_>, template: usize) {
+    /// Appends consecutive values. Values that equal those of the template's last record share their texts. Runs of equal
+    /// values are compared and copied together.
+    fn push_slots(&mut self, slots: ValueDescriptors<'_>, values: ValueTable<'_>, template: TemplateId) {
+        let TemplateId(template) = template;
         if self.last.len() <= template {
             self.last.resize_with(template + 1, PreviousMap::default);
         }
@@ -222,8 +224,7 @@ impl MapValues {
             .push_value(value, |out| Resolved::Value(value).push_entry(out));
     }
 
-    /// Appends the values of earlier entries of this batch again, by the indices of these entries. Appends nothing if
-    /// there are no such entries.
+    /// Appends the values of earlier entries of this batch again, by the indices of these entries.
     #[inline]
     fn repeat(&mut self, entries: Range<usize>) {
         debug_assert!(entries.end <= self.indices.len());

@@ -1,4 +1,4 @@
-//! The builders of the columns of matches: what is known of the rule, and the fields that made it true.
+//! The builders of the columns of matches: properties of the rule, and the fields that matched.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use evtx_sigma::Matched;
 use super::arrays::{self, Indices, MakeArrays};
 use crate::schema::{Numbering, RuleColumn, Rules};
 
-/// The builder of a column that each rule has one value of.
+/// The builder of a column with one value per rule.
 #[derive(Debug)]
 pub(crate) struct RuleBuilder {
     /// The values, by index of the rule.
@@ -54,7 +54,7 @@ impl RuleBuilder {
     }
 }
 
-/// The builder of the column of the fields that made rules true.
+/// The builder of the column of matched fields.
 #[derive(Debug)]
 pub(crate) struct MatchedBuilder {
     maps: MapBuilder<StringBuilder, StringBuilder>,
@@ -76,7 +76,7 @@ impl MatchedBuilder {
         }
     }
 
-    /// Appends the fields of a match, or NULL. Where a field comes again with another value, its name gets a number.
+    /// Appends the fields of a match, or NULL. If a field is repeated with another value, its name gets a number.
     ///
     /// # Errors
     /// If Arrow refuses the map.

@@ -1,8 +1,7 @@
-//! The columns of `System` that tell the kind of an event: level, task, provider, channel, computer and the like.
+//! The columns of `System` that repeat: level, task, provider, channel, computer and others.
 //!
-//! A log has few different rows of these columns. So each row is kept once, and each record has the index of its row. A
-//! record whose values have the same bytes as those of an earlier record gets the row of that record, without a look at
-//! the single columns.
+//! A log has few distinct rows of these columns. So each row is stored once, and each record has the index of its row. A
+//! record whose values have the same bytes as those of an earlier record shares its row, without reading the columns.
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::ArrowError;
@@ -11,23 +10,22 @@ use evtx_format::binxml::instance::ValueTable;
 
 use super::arrays::{self, MakeArrays};
 use super::column::ColumnBuilder;
-use super::field::FieldBuilder;
-use crate::plan::{Projection, SystemSubstitutions};
-use crate::record::Fields;
+use super::value::ValueBuilder;
+use crate::plan::{PlaceId, Projection, SystemSubstitutions};
+use crate::record::Places;
 
 /// The size of the hash table of row memos: a power of two.
 const SEEN: usize = 4096;
 
-// The most rows that are kept from batch to batch; the most bytes of the values that they were read from, and of their
-// text.
+// The most rows that are kept from batch to batch, and the most bytes of their source values and of their text.
 const MAX_ROWS: u32 = 1024;
 const MAX_KEPT: usize = 1 << 20;
 
 /// The most bytes of values in a row memo.
 const MAX_BYTES: usize = 4096;
 
-/// The shared columns of `System`, and the rows of a batch as indices of their rows. The columns keep their rows from
-/// batch to batch.
+/// The shared columns of `System`, and the rows of a batch as indices into them. The columns keep their rows from batch
+/// to batch.
 #[derive(Debug)]
 pub(crate) struct SystemRows {
     columns: Vec<SystemColumn>,
@@ -47,8 +45,8 @@ pub(crate) struct SystemRows {
 struct SystemColumn {
     /// Its index among all columns.
     index: usize,
-    place: usize,
-    builder: FieldBuilder,
+    place: PlaceId,
+    builder: ValueBuilder,
     /// Its rows when the last batch ended.
     array: Option<ArrayRef>,
 }
@@ -67,13 +65,13 @@ struct RowMemo {
 
 impl SystemRows {
     /// Moves the columns whose rows are shared out of the builders of a scan.
-    pub(crate) fn take(target: &Projection, builders: &mut Vec<ColumnBuilder>) -> Self {
+    pub(crate) fn take(projection: &Projection, builders: &mut Vec<ColumnBuilder>) -> Self {
         let mut columns = Vec::new();
-        if target.shares_system() {
+        if projection.shares_system() {
             let all = std::mem::take(builders).into_iter().enumerate();
             for (index, builder) in all {
                 match builder {
-                    ColumnBuilder::Field(place, builder) if target.places[place].repeats() => {
+                    ColumnBuilder::Place(place, builder) if projection.places[place.0].repeats() => {
                         columns.push(SystemColumn {
                             index,
                             place,
@@ -107,20 +105,20 @@ impl SystemRows {
     pub(crate) fn push(
         &mut self,
         system: Option<(&SystemSubstitutions, ValueTable<'_>)>,
-        fields: &Fields<'_, '_>,
+        places: &Places<'_, '_>,
     ) -> Result<(), ArrowError> {
         if let Some(row) = system.and_then(|(substitutions, values)| self.find(substitutions, values)) {
             self.rows.push(row);
             return Ok(());
         }
-        self.push_new(Some(fields))
+        self.push_new(Some(places))
     }
 
-    /// Appends a new row with the fields of a record, or with NULLs.
+    /// Appends a new row with the values of a record, or with NULLs.
     #[inline(never)]
-    pub(crate) fn push_new(&mut self, fields: Option<&Fields<'_, '_>>) -> Result<(), ArrowError> {
+    pub(crate) fn push_new(&mut self, places: Option<&Places<'_, '_>>) -> Result<(), ArrowError> {
         for column in &mut self.columns {
-            let found = fields.and_then(|fields| fields.get(column.place));
+            let found = places.and_then(|places| places.get(column.place));
             column.builder.push(found.as_ref())?;
         }
         self.rows.push(self.len);
@@ -129,7 +127,7 @@ impl SystemRows {
         Ok(())
     }
 
-    /// The row of an earlier record with the same values. If there is none, notes that the next row has these values.
+    /// The row of an earlier record with the same values. If there is none, notes that the next new row has them.
     #[inline]
     fn find(&mut self, substitutions: &SystemSubstitutions, values: ValueTable<'_>) -> Option<u32> {
         let (hash, len) = substitutions.runs.hash(substitutions.template, values)?;

@@ -1,7 +1,8 @@
-//! The builder of a column of text, which is written from the bytes of the chunk straight into the column's buffer.
+//! The builder of a column of text. Text is written from the bytes of the chunk straight into the column's buffer.
 
 use arrow_array::StringViewArray;
-use arrow_buffer::{Buffer, NullBufferBuilder};
+use arrow_array::builder::make_view;
+use arrow_buffer::NullBufferBuilder;
 use arrow_schema::ArrowError;
 use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
@@ -12,48 +13,15 @@ use crate::plan::{MAX_FIELD, Resolved};
 /// The most bytes of a string that is stored in its view.
 const INLINE: usize = 12;
 
-/// The most bytes of a buffer to which views point: a view has a length and an offset of 32 bits, which Arrow takes for
-/// signed. Low in the unit tests of this crate, so that they use more than one buffer.
-const MAX_BUFFER: usize = if cfg!(test) { 1 << 10 } else { i32::MAX as usize };
+/// The most bytes of a buffer: the offset of a view has 32 bits, and Arrow takes it for signed. A batch ends long before
+/// a column has so much text, at some MiB and one group of records.
+const MAX_BUFFER: usize = i32::MAX as usize;
 
-/// The Arrow view of a string that starts at `offset` in the buffer with index `buffer`: the length u32, and then the
-/// string if it is short, or else its first four bytes, the index u32 and the offset u32.
-#[inline]
-fn view(text: &[u8], buffer: u32, offset: u32) -> u128 {
-    let le = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0_u128, |number, &byte| number << 8 | u128::from(byte))
-    };
-    let inline = if let (true, Some(head), Some(tail)) =
-        (text.len() <= INLINE, text.first_chunk::<8>(), text.last_chunk::<8>())
-    {
-        // The first and the last eight bytes overlap.
-        let (head, tail) = (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
-        u128::from(head) | u128::from(tail) << (8 * (text.len() - 8))
-    } else if let (Some(head), Some(tail)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
-        let head = u128::from(u32::from_le_bytes(*head));
-        if text.len() > INLINE {
-            head | u128::from(buffer) << 32 | u128::from(offset) << 64
-        } else {
-            let tail = u32::from_le_bytes(*tail);
-            head | u128::from(tail) << (8 * (text.len() - 4))
-        }
-    } else {
-        le(text)
-    };
-    text.len() as u128 | inline << 32
-}
-
-/// The builder of a column of text. Short strings are stored in their views, long ones in a buffer, or in several if
-/// they are too long for one.
+/// The builder of a column of text. Short strings are stored in their views, long ones in a buffer.
 #[derive(Debug)]
 pub(crate) struct TextBuilder {
     views: Vec<u128>,
     data: Vec<u8>,
-    /// The buffers before `data`, which are full.
-    full: Vec<Buffer>,
     validity: NullBufferBuilder,
     /// How many NULLs at the end are not in `views` yet. Some columns are mostly NULL, and counting is cheaper.
     pub(super) nulls: usize,
@@ -64,7 +32,6 @@ impl TextBuilder {
         TextBuilder {
             views: Vec::new(),
             data: Vec::new(),
-            full: Vec::new(),
             validity: NullBufferBuilder::new(0),
             nulls: 0,
         }
@@ -110,7 +77,7 @@ impl TextBuilder {
         }
     }
 
-    /// As [`push_found`](Self::push_found), for one value of a record, whose text is shorter than every limit.
+    /// As [`push_found`](Self::push_found), for a single value, whose text is shorter than every limit.
     #[inline(always)]
     pub(crate) fn push_value(&mut self, value: Value<'_>, push: impl FnOnce(&mut Vec<u8>)) -> usize {
         if let Some((bytes, len)) = value.short_text() {
@@ -147,7 +114,7 @@ impl TextBuilder {
         written.map(drop)
     }
 
-    /// Appends the string, or NULL, of an earlier row of the batch again, without another copy of its bytes.
+    /// Appends the string, or NULL, of an earlier row of the batch again, without copying its bytes.
     pub(crate) fn push_again(&mut self, row: usize) {
         self.end_nulls();
         match (self.validity.is_valid(row), self.views.get(row)) {
@@ -156,7 +123,7 @@ impl TextBuilder {
         }
     }
 
-    /// Drops the bytes from `start` on, and frees the capacity behind, which only a text that is too long needs.
+    /// Drops the bytes from `start` on, and frees the capacity that only a text that is too long needs.
     // Kept out of line, because nearly all values are short enough.
     #[cold]
     #[inline(never)]
@@ -166,30 +133,17 @@ impl TextBuilder {
     }
 
     #[inline]
-    fn end_string(&mut self, mut start: usize) {
+    fn end_string(&mut self, start: usize) {
         if self.data.len() > MAX_BUFFER {
-            if self.data.len() - start > MAX_BUFFER {
-                self.drop_long(start);
-                return self.push_null();
-            }
-            start = self.next_buffer(start);
+            self.drop_long(start);
+            return self.push_null();
         }
         let text = &self.data[start..];
-        // The index and the offset fit a u32: a buffer has at most `MAX_BUFFER` bytes.
-        let (view, len) = (view(text, self.full.len() as u32, start as u32), text.len());
+        let (view, len) = (make_view(text, 0, start as u32), text.len());
         self.push_view(view);
         if len <= INLINE {
             self.data.truncate(start);
         }
-    }
-
-    /// Moves the string that starts at `start` to a new buffer. Returns its offset there.
-    #[cold]
-    #[inline(never)]
-    fn next_buffer(&mut self, start: usize) -> usize {
-        let text = self.data.split_off(start);
-        self.full.push(std::mem::replace(&mut self.data, text).into());
-        0
     }
 
     #[inline(always)]
@@ -220,28 +174,23 @@ impl TextBuilder {
 
     /// How many bytes the builder holds, without NULLs at the end.
     pub(crate) fn bytes(&self) -> usize {
-        let full = self.full.iter().map(Buffer::len).sum::<usize>();
-        full + self.data.len() + size_of_val(&*self.views)
+        self.data.len() + size_of_val(&*self.views)
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
         self.end_nulls();
-        let mut buffers = std::mem::take(&mut self.full);
-        buffers.push(take(&mut self.data).into());
         (make.strings)(Strings {
             views: take(&mut self.views).into(),
-            buffers,
+            buffers: vec![take(&mut self.data).into()],
             nulls: self.validity.finish(),
         })
     }
 
     pub(super) fn finish_cloned(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
         self.end_nulls();
-        let mut buffers = self.full.clone();
-        buffers.push(self.data.clone().into());
         (make.strings)(Strings {
             views: self.views.clone().into(),
-            buffers,
+            buffers: vec![self.data.clone().into()],
             nulls: self.validity.finish_cloned(),
         })
     }
@@ -250,54 +199,6 @@ impl TextBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::Array;
-    use arrow_array::builder::make_view;
-
-    #[test]
-    fn views_are_those_that_arrow_makes() {
-        let text: Vec<u8> = (b'a'..=b'z').collect();
-        for len in 0..=text.len() {
-            assert_eq!(view(&text[..len], 5, 77), make_view(&text[..len], 5, 77), "{len}");
-        }
-    }
-
-    #[test]
-    fn text_that_no_offset_reaches_goes_to_the_next_buffer() {
-        let mut builder = TextBuilder::new();
-        // Some that fill a buffer to its end, some that do not fit behind others, one that fits nowhere.
-        let lens = [
-            MAX_BUFFER - 20,
-            20,
-            20,
-            3,
-            MAX_BUFFER,
-            13,
-            0,
-            MAX_BUFFER + 1,
-            40,
-            MAX_BUFFER - 40,
-            13,
-        ];
-        for (index, len) in lens.into_iter().enumerate() {
-            builder.push(MAX_TEXT, |out| out.resize(out.len() + len, b'a' + index as u8));
-        }
-        let (bytes, cloned) = (
-            builder.bytes(),
-            builder.finish_cloned(MakeArrays::CHECKED).expect("an array"),
-        );
-        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
-        assert_eq!(cloned, array);
-        assert_eq!(array.data_buffers().len(), 5);
-        assert!(array.data_buffers().iter().all(|buffer| buffer.len() <= MAX_BUFFER));
-        let held: usize = array.data_buffers().iter().map(|buffer| buffer.len()).sum();
-        assert_eq!(bytes, held + 16 * lens.len());
-        for (index, len) in lens.into_iter().enumerate() {
-            let text = array.is_valid(index).then(|| array.value(index));
-            let pushed = String::from_utf8(vec![b'a' + index as u8; len]).expect("a text");
-            assert_eq!(text, (len <= MAX_BUFFER).then_some(&*pushed), "{index}");
-        }
-        assert_eq!(builder.bytes(), 0);
-    }
 
     #[test]
     fn strings_of_any_length_come_back() {

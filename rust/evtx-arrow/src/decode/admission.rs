@@ -4,7 +4,6 @@
 //! 2. The event's own instance: predicates on `System`, and whether a rule can match.
 //! 3. The whole record: what is damaged, the other predicates, and the rules.
 
-use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use evtx_format::container::record::Record;
@@ -245,20 +244,20 @@ impl Admission {
         found: &FoundRecord,
         current: Option<CurrentRecord<'_, '_>>,
     ) -> bool {
-        let row = Row {
+        let mut row = Row {
             record_id: Some(found.record.id),
             chunk_index: self.place.chunk_index(),
             record_offset: Some(self.place.file_offset(found.record.offset)),
             recovered: Some(found.recovered),
-            filename: &self.place.filename,
             written: found.record.written_nanos(),
-            parts: current.as_ref().map(|it| (it.group.current(), &self.templates)),
-            entries: OnceCell::new(),
-            push_text: current.as_ref().and_then(|it| it.push_text),
-            has_text: Cell::default(),
-            may_be_any_event: current.as_ref().is_some_and(|it| it.is_unread),
-            interrupt: current.map_or(Interrupt::NEVER, |it| it.interrupt),
+            ..Row::of_file(&self.place.filename)
         };
+        if let Some(current) = current {
+            row.record = Some((current.group.current(), &self.templates));
+            row.push_text = current.push_text;
+            row.may_be_any_event = current.is_unread;
+            row.interrupt = current.interrupt;
+        }
         match self.strays.pass {
             // A row takes the place of an error, which must not depend on what a query asks of the rows.
             Pass::AroundStrays | Pass::Strays => scan.filter.is_in_table(from, to, &row, &mut self.scratch),
@@ -274,14 +273,9 @@ impl Admission {
             chunk_index: row.chunk,
             record_offset: row.offset,
             recovered: row.record.map(|_| false),
-            filename: &self.place.filename,
             written: row.record.as_ref().and_then(Record::written_nanos),
-            parts: None,
-            entries: OnceCell::new(),
-            push_text: None,
-            has_text: Cell::default(),
             may_be_any_event: true,
-            interrupt: Interrupt::NEVER,
+            ..Row::of_file(&self.place.filename)
         };
         scan.filter
             .keeps(Stage::Header, Stage::Record, &known, &mut self.scratch)

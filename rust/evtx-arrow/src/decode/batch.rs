@@ -7,14 +7,13 @@ use arrow_schema::ArrowError;
 use bumpalo::collections::Vec as BumpVec;
 use evtx_format::Error;
 use evtx_format::container::record::Record;
-use evtx_format::container::records::FoundRecord;
 use evtx_format::mta::Messages;
 use evtx_format::render::program::{Language, SystemTexts};
 
 use super::place::ChunkPlace;
-use crate::columns::{ColumnBuilder, FieldBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, TextBuilder};
+use crate::columns::{ColumnBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, TextBuilder, ValueBuilder};
 use crate::read::{RecordReader, Renderer};
-use crate::record::{ChunkTemplates, Fields, KeptRecord, RecordGroup, RecordView};
+use crate::record::{ChunkTemplates, KeptRecord, Places, RecordGroup, RecordView};
 use crate::scan::{MessagePlaces, Scan};
 
 /// The most rows in a batch, so that engines with vectors of this size take it as one.
@@ -52,8 +51,8 @@ pub(crate) struct BatchBuilder {
 
 impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
-        let mut builders = ColumnBuilder::of(&scan.columns, &scan.target, &scan.keys, scan.rules.as_deref());
-        let system = SystemRows::take(&scan.target, &mut builders);
+        let mut builders = ColumnBuilder::of(&scan.columns, &scan.projection, &scan.keys, scan.rules.as_deref());
+        let system = SystemRows::take(&scan.projection, &mut builders);
         let indices = |has: fn(&ColumnBuilder) -> bool| {
             let found = builders.iter().enumerate().filter(|(_, builder)| has(builder));
             found.map(|(i, _)| i).collect()
@@ -215,11 +214,12 @@ impl BatchBuilder {
             scan, builders, system, ..
         } = self;
         let message = scan.message.zip(messages);
-        let rows = kept.iter().map(|record| group.parts(record).fields(templates));
+        let read = if scan.reads_binxml { kept } else { &[] };
+        let rows = read.iter().map(|record| group.parts(record).places(templates));
         let rows = BumpVec::from_iter_in(rows, reader.arena);
         if !system.is_empty() {
-            for fields in &rows {
-                system.push(fields.record.system(templates), fields)?;
+            for places in &rows {
+                system.push(places.record.system(templates), places)?;
             }
         }
         for builder in &mut *builders {
@@ -227,22 +227,22 @@ impl BatchBuilder {
                 ColumnBuilder::RecordId(builder) => {
                     kept.iter().for_each(|record| builder.append_value(record.id));
                 }
-                ColumnBuilder::Field(place, builder) => {
-                    let message = message.filter(|(places, _)| places.message == *place);
+                ColumnBuilder::Place(place, builder) => {
+                    let message = message.filter(|(source, _)| source.message == *place);
                     match (builder, message) {
-                        (FieldBuilder::Text(builder), Some(message)) => {
-                            for (fields, record) in rows.iter().zip(kept) {
-                                match fields.get(*place) {
-                                    None => push_message(builder, message, fields, record.id),
+                        (ValueBuilder::Text(builder), Some(message)) => {
+                            for (places, record) in rows.iter().zip(kept) {
+                                match places.get(*place) {
+                                    None => push_message(builder, message, places, record.id),
                                     found => builder.push_text(found.as_ref()),
                                 }
                             }
                         }
-                        (builder, _) if !group.beyond_system && !scan.target.places[*place].in_system => {
+                        (builder, _) if !group.beyond_system && !scan.projection.is_in_system(*place) => {
                             builder.push_nulls(kept.len())?;
                         }
                         (builder, _) => {
-                            let in_system = scan.target.places[*place].in_system;
+                            let in_system = scan.projection.is_in_system(*place);
                             builder.extend(&rows, *place, in_system, |row| {
                                 rows[row].record.is_unread().then_some(kept[row].written)
                             })?;
@@ -250,8 +250,8 @@ impl BatchBuilder {
                     }
                 }
                 ColumnBuilder::EventData(builder) => {
-                    for fields in &rows {
-                        match fields.record.event_data(templates) {
+                    for places in &rows {
+                        match places.record.event_data(templates) {
                             Some((event_data, part)) if event_data.has_split(part.values) => {
                                 builder.push_split(event_data, part.values, reader.interrupt);
                             }
@@ -288,32 +288,13 @@ impl BatchBuilder {
                 }
             }
         }
-        if !scan.target.columns.is_empty() {
-            for fields in &rows {
-                push_fields(builders, fields.record, templates)?;
+        if !scan.projection.columns.is_empty() {
+            for places in &rows {
+                push_entries(builders, places.record, templates)?;
             }
         }
         self.rows += kept.len();
         Ok(())
-    }
-
-    /// Appends a row of a scan that reads only the frames of records.
-    #[inline]
-    pub(crate) fn push_frame(&mut self, found: &FoundRecord, at: &ChunkPlace) {
-        let record = &found.record;
-        for builder in &mut self.builders {
-            match builder {
-                ColumnBuilder::RecordId(builder) => builder.append_value(record.id),
-                ColumnBuilder::ChunkIndex(builder) => builder.append_option(at.chunk_index()),
-                ColumnBuilder::RecordOffset(builder) => {
-                    builder.append_value(at.file_offset(record.offset));
-                }
-                ColumnBuilder::Recovered(builder) => builder.append_value(found.recovered),
-                // The names of files are not kept by row. A scan of frames has no other columns.
-                _ => {}
-            }
-        }
-        self.rows += 1;
     }
 
     /// Appends a row that says why no record could be read.
@@ -328,8 +309,8 @@ impl BatchBuilder {
         for builder in &mut self.builders {
             match builder {
                 ColumnBuilder::RecordId(builder) => builder.append_option(record.map(|record| record.id)),
-                ColumnBuilder::Field(_, FieldBuilder::Time(builder)) => builder.append_option(written),
-                ColumnBuilder::Field(_, builder) => builder.push(None)?,
+                ColumnBuilder::Place(_, ValueBuilder::Time(builder)) => builder.append_option(written),
+                ColumnBuilder::Place(_, builder) => builder.push(None)?,
                 ColumnBuilder::EventData(builder) => builder.push_null(),
                 ColumnBuilder::Entry(_, builder) => builder.push(None)?,
                 ColumnBuilder::Rendered(_, builder) => builder.push_null(),
@@ -348,10 +329,9 @@ impl BatchBuilder {
     }
 }
 
-/// Appends the columns of fields. Kept out of line, so that the loop over the other columns
-/// stays fast.
+/// Appends the columns of entries. Kept out of line, so that the loop over the other columns stays fast.
 #[inline(never)]
-fn push_fields(
+fn push_entries(
     builders: &mut [ColumnBuilder],
     parts: RecordView<'_, '_>,
     templates: &ChunkTemplates,
@@ -369,13 +349,13 @@ fn push_fields(
 #[cold]
 fn push_message(
     builder: &mut TextBuilder,
-    (places, messages): (MessagePlaces, &Messages),
-    fields: &Fields<'_, '_>,
+    (source, messages): (MessagePlaces, &Messages),
+    places: &Places<'_, '_>,
     record_id: u64,
 ) {
     let pushed = builder.try_push(|out| {
-        let event_record = fields.get(places.event_record).and_then(|found| found.number());
-        let provider = fields.get(places.provider).and_then(|found| found.text());
+        let event_record = places.get(source.event_record).and_then(|found| found.number());
+        let provider = places.get(source.provider).and_then(|found| found.text());
         let (Some(event_record), Some(provider)) = (event_record, provider) else {
             return Ok(false);
         };

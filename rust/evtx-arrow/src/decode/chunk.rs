@@ -114,7 +114,7 @@ impl ChunkDecoder {
         if scan.reads_binxml {
             left = left.min(GROUP);
         }
-        let mut group = RecordGroup::new(&scan.target, left.min(GROUP), reader.arena);
+        let mut group = RecordGroup::new(&scan.projection, left.min(GROUP), reader.arena);
         let mut is_end = false;
         let is_stray = self.admission.strays.pass == Pass::Strays;
         // Even frames take long if they are damaged.
@@ -137,7 +137,7 @@ impl ChunkDecoder {
             match found {
                 Some(Ok(found)) if !self.admission.keeps_header(scan, &found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {
-                    self.batch.push_frame(&found, &self.admission.place);
+                    group.keep(&found);
                     look(left)?;
                 }
                 Some(Ok(found)) => {

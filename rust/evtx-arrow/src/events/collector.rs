@@ -4,7 +4,6 @@
 //! definition does not name its event, and several events can share one. So each record is read as far as its event and
 //! the template of its `EventData`. No field is decoded.
 
-use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -21,18 +20,18 @@ use super::columns::{FieldColumns, MAX_FIELDS};
 use super::other_events::OtherEvents;
 use super::slots::{Slots, SlotsError, TooManyEvents};
 use crate::filter::{Row, Scratch, Stage};
-use crate::plan::EventData;
+use crate::plan::{EventData, PlaceId};
 use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, GROUP, Part, PartContent, RecordGroup};
+use crate::record::{ChunkTemplates, GROUP, Part, PartContent, RecordGroup, TemplateId};
 use crate::scan::Scan;
 use crate::schema::{EventField, Events, Options, Table};
 
 /// The columns that a collector reads. The constants below are indexes among them.
 const COLUMNS: [&str; 5] = ["provider", "event_id", "version", "channel", "event_data"];
-const PROVIDER: usize = 0;
-const EVENT_ID: usize = 1;
-const VERSION: usize = 2;
-const CHANNEL: usize = 3;
+const PROVIDER: PlaceId = PlaceId(0);
+const EVENT_ID: PlaceId = PlaceId(1);
+const VERSION: PlaceId = PlaceId(2);
+const CHANNEL: PlaceId = PlaceId(3);
 
 /// Collects the events of logs.
 pub struct EventCollector {
@@ -48,7 +47,7 @@ pub struct EventCollector {
     scratch: Scratch,
     key: Vec<u8>,
     /// The index of each field layout in the current chunk, by the indices of the templates of `EventData` and `UserData`.
-    chunk_layouts: HashMap<[Option<usize>; 2], usize>,
+    chunk_layouts: HashMap<[Option<TemplateId>; 2], usize>,
     collected: CollectedEvents,
 }
 
@@ -68,10 +67,10 @@ impl EventCollector {
         let events = events.map(Arc::new);
         let mut table = Table::from(Options::default());
         table.events = events.clone();
-        let projection = table.indices_of(&COLUMNS);
-        let mut scan = Scan::new(table.clone(), &projection);
-        scan.target.user_entries = true;
-        scan.target.names_only = true;
+        let columns = table.indices_of(&COLUMNS);
+        let mut scan = Scan::new(table.clone(), &columns);
+        scan.projection.user_entries = true;
+        scan.projection.names_only = true;
         scan.reads_outlines = reads_outlines;
         let first = events.as_ref().map(|_| {
             let mut first = Scan::new(table, &[]);
@@ -82,7 +81,7 @@ impl EventCollector {
         let others = first
             .as_ref()
             .zip(ids)
-            .map(|(first, ids)| OtherEvents::new(ids, &first.target));
+            .map(|(first, ids)| OtherEvents::new(ids, &first.projection));
         EventCollector {
             scan: Arc::new(scan),
             first: first.map(|scan| (scan, ChunkTemplates::default())),
@@ -167,9 +166,9 @@ impl EventCollector {
                 .map(|scan| RecordReader::new(scan, chunk, &names, arena, interrupt));
             let mut first_records = first
                 .as_ref()
-                .map(|reader| RecordGroup::new(&reader.scan.target, 1, arena));
+                .map(|reader| RecordGroup::new(&reader.scan.projection, 1, arena));
             let reader = RecordReader::new(&scan, chunk, &names, arena, interrupt);
-            let mut records = RecordGroup::new(&scan.target, 1, arena);
+            let mut records = RecordGroup::new(&scan.projection, 1, arena);
             for _ in 0..GROUP {
                 let Some(item) = walk.next(chunk) else {
                     is_end = true;
@@ -262,7 +261,7 @@ impl EventCollector {
             }
             index
         });
-        let fields = parts.fields(templates);
+        let fields = parts.places(templates);
         let number = |place| fields.get(place)?.number();
         let id = number(EVENT_ID).and_then(|id| u32::try_from(id).ok());
         let version = number(VERSION).and_then(|version| u8::try_from(version).ok());
@@ -345,18 +344,9 @@ impl EventCollector {
 /// A record as predicates on events see it.
 fn row<'x, 'r>(records: &'x RecordGroup<'r>, templates: &'x ChunkTemplates, interrupt: Interrupt<'x>) -> Row<'x, 'r> {
     Row {
-        record_id: None,
-        chunk_index: None,
-        record_offset: None,
-        recovered: None,
-        filename: "",
-        written: None,
-        parts: Some((records.current(), templates)),
-        entries: OnceCell::new(),
-        push_text: None,
-        has_text: Cell::default(),
-        may_be_any_event: false,
+        record: Some((records.current(), templates)),
         interrupt,
+        ..Row::of_file("")
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use evtx_format::binxml::instance::LeadingInstance;
 
-use crate::plan::Projection;
+use crate::plan::{PlaceId, Projection};
 use crate::record::{ChunkTemplates, Part, RecordGroup};
 use crate::schema::EVENT_ID;
 
@@ -19,20 +19,20 @@ const PLACES: usize = 64;
 pub(super) struct OtherEvents {
     /// The IDs that count, sorted.
     ids: Box<[u32]>,
-    /// The index of the ID's place in [`Projection::places`].
-    place: Option<usize>,
+    /// The place of the ID.
+    place: Option<PlaceId>,
     /// The chunk offset of a definition and the substitution that is the ID, at [`place`].
     known: [Option<(u32, u16)>; PLACES],
 }
 
 impl OtherEvents {
-    /// Rejects events without one of these IDs. [`learn`](Self::learn) gets records that were read for `target`.
-    pub(super) fn new(ids: &[u32], target: &Projection) -> Self {
+    /// Rejects events without one of these IDs. [`learn`](Self::learn) gets records that were read for `projection`.
+    pub(super) fn new(ids: &[u32], projection: &Projection) -> Self {
         let mut ids: Box<[u32]> = ids.into();
         ids.sort_unstable();
         OtherEvents {
             ids,
-            place: target.places.iter().position(|place| *place == EVENT_ID),
+            place: projection.place_id(EVENT_ID),
             known: [None; PLACES],
         }
     }
@@ -67,7 +67,7 @@ impl OtherEvents {
             let definition = LeadingInstance::read(chunk, binxml)?.definition;
             let (at, _) = records.current().event().and_then(Part::instance)?;
             let plan = &templates.get(at).ok()?.plan;
-            Some((definition, plan.bare_substitution[self.place?]?))
+            Some((definition, plan.bare_substitution[self.place?.0]?))
         };
         if let Some((definition, substitution)) = substitution() {
             self.known[place(definition)] = Some((definition, substitution));

@@ -6,8 +6,9 @@ use evtx_format::container::records::{PromisedIds, RecordWalk};
 use evtx_format::{Interrupt, Interrupted};
 
 use super::collected::push_key;
+use crate::plan::PlaceId;
 use crate::read::RecordReader;
-use crate::record::{ChunkTemplates, Fields, RecordGroup};
+use crate::record::{ChunkTemplates, Places, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::{Options, Table};
 
@@ -19,7 +20,7 @@ pub struct PlaceReader {
 }
 
 /// The values of a record in the columns of a [`PlaceReader`].
-pub struct PlaceValues<'p, 'r>(Fields<'p, 'r>);
+pub struct PlaceValues<'p, 'r>(Places<'p, 'r>);
 
 impl PlaceReader {
     /// A reader of the columns with these names. Each must have one place in the event, such as `channel`.
@@ -56,14 +57,14 @@ impl PlaceReader {
                 self.templates.clear();
             }
             let reader = RecordReader::new(&self.scan, chunk, &names, arena, interrupt);
-            let mut records = RecordGroup::new(&self.scan.target, 1, arena);
+            let mut records = RecordGroup::new(&self.scan.projection, 1, arena);
             reader.read_event(&mut self.templates, &mut records, found.record.binxml());
             if !records.current().has_system(&self.templates) {
                 reader.read_children(&mut self.templates, &mut records);
             }
             let parts = records.current();
             if !parts.is_unread() {
-                take(&PlaceValues(parts.fields(&self.templates)));
+                take(&PlaceValues(parts.places(&self.templates)));
             }
             drop(records);
             arena.reset();
@@ -75,16 +76,16 @@ impl PlaceReader {
 impl PlaceValues<'_, '_> {
     /// Appends the text of the column with this index to a key that tells values apart.
     pub fn push_key(&self, column: usize, key: &mut Vec<u8>) {
-        push_key(key, self.0.get(column), |value, key| value.push_text(key));
+        push_key(key, self.0.get(PlaceId(column)), |value, key| value.push_text(key));
     }
 
     /// The text of the column with this index. `None` if it is longer than 1 MiB.
     pub fn text(&self, column: usize) -> Option<Box<str>> {
-        self.0.get(column)?.text().map(String::into_boxed_str)
+        self.0.get(PlaceId(column))?.text().map(String::into_boxed_str)
     }
 
     /// The number of the column with this index.
     pub fn number(&self, column: usize) -> Option<u64> {
-        self.0.get(column)?.number()
+        self.0.get(PlaceId(column))?.number()
     }
 }

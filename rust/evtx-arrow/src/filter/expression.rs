@@ -1,4 +1,4 @@
-//! Conditions, as an engine states them.
+//! Conditions, as an engine expresses them.
 
 use super::comparison::Comparison;
 use super::search::Pattern;
@@ -8,7 +8,7 @@ use super::value::Literal;
 /// translate as [`Unknown`](Self::Unknown).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
-    /// A value or condition of which nothing is known. It can be NULL.
+    /// An unknown value or condition. It can be NULL.
     Unknown,
     /// The column with this index in the table's schema.
     Column(usize),
@@ -32,15 +32,14 @@ pub enum Expression {
     Lower(Box<Expression>),
     /// Whether the two values differ. NULL equals NULL, and differs from every other value.
     DistinctFrom(Box<[Expression; 2]>),
-    /// Whether the first value is between the second and the third. The engine does not tell whether the range includes
-    /// the bounds.
+    /// Whether the first value is between the second and the third. It is unknown whether the range includes the bounds.
     Between(Box<[Expression; 3]>),
     /// Whether the value equals one of the values in the list.
     In(Box<Expression>, Vec<Expression>),
 }
 
 impl Expression {
-    /// The condition that a column, by its index in the schema, compares so with a constant.
+    /// A column, by its index in the schema, compared with a constant.
     pub fn compare(column: usize, comparison: Comparison, literal: Literal) -> Self {
         Expression::Compare(
             comparison,

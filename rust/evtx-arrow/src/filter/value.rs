@@ -1,4 +1,4 @@
-//! The values that predicates compare: those of columns, and constants.
+//! The values that predicates compare.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::search::Search;
 use crate::plan::Resolved;
 use crate::schema::FieldType;
 
-/// A constant that a column is compared with.
+/// A constant, with which a column is compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Literal {
     /// An unsigned number, for columns of unsigned numbers of any width.
@@ -25,7 +25,7 @@ pub enum Literal {
     Bool(bool),
 }
 
-/// A value of a record that is not NULL. The variants are those of [`Literal`].
+/// A value of a record that is not NULL, of one of the types of [`Literal`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'v> {
     Number(u64),
@@ -37,7 +37,7 @@ pub(super) enum Value<'v> {
 }
 
 impl Value<'_> {
-    /// Whether the value compares so with a constant; false if the constant is of another type.
+    /// Whether a comparison with a constant holds; false if the constant has another type.
     pub(super) fn compares(&self, comparison: Comparison, literal: &Literal) -> bool {
         match comparison.test() {
             Test::Order(holds) => self.order(literal).is_some_and(holds),
@@ -48,7 +48,7 @@ impl Value<'_> {
         }
     }
 
-    /// Whether a search finds its parts; true if the value is no text.
+    /// Whether a search holds; true if the value is not a text.
     pub(super) fn holds(&self, search: &Search) -> bool {
         match self {
             Value::Text(value) => search.holds(value),
@@ -56,7 +56,7 @@ impl Value<'_> {
         }
     }
 
-    /// The order of the value relative to a constant; `None` if the constant is of another type, which no term takes.
+    /// The order of the value relative to a constant; `None` if the constant has another type, which no term takes.
     fn order(&self, literal: &Literal) -> Option<Ordering> {
         Some(match (self, literal) {
             (Value::Number(value), Literal::Number(literal)) => value.cmp(literal),
@@ -90,7 +90,7 @@ impl Constants {
     }
 }
 
-/// Names whose ASCII letters are in small or in capital letters, for a search by halves.
+/// Names that are compared ignoring the case of ASCII letters, sorted for a binary search.
 #[derive(Debug, Clone)]
 pub(super) struct Names(Arc<[Box<str>]>);
 
@@ -112,12 +112,12 @@ impl Names {
     }
 }
 
-/// What is read of a value to compare it, as its column holds it.
+/// How a value is read to compare it, as its column holds it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Read {
-    /// An unsigned number; NULL if it is greater than this one, the greatest that the column holds.
+    /// An unsigned number; NULL if it is greater than this, the greatest that the column holds.
     Number(u64),
-    /// A signed number; NULL if it is greater than this one, the greatest that the column holds, or below the least.
+    /// A signed number; NULL if it is greater than this, the greatest that the column holds, or below the least.
     Integer(i64),
     Time,
     Uuid,
@@ -146,7 +146,7 @@ impl Read {
         })
     }
 
-    /// The value of what a plan found in a record; `None` for NULL, and for text, which needs a buffer.
+    /// The value that a plan found in a record; `None` for NULL, and for text, which needs a buffer.
     pub(super) fn value(self, found: &Resolved<'_, '_>) -> Option<Value<'static>> {
         match self {
             Read::Number(greatest) => found.number().filter(|number| *number <= greatest).map(Value::Number),

@@ -53,7 +53,7 @@ fn next_number() -> u64 {
 
 impl Compiled {
     pub(crate) fn new(
-        target: &Projection,
+        projection: &Projection,
         keys: &Keys,
         definition: &Definition,
         tree: &Element<'_>,
@@ -62,17 +62,17 @@ impl Compiled {
         Compiled {
             guid: guid_in_text_order(definition.guid),
             template_id: definition.template_id(),
-            ..Compiled::of_tree(target, keys, tree, root, ValueLayout::Consecutive)
+            ..Compiled::of_tree(projection, keys, tree, root, ValueLayout::Consecutive)
         }
     }
 
     /// The template of the elements with the same outline, given its tree. No instance refers to it.
-    pub(crate) fn of_outline(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
-        Compiled::of_tree(target, keys, tree, root, ValueLayout::Scattered)
+    pub(crate) fn of_outline(projection: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
+        Compiled::of_tree(projection, keys, tree, root, ValueLayout::Scattered)
     }
 
-    fn of_tree(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot, layout: ValueLayout) -> Self {
-        let plan = Plan::of_template(target, keys, tree, root);
+    fn of_tree(projection: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot, layout: ValueLayout) -> Self {
+        let plan = Plan::new(projection, keys, tree, root);
         let plan = if layout == ValueLayout::Scattered {
             plan.scattered()
         } else {
@@ -85,11 +85,11 @@ impl Compiled {
             guid: [0; 16],
             template_id: 0,
             unsound_name: None,
-            system: SystemSubstitutions::new(number, target, &plan, layout).filter(|_| root == TreeRoot::Event),
+            system: SystemSubstitutions::new(number, projection, &plan, layout).filter(|_| root == TreeRoot::Event),
             user_data: user_data.map(|element| Program::new(Language::Json, element, layout)),
             plan,
             programs: Language::ALL.map(|language| {
-                let is_read = target.renders(language, root);
+                let is_read = projection.renders(language, root);
                 is_read.then(|| Program::new(language, tree, layout))
             }),
         }
@@ -317,12 +317,12 @@ mod tests {
             let definition = Definition::read(chunk, definition).expect("a definition");
             // Only for what is asked of the compiled template, which lives longer than the tree.
             let template = reader.template(&definition).expect("a template");
-            let target = Projection {
+            let projection = Projection {
                 event_data: true,
                 ..Projection::default()
             };
             Arc::new(Compiled::new(
-                &target,
+                &projection,
                 &Keys::default(),
                 &definition,
                 template.root,
@@ -450,10 +450,10 @@ mod tests {
         with_definitions(&chunk, |known| {
             let (definition, template, _) = &known[0];
             let compile = |unsound_name| {
-                let (target, keys) = (Projection::default(), Keys::default());
+                let (projection, keys) = (Projection::default(), Keys::default());
                 Arc::new(Compiled {
                     unsound_name,
-                    ..Compiled::new(&target, &keys, definition, template.root, EVENT)
+                    ..Compiled::new(&projection, &keys, definition, template.root, EVENT)
                 })
             };
             let cache = PlanCache::default();
@@ -500,8 +500,8 @@ mod tests {
         with_instances(&chunk, |reader, instances| {
             let definition = Definition::read(&chunk, instances[0].definition).expect("a definition");
             let template = reader.template(&definition).expect("a template");
-            let (target, keys) = (Projection::default(), Keys::default());
-            let compiled = Compiled::new(&target, &keys, &definition, template.root, EVENT);
+            let (projection, keys) = (Projection::default(), Keys::default());
+            let compiled = Compiled::new(&projection, &keys, &definition, template.root, EVENT);
             assert_eq!(compiled.fault(&instances[0]), None);
             let other = Instance {
                 template_id: 7,
@@ -537,14 +537,14 @@ mod tests {
                 let languages = languages
                     .into_iter()
                     .filter_map(|(is_asked, it)| is_asked.then_some(it));
-                let target = Projection {
+                let projection = Projection {
                     languages: languages.collect(),
                     user_data,
                     ..Projection::default()
                 };
                 for root in [EVENT, TreeRoot::Child] {
                     // As a child, the root is asked for as what `UserData` holds, but is no `UserData` itself.
-                    let compiled = Compiled::new(&target, &Keys::default(), &definition, template.root, root);
+                    let compiled = Compiled::new(&projection, &Keys::default(), &definition, template.root, root);
                     let (of_xml, of_json) = (compiled.program(Language::Xml), compiled.program(Language::Json));
                     assert_eq!(of_xml.is_some(), xml);
                     assert_eq!(of_json.is_some(), json || user_data && root == TreeRoot::Child);

@@ -1,9 +1,8 @@
 //! Column plans: where a tree has the value of each column of a query.
 //!
-//! The plan of a template says for each column *constant*, *substitution*, *pieces of both*, or *absent*. The values of
-//! a record then fill it. A record that the plan of its template does not support is read into a tree, whose
-//! substitutions are filled, and the plan of that tree has only constants. So there is one set of rules for both, and
-//! one place that appends values to columns.
+//! The plan of a template says for each column *constant*, *substitution*, *pieces of both*, or *absent*. A record that
+//! the plan of its template does not support is read into a tree with filled substitutions, whose plan has only
+//! constants. So one set of rules serves both.
 
 use std::ops::Range;
 
@@ -12,6 +11,7 @@ use evtx_format::binxml::instance::{SubstitutionSet, ValueDescriptors, ValueTabl
 use evtx_format::value::{Scalar, Value, ValueType};
 
 use super::keys::Key;
+use super::projection::PlaceId;
 use super::source::{Content, Extractor, Resolved};
 
 /// The role of a tree's root in the event.
@@ -33,9 +33,9 @@ impl TreeRoot {
 /// Where a tree has the value of each column.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// By index in [`Projection::places`].
-    pub(crate) fields: Box<[Option<Extractor>]>,
-    /// By index in [`Projection::places`]: the substitution whose value alone is the number, time or GUID at the place.
+    /// By [`PlaceId`].
+    pub(super) places: Box<[Option<Extractor>]>,
+    /// By [`PlaceId`]: the substitution whose value alone is the number, time or GUID at the place.
     pub(crate) bare_substitution: Box<[Option<u16>]>,
     /// Whether the tree has a place outside of `System`.
     pub(crate) beyond_system: bool,
@@ -45,19 +45,19 @@ pub(crate) struct Plan {
     pub(super) user_entries: Option<Conditional<EventData>>,
     /// The values that are neither at a place of `System` nor entries, if there are any and the scan reads them.
     pub(crate) other_values: Option<EventData>,
-    /// If the content of `UserData` is a substitution: which, if the scan reads the leaves. Its stream is a part of its
-    /// own.
+    /// The substitution that is the content of `UserData`, if it is one and the scan reads the leaves. Its stream is a
+    /// separate part.
     pub(super) user_stream: Option<Conditional<u16>>,
     /// Set if the tree has a `UserData` element and the scan reads it.
     pub(super) user_data: Option<Conditional<()>>,
     /// Whether the tree has a `System` element.
     pub(crate) system: bool,
-    /// Whether the columns depend on the values of a record in a way that a plan cannot express. Such a plan supports
-    /// no record. Its fields are only used for records whose tree cannot be read.
+    /// Whether the columns depend on the values of a record in a way that a plan cannot express. Such a plan supports no
+    /// record. Its places are only used for records whose tree cannot be read.
     pub(super) irregular: bool,
     /// Whether `event_data` ends before its last entry, because its names or constants are too long.
     pub(super) overflows: bool,
-    /// Whether a text can have so many values of a record that it takes much more memory than the record.
+    /// Whether a text can have so many values that it takes much more memory than the record.
     pub(crate) repeats_values: bool,
     /// The substitutions that are children of `Event`, in order.
     pub(crate) children: Box<[u16]>,
@@ -89,27 +89,31 @@ impl<T> Conditional<T> {
     }
 }
 
+/// An entry: its index in [`EventData::entries`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EntryId(pub(crate) usize);
+
 /// The entries of an `EventData` element, or of `UserData`, or other values with their names.
 #[derive(Debug)]
 pub(crate) struct EventData {
     pub(crate) entries: Box<[Entry]>,
-    /// By index in [`Projection::keys`]: the index of the entry that has the key.
-    pub(crate) keyed: Box<[Option<usize>]>,
-    /// By index in [`Projection::columns`]: the index of the entry that the column has.
-    pub(crate) columns: Box<[Option<usize>]>,
+    /// By index in [`Projection::keys`]: the entry with the key.
+    pub(crate) keyed: Box<[Option<EntryId>]>,
+    /// By index in [`Projection::columns`]: the entry of the column.
+    pub(crate) columns: Box<[Option<EntryId>]>,
     /// The entries as a run, if they form one.
     pub(crate) run: Option<Run>,
     /// Whether the text of the map can be longer than [`MAX_TEXT`].
     pub(crate) may_exceed: bool,
-    /// Whether an array without a name is an entry of the map for each item, as Windows' XML has an element for each. If
-    /// not, because the log has names that look like those of the items, it is one entry: the JSON array.
+    /// Whether each item of an unnamed array is an entry of the map, as Windows' XML has an element for each. If the log
+    /// has names that look like those of the items, the array is one entry: a JSON array.
     pub(crate) splits: bool,
 }
 
-/// A value of the map, and its name if that is not the key of its entry.
+/// A value of the map, and the number that names it if the key of its entry does not.
 pub(crate) type MapValue<'p, 'r> = (Option<usize>, &'p Entry, Resolved<'p, 'r>);
 
-/// Entries that every record has, each of them the value of a substitution. Most templates have such entries.
+/// Entries that every record has, each the value of a substitution. Most templates have only such entries.
 #[derive(Debug)]
 pub(crate) struct Run {
     /// The indices of their keys.
@@ -121,8 +125,8 @@ pub(crate) struct Run {
     first_of_consecutive: Option<u16>,
 }
 
-/// How many values always have less than [`MAX_TEXT`] bytes of text together: a value has less than 64 KiB, and its
-/// text at most six bytes for each of them.
+/// How many values have less than [`MAX_TEXT`] bytes of text together: a value has less than 64 KiB, and its text at
+/// most six bytes for each.
 pub(crate) const FEW_ENTRIES: usize = MAX_TEXT / (6 * 65_536);
 
 impl Run {
@@ -134,7 +138,7 @@ impl Run {
 }
 
 impl EventData {
-    pub(super) fn new(entries: Box<[Entry]>, keyed: Box<[Option<usize>]>, columns: Box<[Option<usize>]>) -> Self {
+    pub(super) fn new(entries: Box<[Entry]>, keyed: Box<[Option<EntryId>]>, columns: Box<[Option<EntryId>]>) -> Self {
         let simple = entries.iter().map(|entry| match (&entry.key, &entry.source) {
             (
                 Key::Shared(key),
@@ -169,7 +173,7 @@ impl EventData {
         }
     }
 
-    /// The same, where arrays without a name are split if `is_clear`: no name of an entry begins with `param`.
+    /// The same, splitting unnamed arrays if `is_clear`: no name of an entry begins with `param`.
     pub(super) fn splitting(self, is_clear: bool) -> Self {
         let has_unnamed = || self.entries.iter().any(|entry| entry.name_len == 0);
         EventData {
@@ -188,7 +192,7 @@ impl EventData {
         self.splits && self.entries.iter().any(is_array)
     }
 
-    /// The values of a record's map in order. Those without a name have a number instead: it is `param` and the number.
+    /// The values of a record's map in order. Unnamed ones have a number: their name is `param` and the number.
     pub(crate) fn split<'p, 'r>(&'p self, values: ValueTable<'r>) -> impl Iterator<Item = MapValue<'p, 'r>> {
         let mut number = 0;
         self.entries.iter().flat_map(move |entry| {
@@ -210,21 +214,21 @@ impl EventData {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
-    /// How many bytes of the key are the name that the log has; 0 if the log has no name. A number may follow.
+    /// How many bytes of the key are its name in the log, 0 if it is unnamed. A number may follow.
     pub(crate) name_len: usize,
     pub(crate) source: Extractor,
     /// The type that the template declares for its value.
     pub(crate) declared: ValueType,
 }
 
-/// Which values of a substitution a plan supports. For other values the columns would differ from the tree.
+/// Which values of a substitution a plan supports. For others, the columns would differ from those of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RequiredShape {
     /// Any value, because no column reads it.
     Nothing,
-    /// Any value, because the substitution is a child of `Event`, whose stream is a part of its own.
+    /// Any value, because the substitution is a child of `Event`, whose stream is a separate part.
     Child,
-    /// A stream, because the substitution is the content of `UserData`, and its stream a part of its own.
+    /// A stream, because the substitution is the content of `UserData`, whose stream is a separate part.
     InUserData,
     /// A single value or an array, because the substitution is the whole content of a leaf of `EventData`.
     Leaf,
@@ -241,6 +245,12 @@ impl Plan {
             }
         }
         self
+    }
+
+    /// Where the value at a place is, if the tree has the place.
+    #[inline(always)]
+    pub(crate) fn place(&self, place: PlaceId) -> Option<&Extractor> {
+        self.places.get(place.0)?.as_ref()
     }
 
     /// Whether the plan reads the same from these values as the plan of their tree.
@@ -338,25 +348,25 @@ impl Plan {
         self.user_data.is_some()
     }
 
-    /// Whether a column has so many values of a record that their text can be much longer than the record.
+    /// Whether a column can have so many values that their text is much longer than the record.
     pub(super) fn texts_hold_many_values(&self) -> bool {
         let is_long = |source: &Extractor| source.values() > FEW_ENTRIES;
-        self.both().any(|entries| entries.may_exceed) || self.fields.iter().flatten().any(is_long)
+        self.both().any(|entries| entries.may_exceed) || self.places.iter().flatten().any(is_long)
     }
 
-    /// About how many bytes of memory it takes beside `size_of::<Plan>()`.
+    /// About how many bytes of memory it takes besides `size_of::<Plan>()`.
     pub(crate) fn bytes(&self) -> usize {
         let of_entry = |entry: &Entry| {
             // A run has one more key and substitution for each entry.
             let own = size_of::<Entry>() + size_of::<(i32, u16)>();
             own + entry.source.bytes() + if let Key::Own(name) = &entry.key { name.len() } else { 0 }
         };
-        let fields = self.fields.iter().flatten().map(Extractor::bytes);
-        size_of_val(&*self.fields)
+        let places = self.places.iter().flatten().map(Extractor::bytes);
+        size_of_val(&*self.places)
             + size_of_val(&*self.bare_substitution)
             + size_of_val(&*self.needs)
             + size_of_val(&*self.children)
-            + fields.sum::<usize>()
+            + places.sum::<usize>()
             + self
                 .all_entries()
                 .map(|it| size_of_val(&*it.keyed) + size_of_val(&*it.columns))
@@ -373,7 +383,7 @@ impl Plan {
         self.overflows
     }
 
-    /// Whether the stream in a substitution is a part of its own, and no column reads the substitution.
+    /// Whether the stream in a substitution is a separate part, and no column reads the substitution.
     pub(crate) fn is_part(&self, substitution: usize) -> bool {
         let need = self.needs.get(substitution);
         matches!(need, Some(RequiredShape::Child | RequiredShape::InUserData))
@@ -463,7 +473,7 @@ mod tests {
             assert_eq!(of_map.texts_hold_many_values(), exceeds);
             let pieces: Vec<_> = (0..values).map(Piece::Substitution).collect();
             let of_field = Plan {
-                fields: [None, Some(source(Content::Pieces(pieces.into())))].into(),
+                places: [None, Some(source(Content::Pieces(pieces.into())))].into(),
                 ..Plan::default()
             };
             assert_eq!(of_field.texts_hold_many_values(), exceeds);
@@ -475,7 +485,7 @@ mod tests {
         assert_eq!(Plan::default().bytes(), 0);
         let text = |text: &str| source(Content::Pieces([Piece::Text(text.into())].into()));
         let plan = Plan {
-            fields: [Some(text("abc")), None].into(),
+            places: [Some(text("abc")), None].into(),
             bare_substitution: [None, None].into(),
             needs: [RequiredShape::Nothing, RequiredShape::Child, RequiredShape::Leaf].into(),
             children: [1].into(),
@@ -487,14 +497,14 @@ mod tests {
                         entry(Key::Shared(0), text("")),
                     ]
                     .into(),
-                    [Some(1)].into(),
+                    [Some(EntryId(1))].into(),
                     [].into(),
                 ),
             }),
             ..Plan::default()
         };
         let fixed =
-            2 * size_of::<Option<Extractor>>() + 2 * size_of::<Option<u16>>() + size_of::<Option<usize>>() + 3 + 2;
+            2 * size_of::<Option<Extractor>>() + 2 * size_of::<Option<u16>>() + size_of::<Option<EntryId>>() + 3 + 2;
         let of_entries = 2 * (size_of::<Entry>() + size_of::<(i32, u16)>()) + "four".len();
         let texts = 3 * size_of::<Piece>() + "abcde".len();
         assert_eq!(plan.bytes(), fixed + of_entries + texts);

@@ -3,11 +3,11 @@
 use evtx_format::binxml::tree::{Element, Node, push_nodes};
 use evtx_format::value::text::Form;
 
-/// A part of a tree that no plan can express, because it depends on more than one value what is there.
+/// A tree that no plan can express, because its structure depends on more than one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Irregular;
 
-/// The substitution on which an element depends, if it does: if its value is NULL, the element is left out.
+/// The substitution on which an element depends, if any: if its value is NULL, the element is left out.
 pub(super) type Guard = Option<u16>;
 
 /// The guard of an element inside an element with the guard `guard`. A plan cannot express two different guards.
@@ -25,7 +25,7 @@ pub(super) fn has_certain_child(element: &Element<'_>) -> bool {
     element.elements().any(|child| child.dependency.is_none())
 }
 
-/// The text of content. Ends behind the first piece with which it is longer than `limit` bytes.
+/// The text of content. Ends after the first piece that makes it longer than `limit` bytes.
 pub(super) fn plain(content: &[Node<'_>], limit: usize) -> String {
     let mut text = Vec::new();
     push_nodes(&mut text, content, Form::Plain, limit);

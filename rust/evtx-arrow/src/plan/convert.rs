@@ -1,12 +1,12 @@
-//! Converts values to the type of a column. A value of another type is converted by its text, because forwarded events
-//! have numbers, times and GUIDs as strings.
+//! Converts values to the type of a column. A value of another type is converted by its text: forwarded events have
+//! numbers, times and GUIDs as strings.
 
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
 /// Converts the single item of an array, or else the text of the value.
-// Kept out of line, because most values do not need it. The value is passed by reference, because to move it right
-// after it was written is a store-forwarding stall.
+// Out of line, because most values do not need it. By reference, because moving a value right after it was written stalls
+// the processor.
 #[cold]
 fn by_text<'v, T>(
     value: &Value<'v>,

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use hashbrown::HashMap;
 
-/// The most names that a scan keeps. Real logs have some thousands. Further names come from crafted files; each batch
-/// keeps its own.
+/// The most names that a scan keeps. Real logs have some thousands. Each batch keeps further names, of crafted files, of
+/// its own.
 const MAX_KEYS: usize = 1 << 16;
 
 /// The most bytes of names that a scan keeps.
@@ -45,8 +45,7 @@ impl Keys {
         &self.known
     }
 
-    /// The names. They are read even if a thread has panicked, because the decoder then returns no batch
-    /// (`Scan::check_shared`).
+    /// The names. They are read even if a thread panicked, as the decoder then returns no batch (`Scan::check_shared`).
     fn read(&self) -> RwLockReadGuard<'_, Known> {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
 //! The values of an event that are neither at a place of `System` nor leaves of `EventData` or `UserData`: attributes,
-//! text beside elements, and all that is in other children of `Event`, such as `RenderingInfo`.
+//! text next to elements, and other children of `Event`, such as `RenderingInfo`.
 
 use evtx_format::MAX_NAMES;
 use evtx_format::binxml::tree::{Element, Node};
@@ -27,8 +27,8 @@ pub(super) struct OtherValue<'v> {
 }
 
 impl OtherValue<'_> {
-    /// The name: that of its element, or `Element.attribute`. Behind the name of the child of `Event` and a dot, unless
-    /// that child has entries, whose names these values share.
+    /// The name: that of its element, or `Element.attribute`. If the child of `Event` has no entries, whose names these
+    /// values share, its name and a dot come first.
     pub(super) fn name(&self) -> String {
         let mut name = String::new();
         if !self.child.has_entries && !std::ptr::eq(self.child.element, self.element) {
@@ -52,7 +52,7 @@ impl<'e> ChildOfEvent<'e> {
     /// Gives `each` the other values of the child, in order.
     ///
     /// # Errors
-    /// [`Irregular`] if it depends on a record what the name of a value is, or on two substitutions whether it is there.
+    /// [`Irregular`] if the name of a value depends on the record, or its presence on two substitutions.
     pub(super) fn other_values(self, guard: Guard, each: &mut dyn FnMut(OtherValue<'_>)) -> Result<(), Irregular> {
         self.values_in(self.element, guard, each)
     }
@@ -98,8 +98,8 @@ impl<'e> ChildOfEvent<'e> {
         Ok(())
     }
 
-    /// Whether a place of `System` has the text of an element, or its attribute with a name. Of several elements with
-    /// one name it has the first.
+    /// Whether the text of an element, or its attribute with a name, is at a place of `System`. Of several elements with
+    /// one name, the first is.
     fn is_place(self, element: &Element<'_>, attribute: Option<&str>) -> bool {
         let is_it = |place: &Place| place.attribute == attribute && place.elements == ["System", element.name];
         let mut siblings = self.element.elements();

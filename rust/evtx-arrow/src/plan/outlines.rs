@@ -75,8 +75,8 @@ mod tests {
             dependency: None,
             self_closing: false,
         };
-        let (target, keys) = (Projection::default(), Keys::default());
-        Arc::new(Compiled::of_outline(&target, &keys, &tree, TreeRoot::Event))
+        let (projection, keys) = (Projection::default(), Keys::default());
+        Arc::new(Compiled::of_outline(&projection, &keys, &tree, TreeRoot::Event))
     }
 
     #[test]

@@ -6,36 +6,26 @@ use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, ValueType};
 use evtx_format::{MAX_NAMES, MAX_TEXT};
 
-use super::column_plan::{Conditional, Entry, EventData, Plan, RequiredShape, TreeRoot};
+use super::column_plan::{Conditional, Entry, EntryId, EventData, Plan, RequiredShape, TreeRoot};
 use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
 use super::convert;
 use super::keys::{Key, Keys};
 use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::Projection;
-use super::source::{Constant, Content, Extractor, MAX_FIELD, Parsed, Piece};
+use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
 use crate::schema::Numbering;
 
 impl Plan {
-    /// The plan of a template, from its tree with open substitutions.
-    pub(crate) fn of_template(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
-        Plan::new(target, keys, tree, root, true)
-    }
-
-    /// The plan of a single record, from its tree.
-    pub(crate) fn of_record(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
-        Plan::new(target, keys, tree, root, false)
-    }
-
-    fn new(target: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot, parses: bool) -> Self {
+    /// The plan of a tree. Its substitutions are open in the tree of a template, and filled in the tree of a record.
+    pub(crate) fn new(projection: &Projection, keys: &Keys, tree: &Element<'_>, root: TreeRoot) -> Self {
         let mut planner = Planner {
-            target,
+            projection,
             keys,
             plan: Plan {
-                fields: target.places.iter().map(|_| None).collect(),
+                places: projection.places.iter().map(|_| None).collect(),
                 ..Plan::default()
             },
             needs: Vec::new(),
-            parses,
             text: 0,
             names: 0,
             overflows: false,
@@ -62,9 +52,9 @@ impl Plan {
             let entries = EventData::new(planner.other_values.into(), [].into(), [].into());
             planner.plan.other_values = Some(entries);
         }
-        let fields = planner.plan.fields.iter();
-        planner.plan.bare_substitution = fields.map(|source| source.as_ref()?.bare_substitution()).collect();
-        let mut places = target.places.iter().zip(&planner.plan.fields);
+        let sources = planner.plan.places.iter();
+        planner.plan.bare_substitution = sources.map(|source| source.as_ref()?.bare_substitution()).collect();
+        let mut places = projection.places.iter().zip(&planner.plan.places);
         planner.plan.beyond_system = places.any(|(place, source)| !place.in_system && source.is_some());
         planner.plan.repeats_values = planner.plan.overflows || planner.plan.texts_hold_many_values();
         // The tree of a record has only the entries that the record does not leave out, so it may not overflow.
@@ -83,34 +73,25 @@ impl From<Constant> for Extractor {
     }
 }
 
-impl Constant {
-    /// The constant of a text. If it is `parsed`, it is parsed now, else each time that it is read.
-    fn new(text: Vec<u8>, parsed: bool) -> Self {
-        let text = String::from_utf8(text).unwrap_or_default();
+impl From<Vec<u8>> for Constant {
+    fn from(text: Vec<u8>) -> Self {
         Constant {
-            parsed: parsed.then(|| Parsed {
-                number: convert::number_from_text(&text),
-                nanos: convert::nanos_from_text(&text),
-                uuid: convert::uuid_from_text(&text),
-            }),
-            text: text.into(),
-            items: [].into(),
+            text: String::from_utf8(text).unwrap_or_default().into(),
+            ..Constant::default()
         }
     }
 }
 
 /// A plan that is being compiled.
 struct Planner<'t> {
-    target: &'t Projection,
+    projection: &'t Projection,
     keys: &'t Keys,
     plan: Plan,
     needs: Vec<RequiredShape>,
-    /// Whether constants are parsed now, because many records read them.
-    parses: bool,
-    /// Bytes of the constants of the entries at hand so far, and of their names.
+    /// Bytes of the constants of the current entries so far, and of their names.
     text: usize,
     names: usize,
-    /// Whether they end before the last, because one of the two is too much.
+    /// Whether they end before the last, because one of the two is too large.
     overflows: bool,
     /// The values that are neither at a place of `System` nor entries, and bytes of their names and constants so far.
     other_values: Vec<Entry>,
@@ -130,8 +111,8 @@ impl Planner<'_> {
             }
         }
         self.plan.children = children.into();
-        // Columns read the elements of the tree first, and then the streams in its substitutions. That is the order in
-        // the event only if the substitutions come last.
+        // Columns read the elements of the tree first, then the streams in its substitutions. This is the order in the
+        // event only if the substitutions come last.
         let last = event.content.iter().rposition(|node| node.elements().next().is_some());
         let substitution = event.content.iter().position(is_substitution);
         if let (Some(substitution), Some(last)) = (substitution, last) {
@@ -149,15 +130,15 @@ impl Planner<'_> {
         let guard = deeper(guard, element);
         let Some(guard) = self.regular(guard) else { return };
         self.plan.system |= element.name == "System";
-        for (i, place) in self.target.places.iter().enumerate() {
-            if place.elements[0] == element.name && self.plan.fields[i].is_none() {
-                let field = self.field(element, &place.elements[1..], place.attribute, guard);
-                self.plan.fields[i] = self.regular(field).flatten();
+        for (i, place) in self.projection.places.iter().enumerate() {
+            if place.elements[0] == element.name && self.plan.places[i].is_none() {
+                let source = self.place(element, &place.elements[1..], place.attribute, guard);
+                self.plan.places[i] = self.regular(source).flatten();
             }
         }
         let is_first_event_data = self.plan.event_data.is_none();
         let is_first_user_data = self.plan.user_entries.is_none() && self.plan.user_stream.is_none();
-        if self.target.event_data && element.name == "EventData" {
+        if self.projection.event_data && element.name == "EventData" {
             match &self.plan.event_data {
                 // If a record leaves the first out, the second counts.
                 Some(first) => self.plan.irregular |= first.guard.is_some(),
@@ -169,7 +150,7 @@ impl Planner<'_> {
                 }
             }
         }
-        if self.target.user_entries && element.name == "UserData" {
+        if self.projection.user_entries && element.name == "UserData" {
             let of_entries = self.plan.user_entries.as_ref().map(|first| first.guard);
             let first = of_entries.or_else(|| self.plan.user_stream.as_ref().map(|first| first.guard));
             match (first, element.content) {
@@ -182,7 +163,7 @@ impl Planner<'_> {
                 (None, _) => self.user_entries(element, guard),
             }
         }
-        if self.target.other_values {
+        if self.projection.other_values {
             let has_entries = match element.name {
                 "EventData" => is_first_event_data,
                 "UserData" => is_first_user_data,
@@ -190,7 +171,7 @@ impl Planner<'_> {
             };
             self.other_values(element, has_entries, guard);
         }
-        if self.target.user_data && element.name == "UserData" {
+        if self.projection.user_data && element.name == "UserData" {
             match &self.plan.user_data {
                 Some(first) => self.plan.irregular |= first.guard.is_some(),
                 None => self.plan.user_data = Some(Conditional { guard, given: () }),
@@ -208,7 +189,7 @@ impl Planner<'_> {
 
     /// The plan of an element that is the content of `UserData`.
     fn in_user_data(&mut self, element: &Element<'_>) {
-        if self.target.user_entries {
+        if self.projection.user_entries {
             // A root is never left out.
             let root = Element {
                 dependency: None,
@@ -222,7 +203,7 @@ impl Planner<'_> {
                 self_closing: false,
             };
             self.user_entries(&user_data, None);
-            if self.target.other_values {
+            if self.projection.other_values {
                 self.other_values(&user_data, true, None);
             }
         }
@@ -233,7 +214,7 @@ impl Planner<'_> {
         let child = ChildOfEvent {
             element,
             has_entries,
-            places: &self.target.places,
+            places: &self.projection.places,
         };
         let outcome = child.other_values(guard, &mut |value| self.other_value(&value));
         self.regular(outcome);
@@ -266,7 +247,7 @@ impl Planner<'_> {
     }
 
     /// The first match of a path below an element, in the order of XPath.
-    fn field(
+    fn place(
         &mut self,
         element: &Element<'_>,
         path: &[&str],
@@ -278,7 +259,7 @@ impl Planner<'_> {
             let mut found: Option<Extractor> = None;
             for child in element.elements().filter(|child| child.name == *name) {
                 let guard = deeper(guard, child)?;
-                match (&found, self.field(child, path, attribute, guard)?) {
+                match (&found, self.place(child, path, attribute, guard)?) {
                     (None, first) => found = first,
                     // If a record leaves the first out, the second counts.
                     (Some(first), Some(_)) if first.guard.is_some() || first.attribute => return Err(Irregular),
@@ -307,7 +288,7 @@ impl Planner<'_> {
         Ok(Some(source))
     }
 
-    /// The text of an element. A constant longer than `limit` bytes is cut somewhere behind that length.
+    /// The text of an element. A constant longer than `limit` bytes is cut somewhere after that length.
     fn text(&mut self, element: &Element<'_>, guard: Guard, limit: usize) -> Result<Extractor, Irregular> {
         let mut source = if element.elements().next().is_some() {
             if has_substitutions(element) {
@@ -315,7 +296,7 @@ impl Planner<'_> {
             }
             let mut text = Vec::new();
             element.push_text(&mut text, Form::Plain, limit);
-            Constant::new(text, self.parses).into()
+            Constant::from(text).into()
         } else {
             self.need_content(element.content, RequiredShape::Single);
             self.source(element.content, limit)
@@ -324,22 +305,17 @@ impl Planner<'_> {
         Ok(source)
     }
 
-    /// The text of content without elements. A constant longer than `limit` bytes is cut somewhere behind that length.
+    /// The text of content without elements. A constant longer than `limit` bytes is cut somewhere after that length.
     fn source(&mut self, content: &[Node<'_>], limit: usize) -> Extractor {
         let content = match content {
             [Node::Substitution(substitution)] => Content::Substitution(substitution.index),
             [Node::Value(value)] => {
                 let mut text = Vec::new();
                 value.push_text(&mut text, Form::Plain);
-                let mut constant = Constant::new(text, self.parses);
-                if convert::is_time(value) {
-                    // The text of a time past the year 9999 shows another year.
-                    constant.parsed = Some(Parsed {
-                        number: None,
-                        nanos: convert::nanos(value),
-                        uuid: None,
-                    });
-                }
+                let constant = Constant {
+                    time: convert::is_time(value).then(|| convert::nanos(value)),
+                    ..text.into()
+                };
                 return constant.into();
             }
             _ if content.iter().any(is_substitution) => {
@@ -356,7 +332,7 @@ impl Planner<'_> {
                 }
                 Content::Pieces(pieces.into())
             }
-            _ => return Constant::new(plain(content, limit).into_bytes(), self.parses).into(),
+            _ => return Constant::from(plain(content, limit).into_bytes()).into(),
         };
         Extractor {
             guard: None,
@@ -387,21 +363,21 @@ impl Planner<'_> {
         let is_clear = !leaves.iter().any(|leaf| leaf.name.starts_with("param"));
         let mut names = no_names(self.keys, leaves.len());
         let mut guarded = false;
-        let mut keyed: Box<[Option<usize>]> = vec![None; self.target.keys.len()].into();
-        let mut columns: Box<[Option<usize>]> = vec![None; self.target.columns.len()].into();
+        let mut keyed: Box<[Option<EntryId>]> = vec![None; self.projection.keys.len()].into();
+        let mut columns: Box<[Option<EntryId>]> = vec![None; self.projection.columns.len()].into();
         let mut folded = Numbering::new(str::to_lowercase);
-        let entries = leaves.into_iter().enumerate().map(|(index, leaf)| {
+        let entries = (0..).map(EntryId).zip(leaves).map(|(id, leaf)| {
             let Leaf { name, source, declared } = leaf;
             let name_len = name.len();
             let (name, key, depends) = names.key(name);
-            if let Some(wanted) = self.target.key_index(&name) {
-                keyed[wanted] = Some(index);
+            if let Some(wanted) = self.projection.key_index(&name) {
+                keyed[wanted] = Some(id);
             }
             let mut depends = depends;
             if !columns.is_empty() {
                 let (_, column, is_numbered) = folded.take_folded(name);
-                if let Some(&wanted) = self.target.columns.get(&*column) {
-                    columns[wanted] = Some(index);
+                if let Some(&wanted) = self.projection.columns.get(&*column) {
+                    columns[wanted] = Some(id);
                 }
                 depends |= is_numbered;
             }
@@ -423,7 +399,7 @@ impl Planner<'_> {
         Ok(EventData::new(entries, keyed, columns).splitting(is_clear))
     }
 
-    /// Adds a leaf to the entries of the map. Returns false if the map is too long and has to end behind it.
+    /// Adds a leaf to the entries of the map. Returns false if the map is too long and ends with it.
     fn add(&mut self, leaf: Leaf, leaves: &mut Vec<Leaf>) -> bool {
         self.names += leaf.name.len();
         if let Content::Constant(constant) = &leaf.source.content {
@@ -466,7 +442,7 @@ impl Planner<'_> {
                         self.need(substitution.index, RequiredShape::Leaf);
                         self.source(child.content, MAX_TEXT)
                     }
-                    content if self.target.names_only && !content.iter().any(is_substitution) => {
+                    content if self.projection.names_only && !content.iter().any(is_substitution) => {
                         Constant::default().into()
                     }
                     _ => self.text(child, guard, MAX_TEXT)?,
@@ -562,7 +538,7 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
             // The text is too long, so the value is NULL; the other items are not needed.
             break;
         }
-        items.push(Constant::new(plain(copy.content, MAX_TEXT).into_bytes(), false));
+        items.push(plain(copy.content, MAX_TEXT).into_bytes().into());
         if i > 0 {
             text.push(b',');
         }
@@ -571,7 +547,7 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     text.push(b']');
     let constant = Constant {
         items: items.into(),
-        ..Constant::new(text, false)
+        ..text.into()
     };
     Some(Leaf {
         name,
@@ -583,8 +559,8 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     })
 }
 
-/// Makes the keys of a map from the names of its entries: an entry without a name gets `param1`, `param2`, …; a name
-/// that comes again gets `_1`, `_2`, … behind it.
+/// Makes the keys of a map from the names of its entries: unnamed entries become `param1`, `param2`, …; repeated names
+/// get the suffixes `_1`, `_2`, …
 struct Names<F> {
     unnamed: usize,
     numbering: Numbering<Key, F>,

@@ -1,4 +1,4 @@
-//! The projection: which places, keys and texts the plans of a scan have to find.
+//! The projection: the places, keys and texts that the plans of a scan look for.
 
 use std::sync::Arc;
 
@@ -8,25 +8,29 @@ use hashbrown::HashMap;
 use super::column_plan::TreeRoot;
 use crate::schema::{EntryKeys, Place};
 
-/// The fewest columns of `System` whose rows are shared. To find the shared row takes as long as to read some columns.
+/// The fewest columns of `System` whose rows are shared. Finding a shared row takes as long as reading some columns.
 pub(crate) const MIN_COLUMNS: usize = 4;
 
-/// What the columns and predicates of a scan read. Plans are made for it.
+/// A place that is read: its index in [`Projection::places`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlaceId(pub(crate) usize);
+
+/// What the columns and predicates of a scan read. Plans are compiled for it.
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
-    /// The places that are read.
+    /// The places that are read, each once.
     pub(crate) places: Vec<Place>,
     /// Whether `event_data` is read.
     pub(crate) event_data: bool,
-    /// Whether leaves of `UserData` are read, as those of `EventData`.
+    /// Whether the leaves of `UserData` are read as entries.
     pub(crate) user_entries: bool,
-    /// Whether the values are read that are neither at a place of `System` nor entries.
+    /// Whether all other values are read: those that are neither at a place of `System` nor entries.
     pub(crate) other_values: bool,
-    /// Whether only the names and types of entries are read, and not their values.
+    /// Whether only the names and types of entries are read.
     pub(crate) names_only: bool,
-    /// The keys of entries that are looked up by name, and the index of each.
+    /// The keys of entries that are looked up by name, with their indices.
     pub(crate) keys: HashMap<String, usize>,
-    /// The keys of fields' columns, as [`EntryKeys`] has them, and the index of each.
+    /// The keys of the columns of fields, as in [`EntryKeys`], with their indices.
     pub(crate) columns: HashMap<Arc<str>, usize>,
     /// Whether `user_data` is read.
     pub(crate) user_data: bool,
@@ -37,23 +41,33 @@ pub(crate) struct Projection {
 /// Which entry of a record is looked up, by the indices of keys in [`Projection::keys`] or [`Projection::columns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lookup {
-    /// That of `EventData` with a key. `number` is that of a value without a name, if the key is `param` and a number.
+    /// The entry of `EventData` with a key. If the key is `param` and a number, `number` is that number.
     EventData { key: usize, number: Option<usize> },
-    /// That of a field's column: see [`EntryKeys`].
+    /// The entry of a column for a field: see [`EntryKeys`].
     Column { key: usize, in_both: Option<usize> },
 }
 
 impl Projection {
-    /// The index of a place. Adds the place if it is new.
-    pub(crate) fn place(&mut self, place: Place) -> usize {
-        let known = self.places.iter().position(|known| *known == place);
-        known.unwrap_or_else(|| {
+    /// The ID of a place. Adds the place if it is new.
+    pub(crate) fn place(&mut self, place: Place) -> PlaceId {
+        self.place_id(place).unwrap_or_else(|| {
             self.places.push(place);
-            self.places.len() - 1
+            PlaceId(self.places.len() - 1)
         })
     }
 
-    /// Whether enough columns of `System` are read that it saves time to share their rows.
+    /// The ID of a place, if it is read.
+    pub(crate) fn place_id(&self, place: Place) -> Option<PlaceId> {
+        self.places.iter().position(|known| *known == place).map(PlaceId)
+    }
+
+    /// Whether a place is in the `System` element.
+    #[inline]
+    pub(crate) fn is_in_system(&self, place: PlaceId) -> bool {
+        self.places[place.0].in_system
+    }
+
+    /// Whether so many columns of `System` are read that sharing their rows saves time.
     pub(crate) fn shares_system(&self) -> bool {
         self.places.iter().filter(|place| place.repeats()).count() >= MIN_COLUMNS
     }
@@ -79,7 +93,7 @@ impl Projection {
         }
     }
 
-    /// How the entry of a field's column is looked up. Adds its keys if they are new.
+    /// How the entry of a column for a field is looked up. Adds its keys if they are new.
     pub(crate) fn column(&mut self, keys: &EntryKeys) -> Lookup {
         self.event_data = true;
         self.user_entries = true;
@@ -106,29 +120,29 @@ mod tests {
 
     #[test]
     fn places_and_keys_are_numbered_once() {
-        let mut target = Projection::default();
+        let mut projection = Projection::default();
         assert_eq!(
-            [PROVIDER, MESSAGE, PROVIDER].map(|place| target.place(place)),
-            [0, 1, 0]
+            [PROVIDER, MESSAGE, PROVIDER].map(|place| projection.place(place)),
+            [0, 1, 0].map(PlaceId)
         );
-        assert_eq!(target.places, [PROVIDER, MESSAGE]);
-        assert!(!target.event_data);
+        assert_eq!(projection.places, [PROVIDER, MESSAGE]);
+        assert!(!projection.event_data);
         let looked_up = |key, number| Lookup::EventData { key, number };
         let names = ["a", "b", "a", "", "param12", "param"];
         let numbers = [(0, None), (1, None), (0, None), (2, None), (3, Some(12)), (4, None)];
         let expected = numbers.map(|(key, number)| looked_up(key, number));
-        assert_eq!(names.map(|key| target.key(key)), expected);
-        assert!(target.event_data);
+        assert_eq!(names.map(|key| projection.key(key)), expected);
+        assert!(projection.event_data);
         assert_eq!(
-            ["b", "", "c"].map(|key| target.key_index(key)),
+            ["b", "", "c"].map(|key| projection.key_index(key)),
             [Some(1), Some(2), None]
         );
     }
 
     #[test]
     fn rows_are_shared_by_enough_columns_that_repeat() {
-        let mut target = Projection::default();
-        target.places.extend([MESSAGE, EVENT_RECORD_ID]);
+        let mut projection = Projection::default();
+        projection.places.extend([MESSAGE, EVENT_RECORD_ID]);
         let mut repeating = 0;
         for column in COLUMNS {
             if let ColumnSource::Field(place, _) = column.source {
@@ -141,8 +155,13 @@ mod tests {
                 ];
                 let is_other = varies.contains(&&*column.name) || [MESSAGE, EVENT_RECORD_ID].contains(&place);
                 repeating += usize::from(!is_other);
-                target.places.push(place);
-                assert_eq!(target.shares_system(), repeating >= 4, "{} of {repeating}", column.name);
+                projection.places.push(place);
+                assert_eq!(
+                    projection.shares_system(),
+                    repeating >= 4,
+                    "{} of {repeating}",
+                    column.name
+                );
             }
         }
         assert!(repeating > 4);

@@ -1,5 +1,5 @@
 //! Extractors: where a plan finds the value of a column (a constant, a substitution, or pieces of both), and the value
-//! that they find in a record.
+//! found in a record.
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::ValueTable;
@@ -9,8 +9,7 @@ use evtx_format::value::text::Form;
 
 use super::convert;
 
-/// The most bytes of text in a field of `System` or another place. In real logs such a field is one value, which has at
-/// most 64 KiB.
+/// The most bytes of text at a place in the event. In real logs this is one value, which has at most 64 KiB.
 pub(crate) const MAX_FIELD: usize = 1 << 20;
 
 /// Where a plan finds the value of a column.
@@ -41,9 +40,9 @@ pub(crate) enum Piece {
 #[derive(Debug, Default)]
 pub(crate) struct Constant {
     pub(crate) text: Box<str>,
-    /// The text, parsed once for all records; `None` in the plan of a single record, where it is parsed when it is
-    /// read.
-    pub(crate) parsed: Option<Parsed>,
+    /// If it is the text of a time: nanoseconds since 1970-01-01 UTC, or `None` out of their range. The text of a time
+    /// past the year 9999 shows another year.
+    pub(crate) time: Option<Option<i64>>,
     /// The items, if the text is a JSON array.
     pub(crate) items: Box<[Constant]>,
 }
@@ -52,16 +51,6 @@ impl Constant {
     fn bytes(&self) -> usize {
         self.text.len() + size_of_val(&*self.items) + self.items.iter().map(Constant::bytes).sum::<usize>()
     }
-}
-
-/// A text as a number, a time and a GUID; `None` for what it is not.
-#[derive(Debug)]
-pub(crate) struct Parsed {
-    pub(crate) number: Option<u64>,
-    /// Nanoseconds since 1970-01-01 UTC.
-    pub(crate) nanos: Option<i64>,
-    /// The bytes in the order of the text.
-    pub(crate) uuid: Option<[u8; 16]>,
 }
 
 /// The value that an extractor has found in a record.
@@ -109,8 +98,8 @@ impl Extractor {
         }
     }
 
-    /// The substitution whose value alone is the result, for a column of numbers, times or GUIDs. In such a column an
-    /// empty value is NULL, just as a missing element or attribute is, so that it need not be known which it is.
+    /// The substitution whose value alone is the result, for a column of numbers, times or GUIDs. In such a column, an
+    /// empty value is NULL, and so is a missing element or attribute. So the difference does not matter.
     pub(super) fn bare_substitution(&self) -> Option<u16> {
         match (self.guard, &self.content) {
             (None, Content::Substitution(substitution)) => Some(*substitution),
@@ -162,7 +151,7 @@ impl<'p, 'r> Resolved<'p, 'r> {
 
 // Inlined, so that the value stays in registers.
 impl Resolved<'_, '_> {
-    /// Appends the text as UTF-8. A text longer than [`MAX_TEXT`] bytes is cut somewhere behind that length.
+    /// Appends the text as UTF-8. A text longer than [`MAX_TEXT`] bytes is cut somewhere after that length.
     #[inline]
     pub(crate) fn push_text(&self, out: &mut Vec<u8>) {
         match self {
@@ -187,7 +176,7 @@ impl Resolved<'_, '_> {
         }
     }
 
-    /// Appends the text of an entry of `event_data`: an array that repeats its element is the JSON array of its items.
+    /// Appends the text of an entry of `event_data`: an array that repeats its element becomes a JSON array.
     #[inline]
     pub(crate) fn push_entry(&self, out: &mut Vec<u8>) {
         match self {
@@ -206,9 +195,6 @@ impl Resolved<'_, '_> {
     #[inline(always)]
     pub(crate) fn number(&self) -> Option<u64> {
         match self {
-            Resolved::Constant(Constant {
-                parsed: Some(parsed), ..
-            }) => parsed.number,
             Resolved::Constant(constant) => convert::number_from_text(&constant.text),
             Resolved::Value(value) => convert::number(value),
             Resolved::Pieces(..) => convert::number_from_text(&self.text()?),
@@ -247,9 +233,7 @@ impl Resolved<'_, '_> {
     #[inline(always)]
     pub(crate) fn nanos(&self) -> Option<i64> {
         match self {
-            Resolved::Constant(Constant {
-                parsed: Some(parsed), ..
-            }) => parsed.nanos,
+            Resolved::Constant(Constant { time: Some(nanos), .. }) => *nanos,
             Resolved::Constant(constant) => convert::nanos_from_text(&constant.text),
             Resolved::Value(value) => convert::nanos(value),
             Resolved::Pieces(..) => convert::nanos_from_text(&self.text()?),
@@ -259,9 +243,6 @@ impl Resolved<'_, '_> {
     #[inline(always)]
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
         match self {
-            Resolved::Constant(Constant {
-                parsed: Some(parsed), ..
-            }) => parsed.uuid,
             Resolved::Constant(constant) => convert::uuid_from_text(&constant.text),
             Resolved::Value(value) => convert::uuid(value),
             Resolved::Pieces(..) => convert::uuid_from_text(&self.text()?),
@@ -275,11 +256,10 @@ mod tests {
 
     use super::*;
 
-    fn constant(text: &str, parsed: Option<Parsed>) -> Constant {
+    fn constant(text: &str) -> Constant {
         Constant {
             text: text.into(),
-            parsed,
-            items: [].into(),
+            ..Constant::default()
         }
     }
 
@@ -301,12 +281,12 @@ mod tests {
         let size = size_of::<[Piece; 4]>();
         // The guard and the content; the substitutions, how many values and bytes, and the bare substitution.
         let with_items = Constant {
-            items: [constant("xy", None), constant("z", None)].into(),
-            ..constant("abcd", None)
+            items: [constant("xy"), constant("z")].into(),
+            ..constant("abcd")
         };
         let items = size_of::<[Constant; 2]>();
         let table = [
-            (None, Content::Constant(constant("abcde", None)), vec![], 1, 5, None),
+            (None, Content::Constant(constant("abcde")), vec![], 1, 5, None),
             (Some(1), Content::Constant(with_items), vec![1], 1, 4 + 3 + items, None),
             (None, Content::Substitution(3), vec![3], 1, 0, Some(3)),
             (Some(3), Content::Substitution(3), vec![3, 3], 1, 0, Some(3)),
@@ -324,31 +304,28 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_is_read_once_or_whenever_it_is_asked() {
+    fn a_constant_is_read_from_its_text() {
         let guid = "{54849625-5478-4994-A5BA-3E3B0328C30D}";
         let read = |text: &str| {
-            let text = constant(text, None);
+            let text = constant(text);
             let found = Resolved::Constant(&text);
             (found.number(), found.nanos(), found.uuid().is_some())
         };
         assert_eq!(read("0x10"), (Some(16), None, false));
         assert_eq!(read("1970-01-01T00:00:01Z"), (None, Some(1_000_000_000), false));
         assert_eq!(read(guid), (None, None, true));
-        // What was read of it before counts, not its text.
-        let parsed = Parsed {
-            number: Some(1),
-            nanos: Some(2),
-            uuid: Some([3; 16]),
-        };
-        let known = constant("0x10", Some(parsed));
-        let found = Resolved::Constant(&known);
-        assert_eq!(
-            (found.number(), found.nanos(), found.uuid()),
-            (Some(1), Some(2), Some([3; 16]))
-        );
+        for nanos in [None, Some(2)] {
+            let time = Constant {
+                time: Some(nanos),
+                ..constant("1970-01-01T00:00:01Z")
+            };
+            assert_eq!(Resolved::Constant(&time).nanos(), nanos, "not from its text");
+        }
+        let number = constant("0x10");
+        let found = Resolved::Constant(&number);
         assert_eq!((found.integer(), found.float(), found.bool()), (Some(16), None, None));
         assert_eq!(found.text().as_deref(), Some("0x10"));
-        let texts = ["-1.5", "true", "0aFF"].map(|text| constant(text, None));
+        let texts = ["-1.5", "true", "0aFF"].map(constant);
         let [float, truth, bytes] = [0, 1, 2].map(|i| Resolved::Constant(&texts[i]));
         assert_eq!(
             (float.float(), truth.bool(), bytes.bytes()),
@@ -379,7 +356,7 @@ mod tests {
         Resolved::Pieces(&long, ValueTable::none()).push_text(&mut out);
         assert_eq!(out.len(), 6 + 5 * (MAX_TEXT / 4));
         let field = |len: usize| {
-            Resolved::Constant(&constant(&"x".repeat(len), None))
+            Resolved::Constant(&constant(&"x".repeat(len)))
                 .text()
                 .map(|text| text.len())
         };

@@ -17,12 +17,12 @@ pub(crate) struct SystemSubstitutions {
 impl SystemSubstitutions {
     /// The substitutions of the plan of a template, given its number; `None` if the template has no `System` element,
     /// or if too few of its columns are read to share their rows.
-    pub(crate) fn new(template: u64, target: &Projection, plan: &Plan, layout: ValueLayout) -> Option<Self> {
-        if !plan.system || !target.shares_system() {
+    pub(crate) fn new(template: u64, projection: &Projection, plan: &Plan, layout: ValueLayout) -> Option<Self> {
+        if !plan.system || !projection.shares_system() {
             return None;
         }
         let mut substitutions: Vec<u16> = Vec::new();
-        for (place, source) in target.places.iter().zip(&plan.fields) {
+        for (place, source) in projection.places.iter().zip(&plan.places) {
             if let (true, Some(source)) = (place.repeats(), source) {
                 substitutions.extend(source.substitutions());
             }
@@ -76,28 +76,28 @@ mod tests {
             .collect();
         let chunk = chunk(&events);
         with_instances(&chunk, |reader, instances| {
-            let mut target = Projection::default();
+            let mut projection = Projection::default();
             for column in COLUMNS {
                 if let ColumnSource::Field(place, _) = column.source {
-                    target.place(place);
+                    projection.place(place);
                 }
             }
             let definition = Definition::read(&chunk, instances[0].definition).expect("a definition");
             let tree = reader.template(&definition).expect("a template").root;
-            let plan = Plan::of_template(&target, &Keys::default(), tree, TreeRoot::Event);
+            let plan = Plan::new(&projection, &Keys::default(), tree, TreeRoot::Event);
             let few = Projection::default();
             assert!(
                 SystemSubstitutions::new(7, &few, &plan, ValueLayout::Consecutive).is_none(),
                 "too few columns"
             );
             assert!(
-                SystemSubstitutions::new(7, &target, &Plan::default(), ValueLayout::Consecutive).is_none(),
+                SystemSubstitutions::new(7, &projection, &Plan::default(), ValueLayout::Consecutive).is_none(),
                 "no `System`"
             );
             let system =
-                SystemSubstitutions::new(7, &target, &plan, ValueLayout::Consecutive).expect("columns that repeat");
+                SystemSubstitutions::new(7, &projection, &plan, ValueLayout::Consecutive).expect("columns that repeat");
             let next =
-                SystemSubstitutions::new(8, &target, &plan, ValueLayout::Consecutive).expect("columns that repeat");
+                SystemSubstitutions::new(8, &projection, &plan, ValueLayout::Consecutive).expect("columns that repeat");
 
             let first = instances[0].values;
             let mut known = Vec::new();

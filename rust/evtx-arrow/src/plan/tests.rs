@@ -6,47 +6,47 @@ use evtx_format::value::{Scalar, Value as Stored};
 use evtx_format::{MAX_NAMES, MAX_TEXT};
 use evtx_writer::{Content, Element, Event, Stream, Substitution, Template, Value};
 
-use super::column_plan::{Plan, TreeRoot};
+use super::column_plan::{EntryId, Plan, TreeRoot};
 use super::keys::Keys;
 use super::projection::Projection;
 use super::source::Resolved;
 use crate::schema::{COLUMNS, ColumnSource};
 use crate::testing::{self, data, leaf};
 
-/// A target of every place, all of `event_data`, two of its keys and `user_data`.
-fn target() -> Projection {
-    let mut target = Projection {
+/// A projection of every place, all of `event_data`, two of its keys and `user_data`.
+fn projection() -> Projection {
+    let mut projection = Projection {
         user_data: true,
         ..Projection::default()
     };
     for column in COLUMNS {
         if let ColumnSource::Field(place, _) = column.source {
-            target.place(place);
+            projection.place(place);
         }
     }
-    target.key("b");
-    target.key("a");
-    target
+    projection.key("b");
+    projection.key("a");
+    projection
 }
 
-/// A target of every value.
+/// A projection of every value.
 fn every_value() -> Projection {
     Projection {
         user_entries: true,
         other_values: true,
-        ..target()
+        ..projection()
     }
 }
 
 /// What a plan gives of a record: its fields, its entries and the keys among them, as text.
-fn given(target: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) -> String {
+fn given(projection: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) -> String {
     let text = |found: Resolved<'_, '_>| {
         let mut text = Vec::new();
         found.push_entry(&mut text);
         String::from_utf8(text).expect("UTF-8")
     };
     let mut given = Vec::new();
-    for (place, source) in target.places.iter().zip(&plan.fields) {
+    for (place, source) in projection.places.iter().zip(&plan.places) {
         if let Some(found) = source.as_ref().and_then(|source| source.find(values)) {
             let attribute = place.attribute.map(|name| format!("@{name}")).unwrap_or_default();
             given.push(format!("{}{attribute}={}", place.elements.join("/"), text(found)));
@@ -60,8 +60,8 @@ fn given(target: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) 
             }
         }
         for key in ["a", "b"] {
-            let index = target.key_index(key).and_then(|number| event_data.keyed[number]);
-            if let Some(found) = index.and_then(|index| event_data.entries[index].source.find(values)) {
+            let entry = projection.key_index(key).and_then(|number| event_data.keyed[number]);
+            if let Some(found) = entry.and_then(|EntryId(entry)| event_data.entries[entry].source.find(values)) {
                 given.push(format!("[{key}]={}", text(found)));
             }
         }
@@ -78,24 +78,24 @@ fn given(target: &Projection, keys: &Keys, plan: &Plan, values: ValueTable<'_>) 
 }
 
 /// Whether the plan of an event's template supports its values, and what the event's own tree gives, as the plan does.
-fn planned(target: &Projection, root: Element, values: Vec<Value>) -> (Supported, String) {
+fn planned(projection: &Projection, root: Element, values: Vec<Value>) -> (Supported, String) {
     let chunk = testing::chunk(&[Event::new(&Template::new([7; 16], root), values)]);
     testing::with_instances(&chunk, |reader, instances| {
         let (keys, instance) = (Keys::default(), &instances[0]);
         let definition = Definition::read(&chunk, instance.definition).expect("a definition");
         let template = reader.template(&definition).expect("a template");
-        let plan = Plan::of_template(target, &keys, template.root, TreeRoot::Event);
+        let plan = Plan::new(projection, &keys, template.root, TreeRoot::Event);
         let tree = reader.instance(instance).expect("a tree");
-        let own = Plan::of_record(target, &keys, tree, TreeRoot::Event);
+        let own = Plan::new(projection, &keys, tree, TreeRoot::Event);
         assert!(own.supports(ValueTable::none()), "a tree without substitutions");
-        let expected = given(target, &keys, &own, ValueTable::none());
+        let expected = given(projection, &keys, &own, ValueTable::none());
         let supported = match (plan.supports(instance.values), plan.irregular) {
             (true, _) => Supported::Yes,
             (false, true) => Supported::Irregular,
             (false, false) => Supported::NotTheseValues,
         };
         if supported == Supported::Yes {
-            assert_eq!(given(target, &keys, &plan, instance.values), expected);
+            assert_eq!(given(projection, &keys, &plan, instance.values), expected);
         }
         (supported, expected)
     })
@@ -143,6 +143,17 @@ fn stream(element: Element) -> Value {
     Value::BinXml(Stream::new(vec![evtx_writer::Fragment::Element(element)]))
 }
 
+/// A list of cases: an event and its values, whether the plan of its template supports them, and what it gives.
+macro_rules! cases {
+    ($($root:expr, $values:expr => $supported:ident $given:expr;)+) => {
+        vec![$(($root, $values, $supported, $given)),+]
+    };
+}
+
+macro_rules! check {
+    ($($cases:tt)+) => { check(cases! { $($cases)+ }) };
+}
+
 #[track_caller]
 fn check(cases: Vec<(Element, Vec<Value>, Supported, &str)>) {
     for (root, values, supported, expected) in cases {
@@ -152,7 +163,7 @@ fn check(cases: Vec<(Element, Vec<Value>, Supported, &str)>) {
             planned(&every_value(), root.clone(), values.clone());
         }
         assert_eq!(
-            planned(&target(), root, values),
+            planned(&projection(), root, values),
             (supported, expected.to_owned()),
             "{case}"
         );
@@ -170,114 +181,31 @@ fn values_that_are_no_entries_have_names() {
             .text("t")
     };
     let other = |name: &str, text: &str| Element::new(name).text(text);
-    let cases = vec![
+    let cases = cases! {
         // Attributes, and text beside elements, of elements whose leaves are entries.
-        (
-            event(element("EventData", [certificate()])),
-            vec![],
-            Yes,
-            "(Certificate.subject=s)",
-        ),
-        (
-            event(element("UserData", [certificate()])),
-            vec![],
-            Yes,
-            "(Certificate.subject=s)",
-        ),
-        (
-            event(element(
-                "EventData",
-                [constant("a", "x").attribute("Type", "T").child(certificate()).text("z")],
-            )),
-            vec![],
-            Yes,
-            "(a.Type=T) (a=x) (Certificate.subject=s) (a=z)",
-        ),
+        event(element("EventData", [certificate()])), vec![] => Yes "(Certificate.subject=s)";
+        event(element("UserData", [certificate()])), vec![] => Yes "(Certificate.subject=s)";
+        event(element("EventData", [constant("a", "x").attribute("Type", "T").child(certificate()).text("z")])), vec![]
+            => Yes "(a.Type=T) (a=x) (Certificate.subject=s) (a=z)";
         // All values of other children.
-        (
-            event(element(
-                "RenderingInfo",
-                [other("Message", "m"), element("Keywords", [other("Keyword", "k")])],
-            )),
-            vec![],
-            Yes,
-            "(RenderingInfo.Message=m) (RenderingInfo.Keyword=k)",
-        ),
-        (
-            event(other("BinaryEventData", "0A")),
-            vec![],
-            Yes,
-            "(BinaryEventData=0A)",
-        ),
+        event(element("RenderingInfo", [other("Message", "m"), element("Keywords", [other("Keyword", "k")])])), vec![]
+            => Yes "(RenderingInfo.Message=m) (RenderingInfo.Keyword=k)";
+        event(other("BinaryEventData", "0A")), vec![] => Yes "(BinaryEventData=0A)";
         // A second element whose leaves are no entries.
-        (
-            element(
-                "Event",
-                ["x", "y"].map(|text| element("EventData", [constant("a", text)])),
-            ),
-            vec![],
-            Yes,
-            "(EventData.a=y)",
-        ),
+        element("Event", ["x", "y"].map(|text| element("EventData", [constant("a", text)]))), vec![]
+            => Yes "(EventData.a=y)";
         // `System` beyond its places.
-        (
-            element(
-                "Event",
-                [element(
-                    "System",
-                    [other("Channel", "c"), other("Channel", "d"), other("New", "n")],
-                )],
-            ),
-            vec![],
-            Yes,
-            "(System.Channel=d) (System.New=n)",
-        ),
+        element("Event", [element("System", [other("Channel", "c"), other("Channel", "d"), other("New", "n")])]), vec![]
+            => Yes "(System.Channel=d) (System.New=n)";
         // What a record leaves out, and empty values.
-        (
-            event(element(
-                "Other",
-                [leaf("a", 0), leaf("b", 1), leaf("c", 1).depends_on(0)],
-            )),
-            two(),
-            Yes,
-            "(Other.b=y)",
-        ),
-        (
-            event(element(
-                "Other",
-                [leaf("a", 1).attribute_of("k", vec![substitution(0), substitution(1)])],
-            )),
-            two(),
-            Yes,
-            "(Other.a.k=y) (Other.a=y)",
-        ),
-        (
-            event(element(
-                "Other",
-                [element("a", [leaf("b", 1).depends_on(1)]).depends_on(0)],
-            )),
-            two(),
-            Irregular,
-            "",
-        ),
-        (
-            event(element(
-                "Other",
-                [Element::new("Data")
-                    .attribute_of("Name", vec![substitution(1)])
-                    .text("x")],
-            )),
-            two(),
-            Irregular,
-            "(Other.y=x)",
-        ),
-        (
-            event(element("Other", [leaf("a", 0)])),
-            vec![strings(&["x", "y"])],
-            NotTheseValues,
-            "(Other.a=x) (Other.a=y)",
-        ),
-    ];
+        event(element("Other", [leaf("a", 0), leaf("b", 1), leaf("c", 1).depends_on(0)])), two() => Yes "(Other.b=y)";
+        event(element("Other", [leaf("a", 1).attribute_of("k", vec![substitution(0), substitution(1)])])), two()
+            => Yes "(Other.a.k=y) (Other.a=y)";
+        event(element("Other", [element("a", [leaf("b", 1).depends_on(1)]).depends_on(0)])), two() => Irregular "";
+        event(element("Other", [Element::new("Data").attribute_of("Name", vec![substitution(1)]).text("x")])), two()
+            => Irregular "(Other.y=x)";
+        event(element("Other", [leaf("a", 0)])), vec![strings(&["x", "y"])] => NotTheseValues "(Other.a=x) (Other.a=y)";
+    };
     for (root, values, supported, expected) in cases {
         let case = format!("{root:?} with {values:?}");
         let (found, given) = planned(&every_value(), root, values);
@@ -289,53 +217,27 @@ fn values_that_are_no_entries_have_names() {
 #[test]
 fn only_what_is_read_counts() {
     let channel = |text: &str| Element::new("Channel").text(text);
-    check(vec![
+    check! {
         // A field is that of the first element with the name of its parent.
-        (element("Event", [element("Other", [channel("x")])]), vec![], Yes, ""),
-        (
-            element("Event", ["x", "y"].map(|text| element("System", [channel(text)]))),
-            vec![],
-            Yes,
-            "System/Channel=x",
-        ),
+        element("Event", [element("Other", [channel("x")])]), vec![] => Yes "";
+        element("Event", ["x", "y"].map(|text| element("System", [channel(text)]))), vec![] => Yes "System/Channel=x";
         // What nobody reads can be anything.
-        (
-            element(
-                "Event",
-                [element("Other", [data("b", 0)]), element("EventData", [data("a", 1)])],
-            ),
-            vec![stream(Element::new("In").text("x")), strings(&["x", "y"])],
-            Yes,
-            "map a=[\"x\",\"y\"] [a]=[\"x\",\"y\"]",
-        ),
-    ]);
+        element("Event", [element("Other", [data("b", 0)]), element("EventData", [data("a", 1)])]),
+        vec![stream(Element::new("In").text("x")), strings(&["x", "y"])] => Yes "map a=[\"x\",\"y\"] [a]=[\"x\",\"y\"]";
+    }
 }
 
 #[test]
 fn children_of_event_data_and_text_beside_them() {
     let with_text = |child: Element| element("Event", [element("EventData", [child]).content(substitution(0))]);
-    check(vec![
+    check! {
         // A record that leaves the child out has a text.
-        (
-            with_text(data("a", 1).depends_on(1)),
-            vec![string("x"), string("y")],
-            Irregular,
-            "map a=y [a]=y",
-        ),
-        (
-            with_text(data("a", 1)),
-            vec![string("x"), string("y")],
-            Yes,
-            "map a=y [a]=y",
-        ),
+        with_text(data("a", 1).depends_on(1)), vec![string("x"), string("y")] => Irregular "map a=y [a]=y";
+        with_text(data("a", 1)), vec![string("x"), string("y")] => Yes "map a=y [a]=y";
         // Copies that an array makes do not end the entries.
-        (
-            with_data([data("a", 0), data("b", 1)]),
-            vec![strings(&["x", "y"]), string("z")],
-            Yes,
-            "map a=[\"x\",\"y\"] b=z [a]=[\"x\",\"y\"] [b]=z",
-        ),
-    ]);
+        with_data([data("a", 0), data("b", 1)]), vec![strings(&["x", "y"]), string("z")]
+            => Yes "map a=[\"x\",\"y\"] b=z [a]=[\"x\",\"y\"] [b]=z";
+    }
 }
 
 #[test]
@@ -346,171 +248,60 @@ fn entries_are_constants_substitutions_and_pieces() {
         .content(substitution(0))
         .content(Content::CharRef(62))
         .content(substitution(1));
-    check(vec![
-        (
-            with_data([data("a", 0), data("b", 1)]),
-            vec![string("x"), Value::UInt16(7)],
-            Yes,
-            "map a=x b=7 [a]=x [b]=7",
-        ),
-        (with_data([constant("b", "c")]), vec![], Yes, "map b=c [b]=c"),
-        (
-            with_data([pieces.clone()]),
-            vec![string("x"), Value::HexInt32(255)],
-            Yes,
-            "map b=<x>0xff [b]=<x>0xff",
-        ),
-        (
-            with_data([pieces.clone()]),
-            vec![string("x"), Value::Null],
-            Yes,
-            "map b=<x> [b]=<x>",
-        ),
-        (with_data([pieces.clone()]), vec![string("x")], Yes, "map b=<x> [b]=<x>"),
+    check! {
+        with_data([data("a", 0), data("b", 1)]), vec![string("x"), Value::UInt16(7)] => Yes "map a=x b=7 [a]=x [b]=7";
+        with_data([constant("b", "c")]), vec![] => Yes "map b=c [b]=c";
+        with_data([pieces.clone()]), vec![string("x"), Value::HexInt32(255)] => Yes "map b=<x>0xff [b]=<x>0xff";
+        with_data([pieces.clone()]), vec![string("x"), Value::Null] => Yes "map b=<x> [b]=<x>";
+        with_data([pieces.clone()]), vec![string("x")] => Yes "map b=<x> [b]=<x>";
         // Pieces take single values only.
-        (
-            with_data([pieces.clone()]),
-            vec![strings(&["x"]), Value::Null],
-            Yes,
-            "map b=<x> [b]=<x>",
-        ),
-        (
-            with_data([pieces]),
-            vec![strings(&["x", "y"]), Value::Null],
-            NotTheseValues,
-            "map b=[\"<x>\",\"<y>\"] [b]=[\"<x>\",\"<y>\"]",
-        ),
-        (with_data([data("a", 5)]), vec![], Yes, "map a= [a]="),
-        (with_data([data("a", 0)]), vec![Value::Null], Yes, "map a= [a]="),
-        (
-            with_data([data("a", 0)]),
-            vec![strings(&["x", "y"])],
-            Yes,
-            "map a=[\"x\",\"y\"] [a]=[\"x\",\"y\"]",
-        ),
-        (
-            with_data([data("a", 0)]),
-            vec![stream(Element::new("In").text("x"))],
-            NotTheseValues,
-            "map In=x",
-        ),
-        (
-            with_data([data("a", 0)]),
-            vec![Value::Raw(33, vec![])],
-            Yes,
-            "map a= [a]=",
-        ),
-    ]);
+        with_data([pieces.clone()]), vec![strings(&["x"]), Value::Null] => Yes "map b=<x> [b]=<x>";
+        with_data([pieces]), vec![strings(&["x", "y"]), Value::Null]
+            => NotTheseValues "map b=[\"<x>\",\"<y>\"] [b]=[\"<x>\",\"<y>\"]";
+        with_data([data("a", 5)]), vec![] => Yes "map a= [a]=";
+        with_data([data("a", 0)]), vec![Value::Null] => Yes "map a= [a]=";
+        with_data([data("a", 0)]), vec![strings(&["x", "y"])] => Yes "map a=[\"x\",\"y\"] [a]=[\"x\",\"y\"]";
+        with_data([data("a", 0)]), vec![stream(Element::new("In").text("x"))] => NotTheseValues "map In=x";
+        with_data([data("a", 0)]), vec![Value::Raw(33, vec![])] => Yes "map a= [a]=";
+    }
 }
 
 #[test]
 fn a_map_is_what_event_data_holds() {
     let alone = |content: Vec<Content>| content.into_iter().fold(Element::new("EventData"), Element::content);
     let of = |event_data| element("Event", [event_data]);
-    check(vec![
-        (of(alone(vec![])), vec![], Yes, "map"),
-        (of(alone(vec![text("x")])), vec![], Yes, "map EventData=x"),
-        (of(alone(vec![text("")])), vec![], Yes, "map"),
+    check! {
+        of(alone(vec![])), vec![] => Yes "map";
+        of(alone(vec![text("x")])), vec![] => Yes "map EventData=x";
+        of(alone(vec![text("")])), vec![] => Yes "map";
         // Text or elements can stand there.
-        (
-            of(alone(vec![substitution(0)])),
-            vec![string("x")],
-            Irregular,
-            "map EventData=x",
-        ),
-        (Element::new("Event"), vec![], Yes, ""),
-        (
-            element("Event", [element("Other", [constant("a", "x")])]),
-            vec![],
-            Yes,
-            "",
-        ),
-        (
-            element(
-                "Event",
-                [
-                    element("EventData", [constant("a", "1")]),
-                    element("EventData", [constant("a", "2")]),
-                ],
-            ),
-            vec![],
-            Yes,
-            "map a=1 [a]=1",
-        ),
-        (
-            with_data([Element::new("Named").text("x"), Element::new("b").text("y")]),
-            vec![],
-            Yes,
-            "map Named=x b=y [b]=y",
-        ),
-        (
-            with_data([element(
-                "Outer",
-                [constant("a", "1"), element("Inner", [constant("b", "2")])],
-            )]),
-            vec![],
-            Yes,
-            "map a=1 b=2 [a]=1 [b]=2",
-        ),
-    ]);
+        of(alone(vec![substitution(0)])), vec![string("x")] => Irregular "map EventData=x";
+        Element::new("Event"), vec![] => Yes "";
+        element("Event", [element("Other", [constant("a", "x")])]), vec![] => Yes "";
+        element("Event", [element("EventData", [constant("a", "1")]), element("EventData", [constant("a", "2")])]),
+        vec![] => Yes "map a=1 [a]=1";
+        with_data([Element::new("Named").text("x"), Element::new("b").text("y")]), vec![]
+            => Yes "map Named=x b=y [b]=y";
+        with_data([element("Outer", [constant("a", "1"), element("Inner", [constant("b", "2")])])]), vec![]
+            => Yes "map a=1 b=2 [a]=1 [b]=2";
+    }
 }
 
 #[test]
 fn names_are_numbered_where_none_can_be_missing() {
     let unnamed = |index| leaf("Data", index);
     let three = || vec![string("x"), string("y"), Value::Null];
-    check(vec![
-        (
-            with_data([unnamed(0), unnamed(1)]),
-            three(),
-            Yes,
-            "map param1=x param2=y",
-        ),
-        (
-            with_data([data("a", 0), data("a", 1)]),
-            three(),
-            Yes,
-            "map a=x a_1=y [a]=x",
-        ),
-        (
-            with_data([data("a", 0).depends_on(1), data("b", 1)]),
-            three(),
-            Yes,
-            "map a=x b=y [a]=x [b]=y",
-        ),
-        (
-            with_data([data("a", 0).depends_on(2), data("b", 1)]),
-            three(),
-            Yes,
-            "map b=y [b]=y",
-        ),
-        (
-            with_data([data("a", 0).depends_on(2), data("a", 1)]),
-            three(),
-            Irregular,
-            "map a=y [a]=y",
-        ),
-        (
-            with_data([data("a", 0).depends_on(2), unnamed(1)]),
-            three(),
-            Irregular,
-            "map param1=y",
-        ),
-        (
-            with_data([unnamed(1), data("a", 0).depends_on(2)]),
-            three(),
-            Yes,
-            "map param1=y",
-        ),
-        (
-            with_data([Element::new("Data")
-                .attribute_substitution("Name", Substitution::new(0, 0))
-                .text("v")]),
-            three(),
-            Irregular,
-            "map x=v",
-        ),
-    ]);
+    check! {
+        with_data([unnamed(0), unnamed(1)]), three() => Yes "map param1=x param2=y";
+        with_data([data("a", 0), data("a", 1)]), three() => Yes "map a=x a_1=y [a]=x";
+        with_data([data("a", 0).depends_on(1), data("b", 1)]), three() => Yes "map a=x b=y [a]=x [b]=y";
+        with_data([data("a", 0).depends_on(2), data("b", 1)]), three() => Yes "map b=y [b]=y";
+        with_data([data("a", 0).depends_on(2), data("a", 1)]), three() => Irregular "map a=y [a]=y";
+        with_data([data("a", 0).depends_on(2), unnamed(1)]), three() => Irregular "map param1=y";
+        with_data([unnamed(1), data("a", 0).depends_on(2)]), three() => Yes "map param1=y";
+        with_data([Element::new("Data").attribute_substitution("Name", Substitution::new(0, 0)).text("v")]), three()
+            => Irregular "map x=v";
+    }
 }
 
 #[test]
@@ -524,22 +315,17 @@ fn an_element_has_one_condition_at_most() {
         let first = element("EventData", [data("a", 1)]).depends_on(guard);
         element("Event", [first, element("EventData", [data("b", 1)])])
     };
-    check(vec![
-        (all(0), two(), Yes, ""),
-        (all(1), two(), Yes, "map a=y [a]=y"),
-        (twice(0), two(), Irregular, "map b=y [b]=y"),
+    check! {
+        all(0), two() => Yes "";
+        all(1), two() => Yes "map a=y [a]=y";
+        twice(0), two() => Irregular "map b=y [b]=y";
         // An element whose children are all left out would be a leaf itself.
-        (with_data([data("a", 1).depends_on(0)]), two(), Yes, "map"),
-        (
-            with_data([element("Outer", [data("a", 1).depends_on(0)])]),
-            two(),
-            Irregular,
-            "map Outer=",
-        ),
-        (nested(1, 1), two(), Yes, "map a=y b=y [a]=y [b]=y"),
-        (nested(0, 0), two(), Yes, "map"),
-        (nested(1, 0), two(), Irregular, "map b=y [b]=y"),
-    ]);
+        with_data([data("a", 1).depends_on(0)]), two() => Yes "map";
+        with_data([element("Outer", [data("a", 1).depends_on(0)])]), two() => Irregular "map Outer=";
+        nested(1, 1), two() => Yes "map a=y b=y [a]=y [b]=y";
+        nested(0, 0), two() => Yes "map";
+        nested(1, 0), two() => Irregular "map b=y [b]=y";
+    }
 }
 
 #[test]
@@ -547,66 +333,22 @@ fn fields_are_the_first_at_their_place() {
     let system = |children: Vec<Element>| element("Event", [element("System", children)]);
     let id = |text: &str| Element::new("EventID").text(text);
     let two = || vec![Value::Null, Value::UInt32(4624)];
-    check(vec![
-        (system(vec![leaf("EventID", 1)]), two(), Yes, "System/EventID=4624"),
-        (system(vec![leaf("EventID", 0)]), two(), Yes, "System/EventID="),
-        (system(vec![leaf("EventID", 1).depends_on(0)]), two(), Yes, ""),
-        (system(vec![id("1"), id("2")]), vec![], Yes, "System/EventID=1"),
-        (
-            system(vec![id("1").depends_on(0), id("2")]),
-            two(),
-            Irregular,
-            "System/EventID=2",
-        ),
-        (
-            system(vec![id("1"), id("2").depends_on(0)]),
-            two(),
-            Yes,
-            "System/EventID=1",
-        ),
-        (
-            element("Event", [element("System", [id("1")]).depends_on(1)]),
-            two(),
-            Yes,
-            "System/EventID=1",
-        ),
-        (
-            element("Event", [element("System", [id("1").depends_on(0)]).depends_on(1)]),
-            two(),
-            Irregular,
-            "",
-        ),
-        (
-            system(vec![element("EventID", [Element::new("In").text("7")]).text("8")]),
-            vec![],
-            Yes,
-            "System/EventID=78",
-        ),
-        (
-            system(vec![element("EventID", [leaf("In", 1)])]),
-            two(),
-            Irregular,
-            "System/EventID=4624",
-        ),
-        (
-            system(vec![element("EventID", [Element::new("In").text("7").depends_on(0)])]),
-            two(),
-            Irregular,
-            "System/EventID=",
-        ),
-        (
-            system(vec![leaf("EventID", 0)]),
-            vec![Value::UInt32Array(vec![1])],
-            Yes,
-            "System/EventID=1",
-        ),
-        (
-            system(vec![leaf("EventID", 0)]),
-            vec![Value::UInt32Array(vec![1, 2])],
-            NotTheseValues,
-            "System/EventID=1",
-        ),
-    ]);
+    check! {
+        system(vec![leaf("EventID", 1)]), two() => Yes "System/EventID=4624";
+        system(vec![leaf("EventID", 0)]), two() => Yes "System/EventID=";
+        system(vec![leaf("EventID", 1).depends_on(0)]), two() => Yes "";
+        system(vec![id("1"), id("2")]), vec![] => Yes "System/EventID=1";
+        system(vec![id("1").depends_on(0), id("2")]), two() => Irregular "System/EventID=2";
+        system(vec![id("1"), id("2").depends_on(0)]), two() => Yes "System/EventID=1";
+        element("Event", [element("System", [id("1")]).depends_on(1)]), two() => Yes "System/EventID=1";
+        element("Event", [element("System", [id("1").depends_on(0)]).depends_on(1)]), two() => Irregular "";
+        system(vec![element("EventID", [Element::new("In").text("7")]).text("8")]), vec![] => Yes "System/EventID=78";
+        system(vec![element("EventID", [leaf("In", 1)])]), two() => Irregular "System/EventID=4624";
+        system(vec![element("EventID", [Element::new("In").text("7").depends_on(0)])]), two()
+            => Irregular "System/EventID=";
+        system(vec![leaf("EventID", 0)]), vec![Value::UInt32Array(vec![1])] => Yes "System/EventID=1";
+        system(vec![leaf("EventID", 0)]), vec![Value::UInt32Array(vec![1, 2])] => NotTheseValues "System/EventID=1";
+    }
 }
 
 #[test]
@@ -617,47 +359,22 @@ fn attributes_are_there_where_they_have_content() {
     };
     let two = || vec![Value::Null, string("x")];
     let cdata = || Content::CData(String::new());
-    check(vec![
-        (of(vec![substitution(1)]), two(), Yes, "System/Security@UserID=x"),
-        (of(vec![substitution(0)]), two(), Yes, ""),
-        (of(vec![substitution(0)]), vec![string("")], Yes, ""),
-        (
-            of(vec![substitution(0), substitution(1)]),
-            two(),
-            Yes,
-            "System/Security@UserID=x",
-        ),
-        (of(vec![substitution(0), substitution(0)]), two(), Yes, ""),
-        (
-            of(vec![text("S"), substitution(0)]),
-            two(),
-            Yes,
-            "System/Security@UserID=S",
-        ),
-        (of(vec![text(""), substitution(0)]), two(), Yes, ""),
-        (
-            of(vec![cdata(), substitution(0)]),
-            two(),
-            Yes,
-            "System/Security@UserID=",
-        ),
-        (of(vec![text("S")]), vec![], Yes, "System/Security@UserID=S"),
-        (of(vec![text("")]), vec![], Yes, ""),
-        (of(vec![cdata()]), vec![], Yes, "System/Security@UserID="),
+    check! {
+        of(vec![substitution(1)]), two() => Yes "System/Security@UserID=x";
+        of(vec![substitution(0)]), two() => Yes "";
+        of(vec![substitution(0)]), vec![string("")] => Yes "";
+        of(vec![substitution(0), substitution(1)]), two() => Yes "System/Security@UserID=x";
+        of(vec![substitution(0), substitution(0)]), two() => Yes "";
+        of(vec![text("S"), substitution(0)]), two() => Yes "System/Security@UserID=S";
+        of(vec![text(""), substitution(0)]), two() => Yes "";
+        of(vec![cdata(), substitution(0)]), two() => Yes "System/Security@UserID=";
+        of(vec![text("S")]), vec![] => Yes "System/Security@UserID=S";
+        of(vec![text("")]), vec![] => Yes "";
+        of(vec![cdata()]), vec![] => Yes "System/Security@UserID=";
         // An array would repeat the element.
-        (
-            of(vec![substitution(0)]),
-            vec![strings(&["x"])],
-            Yes,
-            "System/Security@UserID=x",
-        ),
-        (
-            of(vec![substitution(0)]),
-            vec![strings(&["x", "y"])],
-            NotTheseValues,
-            "System/Security@UserID=x",
-        ),
-    ]);
+        of(vec![substitution(0)]), vec![strings(&["x"])] => Yes "System/Security@UserID=x";
+        of(vec![substitution(0)]), vec![strings(&["x", "y"])] => NotTheseValues "System/Security@UserID=x";
+    }
 }
 
 #[test]
@@ -667,25 +384,15 @@ fn copies_of_an_element_are_one_entry_if_they_are_named_alike() {
         with_data([data.attribute_of("Other", vec![substitution(0)])])
     };
     let two = || vec![strings(&["x", "y"])];
-    check(vec![
-        (
-            copies(vec![text("a")]),
-            two(),
-            NotTheseValues,
-            "map a=[\"v\",\"v\"] [a]=[\"v\",\"v\"]",
-        ),
-        (
-            copies(vec![substitution(0)]),
-            two(),
-            Irregular,
-            "map x=v x_1=v y=v y_1=v",
-        ),
-    ]);
+    check! {
+        copies(vec![text("a")]), two() => NotTheseValues "map a=[\"v\",\"v\"] [a]=[\"v\",\"v\"]";
+        copies(vec![substitution(0)]), two() => Irregular "map x=v x_1=v y=v y_1=v";
+    }
 }
 
 #[test]
 fn a_map_ends_behind_its_longest_names_and_constants() {
-    let target = target();
+    let projection = projection();
     let overflows = |name: usize, text: usize| {
         let (name, text) = ("n".repeat(name), vec![b't'; text]);
         let content = [tree::Node::Value(Stored::new(Scalar::AnsiString, &text))];
@@ -699,7 +406,7 @@ fn a_map_ends_behind_its_longest_names_and_constants() {
         let leaf = element(&name, &content);
         let leaves = [tree::Node::Element(&leaf), tree::Node::Element(&leaf)];
         let event_data = element("EventData", &leaves);
-        let plan = Plan::of_template(&target, &Keys::default(), &event_data, TreeRoot::Child);
+        let plan = Plan::new(&projection, &Keys::default(), &event_data, TreeRoot::Child);
         assert_eq!(
             (plan.repeats_values, plan.irregular),
             (plan.overflows(), plan.overflows())
@@ -716,35 +423,15 @@ fn children_come_behind_what_the_event_spells_out() {
     let spelled = || element("EventData", [constant("a", "out")]);
     let event = |content: Vec<Content>| content.into_iter().fold(Element::new("Event"), Element::content);
     let user = |guard: u16| Element::new("UserData").depends_on(guard);
-    check(vec![
+    check! {
         // The plan of the event's own template does not look into its children.
-        (
-            event(vec![Content::Element(spelled()), substitution(0)]),
-            vec![child()],
-            Yes,
-            "map a=out [a]=out",
-        ),
-        (event(vec![substitution(0)]), vec![Value::Null], Yes, ""),
-        (
-            event(vec![substitution(0), Content::Element(spelled())]),
-            vec![child()],
-            Irregular,
-            "map a=in [a]=in",
-        ),
-        (element("Event", [Element::new("UserData")]), vec![], Yes, "user"),
-        (element("Event", [user(0)]), vec![Value::Null], Yes, ""),
-        (element("Event", [user(0)]), vec![Value::UInt8(1)], Yes, "user"),
-        (
-            element("Event", [user(0), Element::new("UserData")]),
-            vec![Value::Null],
-            Irregular,
-            "user",
-        ),
-        (
-            element("Event", [Element::new("UserData"), user(0)]),
-            vec![Value::Null],
-            Yes,
-            "user",
-        ),
-    ]);
+        event(vec![Content::Element(spelled()), substitution(0)]), vec![child()] => Yes "map a=out [a]=out";
+        event(vec![substitution(0)]), vec![Value::Null] => Yes "";
+        event(vec![substitution(0), Content::Element(spelled())]), vec![child()] => Irregular "map a=in [a]=in";
+        element("Event", [Element::new("UserData")]), vec![] => Yes "user";
+        element("Event", [user(0)]), vec![Value::Null] => Yes "";
+        element("Event", [user(0)]), vec![Value::UInt8(1)] => Yes "user";
+        element("Event", [user(0), Element::new("UserData")]), vec![Value::Null] => Irregular "user";
+        element("Event", [Element::new("UserData"), user(0)]), vec![Value::Null] => Yes "user";
+    }
 }

@@ -12,7 +12,7 @@ use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor};
 use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 
 use crate::plan::{Compiled, Plan, TreeRoot};
-use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup, SpelledOut};
+use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup, SpelledOut, TemplateId};
 use crate::scan::Scan;
 
 /// How many bytes of the arena end a group of records. Groups of real logs take some ten thousand.
@@ -261,7 +261,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let tree = reader.open_texts(element).ok()??;
-        let compiled = Arc::new(Compiled::of_outline(&scan.target, &scan.keys, tree, root));
+        let compiled = Arc::new(Compiled::of_outline(&scan.projection, &scan.keys, tree, root));
         scan.outlines.insert(content, root, &compiled);
         Some((compiled, true))
     }
@@ -311,12 +311,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Adds an instance as a tree, because the plan of its template, which has index `at`, does not support it.
+    /// Adds an instance as a tree, because the plan of its template, `at`, does not support it.
     #[inline(never)]
     fn instance_tree(
         &self,
         record: &mut RecordGroup<'r>,
-        at: usize,
+        at: TemplateId,
         instance: &Instance<'r>,
         root: TreeRoot,
     ) -> Result<()> {
@@ -404,13 +404,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// Checks the values of an instance, and the streams in them. Skips streams that are parts themselves: the children
-    /// of the template with index `read`.
+    /// of the template `read`.
     #[inline(always)]
     fn check(
         &self,
         templates: &mut ChunkTemplates,
         values: ValueTable<'r>,
-        read: Option<usize>,
+        read: Option<TemplateId>,
         depth: usize,
     ) -> Result<()> {
         values.check()?;
@@ -468,13 +468,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         root: TreeRoot,
         filled: Option<ValueTable<'r>>,
     ) {
-        let plan = Plan::of_record(&self.scan.target, &self.scan.keys, tree, root);
+        let plan = Plan::new(&self.scan.projection, &self.scan.keys, tree, root);
         record.push_tree(PartContent::Tree(tree, root, filled), plan);
     }
 
-    /// The index of the template of the definition at a chunk offset. Compiles it at its first use.
+    /// The template of the definition at a chunk offset. Compiles it at its first use.
     #[inline]
-    pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: TreeRoot) -> usize {
+    pub(crate) fn template(&self, templates: &mut ChunkTemplates, definition: u32, root: TreeRoot) -> TemplateId {
         templates.place(definition, root, || self.compile(definition, root))
     }
 
@@ -490,7 +490,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let template = reader.template(&definition)?;
         let compiled = Arc::new(Compiled {
             unsound_name: reader.unsound_name(),
-            ..Compiled::new(&scan.target, &scan.keys, &definition, template.root, root)
+            ..Compiled::new(&scan.projection, &scan.keys, &definition, template.root, root)
         });
         let is_kept = scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
         Ok((compiled, is_kept))

@@ -1,4 +1,4 @@
-//! Groups of records: records are read one by one, and their rows are appended together, a column at a time.
+//! Groups of records: read one by one, appended to the columns together, a column at a time.
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -9,13 +9,13 @@ use evtx_sigma::Match;
 use super::parts::{Part, PartContent, RecordView};
 use crate::plan::{Plan, Projection};
 
-/// The most records of a group. So many stay in the first-level cache.
+/// The most records of a group. They stay in the first-level cache.
 pub(crate) const GROUP: usize = 32;
 
-/// Records that were read, and whose rows are not appended yet. One of them is the current record, which is read and
-/// then kept or dropped.
+/// Records that were read and whose rows are not appended yet. The last is the current record, which is read and then
+/// kept or dropped.
 pub(crate) struct RecordGroup<'r> {
-    target: &'r Projection,
+    projection: &'r Projection,
     parts: BumpVec<'r, Part<'r>>,
     own_plans: Vec<Plan>,
     kept: BumpVec<'r, KeptRecord>,
@@ -23,12 +23,11 @@ pub(crate) struct RecordGroup<'r> {
     start: usize,
     /// The damage of the current record. The parts before the damage were read.
     pub(crate) error: Option<Error>,
-    /// The error of the current record if it refers to another template's definition, or to a name that was
-    /// overwritten.
+    /// The error of the current record if it refers to a definition or a name that was overwritten.
     pub(crate) not_its_own: Option<Error>,
-    /// Whether a record may have a text with so many values that it is longer than the limit.
+    /// Whether a text of a record may have so many values that it exceeds the limit.
     pub(crate) repeat_values: bool,
-    /// Whether a record may have a field outside of `System` that the scan reads.
+    /// Whether a record may have a place outside of `System` that the scan reads.
     pub(crate) beyond_system: bool,
     /// Whether the current record may have a `UserData` element that the scan reads.
     pub(crate) may_have_user_data: bool,
@@ -53,9 +52,9 @@ pub(crate) struct KeptRecord {
 
 impl<'r> RecordGroup<'r> {
     /// An empty group with room for `count` records.
-    pub(crate) fn new(target: &'r Projection, count: usize, arena: &'r Bump) -> Self {
+    pub(crate) fn new(projection: &'r Projection, count: usize, arena: &'r Bump) -> Self {
         RecordGroup {
-            target,
+            projection,
             parts: BumpVec::with_capacity_in(2 * count, arena),
             own_plans: Vec::new(),
             kept: BumpVec::with_capacity_in(count, arena),
@@ -79,8 +78,8 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data = false;
     }
 
-    /// Drops the parts of the current record, because they were read with a definition or a name that is not its own,
-    /// or because they have to be read in another way.
+    /// Drops the parts of the current record, because they were read with another record's definition or name, or must be
+    /// read in another way.
     #[cold]
     pub(crate) fn drop_parts(&mut self) {
         self.parts.truncate(self.start);
@@ -112,7 +111,7 @@ impl<'r> RecordGroup<'r> {
     pub(crate) fn current(&self) -> RecordView<'_, 'r> {
         RecordView {
             own_plans: &self.own_plans,
-            target: self.target,
+            projection: self.projection,
             parts: &self.parts[self.start..],
             is_damaged: self.error.is_some(),
         }
@@ -134,7 +133,7 @@ impl<'r> RecordGroup<'r> {
         self.start = end;
     }
 
-    /// Keeps the current record with a match, or without. If it was kept with another match before, `is_again` is true.
+    /// Keeps the current record with a match, or without. `is_again` is whether it was kept with another match before.
     pub(crate) fn keep_match(&mut self, found: &FoundRecord, matched: Option<Match>, is_again: bool) {
         if is_again && let Some(last) = self.kept.last() {
             self.start = last.start as usize;
@@ -171,7 +170,7 @@ impl<'r> RecordGroup<'r> {
     pub(crate) fn parts(&self, record: &KeptRecord) -> RecordView<'_, 'r> {
         RecordView {
             own_plans: &self.own_plans,
-            target: self.target,
+            projection: self.projection,
             parts: &self.parts[record.start as usize..record.end as usize],
             is_damaged: record.is_damaged,
         }

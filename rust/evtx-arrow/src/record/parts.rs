@@ -1,22 +1,23 @@
 //! A record as the parts from which its columns are read.
 //!
-//! A part is a template instance with the plan of its template, an element that the record spells out with the plan of
-//! its outline, or a tree with its own plan. Trees are for elements without an outline, and for what the plan of a
-//! template does not support. The first part is the event; the others come from the streams in its substitutions
-//! (usually one: `EventData`).
+//! A part is a template instance with the plan of its template, a spelled-out element with the plan of its outline, or a
+//! tree with its own plan. Trees are for elements without an outline, and for what the plan of a template does not
+//! support. The first part is the event. The others are the streams in its substitutions, usually one: `EventData`.
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
 
-use super::templates::ChunkTemplates;
-use crate::plan::{Entry, EventData, Lookup, Plan, Projection, Resolved, SystemSubstitutions, TreeRoot};
+use super::templates::{ChunkTemplates, TemplateId};
+use crate::plan::{
+    Entry, EntryId, EventData, Lookup, PlaceId, Plan, Projection, Resolved, SystemSubstitutions, TreeRoot,
+};
 
 /// The parts of a record.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordView<'p, 'r> {
     pub(super) own_plans: &'p [Plan],
-    pub(super) target: &'p Projection,
+    pub(super) projection: &'p Projection,
     pub(crate) parts: &'p [Part<'r>],
     /// Whether the record is damaged. The parts before the damage were read.
     pub(crate) is_damaged: bool,
@@ -29,11 +30,11 @@ pub(crate) struct Part<'r> {
 }
 
 impl<'r> Part<'r> {
-    /// A part with the plan of a template, by its index among the templates of the chunk.
+    /// A part with the plan of a template.
     #[inline]
-    pub(crate) fn of_template(at: usize, values: ValueTable<'r>, content: PartContent<'r>) -> Self {
+    pub(crate) fn of_template(template: TemplateId, values: ValueTable<'r>, content: PartContent<'r>) -> Self {
         Part {
-            plan: PlanAt::Template(at),
+            plan: PlanAt::Template(template),
             values,
             content,
         }
@@ -48,9 +49,9 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// The index of its template, and its values, if it is an instance that the plan of its template supports.
+    /// Its template and its values, if it is an instance that the plan of its template supports.
     #[inline]
-    pub(crate) fn instance(&self) -> Option<(usize, ValueTable<'r>)> {
+    pub(crate) fn instance(&self) -> Option<(TemplateId, ValueTable<'r>)> {
         match self.content {
             PartContent::Instance(..) => Some((self.template()?, self.values)),
             _ => None,
@@ -59,24 +60,24 @@ impl<'r> Part<'r> {
 
     /// As [`instance`](Self::instance), and also of an instance whose tree cannot be read.
     #[inline]
-    pub(crate) fn with_streams(&self) -> Option<(usize, ValueTable<'r>)> {
+    pub(crate) fn with_streams(&self) -> Option<(TemplateId, ValueTable<'r>)> {
         match self.content {
             PartContent::Instance(..) | PartContent::Damaged(..) => Some((self.template()?, self.values)),
             _ => None,
         }
     }
 
-    /// Its entries, unless they are in a tree that cannot be read: which columns need the tree does not matter to them.
+    /// Its entries, unless they are in a tree that cannot be read.
     #[inline]
     fn entries<'p>(&self, plan: &'p Plan, entries: Option<&'p EventData>) -> Option<&'p EventData> {
         entries.filter(|entries| !self.is_damaged() || plan.supports_entries(entries, self.values))
     }
 
-    /// The index of its template among the templates of the chunk, if it has the plan of one.
+    /// Its template, if it has the plan of one.
     #[inline]
-    pub(crate) fn template(&self) -> Option<usize> {
+    pub(crate) fn template(&self) -> Option<TemplateId> {
         match self.plan {
-            PlanAt::Template(at) => Some(at),
+            PlanAt::Template(template) => Some(template),
             PlanAt::Own(_) => None,
         }
     }
@@ -101,8 +102,8 @@ impl<'r> Part<'r> {
 /// Where the plan of a part is.
 #[derive(Clone, Copy)]
 enum PlanAt {
-    /// Among the templates of the chunk, by index.
-    Template(usize),
+    /// That of a template.
+    Template(TemplateId),
     /// Among the own plans of the group, by index.
     Own(usize),
 }
@@ -116,7 +117,7 @@ pub(crate) enum PartContent<'r> {
     Tree(&'r Element<'r>, TreeRoot, Option<ValueTable<'r>>),
     /// An element that the record spells out, whose texts are the values of the template of its outline.
     Outlined(SpelledOut, TreeRoot),
-    /// An instance whose tree cannot be read. Only the fields of its plan are used, and the entries that need no tree.
+    /// An instance whose tree cannot be read. Only places are read from it, and entries that need no tree.
     Damaged(Instance<'r>, TreeRoot),
 }
 
@@ -138,11 +139,11 @@ pub(crate) struct SpelledOut {
     pub(crate) end: u32,
 }
 
-/// An element that a record spells out, with the index of its outline's template, and the values of its texts.
+/// An element that a record spells out, with the template of its outline and the values of its texts.
 #[derive(Clone, Copy)]
 pub(crate) struct Outlined<'r> {
     pub(crate) element: SpelledOut,
-    pub(crate) template: usize,
+    pub(crate) template: TemplateId,
     pub(crate) values: ValueTable<'r>,
 }
 
@@ -158,8 +159,8 @@ impl<'p, 'r> RecordView<'p, 'r> {
         self.with_plans(templates).next().is_some_and(|(_, plan)| plan.system)
     }
 
-    /// The substitutions from which `System` is read, and their values, if rows of `System` are shared and the event
-    /// has the plan of a template.
+    /// The substitutions from which `System` is read, and their values, if rows of `System` are shared and the event has
+    /// the plan of a template.
     #[inline]
     pub(crate) fn system(self, templates: &'p ChunkTemplates) -> Option<(&'p SystemSubstitutions, ValueTable<'r>)> {
         let event = self.event()?;
@@ -172,9 +173,9 @@ impl<'p, 'r> RecordView<'p, 'r> {
         self.parts.first()
     }
 
-    /// Whether a record of the same templates can have a value at the place with an index.
-    pub(crate) fn may_have_field(self, templates: &ChunkTemplates, place: usize) -> bool {
-        let has = |plan: &Plan| plan.fields.get(place).is_some_and(Option::is_some);
+    /// Whether a record of the same templates can have a value at a place.
+    pub(crate) fn may_have_place(self, templates: &ChunkTemplates, place: PlaceId) -> bool {
+        let has = |plan: &Plan| plan.place(place).is_some();
         self.with_plans(templates).any(|(_, plan)| has(plan))
     }
 
@@ -188,20 +189,20 @@ impl<'p, 'r> RecordView<'p, 'r> {
     pub(crate) fn with_plans(self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
         self.parts.iter().filter_map(move |part| match part.plan {
             PlanAt::Own(at) => Some((part, &self.own_plans[at])),
-            PlanAt::Template(at) => Some((part, &templates.get(at).ok()?.plan)),
+            PlanAt::Template(template) => Some((part, &templates.get(template).ok()?.plan)),
         })
     }
 
-    /// The value at the place with an index.
-    pub(crate) fn field(self, templates: &'p ChunkTemplates, place: usize) -> Option<Resolved<'p, 'r>> {
-        self.fields(templates).get(place)
+    /// The value at a place.
+    pub(crate) fn place(self, templates: &'p ChunkTemplates, place: PlaceId) -> Option<Resolved<'p, 'r>> {
+        self.places(templates).get(place)
     }
 
     /// The values at all places.
     #[inline]
-    pub(crate) fn fields(self, templates: &'p ChunkTemplates) -> Fields<'p, 'r> {
+    pub(crate) fn places(self, templates: &'p ChunkTemplates) -> Places<'p, 'r> {
         let event = self.with_plans(templates).next();
-        Fields {
+        Places {
             record: self,
             templates,
             system: event.and_then(|(part, plan)| plan.system.then_some((plan, part.values))),
@@ -214,7 +215,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
         let keyed = |(entries, part): (&'p EventData, &'p Part<'r>)| Keyed::new(entries, part.values);
         KeyedEntries {
             event_data: self.event_data(templates).map(keyed),
-            user_data: match self.target.user_entries {
+            user_data: match self.projection.user_entries {
                 true => self.user_entries(templates).map(keyed),
                 false => None,
             },
@@ -235,8 +236,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
             .find_map(|(part, plan)| Some((part.entries(plan, plan.user_entries(part.values))?, part)))
     }
 
-    /// The other values of each part that has some, in order. Entries of a second `EventData` or `UserData` are among
-    /// them.
+    /// The other values of each part that has some, in order, with the entries of a second `EventData` or `UserData`.
     pub(crate) fn other_values(self, templates: &'p ChunkTemplates) -> Vec<Keyed<'p, 'r>> {
         let mut others = Vec::new();
         let (mut has_event_data, mut has_user_data) = (false, false);
@@ -281,7 +281,7 @@ pub(crate) struct KeyedEntries<'p, 'r> {
 pub(crate) struct Keyed<'p, 'r> {
     pub(crate) of: &'p EventData,
     values: ValueTable<'r>,
-    /// How many entries count: a map ends with the entry that makes its text too long.
+    /// How many entries count. A map ends with the entry that makes its text too long.
     limit: usize,
 }
 
@@ -297,9 +297,9 @@ impl<'p, 'r> Keyed<'p, 'r> {
         Keyed { of, values, limit }
     }
 
-    /// The place of the entry with a key, by the key's index.
+    /// The entry with a key, by the key's index.
     #[inline]
-    fn place(&self, key: usize) -> Option<usize> {
+    fn keyed(&self, key: usize) -> Option<EntryId> {
         *self.of.keyed.get(key)?
     }
 
@@ -312,41 +312,41 @@ impl<'p, 'r> Keyed<'p, 'r> {
             .map(|(.., found)| found)
     }
 
-    /// The place of a column's entry, by the index of its key.
+    /// The entry of a column, by the index of its key.
     #[inline]
-    fn column(&self, key: usize) -> Option<usize> {
+    fn column(&self, key: usize) -> Option<EntryId> {
         *self.of.columns.get(key)?
     }
 
-    /// The value of the entry with an index.
+    /// The value of an entry.
     #[inline]
-    pub(crate) fn get(&self, place: usize) -> Option<Resolved<'p, 'r>> {
-        let entry = self.of.entries.get(place).filter(|_| place < self.limit)?;
+    pub(crate) fn get(&self, EntryId(entry): EntryId) -> Option<Resolved<'p, 'r>> {
+        let entry = self.of.entries.get(entry).filter(|_| entry < self.limit)?;
         entry.source.find(self.values)
     }
 }
 
 impl<'p, 'r> KeyedEntries<'p, 'r> {
-    /// The arrays among the entries and leaves, each with its index: of `EventData`, or else of `UserData`.
-    pub(crate) fn arrays(&self) -> impl Iterator<Item = (bool, usize, Resolved<'p, 'r>)> {
+    /// The arrays among the entries, each with whether it is in `EventData`, or else in `UserData`.
+    pub(crate) fn arrays(&self) -> impl Iterator<Item = (bool, EntryId, Resolved<'p, 'r>)> {
         let of = |keyed: Option<Keyed<'p, 'r>>, in_event_data: bool| {
             let all = keyed.into_iter().flat_map(move |keyed| {
-                let found = move |index| Some((in_event_data, index, keyed.get(index)?));
-                (0..keyed.of.entries.len()).filter_map(found)
+                let found = move |entry| Some((in_event_data, entry, keyed.get(entry)?));
+                (0..keyed.of.entries.len()).map(EntryId).filter_map(found)
             });
             all.filter(|(.., found)| found.items().is_some())
         };
         of(self.event_data, true).chain(of(self.user_data, false))
     }
 
-    /// The value of the entry of `EventData` with an index.
-    pub(crate) fn of_event_data(&self, index: usize) -> Option<Resolved<'p, 'r>> {
-        self.event_data.as_ref()?.get(index)
+    /// The value of an entry of `EventData`.
+    pub(crate) fn of_event_data(&self, entry: EntryId) -> Option<Resolved<'p, 'r>> {
+        self.event_data.as_ref()?.get(entry)
     }
 
-    /// The value of the leaf of `UserData` with an index.
-    pub(crate) fn of_user_data(&self, index: usize) -> Option<Resolved<'p, 'r>> {
-        self.user_data.as_ref()?.get(index)
+    /// The value of a leaf of `UserData`.
+    pub(crate) fn of_user_data(&self, entry: EntryId) -> Option<Resolved<'p, 'r>> {
+        self.user_data.as_ref()?.get(entry)
     }
 
     /// The value of an entry.
@@ -358,14 +358,14 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
                 let entries = entries?;
                 match number.filter(|_| entries.of.has_split(entries.values)) {
                     Some(number) => entries.numbered(number),
-                    None => entries.get(entries.place(key)?),
+                    None => entries.get(entries.keyed(key)?),
                 }
             }
             Lookup::Column { key, in_both } => {
                 if let Some(entries) = entries
-                    && let Some(place) = entries.column(key)
+                    && let Some(entry) = entries.column(key)
                 {
-                    return entries.get(place);
+                    return entries.get(entry);
                 }
                 let leaves = self.user_data.as_ref()?;
                 let has = |key: &usize| entries.is_some_and(|entries| entries.column(*key).is_some());
@@ -375,38 +375,38 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
     }
 }
 
-/// The fields of a record.
-pub(crate) struct Fields<'p, 'r> {
+/// The values of a record at places in the event.
+pub(crate) struct Places<'p, 'r> {
     pub(crate) record: RecordView<'p, 'r>,
     templates: &'p ChunkTemplates,
     /// The plan and the values of the first part, if it has the `System` element.
     system: Option<(&'p Plan, ValueTable<'r>)>,
 }
 
-impl<'p, 'r> Fields<'p, 'r> {
-    /// The value at the place with an index.
-    pub(crate) fn get(&self, place: usize) -> Option<Resolved<'p, 'r>> {
-        self.get_at(place, self.record.target.places[place].in_system)
+impl<'p, 'r> Places<'p, 'r> {
+    /// The value at a place.
+    pub(crate) fn get(&self, place: PlaceId) -> Option<Resolved<'p, 'r>> {
+        self.get_at(place, self.record.projection.is_in_system(place))
     }
 
     /// The substitution whose value alone is the number, time or GUID at a place in `System`, and the value table.
     #[inline(always)]
-    pub(crate) fn substitution(&self, place: usize) -> Option<(u16, ValueTable<'r>)> {
+    pub(crate) fn substitution(&self, place: PlaceId) -> Option<(u16, ValueTable<'r>)> {
         let (plan, values) = self.system?;
-        Some((plan.bare_substitution[place]?, values))
+        Some((plan.bare_substitution[place.0]?, values))
     }
 
-    /// The value at the place with an index. `in_system` is whether the place is in the `System` element.
+    /// As [`get`](Self::get), given whether the place is in the `System` element.
     #[inline(always)]
-    pub(crate) fn get_at(&self, place: usize, in_system: bool) -> Option<Resolved<'p, 'r>> {
-        // A `System` element in another part does not count, so that it does not matter whether that part is read.
+    pub(crate) fn get_at(&self, place: PlaceId, in_system: bool) -> Option<Resolved<'p, 'r>> {
+        // A `System` element in another part does not count, as that part may not be read.
         if let Some((plan, values)) = self.system
             && in_system
         {
-            return plan.fields[place].as_ref()?.find(values);
+            return plan.place(place)?.find(values);
         }
         let mut parts = self.record.with_plans(self.templates);
-        parts.find_map(|(part, plan)| plan.fields.get(place)?.as_ref()?.find(part.values))
+        parts.find_map(|(part, plan)| plan.place(place)?.find(part.values))
     }
 }
 

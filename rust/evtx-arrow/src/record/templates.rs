@@ -17,8 +17,8 @@ pub(crate) struct ChunkTemplates {
     /// The entries of `index` that are not 0.
     used: Vec<usize>,
     compiled: Vec<Result<Arc<Compiled>>>,
-    /// By role of the root, and the tokens of a spelled-out element's outline: the index in `compiled`.
-    outlines: [HashMap<Box<[u32]>, usize>; TreeRoot::COUNT],
+    /// By role of the root, and the tokens of a spelled-out element's outline.
+    outlines: [HashMap<Box<[u32]>, TemplateId>; TreeRoot::COUNT],
     /// How many new outlines may be compiled.
     credit: usize,
     /// A buffer for the outline of the current element.
@@ -26,6 +26,10 @@ pub(crate) struct ChunkTemplates {
     /// The approximate size of the templates that the chunk may own alone.
     bytes: usize,
 }
+
+/// A template of the chunk: its index among those that the chunk has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct TemplateId(pub(crate) usize);
 
 /// How many bytes of templates a chunk keeps before it drops them. Real chunks need a few hundred KiB, but crafted
 /// definitions can overlap.
@@ -52,9 +56,9 @@ impl Default for ChunkTemplates {
 }
 
 impl ChunkTemplates {
-    /// The compiled template with an index, or why it cannot be compiled.
+    /// A compiled template, or why it cannot be compiled.
     #[inline]
-    pub(crate) fn get(&self, at: usize) -> Result<&Compiled> {
+    pub(crate) fn get(&self, TemplateId(at): TemplateId) -> Result<&Compiled> {
         match &self.compiled[at] {
             Ok(compiled) => Ok(compiled),
             Err(error) => Err(*error),
@@ -65,10 +69,10 @@ impl ChunkTemplates {
     #[inline]
     pub(crate) fn find(&self, definition: u32, root: TreeRoot) -> Option<&Compiled> {
         let known = *self.index.get(index(definition, root))?;
-        self.get(usize::from(known).checked_sub(1)?).ok()
+        self.get(TemplateId(usize::from(known).checked_sub(1)?)).ok()
     }
 
-    /// The index of the template of the definition at a chunk offset. At its first use, `compile` compiles it and returns
+    /// The template of the definition at a chunk offset. At its first use, `compile` compiles it and returns
     /// whether the cache of the scan keeps it.
     #[inline]
     pub(crate) fn place(
@@ -76,16 +80,21 @@ impl ChunkTemplates {
         definition: u32,
         root: TreeRoot,
         compile: impl FnOnce() -> Result<(Arc<Compiled>, bool)>,
-    ) -> usize {
+    ) -> TemplateId {
         let entry = index(definition, root);
         match self.index.get(entry) {
-            Some(&known) if known > 0 => usize::from(known) - 1,
+            Some(&known) if known > 0 => TemplateId(usize::from(known) - 1),
             _ => self.add(definition, entry, compile),
         }
     }
 
     #[cold]
-    fn add(&mut self, definition: u32, entry: usize, compile: impl FnOnce() -> Result<(Arc<Compiled>, bool)>) -> usize {
+    fn add(
+        &mut self,
+        definition: u32,
+        entry: usize,
+        compile: impl FnOnce() -> Result<(Arc<Compiled>, bool)>,
+    ) -> TemplateId {
         let at = self.compiled.len();
         let compiled = match self.bytes > 2 * MAX_BYTES {
             true => Err(Error::new(definition as usize, ErrorKind::Templates)),
@@ -101,10 +110,10 @@ impl ChunkTemplates {
             *index = known;
             self.used.push(entry);
         }
-        at
+        TemplateId(at)
     }
 
-    /// The index of the template of an outline. If the outline is new to the chunk, `find` finds it in the cache of the
+    /// The template of an outline. If the outline is new to the chunk, `find` finds it in the cache of the
     /// scan, or compiles it if its argument is true, and returns whether it compiled it. `None` if it does neither.
     ///
     /// Compiling an outline takes longer than reading its record as a tree, so it pays off only if the outline recurs.
@@ -115,7 +124,7 @@ impl ChunkTemplates {
         tokens: &[u32],
         root: TreeRoot,
         find: impl FnOnce(bool) -> Option<(Arc<Compiled>, bool)>,
-    ) -> Option<usize> {
+    ) -> Option<TemplateId> {
         if let Some(&known) = self.outlines[root as usize].get(tokens) {
             self.credit = (self.credit + 1).min(FIRST_OUTLINES);
             return Some(known);
@@ -129,7 +138,7 @@ impl ChunkTemplates {
         tokens: &[u32],
         root: TreeRoot,
         find: impl FnOnce(bool) -> Option<(Arc<Compiled>, bool)>,
-    ) -> Option<usize> {
+    ) -> Option<TemplateId> {
         if self.are_many() {
             return None;
         }
@@ -138,11 +147,11 @@ impl ChunkTemplates {
             self.credit = self.credit.saturating_sub(1);
             self.bytes += compiled.bytes();
         }
-        let at = self.compiled.len();
+        let template = TemplateId(self.compiled.len());
         self.compiled.push(Ok(compiled));
         // The tokens need no limit: they are about as long as the records of the chunk.
-        self.outlines[root as usize].insert(tokens.into(), at);
-        Some(at)
+        self.outlines[root as usize].insert(tokens.into(), template);
+        Some(template)
     }
 
     /// Whether the templates take so much memory that the caller should clear them before the next group of records.
@@ -189,8 +198,8 @@ mod tests {
             dependency: None,
             self_closing: false,
         };
-        let (target, keys) = (Projection::default(), Keys::default());
-        Arc::new(Compiled::new(&target, &keys, &definition, &tree, TreeRoot::Event))
+        let (projection, keys) = (Projection::default(), Keys::default());
+        Arc::new(Compiled::new(&projection, &keys, &definition, &tree, TreeRoot::Event))
     }
 
     #[test]
@@ -211,7 +220,7 @@ mod tests {
                 times += 1;
                 Ok((compiled(), true))
             });
-            assert_eq!(place, expected, "{definition} {root:?}");
+            assert_eq!(place, TemplateId(expected), "{definition} {root:?}");
             assert!(templates.find(definition, root).is_some());
         }
         assert_eq!(times, 5);
@@ -226,16 +235,23 @@ mod tests {
         for (definition, root, _) in uses {
             assert!(templates.find(definition, root).is_none());
         }
-        assert_eq!(templates.place(513, TreeRoot::Event, || Ok((compiled(), true))), 0);
+        assert_eq!(
+            templates.place(513, TreeRoot::Event, || Ok((compiled(), true))),
+            TemplateId(0)
+        );
     }
 
     #[test]
     fn a_definition_that_cannot_be_compiled_is_not_tried_again() {
         let mut templates = ChunkTemplates::default();
         let error = Error::new(9, ErrorKind::Names);
-        assert_eq!(templates.place(512, TreeRoot::Event, || Err(error)), 0);
-        assert_eq!(templates.place(512, TreeRoot::Event, || panic!("compiled again")), 0);
-        assert_eq!(templates.get(0).err(), Some(error));
+        let first = TemplateId(0);
+        assert_eq!(templates.place(512, TreeRoot::Event, || Err(error)), first);
+        assert_eq!(
+            templates.place(512, TreeRoot::Event, || panic!("compiled again")),
+            first
+        );
+        assert_eq!(templates.get(first).err(), Some(error));
         assert!(templates.find(512, TreeRoot::Event).is_none());
     }
 

@@ -2,37 +2,37 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
+use arrow_array::ArrayRef;
+use arrow_array::builder::{ArrayBuilder, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
 use arrow_array::types::{
     ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
 use arrow_schema::ArrowError;
 use evtx_format::binxml::instance::ValueTable;
 use evtx_format::value::Scalar;
 use evtx_format::value::time::filetime_to_unix_nanos;
 
-use super::arrays::{MakeArrays, finish_primitive};
+use super::arrays::MakeArrays;
 use super::dictionary::DictionaryBuilder;
 use super::text::TextBuilder;
-use crate::plan::Resolved;
-use crate::record::{Fields, GROUP};
+use crate::plan::{PlaceId, Resolved};
+use crate::record::{GROUP, Places};
 use crate::schema::FieldType;
 
-/// Appends the values that `read` returns for each record, in groups, so that the builder takes many values at once.
+/// Appends the values that `read` returns for the records, a group at a time.
 #[inline(always)]
 fn append<'p, 'r: 'p, T: ArrowPrimitiveType>(
     builder: &mut PrimitiveBuilder<T>,
-    records: &[Fields<'p, 'r>],
-    read: impl Fn(usize, &Fields<'p, 'r>) -> Option<T::Native>,
+    records: &[Places<'p, 'r>],
+    read: impl Fn(usize, &Places<'p, 'r>) -> Option<T::Native>,
 ) {
     for (group, records) in records.chunks(GROUP).enumerate() {
         let mut values = [T::default_value(); GROUP];
         let mut valid = [false; GROUP];
         let mut count = 0;
-        for (i, fields) in records.iter().enumerate() {
-            let value = read(GROUP * group + i, fields);
+        for (i, places) in records.iter().enumerate() {
+            let value = read(GROUP * group + i, places);
             valid[i] = value.is_some();
             values[i] = value.unwrap_or_default();
             count += usize::from(value.is_some());
@@ -50,54 +50,54 @@ fn append<'p, 'r: 'p, T: ArrowPrimitiveType>(
 
 /// Appends the number that each record has at a place.
 #[inline(always)]
-fn append_numbers<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, records: &[Fields<'_, '_>], at: At)
+fn append_numbers<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, records: &[Places<'_, '_>], at: At)
 where
     T::Native: TryFrom<u64>,
 {
-    append(builder, records, |_, fields| {
+    append(builder, records, |_, places| {
         let number = at
-            .substitution(fields)
+            .substitution(places)
             .and_then(|(substitution, values)| values.unsigned(substitution));
-        number.or_else(|| at.number(fields))?.try_into().ok()
+        number.or_else(|| at.number(places))?.try_into().ok()
     });
 }
 
-/// The place that a column reads. The columns read the usual value of a bare substitution themselves; the functions
-/// here, which are kept out of line, read all other values.
+/// The place that a column reads. Columns read the usual value of a bare substitution in line. The functions here read
+/// all other values, out of line.
 #[derive(Clone, Copy)]
 struct At {
-    place: usize,
+    place: PlaceId,
     in_system: bool,
 }
 
 impl At {
     #[inline(always)]
-    fn substitution<'r>(self, fields: &Fields<'_, 'r>) -> Option<(u16, ValueTable<'r>)> {
+    fn substitution<'r>(self, places: &Places<'_, 'r>) -> Option<(u16, ValueTable<'r>)> {
         if self.in_system {
-            fields.substitution(self.place)
+            places.substitution(self.place)
         } else {
             None
         }
     }
 
     #[inline(always)]
-    fn found<'p, 'r>(self, fields: &Fields<'p, 'r>) -> Option<Resolved<'p, 'r>> {
-        fields.get_at(self.place, self.in_system)
+    fn found<'p, 'r>(self, places: &Places<'p, 'r>) -> Option<Resolved<'p, 'r>> {
+        places.get_at(self.place, self.in_system)
     }
 
     #[inline(never)]
-    fn number(self, fields: &Fields<'_, '_>) -> Option<u64> {
-        self.found(fields).as_ref().and_then(Resolved::number)
+    fn number(self, places: &Places<'_, '_>) -> Option<u64> {
+        self.found(places).as_ref().and_then(Resolved::number)
     }
 
     #[inline(never)]
-    fn nanos(self, fields: &Fields<'_, '_>) -> Option<i64> {
-        self.found(fields).as_ref().and_then(Resolved::nanos)
+    fn nanos(self, places: &Places<'_, '_>) -> Option<i64> {
+        self.found(places).as_ref().and_then(Resolved::nanos)
     }
 
     #[inline(never)]
-    fn uuid(self, fields: &Fields<'_, '_>) -> Option<[u8; 16]> {
-        self.found(fields).as_ref().and_then(Resolved::uuid)
+    fn uuid(self, places: &Places<'_, '_>) -> Option<[u8; 16]> {
+        self.found(places).as_ref().and_then(Resolved::uuid)
     }
 }
 
@@ -105,7 +105,7 @@ impl At {
 #[derive(Debug)]
 pub(crate) struct FixedBuilder {
     rows: FixedSizeBinaryBuilder,
-    /// How many NULLs at the end are not in `rows` yet. Most columns of GUIDs are mostly NULL, and counting is cheaper.
+    /// How many NULLs at the end are not in `rows` yet. Columns of GUIDs are mostly NULL, and counting is cheaper.
     nulls: usize,
 }
 
@@ -147,55 +147,34 @@ trait Build {
     /// Ends the batch.
     fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
 
-    /// What is in the builder so far, which stays there.
+    /// The rows so far. They stay in the builder.
     fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
 }
 
-impl<T: ArrowPrimitiveType> Build for PrimitiveBuilder<T> {
-    fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(finish_primitive(self))
-    }
-
-    fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(PrimitiveBuilder::finish_cloned(self)))
-    }
-}
-
-impl Build for BooleanBuilder {
-    fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(BooleanBuilder::finish(self)))
-    }
-
-    fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(BooleanBuilder::finish_cloned(self)))
-    }
-}
-
-impl Build for BinaryBuilder {
+impl<B: ArrayBuilder> Build for B {
     fn bytes(&self) -> usize {
-        self.values_slice().len()
+        let binary = self.as_any().downcast_ref::<BinaryBuilder>();
+        binary.map_or(0, |binary| binary.values_slice().len())
     }
 
     fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(BinaryBuilder::finish(self)))
+        Ok(ArrayBuilder::finish(self))
     }
 
     fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(BinaryBuilder::finish_cloned(self)))
+        Ok(ArrayBuilder::finish_cloned(self))
     }
 }
 
 impl Build for FixedBuilder {
     fn finish(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.end_nulls();
-        let array = self.rows.finish();
-        self.rows = FixedSizeBinaryBuilder::with_capacity(array.len(), Self::SIZE as i32);
-        Ok(Arc::new(array))
+        Ok(ArrayBuilder::finish(&mut self.rows))
     }
 
     fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.end_nulls();
-        Ok(Arc::new(self.rows.finish_cloned()))
+        Ok(ArrayBuilder::finish_cloned(&self.rows))
     }
 }
 
@@ -227,27 +206,27 @@ impl Build for DictionaryBuilder {
     }
 }
 
-/// Makes [`FieldBuilder`] of a list of entries: a [`FieldType`], its builder, and how the builder takes what was found
-/// of a record, which is NULL for nothing and for what the column cannot hold.
-macro_rules! field_builders {
+/// Defines [`ValueBuilder`] from a list of entries: a [`FieldType`], its builder, and how the builder takes the value of
+/// a record. Missing values, and values that the column cannot hold, are NULL.
+macro_rules! value_builders {
     ($($field_type:ident($builder:ty): |$this:ident, $found:ident| $push:expr;)+) => {
-        /// A column that is read from a place in the event, or the items of one.
+        /// The builder of a column of single values, or of the items of lists.
         #[derive(Debug)]
-        pub(crate) enum FieldBuilder {
+        pub(crate) enum ValueBuilder {
             $($field_type($builder),)+
         }
 
-        impl FieldBuilder {
+        impl ValueBuilder {
             pub(crate) fn new(field_type: FieldType) -> Self {
                 match field_type {
-                    $(FieldType::$field_type => FieldBuilder::$field_type(<$builder>::new()),)+
+                    $(FieldType::$field_type => ValueBuilder::$field_type(<$builder>::new()),)+
                 }
             }
 
-            /// Appends what was found of a record.
+            /// Appends the value of a record.
             pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
                 match self {
-                    $(FieldBuilder::$field_type($this) => {
+                    $(ValueBuilder::$field_type($this) => {
                         let $found = found;
                         $push;
                     })+
@@ -257,20 +236,20 @@ macro_rules! field_builders {
 
             fn builder(&self) -> &dyn Build {
                 match self {
-                    $(FieldBuilder::$field_type(builder) => builder,)+
+                    $(ValueBuilder::$field_type(builder) => builder,)+
                 }
             }
 
             fn builder_mut(&mut self) -> &mut dyn Build {
                 match self {
-                    $(FieldBuilder::$field_type(builder) => builder,)+
+                    $(ValueBuilder::$field_type(builder) => builder,)+
                 }
             }
         }
     };
 }
 
-field_builders! {
+value_builders! {
     Time(PrimitiveBuilder<TimestampNanosecondType>): |to, found| to.append_option(found.and_then(Resolved::nanos));
     UInt8(PrimitiveBuilder<UInt8Type>): |to, found| to.append_option(unsigned(found));
     UInt16(PrimitiveBuilder<UInt16Type>): |to, found| to.append_option(unsigned(found));
@@ -300,61 +279,60 @@ fn signed<N: TryFrom<i128>>(found: Option<&Resolved<'_, '_>>) -> Option<N> {
     found?.integer()?.try_into().ok()
 }
 
-impl FieldBuilder {
+impl ValueBuilder {
     /// Appends NULLs.
     pub(crate) fn push_nulls(&mut self, count: usize) -> Result<(), ArrowError> {
         match self {
-            FieldBuilder::Text(builder) => builder.nulls += count,
+            ValueBuilder::Text(builder) => builder.nulls += count,
             other => (0..count).try_for_each(|_| other.push(None))?,
         }
         Ok(())
     }
 
-    /// Appends what each of some records has at a place, as [`push`](Self::push) does: in one go for the types that
-    /// columns of all events have. `written` is the FILETIME
-    /// that stands in for the time of a record, by its index, if nothing of that can be read.
+    /// Appends the value that each record has at a place, as [`push`](Self::push) does. `written` returns the FILETIME
+    /// that replaces the time of a record, by its index, if nothing of the record can be read.
     pub(crate) fn extend(
         &mut self,
-        records: &[Fields<'_, '_>],
-        place: usize,
+        records: &[Places<'_, '_>],
+        place: PlaceId,
         in_system: bool,
         written: impl Fn(usize) -> Option<u64>,
     ) -> Result<(), ArrowError> {
         let at = At { place, in_system };
         match self {
-            FieldBuilder::Time(builder) => append(builder, records, |row, fields| {
-                let substitution = at.substitution(fields);
+            ValueBuilder::Time(builder) => append(builder, records, |row, places| {
+                let substitution = at.substitution(places);
                 match substitution.and_then(|(substitution, values)| values.fixed(substitution, Scalar::FileTime)) {
                     Some(ticks) => filetime_to_unix_nanos(u64::from_le_bytes(ticks)),
                     None => match written(row) {
-                        None => at.nanos(fields),
+                        None => at.nanos(places),
                         Some(ticks) => filetime_to_unix_nanos(ticks),
                     },
                 }
             }),
-            FieldBuilder::UInt8(builder) => append_numbers(builder, records, at),
-            FieldBuilder::UInt16(builder) => append_numbers(builder, records, at),
-            FieldBuilder::UInt32(builder) => append_numbers(builder, records, at),
-            FieldBuilder::UInt64(builder) => append_numbers(builder, records, at),
-            FieldBuilder::Text(builder) => {
+            ValueBuilder::UInt8(builder) => append_numbers(builder, records, at),
+            ValueBuilder::UInt16(builder) => append_numbers(builder, records, at),
+            ValueBuilder::UInt32(builder) => append_numbers(builder, records, at),
+            ValueBuilder::UInt64(builder) => append_numbers(builder, records, at),
+            ValueBuilder::Text(builder) => {
                 records
                     .iter()
-                    .for_each(|fields| builder.push_text(at.found(fields).as_ref()));
+                    .for_each(|places| builder.push_text(at.found(places).as_ref()));
             }
-            FieldBuilder::Name(builder) => records
+            ValueBuilder::Name(builder) => records
                 .iter()
-                .for_each(|fields| builder.push(at.found(fields).as_ref())),
-            FieldBuilder::Uuid(builder) => {
-                for fields in records {
-                    builder.push(match at.substitution(fields) {
+                .for_each(|places| builder.push(at.found(places).as_ref())),
+            ValueBuilder::Uuid(builder) => {
+                for places in records {
+                    builder.push(match at.substitution(places) {
                         Some((substitution, values)) if values.is_null(substitution) => None,
-                        _ => at.uuid(fields),
+                        _ => at.uuid(places),
                     })?;
                 }
             }
             other => {
-                for fields in records {
-                    other.push(at.found(fields).as_ref())?;
+                for places in records {
+                    other.push(at.found(places).as_ref())?;
                 }
             }
         }
@@ -377,6 +355,7 @@ impl FieldBuilder {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Array;
     use arrow_array::cast::AsArray;
     use evtx_format::value::Value;
 
@@ -388,7 +367,7 @@ mod tests {
         T::Native: Into<i128>,
     {
         let text = number.to_string();
-        let mut builder = FieldBuilder::new(field_type);
+        let mut builder = ValueBuilder::new(field_type);
         let found = Resolved::Value(Value::new(Scalar::AnsiString, text.as_bytes()));
         builder.push(Some(&found)).expect("a row");
         builder.push_nulls(1).expect("a row");
@@ -424,7 +403,7 @@ mod tests {
 
     #[test]
     fn fixed_bytes_and_nulls_keep_their_order() {
-        let mut builder = FieldBuilder::new(FieldType::Uuid);
+        let mut builder = ValueBuilder::new(FieldType::Uuid);
         let guids = [None, Some([1; 16]), None, None, Some([2; 16]), None];
         for guid in &guids {
             let found = guid
