@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
 use evtx_format::binxml::tree::Element;
 use evtx_format::binxml::{Fragment, Outline, Reader, StreamCursor, ValueLayout};
-use evtx_format::render::program::{Language, Members, Program, Streams, push_tree};
+use evtx_format::render::program::{Language, OnName, Program, Streams, push_tree};
 use evtx_format::{MAX_TEXT, Result};
 use proptest::prelude::*;
 
@@ -158,15 +158,7 @@ fn any_token() -> impl Strategy<Value = Token> {
 struct NoStreams;
 
 impl Streams for NoStreams {
-    fn push_xml(&mut self, _: Range<usize>, _: &mut Vec<u8>) -> Result<()> {
-        unreachable!()
-    }
-
-    fn push_members(&mut self, _: Range<usize>, _: &mut Members<'_>, _: &mut Vec<u8>) -> Result<()> {
-        unreachable!()
-    }
-
-    fn push_lines(&mut self, _: Language, _: Range<usize>, _: &mut Vec<u8>) -> Result<bool> {
+    fn push_stream(&mut self, _: Language, _: Range<usize>, _: &mut Vec<u8>, _: &mut OnName<'_>) -> Result<()> {
         unreachable!()
     }
 }

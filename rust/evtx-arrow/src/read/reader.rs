@@ -185,9 +185,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     ) -> Result<()> {
         let mut fragments = self.reader.fragments(stream);
         loop {
-            let is_outlined =
-                self.reader.is_at_element(&fragments) && self.outlined(templates, record, &mut fragments, root);
-            if !is_outlined {
+            if !self.outlined(templates, record, &mut fragments, root) {
                 match self.next_fragment(&mut fragments).transpose()? {
                     Some(Fragment::Instance(instance)) => self.instance(templates, record, instance, root)?,
                     Some(Fragment::Element(element)) => self.tree(record, element, root, None),

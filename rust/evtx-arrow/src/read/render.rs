@@ -8,7 +8,7 @@ use std::ops::Range;
 use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
 use evtx_format::binxml::{Fragment, StreamCursor};
-use evtx_format::render::program::{Language, Members, Program, Streams, SystemTexts, push_tree};
+use evtx_format::render::program::{Language, Members, OnName, Program, Streams, SystemTexts, push_tree};
 use evtx_format::{Error, ErrorKind, MAX_NESTING, MAX_NODES, MAX_TEXT, Result};
 
 use super::reader::RecordReader;
@@ -85,23 +85,23 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         match language {
             Language::Xml => {
                 out.extend_from_slice(XML_DECLARATION);
-                self.push_source(language, root, out, |_, _| {})
+                self.push_source(language, root, out, &mut |_, _| {})
             }
             Language::Json => {
                 out.push(b'{');
                 let mut members = Members::default();
-                self.push_source(language, root, out, |name, out| members.push_key(name, out))?;
+                self.push_source(language, root, out, &mut |name, out| members.push_key(name, out))?;
                 out.push(b'}');
                 Ok(())
             }
             Language::Text => {
                 let start = out.len();
-                self.push_source(language, root, out, |_, _| {})?;
+                self.push_source(language, root, out, &mut |_, _| {})?;
                 // The last line has no line break.
                 out.truncate(out.len().saturating_sub(1).max(start));
                 Ok(())
             }
-            Language::Fields => self.push_source(language, root, out, |_, _| {}),
+            Language::Fields => self.push_source(language, root, out, &mut |_, _| {}),
         }
     }
 
@@ -166,7 +166,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         language: Language,
         source: Source<'r>,
         out: &mut Vec<u8>,
-        mut name: impl FnMut(&str, &mut Vec<u8>),
+        name: &mut OnName<'_>,
     ) -> Result<()> {
         let program = self.program(&source, |compiled| compiled.program(language));
         if let Some((program, values)) = program {
@@ -191,14 +191,15 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         let mut outlined = others.iter().filter_map(Part::outlined);
         outlined.find(|it| it.element.start as usize == stream.offset())
     }
+}
 
-    /// Appends the elements of a stream. Calls `name` with the name of each first.
+impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
     fn push_stream(
         &mut self,
         language: Language,
         stream: Range<usize>,
         out: &mut Vec<u8>,
-        mut name: impl FnMut(&str, &mut Vec<u8>),
+        name: &mut OnName<'_>,
     ) -> Result<()> {
         if self.depth >= MAX_NESTING {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
@@ -223,7 +224,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
                     None => break,
                 }
             };
-            self.push_source(language, source, out, &mut name)?;
+            self.push_source(language, source, out, name)?;
         }
         self.depth -= 1;
         Ok(())
@@ -246,21 +247,5 @@ impl<'r> Source<'r> {
             PartContent::Outlined(..) => part.outlined().map(Source::Outlined),
             PartContent::Damaged(..) => None,
         }
-    }
-}
-
-impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
-    fn push_xml(&mut self, stream: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
-        self.push_stream(Language::Xml, stream, out, |_, _| {})
-    }
-
-    fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()> {
-        self.push_stream(Language::Json, stream, out, |name, out| members.push_key(name, out))
-    }
-
-    fn push_lines(&mut self, language: Language, stream: Range<usize>, out: &mut Vec<u8>) -> Result<bool> {
-        let mut has_data = false;
-        self.push_stream(language, stream, out, |name, _| has_data |= name == "Data")?;
-        Ok(!has_data)
     }
 }

@@ -147,17 +147,6 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Whether the next fragment of a stream is an element.
-    #[inline]
-    pub fn is_at_element(&self, fragments: &StreamCursor<'a>) -> bool {
-        let mut cursor = fragments.cursor;
-        match cursor.peek() {
-            // What most streams have.
-            None | Some(0x00 | 0x0c) => false,
-            _ => self.at_element(&mut cursor),
-        }
-    }
-
     /// Moves behind the next element of a stream and returns true, if the element is sound and has no stream, instance
     /// or substitution in it. Else does not move.
     pub fn pass_element(&self, fragments: &mut StreamCursor<'a>) -> bool {

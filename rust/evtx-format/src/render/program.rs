@@ -34,25 +34,21 @@ pub struct Program {
 
 /// Renders the streams in the substitutions of a program. The implementor has the programs of their templates.
 pub trait Streams {
-    /// Appends the elements of the stream in a range of the chunk as XML.
+    /// Appends the elements of the stream in a range of the chunk. Calls `name` before each element, with its name.
     ///
     /// # Errors
     /// If the stream is damaged.
-    fn push_xml(&mut self, stream: Range<usize>, out: &mut Vec<u8>) -> Result<()>;
-
-    /// Appends the elements of the stream in a range of the chunk as members of a JSON object.
-    ///
-    /// # Errors
-    /// If the stream is damaged.
-    fn push_members(&mut self, stream: Range<usize>, members: &mut Members<'_>, out: &mut Vec<u8>) -> Result<()>;
-
-    /// Appends the values of the stream in a range of the chunk as lines or fields. Returns false if one of its elements
-    /// is `Data`, whose name depends on the elements around the stream.
-    ///
-    /// # Errors
-    /// If the stream is damaged.
-    fn push_lines(&mut self, language: Language, stream: Range<usize>, out: &mut Vec<u8>) -> Result<bool>;
+    fn push_stream(
+        &mut self,
+        language: Language,
+        stream: Range<usize>,
+        out: &mut Vec<u8>,
+        name: &mut OnName<'_>,
+    ) -> Result<()>;
 }
+
+/// A callback before an element is written: gets the name of the element, and the text so far.
+pub type OnName<'n> = dyn FnMut(&str, &mut Vec<u8>) + 'n;
 
 /// The member names of a JSON object so far.
 #[derive(Debug, Default)]
@@ -261,7 +257,7 @@ impl Program {
                 }
             }
             Op::Content { substitution } => match stream(values, *substitution) {
-                Some(range) => streams.push_xml(range, out)?,
+                Some(range) => streams.push_stream(Language::Xml, range, out, &mut |_, _| {})?,
                 None => value(*substitution).push_text(out, Form::XmlText),
             },
             Op::Repeat {
@@ -283,7 +279,7 @@ impl Program {
                 }
                 out.extend_from_slice(literal(open));
                 match stream(values, *substitution) {
-                    Some(range) => streams.push_xml(range, out)?,
+                    Some(range) => streams.push_stream(Language::Xml, range, out, &mut |_, _| {})?,
                     None => repeated.push_text(out, Form::XmlText),
                 }
                 out.extend_from_slice(literal(close));
@@ -295,7 +291,7 @@ impl Program {
                 language,
             } => {
                 if let Some(range) = stream(values, *substitution) {
-                    return streams.push_lines(*language, range, out);
+                    return push_lines(range, *language, streams, out);
                 }
                 let (open, close) = (literal(open), literal(close));
                 let whole = value(*substitution);
@@ -312,7 +308,7 @@ impl Program {
             }
             Op::Elements { substitution, language } => {
                 return match stream(values, *substitution) {
-                    Some(range) => streams.push_lines(*language, range, out),
+                    Some(range) => push_lines(range, *language, streams, out),
                     None => Ok(value(*substitution).single().is_empty()),
                 };
             }
@@ -368,7 +364,7 @@ impl Program {
                     // Any other value would be text of the element.
                     return Ok(value(*substitution).single().is_empty());
                 };
-                streams.push_members(range, &mut Members::after(names), out)?;
+                push_members(range, &mut Members::after(names), streams, out)?;
             }
         }
         Ok(true)
@@ -421,10 +417,30 @@ impl Program {
 fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
     out.push(b'{');
     let mut members = Members::default();
-    streams.push_members(stream, &mut members, out)?;
+    push_members(stream, &mut members, streams, out)?;
     out.push(b'}');
     let is_empty = members.first.is_empty();
     Ok(!is_empty && (!container || !members.has_data))
+}
+
+/// Appends the elements of a stream as members of a JSON object.
+fn push_members(
+    stream: Range<usize>,
+    members: &mut Members<'_>,
+    streams: &mut dyn Streams,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    streams.push_stream(Language::Json, stream, out, &mut |name, out| {
+        members.push_key(name, out)
+    })
+}
+
+/// Appends the values of a stream as lines or fields. Returns false if one of its elements is `Data`, whose name depends
+/// on the elements around the stream.
+fn push_lines(stream: Range<usize>, language: Language, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
+    let mut has_data = false;
+    streams.push_stream(language, stream, out, &mut |name, _| has_data |= name == "Data")?;
+    Ok(!has_data)
 }
 
 /// The chunk range of the stream in a substitution; `None` for other values.
