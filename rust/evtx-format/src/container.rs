@@ -3,6 +3,7 @@
 pub mod chunk;
 pub mod header;
 pub mod record;
+mod evidence;
 pub mod records;
 pub mod image;
 pub mod layout;

@@ -50,12 +50,11 @@ impl Record {
         if magic != RECORD_MAGIC {
             return Err(Error::new(at, ErrorKind::RecordMagic(magic)));
         }
-        Ok(Record::behind_magic(header, at))
+        Ok(Record::of_header(header, at))
     }
 
-    /// The fields of a header, without a check of its magic.
     #[inline(always)]
-    fn behind_magic(header: &[u8; RECORD_HEADER], at: usize) -> Self {
+    fn of_header(header: &[u8; RECORD_HEADER], at: usize) -> Self {
         Record {
             offset: at as u32,
             size: u32_at(header, 4).unwrap_or_default(),
@@ -64,12 +63,10 @@ impl Record {
         }
     }
 
-    /// The record at a chunk offset, without a check of its magic; `None` if its size cannot be right.
-    pub(super) fn without_magic(chunk: &[u8], at: usize) -> Option<Self> {
+    /// The record at a chunk offset, without a check of its magic and size; `None` if the chunk ends in the header.
+    pub(super) fn unchecked(chunk: &[u8], at: usize) -> Option<Self> {
         let header = chunk.get(at..)?.first_chunk::<RECORD_HEADER>()?;
-        let record = Record::behind_magic(header, at);
-        let is_whole = record.size as usize >= RECORD_FRAME && record.end() <= chunk.len();
-        is_whole.then_some(record)
+        Some(Record::of_header(header, at))
     }
 
     /// Reads the header of the record at a chunk offset, and checks its size.
@@ -191,17 +188,14 @@ mod tests {
         let mut read = |size: u32| {
             chunk[100..104].copy_from_slice(&RECORD_MAGIC);
             chunk[104..108].copy_from_slice(&size.to_le_bytes());
-            (
-                Record::read(&chunk, 100).map(|record| record.size),
-                Record::without_magic(&chunk, 100).map(|record| record.size),
-            )
+            Record::read(&chunk, 100).map(|record| record.size)
         };
         for size in [28, 29, 99, 100] {
-            assert_eq!(read(size), (Ok(size), Some(size)), "{size}");
+            assert_eq!(read(size), Ok(size), "{size}");
         }
         for size in [0, 27, 101, u32::MAX] {
             let kind = ErrorKind::RecordSize { size, room: 100 };
-            assert_eq!(read(size), (Err(Error::new(100, kind)), None), "{size}");
+            assert_eq!(read(size), Err(Error::new(100, kind)), "{size}");
         }
         assert!(matches!(
             Record::read(&chunk, 180).unwrap_err().kind,

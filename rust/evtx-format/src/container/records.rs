@@ -1,17 +1,15 @@
 //! The walk over the records of a chunk.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
-use bumpalo::Bump;
 use memchr::memmem;
 
 use super::chunk::{CHUNK_HEADER, CHUNK_SIZE, ChunkHeader};
+use super::evidence::{DAMAGED_MAGIC, Evidence, IN_PLACE, Known, binxml_end};
 use super::header::FileHeader;
 use super::record::{
-    RECORD_FRAME, RECORD_HEADER, RECORD_MAGIC, Record, count_magics, ends_with_its_size, find, find_any, follows,
+    RECORD_FRAME, RECORD_HEADER, RECORD_MAGIC, Record, count_magics, ends_with_its_size, find, follows,
 };
-use crate::binxml::Reader;
-use crate::binxml::names::Names;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How often one record is searched for records inside it. Each one found makes the record shorter.
@@ -26,40 +24,54 @@ pub struct FoundRecord {
     pub recovered: bool,
     /// Whether it was carved from bytes that the live records do not reach. It can be noise until its BinXML is read.
     pub is_carved: bool,
-    /// Whether its frame is damaged. [`RecordWalk::damage`] says how.
+    /// Whether its frame is damaged. [`RecordWalk::damage`] returns the error.
     pub is_damaged: bool,
 }
 
 /// A walk over the records of a chunk, in the order of their offsets. It borrows no bytes: the caller passes the chunk
 /// to each step, so that a walk can be left and continued later.
 ///
-/// The frames of the records decide which records there are, not the chunk header. The header says where the records
-/// end, but the walk goes on after that place if a record there continues the IDs of the live records. The records of a
-/// chunk that Windows has only begun are live if the rest of the log [promises](PromisedIds) the ID of the first.
-/// Otherwise an older use of the disk has left them there.
+/// The frames decide which records there are, not the chunk header. The header says where the records end, but the walk
+/// goes on after that place if a record there continues the IDs of the live records. The records of a chunk that Windows
+/// has only begun are live if the rest of the log [promises](PromisedIds) the ID of the first. Otherwise they are slack,
+/// which an older use of the disk has left. Tables in `evidence.rs` list what makes a frame a record.
 #[derive(Debug, Clone)]
 pub struct RecordWalk {
-    next: Option<usize>,
-    /// Where the header says that the records end: the free space, or the end of the chunk.
-    end: usize,
-    /// Chunk offset of a record behind `end` at which the walk continues.
-    known_beyond: usize,
-    /// The chunk header, if it can be read.
-    header: Option<ChunkHeader>,
-    /// Whether no record is live: the chunk is new, and the log does not promise the records that stand in it.
+    step: Step,
+    /// The bytes to carve before that step.
+    carve: Range<usize>,
+    known: Known,
+    /// Chunk offset of a record after the end of the listed ones that is known to be live.
+    known_beyond: Option<usize>,
+    /// Whether no record is live: the chunk is new, and the log does not promise its records.
     is_leftover: bool,
-    /// ID of the last record.
-    last: Option<u64>,
-    /// What is wrong with the frame of the last record.
-    damage: Option<Error>,
     /// Whether records are also carved from the bytes between the live ones.
     recover: bool,
+    /// What is wrong with the frame of the last record.
+    damage: Option<Error>,
     /// The records that start before this chunk offset have sound frames and no other record in them.
     sound_until: usize,
-    /// The bytes that are still to be carved before the walk goes on.
-    carve: Range<usize>,
-    /// Whether an error has already told why the records end, so that the end needs none of its own.
-    end_is_told: bool,
+}
+
+/// What a walk does next.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// Reads the record that should start at a chunk offset.
+    Record(usize),
+    /// The records have ended. Reports the end if it is too early.
+    End,
+    /// Nothing is left, not even an error.
+    Done,
+}
+
+/// What is at a place where a record should start.
+enum Place {
+    /// A live record, and what is wrong with its frame.
+    Live(Record, Option<Error>),
+    /// No record that continues those that the header lists, but slack, or nothing.
+    Slack,
+    /// No record, though there should be one.
+    Damage(Error),
 }
 
 /// The IDs that a log promises to a chunk [that is new](ChunkHeader::is_new): the one after the last record of the chunk
@@ -118,14 +130,11 @@ impl PromisedIds {
     }
 }
 
-/// A record whose frame was checked, and what is wrong with the frame.
-type Framed = (Record, Option<Error>);
-
 impl RecordWalk {
     /// A walk over the records of a chunk, and what is wrong with the chunk as a whole.
     ///
     /// A chunk that is cut short is walked to the cut. A chunk without its magic, or with its free space out of range,
-    /// is walked to its end, and a record in it counts if its two sizes agree or the next record stands behind it.
+    /// is walked to its end, and a record in it counts if its two sizes agree or the next record follows it.
     ///
     /// `promised` are the IDs that the log promises for the first record of this chunk.
     ///
@@ -147,25 +156,32 @@ impl RecordWalk {
             }
             Ok(_) => None,
         };
-        let is_leftover = PromisedIds::matter_to(chunk) && !promised.holds(chunk);
         let header = header.ok();
-        let free_space = header.map_or(CHUNK_SIZE, |header| header.free_space as usize);
-        // Leftovers are walked over as if the chunk was full.
-        let free_space = if is_leftover { CHUNK_SIZE } else { free_space };
-        let mut walk = RecordWalk {
-            next: Some(CHUNK_HEADER).filter(|_| recover || !is_leftover),
-            end: free_space.min(chunk.len()),
-            known_beyond: usize::MAX,
-            header,
-            is_leftover,
-            last: None,
-            damage: None,
-            recover,
-            sound_until: 0,
-            carve: 0..0,
-            end_is_told: damage.is_some(),
+        let is_leftover = PromisedIds::matter_to(chunk) && !promised.holds(chunk);
+        // Slack is walked over as if the chunk was full.
+        let free_space = match header {
+            Some(header) if !is_leftover => header.free_space as usize,
+            _ => CHUNK_SIZE,
         };
-        if walk.header.is_some() {
+        let mut walk = RecordWalk {
+            step: if is_leftover && !recover {
+                Step::Done
+            } else {
+                Step::Record(CHUNK_HEADER)
+            },
+            carve: 0..0,
+            known: Known {
+                header,
+                end: free_space.min(chunk.len()),
+                last: None,
+            },
+            known_beyond: None,
+            is_leftover,
+            recover,
+            damage: None,
+            sound_until: 0,
+        };
+        if header.is_some() {
             walk.sound_until = walk.sound_run(chunk);
         }
         (walk, damage)
@@ -176,7 +192,7 @@ impl RecordWalk {
     /// Windows writes them the run ends with the last record but one.
     fn sound_run(&self, chunk: &[u8]) -> usize {
         let (mut at, mut count) = (CHUNK_HEADER, 0);
-        while at < self.end
+        while at < self.known.end
             && let Ok(record) = Record::read(chunk, at)
             && let Some(left) = record.is_followed(chunk)
         {
@@ -190,22 +206,22 @@ impl RecordWalk {
     /// The next record; `None` at the end.
     ///
     /// A record ends where its size says, unless another record starts inside it. A record whose size cannot be right
-    /// ends where the next record starts. Behind bytes that are not a record, the walk goes on at the next record that
-    /// is beyond doubt: its two sizes agree, and its ID can follow or another record stands behind it.
+    /// ends where the next record starts. After bytes that are not a record, the walk goes on at the next record that
+    /// is beyond doubt.
     ///
     /// # Errors
     /// Why no record starts where one should, once for each such place, or [`ErrorKind::LastRecord`] at the end. The
-    /// walk goes on behind an error.
+    /// walk goes on after an error.
     // Inlined: a call for each record takes a tenth of the time of count(*).
     #[inline(always)]
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
-        if let Some(at) = self.next
+        if let Step::Record(at) = self.step
             && at < self.sound_until
             && !self.recover
             && let Ok(record) = Record::read(chunk, at)
         {
-            self.next = Some(record.end());
-            self.last = Some(record.id);
+            self.step = Step::Record(record.end());
+            self.known.last = Some(record.id);
             return Some(Ok(FoundRecord {
                 record,
                 recovered: false,
@@ -219,9 +235,7 @@ impl RecordWalk {
     #[inline(never)]
     fn next_carefully(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
         loop {
-            if !self.carve.is_empty()
-                && let Some(record) = self.carve(chunk)
-            {
+            if let Some(record) = self.carve(chunk) {
                 return Some(Ok(FoundRecord {
                     record,
                     recovered: true,
@@ -229,52 +243,73 @@ impl RecordWalk {
                     is_damaged: false,
                 }));
             }
-            let Some(at) = self.next else {
-                return self.unreached(chunk).map(Err);
-            };
-            if at >= self.end && at != self.known_beyond && !self.goes_on(chunk, at) {
-                let next = self.resume(chunk, at, self.last.map(|id| (id, at)));
-                self.skip(at, next, chunk);
-                let Some(next) = next else { continue };
-                self.known_beyond = next;
-                let kind = Record::read(chunk, at).map_or_else(|error| error.kind, |_| ErrorKind::LeftoverRecord);
-                return Some(Err(Error::new(at, kind)));
-            }
-            let framed = match Record::read(chunk, at) {
-                Ok(record) if at < self.sound_until => Ok((record, None)),
-                _ => self.framed(chunk, at),
-            };
-            match framed {
-                Ok((record, damage)) => {
-                    self.next = Some(record.end());
-                    self.last = Some(self.id_between(chunk, &record));
-                    self.damage = damage;
-                    self.follow_claim(chunk, &record);
-                    if self.recover {
-                        self.carve = unused(chunk, &record);
-                    }
-                    return Some(Ok(FoundRecord {
-                        record,
-                        // Without a header, nothing says that the record is live.
-                        recovered: self.is_leftover || self.recover && self.header.is_none(),
-                        is_carved: false,
-                        is_damaged: damage.is_some(),
-                    }));
+            let at = match self.step {
+                Step::Record(at) => at,
+                Step::End => {
+                    self.step = Step::Done;
+                    return self.unreached(chunk).map(Err);
                 }
-                Err(error) => {
-                    let next = self.resume(chunk, at + 1, self.last.map(|id| (id, at)));
-                    self.skip(at, next, chunk);
-                    self.known_beyond = next.unwrap_or(self.known_beyond);
-                    if self.is_leftover {
-                        continue;
-                    }
-                    // Behind the last record of a chunk that is damaged as a whole, anything may stand.
-                    if next.is_some() || self.header.is_some() && !is_blank(error.kind) {
-                        self.end_is_told |= next.is_none();
-                        return Some(Err(error));
-                    }
-                }
+                Step::Done => return None,
+            };
+            let error = match self.place(chunk, at) {
+                Place::Live(record, damage) => return Some(Ok(self.found(chunk, record, damage))),
+                Place::Slack => None,
+                Place::Damage(error) => Some(error),
+            };
+            let next = self.evidence(chunk, at).next_record(at + usize::from(error.is_some()));
+            self.known_beyond = next.or(self.known_beyond);
+            if self.recover {
+                self.carve = at..next.unwrap_or(chunk.len());
             }
+            self.step = next.map_or(Step::End, Step::Record);
+            let kind = || Record::read(chunk, at).map_or_else(|error| error.kind, |_| ErrorKind::LeftoverRecord);
+            match (next, error) {
+                (Some(_), None) => return Some(Err(Error::new(at, kind()))),
+                // Anything may be between slack records, and after the last record of a chunk that is damaged as a
+                // whole.
+                (_, Some(_)) if self.is_leftover => {}
+                (Some(_), Some(error)) => return Some(Err(error)),
+                (None, Some(error)) if self.known.header.is_some() && !is_blank(error.kind) => {
+                    self.step = Step::Done;
+                    return Some(Err(error));
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// What a walk at a chunk offset has found out about the record before.
+    fn evidence<'w, 'c>(&'w self, chunk: &'c [u8], at: usize) -> Evidence<'w, 'c> {
+        Evidence::new(&self.known, chunk, self.known.last.map(|id| (id, at)))
+    }
+
+    /// What is at a chunk offset where a record should start.
+    fn place(&self, chunk: &[u8], at: usize) -> Place {
+        let is_listed = at < self.known.end || self.known_beyond == Some(at);
+        if !is_listed && !self.evidence(chunk, at).continues_at(at) {
+            return Place::Slack;
+        }
+        match Record::read(chunk, at) {
+            Ok(record) if at < self.sound_until => Place::Live(record, None),
+            _ => self.framed(chunk, at).unwrap_or_else(Place::Damage),
+        }
+    }
+
+    /// Moves after a record that is not carved.
+    fn found(&mut self, chunk: &[u8], record: Record, damage: Option<Error>) -> FoundRecord {
+        self.step = Step::Record(record.end());
+        self.known.last = Some(self.id_between(chunk, &record));
+        self.damage = damage;
+        self.follow_claim(chunk, &record);
+        if self.recover {
+            self.carve = unused(chunk, &record);
+        }
+        FoundRecord {
+            record,
+            // Without a header, nothing says that the record is live.
+            recovered: self.is_leftover || self.recover && self.known.header.is_none(),
+            is_carved: false,
+            is_damaged: damage.is_some(),
         }
     }
 
@@ -288,15 +323,15 @@ impl RecordWalk {
         {
             let end = record.offset as usize + claimed as usize;
             let is_next = |next: Record| record.id.checked_add(1) == Some(next.id) && next.size_copy_matches(chunk);
-            if end >= self.end && Record::read(chunk, end).is_ok_and(is_next) {
-                self.known_beyond = end;
+            if end >= self.known.end && Record::read(chunk, end).is_ok_and(is_next) {
+                self.known_beyond = Some(end);
             }
         }
     }
 
     /// The ID of a record. If the IDs of the records around it leave one ID between them, it is that one.
     fn id_between(&self, chunk: &[u8], record: &Record) -> u64 {
-        let due = self.last.and_then(|last| last.checked_add(1));
+        let due = self.known.last.and_then(|last| last.checked_add(1));
         let is_due = |due: &u64| {
             let next = Record::read(chunk, record.end());
             *due != record.id && next.is_ok_and(|next| due.checked_add(1) == Some(next.id))
@@ -314,16 +349,12 @@ impl RecordWalk {
         self.carve.start = record.offset as usize + 1;
     }
 
-    /// Whether the walk has reached the last record that the header lists. True if the header lists none.
-    fn is_reached(&self, header: &ChunkHeader) -> bool {
-        let is_reached = |ids: RangeInclusive<u64>| self.last.is_some_and(|last| last >= *ids.end());
-        header.record_ids().is_none_or(is_reached)
-    }
-
-    /// The ID of the last record, of which the next chunk has the following one. `None` if the header says that this
-    /// chunk is empty: a chunk that needs a promise gives none, so that one chunk more is all that has to be read.
+    /// The ID of the last record. The next chunk has the ID after it. `None` if the header says that this chunk is
+    /// empty: a chunk that needs a promise gives none, so that one chunk more is all that has to be read.
     pub fn last_listed(&self) -> Option<u64> {
-        self.last.filter(|_| !self.seems_empty() && !self.is_leftover)
+        self.known
+            .last
+            .filter(|_| !self.known.seems_empty() && !self.is_leftover)
     }
 
     /// Whether none of the records is live. With `recover` the walk goes over them as over live ones, but a place where no
@@ -332,105 +363,63 @@ impl RecordWalk {
         self.is_leftover
     }
 
-    /// Whether the header says that there are no records.
-    fn seems_empty(&self) -> bool {
-        self.end <= CHUNK_HEADER
-    }
-
-    /// An error, once, if the records end before the last one that the header lists.
-    fn unreached(&mut self, chunk: &[u8]) -> Option<Error> {
-        let header = self.header?;
-        if std::mem::replace(&mut self.end_is_told, true) || self.is_reached(&header) {
-            return None;
-        }
-        let kind = ErrorKind::LastRecord {
-            id: header.last_record_id,
-        };
-        Some(Error::new(self.end.min(chunk.len()), kind))
-    }
-
-    /// Whether the records go on where the header says that they end. The header is then stale or forged. The next ID
-    /// follows that of the last record, or if that is damaged, the last one that the header lists.
-    fn goes_on(&self, chunk: &[u8], at: usize) -> bool {
-        let listed = self.header.and_then(|header| header.record_ids()).map(|ids| *ids.end());
-        let listed = listed.filter(|_| at == self.end);
-        let is_later = |record: &Record, step| {
-            let mut known = self.last.into_iter().chain(listed);
-            self.last.is_none() && at == CHUNK_HEADER && step == 1
-                || known.any(|id| id.checked_add(step) == Some(record.id))
-        };
-        let follows = Record::read(chunk, at).is_ok_and(|record| {
-            is_later(&record, 1) && (record.size_copy_matches(chunk) || record.is_before_next(chunk))
-        });
-        // Its size may be damaged, but the next record is there.
-        let is_sized_wrong = || {
-            let after = at + RECORD_HEADER..chunk.len();
-            Record::header(chunk, at).is_ok_and(|record| is_later(&record, 1))
-                && find_any(chunk, after, |next| is_later(next, 2) && next.size_copy_matches(chunk)).is_some()
-        };
-        // The magic or the ID of this record may be damaged, but the record behind it continues the IDs.
-        follows
-            || is_sized_wrong()
-            || Record::without_magic(chunk, at).is_some_and(|record| {
-                let next = Record::read(chunk, record.end());
-                record.size_copy_matches(chunk)
-                    && next.is_ok_and(|next| is_later(&next, 2) && next.size_copy_matches(chunk))
-            })
+    /// An error if the records end before the last one that the header lists. The cut of a chunk that is cut short is
+    /// reported already.
+    fn unreached(&self, chunk: &[u8]) -> Option<Error> {
+        let id = self.known.unreached().filter(|_| chunk.len() >= CHUNK_SIZE)?;
+        Some(Error::new(self.known.end, ErrorKind::LastRecord { id }))
     }
 
     /// The record whose frame starts at a chunk offset, and what is wrong with the frame.
     ///
     /// # Errors
     /// Why no frame starts there, or why the end of the record is not known.
-    fn framed(&self, chunk: &[u8], at: usize) -> Result<Framed> {
+    fn framed(&self, chunk: &[u8], at: usize) -> Result<Place> {
         let (mut record, mut damage) = match Record::header(chunk, at) {
             Ok(record) => (record, None),
             Err(error) => {
-                // Only the magic may be damaged.
-                let record = Record::without_magic(chunk, at).ok_or(error)?;
-                let follows = self.last.is_some_and(|last| last.checked_add(1) == Some(record.id));
-                if !follows || !record.size_copy_matches(chunk) {
-                    return Err(error);
-                }
-                (record, Some(error))
+                let has_magic_only = |record: &Record| self.evidence(chunk, at).shows(DAMAGED_MAGIC, record);
+                let record = Record::unchecked(chunk, at).filter(has_magic_only);
+                (record.ok_or(error)?, Some(error))
             }
         };
         // An ID that does not follow is trusted less than the ID of the record before.
-        let before = match self.last {
+        let before = match self.known.last {
             Some(last) if last.checked_add(1) != Some(record.id) => (last, at),
             _ => (record.id, at),
         };
+        let evidence = || Evidence::new(&self.known, chunk, Some(before));
         let room = chunk.len() - at;
         let size = record.size;
+        let wrong_size = Error::new(at, ErrorKind::RecordSize { size, room });
         if (size as usize) < RECORD_FRAME || size as usize > room {
-            let error = Error::new(at, ErrorKind::RecordSize { size, room });
-            let next = self.resume(chunk, at + RECORD_HEADER, Some(before));
-            let end = next.or_else(|| Some(self.end).filter(|&end| ends_with_its_size(chunk, at, end)));
-            let end = end.filter(|end| end - at >= RECORD_FRAME).ok_or(error)?;
+            let next = evidence().next_record(at + RECORD_HEADER);
+            let end = next.or_else(|| Some(self.known.end).filter(|&end| ends_with_its_size(chunk, at, end)));
+            let end = end.filter(|end| end - at >= RECORD_FRAME).ok_or(wrong_size)?;
             record.size = (end - at) as u32;
-            damage = Some(error);
-        } else if self.header.is_none() && !record.size_copy_matches(chunk) && !record.is_before_next(chunk) {
-            return Err(Error::new(at, ErrorKind::RecordSize { size, room }));
+            damage = Some(wrong_size);
+        } else if !evidence().shows(IN_PLACE, &record) {
+            return Err(wrong_size);
         } else if !record.size_copy_matches(chunk)
             && Record::header(chunk, record.end()).is_err()
-            && self.inside(chunk, &record, before).is_none()
+            && evidence().record_inside(&record).is_none()
         {
             // The size may be too small, or too large if this is the last record.
-            let next = self.resume(chunk, record.end(), Some(before)).unwrap_or(self.end);
+            let next = evidence().next_record(record.end()).unwrap_or(self.known.end);
             if ends_with_its_size(chunk, at, next) {
                 record.size = (next - at) as u32;
             }
         }
         // The part of the record that is left can have another record in it.
         for _ in 0..MAX_INSIDE {
-            match self.inside(chunk, &record, before) {
-                // Not even room for a frame is left.
-                Some(next) if next - at < RECORD_FRAME => {
-                    return Err(Error::new(at, ErrorKind::RecordSize { size, room: next - at }));
-                }
-                Some(next) => record.size = (next - at) as u32,
-                None => break,
+            let Some(next) = evidence().record_inside(&record) else {
+                break;
+            };
+            // Not even room for a frame is left.
+            if next - at < RECORD_FRAME {
+                return Err(Error::new(at, ErrorKind::RecordSize { size, room: next - at }));
             }
+            record.size = (next - at) as u32;
         }
         if record.size != size {
             let kind = ErrorKind::RecordSpan {
@@ -439,48 +428,17 @@ impl RecordWalk {
             };
             damage.get_or_insert(Error::new(at, kind));
         }
-        Ok((record, damage))
+        Ok(Place::Live(record, damage))
     }
 
-    /// Chunk offset of another record that starts inside a record, if that is beyond doubt. A value of a sound record
-    /// that looks like a record does not count.
-    fn inside(&self, chunk: &[u8], record: &Record, before: (u64, usize)) -> Option<usize> {
-        let start = record.offset as usize;
-        let span = start + RECORD_HEADER..record.end();
-        let copy_matches = record.size_copy_matches(chunk);
-        let mut end_of_values = None;
-        find_any(chunk, span, |inner| {
-            // Two records that end at one place have one copy of the size, which matches only one of them.
-            let shares_copy = inner.end() == record.end();
-            let has_copy = inner.size_copy_matches(chunk) || shares_copy || self.is_next(chunk, before, inner);
-            if !has_copy {
-                return false;
-            }
-            let is_known = || follows(before, inner) || !copy_matches && self.leads_on(chunk, inner);
-            // Few records get here, so only their BinXML is read.
-            match *end_of_values.get_or_insert_with(|| binxml_end(chunk, record)) {
-                // Behind its BinXML a record has only padding, so a frame there is a hidden record.
-                Some(end) if inner.offset as usize >= end => copy_matches && inner.end() <= record.end() || is_known(),
-                // A value can look like a record, so this counts only if the outer record's two sizes differ.
-                Some(_) => !copy_matches && is_known(),
-                None => is_known(),
-            }
-        })
-    }
-
-    /// Continues the walk at `next`. With `recover`, carves the bytes between first.
-    fn skip(&mut self, from: usize, next: Option<usize>, chunk: &[u8]) {
-        self.next = next;
-        if self.recover {
-            self.carve = from..next.unwrap_or(chunk.len());
-        }
-    }
-
-    /// The next record in the bytes that are carved.
+    /// The next record in the bytes to carve.
     fn carve(&mut self, chunk: &[u8]) -> Option<Record> {
         let Range { start, end } = self.carve;
-        // Windows does not clear the padding of records. So among leftovers, the first bytes of an older record can stand
-        // in the padding of a newer one (seen in a log that was never written).
+        if start >= end {
+            return None;
+        }
+        // Windows does not clear the padding of records. So in slack, the first bytes of an older record can be in the
+        // padding of a newer one (seen in a log that was never written).
         let last = if self.is_leftover { chunk.len() } else { end };
         let found = find(chunk, start..end, |record| record.end() <= last);
         let record = found.and_then(|at| Record::read(chunk, at).ok());
@@ -498,61 +456,9 @@ impl RecordWalk {
         };
         record
     }
-
-    /// Chunk offset of the next record beyond doubt, from `from` on. `before` is the ID and the chunk offset of the
-    /// record before, if there is one.
-    fn resume(&self, chunk: &[u8], from: usize, before: Option<(u64, usize)>) -> Option<usize> {
-        // The records in the free space are from an older use of the chunk, unless the live ones end too early.
-        let is_short = self.header.is_some_and(|header| !self.is_reached(&header));
-        // A header can say that the chunk is empty though it has records.
-        let seems_empty = self.seems_empty();
-        // Behind the end, a damaged record that goes on is followed by the next.
-        let is_beyond = before.is_some_and(|(_, at)| at >= self.end && from > at);
-        let until = if is_short || seems_empty || is_beyond {
-            chunk.len()
-        } else {
-            self.end
-        };
-        find_any(chunk, from..until, |record| {
-            if !record.size_copy_matches(chunk) {
-                return before.is_some_and(|before| self.is_next(chunk, before, record));
-            }
-            let Some(header) = self.header else { return true };
-            let is_of_header = header.record_ids().is_some_and(|ids| ids.contains(&record.id));
-            let follows = before.map_or(is_of_header, |before| follows(before, record));
-            match (record.offset as usize) < self.end {
-                true => follows || self.leads_on(chunk, record),
-                // The free space of exported logs has records of an earlier export, whose IDs go on too.
-                false => {
-                    let is_at_end = record.offset as usize == self.end;
-                    follows && is_of_header
-                        || seems_empty && record.is_before_next(chunk)
-                        || is_at_end && self.goes_on(chunk, self.end)
-                        || is_beyond && before.is_some_and(|(id, _)| id.checked_add(1) == Some(record.id))
-                }
-            }
-        })
-    }
-
-    /// Whether a record has the next ID, and ends where the next record starts or the records end. The copy of its size
-    /// then need not match.
-    fn is_next(&self, chunk: &[u8], (id, _): (u64, usize), record: &Record) -> bool {
-        let is_next = |id: u64, record: &Record| id.checked_add(1) == Some(record.id);
-        let end = record.end();
-        let leads_on = || Record::header(chunk, end).is_ok_and(|next| is_next(record.id, &next));
-        is_next(id, record) && (end == self.end || leads_on())
-    }
-
-    /// Whether a record ends where another record starts or the records end. The record behind it counts if its two
-    /// sizes agree or it has the next ID.
-    fn leads_on(&self, chunk: &[u8], record: &Record) -> bool {
-        let end = record.end();
-        let is_next = |next: Record| next.size_copy_matches(chunk) || next.id == record.id.wrapping_add(1);
-        end >= self.end || Record::read(chunk, end).is_ok_and(is_next)
-    }
 }
 
-/// The bytes of a record behind its BinXML if the record has a magic in it, else an empty range.
+/// The bytes of a record after its BinXML if the record has a magic in it, else an empty range.
 fn unused(chunk: &[u8], record: &Record) -> Range<usize> {
     let bytes = chunk.get(record.binxml()).unwrap_or_default();
     let may_be_there = memmem::find(bytes, &RECORD_MAGIC).is_some();
@@ -560,16 +466,8 @@ fn unused(chunk: &[u8], record: &Record) -> Range<usize> {
     end.map_or(0..0, |end| end..record.binxml().end)
 }
 
-/// Chunk offset of the end of a record's BinXML; `None` if the BinXML is damaged.
-#[cold]
-fn binxml_end(chunk: &[u8], record: &Record) -> Option<usize> {
-    let arena = Bump::new();
-    let names = Names::new(chunk, &arena);
-    Reader::new(chunk, &names, &arena).stream_end(record.binxml())
-}
-
-/// Whether zeros, or too few bytes for a header, stand where a record should start. That is the end of the records in
-/// chunks whose header puts the free space too far behind.
+/// Whether zeros, or too few bytes for a header, are where a record should start. That is the end of the records in
+/// chunks whose header puts the free space too late.
 fn is_blank(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::RecordMagic([0, 0, 0, 0]) | ErrorKind::Truncated { .. })
 }
@@ -577,37 +475,7 @@ fn is_blank(kind: ErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::container::chunk::CHUNK_MAGIC;
-
-    const SIZE: usize = 64;
-
-    /// Where the record with a number starts in the chunks below.
-    fn place(number: usize) -> usize {
-        CHUNK_HEADER + SIZE * number
-    }
-
-    /// A chunk of records with these IDs, each of 64 bytes, with an instance that has no values.
-    fn chunk_of(ids: &[u64]) -> Vec<u8> {
-        let mut chunk = vec![0; CHUNK_SIZE];
-        chunk[..8].copy_from_slice(&CHUNK_MAGIC);
-        chunk[24..32].copy_from_slice(&ids[0].to_le_bytes());
-        chunk[32..40].copy_from_slice(&ids[ids.len() - 1].to_le_bytes());
-        for (i, id) in ids.iter().enumerate() {
-            let record = &mut chunk[place(i)..place(i + 1)];
-            record[..4].copy_from_slice(&RECORD_MAGIC);
-            record[4..8].copy_from_slice(&(SIZE as u32).to_le_bytes());
-            record[8..16].copy_from_slice(&id.to_le_bytes());
-            record[RECORD_HEADER..RECORD_HEADER + 6].copy_from_slice(&[0x0f, 1, 1, 0, 0x0c, 1]);
-            record[SIZE - 4..].copy_from_slice(&(SIZE as u32).to_le_bytes());
-        }
-        put(&mut chunk, 44, place(ids.len() - 1) as u32);
-        put(&mut chunk, 48, place(ids.len()) as u32);
-        chunk
-    }
-
-    fn put(chunk: &mut [u8], at: usize, number: u32) {
-        chunk[at..at + 4].copy_from_slice(&number.to_le_bytes());
-    }
+    use crate::container::evidence::tests::{SIZE, chunk_of, place, put};
 
     type Item = std::result::Result<u64, ErrorKind>;
 
