@@ -2,7 +2,7 @@
 
 use evtx_writer::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 
-use crate::provider::{Header, Machine, Provider, at};
+use crate::provider::{Header, Machine, Provider, at, data, text};
 
 const PROVIDER: Provider = Provider {
     name: "Northwind-Oddities",
@@ -26,64 +26,26 @@ fn oddities() -> Vec<u8> {
     log.event(&PROVIDER, &header(1), every_type());
 
     // 2: names that come back, are missing or empty, and elements with names of their own.
-    let data = Element::new("EventData")
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Twice")
-                .substitution(Substitution::new(0, 1)),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Twice")
-                .substitution(Substitution::new(1, 1)),
-        )
+    let leaf = Element::new("Leaf")
+        .attribute("Name", "Inner")
+        .substitution(Substitution::new(0, 1));
+    let names = Element::new("EventData")
+        .child(data("Twice", 0, 1))
+        .child(data("Twice", 1, 1))
         .child(Element::new("Data").substitution(Substitution::new(2, 1)))
         .child(Element::new("Data").attribute("Name", "").text("literal"))
         .child(Element::new("Own").substitution(Substitution::new(3, 8)))
-        .child(
-            Element::new("Deep")
-                .child(
-                    Element::new("Leaf")
-                        .attribute("Name", "Inner")
-                        .substitution(Substitution::new(0, 1)),
-                )
-                .text("beside"),
-        );
-    log.event_of(
-        &PROVIDER,
-        &header(2),
-        "names",
-        data,
-        vec![text("a"), text("b"), text("c"), Value::UInt32(7)],
-    );
+        .child(Element::new("Deep").child(leaf).text("beside"));
+    let values = vec![text("a"), text("b"), text("c"), Value::UInt32(7)];
+    log.event_of(&PROVIDER, &header(2), "names", names, values);
 
     // 3: arrays. One of strings repeats its element; one of a single item does not; one of numbers does.
-    let data = Element::new("EventData")
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Strings")
-                .substitution(Substitution::new(0, 0x81)),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "One")
-                .substitution(Substitution::new(1, 0x81)),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Numbers")
-                .substitution(Substitution::new(2, 0x88)),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "None")
-                .substitution(Substitution::new(3, 0x81)),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "After")
-                .substitution(Substitution::new(4, 1)),
-        );
+    let arrays = Element::new("EventData")
+        .child(data("Strings", 0, 0x81))
+        .child(data("One", 1, 0x81))
+        .child(data("Numbers", 2, 0x88))
+        .child(data("None", 3, 0x81))
+        .child(data("After", 4, 1));
     let strings = |items: &[&str]| Value::StringArray(items.iter().map(|&item| item.to_owned()).collect());
     let values = vec![
         strings(&["first \"quoted\"", "", "third"]),
@@ -92,163 +54,100 @@ fn oddities() -> Vec<u8> {
         strings(&[]),
         text("end"),
     ];
-    log.event_of(&PROVIDER, &header(3), "arrays", data, values);
+    log.event_of(&PROVIDER, &header(3), "arrays", arrays, values);
 
     // 4: an array in an attribute repeats the element under other names.
-    let data = Element::new("EventData")
-        .child(
-            Element::new("Data")
-                .attribute_substitution("Name", Substitution::new(0, 0x81))
-                .substitution(Substitution::new(1, 1)),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "After")
-                .substitution(Substitution::new(1, 1)),
-        );
-    log.event_of(
-        &PROVIDER,
-        &header(4),
-        "array names",
-        data,
-        vec![strings(&["x", "y"]), text("same")],
-    );
+    let repeated = Element::new("Data")
+        .attribute_substitution("Name", Substitution::new(0, 0x81))
+        .substitution(Substitution::new(1, 1));
+    let array_names = Element::new("EventData").child(repeated).child(data("After", 1, 1));
+    let values = vec![strings(&["x", "y"]), text("same")];
+    log.event_of(&PROVIDER, &header(4), "array names", array_names, values);
 
     // 5: text that has to be escaped, in every way that BinXML has for it.
-    let data = Element::new("EventData")
-        .child(
-            Element::new("Data")
-                .attribute_of(
-                    "Name",
-                    vec![
-                        Content::Text("A".into()),
-                        Content::EntityRef("amp".into()),
-                        Content::Text("B".into()),
-                    ],
-                )
-                .text("1 ")
-                .content(Content::EntityRef("lt".into()))
-                .text(" 2 ")
-                .content(Content::CharRef(0xe9))
-                .content(Content::CData(" <raw> & ]]> ".into()))
-                .substitution(Substitution::new(0, 1))
-                .content(Content::EntityRef("custom".into())),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Controls")
-                .substitution(Substitution::new(1, 1)),
-        );
+    let entity = |name: &str| Content::EntityRef(name.into());
+    let name = vec![Content::Text("A".into()), entity("amp"), Content::Text("B".into())];
+    let mixed = Element::new("Data")
+        .attribute_of("Name", name)
+        .text("1 ")
+        .content(entity("lt"))
+        .text(" 2 ")
+        .content(Content::CharRef(0xe9))
+        .content(Content::CData(" <raw> & ]]> ".into()))
+        .substitution(Substitution::new(0, 1))
+        .content(entity("custom"));
+    let escapes = Element::new("EventData").child(mixed).child(data("Controls", 1, 1));
     let values = vec![text("<&>\"'\t日本 😀"), text("a\u{1}b\u{fffe}c\r\nd")];
-    log.event_of(&PROVIDER, &header(5), "escapes", data, values);
+    log.event_of(&PROVIDER, &header(5), "escapes", escapes, values);
 
     // 6: elements and attributes that their values leave out.
-    let data = Element::new("EventData")
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Gone")
-                .substitution(Substitution::new(0, 1))
-                .depends_on(0),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Kept")
-                .substitution(Substitution::new(1, 1))
-                .depends_on(1),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Empty")
-                .substitution(Substitution::new(0, 1)),
-        );
+    let left_out = Element::new("EventData")
+        .child(data("Gone", 0, 1).depends_on(0))
+        .child(data("Kept", 1, 1).depends_on(1))
+        .child(data("Empty", 0, 1));
     for value in [Value::Null, text("there")] {
-        log.event_of(
-            &PROVIDER,
-            &header(6),
-            "left out",
-            data.clone(),
-            vec![value, text("always")],
-        );
+        let values = vec![value, text("always")];
+        log.event_of(&PROVIDER, &header(6), "left out", left_out.clone(), values);
     }
 
     // 7: no data at all, and data without elements.
     log.event_with(&PROVIDER, &header(7), Value::Null);
-    log.event_of(&PROVIDER, &header(7), "bare", Element::new("EventData"), vec![]);
-    log.event_of(
-        &PROVIDER,
-        &header(7),
-        "text",
-        Element::new("EventData").text("only text"),
-        vec![],
-    );
+    for (key, element) in [
+        ("bare", Element::new("EventData")),
+        ("text", Element::new("EventData").text("only text")),
+    ] {
+        log.event_of(&PROVIDER, &header(7), key, element, vec![]);
+    }
 
     // 8: user data of several shapes: attributes, mixed text, numbers, names that come back.
-    let data = Element::new("UserData").child(
-        Element::new("EventXML")
-            .attribute("xmlns:auto-ns2", "http://schemas.microsoft.com/win/2004/08/events")
-            .attribute_substitution("Id", Substitution::new(0, 8))
-            .child(Element::new("Param").substitution(Substitution::new(1, 1)))
-            .child(Element::new("Param").substitution(Substitution::new(0, 8)))
-            .child(
-                Element::new("Mixed")
-                    .text("before ")
-                    .child(Element::new("Inner").substitution(Substitution::new(2, 13)))
-                    .text("after"),
-            )
-            .child(Element::new("Items").child(Element::new("Item").substitution(Substitution::new(3, 0x81))))
-            .child(Element::new("Nothing")),
-    );
+    let of = |name: &str, index, value_type| Element::new(name).substitution(Substitution::new(index, value_type));
+    let mixed = Element::new("Mixed")
+        .text("before ")
+        .child(of("Inner", 2, 13))
+        .text("after");
+    let xml = Element::new("EventXML")
+        .attribute("xmlns:auto-ns2", "http://schemas.microsoft.com/win/2004/08/events")
+        .attribute_substitution("Id", Substitution::new(0, 8))
+        .child(of("Param", 1, 1))
+        .child(of("Param", 0, 8))
+        .child(mixed)
+        .child(Element::new("Items").child(of("Item", 3, 0x81)))
+        .child(Element::new("Nothing"));
     let values = vec![Value::UInt32(7), text("\"x\""), Value::Bool(true), strings(&["p", "q"])];
-    log.event_of(&PROVIDER, &header(8), "user data", data, values);
-
-    // 9: a value that holds elements where no column expects them: entries of EventData.
-    let inner = Stream::new(vec![Fragment::Element(
-        Element::new("Data").attribute("Name", "Nested").text("deep"),
-    )]);
-    let data = Element::new("EventData")
-        .child(
-            Element::new("Data")
-                .attribute("Name", "Flat")
-                .substitution(Substitution::new(0, 1)),
-        )
-        .substitution(Substitution::new(1, 33));
     log.event_of(
         &PROVIDER,
-        &header(9),
-        "nested",
-        data,
-        vec![text("flat"), Value::BinXml(inner)],
+        &header(8),
+        "user data",
+        Element::new("UserData").child(xml),
+        values,
     );
+
+    // 9: a value that holds elements where no column expects them: entries of EventData.
+    let inner = Element::new("Data").attribute("Name", "Nested").text("deep");
+    let inner = Stream::new(vec![Fragment::Element(inner)]);
+    let nested = Element::new("EventData")
+        .child(data("Flat", 0, 1))
+        .substitution(Substitution::new(1, 33));
+    let values = vec![text("flat"), Value::BinXml(inner)];
+    log.event_of(&PROVIDER, &header(9), "nested", nested, values);
 
     // 10: a record that is an instance of an event without substitutions, and one that is spelled out.
     let event = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("10")));
     let template = Template::new(*b"event of no hole", event.clone());
-    log.log
-        .write(at(10, 0, 10, 0), &Event::new(&template, vec![]))
-        .expect("an event that fits");
-    log.log
-        .write_stream(at(10, 0, 10, 1), &Stream::new(vec![Fragment::Element(event)]))
-        .expect("an event that fits");
+    log.write(at(10, 0, 10, 0), &Event::new(&template, vec![]).into());
+    log.write(at(10, 0, 10, 1), &Stream::new(vec![Fragment::Element(event)]));
 
     // 11: values of System that its columns cannot hold.
-    let event = Element::new("Event").child(
-        Element::new("System")
-            .child(Element::new("EventID").substitution(Substitution::new(0, 1)))
-            .child(Element::new("Level").substitution(Substitution::new(1, 7)))
-            .child(Element::new("TimeCreated").attribute_substitution("SystemTime", Substitution::new(2, 17)))
-            .child(Element::new("Channel").substitution(Substitution::new(3, 1))),
-    );
-    let template = Template::new(*b"values too large", event);
+    let system = Element::new("System")
+        .child(of("EventID", 0, 1))
+        .child(of("Level", 1, 7))
+        .child(Element::new("TimeCreated").attribute_substitution("SystemTime", Substitution::new(2, 17)))
+        .child(of("Channel", 3, 1));
+    let template = Template::new(*b"values too large", Element::new("Event").child(system));
     let values = vec![text("eleven"), Value::Int32(-1), Value::FileTime(u64::MAX), text("")];
-    log.log
-        .write(at(10, 0, 11, 0), &Event::new(&template, values))
-        .expect("an event that fits");
+    log.write(at(10, 0, 11, 0), &Event::new(&template, values).into());
 
     log.log.finish()
-}
-
-fn text(text: &str) -> Value {
-    Value::string(text)
 }
 
 fn every_type() -> Vec<(&'static str, Value)> {

@@ -1,5 +1,5 @@
-//! Events as Windows' providers write them: a `System` element with the same substitutions for all, and `EventData`
-//! as an instance of its own.
+//! Events as Windows' providers write them: `System` has the same substitutions in all of them, and `EventData` is an
+//! instance of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ pub(crate) const DC: &str = "DC01.northwind.example";
 /// FILETIME of 2024-03-05T00:00:00Z.
 const DAY: u64 = 133_540_704_000_000_000;
 
-/// The FILETIME of a time on that day, and 100 ns ticks behind it.
+/// The FILETIME of a time on that day, plus 100 ns ticks.
 pub(crate) fn at(hour: u64, minute: u64, second: u64, ticks: u64) -> u64 {
     DAY + (hour * 3600 + minute * 60 + second) * 10_000_000 + ticks
 }
@@ -32,6 +32,16 @@ const VERSION: u16 = 11;
 const USER: u16 = 12;
 const RELATED: u16 = 13;
 const DATA: u16 = 14;
+
+// Type bytes.
+const U8: u8 = 4;
+const U16: u8 = 6;
+const U32: u8 = 8;
+const U64: u8 = 10;
+const GUID: u8 = 15;
+const FILE_TIME: u8 = 17;
+const SID: u8 = 19;
+const HEX_64: u8 = 21;
 
 pub(crate) const XMLNS: &str = "http://schemas.microsoft.com/win/2004/08/events/event";
 
@@ -109,11 +119,7 @@ impl Machine {
     pub(crate) fn event(&mut self, provider: &Provider, header: &Header, fields: Vec<Field>) {
         let mut data = Element::new("EventData");
         for (i, (name, value)) in fields.iter().enumerate() {
-            data = data.child(
-                Element::new("Data")
-                    .attribute("Name", *name)
-                    .substitution(substitution(i as u16, value)),
-            );
+            data = data.child(required_data(name, i as u16, value.value_type()));
         }
         let key = format!("{} {} {}", provider.name, header.event_id, header.version);
         let values = fields.into_iter().map(|(_, value)| value).collect();
@@ -137,11 +143,16 @@ impl Machine {
     /// Writes an event whose data is a value.
     pub(crate) fn event_with(&mut self, provider: &Provider, header: &Header, data: Value) {
         let stream = self.stream(provider, header, data);
-        self.log.write_stream(header.time, &stream).expect("an event that fits");
+        self.write(header.time, &stream);
+    }
+
+    /// Writes a record of any BinXML.
+    pub(crate) fn write(&mut self, time: u64, stream: &Stream) {
+        self.log.write_stream(time, stream).expect("an event that fits");
     }
 
     /// The BinXML of an event.
-    pub(crate) fn stream(&mut self, provider: &Provider, header: &Header, data: Value) -> Stream {
+    fn stream(&mut self, provider: &Provider, header: &Header, data: Value) -> Stream {
         let computer = self.computer;
         let system = self.template(&format!("System {} {computer}", provider.name), || {
             event(provider, computer)
@@ -174,9 +185,18 @@ impl Machine {
     }
 }
 
-/// A substitution for a value, of its type.
-fn substitution(index: u16, value: &Value) -> Substitution {
-    Substitution::new(index, value.value_type()).required()
+/// A `Data` element with a name and an optional substitution of a type.
+pub(crate) fn data(name: &str, index: u16, value_type: u8) -> Element {
+    Element::new("Data")
+        .attribute("Name", name)
+        .substitution(Substitution::new(index, value_type))
+}
+
+/// The same with a required substitution.
+pub(crate) fn required_data(name: &str, index: u16, value_type: u8) -> Element {
+    Element::new("Data")
+        .attribute("Name", name)
+        .substitution(Substitution::new(index, value_type).required())
 }
 
 /// A GUID for a template: from its key, the same in every run.
@@ -194,11 +214,18 @@ fn template_guid(key: &str) -> [u8; 16] {
 
 /// The `Event` of a provider on a machine.
 fn event(provider: &Provider, computer: &str) -> Element {
-    let substitution = |index, value_type: Value| Substitution::new(index, value_type.value_type());
-    let number = |name: &str, index, value: Value| {
+    let number = |name: &str, index, value_type| {
         Element::new(name)
-            .substitution(substitution(index, value).required())
+            .substitution(Substitution::new(index, value_type).required())
             .depends_on(index)
+    };
+    // An element with optional attributes.
+    let optional = |name: &str, attributes: &[(&str, u16, u8)]| {
+        attributes
+            .iter()
+            .fold(Element::new(name), |element, &(name, index, value_type)| {
+                element.attribute_substitution(name, Substitution::new(index, value_type))
+            })
     };
     let mut source = Element::new("Provider").attribute("Name", provider.name);
     if let Some(guid) = provider.guid {
@@ -207,33 +234,24 @@ fn event(provider: &Provider, computer: &str) -> Element {
     if let Some(name) = provider.source {
         source = source.attribute("EventSourceName", name);
     }
-    let event_id = Element::new("EventID")
-        .attribute_substitution("Qualifiers", substitution(QUALIFIERS, Value::UInt16(0)))
-        .substitution(substitution(EVENT_ID, Value::UInt16(0)).required());
-    let guid = || Value::Guid([0; 16]);
+    let event_id = optional("EventID", &[("Qualifiers", QUALIFIERS, U16)]);
+    let correlation = [("ActivityID", ACTIVITY, GUID), ("RelatedActivityID", RELATED, GUID)];
+    let execution = [("ProcessID", PROCESS, U32), ("ThreadID", THREAD, U32)];
     let system = Element::new("System")
         .child(source)
-        .child(event_id)
-        .child(number("Version", VERSION, Value::UInt8(0)))
-        .child(number("Level", LEVEL, Value::UInt8(0)))
-        .child(number("Task", TASK, Value::UInt16(0)))
-        .child(number("Opcode", OPCODE, Value::UInt8(0)))
-        .child(number("Keywords", KEYWORDS, Value::HexInt64(0)))
-        .child(Element::new("TimeCreated").attribute_substitution("SystemTime", substitution(TIME, Value::FileTime(0))))
-        .child(number("EventRecordID", RECORD, Value::UInt64(0)))
-        .child(
-            Element::new("Correlation")
-                .attribute_substitution("ActivityID", substitution(ACTIVITY, guid()))
-                .attribute_substitution("RelatedActivityID", substitution(RELATED, guid())),
-        )
-        .child(
-            Element::new("Execution")
-                .attribute_substitution("ProcessID", substitution(PROCESS, Value::UInt32(0)))
-                .attribute_substitution("ThreadID", substitution(THREAD, Value::UInt32(0))),
-        )
+        .child(event_id.substitution(Substitution::new(EVENT_ID, U16).required()))
+        .child(number("Version", VERSION, U8))
+        .child(number("Level", LEVEL, U8))
+        .child(number("Task", TASK, U16))
+        .child(number("Opcode", OPCODE, U8))
+        .child(number("Keywords", KEYWORDS, HEX_64))
+        .child(optional("TimeCreated", &[("SystemTime", TIME, FILE_TIME)]))
+        .child(number("EventRecordID", RECORD, U64))
+        .child(optional("Correlation", &correlation))
+        .child(optional("Execution", &execution))
         .child(Element::new("Channel").text(provider.channel))
         .child(Element::new("Computer").text(computer))
-        .child(Element::new("Security").attribute_substitution("UserID", substitution(USER, Value::Sid(5, vec![]))));
+        .child(optional("Security", &[("UserID", USER, SID)]));
     Element::new("Event")
         .attribute("xmlns", XMLNS)
         .child(system)

@@ -1,8 +1,6 @@
 //! Logs of unusual shapes: wrapped, dirty, damaged.
 
-use evtx_writer::Value;
-
-use crate::provider::{DC, Header, Machine, at};
+use crate::provider::{DC, Header, Machine, at, text};
 use crate::story::SERVICES;
 
 const FILE_HEADER: usize = 4096;
@@ -43,14 +41,8 @@ fn services_from(first_id: u64, chunks: std::ops::Range<u64>, per_chunk: u64) ->
                 ..Header::new(7036, at(1 + chunk, i, 0, i))
             };
             let state = if i % 2 == 0 { "running" } else { "stopped" };
-            log.event(
-                &SERVICES,
-                &header,
-                vec![
-                    ("param1", Value::string("Windows Update")),
-                    ("param2", Value::string(state)),
-                ],
-            );
+            let fields = vec![("param1", text("Windows Update")), ("param2", text(state))];
+            log.event(&SERVICES, &header, fields);
         }
         log.log.end_chunk();
     }

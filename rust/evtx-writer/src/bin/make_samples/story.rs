@@ -2,7 +2,7 @@
 
 use evtx_writer::{Content, Element, Event, Fragment, MtaWriter, Stream, Substitution, Template, Value};
 
-use crate::provider::{DC, Field, Header, Machine, Provider, XMLNS, at, local_system, text};
+use crate::provider::{DC, Field, Header, Machine, Provider, XMLNS, at, local_system, required_data, text};
 use crate::sysmon;
 
 const WORKSTATION: &str = "WS07.northwind.example";
@@ -123,6 +123,10 @@ pub(crate) struct Logon<'a> {
 }
 
 pub(crate) fn logon(log: &mut Machine, time: u64, logon: Logon<'_>) {
+    let (process, package, key_length) = match logon.package {
+        "NTLM" => ("NtLmSsp ", "NTLM V2", 128),
+        _ => ("Kerberos", "-", 0),
+    };
     let mut fields = subject(nobody(), "-", "-", 0);
     fields.extend([
         ("TargetUserSid", logon.sid),
@@ -130,26 +134,13 @@ pub(crate) fn logon(log: &mut Machine, time: u64, logon: Logon<'_>) {
         ("TargetDomainName", text(DOMAIN)),
         ("TargetLogonId", Value::HexInt64(logon.id)),
         ("LogonType", Value::UInt32(logon.logon_type)),
-        (
-            "LogonProcessName",
-            text(if logon.package == "NTLM" {
-                "NtLmSsp "
-            } else {
-                "Kerberos"
-            }),
-        ),
+        ("LogonProcessName", text(process)),
         ("AuthenticationPackageName", text(logon.package)),
         ("WorkstationName", text(logon.workstation)),
         ("LogonGuid", Value::Guid(logon.guid)),
         ("TransmittedServices", text("-")),
-        (
-            "LmPackageName",
-            text(if logon.package == "NTLM" { "NTLM V2" } else { "-" }),
-        ),
-        (
-            "KeyLength",
-            Value::UInt32(if logon.package == "NTLM" { 128 } else { 0 }),
-        ),
+        ("LmPackageName", text(package)),
+        ("KeyLength", Value::UInt32(key_length)),
         ("ProcessId", Value::HexInt64(0)),
         ("ProcessName", text("-")),
         ("IpAddress", text(logon.address)),
@@ -162,27 +153,11 @@ pub(crate) fn logon(log: &mut Machine, time: u64, logon: Logon<'_>) {
         ("TargetLinkedLogonId", Value::HexInt64(0)),
         ("ElevatedToken", text("%%1842")),
     ]);
-    let activity = Some([
-        0x9c,
-        0x1d,
-        0x2e,
-        0x3f,
-        0x6e,
-        0x71,
-        0x4a,
-        0x10,
-        0x91,
-        0x0e,
-        logon.id as u8,
-        0x3f,
-        0x6e,
-        0x71,
-        0xda,
-        0x01,
-    ]);
+    let mut activity = 0x9c1d_2e3f_6e71_4a10_910e_003f_6e71_da01_u128.to_be_bytes();
+    activity[10] = logon.id as u8;
     let header = Header {
         version: 2,
-        activity,
+        activity: Some(activity),
         ..audit(4624, time, 12544, AUDIT_SUCCESS)
     };
     log.event(&SECURITY, &header, fields);
@@ -323,40 +298,38 @@ fn dc_security() -> Vec<u8> {
         &audit(4697, at(8, 46, 3, 1_250_018), 12289, AUDIT_SUCCESS),
         fields,
     );
-    let system = || (local_system(), "DC01$", 0x3e7);
     let service = r"C:\ProgramData\upd\wusvc.exe";
-    process(
-        &mut log,
-        at(8, 46, 5, 77),
-        system(),
-        service,
-        r"C:\ProgramData\upd\wusvc.exe -k netsvcs",
-        r"C:\Windows\System32\services.exe",
-    );
-    process(
-        &mut log,
-        at(8, 46, 9, 41_000),
-        system(),
-        r"C:\Windows\System32\cmd.exe",
-        "cmd.exe /c whoami /all & nltest /dclist:northwind",
-        service,
-    );
-    process(
-        &mut log,
-        at(8, 46, 10, 52_000),
-        system(),
-        r"C:\Windows\System32\whoami.exe",
-        "whoami  /all",
-        r"C:\Windows\System32\cmd.exe",
-    );
-    process(
-        &mut log,
-        at(8, 47, 31, 3_000_000),
-        system(),
-        r"C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe",
-        "powershell -nop -w hidden -c \"Get-ADUser -Filter * | Export-Csv 'C:\\ProgramData\\upd\\u.csv'\" # «все»",
-        r"C:\Windows\System32\cmd.exe",
-    );
+    let cmd = r"C:\Windows\System32\cmd.exe";
+    let export =
+        r#"powershell -nop -w hidden -c "Get-ADUser -Filter * | Export-Csv 'C:\ProgramData\upd\u.csv'" # «все»"#;
+    for (time, image, command, parent) in [
+        (
+            at(8, 46, 5, 77),
+            service,
+            r"C:\ProgramData\upd\wusvc.exe -k netsvcs",
+            r"C:\Windows\System32\services.exe",
+        ),
+        (
+            at(8, 46, 9, 41_000),
+            cmd,
+            "cmd.exe /c whoami /all & nltest /dclist:northwind",
+            service,
+        ),
+        (
+            at(8, 46, 10, 52_000),
+            r"C:\Windows\System32\whoami.exe",
+            "whoami  /all",
+            cmd,
+        ),
+        (
+            at(8, 47, 31, 3_000_000),
+            r"C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe",
+            export,
+            cmd,
+        ),
+    ] {
+        process(&mut log, time, (local_system(), "DC01$", 0x3e7), image, command, parent);
+    }
     for (minute, rid, user) in [(2, 1109, "g.kowalski"), (30, 1104, "anna.berg")] {
         logon(
             &mut log,
@@ -395,16 +368,8 @@ fn dc_system() -> Vec<u8> {
     uptime(&mut log, at(6, 0, 0, 0), "518402");
     let state = |log: &mut Machine, time, service: &str, state: &str| {
         let data = Element::new("EventData")
-            .child(
-                Element::new("Data")
-                    .attribute("Name", "param1")
-                    .substitution(Substitution::new(0, 1).required()),
-            )
-            .child(
-                Element::new("Data")
-                    .attribute("Name", "param2")
-                    .substitution(Substitution::new(1, 1).required()),
-            )
+            .child(required_data("param1", 0, 1))
+            .child(required_data("param2", 1, 1))
             .child(Element::new("Binary").substitution(Substitution::new(2, 14).required()));
         let binary: Vec<u8> = service.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
         let header = Header {
@@ -475,13 +440,16 @@ pub(crate) fn system_messages() -> Vec<u8> {
 fn workstation_security() -> Vec<u8> {
     let mut log = Machine::new(WORKSTATION, 40_011);
     // The log was cleared: it starts with that.
+    let field = |name: &str, index, value_type| {
+        Element::new(name).substitution(Substitution::new(index, value_type).required())
+    };
     let data = Element::new("UserData").child(
         Element::new("LogFileCleared")
             .attribute("xmlns", "http://manifests.microsoft.com/win/2004/08/windows/eventlog")
-            .child(Element::new("SubjectUserSid").substitution(Substitution::new(0, 19).required()))
-            .child(Element::new("SubjectUserName").substitution(Substitution::new(1, 1).required()))
-            .child(Element::new("SubjectDomainName").substitution(Substitution::new(2, 1).required()))
-            .child(Element::new("SubjectLogonId").substitution(Substitution::new(3, 21).required())),
+            .child(field("SubjectUserSid", 0, 19))
+            .child(field("SubjectUserName", 1, 1))
+            .child(field("SubjectDomainName", 2, 1))
+            .child(field("SubjectLogonId", 3, 21)),
     );
     let header = Header {
         level: 4,
@@ -551,16 +519,8 @@ fn forwarded_events() -> Vec<u8> {
     };
     // As most collectors have them: the data is a stream of an instance and the rendering.
     let data = Element::new("EventData")
-        .child(
-            Element::new("Data")
-                .attribute("Name", "TargetUserName")
-                .substitution(Substitution::new(0, 1).required()),
-        )
-        .child(
-            Element::new("Data")
-                .attribute("Name", "IpAddress")
-                .substitution(Substitution::new(1, 1).required()),
-        );
+        .child(required_data("TargetUserName", 0, 1))
+        .child(required_data("IpAddress", 1, 1));
     let template = Template::new(*b"forwarded 4624  ", data);
     for (minute, user) in [(44, STOLEN), (59, "jon.smith")] {
         let event = Event::new(&template, vec![text(user), text(ATTACKER)]);
@@ -615,8 +575,6 @@ fn forwarded_events() -> Vec<u8> {
         .child(system)
         .child(data)
         .child(info);
-    log.log
-        .write_stream(at(8, 46, 9, 0), &Stream::new(vec![Fragment::Element(event)]))
-        .expect("an event that fits");
+    log.write(at(8, 46, 9, 0), &Stream::new(vec![Fragment::Element(event)]));
     log.log.finish()
 }
