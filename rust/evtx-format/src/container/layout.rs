@@ -1,7 +1,7 @@
 //! The layout of a file: where its chunks are, in the order of their records.
 //!
-//! Chunks stand in slots of 64 KiB, from the end of the 4,096-byte header to the end of the file. The counts in the
-//! header can be stale (a live log that was copied is *dirty*), so they are not used to find chunks.
+//! Chunks have slots of 64 KiB, from the end of the 4,096-byte header to the end of the file. The counts in the header of
+//! a log that was copied while it was open (*dirty*) are stale, so they are not used to find chunks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub const REMOTE_BLOCK_CHUNKS: u64 = 128;
 /// Size of the part of an image that one block covers, in bytes: the block's chunks start in it.
 pub(super) const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
 
-/// A chunk that stands in no slot.
+/// A chunk that starts at no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stray {
     /// Offset in the file, in bytes.
@@ -49,20 +49,20 @@ pub struct Block {
     pub len: u64,
     /// Which chunks in those bytes belong to the block.
     pub chunks: Chunks,
-    /// All stray chunks of the file. A record that cannot be read in its slot and lies in a stray chunk is left to the
-    /// stray chunk.
+    /// All stray chunks of the file. If a record cannot be read in its slot and lies in a stray chunk, the stray chunk
+    /// reports it.
     pub strays: Arc<[Stray]>,
     /// The IDs that the log promises to the first chunk. [`Layout`] knows those of the file header only.
     pub promised: PromisedIds,
 }
 
-/// Where the chunks of a block stand in its bytes.
+/// Where the chunks of a block are in its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chunks {
     /// The chunks follow each other from the start of the block. Holds the index in the file of the first slot.
     Slots(u64),
-    /// The chunks of an image stand at any sector. Holds how many bytes from the start the block covers: the chunks
-    /// that start there belong to the block. The bytes behind are read so that the last of these chunks is whole.
+    /// The chunks of an image start at any sector. Holds how many bytes from the start the block covers: the chunks that
+    /// start there belong to the block. The bytes after them are read so that the last of these chunks is whole.
     Image(u64),
     /// Stray chunks: the index of the first in [`Block::strays`], and how many there are. All of them start in one
     /// slot. The block has the whole slots around them: records to which only these slots lead, and which cannot be
@@ -74,13 +74,9 @@ pub enum Chunks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     size: u64,
-    pub(super) oldest: u64,
+    order: Order,
     /// Chunks in a block.
     block_chunks: u64,
-    /// Whether the file is an image, in which chunks can start at any sector.
-    image: bool,
-    /// The slots that are read, if not all.
-    part: Option<(u64, u64)>,
     strays: Arc<[Stray]>,
     /// For each block of stray chunks: the index of the first, and how many it has.
     stray_blocks: Arc<[(usize, usize)]>,
@@ -88,22 +84,35 @@ pub struct Layout {
     promised: PromisedIds,
 }
 
+/// Which bytes of a file are read first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// All slots, from that with this index to the last, and then from slot 0 on.
+    From(u64),
+    /// Only the slots from one index to another.
+    Part(u64, u64),
+    /// The whole file, which is an image: its chunks can start at any sector.
+    Image,
+}
+
 impl Layout {
     /// A log of `size` bytes whose oldest records are in the slot with index `oldest`.
     pub fn new(size: u64, oldest: u64) -> Self {
-        let layout = Layout {
+        Layout {
             size,
-            oldest,
+            order: Order::From(oldest.min(slots_of(size).saturating_sub(1))),
             block_chunks: BLOCK_CHUNKS,
-            image: false,
-            part: None,
             strays: Arc::default(),
             stray_blocks: Arc::default(),
             promised: PromisedIds::default(),
-        };
+        }
+    }
+
+    /// An image of `size` bytes: a file that is not a log, in which chunks are found by their magic.
+    pub fn image(size: u64) -> Self {
         Layout {
-            oldest: oldest.min(layout.slots().saturating_sub(1)),
-            ..layout
+            order: Order::Image,
+            ..Layout::new(size, 0)
         }
     }
 
@@ -115,20 +124,12 @@ impl Layout {
         }
     }
 
-    /// The layout with these slots only, in the order of the file. Slots behind the last are left out.
+    /// The layout with these slots only, in the order of the file. Slots that the file does not have are left out.
     pub fn of_slots(self, slots: Range<u64>) -> Self {
         let end = slots.end.min(self.slots());
         Layout {
-            part: Some((slots.start.min(end), end)),
+            order: Order::Part(slots.start.min(end), end),
             ..self
-        }
-    }
-
-    /// An image of `size` bytes: a file that is not a log, in which chunks are found by their magic.
-    pub fn image(size: u64) -> Self {
-        Layout {
-            image: true,
-            ..Layout::new(size, 0)
         }
     }
 
@@ -153,53 +154,55 @@ impl Layout {
 
     /// How many slots the file has. A last slot that is cut short counts.
     pub fn slots(&self) -> u64 {
-        (self.size.saturating_sub(FILE_HEADER as u64)).div_ceil(CHUNK_SIZE as u64)
+        slots_of(self.size)
+    }
+
+    /// The slots that are read, in this order.
+    fn runs(&self) -> [Range<u64>; 2] {
+        match self.order {
+            Order::From(oldest) => [oldest..self.slots(), 0..oldest],
+            Order::Part(start, end) => [start..end, 0..0],
+            Order::Image => [0..0, 0..0],
+        }
+    }
+
+    /// How many blocks a run of slots has.
+    fn blocks_of(&self, run: &Range<u64>) -> u64 {
+        (run.end - run.start).div_ceil(self.block_chunks)
     }
 
     /// How many blocks the file has.
     pub fn blocks(&self) -> u64 {
-        if self.image {
+        if self.order == Order::Image {
             return self.size.div_ceil(IMAGE_BLOCK);
         }
-        self.slot_blocks() + self.stray_blocks.len() as u64
+        let of_slots: u64 = self.runs().iter().map(|run| self.blocks_of(run)).sum();
+        of_slots + self.stray_blocks.len() as u64
     }
 
-    /// How many blocks of slots the file has. They go from the oldest slot to the last, then from slot 0 to the oldest.
-    fn slot_blocks(&self) -> u64 {
-        if let Some((start, end)) = self.part {
-            return (end - start).div_ceil(self.block_chunks);
-        }
-        (self.slots() - self.oldest).div_ceil(self.block_chunks) + self.oldest.div_ceil(self.block_chunks)
-    }
-
-    /// The block with an index; `None` behind the last. Blocks are in the order of the records: from the oldest chunk
+    /// The block with an index; `None` after the last. Blocks are in the order of the records: from the oldest chunk
     /// to the end of the file, then from the file's start, then the stray chunks.
-    pub fn block(&self, index: u64) -> Option<Block> {
-        if self.image {
+    pub fn block(&self, mut index: u64) -> Option<Block> {
+        if self.order == Order::Image {
             let offset = index.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
             let left = self.size - offset;
             let len = left.min(IMAGE_BLOCK + CHUNK_SIZE as u64);
             return Some(self.block_of(offset..offset + len, Chunks::Image(left.min(IMAGE_BLOCK))));
         }
-        if let Some(index) = index.checked_sub(self.slot_blocks()) {
-            let &(first, count) = self.stray_blocks.get(usize::try_from(index).ok()?)?;
-            let strays = self.strays.get(first..first + count)?;
-            let (start, end) = (strays.first()?.offset, strays.last()?.end());
-            let start = slot_at(start).map_or(start, slot_offset);
-            let end = slot_at(end - 1).map_or(end, |slot| slot_offset(slot + 1));
-            return Some(self.block_of(start..end.min(self.size), Chunks::Strays(first, count)));
+        for run in self.runs() {
+            let Some(later) = index.checked_sub(self.blocks_of(&run)) else {
+                let first = run.start + index * self.block_chunks;
+                let end = slot_offset((first + self.block_chunks).min(run.end));
+                return Some(self.block_of(slot_offset(first)..end.min(self.size), Chunks::Slots(first)));
+            };
+            index = later;
         }
-        let tail = (self.slots() - self.oldest).div_ceil(self.block_chunks);
-        let (first, end) = match (self.part, index.checked_sub(tail)) {
-            (Some((start, end)), _) => (start + index * self.block_chunks, end),
-            (None, None) => (self.oldest + index * self.block_chunks, self.slots()),
-            (None, Some(index)) => (index * self.block_chunks, self.oldest),
-        };
-        if first >= end {
-            return None;
-        }
-        let stop = slot_offset((first + self.block_chunks).min(end)).min(self.size);
-        Some(self.block_of(slot_offset(first)..stop, Chunks::Slots(first)))
+        let &(first, count) = self.stray_blocks.get(usize::try_from(index).ok()?)?;
+        let strays = self.strays.get(first..first + count)?;
+        let (start, end) = (strays.first()?.offset, strays.last()?.end());
+        let start = slot_at(start).map_or(start, slot_offset);
+        let end = slot_at(end - 1).map_or(end, |slot| slot_offset(slot + 1));
+        Some(self.block_of(start..end.min(self.size), Chunks::Strays(first, count)))
     }
 
     fn block_of(&self, bytes: Range<u64>, chunks: Chunks) -> Block {
@@ -211,12 +214,22 @@ impl Layout {
             promised: self.promised,
         }
     }
+
+    #[cfg(test)]
+    pub(super) fn oldest(&self) -> u64 {
+        self.runs()[0].start
+    }
+}
+
+/// How many slots a file of `size` bytes has.
+pub(super) fn slots_of(size: u64) -> u64 {
+    size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64)
 }
 
 /// The range of a file of `size` bytes, in bytes, that holds the chunk before a slot, in the order in which Windows
 /// writes chunks: before slot 0 it is the last slot. `None` if the file has one slot only.
 pub fn previous_chunk(size: u64, slot: u64) -> Option<Range<u64>> {
-    let slots = Layout::new(size, 0).slots();
+    let slots = slots_of(size);
     let previous = slot
         .checked_sub(1)
         .or(slots.checked_sub(1))
@@ -247,31 +260,9 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_covered_by_blocks_that_overlap_by_a_chunk() {
-        let chunk = CHUNK_SIZE as u64;
-        let layout = Layout::image(2 * IMAGE_BLOCK + 1);
-        let blocks: Vec<_> = (0..layout.blocks()).filter_map(|index| layout.block(index)).collect();
-        let places: Vec<_> = blocks
-            .iter()
-            .map(|block| (block.offset, block.len, block.chunks))
-            .collect();
-        assert_eq!(IMAGE_BLOCK, 1 << 20);
-        assert_eq!(
-            places,
-            [
-                (0, IMAGE_BLOCK + chunk, Chunks::Image(IMAGE_BLOCK)),
-                (IMAGE_BLOCK, IMAGE_BLOCK + 1, Chunks::Image(IMAGE_BLOCK)),
-                (2 * IMAGE_BLOCK, 1, Chunks::Image(1)),
-            ]
-        );
-        assert_eq!(layout.block(3), None);
-        assert_eq!(Layout::image(IMAGE_BLOCK).block(1), None);
-    }
-
-    #[test]
     fn stray_chunks_come_last_in_the_whole_slots_around_them() {
         let stray = |offset, len| Stray { offset, len };
-        // Two start in slot 1, of which the second ends in slot 2. One starts in slot 3, behind which the file ends.
+        // Two start in slot 1, and the second ends in slot 2. One starts in slot 3, after which the file ends.
         let strays = [
             stray(slot_offset(1) + 5, 100),
             stray(slot_offset(2) - 1, 2),

@@ -1,10 +1,10 @@
-//! The survey of a file: it finds the layout with a few reads, which the caller does.
+//! The survey of a file, which finds the layout with a few reads that the caller does.
 
 use std::ops::Range;
 
 use super::chunk::{CHUNK_MAGIC, CHUNK_SIZE, ChunkHeader, is_unused};
 use super::header::{FILE_HEADER, FileHeader, NotEvtx};
-use super::layout::{BLOCK_CHUNKS, Layout, REMOTE_BLOCK_CHUNKS, slot_offset};
+use super::layout::{BLOCK_CHUNKS, Layout, REMOTE_BLOCK_CHUNKS, slot_offset, slots_of};
 use super::records::PromisedIds;
 use super::strays::StraySearch;
 
@@ -17,8 +17,7 @@ const MAX_STEPS: u64 = 16;
 /// How a survey finds the oldest chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// Reads 128 bytes of every chunk. Right for any file, also for a log from a shadow copy, whose chunks are of mixed
-    /// ages.
+    /// Reads 128 bytes of every chunk. Right for any file, even for a log from a shadow copy with chunks of mixed ages.
     Every,
     /// Bisects, with some ten reads, for remote files, where each read takes long. Right for logs as Windows writes
     /// them: the first record IDs of the chunks rise, fall once, and rise again.
@@ -28,8 +27,8 @@ pub enum Search {
 /// Finds the [`Layout`] of a file. The caller does the reads: while [`Survey::wants`] names a range of the file, read
 /// it and [`push`](Survey::push) it.
 ///
-/// A full log writes each new chunk over its oldest one, so that the oldest chunk of a log that has *wrapped* can stand
-/// in any slot. It is the chunk with the lowest first record ID. The file header names it too, but the header of a
+/// Windows writes each new chunk of a full log over the oldest one. So the oldest chunk of a log that has *wrapped* can
+/// be in any slot. It is the chunk with the lowest first record ID. The file header names it too, but the header of a
 /// dirty log is stale.
 #[derive(Debug, Clone)]
 pub struct Survey {
@@ -85,7 +84,7 @@ impl Survey {
     pub fn new(size: u64, search: Search, recover: bool) -> Self {
         Survey {
             size,
-            slots: Layout::new(size, 0).slots(),
+            slots: slots_of(size),
             search,
             recover,
             header: None,
@@ -167,8 +166,8 @@ impl Survey {
                 };
                 match self.search {
                     _ if self.slots == 0 || self.part.is_some() => State::Done(0),
-                    // The search for stray chunks depends on what the slots hold, so they are read even if the header
-                    // tells the oldest.
+                    // The search for stray chunks depends on the slots, so they are read even if the header names the
+                    // oldest.
                     Search::Bisect if self.recover => State::First { slot: 0 },
                     _ if self.slots == 1 || header.never_wrapped() => State::Done(0),
                     Search::Every => State::Every { slot: 0, oldest: None },
@@ -315,7 +314,7 @@ mod tests {
     fn survey(chunks: &[Option<u64>], search: Search) -> (u64, usize) {
         let chunks: Vec<_> = chunks.iter().map(|&first| chunk_start(first)).collect();
         let (survey, reads) = survey_of(&chunks, search, false);
-        (survey.layout().expect("done").oldest, reads)
+        (survey.layout().expect("done").oldest(), reads)
     }
 
     /// A survey of a log of these chunks, and how many reads it took.
@@ -367,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn of_chunks_that_start_alike_the_first_is_the_oldest() {
+    fn the_first_of_equally_old_chunks_is_the_oldest() {
         assert_eq!(survey(&[Some(30), Some(10), Some(10)], Search::Every), (1, 4));
         assert_eq!(survey(&[Some(5), Some(5)], Search::Bisect), (0, 3));
     }
@@ -398,7 +397,7 @@ mod tests {
         // An unused slot at the end ends the log.
         let chunks = [Some(30), Some(10)].map(chunk_start);
         let (survey, reads) = survey_of(&[&chunks[..], &[vec![0; CHUNK_SIZE]]].concat(), Search::Bisect, false);
-        assert_eq!((survey.layout().expect("done").oldest, reads), (0, 3));
+        assert_eq!((survey.layout().expect("done").oldest(), reads), (0, 3));
     }
 
     #[test]
@@ -416,10 +415,7 @@ mod tests {
         survey.push(&file[FILE_HEADER..][..PROBE]).expect("a log");
         assert!(survey.header().is_some() && survey.layout().is_none());
         survey.give_up();
-        assert_eq!(
-            (survey.wants(), survey.layout().map(|layout| layout.oldest)),
-            (None, Some(0))
-        );
+        assert_eq!((survey.wants(), survey.layout().map(Layout::oldest)), (None, Some(0)));
     }
 
     #[test]
@@ -459,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slots_are_read_for_stray_chunks_even_if_the_header_tells_the_oldest() {
+    fn the_slots_are_read_for_stray_chunks_even_if_the_header_names_the_oldest() {
         let mut header = vec![0; FILE_HEADER];
         header[..8].copy_from_slice(&FILE_MAGIC);
         let checksum = crc32fast::hash(&header[..120]);
