@@ -4,7 +4,7 @@ pub mod text;
 pub mod time;
 pub(crate) mod types;
 
-use crate::bytes::{array_at, u32_at, u64_at};
+use crate::bytes::{array_at, u16_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
 use text::{Form, push_hex_byte};
 use time::SystemTime;
@@ -19,10 +19,12 @@ pub struct Value<'a> {
     pub bytes: &'a [u8],
 }
 
-const NULL: ValueType = ValueType {
-    scalar: Scalar::Null,
-    array: false,
-};
+/// The little-endian number at the start of some bytes. Returns `None` from the function if they are too few.
+macro_rules! number {
+    ($bytes:expr, $type:ty) => {
+        <$type>::from_le_bytes(array_at($bytes, 0)?)
+    };
+}
 
 impl<'a> Value<'a> {
     /// A single value, not an array.
@@ -33,10 +35,7 @@ impl<'a> Value<'a> {
 
     /// The NULL value.
     pub fn null() -> Self {
-        Value {
-            value_type: NULL,
-            bytes: &[],
-        }
+        Value::new(Scalar::Null, &[])
     }
 
     /// The type of a single value; `None` for an array.
@@ -82,11 +81,7 @@ impl<'a> Value<'a> {
     /// [`ErrorKind::UnsupportedValue`] if the type has no text form.
     #[inline]
     pub fn check(self, at: usize) -> Result<()> {
-        let kind = match self.check_kind() {
-            Ok(()) => return Ok(()),
-            Err(kind) => kind,
-        };
-        Err(Error::new(at, kind))
+        self.check_kind().map_err(|kind| Error::new(at, kind))
     }
 
     #[inline]
@@ -170,17 +165,15 @@ impl<'a> Value<'a> {
 
     /// The text of a string, a number, a hexadecimal number or a SID, if it is printable ASCII of at most twelve
     /// characters: the characters as the bytes of a number, the first one in the lowest byte, and how many there are.
-    /// The text is the one that [`push_text`](Self::push_text) appends in [`Form::Plain`].
+    /// `None` for other values. The text is the one that [`push_text`](Self::push_text) appends in [`Form::Plain`].
     ///
-    /// `None` for other values. Most values of events have such a text, which stays in registers.
+    /// Most values of events have such a text, which stays in registers.
     #[inline(always)]
     pub fn short_text(self) -> Option<(u128, usize)> {
         match self.scalar()? {
             Scalar::String => text::short_ascii(self.bytes),
             Scalar::UInt8 => Some(text::short_decimal(u32::from(*self.bytes.first()?))),
-            Scalar::UInt16 => Some(text::short_decimal(u32::from(u16::from_le_bytes(array_at(
-                self.bytes, 0,
-            )?)))),
+            Scalar::UInt16 => u16_at(self.bytes, 0).map(|number| text::short_decimal(number.into())),
             Scalar::UInt32 => u32_at(self.bytes, 0)
                 .filter(|&number| number < 100_000_000)
                 .map(text::short_decimal),
@@ -197,7 +190,8 @@ impl<'a> Value<'a> {
     #[inline]
     pub fn push_text(self, out: &mut Vec<u8>, form: Form) {
         if !self.value_type.array {
-            return self.push_scalar(out, form);
+            self.push_scalar(out, form);
+            return;
         }
         for (i, item) in self.items().enumerate() {
             if i > 0 {
@@ -207,49 +201,27 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn push_scalar(self, out: &mut Vec<u8>, form: Form) {
+    /// Returns `None`, and appends nothing, if the bytes are too few.
+    fn push_scalar(self, out: &mut Vec<u8>, form: Form) -> Option<()> {
         let bytes = self.bytes;
-        macro_rules! number {
-            ($type:ty) => {
-                if let Some(bytes) = array_at(bytes, 0) {
-                    push_integer(out, <$type>::from_le_bytes(bytes));
-                }
-            };
-        }
-        macro_rules! short_number {
-            ($type:ty) => {
-                if let Some(bytes) = array_at(bytes, 0) {
-                    push_unsigned(out, <$type>::from_le_bytes(bytes).into());
-                }
-            };
-        }
         match self.value_type.scalar {
             Scalar::Null | Scalar::BinXml | Scalar::EvtHandle | Scalar::EvtXml => {}
             Scalar::String => text::push_utf16(out, bytes, form),
             Scalar::AnsiString => text::push_ansi(out, bytes, form),
-            Scalar::Int8 => number!(i8),
-            Scalar::UInt8 => short_number!(u8),
-            Scalar::Int16 => number!(i16),
-            Scalar::UInt16 => short_number!(u16),
-            Scalar::Int32 => number!(i32),
-            Scalar::UInt32 => short_number!(u32),
-            Scalar::Int64 => number!(i64),
-            Scalar::UInt64 => number!(u64),
-            Scalar::Real32 => {
-                if let Some(bytes) = array_at(bytes, 0) {
-                    push_float(out, f32::from_le_bytes(bytes));
-                }
-            }
-            Scalar::Real64 => {
-                if let Some(bytes) = array_at(bytes, 0) {
-                    push_float(out, f64::from_le_bytes(bytes));
-                }
-            }
-            Scalar::Bool => match array_at(bytes, 0).map(i32::from_le_bytes) {
-                Some(0) => out.extend_from_slice(b"false"),
-                Some(1) => out.extend_from_slice(b"true"),
-                Some(mask) => push_integer(out, mask),
-                None => {}
+            Scalar::Int8 => push_integer(out, number!(bytes, i8)),
+            Scalar::UInt8 => push_unsigned(out, number!(bytes, u8).into()),
+            Scalar::Int16 => push_integer(out, number!(bytes, i16)),
+            Scalar::UInt16 => push_unsigned(out, number!(bytes, u16).into()),
+            Scalar::Int32 => push_integer(out, number!(bytes, i32)),
+            Scalar::UInt32 => push_unsigned(out, number!(bytes, u32)),
+            Scalar::Int64 => push_integer(out, number!(bytes, i64)),
+            Scalar::UInt64 => push_integer(out, number!(bytes, u64)),
+            Scalar::Real32 => push_float(out, number!(bytes, f32)),
+            Scalar::Real64 => push_float(out, number!(bytes, f64)),
+            Scalar::Bool => match number!(bytes, i32) {
+                0 => out.extend_from_slice(b"false"),
+                1 => out.extend_from_slice(b"true"),
+                mask => push_integer(out, mask),
             },
             Scalar::Binary => {
                 out.reserve(bytes.len() * 2);
@@ -257,27 +229,23 @@ impl<'a> Value<'a> {
                     push_hex_byte(out, byte, b"0123456789ABCDEF");
                 }
             }
-            Scalar::Guid => {
-                if let Some(guid) = array_at(bytes, 0) {
-                    push_guid(out, guid);
-                }
-            }
-            Scalar::SizeT | Scalar::HexInt32 | Scalar::HexInt64 => {
-                if let Some(number) = self.to_u64() {
-                    push_hex(out, number);
-                }
-            }
-            Scalar::FileTime => {
-                if let Some(ticks) = u64_at(bytes, 0) {
-                    time::push_time(out, time::filetime_fields(ticks));
-                }
-            }
-            Scalar::SystemTime => {
-                if let Some(time) = SystemTime::read(bytes) {
-                    time::push_time(out, time.fields());
-                }
-            }
+            Scalar::Guid => push_guid(out, array_at(bytes, 0)?),
+            Scalar::SizeT | Scalar::HexInt32 | Scalar::HexInt64 => push_hex(out, self.to_u64()?),
+            Scalar::FileTime => time::push_time(out, time::filetime_fields(number!(bytes, u64))),
+            Scalar::SystemTime => time::push_time(out, SystemTime::read(bytes)?.fields()),
             Scalar::Sid => push_sid(out, bytes),
+        }
+        Some(())
+    }
+
+    /// The number in a signed integer.
+    fn to_i64(self) -> Option<i64> {
+        match self.scalar()? {
+            Scalar::Int8 => Some(number!(self.bytes, i8).into()),
+            Scalar::Int16 => Some(number!(self.bytes, i16).into()),
+            Scalar::Int32 => Some(number!(self.bytes, i32).into()),
+            Scalar::Int64 => Some(number!(self.bytes, i64)),
+            _ => None,
         }
     }
 
@@ -288,42 +256,27 @@ impl<'a> Value<'a> {
         use Scalar::*;
         let bytes = self.bytes;
         match self.scalar()? {
-            UInt8 => bytes.first().map(|&b| u64::from(b)),
-            Int8 => u64::try_from(bytes.first()?.cast_signed()).ok(),
-            UInt16 => array_at(bytes, 0).map(u16::from_le_bytes).map(u64::from),
-            Int16 => u64::try_from(i16::from_le_bytes(array_at(bytes, 0)?)).ok(),
-            UInt32 | HexInt32 => u32_at(bytes, 0).map(u64::from),
-            Int32 => u64::try_from(i32::from_le_bytes(array_at(bytes, 0)?)).ok(),
-            Bool => u64::try_from(i32::from_le_bytes(array_at(bytes, 0)?))
-                .ok()
-                .filter(|&mask| mask > 1),
-            UInt64 | HexInt64 => u64_at(bytes, 0),
-            Int64 => u64::try_from(i64::from_le_bytes(array_at(bytes, 0)?)).ok(),
+            UInt8 => Some(number!(bytes, u8).into()),
+            UInt16 => Some(number!(bytes, u16).into()),
+            UInt32 | HexInt32 => Some(number!(bytes, u32).into()),
+            UInt64 | HexInt64 => Some(number!(bytes, u64)),
+            Bool => u64::try_from(number!(bytes, i32)).ok().filter(|&mask| mask > 1),
             SizeT => u64_at(bytes, 0).or_else(|| u32_at(bytes, 0).map(u64::from)),
-            _ => None,
+            _ => u64::try_from(self.to_i64()?).ok(),
         }
     }
 
-    /// The number in an integer, a hexadecimal value, or a boolean that holds a bit mask; `None` for any other value.
-    /// A negative bit mask is `None` too.
+    /// As [`to_u64`](Self::to_u64), but integers can be negative. A negative bit mask is `None`.
     pub fn to_i128(self) -> Option<i128> {
-        use Scalar::*;
-        let bytes = self.bytes;
-        let signed: i64 = match self.scalar()? {
-            Int8 => i8::from_le_bytes(array_at(bytes, 0)?).into(),
-            Int16 => i16::from_le_bytes(array_at(bytes, 0)?).into(),
-            Int32 => i32::from_le_bytes(array_at(bytes, 0)?).into(),
-            Int64 => i64::from_le_bytes(array_at(bytes, 0)?),
-            _ => return self.to_u64().map(i128::from),
-        };
-        Some(signed.into())
+        let signed = self.to_i64().map(i128::from);
+        signed.or_else(|| self.to_u64().map(i128::from))
     }
 
     /// The number in a floating-point, integer or hexadecimal value, rounded to an f64; `None` for any other value.
     pub fn to_f64(self) -> Option<f64> {
         match self.scalar()? {
-            Scalar::Real32 => array_at(self.bytes, 0).map(|bytes| f32::from_le_bytes(bytes).into()),
-            Scalar::Real64 => array_at(self.bytes, 0).map(f64::from_le_bytes),
+            Scalar::Real32 => Some(number!(self.bytes, f32).into()),
+            Scalar::Real64 => Some(number!(self.bytes, f64)),
             // A boolean is not a number, not even one that holds a bit mask.
             Scalar::Bool => None,
             _ => self.to_i128().map(|number| number as f64),
@@ -530,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_by_its_size_passes() {
+    fn values_of_usual_sizes_pass_the_check() {
         let bytes = [0; 40];
         for byte in 0..=u8::MAX {
             for size in 0..40 {
@@ -541,8 +494,8 @@ mod tests {
                 });
                 let passes = value.is_some_and(|value| value.check(0).is_ok());
                 let is_usual = Sizes::OF_TYPES[usize::from(byte)].mismatch_bits(size as u16) == 0;
-                let looked_at = value_type.is_none_or(|value_type| usual_sizes(value_type).is_none());
-                assert!(passes || looked_at || !is_usual, "type {byte:#x}, size {size}");
+                let is_checked = value_type.is_none_or(|value_type| usual_sizes(value_type).is_none());
+                assert!(passes || is_checked || !is_usual, "type {byte:#x}, size {size}");
                 let fixed = value_type.and_then(|value_type| value_type.scalar.fixed_size());
                 assert!(is_usual || fixed != Some(size), "type {byte:#x}, size {size}");
             }
