@@ -26,8 +26,7 @@ pub(crate) fn u64_at(data: &[u8], at: usize) -> Option<u64> {
     array_at(data, at).map(u64::from_le_bytes)
 }
 
-/// Whether two slices of the same length are equal. Inlined for short slices, which most are: a call to `memcmp` would
-/// take longer.
+/// Whether two slices of the same length are equal. Inlined, because most are short: a call of `memcmp` takes longer.
 #[inline(always)]
 pub(crate) fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     #[inline(always)]
@@ -43,10 +42,10 @@ pub(crate) fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// A read position in a chunk, and the end of the structure that is read.
+/// A position in a chunk, and the end of the structure that is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
-    /// The chunk up to the end of the structure. It starts at the chunk's start, so that positions are chunk offsets.
+    /// From the chunk's start to the end of the structure, so that positions are chunk offsets.
     data: &'a [u8],
     pos: usize,
 }
@@ -149,14 +148,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_the_same_if_every_byte_is() {
+    fn slices_are_equal_if_every_byte_is() {
         for len in 0..=70 {
-            let part: Vec<u8> = (0..len).collect();
-            assert!(bytes_equal(&part, &part.clone()), "{len}");
-            for at in 0..part.len() {
-                let mut other = part.clone();
+            let slice: Vec<u8> = (0..len).collect();
+            assert!(bytes_equal(&slice, &slice.clone()), "{len}");
+            for at in 0..slice.len() {
+                let mut other = slice.clone();
                 other[at] ^= 0x80;
-                assert!(!bytes_equal(&part, &other), "byte {at} of {len}");
+                assert!(!bytes_equal(&slice, &other), "byte {at} of {len}");
             }
         }
     }

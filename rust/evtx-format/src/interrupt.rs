@@ -1,8 +1,8 @@
-//! Interrupts: the caller can end work early.
+//! Interrupts, by which the caller ends work early.
 
 use std::fmt;
 
-/// Tells long work whether to stop. The work asks at least every few milliseconds.
+/// Whether long work should stop. The work checks it at least every few milliseconds.
 #[derive(Clone, Copy, Default)]
 pub struct Interrupt<'i> {
     is_set: Option<&'i dyn Fn() -> bool>,
@@ -28,10 +28,8 @@ impl<'i> Interrupt<'i> {
         Interrupt { is_set: Some(is_set) }
     }
 
-    /// Asks whether the work shall stop.
-    ///
     /// # Errors
-    /// [`Interrupted`] if it shall.
+    /// [`Interrupted`] if the work should stop.
     #[inline]
     pub fn check(&self) -> Result<(), Interrupted> {
         match self.is_set {

@@ -1,13 +1,12 @@
 //! The EVTX file format of Windows event logs: bytes to chunks, records, templates and values.
 //!
-//! A log is a 4,096-byte file header and a run of 64 KiB **chunks**. A chunk stands alone: it holds
-//! **records**, and beside them the **names** and **template definitions** that its records use, each
-//! stored at its first use and referred to by chunk offset. A record is BinXML, almost always one
-//! **template instance**: a reference to a definition (an XML tree with typed substitutions) and a **value
-//! table** that fills the substitutions.
+//! A log is a 4,096-byte file header and a run of 64 KiB **chunks**. A chunk is self-contained: it holds **records**, and
+//! the **names** and **template definitions** that they use. Each of these is stored at its first use and referred to by
+//! chunk offset. A record is BinXML, almost always one **template instance**: a reference to a definition (an XML tree
+//! with typed substitutions) and a **value table** that fills the substitutions.
 //!
-//! This crate reads those structures from byte slices. It does no I/O, knows nothing of tables, and
-//! trusts nothing: it checks every offset, size and count before use.
+//! This crate reads these structures from byte slices. It does no I/O and knows nothing about tables. It checks every
+//! offset, size and count before use.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! Limits on the work and memory that a record can cause.
 
-/// The most BinXML streams that may be nested in each other: values that hold BinXML, and instances in those. Windows
-/// nests one or two. The limit bounds the recursion on crafted input.
+/// The most BinXML streams that may be nested: values that hold BinXML, and instances in those. Windows nests one or two.
+/// The limit bounds the recursion on crafted input.
 pub const MAX_NESTING: usize = 16;
 
 /// The most elements that may be open at once, over all nested streams of a record.

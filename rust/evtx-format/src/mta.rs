@@ -1,8 +1,8 @@
 //! `.MTA` files: the messages of a log that was saved *with display information*.
 //!
-//! For such a log (MS-EVEN6, section 3.1.1.7, calls it a localized log), Event Viewer writes
-//! `LocaleMetaData/<log>_<LCID>.MTA` beside it. The layout of the file is known from files that Windows wrote, and the
-//! `evtx` crate's `docs/mta.md` describes it: a header with named sections, each a chain of pages of up to 100 records.
+//! For such a log, which MS-EVEN6, section 3.1.1.7, calls a localized log, Event Viewer writes
+//! `LocaleMetaData/<log>_<LCID>.MTA` beside it. The file is a header with named sections. Each section is a chain of
+//! pages of up to 100 records. (Known from files that Windows wrote, and from `docs/mta.md` of the `evtx` crate.)
 //!
 //! | section | a record is |
 //! | --- | --- |
@@ -62,7 +62,7 @@ pub enum MtaError {
 }
 
 /// The messages of a log, read from its MTA file.
-// The maps are trees, because the growth of a large hash table would delay the answer to an interrupt.
+// The maps are trees, because growing a large hash table would delay the answer to an interrupt.
 #[derive(Debug)]
 pub struct Messages {
     file: Vec<u8>,
@@ -77,9 +77,9 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// A glob of the files that may hold the messages of a log, whose path is given. `place` is a glob relative to the
-    /// log's folder, or absolute; `{log}` in it stands for the log's name without its extension. `None` if the path
-    /// names no file or `place` is empty.
+    /// A glob for the files that may hold the messages of a log, whose path is given. `place` is a glob relative to the
+    /// log's folder, or absolute; `{log}` in it is replaced by the log's name without its extension. `None` if the path
+    /// does not name a file or `place` is empty.
     pub fn pattern(log: &str, place: &str) -> Option<String> {
         let (folder, name) = log
             .rsplit_once(['/', '\\'])
@@ -146,9 +146,9 @@ impl Messages {
     /// Appends the message of an event as UTF-8. Returns false if it has none. `record` is the ID in the record's
     /// header, `event_record` the one in `System/EventRecordID`.
     ///
-    /// A saved log numbers its records from 1, so the entry at that position is the record's if it has the same
-    /// `event_record`. (A log that was merged from several has equal ones.) Else the first entry with that
-    /// `event_record` counts. An event whose publisher the file does not list has no message, as in Windows.
+    /// A saved log numbers its records from 1, so the entry at that position belongs to the record if it has the same
+    /// `event_record`. (A log that was merged from several logs has equal ones.) Otherwise the first entry with that
+    /// `event_record` is used. An event whose publisher the file does not list has no message, as in Windows.
     pub fn push(&self, provider: &str, record: u64, event_record: u64, out: &mut Vec<u8>) -> bool {
         if !self.publishers.contains(&provider.to_ascii_lowercase()) {
             return false;
@@ -171,15 +171,11 @@ impl Messages {
 
 /// A glob that matches only this text.
 pub fn literal(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if matches!(c, '*' | '?' | '[') {
-                format!("[{c}]")
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
+    let escaped = text.chars().map(|c| match c {
+        '*' | '?' | '[' => format!("[{c}]"),
+        _ => c.to_string(),
+    });
+    escaped.collect()
 }
 
 fn plain(text: &[u8]) -> String {
@@ -282,25 +278,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pattern_is_for_the_log_alone() {
-        assert_eq!(
-            Messages::pattern("a/b/Security.evtx", "LocaleMetaData/{log}_*.MTA").as_deref(),
-            Some("a/b/LocaleMetaData/Security_*.MTA")
-        );
-        assert_eq!(
-            Messages::pattern("x[1].evtx", "LocaleMetaData/{log}_*.MTA").as_deref(),
-            Some("LocaleMetaData/x[[]1]_*.MTA")
-        );
-        assert_eq!(
-            Messages::pattern("a/b/System.evtx", "/case/{log}_1033.MTA").as_deref(),
-            Some("/case/System_1033.MTA")
-        );
-        assert_eq!(Messages::pattern("dir/", "{log}"), None);
-        assert_eq!(Messages::pattern("System.evtx", ""), None);
+    fn the_pattern_names_only_the_files_of_the_log() {
+        for (log, place, pattern) in [
+            (
+                "a/b/Security.evtx",
+                "LocaleMetaData/{log}_*.MTA",
+                Some("a/b/LocaleMetaData/Security_*.MTA"),
+            ),
+            (
+                "x[1].evtx",
+                "LocaleMetaData/{log}_*.MTA",
+                Some("LocaleMetaData/x[[]1]_*.MTA"),
+            ),
+            ("a/b/System.evtx", "/case/{log}_1033.MTA", Some("/case/System_1033.MTA")),
+            ("dir/", "{log}", None),
+            ("System.evtx", "", None),
+        ] {
+            assert_eq!(Messages::pattern(log, place).as_deref(), pattern);
+        }
     }
 
     #[test]
-    fn what_is_no_mta_file_is_named() {
+    fn the_error_says_why_a_file_is_not_an_mta_file() {
         let read = |file: Vec<u8>| Messages::read(file, Interrupt::NEVER).unwrap_err();
         assert_eq!(read(vec![]), MtaError::Magic);
         let mut file = b"MTAFile\0".to_vec();

@@ -17,11 +17,11 @@ use super::sink::{Fault, Outcome, Sink};
 use super::tree::{Attribute, Element, Node, Substitution};
 use super::walk::{Extent, OUTSIDE, Reader};
 use crate::bytes::Cursor;
-use crate::error::{Error, ErrorKind};
+use crate::error::{self, Error, ErrorKind};
 use crate::limits::MAX_NESTING;
 use crate::value::Value;
 
-/// What becomes of substitutions.
+/// What happens to substitutions.
 #[derive(Clone, Copy)]
 pub(super) enum Substitutions<'a> {
     /// They stay in the tree of a definition, to be compiled.
@@ -40,8 +40,8 @@ pub(super) struct TreeBuilder<'r, 'a, 'c> {
     depth: usize,
     /// How many elements are open around the stream.
     around: usize,
-    /// The first `len` elements are open. Those behind were closed and are used again in place, because to move an
-    /// element right after it was written is a store-forwarding stall.
+    /// The first `len` elements are open. The others were closed and are reused in place, because moving an element right
+    /// after it was written is a store-forwarding stall.
     stack: BumpVec<'a, OpenElement<'a>>,
     /// How many elements of the stream are open.
     len: usize,
@@ -57,8 +57,8 @@ struct OpenElement<'a> {
     content: BumpVec<'a, Node<'a>>,
     /// Whether its content or an attribute holds an array that repeats it.
     repeats: bool,
-    /// Whether the element is left out, because it or an element around it depends on a NULL value. Values in it are
-    /// not looked at.
+    /// Whether the element is left out, because it or an element around it depends on a NULL value. Its values are
+    /// ignored.
     left_out: bool,
 }
 
@@ -150,7 +150,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
         }
     }
 
-    // Inlined, so that a node is written where it stays: to move it right after is a store-forwarding stall.
+    // Inlined, so that a node is written in its final place: moving it right after is a store-forwarding stall.
     #[inline(always)]
     fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
         if let Some(element) = self.last_mut()
@@ -294,12 +294,7 @@ impl<'a> OpenElement<'a> {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    pub(super) fn fill(
-        &self,
-        instance: &Instance<'a>,
-        depth: usize,
-        open: usize,
-    ) -> crate::error::Result<&'a Element<'a>> {
+    pub(super) fn fill(&self, instance: &Instance<'a>, depth: usize, open: usize) -> error::Result<&'a Element<'a>> {
         instance.values.check()?;
         let definition = Definition::read(self.chunk, instance.definition)?;
         self.definition_root(&definition, Substitutions::Filled(instance.values), depth, open)
@@ -311,7 +306,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         substitutions: Substitutions<'a>,
         depth: usize,
         open: usize,
-    ) -> crate::error::Result<&'a Element<'a>> {
+    ) -> error::Result<&'a Element<'a>> {
         let start = definition.body as usize;
         let mut cursor = Cursor::new(self.chunk, start, start + definition.size as usize);
         let mut tree = TreeBuilder::new(self, substitutions, depth, open);
@@ -322,12 +317,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    pub(super) fn nested(
-        &self,
-        stream: Range<usize>,
-        depth: usize,
-        open: usize,
-    ) -> crate::error::Result<&'a [Node<'a>]> {
+    pub(super) fn nested(&self, stream: Range<usize>, depth: usize, open: usize) -> error::Result<&'a [Node<'a>]> {
         if depth > MAX_NESTING {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
@@ -337,8 +327,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(tree.into_roots())
     }
 
-    /// Appends the copies of an element that its arrays make: one for each item of the first array, and each copy is
-    /// repeated by the next array. Arrays in the content come before arrays in attributes.
+    /// Appends the copies of an element that its arrays make: one for each item of the first array. The next array repeats
+    /// each copy. Arrays in the content come before arrays in attributes.
     fn repeat(&self, element: Element<'a>, copies: &mut BumpVec<'a, Element<'a>>) -> Outcome {
         let array = |nodes: &'a [Node<'a>]| {
             nodes.iter().enumerate().find_map(|(i, node)| match node {
@@ -369,7 +359,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Content with one piece replaced by an item of an array, or without the piece if the item is empty.
+    /// Content with one node replaced by an item of an array, or without the node if the item is empty.
     fn replace(&self, content: &'a [Node<'a>], at: usize, item: Value<'a>) -> Result<&'a [Node<'a>], ErrorKind> {
         let nodes = content.iter().enumerate().filter_map(|(i, node)| match i == at {
             true => (!item.is_empty()).then_some(Node::Value(item)),

@@ -1,8 +1,8 @@
 //! Template instances and the template definitions that they refer to (MS-EVEN6, section 2.2.12).
 //!
 //! An instance is the token 0x0c, a byte (1), the template ID u32 and the chunk offset u32 of the definition. At its
-//! first use in a chunk, the definition follows there. Then comes the **value table**: a count u32, as many **value
-//! descriptors** {size u16, type u8, 0 u8}, and the values back to back.
+//! first use in a chunk, the definition follows. Then comes the **value table**: a count u32, as many **value
+//! descriptors** {size u16, type u8, 0 u8}, and the values, one after the other.
 
 use std::ops::Range;
 
@@ -54,11 +54,9 @@ impl Definition {
             }
         }
     }
-}
 
-impl Definition {
-    /// The template ID in the instances of the template: the first four bytes of its GUID, little endian, as found in
-    /// all logs that were examined.
+    /// The template ID in the instances of the template: the first four bytes of its GUID, little endian (seen in all
+    /// logs).
     pub fn template_id(&self) -> u32 {
         u32_at(&self.guid, 0).unwrap_or_default()
     }
@@ -100,8 +98,7 @@ impl ValueDescriptors<'_> {
         self.descriptors.is_empty()
     }
 
-    /// Chunk offset of the end of a value. `index` counts from the first of these descriptors, and has to be one of
-    /// theirs.
+    /// Chunk offset of the end of a value. `index` counts from the first of these descriptors.
     #[inline]
     pub fn end(&self, index: usize) -> usize {
         self.offsets[index] as usize + value_size(self.descriptors[index])
@@ -130,36 +127,36 @@ impl ValueDescriptor {
     }
 }
 
-// The flags in `KINDS`. COMPOUND: the value is an array or a stream. SPECIAL: its size alone does not tell whether the
-// value is sound. UNKNOWN: the byte does not name a type.
+// The flags of a type. COMPOUND: the value is an array or a stream. SPECIAL: a sound size does not mean that the value is
+// sound. UNKNOWN: the byte does not name a type.
 const COMPOUND: u8 = 1;
 const SPECIAL: u8 = 2;
 const UNKNOWN: u8 = 4;
 
-/// By type byte: what the reader of a value table has to know of the type.
-const KINDS: [u8; 256] = {
-    let mut kinds = [UNKNOWN; 256];
+/// The flags of each type, by type byte.
+const FLAGS: [u8; 256] = {
+    let mut flags = [UNKNOWN; 256];
     let mut byte = 0;
     while byte < 256 {
         if let Some(value_type) = ValueType::named_by(byte as u8) {
             let compound = value_type.array || matches!(value_type.scalar, Scalar::BinXml);
             let special = usual_sizes(value_type).is_none();
-            kinds[byte] = (COMPOUND * compound as u8) | (SPECIAL * special as u8);
+            flags[byte] = (COMPOUND * compound as u8) | (SPECIAL * special as u8);
         }
         byte += 1;
     }
-    kinds
+    flags
 };
 
-/// A set of substitutions, with two bits for each index modulo 32. So it can hold substitutions that were not inserted:
-/// those whose index differs from an inserted one by a multiple of 32.
+/// A set of substitutions, with two bits for each index modulo 32. So it also holds substitutions whose index differs
+/// from an inserted one by a multiple of 32.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SubstitutionSet(u64);
 
 impl SubstitutionSet {
-    /// How many substitutions have their own bits.
+    /// How many substitutions have bits of their own.
     const OWN: usize = 32;
-    // Of each pair of bits, the one for compound and the one for special values.
+    // In each pair of bits, the one for compound and the one for special values.
     const COMPOUND: SubstitutionSet = SubstitutionSet(u64::MAX / 3 * COMPOUND as u64);
     const SPECIAL: SubstitutionSet = SubstitutionSet(u64::MAX / 3 * SPECIAL as u64);
 
@@ -168,7 +165,7 @@ impl SubstitutionSet {
         self.0 |= 3 << (2 * (substitution % Self::OWN));
     }
 
-    /// Adds a substitution if it has bits of its own. A set that is filled so holds none that was not inserted.
+    /// Adds a substitution if it has bits of its own. A set that is filled in this way holds no others.
     pub fn insert_own(&mut self, substitution: usize) {
         if substitution < Self::OWN {
             self.insert(substitution);
@@ -187,8 +184,8 @@ struct Table<'a> {
     descriptors: &'a [[u8; 4]],
     /// The chunk offset of each value.
     offsets: &'a [u32],
-    /// For each substitution, the flags of its type in [`KINDS`].
-    kinds: SubstitutionSet,
+    /// For each substitution, the flags of its type.
+    flags: SubstitutionSet,
 }
 
 impl<'a> ValueTable<'a> {
@@ -198,51 +195,46 @@ impl<'a> ValueTable<'a> {
             chunk: &[],
             descriptors: &[],
             offsets: &[],
-            kinds: SubstitutionSet(0),
+            flags: SubstitutionSet(0),
         })
     }
 
-    /// The table of strings that stand anywhere in a chunk: the descriptor of each, and its chunk offset. Its values do not
-    /// follow each other, so it has no [`slots`](Self::slots).
+    /// A table of strings anywhere in a chunk: the descriptor of each, and its chunk offset. Its values do not follow each
+    /// other, so it has no [`slots`](Self::slots).
     pub(super) fn scattered(chunk: &'a [u8], descriptors: &'a [[u8; 4]], offsets: &'a [u32], arena: &'a Bump) -> Self {
         ValueTable(arena.alloc(Table {
             chunk,
             descriptors,
             offsets,
-            kinds: SubstitutionSet(0),
+            flags: SubstitutionSet(0),
         }))
     }
 
-    /// Reads the table at the cursor, which stands before its count, and moves the cursor behind the values.
+    /// Reads the table at the cursor, which is before its count, and moves the cursor after the values.
     #[inline]
     fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
-        let mut behind = *cursor;
-        let count = behind.u32("a value table")?;
-        match ValueTable::table(chunk, behind.pos(), behind.end(), count, arena) {
-            Some((values, end)) => {
-                behind.skip(end - behind.pos(), "values")?;
-                *cursor = behind;
-                Ok(values)
-            }
-            None => Err(ValueTable::fault(behind, count)),
-        }
+        let count = cursor.u32("a value table")?;
+        let table = ValueTable::table(chunk, cursor.pos(), cursor.end(), count, arena);
+        let (values, end) = table.ok_or_else(|| ValueTable::fault(*cursor, count))?;
+        cursor.skip(end - cursor.pos(), "values")?;
+        Ok(values)
     }
 
-    /// The table of `count` values whose descriptors stand at `at`, and the chunk offset of the end of its values.
-    /// `None` if that is behind `until`, or if a type byte does not name a type.
+    /// The table of `count` values whose descriptors start at `at`, and the chunk offset of the end of its values.
+    /// `None` if that is after `until`, or if a type byte does not name a type.
     // Out of line, so that its inlined callers stay small. The result is returned in registers.
     #[inline(never)]
     fn table(chunk: &'a [u8], at: usize, until: usize, count: u32, arena: &'a Bump) -> Option<(Self, usize)> {
         // The bytes must back the count before memory is reserved for it.
         let descriptors = chunk.get(at..until)?.as_chunks::<4>().0.get(..count as usize)?;
-        let (mut end, mut kinds, mut all) = (at + 4 * descriptors.len(), 0_u64, 0);
+        let (mut end, mut flags, mut all) = (at + 4 * descriptors.len(), 0_u64, 0);
         let offsets = arena.alloc_slice_fill_with(descriptors.len(), |i| {
             let [.., byte, _] = descriptors[i];
             let offset = end as u32;
             end += value_size(descriptors[i]);
-            let kind = u64::from(KINDS[usize::from(byte)]);
-            kinds = (kinds | kind).rotate_right(2);
-            all |= kind;
+            let own = u64::from(FLAGS[usize::from(byte)]);
+            flags = (flags | own).rotate_right(2);
+            all |= own;
             offset
         });
         if all & u64::from(UNKNOWN) != 0 || end > until {
@@ -252,12 +244,12 @@ impl<'a> ValueTable<'a> {
             chunk,
             descriptors,
             offsets,
-            kinds: SubstitutionSet(kinds.rotate_left(count.wrapping_mul(2))),
+            flags: SubstitutionSet(flags.rotate_left(count.wrapping_mul(2))),
         };
         Some((ValueTable(arena.alloc(table)), end))
     }
 
-    /// Why the table of `count` values cannot be read. The cursor stands before its descriptors.
+    /// Why the table of `count` values cannot be read. The cursor is before its descriptors.
     #[cold]
     fn fault(mut cursor: Cursor<'_>, count: u32) -> Error {
         let at = cursor.pos();
@@ -285,18 +277,18 @@ impl<'a> ValueTable<'a> {
         })
     }
 
-    /// Whether one of some substitutions may hold an array or a stream. False means that none does.
+    /// Whether one of some substitutions may hold an array or a stream. If false, none does.
     #[inline]
     pub fn may_be_compound(self, substitutions: SubstitutionSet) -> bool {
-        self.0.kinds.0 & SubstitutionSet::COMPOUND.0 & substitutions.0 != 0
+        self.0.flags.0 & SubstitutionSet::COMPOUND.0 & substitutions.0 != 0
     }
 
-    /// Whether a substitution that is not in the set may hold an array or a stream. False means that none does. The set
-    /// was filled by [`insert_own`](SubstitutionSet::insert_own).
+    /// Whether a substitution that is not in the set may hold an array or a stream. If false, none does. The set was filled
+    /// by [`insert_own`](SubstitutionSet::insert_own).
     #[inline]
     pub fn may_be_compound_beyond(self, substitutions: SubstitutionSet) -> bool {
         self.may_be_compound(SubstitutionSet(!substitutions.0))
-            || self.0.descriptors.len() > SubstitutionSet::OWN && self.0.kinds.0 & SubstitutionSet::COMPOUND.0 != 0
+            || self.0.descriptors.len() > SubstitutionSet::OWN && self.0.flags.0 & SubstitutionSet::COMPOUND.0 != 0
     }
 
     /// The descriptors of arrays and BinXML values, with their indices.
@@ -306,10 +298,10 @@ impl<'a> ValueTable<'a> {
             .filter(|(_, slot)| slot.value_type.array || slot.value_type.scalar == Scalar::BinXml)
     }
 
-    /// The indices of the values of a kind. In a table of more than 32 values, some of other kinds are among them.
+    /// The indices of the values whose types have a flag. In a table of more than 32 values, others are among them.
     #[inline(always)]
-    fn indices(self, kind: SubstitutionSet) -> impl Iterator<Item = usize> {
-        let all = self.0.kinds.0 & kind.0;
+    fn indices(self, flag: SubstitutionSet) -> impl Iterator<Item = usize> {
+        let all = self.0.flags.0 & flag.0;
         let len = if all == 0 { 0 } else { self.0.descriptors.len() };
         (0..len).step_by(SubstitutionSet::OWN).flat_map(move |base| {
             let mut left = all;
@@ -346,7 +338,7 @@ impl<'a> ValueTable<'a> {
     }
 
     /// The number in a substitution if it is a single unsigned integer of its type's usual size. `None` for other
-    /// values, and where the chunk ends too soon behind the value; [`get`](Self::get) gives those.
+    /// values, and where the chunk ends too soon after the value; [`get`](Self::get) gives those.
     #[inline(always)]
     pub fn unsigned(self, substitution: u16) -> Option<u64> {
         /// By type byte, in bytes.
@@ -364,7 +356,7 @@ impl<'a> ValueTable<'a> {
         if of_type == 0 || [size, high] != [of_type, 0] {
             return None;
         }
-        // Reads eight bytes, of which up to seven belong to what follows, and masks those off.
+        // Reads eight bytes and masks off those after the value.
         let bytes = u64_at(self.0.chunk, *self.0.offsets.get(index)? as usize)?;
         Some(bytes & u64::MAX >> (64 - 8 * u32::from(size)))
     }
@@ -401,7 +393,7 @@ impl<'a> ValueTable<'a> {
         })
     }
 
-    /// The `count` stored descriptors at a chunk offset; none if they run past the end of the chunk.
+    /// The `count` stored descriptors at a chunk offset; empty if they run past the end of the chunk.
     #[inline]
     pub fn descriptors(self, at: u32, count: usize) -> &'a [[u8; 4]] {
         let start = at as usize;
@@ -434,8 +426,7 @@ impl<'a> ValueTable<'a> {
                 return i * BLOCK + differ.trailing_zeros() as usize / 8;
             }
         }
-        // The bytes behind the last whole block are compared together with some before them, which are known to be
-        // equal.
+        // The bytes after the last whole block are compared together with some before them, which are equal.
         match (a.last_chunk::<BLOCK>(), b.last_chunk::<BLOCK>()) {
             (Some(last_of_a), Some(last_of_b)) if a.len() == b.len() => {
                 let differ = u128::from_le_bytes(*last_of_a) ^ u128::from_le_bytes(*last_of_b);
@@ -485,7 +476,7 @@ pub struct Instance<'a> {
 }
 
 impl<'a> Instance<'a> {
-    /// Reads the instance whose token 0x0c the cursor has just passed, and moves the cursor behind its values.
+    /// Reads the instance whose token 0x0c the cursor has just passed, and moves the cursor after its values.
     #[inline]
     pub(crate) fn read(chunk: &'a [u8], cursor: &mut Cursor<'a>, arena: &'a Bump) -> Result<Self> {
         cursor.skip(1, "a template instance")?;
@@ -503,8 +494,8 @@ impl<'a> Instance<'a> {
         })
     }
 
-    /// The instance at the start of a stream, behind a fragment header, and the chunk offset of its end. Nearly all
-    /// streams are such an instance. `None` for other streams, and if the definition stands inline or the instance is
+    /// The instance at the start of a stream, after a fragment header, and the chunk offset of its end. Nearly all
+    /// streams are such an instance. `None` for other streams, and if the definition is inline or the instance is
     /// damaged.
     #[inline(always)]
     pub(crate) fn leading(chunk: &'a [u8], stream: Range<usize>, arena: &'a Bump) -> Option<(Self, usize)> {
@@ -524,13 +515,13 @@ impl<'a> Instance<'a> {
 /// its count.
 const LEADING_HEAD: usize = 18;
 
-/// The instance at the start of a stream, whose values were not looked at.
+/// The instance at the start of a stream, whose values were not read.
 #[derive(Debug, Clone, Copy)]
 pub struct LeadingInstance<'a> {
     template_id: u32,
-    /// Chunk offset of the template definition, which stands elsewhere.
+    /// Chunk offset of the template definition, which is elsewhere.
     pub definition: u32,
-    /// How many descriptors it claims to have.
+    /// How many descriptors it claims.
     count: u32,
     /// The descriptors and what follows, to the end of the stream.
     bytes: &'a [u8],
@@ -538,7 +529,7 @@ pub struct LeadingInstance<'a> {
 
 impl<'a> LeadingInstance<'a> {
     /// Reads the start of the stream in a range of the chunk. `None` if that is not a fragment header and an instance,
-    /// or if the definition stands inline.
+    /// or if the definition is inline.
     #[inline(always)]
     pub fn read(chunk: &'a [u8], stream: Range<usize>) -> Option<Self> {
         let (head, bytes) = chunk.get(stream.clone())?.split_first_chunk::<LEADING_HEAD>()?;
@@ -558,7 +549,7 @@ impl<'a> LeadingInstance<'a> {
     }
 
     /// The number in a substitution if it is a UInt16 or UInt32. `None` for other values, and if the stream ends too
-    /// soon for it. The values behind it are not looked at, so the instance may be damaged.
+    /// soon. The values after it are not read, so the instance may be damaged.
     #[inline]
     pub fn number(self, substitution: u16) -> Option<u32> {
         let count = self.count as usize;
@@ -578,7 +569,7 @@ impl<'a> LeadingInstance<'a> {
 mod tests {
     use super::*;
 
-    /// Types, half of them such as most values have.
+    /// Types, half of them those of most values.
     const TYPES: &[u8] = &[
         0, 1, 1, 4, 6, 8, 8, 10, 15, 17, 20, 21, 2, 13, 14, 16, 19, 33, 0x81, 0x88, 0x93,
     ];
@@ -596,7 +587,7 @@ mod tests {
             stream.extend(size.to_le_bytes());
             stream.extend([byte, 0]);
         }
-        // The bytes of a SID with a part.
+        // The bytes of a SID with one sub-authority.
         let sid = [1, 1, 0, 0, 0, 0, 0, 5, 18, 0, 0, 0];
         for &size in &sizes {
             stream.extend(sid.iter().cycle().take(size.into()));
@@ -608,7 +599,7 @@ mod tests {
     fn a_number_has_the_size_of_its_type() {
         for byte in (0..=u8::MAX).filter(|&byte| ValueType::from_byte(byte).is_some()) {
             for size in 0..300 {
-                // Behind the value stands another, so that the chunk does not end.
+                // Another value follows, so that the chunk does not end.
                 let stream = stream(&[(byte, 0, size), (1, 0, 8)]);
                 let arena = Bump::new();
                 let (instance, _) = Instance::leading(&stream, 0..stream.len(), &arena).expect("an instance");
@@ -621,7 +612,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_tables_say_of_their_types_is_what_their_slots_say(
+        fn tables_agree_with_their_slots(
             types in proptest::collection::vec((proptest::sample::select(TYPES), 0_u8..20, 0_u16..16), 0..80),
         ) {
             let stream = stream(&types);
@@ -654,7 +645,7 @@ mod tests {
                     proptest::prop_assert_eq!(values.may_be_compound(substitutions), compound.contains(&index));
                 }
             }
-            // What is no type, or runs past the end, is for the reader that says so.
+            // A table that runs past the end is an error only of the slower reader.
             for until in 0..stream.len() {
                 let cut = Instance::leading(&stream, 0..until, &arena).is_some();
                 let read = Instance::read(&stream, &mut Cursor::new(&stream, 5, until), &arena);

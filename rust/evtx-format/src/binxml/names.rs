@@ -47,7 +47,7 @@ pub struct Name<'c> {
     pub(super) offset: u32,
     /// Whether the stored hash is the hash of the units.
     pub(crate) is_sound: bool,
-    /// The name that was read before this one and shares its place in [`Names::known`].
+    /// The name that was read before this one and has the same place in [`Names::known`].
     before: Option<&'c Name<'c>>,
 }
 
@@ -143,7 +143,7 @@ fn stored_hash(chunk: &[u8], offset: u32) -> Option<u16> {
     u16_at(chunk, (offset as usize).checked_add(4)?)
 }
 
-/// The hash of a name: the lower 16 bits of a polynomial of its UTF-16 units, as found in all logs that were examined.
+/// The hash of a name: the lower 16 bits of a polynomial of its UTF-16 units (seen in all logs).
 fn hash(units: &[u8]) -> u16 {
     let units = units.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
     let hash = units.fold(0_u32, |hash, unit| hash.wrapping_mul(65_599).wrapping_add(unit.into()));
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn names_that_overlap_are_kept_as_long_as_there_is_room() {
-        // A name starts at each even offset, of 10,000 units: what looks like its header is text of the one before.
+        // A name of 10,000 units starts at each even offset. Its header is text of the name before.
         let chunk: Vec<u8> = 10_000_u16.to_le_bytes().repeat(16_000);
         let (kept, own) = (Bump::new(), Bump::new());
         let names = Names::new(&chunk, &kept);
@@ -181,7 +181,7 @@ mod tests {
         assert!((0..2000).step_by(2).filter(|&offset| read(offset).is_ok()).count() < 100);
         assert_eq!(read(2000).map_err(|error| error.kind), Err(ErrorKind::Names));
         assert!(kept.allocated_bytes() + own.allocated_bytes() < 8 * MAX_NAMES);
-        // The next record has as much of its own, and what is kept costs nothing.
+        // The next record has as much again, and names that are kept cost nothing.
         left.set(0);
         assert_eq!(read(0), Ok(10_000));
         left.set(MAX_NAMES);

@@ -50,23 +50,23 @@ impl<'a> StreamCursor<'a> {
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// The template instance at the start of the stream in a range of the chunk, and the chunk offset of its end. `None`
-    /// if the stream does not start with an instance of a definition that stands elsewhere, or if the instance is
-    /// damaged. Its [fragments](Self::fragments) show which.
+    /// if the stream does not start with an instance of a definition that is elsewhere, or if the instance is damaged.
+    /// [`fragments`](Self::fragments) reads any stream.
     #[inline(always)]
     pub fn leading_instance(&self, stream: Range<usize>) -> Option<(Instance<'a>, usize)> {
         Instance::leading(self.chunk, stream, self.arena)
     }
 
-    /// Whether nothing but the end of a nested stream follows at a chunk offset: its end token, or no byte. `until` is
-    /// the chunk offset at which the bytes of the stream end.
+    /// Whether a nested stream ends at a chunk offset: its end token follows, or no byte. `until` is the chunk offset of
+    /// the end of its bytes.
     #[inline(always)]
     pub fn is_stream_end(&self, at: usize, until: usize) -> bool {
         at >= until || at + 1 == until && self.chunk[at] == 0
     }
 
     /// Checks that an event which ends at one chunk offset fills its record, whose BinXML ends at another. Windows aligns
-    /// records to eight bytes, so that up to seven bytes of padding follow the end token, with anything in them (so it is
-    /// in all but two damaged ones of 152,700 real records).
+    /// records to eight bytes, so up to seven bytes of padding with any content follow the end token (seen in all of
+    /// 152,700 real records but two damaged ones).
     ///
     /// # Errors
     /// [`ErrorKind::UnreadBytes`].
@@ -95,11 +95,11 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// If the stream is damaged. The next call then returns `None`.
     #[inline]
     pub fn next_fragment(&self, fragments: &mut StreamCursor<'a>) -> Option<Result<Fragment<'a>>> {
-        let fragment = self.read_fragment(&mut fragments.cursor).transpose()?;
-        if fragment.is_err() {
+        let fragment = self.read_fragment(&mut fragments.cursor);
+        if !matches!(fragment, Ok(Some(_))) {
             fragments.cursor = Cursor::new(self.chunk, 0, 0);
         }
-        Some(fragment)
+        fragment.transpose()
     }
 
     #[inline]
@@ -126,7 +126,6 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 }
             }
         }
-        *cursor = Cursor::new(self.chunk, 0, 0);
         Ok(None)
     }
 
@@ -147,13 +146,13 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Moves behind the next element of a stream and returns true, if the element is sound and has no stream, instance
-    /// or substitution in it. Else does not move.
+    /// Moves after the next element of a stream and returns true, if the element is sound and contains no stream, instance
+    /// or substitution. Else does not move.
     pub fn pass_element(&self, fragments: &mut StreamCursor<'a>) -> bool {
         self.pass(fragments, &mut Check)
     }
 
-    /// Passes the next element of a stream to a sink, and moves behind it. If the sink refuses it, or it is damaged,
+    /// Passes the next element of a stream to a sink, and moves after it. If the sink refuses it, or it is damaged,
     /// returns false and does not move.
     pub(crate) fn pass(&self, fragments: &mut StreamCursor<'a>, sink: &mut impl Sink<'a>) -> bool {
         let (mut cursor, left) = (fragments.cursor, self.left());
@@ -166,7 +165,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         passed
     }
 
-    /// Moves behind fragment headers, and returns whether an element comes next.
+    /// Moves after fragment headers, and returns whether an element comes next.
     pub(super) fn at_element(&self, cursor: &mut Cursor<'a>) -> bool {
         loop {
             match cursor.peek() {

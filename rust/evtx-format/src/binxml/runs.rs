@@ -41,7 +41,7 @@ impl SubstitutionRuns {
     }
 
     /// A hash of the values, which begins with `seed`, and how many bytes they have with their descriptors. `None` if
-    /// the value table is too short for a run: the values that it has of that run would not be compared.
+    /// the value table is too short for a run, because its values in that run would not be compared.
     // Kept out of line, and apart from `matches`, so that neither runs out of registers.
     #[inline(never)]
     pub fn hash(&self, seed: u64, values: ValueTable<'_>) -> Option<(u64, usize)> {
@@ -57,12 +57,12 @@ impl SubstitutionRuns {
     /// Whether `known`, which [`keep`](Self::keep) appended, has the same descriptors and values, run by run.
     #[inline(never)]
     pub fn matches(&self, values: ValueTable<'_>, mut known: &[u8]) -> bool {
-        let mut is_next = |part: &[u8]| {
-            let Some((next, rest)) = known.split_at_checked(part.len()) else {
+        let mut is_next = |bytes: &[u8]| {
+            let Some((next, rest)) = known.split_at_checked(bytes.len()) else {
                 return false;
             };
             known = rest;
-            bytes_equal(part, next)
+            bytes_equal(bytes, next)
         };
         let mut runs = self.values(values).flatten();
         runs.all(|(descriptors, bytes)| is_next(descriptors) && is_next(bytes))
@@ -101,13 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_tells_the_first_and_the_last_bytes() {
+    fn a_hash_depends_on_the_first_and_the_last_bytes() {
         for len in 0..=40_usize {
             let bytes: Vec<u8> = (1..=len as u8).collect();
             let hash = hash_step(1, &bytes);
             assert_ne!(hash, hash_step(2, &bytes), "what came before counts");
-            let looked_at = |at: usize| at < 8 || at + 8 >= len;
-            for at in (0..len).filter(|&at| looked_at(at)) {
+            let is_hashed = |at: usize| at < 8 || at + 8 >= len;
+            for at in (0..len).filter(|&at| is_hashed(at)) {
                 let mut other = bytes.clone();
                 other[at] ^= 0x40;
                 assert_ne!(hash, hash_step(1, &other), "byte {at} of {len}");

@@ -1,4 +1,4 @@
-//! Sinks: they take what the walk over BinXML finds.
+//! Sinks, which receive what the walk over BinXML finds.
 
 use std::ops::Range;
 
@@ -10,17 +10,15 @@ use crate::error::{Error, ErrorKind};
 /// The error of a sink for an element that only a tree can represent. No user sees it: the caller builds the tree.
 pub(crate) const NOT_PLAIN: ErrorKind = ErrorKind::Structure("an element is not plain");
 
-/// The result of a sink: if it refuses what the walk found, the kind of error. The walk adds the token's offset.
+/// The result of a sink, with the error if it refuses what the walk found. The walk adds the token's offset.
 pub(crate) type Outcome = std::result::Result<(), ErrorKind>;
 
-/// The error of a sink that reads on elsewhere: `Ok` holds an error with its offset, `Err` a kind of error at the
-/// token.
+/// The error of a sink that reads elsewhere: `Ok` holds an error with its offset, `Err` an error at the token.
 pub(crate) type Fault = std::result::Result<Error, ErrorKind>;
 
-/// Takes what the walk finds in a stream, in order. The walk has checked that each token is allowed where it stands.
+/// Receives what the walk finds in a stream, in order. The walk has checked that each token is allowed in its place.
 ///
-/// The methods without another definition accept elements, attributes and text, and do nothing with them. They refuse
-/// streams, instances and substitutions.
+/// By default, elements, attributes and text are ignored, and streams, instances and substitutions are refused.
 pub(crate) trait Sink<'a> {
     /// The chunk offset of a reference to a name. Comes before the element, attribute or entity with that name.
     fn name_ref(&mut self, _at: usize) {}
@@ -34,7 +32,7 @@ pub(crate) trait Sink<'a> {
     /// The start of an attribute of the innermost element.
     fn attribute(&mut self, _name: &'a Name<'a>) {}
 
-    /// A piece of content in a start tag: of the last attribute's value, if there is an attribute.
+    /// Content in a start tag: of the last attribute's value, if there is an attribute.
     fn attribute_content(&mut self, _node: Node<'a>) -> Outcome {
         Ok(())
     }
@@ -42,7 +40,7 @@ pub(crate) trait Sink<'a> {
     /// The end of the start tag.
     fn end_start(&mut self) {}
 
-    /// A piece of the innermost element's content.
+    /// Content of the innermost element.
     fn content(&mut self, _node: Node<'a>) -> Outcome {
         Ok(())
     }
@@ -73,7 +71,7 @@ pub(super) struct Check;
 
 impl Sink<'_> for Check {}
 
-/// As [`Check`], but it also accepts streams and instances, without a look at what they hold.
+/// As [`Check`], but it also accepts streams and instances without a look inside.
 pub(super) struct Pass;
 
 impl<'a> Sink<'a> for Pass {

@@ -12,7 +12,7 @@ pub struct Element<'a> {
     pub name: &'a str,
     /// The attributes that have content, in order.
     pub attributes: &'a [Attribute<'a>],
-    /// The pieces of content, in order.
+    /// The content, in order.
     pub content: &'a [Node<'a>],
     /// In a template definition: the index of the substitution on which the element depends. If its value is NULL, the
     /// element is left out.
@@ -26,11 +26,11 @@ pub struct Element<'a> {
 pub struct Attribute<'a> {
     /// The name.
     pub name: &'a str,
-    /// The pieces of its value, none of which is an element.
+    /// The value. None of its nodes is an element.
     pub content: &'a [Node<'a>],
 }
 
-/// A piece of an element's or attribute's content.
+/// A node of an element's or attribute's content.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Node<'a> {
     /// An element.
@@ -114,14 +114,13 @@ impl<'a> Node<'a> {
         match *self {
             Node::Value(value) => value.push_text(out, form),
             Node::CData(text) => text::push_utf16(out, text, form),
-            Node::EntityRef(name) => match name {
-                "quot" => text::push_char(out, '"', form),
-                "apos" => text::push_char(out, '\'', form),
-                "amp" => text::push_char(out, '&', form),
-                "lt" => text::push_char(out, '<', form),
-                "gt" => text::push_char(out, '>', form),
-                _ => push_reference(out, name),
-            },
+            Node::EntityRef(name) => {
+                let known = [("quot", '"'), ("apos", '\''), ("amp", '&'), ("lt", '<'), ("gt", '>')];
+                match known.iter().find(|(known, _)| *known == name) {
+                    Some(&(_, character)) => text::push_char(out, character, form),
+                    None => push_reference(out, name),
+                }
+            }
             Node::CharRef(number) => match char::from_u32(u32::from(number)) {
                 Some(c) => text::push_char(out, c, form),
                 None => push_reference(out, &format!("#{number}")),
@@ -138,7 +137,7 @@ pub fn push_reference(out: &mut Vec<u8>, name: &str) {
     out.push(b';');
 }
 
-/// Appends the text of pieces of content. Stops once `out` is longer than `limit` bytes.
+/// Appends the text of nodes. Stops once `out` is longer than `limit` bytes.
 pub fn push_nodes(out: &mut Vec<u8>, nodes: &[Node<'_>], form: Form, limit: usize) {
     for node in nodes {
         if out.len() > limit {

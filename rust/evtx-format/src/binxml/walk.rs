@@ -1,10 +1,9 @@
 //! The one walk over BinXML: reads the tokens of a stream, checks their structure, and passes what it finds to a sink.
 //!
-//! There are sinks that build a tree, that write JSON, and that do nothing, for a mere check.
+//! Sinks build a tree, write JSON, or do nothing, which checks the stream.
 //!
 //! The same walk reads a template definition for the compiler, which leaves its **substitutions** open, and for a
-//! record, which fills them from its value table. So a compiled template and the tree of a record cannot differ in how
-//! they read BinXML.
+//! record, which fills them from its value table. So both read BinXML in the same way.
 
 use std::cell::{Cell, RefCell};
 
@@ -33,11 +32,10 @@ pub(super) enum Extent {
     Element,
 }
 
-/// The error of content without an element around it.
+/// Why content without an element around it is an error.
 pub(super) const OUTSIDE: &str = "content stands outside of an element";
 
-/// The most nodes that a record with `bytes` bytes of BinXML may expand to. Its templates make some hundred nodes, its
-/// own bytes the others.
+/// The most nodes that a record with `bytes` bytes of BinXML may expand to. Its templates make some hundred of them.
 fn max_nodes(bytes: usize) -> usize {
     MAX_NODES.min(4096 + 8 * bytes)
 }
@@ -49,9 +47,9 @@ pub struct Reader<'a, 'c> {
     pub(crate) arena: &'a Bump,
     /// How many more nodes the current record may have.
     pub(super) nodes_left: Cell<usize>,
-    /// How many nodes the current record may have in all.
+    /// How many nodes the current record may have altogether.
     nodes: Cell<usize>,
-    /// How many more bytes the names that the chunk has no room to keep may take.
+    /// How many more bytes the names may take that [`Names`] has no room to keep.
     pub(super) names_left: Cell<usize>,
     /// Chunk offsets of the name references in the definition that is read.
     pub(super) name_refs: RefCell<Vec<u32>>,
@@ -70,7 +68,7 @@ pub struct Left {
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// A reader of `chunk` that builds its trees in `arena`.
-    // Inlined: a reader is made for each record, and to move it right after it was written is a store-forwarding stall.
+    // Inlined: each record has a reader, and moving it right after it was written is a store-forwarding stall.
     #[inline(always)]
     pub fn new(chunk: &'a [u8], names: &'a Names<'c>, arena: &'a Bump) -> Self {
         Reader {
@@ -111,7 +109,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Takes back what was read since [`left`](Self::left) was asked, because it will be read in another way.
+    /// Restores an earlier [`left`](Self::left), because what was read since will be read in another way.
     #[inline]
     pub fn restore(&self, left: Left) {
         self.nodes_left.set(left.nodes);
@@ -150,11 +148,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
                 }
                 0x00 => break,
                 0x01 | 0x41 => {
-                    let dependency = match extent == Extent::Definition {
-                        true => {
-                            Some(cursor.u16("an element start")?).filter(|&substitution| substitution != NO_DEPENDENCY)
-                        }
-                        false => None,
+                    let dependency = match extent {
+                        Extent::Definition => Some(cursor.u16("an element start")?).filter(|&id| id != NO_DEPENDENCY),
+                        _ => None,
                     };
                     cursor.skip(4, "an element start")?;
                     let name = self.name(cursor, sink)?;
@@ -276,8 +272,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Passes a piece of content to a sink. Inlined, so that the node stays in registers: to write it in parts and read
-    /// it whole is a store-forwarding stall.
+    /// Passes content to a sink. Inlined, so that the node stays in registers: writing it in several stores and reading it
+    /// as a whole is a store-forwarding stall.
     #[inline(always)]
     fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, in_start: bool) -> Outcome {
         if open == 0 {
@@ -290,7 +286,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Reads a reference to a name, and moves the cursor behind the name if it stands inline, at its first use.
+    /// Reads a reference to a name, and moves the cursor after the name if it is inline, at its first use.
     #[inline]
     pub(super) fn name<S: Sink<'a>>(&self, cursor: &mut Cursor<'a>, sink: &mut S) -> Result<&'a Name<'a>> {
         sink.name_ref(cursor.pos());
@@ -326,7 +322,7 @@ pub(super) fn stream_end(cursor: &Cursor<'_>) -> Result<()> {
     }
 }
 
-/// Reads the type and the size in bytes of a value in the stream itself. The cursor then stands before the value.
+/// Reads the type and the size in bytes of a value in the stream itself. The cursor is then before the value.
 #[inline(always)]
 fn inline_value(cursor: &mut Cursor<'_>) -> std::result::Result<(ValueType, usize), Fault> {
     const WHAT: &str = "a value";

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Size of a chunk, in bytes.
 pub const CHUNK_SIZE: usize = 65_536;
 
-/// Size of a chunk header with its string and template tables, in bytes. The records start behind it.
+/// Size of a chunk header with its string and template tables, in bytes. The records start after it.
 pub const CHUNK_HEADER: usize = 512;
 
 /// Size of a sector, in bytes. In an image, chunks are looked for at multiples of it.
@@ -33,7 +33,7 @@ pub struct ChunkHeader {
     pub last_record_id: u64,
     /// Chunk offset of the last record.
     pub last_record: u32,
-    /// Chunk offset behind the last record.
+    /// Chunk offset of the end of the last record.
     pub free_space: u32,
     /// CRC32 of the records: bytes 512 to the free space. As stored.
     pub records_checksum: u32,
@@ -44,7 +44,7 @@ pub struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// Reads the header of a chunk from its first bytes, of which it needs 128.
+    /// Reads the header of a chunk from its first 128 bytes.
     ///
     /// # Errors
     /// [`ErrorKind::ChunkMagic`] if they do not start with `ElfChnk\0`, [`ErrorKind::ChunkCutShort`] if they are fewer.
@@ -85,7 +85,7 @@ impl ChunkHeader {
         (self.first_record_id, self.last_record_id) == (u64::MAX, u64::MAX)
     }
 
-    /// Whether the header keeps a checksum of itself that matches.
+    /// Whether the header has a checksum of itself that matches.
     pub fn is_sound(&self, chunk: &[u8]) -> bool {
         self.flags & NO_CHECKSUMS == 0 && self.computed_header_checksum(chunk) == Some(self.header_checksum)
     }
@@ -132,7 +132,7 @@ const TEMPLATE_TABLE: Range<usize> = 384..CHUNK_HEADER;
 
 /// How many template definitions the template table of a chunk reaches.
 pub fn template_count(chunk: &[u8]) -> usize {
-    // The count of a circular list ends at the number of definitions that a chunk has room for.
+    // A circular list ends at the number of definitions that a chunk has room for.
     let mut room = CHUNK_SIZE / DEFINITION_HEADER;
     let mut count = 0;
     for list in TEMPLATE_TABLE.step_by(4) {
@@ -148,16 +148,15 @@ pub fn template_count(chunk: &[u8]) -> usize {
 }
 
 /// The CRC32 of several byte ranges, as if they were one.
-fn checksum(parts: &[&[u8]]) -> u32 {
+fn checksum(ranges: &[&[u8]]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    parts.iter().for_each(|part| hasher.update(part));
+    ranges.iter().for_each(|range| hasher.update(range));
     hasher.finalize()
 }
 
 /// Whether a slot was never used: it is all zeros.
 pub fn is_unused(slot: &[u8]) -> bool {
-    // A used slot starts with the chunk's magic, so this ends at its first block. The bytes of a block are taken
-    // together without a branch, so that the compiler vectorizes the loop.
+    // The bytes of a block are taken together without a branch, so that the compiler vectorizes the loop.
     slot.chunks(256)
         .all(|block| block.iter().fold(0, |bits, &byte| bits | byte) == 0)
 }
@@ -167,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_is_sound_if_it_keeps_a_checksum_that_matches() {
+    fn a_header_is_sound_if_its_checksum_matches() {
         let mut chunk = vec![0; CHUNK_SIZE];
         chunk[..8].copy_from_slice(&CHUNK_MAGIC);
         let is_sound = |chunk: &[u8]| ChunkHeader::read(chunk).unwrap().is_sound(chunk);

@@ -9,10 +9,9 @@ use super::record::Record;
 
 /// Offset of the first chunk of an image that starts in a range of its bytes.
 ///
-/// A chunk magic counts at a multiple of a sector, which is [`SECTOR`] bytes, counted from offset `sectors`: disks
-/// and memory hold chunks there, and the header of a damaged one can say anything. It counts elsewhere too if the chunk
-/// is beyond doubt, which has a header checksum or a first record that is right: a log inside of another file, or one
-/// that has lost some bytes.
+/// A chunk magic counts at a multiple of [`SECTOR`] bytes from offset `sectors`: disks and memory hold chunks there, and
+/// the header of a damaged one can say anything. Elsewhere the chunk also needs a header checksum or a first record that
+/// is right. This finds a log inside another file, or one that has lost some bytes.
 pub fn find_chunk(image: &[u8], starts: Range<usize>, sectors: usize) -> Option<usize> {
     // The magic can end after the range.
     let end = image.len().min(starts.end.saturating_add(CHUNK_MAGIC.len() - 1));

@@ -1,4 +1,4 @@
-//! A record's frame, and what tells a record from bytes that look like one.
+//! The frame of a record.
 //!
 //! A record is `2a 2a 00 00`, a size u32, an ID u64, the time at which it was written (FILETIME, u64), BinXML, and a
 //! copy of the size u32. Windows aligns records to eight bytes.
@@ -14,7 +14,7 @@ use crate::value::time::filetime_to_unix_nanos;
 /// Bytes of a record before its BinXML: magic, size u32, ID u64, time written u64.
 pub const RECORD_HEADER: usize = 24;
 
-/// Bytes of a record's frame: its header, and the copy of its size at its end. No record is smaller.
+/// Bytes of a frame: the header of a record, and the copy of its size at its end. No record is smaller.
 pub(super) const RECORD_FRAME: usize = RECORD_HEADER + 4;
 
 pub(super) const RECORD_MAGIC: [u8; 4] = *b"**\0\0";
@@ -94,26 +94,26 @@ impl Record {
     }
 
     /// The time at which it was written, in nanoseconds since 1970-01-01 UTC; `None` if that does not fit an i64. It
-    /// stands in for the event's time if the BinXML cannot be read.
+    /// replaces the event's time if the BinXML cannot be read.
     pub fn written_nanos(&self) -> Option<i64> {
         filetime_to_unix_nanos(self.written)
     }
 
-    /// Whether the copy of the size at the record's end matches. Some records in real logs have another copy, and
-    /// Windows reads them. But a copy that matches tells a record from bytes that look like one.
+    /// Whether the copy of the size at the record's end matches. Windows also reads records whose copy differs, which some
+    /// real logs have.
     pub(crate) fn size_copy_matches(&self, chunk: &[u8]) -> bool {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }
 
-    /// Whether the record behind this one has the next ID and a copy of its size that matches.
+    /// Whether the record after this one has the next ID and a copy of its size that matches.
     pub(super) fn is_before_next(&self, chunk: &[u8]) -> bool {
         let next = Record::read(chunk, self.end());
         next.is_ok_and(|next| next.id == self.id.wrapping_add(1) && next.size_copy_matches(chunk))
     }
 
-    /// `Some` if the copy of its size matches and the record behind it has the next ID. In logs as Windows writes them
-    /// that holds for all records of a chunk but the last. The number is how many magics stand in the four bytes before
-    /// the copy of the size, 0 or 1: Windows pads records there, and leaves what stood in the padding before.
+    /// `Some` if the copy of its size matches and the record after it has the next ID. In logs as Windows writes them
+    /// this holds for all records of a chunk but the last. The number is how many magics are in the four bytes before
+    /// the copy of the size, 0 or 1: Windows pads records there, and does not clear the padding.
     #[inline(always)]
     pub(super) fn is_followed(&self, chunk: &[u8]) -> Option<usize> {
         let around = chunk.get(self.end() - 8..)?.first_chunk::<24>()?;
@@ -158,7 +158,7 @@ pub(super) fn follows((id, at): (u64, usize), record: &Record) -> bool {
     step.is_some_and(|step| step > 0 && step <= room as u64 + 1)
 }
 
-/// How many times the magic of a record stands in some bytes at multiples of four. (Windows aligns records to eight.)
+/// How often the magic of a record occurs at multiples of four bytes. (Windows aligns records to eight.)
 // Without branches, so that the compiler vectorizes it.
 pub(super) fn count_magics(bytes: &[u8]) -> usize {
     let magics = bytes
@@ -222,11 +222,11 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_followed_by_the_next_id_right_behind_it() {
+    fn a_record_is_followed_by_the_next_id() {
         let mut sound = vec![0; 200];
         put(&mut sound, 40, 48, 7);
         put(&mut sound, 88, 40, 8);
-        let told = |chunk: &[u8]| {
+        let shown = |chunk: &[u8]| {
             let record = Record::read(chunk, 40).expect("a record");
             (
                 record.size_copy_matches(chunk),
@@ -234,11 +234,11 @@ mod tests {
                 record.is_followed(chunk),
             )
         };
-        assert_eq!(told(&sound), (true, true, Some(0)));
+        assert_eq!(shown(&sound), (true, true, Some(0)));
         let changed = |at: usize, byte: u8| {
             let mut chunk = sound.clone();
             chunk[at] = byte;
-            told(&chunk)
+            shown(&chunk)
         };
         assert_eq!(changed(84, 49), (false, true, None), "the copy of its size");
         assert_eq!(changed(88, 0), (true, false, None), "the next magic");
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(changed(124, 41), (true, false, Some(0)), "the copy of the next size");
         let mut left = sound.clone();
         left[80..84].copy_from_slice(&RECORD_MAGIC);
-        assert_eq!(told(&left), (true, true, Some(1)), "a magic in its last bytes");
+        assert_eq!(shown(&left), (true, true, Some(1)), "a magic in its last bytes");
     }
 
     #[test]

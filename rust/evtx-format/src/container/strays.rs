@@ -1,4 +1,4 @@
-//! Stray chunks: chunks that stand at no slot of their log, because bytes before them were lost or inserted.
+//! Stray chunks: chunks that start at no slot of their log, because bytes before them were lost or inserted.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct StraySearch {
     /// Size of the file in bytes.
     size: u64,
     /// How many bytes are searched at a time.
-    piece: u64,
+    step: u64,
     /// How many bytes were searched.
     done: u64,
     /// File offset of the end of the records that follow each other from the start of the last chunk. A chunk magic
@@ -28,11 +28,11 @@ pub(crate) struct StraySearch {
 }
 
 impl StraySearch {
-    /// A search of a file of `size` bytes in pieces of `piece` bytes.
-    pub(crate) fn new(size: u64, piece: u64) -> Self {
+    /// A search of a file of `size` bytes in steps of `step` bytes.
+    pub(crate) fn new(size: u64, step: u64) -> Self {
         StraySearch {
             size,
-            piece,
+            step,
             done: 0,
             records_end: 0,
             has_records: false,
@@ -42,17 +42,17 @@ impl StraySearch {
 
     /// The range of the file to push next; `None` at the end.
     pub(crate) fn wants(&self) -> Option<Range<u64>> {
-        // One chunk more than the piece, so that each chunk that starts in the piece is there whole.
-        let end = self.done + self.piece + CHUNK_SIZE as u64;
+        // One chunk more than the step, so that each chunk that starts in it is whole.
+        let end = self.done + self.step + CHUNK_SIZE as u64;
         (self.done < self.size).then(|| self.done..end.min(self.size))
     }
 
     /// Takes the bytes of the range that [`wants`](Self::wants) named.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let start = self.done;
-        self.done += self.piece;
-        // A magic that starts in the piece can end behind it.
-        let own = bytes.len().min(self.piece as usize + CHUNK_MAGIC.len() - 1);
+        self.done += self.step;
+        // A magic that starts in the step can end after it.
+        let own = bytes.len().min(self.step as usize + CHUNK_MAGIC.len() - 1);
         for at in memmem::find_iter(&bytes[..own], &CHUNK_MAGIC) {
             let chunk = &bytes[at..];
             self.chunk(start + at as u64, &chunk[..chunk.len().min(CHUNK_SIZE)]);
@@ -90,8 +90,8 @@ impl StraySearch {
 /// The most stray chunks that a search keeps.
 const MAX_STRAYS: usize = 1 << 20;
 
-/// Chunk offset of the end of the records that follow each other from a chunk's start. `None` if the bytes are not a
-/// chunk beyond doubt, which has a header checksum that matches or a record behind the header.
+/// Chunk offset of the end of the records that follow each other from a chunk's start. `None` if the chunk has neither a
+/// header checksum that matches nor a record after the header.
 fn records_of(chunk: &[u8]) -> Option<usize> {
     let header = ChunkHeader::read(chunk).ok()?;
     let mut at = CHUNK_HEADER;
@@ -123,8 +123,8 @@ mod tests {
         chunk
     }
 
-    fn search(file: &[u8], piece: u64) -> Vec<(u64, u64)> {
-        let mut search = StraySearch::new(file.len() as u64, piece);
+    fn search(file: &[u8], step: u64) -> Vec<(u64, u64)> {
+        let mut search = StraySearch::new(file.len() as u64, step);
         while let Some(range) = search.wants() {
             search.push(&file[range.start as usize..range.end as usize]);
         }
@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_are_found_wherever_they_are_read_apart(gaps in proptest::collection::vec(0..3000_usize, 1..5), piece in 700..200_000_u64) {
+        fn chunks_are_found_wherever_they_are_read_apart(gaps in proptest::collection::vec(0..3000_usize, 1..5), step in 700..200_000_u64) {
             let mut file = vec![1; FILE_HEADER];
             let mut expected = Vec::new();
             for gap in gaps {
@@ -143,12 +143,12 @@ mod tests {
                 }
                 file.extend(chunk_with(b"value"));
             }
-            prop_assert_eq!(search(&file, piece), expected);
+            prop_assert_eq!(search(&file, step), expected);
         }
     }
 
     #[test]
-    fn a_chunk_in_a_value_is_none_and_one_that_is_cut_ends_at_the_next() {
+    fn a_chunk_in_a_value_does_not_count_and_a_chunk_that_is_cut_ends_at_the_next() {
         let inner = &chunk_with(b"in a value")[..2000];
         let outer = chunk_with(inner);
         let file = [&[1; 5000], outer.as_slice()].concat();
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(search(&file, 700), [(5000, 65_536)]);
         let file = [&[1; 5000], &outer[..9000], &outer[..8000]].concat();
         assert_eq!(search(&file, 1 << 20), [(5000, 9000), (14_000, 8000)]);
-        // One that stands in its slot ends a stray one, too.
+        // A chunk in its slot also ends a stray one.
         let plain = chunk_with(b"value");
         let file = [&[1; 3000], &plain[..1096], plain.as_slice()].concat();
         assert_eq!(search(&file, 1 << 20), [(3000, 1096)]);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_chunk_without_records_needs_a_sound_header_and_gives_way_to_one_with_records() {
-        let found = |parts: &[&[u8]]| search(&[&[1; 5000], &*parts.concat()].concat(), 1 << 20);
+        let found = |bytes: &[&[u8]]| search(&[&[1; 5000], &*bytes.concat()].concat(), 1 << 20);
         let rest = [0; CHUNK_SIZE];
         let whole = CHUNK_SIZE as u64;
         assert_eq!(found(&[&sound_header(&[]), &rest[512..]]), [(5000, whole)]);
@@ -190,17 +190,17 @@ mod tests {
         let twice = sound_header(&sound_header(&[])[..128]);
         assert_eq!(found(&[&twice, &rest[512..]]), [(5000, whole)]);
         assert_eq!(found(&[&sound_header(&[]), &records]), [(5000, 512), (5512, whole)]);
-        // One right behind the records of another is no part of their values.
+        // A chunk right after the records of another is not part of their values.
         let end = 512 + 28 + b"value".len();
-        let behind = 5000 + end as u64;
+        let after = 5000 + end as u64;
         assert_eq!(
             found(&[&records[..end], &records]),
-            [(5000, end as u64), (behind, whole)]
+            [(5000, end as u64), (after, whole)]
         );
     }
 
     #[test]
-    fn a_piece_is_read_with_a_chunk_more() {
+    fn a_step_is_read_with_a_chunk_more() {
         let mut search = StraySearch::new(2000, 1000);
         assert_eq!(search.wants(), Some(0..2000));
         search.push(&[0; 2000]);

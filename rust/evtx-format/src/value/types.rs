@@ -51,15 +51,15 @@ pub struct ValueType {
 impl std::fmt::Display for ValueType {
     /// Writes the name of the type, as `UInt32` or `GUID`. `[]` follows the name of an array's items.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = match self.scalar {
-            Scalar::Bool => "Boolean",
-            Scalar::Guid => "GUID",
-            Scalar::FileTime => "FILETIME",
-            Scalar::SystemTime => "SYSTEMTIME",
-            Scalar::Sid => "SID",
-            other => return write!(f, "{other:?}{}", if self.array { "[]" } else { "" }),
-        };
-        write!(f, "{name}{}", if self.array { "[]" } else { "" })
+        match self.scalar {
+            Scalar::Bool => f.write_str("Boolean")?,
+            Scalar::Guid => f.write_str("GUID")?,
+            Scalar::FileTime => f.write_str("FILETIME")?,
+            Scalar::SystemTime => f.write_str("SYSTEMTIME")?,
+            Scalar::Sid => f.write_str("SID")?,
+            other => write!(f, "{other:?}")?,
+        }
+        f.write_str(if self.array { "[]" } else { "" })
     }
 }
 
@@ -121,19 +121,19 @@ impl ValueType {
     }
 }
 
-/// The usual sizes of a type: a value that has one of them passes [`Value::check`](crate::value::Value::check), so that
-/// its bytes need not be read. Other sizes may pass too.
+/// The usual sizes of a type. A value with one of them passes [`Value::check`](crate::value::Value::check), so its bytes
+/// are not read. Other sizes may pass too.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     size: u16,
-    /// Which bits of a size have to equal those of `size`.
+    /// The bits of a size that must equal those of `size`.
     mask: u16,
 }
 
 impl Sizes {
     const ANY: Sizes = Sizes { size: 0, mask: 0 };
 
-    /// By type byte. A type of which every value has to be checked has all sizes here.
+    /// By type byte. A type whose values must all be checked has all sizes here.
     pub(crate) const OF_TYPES: [Sizes; 256] = {
         let mut sizes = [Sizes::ANY; 256];
         let mut byte = 0;
@@ -155,7 +155,7 @@ impl Sizes {
     }
 }
 
-/// The usual sizes of a type; `None` if every value of the type has to be checked.
+/// The usual sizes of a type; `None` if every value of the type must be checked.
 pub(crate) const fn usual_sizes(value_type: ValueType) -> Option<Sizes> {
     use Scalar::*;
     match (value_type.scalar, value_type.scalar.fixed_size()) {
