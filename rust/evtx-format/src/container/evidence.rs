@@ -309,11 +309,46 @@ pub(crate) mod tests {
         chunk[at..at + 4].copy_from_slice(&number.to_le_bytes());
     }
 
+    /// A change of a chunk: four bytes at an offset.
+    pub(crate) type Change = (usize, u32);
+
+    /// Destroys the magic of a record.
+    pub(crate) fn magic(number: usize) -> Change {
+        (place(number), 0x78)
+    }
+
+    pub(crate) fn size(number: usize, bytes: usize) -> Change {
+        (place(number) + 4, bytes as u32)
+    }
+
+    /// The copy of the size at the end of a record.
+    pub(crate) fn copy(number: usize, bytes: usize) -> Change {
+        (place(number + 1) - 4, bytes as u32)
+    }
+
+    pub(crate) fn id(number: usize, id: u32) -> Change {
+        (place(number) + 8, id)
+    }
+
+    pub(crate) fn last_id(id: u32) -> Change {
+        (32, id)
+    }
+
+    pub(crate) fn free_space(at: usize) -> Change {
+        (48, at as u32)
+    }
+
+    /// A [`chunk_of`] these IDs with some changes.
+    pub(crate) fn changed(ids: &[u64], changes: &[Change]) -> Vec<u8> {
+        let mut chunk = chunk_of(ids);
+        changes.iter().for_each(|&(at, number)| put(&mut chunk, at, number));
+        chunk
+    }
+
     /// The rows that the frame at `place(2)` shows in a chunk of the records 7 to 10, after these changes. The record
     /// before has the ID 8 and starts at `place(1)`.
-    fn rows(table: Table, changes: &[(usize, u32)], prepare: impl Fn(&mut Evidence<'_, '_>)) -> Vec<usize> {
-        let mut chunk = chunk_of(&[7, 8, 9, 10]);
-        changes.iter().for_each(|&(at, number)| put(&mut chunk, at, number));
+    fn rows(table: Table, changes: &[Change], prepare: impl Fn(&mut Evidence<'_, '_>)) -> Vec<usize> {
+        let chunk = changed(&[7, 8, 9, 10], changes);
         let header = ChunkHeader::read(&chunk).ok();
         let known = Known {
             header,
@@ -332,89 +367,93 @@ pub(crate) mod tests {
             .collect()
     }
 
-    // Changes: the ID cannot follow; the copy of the size is wrong; the record after it is gone; the header lists the
-    // records up to 8.
-    const ID: (usize, u32) = (CHUNK_HEADER + 2 * SIZE + 8, 900);
-    const COPY: (usize, u32) = (CHUNK_HEADER + 3 * SIZE - 4, 0);
-    const NEXT: (usize, u32) = (CHUNK_HEADER + 3 * SIZE, 0);
-    const LAST: (usize, u32) = (32, 8);
-
-    fn end(number: usize) -> (usize, u32) {
-        (48, place(number) as u32)
-    }
-
     #[test]
     fn each_row_after_damage_is_enough() {
-        let rows = |changes: &[(usize, u32)]| rows(AFTER_DAMAGE, changes, |_| {});
-        assert_eq!(rows(&[]), [2, 3]);
-        assert_eq!(rows(&[COPY]), [0]);
-        assert_eq!(rows(&[COPY, NEXT]), []);
-        assert_eq!(rows(&[(0, 0), ID, NEXT]), [1]);
-        assert_eq!(rows(&[NEXT]), [2]);
-        assert_eq!(rows(&[ID]), [3]);
-        assert_eq!(rows(&[ID, NEXT]), []);
-        assert_eq!(rows(&[end(1)]), [4]);
-        assert_eq!(rows(&[end(1), LAST]), []);
-        assert_eq!(rows(&[end(0), LAST]), [5]);
-        assert_eq!(rows(&[end(2), LAST]), [6]);
-        let after_unlisted = |changes| self::rows(AFTER_DAMAGE, changes, |it| it.after_unlisted = true);
-        assert_eq!(after_unlisted(&[end(1), LAST]), [7]);
+        let rows_if = |after_unlisted: bool, changes: &[Change]| {
+            rows(AFTER_DAMAGE, changes, |it| it.after_unlisted = after_unlisted)
+        };
+        let (other_id, no_next, no_header) = (id(2, 900), magic(3), (0, 0));
+        let ends_at = |number: usize| free_space(place(number));
+        for (changes, expected) in [
+            (&[][..], &[2, 3][..]),
+            (&[copy(2, 0)], &[0]),
+            (&[copy(2, 0), no_next], &[]),
+            (&[no_header, other_id, no_next], &[1]),
+            (&[no_next], &[2]),
+            (&[other_id], &[3]),
+            (&[other_id, no_next], &[]),
+            (&[ends_at(1)], &[4]),
+            (&[ends_at(1), last_id(8)], &[]),
+            (&[ends_at(0), last_id(8)], &[5]),
+            (&[ends_at(2), last_id(8)], &[6]),
+        ] {
+            assert_eq!(rows_if(false, changes), expected, "{changes:?}");
+        }
+        assert_eq!(rows_if(true, &[ends_at(1), last_id(8)]), [7]);
     }
 
     #[test]
     fn each_row_where_the_listed_records_end_is_enough() {
-        let size = (place(2) + 4, 0);
-        let magic = (place(2), 0x78);
-        let rows = |changes: &[(usize, u32)]| rows(CONTINUES, &[&[end(2), LAST], changes].concat(), |_| {});
-        assert_eq!(rows(&[NEXT]), [0]);
-        assert_eq!(rows(&[COPY]), [1, 2]);
-        assert_eq!(rows(&[size]), [2]);
-        assert_eq!(rows(&[magic]), [3]);
-        assert_eq!(rows(&[ID]), [3]);
-        assert_eq!(rows(&[ID, NEXT]), []);
-        assert_eq!(rows(&[size, NEXT]), []);
+        let (other_id, no_next, no_size) = (id(2, 900), magic(3), size(2, 0));
+        for (changes, expected) in [
+            (&[no_next][..], &[0][..]),
+            (&[copy(2, 0)], &[1, 2]),
+            (&[no_size], &[2]),
+            (&[magic(2)], &[3]),
+            (&[other_id], &[3]),
+            (&[other_id, no_next], &[]),
+            (&[no_size, no_next], &[]),
+        ] {
+            let listed = [free_space(place(2)), last_id(8)];
+            let rows = rows(CONTINUES, &[&listed[..], changes].concat(), |_| {});
+            assert_eq!(rows, expected, "{changes:?}");
+        }
     }
 
     #[test]
     fn each_row_in_place_is_enough() {
-        let no_header = (0, 0);
-        let in_place = |changes: &[(usize, u32)]| rows(IN_PLACE, changes, |_| {});
-        assert_eq!(in_place(&[]), [0, 1, 2]);
-        assert_eq!(in_place(&[COPY, NEXT]), [0]);
-        assert_eq!(in_place(&[no_header, NEXT]), [1]);
-        assert_eq!(in_place(&[no_header, COPY]), [2]);
-        assert_eq!(in_place(&[no_header, COPY, NEXT]), []);
-        let without_magic = |changes: &[(usize, u32)]| rows(DAMAGED_MAGIC, changes, |_| {});
-        assert_eq!(without_magic(&[(place(2), 0x78)]), [0]);
-        assert_eq!(without_magic(&[ID]), []);
-        assert_eq!(without_magic(&[COPY]), []);
+        let (no_next, no_header) = (magic(3), (0, 0));
+        for (changes, expected) in [
+            (&[][..], &[0, 1, 2][..]),
+            (&[copy(2, 0), no_next], &[0]),
+            (&[no_header, no_next], &[1]),
+            (&[no_header, copy(2, 0)], &[2]),
+            (&[no_header, copy(2, 0), no_next], &[]),
+        ] {
+            assert_eq!(rows(IN_PLACE, changes, |_| {}), expected, "{changes:?}");
+        }
+        for (change, expected) in [(magic(2), &[0][..]), (id(2, 900), &[]), (copy(2, 0), &[])] {
+            assert_eq!(rows(DAMAGED_MAGIC, &[change], |_| {}), expected, "{change:?}");
+        }
     }
 
     #[test]
     fn each_row_inside_a_record_is_enough() {
-        let inside = |table: Table, changes: &[(usize, u32)]| {
+        let inside = |table: Table, changes: &[Change]| {
             // The record before claims the bytes of this one too.
-            let changes = [&[(place(1) + 4, 2 * SIZE as u32)], changes].concat();
-            rows(table, &changes, |it| {
+            rows(table, &[&[size(1, 2 * SIZE)], changes].concat(), |it| {
                 let outer = Record::read(it.chunk, place(1)).expect("a record");
                 it.outer = Some((outer, OnceCell::new()));
             })
         };
-        let outer_copy = (place(3) - 4, 2 * SIZE as u32);
+        let (other_id, no_next, outer_copy) = (id(2, 900), magic(3), copy(2, 2 * SIZE));
         assert_eq!(inside(SIZED_INSIDE, &[]), [0, 1, 2]);
-        assert_eq!(inside(SIZED_INSIDE, &[outer_copy, NEXT]), [1]);
-        assert_eq!(inside(INSIDE, &[]), [1, 2, 3]);
-        assert_eq!(inside(INSIDE, &[ID]), [3]);
-        assert_eq!(inside(INSIDE, &[ID, NEXT]), []);
-        assert_eq!(inside(INSIDE, &[ID, outer_copy]), [0]);
-        // The BinXML of the record before is damaged.
-        let token = (place(1) + RECORD_HEADER, 0x7f);
-        assert_eq!(inside(INSIDE, &[token, outer_copy]), [1]);
-        assert_eq!(inside(INSIDE, &[token, outer_copy, ID]), []);
-        // Its only value, of 64 bytes, has the frame in it.
+        assert_eq!(inside(SIZED_INSIDE, &[outer_copy, no_next]), [1]);
         let binxml = place(1) + RECORD_HEADER;
-        let value = [(binxml + 14, 1), (binxml + 18, 64 | (14 << 16))];
-        assert_eq!(inside(INSIDE, &[&value[..], &[NEXT]].concat()), [2]);
-        assert_eq!(inside(INSIDE, &[&value[..], &[outer_copy]].concat()), []);
+        let damaged = (binxml, 0x7f);
+        // A value of 64 bytes, in which the frame starts.
+        let (count, value) = ((binxml + 14, 1), (binxml + 18, 64 | (14 << 16)));
+        for (changes, expected) in [
+            (&[][..], &[1, 2, 3][..]),
+            (&[other_id], &[3]),
+            (&[other_id, no_next], &[]),
+            (&[other_id, outer_copy], &[0]),
+            (&[damaged, outer_copy], &[1]),
+            (&[damaged, outer_copy, other_id], &[]),
+            (&[count, value, no_next], &[2]),
+            (&[count, value, outer_copy], &[]),
+        ] {
+            assert_eq!(inside(INSIDE, changes), expected, "{changes:?}");
+        }
     }
 }

@@ -476,29 +476,38 @@ fn is_blank(kind: ErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::container::evidence::tests::{SIZE, chunk_of, place, put};
+    use crate::container::evidence::tests::{
+        Change, SIZE, changed, chunk_of, copy, free_space, id, last_id, magic, place, size,
+    };
 
     type Item = std::result::Result<u64, ErrorKind>;
 
+    const NO_PROMISE: PromisedIds = PromisedIds {
+        after_previous: None,
+        next_of_log: None,
+    };
+    const NO_MAGIC: Item = Err(ErrorKind::RecordMagic(*b"x\0\0\0"));
+
     fn walk(chunk: &[u8]) -> (Vec<Item>, Option<ErrorKind>) {
-        let (walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), false);
+        let (walk, damage) = RecordWalk::new(chunk, NO_PROMISE, false);
         (items(walk, chunk), damage.map(|error| error.kind))
     }
 
     fn items(mut walk: RecordWalk, chunk: &[u8]) -> Vec<Item> {
-        let next = || {
-            Some(
-                walk.next(chunk)?
-                    .map(|found| found.record.id)
-                    .map_err(|error| error.kind),
-            )
-        };
-        std::iter::from_fn(next).collect()
+        let items = std::iter::from_fn(|| walk.next(chunk));
+        items
+            .map(|item| item.map(|found| found.record.id).map_err(|error| error.kind))
+            .collect()
+    }
+
+    /// The items of a walk over a chunk of these records after these changes.
+    fn walk_changed(ids: &[u64], changes: &[Change]) -> Vec<Item> {
+        walk(&changed(ids, changes)).0
     }
 
     /// What the walk finds, with the sizes and the damage of frames.
     fn frames(chunk: &[u8]) -> Vec<(u64, u32, Option<ErrorKind>)> {
-        let (mut walk, _) = RecordWalk::new(chunk, PromisedIds::default(), false);
+        let (mut walk, _) = RecordWalk::new(chunk, NO_PROMISE, false);
         let mut frames = Vec::new();
         while let Some(found) = walk.next(chunk) {
             let found = found.expect("a record");
@@ -508,88 +517,69 @@ mod tests {
         frames
     }
 
+    /// The IDs that a walk with `recover` finds, and whether they were recovered.
+    fn recovered(chunk: &[u8]) -> Vec<(u64, bool)> {
+        let (mut walk, _) = RecordWalk::new(chunk, NO_PROMISE, true);
+        let found = std::iter::from_fn(|| walk.next(chunk)).flatten();
+        found.map(|found| (found.record.id, found.recovered)).collect()
+    }
+
     #[test]
-    fn a_sound_chunk_gives_its_records() {
+    fn a_sound_chunk_gives_its_records_whatever_their_ids() {
         assert_eq!(walk(&chunk_of(&[7, 8, 9])), (vec![Ok(7), Ok(8), Ok(9)], None));
-        // Whatever the IDs are.
-        assert_eq!(
-            walk(&chunk_of(&[7, 0, 7, u64::MAX, 9])).0,
-            [7, 0, 7, u64::MAX, 9].map(Ok)
-        );
+        let ids = [7, 0, 7, u64::MAX, 9];
+        assert_eq!(walk(&chunk_of(&ids)).0, ids.map(Ok));
     }
 
     #[test]
     fn records_go_on_after_a_damaged_one_that_the_header_lists() {
-        let mut chunk = chunk_of(&[7, 8, 9]);
         // The header is stale, and the only record that it lists is gone.
-        chunk[32..40].copy_from_slice(&7_u64.to_le_bytes());
-        put(&mut chunk, 44, place(0) as u32);
-        put(&mut chunk, 48, place(1) as u32);
+        let stale = [last_id(7), free_space(place(1))];
+        let mut chunk = changed(&[7, 8, 9], &stale);
         chunk[place(0)..place(1)].fill(0);
-        let (found, _) = walk(&chunk);
-        assert_eq!(found[1..], [Ok(8), Ok(9)]);
-        // One after it has a wrong size.
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[32..40].copy_from_slice(&7_u64.to_le_bytes());
-        put(&mut chunk, 48, place(1) as u32);
-        put(&mut chunk, place(1) + 4, 0x80_0000);
-        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Ok(9)]);
-        // One after it hides another, whose ID the next has too.
-        let mut chunk = chunk_of(&[7, 8, 9, 9, 10]);
-        chunk[32..40].copy_from_slice(&7_u64.to_le_bytes());
-        put(&mut chunk, 48, place(1) as u32);
-        for at in [place(1) + 4, place(3) - 4] {
-            put(&mut chunk, at, 2 * SIZE as u32);
-        }
-        assert_eq!(walk(&chunk).0, [7, 8, 9, 9, 10].map(Ok));
+        assert_eq!(walk(&chunk).0[1..], [Ok(8), Ok(9)]);
+        // The one after it has a wrong size.
+        let wrong = [&stale[..], &[size(1, 0x80_0000)]].concat();
+        assert_eq!(walk_changed(&[7, 8, 9], &wrong), [Ok(7), Ok(8), Ok(9)]);
+        // The one after it hides another, whose ID the next has too.
+        let hides = [&stale[..], &[size(1, 2 * SIZE), copy(2, 2 * SIZE)]].concat();
+        let ids = [7, 8, 9, 9, 10];
+        assert_eq!(walk_changed(&ids, &hides), ids.map(Ok));
     }
 
     #[test]
     fn the_sound_run_ends_before_the_last_record() {
-        let run = |chunk: &[u8]| RecordWalk::new(chunk, PromisedIds::default(), false).0.sound_until;
-        let mut chunk = chunk_of(&[7, 8, 9, 10]);
-        assert_eq!(run(&chunk), place(3));
-        // The header ends it.
-        put(&mut chunk, 48, place(2) as u32);
-        assert_eq!(run(&chunk), place(2));
-        put(&mut chunk, 48, place(4) as u32);
-        // A magic in the last eight bytes of a record does not start a record.
-        let mut left = chunk.clone();
-        left[place(1) - 8..place(1) - 4].copy_from_slice(&RECORD_MAGIC);
-        assert_eq!(run(&left), place(3));
-        // One with more room may start one.
-        left[place(1) - 12..place(1) - 8].copy_from_slice(&RECORD_MAGIC);
-        assert_eq!(run(&left), 0);
-        // An ID that does not follow ends it.
-        let other = chunk_of(&[7, 8, 10, 11]);
-        assert_eq!(run(&other), place(1));
-        assert_eq!(run(&chunk_of(&[7])), place(0));
+        let run = |ids: &[u64], changes: &[Change]| {
+            let chunk = changed(ids, changes);
+            RecordWalk::new(&chunk, NO_PROMISE, false).0.sound_until
+        };
+        let ids = [7, 8, 9, 10];
+        assert_eq!(run(&ids, &[]), place(3));
+        assert_eq!(run(&ids, &[free_space(place(2))]), place(2), "the header ends it");
+        let magic_before_end = |bytes: usize| (place(1) - bytes, u32::from_le_bytes(RECORD_MAGIC));
+        assert_eq!(run(&ids, &[magic_before_end(8)]), place(3), "no room for a record");
+        assert_eq!(run(&ids, &[magic_before_end(8), magic_before_end(12)]), 0);
+        assert_eq!(run(&[7, 8, 10, 11], &[]), place(1), "the next ID does not follow");
+        assert_eq!(run(&[7], &[]), place(0));
     }
 
     #[test]
     fn the_header_hides_no_record() {
-        let ids = [Ok(7), Ok(8), Ok(9)];
-        for free_space in [place(0), place(1), place(2), place(3), CHUNK_SIZE] {
-            for last in [0, 7, 8, 9_u64] {
-                let mut chunk = chunk_of(&[7, 8, 9]);
-                chunk[32..40].copy_from_slice(&last.to_le_bytes());
-                put(&mut chunk, 48, free_space as u32);
-                assert_eq!(walk(&chunk).0, ids, "free space {free_space}, last ID {last}");
+        for end in [place(0), place(1), place(2), place(3), CHUNK_SIZE] {
+            for last in [0, 7, 8, 9] {
+                let found = walk_changed(&[7, 8, 9], &[free_space(end), last_id(last)]);
+                assert_eq!(found, [Ok(7), Ok(8), Ok(9)], "free space {end}, last ID {last}");
             }
         }
         // A record in the free space that does not continue the IDs is slack.
-        let mut chunk = chunk_of(&[7, 8, 5]);
-        put(&mut chunk, 48, place(2) as u32);
-        assert_eq!(walk(&chunk).0[..2], [Ok(7), Ok(8)]);
-        assert_eq!(walk(&chunk).0.len(), 2);
+        assert_eq!(walk_changed(&[7, 8, 5], &[free_space(place(2))]), [Ok(7), Ok(8)]);
     }
 
     /// A chunk of these records with the header of a new one.
-    fn new_chunk_of(ids: &[u64]) -> Vec<u8> {
-        let mut chunk = chunk_of(ids);
+    fn new_chunk_of(ids: &[u64], changes: &[Change]) -> Vec<u8> {
+        let mut chunk = changed(ids, changes);
         chunk[24..40].fill(0xff);
-        put(&mut chunk, 44, 0);
-        put(&mut chunk, 48, CHUNK_HEADER as u32);
+        chunk[44..52].copy_from_slice(&((CHUNK_HEADER as u64) << 32).to_le_bytes());
         chunk
     }
 
@@ -597,11 +587,11 @@ mod tests {
     fn a_new_chunk_has_live_records_only_if_the_log_promises_them() {
         let of_log = |next_of_log| PromisedIds {
             next_of_log: Some(next_of_log),
-            ..PromisedIds::default()
+            ..NO_PROMISE
         };
         let live = |chunk: &[u8], promised| items(RecordWalk::new(chunk, promised, false).0, chunk);
-        let chunk = new_chunk_of(&[7, 8, 9]);
-        for promised in [PromisedIds::default(), of_log(6), of_log(8), of_log(9).after(Some(5))] {
+        let chunk = new_chunk_of(&[7, 8, 9], &[]);
+        for promised in [NO_PROMISE, of_log(6), of_log(8), of_log(9).after(Some(5))] {
             assert_eq!(live(&chunk, promised), [], "{promised:?}");
             let (mut walk, damage) = RecordWalk::new(&chunk, promised, true);
             let found: Vec<_> = std::iter::from_fn(|| walk.next(&chunk)).flatten().collect();
@@ -613,133 +603,108 @@ mod tests {
             assert_eq!(live(&chunk, promised), [Ok(7), Ok(8), Ok(9)], "{promised:?}");
         }
         // The first record is damaged, and those after it follow.
-        let mut chunk = new_chunk_of(&[7, 8, 9]);
-        put(&mut chunk, place(0), 0x78);
-        let magic = ErrorKind::RecordMagic(*b"x\0\0\0");
-        assert_eq!(live(&chunk, of_log(7)), [Err(magic), Ok(8), Ok(9)]);
+        let chunk = new_chunk_of(&[7, 8, 9], &[magic(0)]);
+        assert_eq!(live(&chunk, of_log(7)), [NO_MAGIC, Ok(8), Ok(9)]);
         assert_eq!(live(&chunk, of_log(70)), []);
     }
 
     #[test]
     fn a_chunk_promises_the_id_after_its_last_record() {
-        let none = PromisedIds::default();
-        assert_eq!(none.after_chunk(&chunk_of(&[7, 8])), none.after(Some(8)));
-        assert_eq!(none.after(Some(3)).after_chunk(&new_chunk_of(&[7, 8])), none);
-        assert_eq!(none.after_chunk(&[0; CHUNK_SIZE]), none);
-        assert_eq!(none.after(Some(u64::MAX)), none);
-        assert!(PromisedIds::matter_to(&new_chunk_of(&[7])) && !PromisedIds::matter_to(&chunk_of(&[7])));
-        assert!(!PromisedIds::matter_to(&new_chunk_of(&[7])[..CHUNK_HEADER]));
+        let new_chunk = new_chunk_of(&[7, 8], &[]);
+        assert_eq!(NO_PROMISE.after_chunk(&chunk_of(&[7, 8])), NO_PROMISE.after(Some(8)));
+        assert_eq!(NO_PROMISE.after(Some(3)).after_chunk(&new_chunk), NO_PROMISE);
+        assert_eq!(NO_PROMISE.after_chunk(&[0; CHUNK_SIZE]), NO_PROMISE);
+        assert_eq!(NO_PROMISE.after(Some(u64::MAX)), NO_PROMISE);
+        assert!(PromisedIds::matter_to(&new_chunk) && !PromisedIds::matter_to(&chunk_of(&[7])));
+        assert!(!PromisedIds::matter_to(&new_chunk[..CHUNK_HEADER]));
     }
 
     #[test]
     fn every_sound_record_in_slack_is_found() {
+        let ids = [370, 371, 372, 373];
         // The first has one bit of a size flipped, the second hides another one after its BinXML.
-        let mut chunk = new_chunk_of(&[370, 371, 372, 373]);
-        put(&mut chunk, place(0) + 4, 68);
-        put(&mut chunk, place(1) + 4, 128);
-        put(&mut chunk, place(3) - 4, 128);
-        let (mut walk, _) = RecordWalk::new(&chunk, PromisedIds::default(), true);
-        let found = std::iter::from_fn(|| walk.next(&chunk)).map(|item| item.expect("no error"));
-        let ids: Vec<_> = found.map(|found| (found.record.id, found.recovered)).collect();
-        assert_eq!(ids, [370, 371, 372, 373].map(|id| (id, true)));
+        let chunk = new_chunk_of(&ids, &[size(0, 68), size(1, 128), copy(2, 128)]);
+        assert_eq!(recovered(&chunk), ids.map(|id| (id, true)));
     }
 
     #[test]
     fn a_damaged_record_costs_only_itself() {
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        // Its magic and its size.
-        put(&mut chunk, place(1), 0x78);
-        put(&mut chunk, place(1) + 4, 65);
-        let magic = ErrorKind::RecordMagic(*b"x\0\0\0");
-        assert_eq!(walk(&chunk).0, [Ok(7), Err(magic), Ok(9)]);
-        // The first, and the last.
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        put(&mut chunk, place(0), 0x78);
-        put(&mut chunk, place(2), 0x78);
-        assert_eq!(walk(&chunk).0, [Err(magic), Ok(8), Ok(9)]);
-        put(&mut chunk, place(2) + 8, 77);
-        assert_eq!(walk(&chunk).0, [Err(magic), Ok(8), Err(magic)]);
+        let ids = [7, 8, 9];
+        assert_eq!(walk_changed(&ids, &[magic(1), size(1, 65)]), [Ok(7), NO_MAGIC, Ok(9)]);
+        assert_eq!(walk_changed(&ids, &[magic(0), magic(2)]), [NO_MAGIC, Ok(8), Ok(9)]);
+        let found = walk_changed(&ids, &[magic(0), magic(2), id(2, 77)]);
+        assert_eq!(found, [NO_MAGIC, Ok(8), NO_MAGIC]);
     }
 
     #[test]
     fn a_damaged_frame_is_mended_where_the_next_record_says_how() {
-        let all = |damage: Option<ErrorKind>| [(7, 64, None), (8, 64, damage), (9, 64, None)];
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[place(1)] = b'x';
-        assert_eq!(frames(&chunk), all(Some(ErrorKind::RecordMagic(*b"x*\0\0"))));
+        let second = |change: Change| {
+            let frames = frames(&changed(&[7, 8, 9], &[change]));
+            assert_eq!([frames[0], frames[2]], [(7, 64, None), (9, 64, None)], "{change:?}");
+            assert_eq!((frames.len(), frames[1].0, frames[1].1), (3, 8, 64), "{change:?}");
+            frames[1].2
+        };
+        assert_eq!(second(magic(1)), Some(ErrorKind::RecordMagic(*b"x\0\0\0")));
         for claimed in [0, 27, 64 | 1 << 24, u32::MAX] {
-            let mut chunk = chunk_of(&[7, 8, 9]);
-            put(&mut chunk, place(1) + 4, claimed);
             let room = CHUNK_SIZE - place(1);
-            assert_eq!(frames(&chunk), all(Some(ErrorKind::RecordSize { size: claimed, room })));
+            let damage = ErrorKind::RecordSize { size: claimed, room };
+            assert_eq!(second(size(1, claimed as usize)), Some(damage));
         }
         for claimed in [28, 40, 63, 65, 100, 128, 192, 4000] {
-            let mut chunk = chunk_of(&[7, 8, 9]);
-            put(&mut chunk, place(1) + 4, claimed);
             let damage = ErrorKind::RecordSpan { claimed, actual: 64 };
-            assert_eq!(frames(&chunk), all(Some(damage)), "{claimed}");
+            assert_eq!(second(size(1, claimed as usize)), Some(damage));
         }
         // The last record ends at the free space.
-        let mut chunk = chunk_of(&[7, 8, 9]);
         for claimed in [1 << 24, 40, 100] {
-            put(&mut chunk, place(2) + 4, claimed);
-            assert_eq!(frames(&chunk)[2].1, 64, "{claimed}");
+            assert_eq!(frames(&changed(&[7, 8, 9], &[size(2, claimed)]))[2].1, 64, "{claimed}");
         }
     }
 
     #[test]
     fn an_id_that_does_not_follow_is_trusted_less_than_the_one_before() {
-        let mut chunk = chunk_of(&[7, 8, 9, 10, 11]);
-        // The ID and the size of the second, and the magic of the fourth, so that only the IDs say that the third counts.
-        put(&mut chunk, place(1) + 8, 900);
-        put(&mut chunk, place(1) + 4, 0);
-        put(&mut chunk, place(3), 0x78);
-        let ids: Vec<_> = walk(&chunk).0.into_iter().flatten().collect();
+        // Only the IDs say that the third record counts.
+        let found = walk_changed(&[7, 8, 9, 10, 11], &[id(1, 900), size(1, 0), magic(3)]);
+        let ids: Vec<_> = found.into_iter().flatten().collect();
         assert_eq!(ids, [7, 900, 9, 10, 11]);
     }
 
     #[test]
     fn a_record_inside_a_record_is_found() {
-        let mut chunk = chunk_of(&[7, 8, 9, 10]);
-        // The size of the second, and its copy, reach to the end of the third.
-        put(&mut chunk, place(1) + 4, 128);
-        put(&mut chunk, place(3) - 4, 128);
+        // The second record claims the bytes of the third too.
+        let hides = [size(1, 128), copy(2, 128)];
         let damage = ErrorKind::RecordSpan {
             claimed: 128,
             actual: 64,
         };
         let all = [(7, 64, None), (8, 64, Some(damage)), (9, 64, None), (10, 64, None)];
-        assert_eq!(frames(&chunk), all);
-        let mut chunk = chunk_of(&[7, 8, 9, 10]);
-        put(&mut chunk, place(1) + 4, 192 + 8);
-        put(&mut chunk, place(4) + 4, 192 + 8);
-        put(&mut chunk, 48, place(4) as u32 + 8);
-        assert_eq!(walk(&chunk).0[..4], [Ok(7), Ok(8), Ok(9), Ok(10)]);
-        // The later IDs go on as if it were not there.
-        let mut chunk = chunk_of(&[7, 8, 9, 9, 10]);
-        put(&mut chunk, place(1) + 4, 128);
-        put(&mut chunk, place(3) - 4, 128);
-        let ids: Vec<_> = frames(&chunk).iter().map(|frame| frame.0).collect();
-        assert_eq!(ids, [7, 8, 9, 9, 10]);
+        assert_eq!(frames(&changed(&[7, 8, 9, 10], &hides)), all);
+        // The later IDs go on as if the third were not there.
+        let ids = [7, 8, 9, 9, 10];
+        assert_eq!(walk_changed(&ids, &hides), ids.map(Ok));
+        // It claims some bytes after the last record.
+        let end = place(4) + 8;
+        let found = walk_changed(&[7, 8, 9, 10], &[size(1, 200), (end - 4, 200), free_space(end)]);
+        assert_eq!(found[..4], [7, 8, 9, 10].map(Ok));
     }
 
     #[test]
     fn a_record_needs_room_for_its_frame_before_the_next() {
         // In place of 8, an ID that does not follow. The record 8 starts so many bytes later.
-        let with = |claimed: u32, later: usize| {
-            let mut chunk = chunk_of(&[7, 900, 9]);
+        let with = |claimed: usize, later: usize| {
             let inner = place(1) + later;
-            let size = (SIZE - later) as u32;
-            chunk[inner..inner + 4].copy_from_slice(&RECORD_MAGIC);
-            put(&mut chunk, place(1) + 4, claimed);
-            put(&mut chunk, inner + 4, size);
-            put(&mut chunk, inner + 8, 8);
-            put(&mut chunk, inner + 12, 0);
-            put(&mut chunk, place(2) - 4, size);
-            walk(&chunk).0
+            let changes = [
+                size(1, claimed),
+                (inner, u32::from_le_bytes(RECORD_MAGIC)),
+                (inner + 4, (SIZE - later) as u32),
+                (inner + 8, 8),
+                (inner + 12, 0),
+                copy(1, SIZE - later),
+            ];
+            walk_changed(&[7, 900, 9], &changes)
         };
-        for (claimed, room) in [(0, CHUNK_SIZE - place(1)), (SIZE as u32, RECORD_HEADER)] {
-            let error = Err(ErrorKind::RecordSize { size: claimed, room });
+        for (claimed, room) in [(0, CHUNK_SIZE - place(1)), (SIZE, RECORD_HEADER)] {
+            let size = claimed as u32;
+            let error = Err(ErrorKind::RecordSize { size, room });
             assert_eq!(with(claimed, RECORD_HEADER), [Ok(7), error, Ok(8), Ok(9)]);
             assert_eq!(with(claimed, RECORD_FRAME), [Ok(7), Ok(900), Ok(8), Ok(9)]);
         }
@@ -747,20 +712,19 @@ mod tests {
 
     #[test]
     fn records_that_end_before_the_last_listed_one_are_an_error() {
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        put(&mut chunk, 48, 1000);
-        assert_eq!(
-            walk(&chunk).0,
-            [Ok(7), Ok(8), Ok(9)],
-            "zeros before the free space are its start"
-        );
-        chunk[32] = 12;
-        assert_eq!(walk(&chunk).0[3], Err(ErrorKind::LastRecord { id: 12 }));
-        // IDs that are reversed, as those of an empty chunk, say nothing.
-        put(&mut chunk, 24, 13);
-        assert_eq!(walk(&chunk).0, [Ok(7), Ok(8), Ok(9)]);
-        put(&mut chunk, 24, 12);
-        assert_eq!(walk(&chunk).0[3], Err(ErrorKind::LastRecord { id: 12 }));
+        let all = [Ok(7), Ok(8), Ok(9)];
+        // Zeros before the free space are its start.
+        let end = |changes: &[Change]| {
+            let found = walk_changed(&[7, 8, 9], &[&[free_space(1000)], changes].concat());
+            assert_eq!(found[..3], all);
+            found[3..].to_vec()
+        };
+        let first_id = |id| (24, id);
+        let error = Err(ErrorKind::LastRecord { id: 12 });
+        assert_eq!(end(&[]), []);
+        assert_eq!(end(&[last_id(12)]), [error]);
+        assert_eq!(end(&[last_id(12), first_id(12)]), [error]);
+        assert_eq!(end(&[last_id(12), first_id(13)]), [], "reversed IDs are ignored");
         // Only once, and not if the damage is reported already.
         let mut chunk = chunk_of(&[7, 8, 9]);
         chunk[place(2)..place(3)].fill(0);
@@ -771,73 +735,53 @@ mod tests {
 
     #[test]
     fn damaged_chunks_give_their_sound_records() {
-        let ids = vec![Ok(7), Ok(8), Ok(9)];
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        chunk[0] = b'X';
-        assert_eq!(walk(&chunk), (ids.clone(), Some(ErrorKind::ChunkMagic(*b"XlfChnk\0"))));
-        let mut chunk = chunk_of(&[7, 8, 9]);
-        put(&mut chunk, 48, u32::MAX);
-        assert_eq!(walk(&chunk), (ids.clone(), Some(ErrorKind::FreeSpaceOffset(u32::MAX))));
-        let have = place(3);
-        let chunk = chunk_of(&[7, 8, 9]);
-        assert_eq!(walk(&chunk[..have]), (ids, Some(ErrorKind::ChunkCutShort { have })));
-        assert!(
-            frames(&chunk[..have]).iter().all(|frame| frame.2.is_none()),
-            "the cut comes after the last record"
-        );
-        assert_eq!(walk(&chunk[..have - 1]).0[..2], [Ok(7), Ok(8)]);
-        assert_eq!(walk(&chunk[..5]), (vec![], Some(ErrorKind::ChunkCutShort { have: 5 })));
+        let ids = [7, 8, 9];
+        let sound = chunk_of(&ids);
+        let (have, u32_max) = (place(3), u32::MAX as usize);
+        let no_magic = changed(&ids, &[(0, 0x78)]);
+        let no_free_space = changed(&ids, &[free_space(u32_max)]);
+        for (chunk, damage) in [
+            (&no_magic[..], ErrorKind::ChunkMagic(*b"x\0\0\0hnk\0")),
+            (&no_free_space, ErrorKind::FreeSpaceOffset(u32::MAX)),
+            (&sound[..have], ErrorKind::ChunkCutShort { have }),
+        ] {
+            assert_eq!(walk(chunk), (ids.map(Ok).to_vec(), Some(damage)));
+            assert!(frames(chunk).iter().all(|frame| frame.2.is_none()));
+        }
+        assert_eq!(walk(&sound[..have - 1]).0[..2], [Ok(7), Ok(8)]);
+        assert_eq!(walk(&sound[..5]), (vec![], Some(ErrorKind::ChunkCutShort { have: 5 })));
     }
 
     #[test]
     fn records_that_live_ones_do_not_lead_to_are_recovered() {
-        let recovered = |chunk: &[u8]| -> Vec<(u64, bool)> {
-            let (mut walk, _) = RecordWalk::new(chunk, PromisedIds::default(), true);
-            std::iter::from_fn(|| walk.next(chunk))
-                .flatten()
-                .map(|found| (found.record.id, found.recovered))
-                .collect()
-        };
         // The header says that the second record is the last: another is in the free space.
-        let mut chunk = chunk_of(&[7, 8, 5]);
-        chunk[32] = 8;
-        put(&mut chunk, 48, place(2) as u32);
+        let chunk = changed(&[7, 8, 5], &[last_id(8), free_space(place(2))]);
         assert_eq!(recovered(&chunk), [(7, false), (8, false), (5, true)]);
         // After damage, a record whose ID cannot follow and that leads nowhere is not live.
-        let mut chunk = chunk_of(&[7, 8, 900, 9, 10]);
-        put(&mut chunk, place(1), 0x78);
-        put(&mut chunk, place(1) + 4, 0);
-        put(&mut chunk, place(3), 0x78);
-        put(&mut chunk, place(3) + 4, 0);
+        let chunk = changed(&[7, 8, 900, 9, 10], &[magic(1), size(1, 0), magic(3), size(3, 0)]);
         assert_eq!(recovered(&chunk), [(7, false), (900, true), (10, false)]);
-        let mut chunk = chunk_of(&[7, 8]);
-        chunk[0] = b'x';
-        assert_eq!(recovered(&chunk), [(7, true), (8, true)]);
-        // After a record is rejected, its bytes are carved.
-        let mut chunk = chunk_of(&[7, 3, 4]);
-        put(&mut chunk, 48, place(1) as u32);
-        let (mut walk, _) = RecordWalk::new(&chunk, PromisedIds::default(), true);
-        assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 7);
-        let first = walk.next(&chunk).unwrap().unwrap();
-        assert_eq!((first.record.id, first.recovered), (3, true));
-        walk.reject(&first.record);
-        assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 4);
-        // Even if it reaches over another record.
-        put(&mut chunk, place(1) + 4, 136);
-        put(&mut chunk, place(3) + 4, 136);
-        let (mut walk, _) = RecordWalk::new(&chunk, PromisedIds::default(), true);
-        walk.next(&chunk);
-        let first = walk.next(&chunk).unwrap().unwrap();
-        assert_eq!((first.record.id, first.record.size), (3, 136));
-        // A record after its BinXML is found in either case.
-        let mut taken = walk.clone();
-        assert_eq!(taken.next(&chunk).unwrap().unwrap().record.id, 4);
-        walk.reject(&first.record);
-        assert_eq!(walk.next(&chunk).unwrap().unwrap().record.id, 4);
+        assert_eq!(recovered(&changed(&[7, 8], &[(0, 0)])), [(7, true), (8, true)]);
     }
 
-    /// A change of a chunk: four bytes at an offset.
-    type Change = (usize, u32);
+    #[test]
+    fn the_bytes_of_a_rejected_record_are_carved() {
+        let free_space = free_space(place(1));
+        let reaches_over = [size(1, 136), (place(3) + 4, 136)];
+        for changes in [&[free_space][..], &[&[free_space], &reaches_over[..]].concat()] {
+            let chunk = changed(&[7, 3, 4], changes);
+            let (mut walk, _) = RecordWalk::new(&chunk, NO_PROMISE, true);
+            let mut next = |rejected: Option<Record>| {
+                rejected.iter().for_each(|record| walk.reject(record));
+                walk.next(&chunk).expect("a record").expect("a sound one")
+            };
+            assert_eq!(next(None).record.id, 7);
+            let first = next(None);
+            assert_eq!((first.record.id, first.recovered), (3, true));
+            let accepted = next(None);
+            assert_eq!(accepted.record.id, 4, "after its BinXML");
+            assert_eq!(next(Some(first.record)), accepted);
+        }
+    }
 
     /// Changes of the frames of the first `records` records of [`chunk_of`], and of its header.
     fn changes(records: usize) -> Vec<Change> {
@@ -860,22 +804,17 @@ mod tests {
 
     /// Everything that a walk returns.
     fn walk_in_full(chunk: &[u8], recover: bool) -> String {
-        let (mut walk, damage) = RecordWalk::new(chunk, PromisedIds::default(), recover);
+        let (mut walk, damage) = RecordWalk::new(chunk, NO_PROMISE, recover);
         let mut said = format!("{damage:?}");
         while let Some(item) = walk.next(chunk) {
-            let damage = walk.damage();
-            match item {
-                Ok(FoundRecord {
-                    record,
-                    recovered,
-                    is_carved,
-                    is_damaged,
-                }) => {
-                    let (at, end, id) = (record.offset, record.end(), record.id);
-                    said += &format!(" {at}..{end} {id} {recovered} {is_carved} {is_damaged} {damage:?}");
+            said += &match item {
+                Ok(found) => {
+                    let (at, end, id) = (found.record.offset, found.record.end(), found.record.id);
+                    let flags = format!("{} {} {}", found.recovered, found.is_carved, found.is_damaged);
+                    format!(" {at}..{end} {id} {flags} {:?}", walk.damage())
                 }
-                Err(error) => said += &format!(" {error:?}"),
-            }
+                Err(error) => format!(" {error:?}"),
+            };
         }
         said
     }
@@ -884,12 +823,7 @@ mod tests {
     fn one_change_of_a_frame_costs_no_other_record() {
         let ids = [7, 8, 9, 10];
         for (at, number) in changes(ids.len()) {
-            let mut chunk = chunk_of(&ids);
-            put(&mut chunk, at, number);
-            let found: Vec<u64> = items(RecordWalk::new(&chunk, PromisedIds::default(), false).0, &chunk)
-                .into_iter()
-                .flatten()
-                .collect();
+            let found: Vec<u64> = walk_changed(&ids, &[(at, number)]).into_iter().flatten().collect();
             let of = |id: &u64| (at.checked_sub(CHUNK_HEADER)).is_some_and(|at| at / SIZE == (*id - 7) as usize);
             let mut others = ids.iter().filter(|id| !of(id));
             assert!(others.all(|id| found.contains(id)), "{at} {number}: {found:?}");
@@ -905,10 +839,7 @@ mod tests {
                 let mut checksum = crc32fast::Hasher::new();
                 for (i, first) in family.iter().enumerate() {
                     for second in all.iter().skip(i % 5).step_by(5) {
-                        let mut chunk = chunk_of(&[7, 8, 9, 10, 11]);
-                        for (at, number) in [first, second] {
-                            put(&mut chunk, *at, *number);
-                        }
+                        let chunk = changed(&[7, 8, 9, 10, 11], &[*first, *second]);
                         checksum.update(walk_in_full(&chunk, recover).as_bytes());
                     }
                 }
