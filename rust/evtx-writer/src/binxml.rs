@@ -1,4 +1,4 @@
-//! The parts of an event: templates, instances, elements and values.
+//! What an event is made of: templates, instances, elements and values.
 
 use std::sync::Arc;
 
@@ -71,10 +71,10 @@ impl Event {
 /// A BinXML stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stream {
-    pub(crate) parts: Vec<Fragment>,
+    pub(crate) fragments: Vec<Fragment>,
 }
 
-/// A part at the top of a stream.
+/// A fragment of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fragment {
     /// A template instance.
@@ -84,9 +84,9 @@ pub enum Fragment {
 }
 
 impl Stream {
-    /// A stream of these parts. The stream of a record has one.
-    pub fn new(parts: Vec<Fragment>) -> Self {
-        Stream { parts }
+    /// A stream of these fragments. The stream of a record has one.
+    pub fn new(fragments: Vec<Fragment>) -> Self {
+        Stream { fragments }
     }
 }
 
@@ -105,14 +105,14 @@ pub struct Element {
     pub(crate) dependency: Option<u16>,
 }
 
-/// A piece of content.
+/// Content of an element or attribute.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// An element.
     Element(Element),
     /// Text.
     Text(String),
-    /// A value of any type: its type byte, and the bytes behind it, which are the size of some types, and the value.
+    /// A value of any type: its type byte and the bytes after it, which are the size, for some types, and the value.
     Value(u8, Vec<u8>),
     /// A CDATA section.
     CData(String),
@@ -142,7 +142,7 @@ impl Substitution {
         }
     }
 
-    /// The substitution as a normal one, which an empty value does not leave out.
+    /// The same as a normal substitution, which an empty value does not leave out.
     pub fn required(self) -> Self {
         Substitution {
             optional: false,
@@ -193,13 +193,13 @@ impl Element {
         self.content(Content::Substitution(substitution))
     }
 
-    /// Adds a piece of content.
+    /// Adds any content.
     pub fn content(mut self, content: Content) -> Self {
         self.content.push(content);
         self
     }
 
-    /// Makes the element depend on the value with an index: it is left out of events in which the value is NULL.
+    /// Makes the element depend on the value with an index. Events in which the value is NULL leave it out.
     pub fn depends_on(mut self, index: u16) -> Self {
         self.dependency = Some(index);
         self

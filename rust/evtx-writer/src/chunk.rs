@@ -78,19 +78,12 @@ impl Chunk {
         for number in [first_number, first_number.wrapping_add(count), first_id, self.last_id] {
             header.extend(number.to_le_bytes());
         }
-        for number in [
-            128,
-            self.last_record as u32,
-            free_space as u32,
-            crc32fast::hash(&self.bytes[HEADER_SIZE..]),
-        ] {
+        let checksum = crc32fast::hash(&self.bytes[HEADER_SIZE..]);
+        for number in [128, self.last_record as u32, free_space as u32, checksum] {
             header.extend(number.to_le_bytes());
         }
         self.bytes[..header.len()].copy_from_slice(&header);
-        let mut crc = crc32fast::Hasher::new();
-        crc.update(&self.bytes[..120]);
-        crc.update(&self.bytes[STRING_TABLE..HEADER_SIZE]);
-        self.put_u32(124, crc.finalize());
+        self.put_u32(124, header_checksum(&self.bytes));
         self.bytes.resize(CHUNK_SIZE, 0);
         self.bytes
     }
@@ -104,8 +97,8 @@ impl Chunk {
         let mut header = header.finish(1);
         // The number of the last record, counted from 1.
         header[16..24].fill(0xff);
-        let sum = crc32fast::hash(&[&header[..120], &header[STRING_TABLE..HEADER_SIZE]].concat());
-        header[124..128].copy_from_slice(&sum.to_le_bytes());
+        let checksum = header_checksum(&header);
+        header[124..128].copy_from_slice(&checksum.to_le_bytes());
         chunk[..HEADER_SIZE].copy_from_slice(&header[..HEADER_SIZE]);
     }
 
@@ -113,13 +106,10 @@ impl Chunk {
         self.bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
     }
 
-    fn get_u32(&self, at: usize) -> u32 {
-        u32::from_le_bytes([
-            self.bytes[at],
-            self.bytes[at + 1],
-            self.bytes[at + 2],
-            self.bytes[at + 3],
-        ])
+    /// Appends the head of a linked list, which is at a chunk offset, and makes `entry` the new head.
+    fn link(&mut self, head: usize, entry: u32) {
+        self.bytes.extend_from_within(head..head + 4);
+        self.put_u32(head, entry);
     }
 
     fn push_u32(&mut self, number: u32) {
@@ -131,16 +121,11 @@ impl Chunk {
     }
 
     fn stream(&mut self, stream: &Stream) -> Result<(), WriteError> {
-        for part in &stream.parts {
-            match part {
-                Fragment::Instance(event) => {
-                    self.bytes.extend(FRAGMENT_HEADER);
-                    self.instance(event)?;
-                }
-                Fragment::Element(element) => {
-                    self.bytes.extend(FRAGMENT_HEADER);
-                    self.element(element, false);
-                }
+        for fragment in &stream.fragments {
+            self.bytes.extend(FRAGMENT_HEADER);
+            match fragment {
+                Fragment::Instance(event) => self.instance(event)?,
+                Fragment::Element(element) => self.element(element, false),
             }
         }
         self.bytes.push(0);
@@ -171,11 +156,11 @@ impl Chunk {
                 _ => value.push_bytes(&mut self.bytes),
             }
             let size = self.bytes.len() - start;
-            let size = u16::try_from(size)
-                .map_err(|_| WriteError::ValueSize(size))?
-                .to_le_bytes();
-            let at = descriptors + 4 * i;
-            self.bytes[at..at + 4].copy_from_slice(&[size[0], size[1], value.value_type(), 0]);
+            let size = u16::try_from(size).map_err(|_| WriteError::ValueSize(size))?;
+            self.put_u32(
+                descriptors + 4 * i,
+                u32::from(size) | u32::from(value.value_type()) << 16,
+            );
         }
         Ok(())
     }
@@ -183,8 +168,7 @@ impl Chunk {
     fn definition(&mut self, template: &Template, guid: [u8; 16], id: u32) {
         let head = TEMPLATE_TABLE + 4 * (id % TEMPLATE_BUCKETS) as usize;
         let start = self.bytes.len();
-        self.push_u32(self.get_u32(head));
-        self.put_u32(head, start as u32);
+        self.link(head, start as u32);
         self.bytes.extend(guid);
         self.push_u32(0);
         let body = self.bytes.len();
@@ -210,7 +194,7 @@ impl Chunk {
             for (i, (name, content)) in element.attributes.iter().enumerate() {
                 self.bytes.push(if i + 1 < more { 0x46 } else { 0x06 });
                 self.name(name);
-                content.iter().for_each(|piece| self.content(piece, in_definition));
+                content.iter().for_each(|content| self.content(content, in_definition));
             }
             self.put_u32(list, (self.bytes.len() - list - 4) as u32);
         }
@@ -218,10 +202,8 @@ impl Chunk {
             self.bytes.push(0x03);
         } else {
             self.bytes.push(0x02);
-            element
-                .content
-                .iter()
-                .for_each(|piece| self.content(piece, in_definition));
+            let contents = element.content.iter();
+            contents.for_each(|content| self.content(content, in_definition));
             self.bytes.push(0x04);
         }
         self.put_u32(size, (self.bytes.len() - size - 4) as u32);
@@ -277,12 +259,16 @@ impl Chunk {
         self.names.insert(name.to_owned(), offset);
         let hash = name_hash(name);
         let head = STRING_TABLE + 4 * usize::from(hash % STRING_BUCKETS);
-        self.push_u32(self.get_u32(head));
-        self.put_u32(head, offset);
+        self.link(head, offset);
         self.push_u16(hash);
         self.counted_text(name);
         self.push_u16(0);
     }
+}
+
+/// The checksum of a chunk header: of all bytes but the flags and itself.
+fn header_checksum(chunk: &[u8]) -> u32 {
+    crc32fast::hash(&[&chunk[..120], &chunk[STRING_TABLE..HEADER_SIZE]].concat())
 }
 
 /// The hash by which a chunk finds a name: of its UTF-16 units, the low half of a multiplicative hash.

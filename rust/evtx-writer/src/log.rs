@@ -44,7 +44,7 @@ impl LogWriter {
     /// Writes an event that was written at a FILETIME, and returns the ID of its record.
     ///
     /// # Errors
-    /// Where it does not fit a chunk.
+    /// If it does not fit a chunk.
     pub fn write(&mut self, written: u64, event: &Event) -> Result<u64, WriteError> {
         self.write_stream(written, &Stream::from(event.clone()))
     }
@@ -52,13 +52,10 @@ impl LogWriter {
     /// Writes a record of any BinXML.
     ///
     /// # Errors
-    /// Where it does not fit a chunk.
+    /// If it does not fit a chunk.
     pub fn write_stream(&mut self, written: u64, stream: &Stream) -> Result<u64, WriteError> {
         let id = self.next_id;
         if !self.chunk.write(id, written, stream)? {
-            if self.chunk.is_empty() {
-                return Err(WriteError::RecordSize);
-            }
             self.end_chunk();
             if !self.chunk.write(id, written, stream)? {
                 return Err(WriteError::RecordSize);
@@ -89,21 +86,15 @@ impl LogWriter {
     pub fn finish_dirty(mut self, stale_chunks: usize) -> Vec<u8> {
         self.end_chunk();
         let mut file = self.file(0, DIRTY);
-        put_header(
-            &mut file,
-            0,
-            stale_chunks.saturating_sub(1) as u64,
-            1,
-            self.chunks.len(),
-            DIRTY,
-        );
+        let newest = stale_chunks.saturating_sub(1) as u64;
+        put_header(&mut file, 0, newest, 1, self.chunks.len(), DIRTY);
         file
     }
 
-    /// The bytes of a log in which Windows has only begun the chunk with index `begun`: its header lists no records, but
-    /// they are there. `next_id` is the next record ID by the file header.
+    /// The bytes of a log in which Windows has only begun the chunk with index `begun`: its header lists no records, though
+    /// it has some. `next_id` is the next record ID by the file header.
     ///
-    /// With chunk 0 and ID 1 it is a log that was never written, in clusters that hold records of another one.
+    /// With chunk 0 and ID 1 the log was never written, and its clusters hold records of another one.
     pub fn finish_begun(mut self, begun: usize, next_id: u64) -> Vec<u8> {
         self.end_chunk();
         self.next_id = next_id;
@@ -113,8 +104,8 @@ impl LogWriter {
         self.file(0, 0)
     }
 
-    /// The bytes of a full log that has wrapped. It has only the newest `keep` chunks. The oldest of them stands in the
-    /// slot with index `turn`, the newest right before it.
+    /// The bytes of a full log that has wrapped. It has only the newest `keep` chunks. The oldest of them is in the slot
+    /// with index `turn`, the newest right before it.
     pub fn finish_wrapped(mut self, keep: usize, turn: usize) -> Vec<u8> {
         self.end_chunk();
         let dropped = self.chunks.len().saturating_sub(keep);

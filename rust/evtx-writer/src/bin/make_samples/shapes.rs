@@ -15,9 +15,9 @@ pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
         ("dirty.evtx", services(2, 40).finish_dirty(1)),
         // A log that was created and never written, on a disk that still holds five records of another log.
         ("never-written.evtx", services(1, 5).finish_begun(0, 1)),
-        // A chunk that was overwritten: behind its four records is the rest of the old ones.
+        // A chunk that was overwritten: the rest of the old records follows its four new ones.
         ("overwritten.evtx", overwritten()),
-        // A record that is hidden in another one, as tools that remove traces do it.
+        // A record that is hidden in another one, as tools that remove traces do.
         ("hidden-record.evtx", hidden_record()),
         ("damaged-chunk.evtx", damaged_chunk()),
         ("damaged-records.evtx", damaged_records()),
@@ -49,22 +49,21 @@ fn services_from(first_id: u64, chunks: std::ops::Range<u64>, per_chunk: u64) ->
     log.log
 }
 
+fn u32_at(bytes: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(*bytes[at..].first_chunk().expect("four bytes")) as usize
+}
+
 /// The file offsets of the records of a chunk, by their size fields.
 fn record_offsets(file: &[u8], chunk: usize) -> Vec<usize> {
     let start = FILE_HEADER + chunk * CHUNK;
-    let u32_at = |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], file[at + 3]]) as usize;
-    let mut offsets = vec![start + RECORDS];
-    let end = start + u32_at(start + 48);
-    while let Some(&last) = offsets.last()
-        && last + u32_at(last + 4) < end
-    {
-        offsets.push(last + u32_at(last + 4));
-    }
-    offsets
+    let end = start + u32_at(file, start + 48);
+    let next = |at: &usize| Some(at + u32_at(file, at + 4));
+    let offsets = std::iter::successors(Some(start + RECORDS), next);
+    offsets.take_while(|&at| at < end).collect()
 }
 
-/// The third of six records claims the bytes of the fourth too, the others have IDs as if that were not there, and all
-/// checksums hold.
+/// The third of six records claims the bytes of the fourth too. The others have IDs as if that did not exist, and all
+/// checksums match.
 fn hidden_record() -> Vec<u8> {
     let mut file = services(1, 6).finish();
     let offsets = record_offsets(&file, 0);
@@ -85,14 +84,14 @@ fn hidden_record() -> Vec<u8> {
 
 /// Updates the checksums of a chunk.
 fn update_checksums(chunk: &mut [u8]) {
-    let free_space = u32::from_le_bytes([chunk[48], chunk[49], chunk[50], chunk[51]]) as usize;
+    let free_space = u32_at(chunk, 48);
     let records = crc32fast::hash(&chunk[RECORDS..free_space]);
     chunk[52..56].copy_from_slice(&records.to_le_bytes());
     let header = crc32fast::hash(&[&chunk[..120], &chunk[128..RECORDS]].concat());
     chunk[124..128].copy_from_slice(&header.to_le_bytes());
 }
 
-/// A chunk of four records, and behind them the last six of the ten records that it had before. All checksums match.
+/// A chunk of four records, followed by the last six of the ten records that it had before. All checksums match.
 fn overwritten() -> Vec<u8> {
     let before = services_from(1, 0..1, 10).finish();
     let mut file = services_from(11, 1..2, 4).finish();
@@ -112,7 +111,7 @@ fn damaged_chunk() -> Vec<u8> {
 fn damaged_records() -> Vec<u8> {
     let mut file = services(1, 10).finish();
     let offsets = record_offsets(&file, 0);
-    // A size that runs past the chunk; the header before it and the time behind it are sound.
+    // A size that runs past the chunk. The rest of the header is sound.
     file[offsets[2] + 4..][..4].copy_from_slice(&0x00ff_fff0_u32.to_le_bytes());
     // The token of the instance.
     file[offsets[4] + 24 + 4] = 0x7f;
