@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use evtx_format::value::Scalar;
 use evtx_format::{Interrupt, Interrupted};
 use evtx_sigma::{Found, Kind, Match, Matching, SYSTEM_CHANNEL, Values};
 use hashbrown::HashMap;
@@ -123,31 +122,6 @@ impl<'p, 'r> RecordValues<'_, 'p, 'r> {
 }
 
 impl Values for RecordValues<'_, '_, '_> {
-    fn is_plain(&self, slot: usize) -> bool {
-        use Scalar::*;
-        match self.get(slot) {
-            Some(Resolved::Value(value)) if !value.value_type.array => matches!(
-                value.value_type.scalar,
-                Int8 | UInt8
-                    | Int16
-                    | UInt16
-                    | Int32
-                    | UInt32
-                    | Int64
-                    | UInt64
-                    | Binary
-                    | Guid
-                    | SizeT
-                    | HexInt32
-                    | HexInt64
-                    | FileTime
-                    | SystemTime
-                    | Sid
-            ),
-            _ => false,
-        }
-    }
-
     fn push_text(&self, slot: usize, out: &mut String) -> Found {
         let Some(found) = self.get(slot) else {
             return Found::Absent;

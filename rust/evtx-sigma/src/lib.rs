@@ -72,7 +72,7 @@ mod engine;
 
 pub use case::{fold, fold_char};
 pub use condition::Condition;
-pub use engine::{Found, Kind, Kinds, Match, Matching, RuleForEvents, RuleSet, RuleSetBuilder, Values, is_plain};
+pub use engine::{Found, Kind, Kinds, Match, Matching, RuleForEvents, RuleSet, RuleSetBuilder, Values};
 pub use error::{LoadError, Position, Problem};
 pub use evaluate::Matched;
 pub use event::{Event, SYSTEM_CHANNEL};

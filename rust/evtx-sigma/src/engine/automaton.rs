@@ -8,7 +8,6 @@ use aho_corasick::{Anchored, MatchKind};
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use super::atoms::{Atom, AtomId, Test};
-use super::values::is_plain;
 use crate::pattern::Pattern;
 use crate::stop::{Stop, Stopped};
 
@@ -25,8 +24,6 @@ pub(super) struct FieldAutomaton {
     inside: Vec<Inside>,
     /// Bytes of the shortest needle.
     shortest: usize,
-    /// Whether a needle can be in a plain text.
-    has_plain: bool,
 }
 
 #[derive(Debug)]
@@ -110,7 +107,6 @@ impl FieldAutomaton {
             names: HashTable::new(),
             inside: Vec::new(),
             shortest: usize::MAX,
-            has_plain: false,
         };
         let mut inside: HashMap<&str, Vec<(AtomId, Where)>> = HashMap::new();
         for (number, &id) in ids.iter().enumerate() {
@@ -121,7 +117,6 @@ impl FieldAutomaton {
                 continue;
             };
             automaton.shortest = automaton.shortest.min(needle(id, all).len());
-            automaton.has_plain |= is_plain(needle(id, all));
             let (needle, place) = match pattern {
                 Pattern::Exact(text) => {
                     add(&mut automaton.exact, &automaton.hasher, id, text, all);
@@ -153,11 +148,6 @@ impl FieldAutomaton {
     pub(super) fn is_too_short(&self, text: &str) -> bool {
         // Folding keeps the number of bytes of ASCII alone.
         text.len() < self.shortest && text.is_ascii()
-    }
-
-    /// Whether a needle can be in a text that is [plain](is_plain).
-    pub(super) fn has_plain(&self) -> bool {
-        self.has_plain
     }
 
     /// Adds the atoms that are true for a folded text, in no order.

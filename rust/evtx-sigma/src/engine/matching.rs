@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::atoms::{Atom, AtomId, EVERY_VALUE, FieldId, Test};
+use super::atoms::{Atom, AtomId, FieldId, Test};
 use super::automaton::Seen;
 use super::fold::{Kind, RuleOfKind, View};
 use super::program::{NUMBER_BITS, Step};
 use super::set::RuleSet;
 use super::texts::Texts;
-use super::values::{Decoded, Found, Slots, Values, is_plain};
+use super::values::{Decoded, Found, Slots, Values};
 use crate::evaluate::Matched;
 use crate::event::{CHANNEL, SYSTEM_CHANNEL};
 use crate::item::Item;
@@ -254,15 +254,7 @@ impl Look<'_> {
         self.truth.is_looked_at.insert(field);
         let view = self.view;
         let automaton = self.set.automaton(field, self.stop)?;
-        // Keywords are looked for in each slot, and few of them are numbers.
-        let passes_plain = field == EVERY_VALUE && !automaton.has_plain();
         for &slot in view.slots.get(&field).map_or(&[][..], |slots| slots) {
-            let is_known = self.kind.fields.known[slot as usize].is_some();
-            if passes_plain && !is_known && self.values.is_plain(slot as usize) {
-                self.truth.has_text.insert(field);
-                debug_assert!(self.has_plain_text(slot), "slot {slot} has another text");
-                continue;
-            }
             match self.slots.decode(slot, &self.kind.fields, self.values) {
                 Found::Absent => continue,
                 Found::Null => {
@@ -293,12 +285,6 @@ impl Look<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether the text of a slot is what [`Values::is_plain`] says.
-    fn has_plain_text(&mut self, slot: u32) -> bool {
-        let found = self.slots.decode(slot, &self.kind.fields, self.values);
-        found == Found::Text && is_plain(self.slots.text(slot))
     }
 
     /// Whether a rule is true, for an event that its alternative takes.

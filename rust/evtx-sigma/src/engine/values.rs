@@ -21,20 +21,6 @@ pub trait Values {
     /// Appends the text of a slot, as [`Event`] defines it. Each slot is asked for at most once per event, those with a
     /// known text never.
     fn push_text(&self, slot: usize, out: &mut String) -> Found;
-
-    /// Whether a slot surely has a text that is [plain](is_plain), as numbers, times, GUIDs and SIDs are. Keywords can
-    /// then pass by the slot without its text.
-    fn is_plain(&self, slot: usize) -> bool {
-        let _ = slot;
-        false
-    }
-}
-
-/// Whether a text has no characters but the digits, the letters `a` to `f`, `s`, `t`, `x` and `z` of any case, and
-/// `-`, `.`, `:`, `?`, `{`, `}` and spaces.
-pub fn is_plain(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_hexdigit() || b"stxzSTXZ-.:{}? ".contains(&byte);
-    text.bytes().all(is_plain)
 }
 
 /// The fields of a kind of events.
