@@ -326,7 +326,7 @@ def test_a_rule_of_chainsaw_is_called_that(con, tmp_path):
     (tmp_path / "b.yml").write_text("title: Filter\nlogsource: {product: windows}\nfilter: {rules: [x], selection: {User: y}, condition: not selection}\n")
     told = con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1) ORDER BY 1", [str(tmp_path)]).fetchall()
     assert [(title, error.split(": ", 1)[1]) for title, error in told] == [
-        ("Brute Force", "this is a rule of Chainsaw's own form, not of Sigma's"), ("Filter", "a Sigma filter changes other rules; it is no rule"),
+        ("Brute Force", "this is a Chainsaw rule, not a Sigma rule"), ("Filter", "a Sigma filter changes other rules; it is not a rule"),
     ]
 
 
@@ -356,7 +356,7 @@ def test_a_text_that_is_no_yaml_costs_no_other_rule(con, tmp_path):
     broken = "a: 1\na: 2\n"
     folder = write(tmp_path, many="---\n".join([rule("One", everything), broken, rule("Three", everything)]))
     told = con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1)", [folder]).fetchall()
-    assert told == [("One", None), (None, 'line 7, column 1: the key "a" is here twice'), ("Three", None)]
+    assert told == [("One", None), (None, 'line 7, column 1: the key "a" appears twice'), ("Three", None)]
     assert [title for title, _ in titles(con, SAMPLES / "DC01-Security.evtx", folder)] == ["One", "Three"]
     # A file that is no text costs no other rules, also if the caller named it.
     (tmp_path / "latin.yml").write_bytes(b"title: \xe4")
@@ -398,7 +398,7 @@ def test_compressed_rules_in_a_folder(con, tmp_path):
 def test_a_table_of_log_sources_is_named_in_its_errors(con, tmp_path):
     table = tmp_path / "own.yml"
     for content, why in [(b"\xe4", "it is not UTF-8"), (b"#" * (1 << 21), "it has 2097152 bytes"), (b"a: 1", "line 1, column 1"),
-                         (b"logsources: [{service: s, event_ids: [-1]}]", "-1 is no event ID")]:
+                         (b"logsources: [{service: s, event_ids: [-1]}]", "-1 is not an event ID")]:
         table.write_bytes(content)
         with pytest.raises(duckdb.Error, match=rf"own\.yml: .*{why}"):
             titles(con, SAMPLES / "DC01-Security.evtx", str(RULES), logsources=f"'{table}'")
@@ -463,4 +463,4 @@ def test_rules_do_not_depend_on_threads(con, tmp_path):
         told.append(con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchall())
     assert told[0] == told[1] == told[2]
     errors = [error for _, error in told[0] if error]
-    assert {kind: any(kind in error for error in errors) for kind in ("bytes of needles", "the same ID", "no YAML")} == dict.fromkeys(("bytes of needles", "the same ID", "no YAML"), True)
+    assert {kind: any(kind in error for error in errors) for kind in ("bytes of needles", "the same ID", "not valid YAML")} == dict.fromkeys(("bytes of needles", "the same ID", "not valid YAML"), True)

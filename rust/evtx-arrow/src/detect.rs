@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use evtx_format::{Interrupt, Interrupted};
-use evtx_sigma::{Found, Kind, Match, Matching, SYSTEM_CHANNEL, Values};
+use evtx_sigma::{EventKind, Match, Matching, Presence, SYSTEM_CHANNEL, Values};
 use hashbrown::HashMap;
 
 use crate::plan::{Entry, EntryId, EventData, PlaceId, Resolved};
@@ -48,7 +48,7 @@ pub(crate) struct Detector {
 
 /// A kind of events, and where the values of its fields are.
 pub(crate) struct KnownKind {
-    kind: Arc<Kind>,
+    kind: Arc<EventKind>,
     slots: Box<[Slot]>,
 }
 
@@ -122,15 +122,15 @@ impl<'p, 'r> RecordValues<'_, 'p, 'r> {
 }
 
 impl Values for RecordValues<'_, '_, '_> {
-    fn push_text(&self, slot: usize, out: &mut String) -> Found {
+    fn push_text(&self, slot: usize, out: &mut String) -> Presence {
         let Some(found) = self.get(slot) else {
-            return Found::Absent;
+            return Presence::Absent;
         };
         // Texts of the core are UTF-8, so this makes no copy.
         let mut bytes = std::mem::take(out).into_bytes();
         found.push_entry(&mut bytes);
         *out = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        Found::Text
+        Presence::Text
     }
 }
 

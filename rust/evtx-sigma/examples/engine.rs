@@ -1,8 +1,8 @@
-//! Measures the engine: how long rules take to load, and an event to be matched.
+//! Measures the engine: the time to load rules, and to match an event.
 //!
 //! usage: engine RULES LOGS ...
 //!
-//! RULES is a folder of rules, LOGS are folders of logs. Events are read into memory before the clock starts.
+//! RULES is a folder of rules, LOGS are folders of logs. Events are read into memory first.
 
 #[path = "../tests/logs/mod.rs"]
 mod logs;
@@ -14,7 +14,7 @@ use std::time::Instant;
 use evtx_sigma::{Matching, RuleSet};
 use logs::{Kinds, LogEvent, files, rules};
 
-/// How often the events are matched again after the first time. The best is told.
+/// The number of further passes over the events. The best is printed.
 const PASSES: usize = 10;
 
 fn main() {
@@ -72,7 +72,7 @@ fn main() {
     }
 }
 
-/// The memory of the process, in MiB; 0 where the system does not tell.
+/// The memory of the process in MiB, or 0 if unknown.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,13 +1,13 @@
-//! How texts compare without regard to case.
+//! Comparing texts without regard to case.
 
 use std::borrow::Cow;
 
 /// A character as it compares without regard to case.
 ///
-/// This is the simple case folding of Unicode 16: the lines `C` and `S` of its `CaseFolding.txt`. It makes one
-/// character of one, so `ß` is not `ss`, and `İ` is not `i`; but `ẞ` is `ß`, `ς` and `Σ` are `σ`, `ſ` is `s`, and the
-/// sign of Kelvin is `k`. The flag `i` of regular expressions takes the same characters as equal.
-pub fn fold_char(c: char) -> char {
+/// This is the simple case folding of Unicode 16: the lines `C` and `S` of its `CaseFolding.txt`. It maps one character
+/// to one, so `ß` is not `ss`, and `İ` is not `i`; but `ẞ` is `ß`, `ς` and `Σ` are `σ`, `ſ` is `s`, and the Kelvin sign
+/// is `k`. The flag `i` of regular expressions treats the same characters as equal.
+pub(crate) fn fold_char(c: char) -> char {
     if c.is_ascii() {
         return c.to_ascii_lowercase();
     }
@@ -15,43 +15,27 @@ pub fn fold_char(c: char) -> char {
     folded.and_then(|code| char::from_u32(code.get())).unwrap_or(c)
 }
 
-/// A text as it compares without regard to case: each character by [`fold_char`]. Two texts are the same without regard
-/// to case if they are the same after this.
-pub fn fold(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return match text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => Cow::Owned(text.to_ascii_lowercase()),
-            false => Cow::Borrowed(text),
-        };
-    }
-    match text.find(|c| fold_char(c) != c) {
-        None => Cow::Borrowed(text),
-        Some(first) => {
-            let mut folded = String::with_capacity(text.len());
-            folded.push_str(&text[..first]);
-            folded.extend(text[first..].chars().map(fold_char));
-            Cow::Owned(folded)
-        }
-    }
+/// A text as it compares without regard to case: each character by [`fold_char`]. Two texts are equal without regard to
+/// case if they are equal after this.
+pub(crate) fn fold(text: &str) -> Cow<'_, str> {
+    fold_in(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Whether two texts are the same after [`fold`].
+/// A text as [`fold`] changes it. `None` if it is the same.
+pub(crate) fn fold_in(text: &str) -> Option<String> {
+    if text.is_ascii() {
+        let has_capital = text.bytes().any(|byte| byte.is_ascii_uppercase());
+        return has_capital.then(|| text.to_ascii_lowercase());
+    }
+    let is_folded = text.chars().all(|c| fold_char(c) == c);
+    (!is_folded).then(|| text.chars().map(fold_char).collect())
+}
+
+/// Whether two texts are equal after [`fold`].
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     match one.is_ascii() && other.is_ascii() {
         true => one.eq_ignore_ascii_case(other),
         false => fold(one) == fold(other),
-    }
-}
-
-/// Appends a text as [`fold`] makes it.
-pub(crate) fn fold_into(text: &str, out: &mut String) {
-    let start = out.len();
-    match text.is_ascii() {
-        true => {
-            out.push_str(text);
-            out[start..].make_ascii_lowercase();
-        }
-        false => out.extend(text.chars().map(fold_char)),
     }
 }
 
@@ -82,10 +66,5 @@ mod tests {
         assert_eq!(fold("İı"), "İı");
         assert!(is_same("C:\\x", "c:\\X") && is_same("K", "\u{212A}") && is_same("\u{212A}ß", "Kẞ"));
         assert!(!is_same("K", "KK") && !is_same("ss", "ß"));
-        let mut out = "A".to_string();
-        for text in ["aBc", "Straẞe"] {
-            fold_into(text, &mut out);
-        }
-        assert_eq!(out, "Aabcstraße");
     }
 }

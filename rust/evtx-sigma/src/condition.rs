@@ -1,8 +1,8 @@
-//! Conditions: which detections have to be true together.
+//! Conditions: which detections must be true together.
 
 use crate::error::{LoadError, Problem};
 use crate::limits::{Budget, Limits};
-use crate::pattern::{Pattern, Piece};
+use crate::pattern::{Pattern, Segment};
 use crate::yaml::Node;
 
 /// A condition over detections.
@@ -18,8 +18,8 @@ pub enum Condition {
     Any(Vec<Condition>),
 }
 
-/// Reads the condition of a rule: a text, or a list of texts of which one has to be true. `names` are those of the
-/// rule's detections, in their order.
+/// Reads the condition of a rule: a text, or a list of texts of which one must be true. `names` are the names of the
+/// rule's detections, in order.
 pub(crate) fn condition(node: &Node, names: &[&str], budget: &mut Budget) -> Result<Condition, LoadError> {
     if node.each().is_empty() {
         return Err(node.error(Problem::Empty("the list of conditions")));
@@ -45,7 +45,7 @@ pub(crate) fn condition(node: &Node, names: &[&str], budget: &mut Budget) -> Res
     ))
 }
 
-/// The only condition of a list, or the list as one.
+/// The only condition of a list, or the whole list.
 fn flat(mut conditions: Vec<Condition>, list: fn(Vec<Condition>) -> Condition) -> Condition {
     match conditions.len() {
         1 => conditions.remove(0),
@@ -53,11 +53,11 @@ fn flat(mut conditions: Vec<Condition>, list: fn(Vec<Condition>) -> Condition) -
     }
 }
 
-/// Reads a condition by recursive descent. From the weakest: `or`, `and`, `not`, `1 of`, parentheses ("Condition" in
-/// the specification).
+/// Reads a condition by recursive descent. Precedence, from the weakest: `or`, `and`, `not`, `1 of`, parentheses
+/// ("Condition" in the specification).
 struct ConditionParser<'a> {
     text: &'a str,
-    /// The word that was looked at last, as its offset in bytes.
+    /// The offset of the current word, in bytes.
     at: usize,
     depth: usize,
     names: &'a [&'a str],
@@ -73,16 +73,16 @@ impl<'a> ConditionParser<'a> {
         }
     }
 
-    /// The error that the next word is, where `and`, `or` or an end could be.
+    /// The error for a word that is not `and`, `or` or the end.
     fn unexpected(&mut self) -> Problem {
         let word = self.peek();
         self.back_to(word);
         match word {
             "" => Problem::Condition("a parenthesis is not closed".to_string()),
             "|" => Problem::NotSupported(
-                "an aggregation after \"|\" was a part of Sigma 1; Sigma 2 has correlation rules in its place",
+                "an aggregation after \"|\" belongs to Sigma 1; Sigma 2 replaced it with correlation rules",
             ),
-            _ => Problem::Condition(format!("\"{word}\" stands where \"and\", \"or\" or an end is expected")),
+            _ => Problem::Condition(format!("\"and\", \"or\" or the end is expected here, not \"{word}\"")),
         }
     }
 
@@ -110,7 +110,7 @@ impl<'a> ConditionParser<'a> {
 
     fn term(&mut self) -> Result<Condition, Problem> {
         if self.depth == Limits::CONDITION_NESTING {
-            let (what, limit) = ("parentheses and not in each other", Limits::CONDITION_NESTING);
+            let (what, limit) = ("levels of parentheses and not", Limits::CONDITION_NESTING);
             return Err(Problem::Limit { what, limit });
         }
         self.depth += 1;
@@ -142,7 +142,7 @@ impl<'a> ConditionParser<'a> {
             ")" | "and" | "or" | "|" => {
                 self.back_to(word);
                 return Err(Problem::Condition(format!(
-                    "\"{word}\" stands where a detection is expected"
+                    "a detection is expected here, not \"{word}\""
                 )));
             }
             _ => match self.names.iter().position(|name| *name == word) {
@@ -160,8 +160,8 @@ impl<'a> ConditionParser<'a> {
         Ok(term)
     }
 
-    /// What follows `1 of` or `all of`: `them`, or a name with `*` for any characters. Names that begin with `_` are
-    /// hidden, unless the pattern begins with it too.
+    /// Reads what follows `1 of` or `all of`: `them`, or a name with `*` for any characters. Names that begin with `_` are
+    /// hidden, unless the pattern begins with `_` too.
     fn several(&mut self, list: fn(Vec<Condition>) -> Condition) -> Result<Condition, Problem> {
         self.next();
         let word = self.peek();
@@ -172,11 +172,11 @@ impl<'a> ConditionParser<'a> {
             ));
         }
         let parts = match word.eq_ignore_ascii_case("them") {
-            true => vec![Piece::Many],
-            // The pattern has no escapes and no wildcard but `*`.
+            true => vec![Segment::Many],
+            // The only wildcard is `*`, and there are no escapes.
             false => word
                 .split('*')
-                .flat_map(|text| [Piece::Many, Piece::Text(text.into())])
+                .flat_map(|text| [Segment::Many, Segment::Text(text.into())])
                 .skip(1)
                 .collect(),
         };
@@ -195,7 +195,7 @@ impl<'a> ConditionParser<'a> {
         Ok(flat(conditions, list))
     }
 
-    /// The next word; parentheses and `|` are words of their own. Empty at the end.
+    /// The next word, or an empty one at the end. Parentheses and `|` are words.
     fn peek(&self) -> &'a str {
         let rest = self.text[self.at..].trim_start();
         let is_mark = |c: char| "()|".contains(c);
@@ -217,7 +217,7 @@ impl<'a> ConditionParser<'a> {
         self.at += rest.len() - rest.trim_start().len() + self.peek().len();
     }
 
-    /// Makes a word, which is a part of the text, the place of the error.
+    /// Goes back to a word of the text, for an error.
     fn back_to(&mut self, word: &str) {
         self.at = word.as_ptr() as usize - self.text.as_ptr() as usize;
     }
@@ -288,21 +288,21 @@ mod tests {
             ),
             (
                 "sel_a sel_b",
-                "column 8: \"sel_b\" stands where \"and\", \"or\" or an end is expected",
+                "column 8: \"and\", \"or\" or the end is expected here, not \"sel_b\"",
             ),
-            ("sel_a and or", "column 12: \"or\" stands where a detection is expected"),
+            ("sel_a and or", "column 12: a detection is expected here, not \"or\""),
             ("(sel_a", "column 8: a parenthesis is not closed"),
             (
                 "sel_a)",
-                "column 7: \")\" stands where \"and\", \"or\" or an end is expected",
+                "column 7: \"and\", \"or\" or the end is expected here, not \")\"",
             ),
             (
                 "sel_a and nothing",
-                "column 12: the condition names \"nothing\", which is no detection of this rule",
+                "column 12: the condition names \"nothing\", but this rule has no such detection",
             ),
             (
                 "1 of nothing*",
-                "column 7: no detection of this rule has a name like \"nothing*\"",
+                "column 7: this rule has no detection with a name like \"nothing*\"",
             ),
             (
                 "2 of them",
@@ -311,7 +311,7 @@ mod tests {
             ("1 of", "column 6: \"of\" is followed by \"them\" or by a name with *"),
             (
                 "sel_a | count() > 5",
-                "column 8: an aggregation after \"|\" was a part of Sigma 1; Sigma 2 has correlation rules in its place",
+                "column 8: an aggregation after \"|\" belongs to Sigma 1; Sigma 2 replaced it with correlation rules",
             ),
         ] {
             assert_eq!(read(text), Err(format!("line 1, {expected}")), "{text}");
@@ -324,12 +324,12 @@ mod tests {
         assert!(
             read(&"(".repeat(100_000))
                 .expect_err("an error")
-                .contains("parentheses and not in each other")
+                .contains("levels of parentheses and not")
         );
         assert!(
             read(&"not ".repeat(100_000))
                 .expect_err("an error")
-                .contains("parentheses and not in each other")
+                .contains("levels of parentheses and not")
         );
         let many = "1 of them or ".repeat(20_000) + "sel_a";
         assert!(

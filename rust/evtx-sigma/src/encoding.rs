@@ -1,13 +1,13 @@
-//! Modifiers that make other texts of a text: `base64`, `base64offset`, `utf16` and its kin, `windash`.
+//! Modifiers that transform values: `base64`, `base64offset`, `utf16` and its variants, `windash`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::error::Problem;
 use crate::limits::Budget;
-use crate::pattern::{DASHES, Piece};
+use crate::pattern::{DASHES, Segment};
 
-/// A modifier that makes other texts.
+/// A modifier that transforms values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Base64,
@@ -22,13 +22,13 @@ pub(crate) enum Encoding {
 /// A value between two modifiers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Draft {
-    Pieces(Vec<Piece>),
-    /// What an encoding has made; it need not be UTF-8.
+    Segments(Vec<Segment>),
+    /// The output of an encoding, which need not be UTF-8.
     Bytes(Vec<u8>),
 }
 
-/// How many dashes a value may have that `windash` makes texts of, of any dash for each. Plain texts are found all at once,
-/// but these are five times as many with each dash.
+/// `windash` makes all variants of a value with at most this many dashes: one search finds all plain texts at once. Each
+/// further dash would make five times as many.
 const FEW_DASHES: usize = 3;
 
 impl Encoding {
@@ -43,25 +43,22 @@ impl Encoding {
         }
     }
 
-    /// What this modifier makes of a value. `is_last` is whether no other follows.
+    /// Transforms a value. `is_last` is whether no other encoding follows.
     pub(crate) fn apply(self, draft: Draft, is_last: bool, budget: &Budget) -> Result<Vec<Draft>, Problem> {
-        let text = |bytes: String| Draft::Pieces(vec![Piece::Text(bytes.into())]);
+        let text = |text: String| Draft::Segments(vec![Segment::Text(text.into())]);
         Ok(match self {
-            Encoding::Windash => match draft {
-                Draft::Pieces(pieces) => windash(&pieces, is_last, budget)?
-                    .into_iter()
-                    .map(Draft::Pieces)
-                    .collect(),
-                Draft::Bytes(_) => return Err(no_wildcards(self)),
-            },
+            Encoding::Windash => {
+                let Draft::Segments(segments) = draft else {
+                    return Err(self.needs_text());
+                };
+                let variants = windash(&segments, is_last, budget)?;
+                variants.into_iter().map(Draft::Segments).collect()
+            }
             Encoding::Base64 => vec![text(STANDARD.encode(self.bytes(draft)?))],
             Encoding::Base64Offset => base64_at_offsets(&self.bytes(draft)?)?.map(text).into(),
-            Encoding::Utf16Le => vec![Draft::Bytes(self.utf16(draft, u16::to_le_bytes)?)],
-            Encoding::Utf16Be => vec![Draft::Bytes(self.utf16(draft, u16::to_be_bytes)?)],
-            Encoding::Utf16 => {
-                let bytes = self.utf16(draft, u16::to_le_bytes)?;
-                vec![Draft::Bytes([&[0xFF, 0xFE], bytes.as_slice()].concat())]
-            }
+            Encoding::Utf16Le => vec![self.utf16(draft, "", u16::to_le_bytes)?],
+            Encoding::Utf16Be => vec![self.utf16(draft, "", u16::to_be_bytes)?],
+            Encoding::Utf16 => vec![self.utf16(draft, "\u{FEFF}", u16::to_le_bytes)?],
         })
     }
 
@@ -69,45 +66,43 @@ impl Encoding {
     fn bytes(self, draft: Draft) -> Result<Vec<u8>, Problem> {
         match draft {
             Draft::Bytes(bytes) => Ok(bytes),
-            Draft::Pieces(pieces) => match pieces.as_slice() {
+            Draft::Segments(segments) => match segments.as_slice() {
                 [] => Ok(Vec::new()),
-                [Piece::Text(text)] => Ok(text.as_bytes().to_vec()),
-                _ => Err(no_wildcards(self)),
+                [Segment::Text(text)] => Ok(text.as_bytes().to_vec()),
+                _ => Err(self.needs_text()),
             },
         }
     }
 
-    fn utf16(self, draft: Draft, order: fn(u16) -> [u8; 2]) -> Result<Vec<u8>, Problem> {
-        let bytes = self.bytes(draft)?;
-        let text = String::from_utf8(bytes).map_err(|_| no_wildcards(self))?;
-        Ok(text.encode_utf16().flat_map(order).collect())
+    fn utf16(self, draft: Draft, mark: &str, order: fn(u16) -> [u8; 2]) -> Result<Draft, Problem> {
+        let text = String::from_utf8(self.bytes(draft)?).map_err(|_| self.needs_text())?;
+        let units = mark.encode_utf16().chain(text.encode_utf16());
+        Ok(Draft::Bytes(units.flat_map(order).collect()))
+    }
+
+    fn needs_text(self) -> Problem {
+        let name = self.name();
+        Problem::Value(format!("{name} takes a text without wildcards that is not encoded yet"))
     }
 }
 
 impl Draft {
-    /// The parts of the value. What was encoded as UTF-16 is a text only if its bytes are UTF-8.
-    pub(crate) fn into_pieces(self) -> Result<Vec<Piece>, Problem> {
+    /// The segments of the value. UTF-16 without Base64 after it is a text only if its bytes are UTF-8.
+    pub(crate) fn into_segments(self) -> Result<Vec<Segment>, Problem> {
         match self {
-            Draft::Pieces(pieces) => Ok(pieces),
+            Draft::Segments(segments) => Ok(segments),
             Draft::Bytes(bytes) => match String::from_utf8(bytes) {
-                Ok(text) => Ok(vec![Piece::Text(text.into())]),
+                Ok(text) => Ok(vec![Segment::Text(text.into())]),
                 Err(_) => Err(Problem::Value(
-                    "this is no text in UTF-16; base64 or base64offset has to follow".into(),
+                    "the UTF-16 of this value is not UTF-8: base64 or base64offset must follow".into(),
                 )),
             },
         }
     }
 }
 
-fn no_wildcards(encoding: Encoding) -> Problem {
-    Problem::Value(format!(
-        "{} takes a text without wildcards that is not encoded yet",
-        encoding.name()
-    ))
-}
-
-/// What is the same in Base64 of bytes, wherever they are in the bytes that are encoded: one text for each of the three
-/// offsets that they can have in a group of three bytes. Characters at both ends that other bytes share are left out.
+/// Texts of which one is in the Base64 of any bytes that contain these: one for each offset in a group of three bytes.
+/// They leave out the characters at both ends that depend on other bytes.
 fn base64_at_offsets(bytes: &[u8]) -> Result<[String; 3], Problem> {
     let at_offset = |offset: usize| {
         let encoded = STANDARD.encode([&[0; 2][..offset], bytes].concat());
@@ -124,26 +119,18 @@ fn base64_at_offsets(bytes: &[u8]) -> Result<[String; 3], Problem> {
     }
 }
 
-/// Every text that has any dash in place of each dash. If no other modifier follows, one that has many dashes has a
-/// wildcard in place of each.
-fn windash(pieces: &[Piece], is_last: bool, budget: &Budget) -> Result<Vec<Vec<Piece>>, Problem> {
-    let texts = pieces.iter().map(|piece| match piece {
-        Piece::Text(text) => &**text,
-        Piece::One | Piece::Many | Piece::Dash => "",
-    });
-    let (bytes, dashes) = texts.fold((0, 0), |(bytes, dashes), text| {
-        (
-            bytes + text.len(),
-            dashes + text.chars().filter(|character| DASHES.contains(character)).count(),
-        )
-    });
+/// All variants of a value, with each dash replaced by any dash; or, if it has many dashes and no other encoding
+/// follows, one with a wildcard for each dash.
+fn windash(segments: &[Segment], is_last: bool, budget: &Budget) -> Result<Vec<Vec<Segment>>, Problem> {
+    let texts = || segments.iter().filter_map(Segment::text);
+    let dashes: usize = texts().map(|text| text.matches(DASHES).count()).sum();
     if is_last && dashes > FEW_DASHES {
-        return Ok(vec![pieces.iter().flat_map(with_wildcards).collect()]);
+        return Ok(vec![segments.iter().flat_map(with_wildcards).collect()]);
     }
     let variants = 5usize.saturating_pow(u32::try_from(dashes).unwrap_or(u32::MAX));
-    budget.has_room(variants, bytes)?;
-    // The digits of `variant` to the base of five say which dash stands where.
-    let pieces_of = |mut variant: usize| {
+    budget.has_room(variants, texts().map(str::len).sum())?;
+    // The base-five digits of `variant` choose the dashes.
+    let segments_of = |mut variant: usize| {
         let mut replace = |character| match DASHES.contains(&character) {
             true => {
                 let dash = DASHES[variant % DASHES.len()];
@@ -152,35 +139,31 @@ fn windash(pieces: &[Piece], is_last: bool, budget: &Budget) -> Result<Vec<Vec<P
             }
             false => character,
         };
-        let pieces = pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => Piece::Text(text.chars().map(&mut replace).collect()),
+        let segments = segments.iter().map(|segment| match segment {
+            Segment::Text(text) => Segment::Text(text.chars().map(&mut replace).collect()),
             other => other.clone(),
         });
-        pieces.collect()
+        segments.collect()
     };
-    Ok((0..variants).map(pieces_of).collect())
+    Ok((0..variants).map(segments_of).collect())
 }
 
-/// A piece in parts, with a wildcard in place of each dash.
-fn with_wildcards(piece: &Piece) -> Vec<Piece> {
-    let Piece::Text(text) = piece else {
-        return vec![piece.clone()];
+/// A segment with a wildcard in place of each dash. Its texts may be empty.
+fn with_wildcards(segment: &Segment) -> Vec<Segment> {
+    let Segment::Text(text) = segment else {
+        return vec![segment.clone()];
     };
-    let texts = text
-        .split(DASHES)
-        .map(|text| Some(text).filter(|text| !text.is_empty()));
-    let texts = texts.map(|text| text.map(|text| Piece::Text(text.into())));
-    let parts = texts.flat_map(|text| [Some(Piece::Dash), text]).skip(1);
-    parts.flatten().collect()
+    let texts = text.split(DASHES).map(|text| Segment::Text(text.into()));
+    texts.flat_map(|text| [Segment::Dash, text]).skip(1).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::pieces;
+    use crate::pattern::segments;
 
     fn applied(value: &str, encodings: &[Encoding]) -> Result<Vec<Draft>, Problem> {
-        let mut drafts = vec![Draft::Pieces(pieces(value))];
+        let mut drafts = vec![Draft::Segments(segments(value))];
         for (index, encoding) in encodings.iter().enumerate() {
             let is_last = index + 1 == encodings.len();
             let applied = drafts
@@ -193,14 +176,14 @@ mod tests {
 
     fn texts(value: &str, encodings: &[Encoding]) -> Vec<String> {
         let drafts = applied(value, encodings).expect("a value");
-        let pieces = drafts.into_iter().map(|draft| draft.into_pieces().expect("a text"));
-        let text = |piece: &Piece| match piece {
-            Piece::Text(text) => text.to_string(),
-            Piece::One => "<?>".to_string(),
-            Piece::Many => "<*>".to_string(),
-            Piece::Dash => "<->".to_string(),
+        let values = drafts.into_iter().map(|draft| draft.into_segments().expect("a text"));
+        let text = |segment: &Segment| match segment {
+            Segment::Text(text) => text.to_string(),
+            Segment::One => "<?>".to_string(),
+            Segment::Many => "<*>".to_string(),
+            Segment::Dash => "<->".to_string(),
         };
-        pieces.map(|pieces| pieces.iter().map(text).collect()).collect()
+        values.map(|segments| segments.iter().map(text).collect()).collect()
     }
 
     #[test]
@@ -249,7 +232,7 @@ mod tests {
         assert!(
             applied("ü", &[Encoding::Utf16Le]).expect("bytes")[0]
                 .clone()
-                .into_pieces()
+                .into_segments()
                 .is_err()
         );
         assert!(applied("ü", &[Encoding::Utf16Le, Encoding::Windash]).is_err());

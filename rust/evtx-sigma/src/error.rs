@@ -1,8 +1,8 @@
-//! The errors of rules: what is wrong, at which line and column.
+//! Errors in rules, with line and column.
 
 use std::fmt;
 
-/// A place in the text of a rule. Both count from 1; the column counts characters.
+/// A place in the text of a rule. Both numbers count from 1; the column counts characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The line.
@@ -11,21 +11,25 @@ pub struct Position {
     pub column: u32,
 }
 
+impl Position {
+    pub(crate) const START: Position = Position { line: 1, column: 1 };
+}
+
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
 }
 
-/// Why a text is no rule, and where.
+/// Why a text cannot be loaded, and where.
 ///
 /// `Display` writes one sentence with line and column, without the name of the file, which only the caller knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{position}: {problem}")]
 pub struct LoadError {
-    /// Where it is.
+    /// Where.
     pub position: Position,
-    /// What it is.
+    /// What.
     pub problem: Problem,
 }
 
@@ -33,13 +37,13 @@ pub struct LoadError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A number is no event ID. Holds the number.
-    #[error("{0} is no event ID, which is a number from 0 to 4294967295")]
+    /// This number is not an event ID.
+    #[error("{0} is not an event ID, which is a number from 0 to 4294967295")]
     EventId(i128),
-    /// The text is no YAML. Holds what the parser says.
-    #[error("this is no YAML: {0}")]
+    /// The text is not YAML. Holds the message of the parser.
+    #[error("this is not valid YAML: {0}")]
     Yaml(String),
-    /// Something is more than [`Limits`](crate::Limits) allows.
+    /// Something exceeds [`Limits`](crate::Limits).
     #[error("the limit is {limit} {what}")]
     Limit {
         /// What is limited.
@@ -47,7 +51,7 @@ pub enum Problem {
         /// How much of it is allowed.
         limit: usize,
     },
-    /// The rules of a text together have more than [`Limits`](crate::Limits) allows.
+    /// The rules of a text together exceed [`Limits`](crate::Limits).
     #[error("the limit for all rules of a text is {rules} times {limit} {what}")]
     TextLimit {
         /// What is limited.
@@ -57,7 +61,7 @@ pub enum Problem {
         /// How many times as much the rules of a text may have.
         rules: usize,
     },
-    /// The rules of a set together have more than [`Limits`](crate::Limits) allows, with this one.
+    /// With this rule, the rules of a set together exceed [`Limits`](crate::Limits).
     #[error("with this rule, all rules together have more than {limit} {what}")]
     SetLimit {
         /// What is limited.
@@ -65,75 +69,75 @@ pub enum Problem {
         /// How much of it all rules may have.
         limit: usize,
     },
-    /// An alias stands inside of what it stands for.
-    #[error("this alias is inside of the value that it stands for")]
+    /// An alias is inside the value that it stands for.
+    #[error("this alias is inside the value that it stands for")]
     EndlessAlias,
-    /// A map has a key twice.
-    #[error("the key \"{0}\" is here twice")]
+    /// A map has this key twice.
+    #[error("the key \"{0}\" appears twice")]
     KeyTwice(String),
     /// A key is a list, a map or NULL.
-    #[error("a key is a text or a number")]
-    KeyKind,
+    #[error("a key must be a text or a number")]
+    KeyType,
     /// The key of YAML 1.1 that takes over the keys of other maps.
-    #[error("the merge key \"<<\" is no part of YAML 1.2")]
+    #[error("the merge key \"<<\" is not part of YAML 1.2")]
     MergeKey,
     /// The text has no document.
-    #[error("there is no rule in this text")]
+    #[error("this text contains no rule")]
     NoRule,
-    /// A key that a rule or a table needs is not there.
+    /// A required key is missing.
     #[error("\"{0}\" is missing")]
     Missing(&'static str),
-    /// A value is of another kind than its key needs.
-    #[error("{what} is {expected}, but this is {found}")]
-    Kind {
+    /// A value has another type than its key needs.
+    #[error("{what} must be {expected}, but this is {found}")]
+    Type {
         /// What has the value.
         what: String,
         /// What it may be.
         expected: &'static str,
-        /// What stands there.
+        /// What it is.
         found: &'static str,
     },
-    /// A level, status or key that the specification does not have.
-    #[error("there is no {what} \"{name}\"; there is {known}")]
+    /// A level, status or key that the specification does not define.
+    #[error("there is no {what} \"{name}\"; use {known}")]
     Unknown {
         /// `level`, `status` or `key`.
         what: &'static str,
-        /// What stands there.
+        /// The unknown name.
         name: String,
-        /// What there is.
-        known: &'static str,
+        /// The known names.
+        known: String,
     },
-    /// The document is of a kind that has no place in a scan of single events.
+    /// A document of a kind that a scan of single events cannot use.
     #[error("{0}")]
     NotSupported(&'static str),
     /// A list or map that needs a member has none.
     #[error("{0} is empty")]
     Empty(&'static str),
-    /// A modifier that the specification does not have.
+    /// A modifier that the specification does not define.
     #[error("there is no modifier \"{0}\"")]
     UnknownModifier(String),
-    /// Two modifiers, or a modifier and a list of keywords, do not go together. Holds why.
+    /// Modifiers do not go together, or with keywords. Holds why.
     #[error("{0}")]
     Modifiers(String),
     /// A modifier does not take such a value. Holds why.
     #[error("{0}")]
     Value(String),
-    /// A regular expression that does not compile. Holds why.
+    /// A regular expression does not compile. Holds why.
     #[error("this regular expression {0}")]
     Regex(String),
-    /// A placeholder that nobody gave values for.
+    /// This placeholder has no values.
     #[error("the placeholder %{0}% has no values")]
     Placeholder(String),
-    /// A condition that does not parse. Holds why.
+    /// A condition does not parse. Holds why.
     #[error("{0}")]
     Condition(String),
-    /// A condition names a detection that is not there.
-    #[error("the condition names \"{0}\", which is no detection of this rule")]
+    /// The condition names this detection, which the rule does not have.
+    #[error("the condition names \"{0}\", but this rule has no such detection")]
     UnknownDetection(String),
-    /// No detection has a name that the pattern of a condition takes.
-    #[error("no detection of this rule has a name like \"{0}\"")]
+    /// No detection matches this pattern of the condition.
+    #[error("this rule has no detection with a name like \"{0}\"")]
     NoSuchDetections(String),
-    /// No log source of the table is the rule's.
+    /// The table has no entry for this log source.
     #[error("unmapped log source: {0}")]
     UnmappedLogSource(String),
 }

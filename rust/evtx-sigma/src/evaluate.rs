@@ -1,4 +1,4 @@
-//! Whether an event matches a rule, and by which of its fields.
+//! Whether an event matches a rule, and by which fields.
 
 use crate::condition::Condition;
 use crate::event::{Event, break_if};
@@ -10,20 +10,19 @@ use crate::stop::{Stop, Stopped};
 /// The fields that made a rule true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Matched {
-    /// Names of fields and their values, in the order of the condition and its detections, each pair once. Of a field
-    /// with several values it is the first that matched. The value is `None` if the item asked for NULL or for a field
-    /// that is absent. Detections behind `not` have no part in it.
+    /// Names of fields with their values, in the order of the condition and its detections, each pair once. For a field
+    /// with several values, the first that matched. The value is `None` if the item asked for NULL or for an absent
+    /// field. Detections after `not` do not count.
     pub fields: Vec<(String, Option<String>)>,
 }
 
 impl Rule {
-    /// Whether an event matches, and by which fields. The log source is no part of this: it says for which events a
-    /// rule is asked at all.
+    /// Whether an event matches, and by which fields. The log source is not considered.
     pub fn matches(&self, event: &dyn Event) -> Option<Matched> {
         self.matches_until(event, &Stop::never()).ok().flatten()
     }
 
-    /// The same, for events with texts of any length: the work can be stopped.
+    /// The same, but the work can be stopped.
     pub(crate) fn matches_until(&self, event: &dyn Event, stop: &Stop<'_>) -> Result<Option<Matched>, Stopped> {
         let mut evaluation = Evaluation {
             rule: self,
@@ -36,7 +35,6 @@ impl Rule {
         if is_true {
             evaluation.collect(&self.condition);
         }
-        // What was found after the work was stopped means nothing.
         stop.result()?;
         let fields = evaluation.fields;
         Ok(is_true.then_some(Matched { fields }))
@@ -48,7 +46,7 @@ struct Evaluation<'a> {
     rule: &'a Rule,
     event: &'a dyn Event,
     stop: &'a Stop<'a>,
-    /// What detections were found to be; each is looked at once.
+    /// By detection, whether it is true, once that is known.
     known: Vec<Option<bool>>,
     /// The fields that made the rule true.
     fields: Vec<(String, Option<String>)>,
@@ -69,7 +67,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Adds the fields of the detections that make a true condition true: of a list with `or`, of all that are true.
+    /// Adds the fields of the detections that make a condition true. In a list with `or`, all that are true count.
     fn collect(&mut self, condition: &Condition) {
         match condition {
             &Condition::Detection(index) => {
@@ -114,7 +112,6 @@ impl Item {
     /// Whether the item is true for an event. If it is, `found` gets the field and value that made it true.
     fn is_true(&self, event: &dyn Event, stop: &Stop<'_>, found: &mut dyn FnMut(&str, Option<&str>)) -> bool {
         let is_match = |text: &str| {
-            // An item can have many matchers, and a field many values.
             if stop.check().is_err() {
                 return false;
             }
@@ -135,7 +132,7 @@ impl Item {
         let wants_null = self.any.iter().any(|matcher| matches!(matcher, Matcher::Null));
         let wants_field = self.any.iter().any(|matcher| matches!(matcher, Matcher::Exists(true)));
         let wants_no_field = self.any.iter().any(|matcher| matches!(matcher, Matcher::Exists(false)));
-        // What matched, and the first value that is not NULL, of which `neq` tells if nothing did.
+        // `first` is the first value that is not NULL. `neq` reports it if no test is true.
         let (mut is_true, mut first, mut is_there) = (false, None, false);
         event.values(field, &mut |value| {
             is_there = true;

@@ -1,34 +1,34 @@
-//! Where the texts come from that rules look at.
+//! Where rules get the texts of an event.
 
 use std::ops::ControlFlow;
 
 /// The field by which log sources choose events.
 pub(crate) const CHANNEL: &str = "Channel";
 
-/// The same, of an event whose field `Channel` means something else: in the events 104 and 1102 of the event log, a rule's
-/// `Channel` is the log that was cleared, so that `win_system_eventlog_cleared.yml` of SigmaHQ and its like mean that.
+/// The same for an event whose field `Channel` means something else. In the events 104 and 1102 of the event log, it is
+/// the log that was cleared, which rules such as SigmaHQ's `win_system_eventlog_cleared.yml` ask for.
 pub const SYSTEM_CHANNEL: &str = "System.Channel";
 
-/// An event: what text each of its fields has.
+/// An event: the texts of its fields.
 ///
-/// Names of fields are those that rules use, with regard to case and without spaces: `EventID`, `Channel`, `Computer`,
-/// `Provider_Name` and the other attributes of `System` by the names of their elements and their own, and the names of
-/// values of `EventData`. Values without a name are values of the field `Data`. If an event has [`SYSTEM_CHANNEL`], that
-/// is its channel for log sources.
+/// Field names are those that rules use. They have no spaces, and their case matters: `EventID`, `Channel`, `Computer`,
+/// `Provider_Name` and other attributes of `System` with the name of their element before their own, and the names of
+/// values of `EventData`. Values without a name belong to the field `Data`. If an event has [`SYSTEM_CHANNEL`], that is
+/// its channel for log sources.
 ///
-/// A text is as `event_data` shows the value, with nothing trimmed: Booleans are `true` and `false`, GUIDs have braces,
-/// numbers are decimal, hexadecimal values have `0x`.
+/// A text is the value as `event_data` shows it: Booleans are `true` and `false`, GUIDs have braces, numbers are decimal,
+/// hexadecimal values have `0x`, and nothing is trimmed.
 pub trait Event {
-    /// Gives the values of a field in their order, as text or `None` for NULL, until `each` breaks. It gives none if
-    /// the event does not have the field.
+    /// Gives the values of a field in order, as text or `None` for NULL, until `each` breaks. Gives none if the event
+    /// lacks the field.
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>);
 
-    /// Gives the name and text of every value of the event that is not NULL, those of `System` too, until `each`
-    /// breaks. Keywords are looked for in them.
+    /// Gives the name and text of every value that is not NULL, including those of `System`, until `each` breaks.
+    /// Keywords are searched for in them.
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>);
 }
 
-/// Names of fields with a value for each; several with the same name are the values of one field.
+/// Field names, each with a value. Pairs with the same name are the values of one field.
 impl<N: AsRef<str>, V: AsRef<str>> Event for &[(N, Option<V>)] {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
         let values = self.iter().filter(|(name, _)| name.as_ref() == field);
@@ -45,7 +45,7 @@ impl<N: AsRef<str>, V: AsRef<str>> Event for &[(N, Option<V>)] {
     }
 }
 
-/// What `each` gives back: that it has seen enough, or not.
+/// The answer of `each`: whether it has seen enough.
 pub(crate) fn break_if(is_done: bool) -> ControlFlow<()> {
     match is_done {
         true => ControlFlow::Break(()),

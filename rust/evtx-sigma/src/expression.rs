@@ -1,4 +1,4 @@
-//! Regular expressions: the flavour of rules in that of the crate `regex`.
+//! Regular expressions: from the PCRE of rules to the syntax of the crate `regex`.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -7,8 +7,6 @@ use regex_automata::meta::{self, BuildError, Regex};
 use regex_automata::nfa::thompson::{self, Compiler, WhichCaptures};
 use regex_automata::util::syntax;
 use regex_automata::{Input, MatchKind};
-use regex_syntax::ParserBuilder;
-use regex_syntax::hir::Hir;
 
 use crate::error::Problem;
 use crate::limits::Limits;
@@ -19,56 +17,61 @@ use crate::stop::{Stop, Stopped};
 pub(crate) struct Flags {
     /// `i`: without regard to case.
     pub(crate) ignore_case: bool,
-    /// `m`: `^` and `$` are at every line.
+    /// `m`: `^` and `$` match at every line.
     pub(crate) multi_line: bool,
-    /// `s`: a dot is the end of a line too.
+    /// `s`: a dot matches line ends too.
     pub(crate) dot_all: bool,
+}
+
+impl Flags {
+    fn syntax(self) -> syntax::Config {
+        syntax::Config::new()
+            .case_insensitive(self.ignore_case)
+            .multi_line(self.multi_line)
+            .dot_matches_new_line(self.dot_all)
+            .nest_limit(NESTING)
+    }
 }
 
 /// A regular expression of a rule.
 ///
-/// Its flavour is PCRE ("Regular Expression" in the specification), here without look-around and references back, so
-/// that the work is bounded by the length of the text. Characters are those of Unicode, but `\w`, `\d`, `\s` and `\b`
-/// are about ASCII, as in PCRE.
+/// Its syntax is PCRE ("Regular Expression" in the specification) without look-around and backreferences, so that the
+/// length of the text bounds the work. Characters are those of Unicode, but `\w`, `\d`, `\s` and `\b` are about ASCII,
+/// as in PCRE.
 #[derive(Debug, Clone)]
 pub struct Expression {
     regex: Regex,
-    /// What it says, in the syntax of the crate `regex`.
+    /// The expression in the syntax of the crate `regex`.
     text: Box<str>,
     flags: Flags,
-    /// For long texts, made when the first is searched. `None` if it cannot be made.
+    /// For long texts, built for the first one. `None` if it cannot be built.
     stoppable: Arc<OnceLock<Option<Stoppable>>>,
 }
 
-/// An automaton that makes its states while it runs, one for a byte of text at most. It reports every end of a match.
+/// An automaton that builds its states while it runs, at most one for each byte of text.
 #[derive(Debug)]
 struct Stoppable {
     automaton: DFA,
-    /// The states that were made, of searches that have ended.
+    /// The states of earlier searches.
     states: Mutex<Vec<Cache>>,
 }
 
-/// Bytes of the longest text that `regex` searches. It cannot be stopped, and where it has to simulate the program of an
-/// expression, each byte of the text costs the size of the program.
+/// Bytes of the longest text that `regex` searches. It cannot be stopped, and in the worst case each byte of the text costs
+/// the size of the program.
 const SHORT: usize = 512;
 
-/// Bytes of text between two questions whether to go on. Each of them makes a state of the automaton at worst.
+/// Bytes of text between two questions whether to stop. In the worst case, each builds a state.
 const STEP: usize = 64;
 
 impl Expression {
     /// Compiles an expression.
     pub(crate) fn new(text: &str, flags: Flags) -> Result<Expression, Problem> {
         let text = translated(text)?.into_boxed_str();
-        let syntax = syntax::Config::new()
-            .case_insensitive(flags.ignore_case)
-            .multi_line(flags.multi_line)
-            .dot_matches_new_line(flags.dot_all)
-            .nest_limit(NESTING);
         let config = meta::Config::new()
             .nfa_size_limit(Some(Limits::REGEX))
             .hybrid_cache_capacity(Limits::REGEX)
             .which_captures(WhichCaptures::None);
-        let regex = Regex::builder().configure(config).syntax(syntax).build(&text);
+        let regex = Regex::builder().configure(config).syntax(flags.syntax()).build(&text);
         let stoppable = Arc::default();
         Ok(Expression {
             regex: regex.map_err(|error| problem(&error))?,
@@ -78,7 +81,7 @@ impl Expression {
         })
     }
 
-    /// How many bytes of memory it takes, without what it needs while it runs.
+    /// The bytes of memory that it takes, without those that it needs while it runs.
     pub fn bytes(&self) -> usize {
         self.regex.memory_usage() + self.text.len()
     }
@@ -88,12 +91,12 @@ impl Expression {
         &self.text
     }
 
-    /// Whether it is found in a text.
+    /// Whether a text contains a match.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
-    /// The same, for texts of any length: the search can be stopped.
+    /// The same, but the search can be stopped.
     pub(crate) fn find(&self, text: &str, stop: &Stop<'_>) -> Result<bool, Stopped> {
         stop.check()?;
         if text.len() > SHORT
@@ -107,8 +110,9 @@ impl Expression {
 
     fn stoppable(&self) -> Option<Stoppable> {
         let program = Compiler::new()
+            .syntax(self.flags.syntax())
             .configure(thompson::Config::new().which_captures(WhichCaptures::None))
-            .build_from_hir(&self.parsed()?)
+            .build(&self.text)
             .ok()?;
         let config = DFA::config()
             .match_kind(MatchKind::All)
@@ -119,17 +123,6 @@ impl Expression {
             states: Mutex::default(),
         })
     }
-
-    /// What it says, as a tree.
-    pub(crate) fn parsed(&self) -> Option<Hir> {
-        let mut parser = ParserBuilder::new()
-            .case_insensitive(self.flags.ignore_case)
-            .multi_line(self.flags.multi_line)
-            .dot_matches_new_line(self.flags.dot_all)
-            .nest_limit(NESTING)
-            .build();
-        parser.parse(&self.text).ok()
-    }
 }
 
 /// Why an expression does not compile.
@@ -138,7 +131,7 @@ fn problem(error: &BuildError) -> Problem {
         let limit = Limits::REGEX;
         return Problem::Regex(format!("is too large: its program has more than {limit} bytes"));
     }
-    // The last line of the message says what is wrong; those before it show where.
+    // The last line of the message says why, those before it where.
     let text = error
         .syntax_error()
         .map_or_else(|| error.to_string(), ToString::to_string);
@@ -147,11 +140,11 @@ fn problem(error: &BuildError) -> Problem {
 }
 
 impl Stoppable {
-    /// How many searches leave their states to later ones, and how many bytes each.
+    /// The number of searches whose states are kept, and the most bytes of each.
     const KEPT: usize = 2;
     const KEPT_BYTES: usize = 256 << 10;
 
-    /// Whether a match ends anywhere in a text. `None` if the automaton cannot say.
+    /// Whether a text contains a match. `None` if the automaton cannot tell.
     fn find(&self, text: &str, stop: &Stop<'_>) -> Result<Option<bool>, Stopped> {
         let states = self.states.lock().ok().and_then(|mut states| states.pop());
         let mut cache = states.unwrap_or_else(|| self.automaton.create_cache());
@@ -177,7 +170,7 @@ fn walk(automaton: &DFA, cache: &mut Cache, text: &str, stop: &Stop<'_>) -> Resu
                 return Ok(None);
             };
             state = next;
-            // A match is reported at the byte behind it. Between the bytes of a character, it is empty and does not count.
+            // A match is reported one byte late. An empty match between the bytes of a character does not count.
             if state.is_match() && text.is_char_boundary(at) {
                 return Ok(Some(true));
             } else if state.is_dead() {
@@ -191,16 +184,16 @@ fn walk(automaton: &DFA, cache: &mut Cache, text: &str, stop: &Stop<'_>) -> Resu
     Ok(end.ok().map(|state| state.is_match()))
 }
 
-/// How deep groups and repetitions may be in each other.
+/// How deep groups and repetitions may be nested.
 const NESTING: u32 = 64;
 
-/// An expression of PCRE in the syntax of the crate `regex`, where the same characters mean something else in both:
+/// Translates an expression from PCRE to the syntax of the crate `regex`. These differ:
 ///
 /// - `\w`, `\d`, `\s`, their opposites, `\b` and `\B` are about Unicode in `regex`;
 /// - `\<` and `\>` are the start and the end of a word in `regex`, and plain characters in PCRE;
-/// - `[`, `&&` and `~~` in a class of characters make classes of classes in `regex`, and are plain characters in PCRE;
-/// - a quantifier with `+` behind it takes nothing back in PCRE, and is repeated in `regex`. This is refused, as are
-///   `(?>` and two quantifiers one after the other, which is an error in PCRE.
+/// - `[`, `&&` and `~~` in a class are operators in `regex`, and plain characters in PCRE;
+/// - a quantifier with `+` after it is possessive in PCRE, and repeated in `regex`. This is refused, as are `(?>` and two
+///   quantifiers in a row, which are an error in PCRE.
 fn translated(text: &str) -> Result<String, Problem> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -227,7 +220,7 @@ fn translated(text: &str) -> Result<String, Problem> {
             });
         } else if !is_class && character == '[' {
             is_class = true;
-            // A bracket that closes is plain as the first character of a class.
+            // A closing bracket is plain as the first character of a class.
             taken = ["[^]", "[]", "[^"]
                 .into_iter()
                 .find(|start| rest.starts_with(start))
@@ -271,18 +264,18 @@ fn translated(text: &str) -> Result<String, Problem> {
     Ok(out)
 }
 
-/// What stands before a place of an expression.
+/// What precedes a place in an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// Nothing that can be repeated; a `?` there begins the flags of a group.
+    /// Nothing that can be repeated. A `?` here begins the flags of a group.
     Nothing,
-    /// What can be repeated.
+    /// Something that can be repeated.
     Atom,
     Quantifier,
     LazyQuantifier,
 }
 
-/// The quantifier that a text begins with: `*`, `+`, `?`, or numbers in braces.
+/// The quantifier at the start of a text: `*`, `+`, `?`, or numbers in braces.
 fn quantifier(text: &str) -> Option<&str> {
     if text.starts_with(['*', '+', '?']) {
         return Some(&text[..1]);
@@ -321,61 +314,46 @@ mod tests {
     }
 
     #[test]
-    fn finds_anywhere_with_regard_to_case_unless_told() {
+    fn finds_anywhere_and_knows_flags() {
         assert!(is_match("b", "abc") && !is_match("B", "abc"));
-        let flags = |ignore_case, multi_line, dot_all| Flags {
-            ignore_case,
-            multi_line,
-            dot_all,
+        let with = |name: &str, expression: &str, text: &str| {
+            let flags = Flags {
+                ignore_case: name == "i",
+                multi_line: name == "m",
+                dot_all: name == "s",
+            };
+            regex(expression, flags).expect(expression).is_match(text)
         };
-        assert!(
-            regex("Σ", flags(true, false, false))
-                .expect("an expression")
-                .is_match("ς")
-        );
-        assert!(
-            regex("^b$", flags(false, true, false))
-                .expect("an expression")
-                .is_match("a\nb\nc")
-        );
-        assert!(!is_match("^b$", "a\nb\nc") && !is_match("a.b", "a\nb"));
-        assert!(
-            regex("a.b", flags(false, false, true))
-                .expect("an expression")
-                .is_match("a\nb")
-        );
+        assert!(with("i", "Σ", "ς"));
+        assert!(with("m", "^b$", "a\nb\nc") && !is_match("^b$", "a\nb\nc"));
+        assert!(with("s", "a.b", "a\nb") && !is_match("a.b", "a\nb"));
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn explains_errors() {
         let why = |expression: &str| regex(expression, Flags::default()).expect_err("an error").to_string();
-        assert_eq!(
-            why("a(?!b)"),
-            "this regular expression does not compile: look-around, including look-ahead and look-behind, is not supported"
-        );
-        assert_eq!(
-            why(r"(a)\1"),
-            "this regular expression does not compile: backreferences are not supported"
-        );
-        assert_eq!(why("(a"), "this regular expression does not compile: unclosed group");
-        assert_eq!(
-            why("a\\"),
-            "this regular expression does not compile: incomplete escape sequence, reached end of pattern prematurely"
-        );
-        for possessive in ["a++", "a*+b", "(a|b)?+", r"\d{2,3}+", "[a+]++"] {
-            assert_eq!(
-                why(possessive),
-                "this regular expression has a possessive quantifier, which is not supported"
-            );
+        let possessive = "has a possessive quantifier, which is not supported";
+        for (expression, expected) in [
+            (
+                "a(?!b)",
+                "does not compile: look-around, including look-ahead and look-behind, is not supported",
+            ),
+            (r"(a)\1", "does not compile: backreferences are not supported"),
+            ("(a", "does not compile: unclosed group"),
+            (
+                "a\\",
+                "does not compile: incomplete escape sequence, reached end of pattern prematurely",
+            ),
+            ("a++", possessive),
+            ("a*+b", possessive),
+            ("(a|b)?+", possessive),
+            (r"\d{2,3}+", possessive),
+            ("[a+]++", possessive),
+            ("(?>a|b)", "has an atomic group, which is not supported"),
+            ("a+?+", "has a quantifier after a quantifier"),
+        ] {
+            assert_eq!(why(expression), format!("this regular expression {expected}"));
         }
-        assert_eq!(
-            why("(?>a|b)"),
-            "this regular expression has an atomic group, which is not supported"
-        );
-        assert_eq!(
-            why("a+?+"),
-            "this regular expression has a quantifier after a quantifier"
-        );
         for good in [
             "a+?",
             "(a+)+",
@@ -391,28 +369,14 @@ mod tests {
         }
         assert!(why("(.{500}){500}").contains("is too large: its program has more than 1048576 bytes"));
         let nested = "(".repeat(10_000) + &")".repeat(10_000);
-        assert!(
-            why(&nested).contains("exceed the maximum number of nested"),
-            "{}",
-            why(&nested)
-        );
+        assert!(why(&nested).contains("exceed the maximum number of nested"));
     }
-    /// The automaton for long texts finds what the crate `regex` finds.
+
+    /// The automaton for long texts agrees with the crate `regex`.
     #[test]
     fn searches_long_texts_alike() {
         let stop = Stop::never();
-        let texts = [
-            "",
-            "a",
-            "b\n",
-            "ä",
-            "aä",
-            "ab ba\r\nab",
-            "\u{212A}k",
-            "foo.bar",
-            "aaaaaaab",
-            "ß x",
-        ];
+        let texts = ["", "a", "b\n", "ä", "aä", "ab ba\r\nab", "\u{212A}k", "aaaaaaab", "ß x"];
         for expression in [
             "a", "^a", "a$", "^$", r"\B", r"\bb", "(?i)K", "[^a]b", "a{3,7}b", "x*$", r"a\B", "(?m)^ab$", "", "ß|ä$",
             ".x", r"\B$",
@@ -426,29 +390,20 @@ mod tests {
                     format!("{text}{}", "ä\n".repeat(SHORT)),
                 ] {
                     let is_match = expression.is_match(&long);
-                    assert_eq!(
-                        stoppable.find(&long, &stop),
-                        Ok(Some(is_match)),
-                        "{expression:?} {text:?}"
-                    );
+                    let found = stoppable.find(&long, &stop);
+                    assert_eq!(found, Ok(Some(is_match)), "{expression:?} {text:?}");
                     assert_eq!(expression.find(&long, &stop), Ok(is_match));
                 }
             }
         }
     }
 
-    /// Each byte of this text makes another state of a large program.
+    /// Each byte of this text builds another state of a large program.
     #[test]
     fn stops_a_search() {
         let expression = regex("(?:a|b)*a(?:a|b){200}c", Flags::default()).expect("an expression");
         let text: String = (0..1 << 20)
-            .map(|n: u32| {
-                if n.wrapping_mul(2_654_435_761) >> 31 == 0 {
-                    'a'
-                } else {
-                    'b'
-                }
-            })
+            .map(|n: u32| ['a', 'b'][(n.wrapping_mul(2_654_435_761) >> 31) as usize])
             .collect();
         let asked = std::cell::Cell::new(0);
         let ask = || {

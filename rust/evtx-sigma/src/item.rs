@@ -1,4 +1,4 @@
-//! Items: a field, and what its text is compared with.
+//! Items: a field and the tests of its texts.
 
 use std::net::IpAddr;
 
@@ -8,33 +8,33 @@ use crate::encoding::Draft;
 use crate::error::{LoadError, Problem};
 use crate::expression::Expression;
 use crate::limits::{Budget, Limits};
-use crate::matcher::{Matcher, Place};
+use crate::matcher::Matcher;
 use crate::modifiers::{Meaning, Modifiers, modifiers};
-use crate::pattern::{Pattern, Piece, fold_pieces, pieces};
+use crate::pattern::{Pattern, Place, Segment, fold_segments, segments};
 use crate::placeholders::{Placeholders, expand};
 use crate::yaml::{Key, Node, Value};
 
-/// A field and the tests of its text, of which one has to be true.
+/// A field and its tests, of which one must be true.
 ///
-/// A value with `|all` is an item for each of its texts. So an item is always true by one matcher.
+/// With `|all`, each value becomes an item of its own. So one matcher always makes an item true.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// The name of the field, without spaces. `None` stands for every value of the event: the matchers are keywords.
+    /// The name of the field, without spaces. `None` for keywords, which are searched for in every value.
     pub field: Option<Box<str>>,
-    /// The tests. There are none if all that the rule has are placeholders without values; then the item is false.
+    /// The tests. If all values are placeholders with empty lists, there are none, and the item is false.
     pub any: Box<[Matcher]>,
-    /// Whether no test may be true, by `neq`. The field has to have a value then too.
+    /// Whether no test may be true (`neq`). The field must still have a value.
     pub is_negated: bool,
 }
 
-/// What items are read with.
+/// What loading an item needs.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) placeholders: &'a Placeholders,
     pub(crate) budget: Budget,
 }
 
-/// The items of an entry of a map: one, or with `|all` one for each value.
+/// The items of an entry in a map: one, or with `|all` one for each value.
 pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Result<Vec<Item>, LoadError> {
     let mut names = key.text.split('|');
     let field: String = names.next().unwrap_or_default().split(' ').collect();
@@ -43,13 +43,12 @@ pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Resul
     item_values(field, &modifiers, value, context)
 }
 
-/// The item of a list of keywords, or of one.
+/// The item of some keywords.
 pub(crate) fn keywords(values: &[Node], context: &mut Context<'_>) -> Result<Item, LoadError> {
     let modifiers = modifiers(&[]).map_err(|problem| problem.at(values[0].at))?;
-    let any = values.iter().map(|value| matchers(value, true, &modifiers, context));
     Ok(Item {
         field: None,
-        any: any.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect(),
+        any: matchers_of(values, true, &modifiers, context)?.concat().into(),
         is_negated: false,
     })
 }
@@ -66,14 +65,12 @@ fn item_values(
         any: any.into(),
         is_negated: modifiers.neq,
     };
-    if is_keyword
-        && (modifiers.neq
-            || !matches!(
-                modifiers.meaning,
-                Meaning::Text(_) | Meaning::Regex(_) | Meaning::Network
-            ))
-    {
-        let text = "keywords are texts, regular expressions or networks: other modifiers need the name of a field";
+    let is_about_texts = matches!(
+        modifiers.meaning,
+        Meaning::Text(_) | Meaning::Regex(_) | Meaning::Network
+    );
+    if is_keyword && (modifiers.neq || !is_about_texts) {
+        let text = "keywords are texts, regular expressions or networks: other modifiers need a field name";
         return Err(value.error(Problem::Modifiers(text.to_string())));
     }
     let Value::List(values) = &value.value else {
@@ -83,20 +80,30 @@ fn item_values(
         return Err(value.error(Problem::Empty("this list of values")));
     }
     if let Some(null) = values.iter().find(|value| matches!(value.value, Value::Null)) {
-        let text = "null is no member of a list of values; it is a detection of its own";
+        let text = "null cannot be in a list of values; give it a detection of its own";
         return Err(null.error(Problem::Value(text.to_string())));
     }
     if modifiers.meaning == Meaning::Exists {
-        return Err(value.wrong_kind("exists", "true or false"));
+        return Err(value.wrong_type("exists", "true or false"));
     }
-    let each = values
-        .iter()
-        .map(|value| matchers(value, is_keyword, modifiers, context));
-    let each = each.collect::<Result<Vec<_>, _>>()?;
+    let each = matchers_of(values, is_keyword, modifiers, context)?;
     Ok(match modifiers.all {
         true => each.into_iter().map(item).collect(),
-        false => vec![item(each.into_iter().flatten().collect())],
+        false => vec![item(each.concat())],
     })
+}
+
+/// The matchers of each value.
+fn matchers_of(
+    values: &[Node],
+    is_keyword: bool,
+    modifiers: &Modifiers,
+    context: &mut Context<'_>,
+) -> Result<Vec<Vec<Matcher>>, LoadError> {
+    let values = values.iter();
+    values
+        .map(|value| matchers(value, is_keyword, modifiers, context))
+        .collect()
 }
 
 /// The matchers of one value.
@@ -109,7 +116,7 @@ fn matchers(
     let at = |problem: Problem| value.error(problem);
     match (&modifiers.meaning, &value.value) {
         (Meaning::Exists, Value::Boolean(exists)) => return Ok(vec![Matcher::Exists(*exists)]),
-        (Meaning::Exists, _) => return Err(value.wrong_kind("exists", "true or false")),
+        (Meaning::Exists, _) => return Err(value.wrong_type("exists", "true or false")),
         (&Meaning::Number(part, comparison), Value::Number(number, _)) => {
             let number = number.clone();
             return Ok(vec![Matcher::Number {
@@ -118,14 +125,13 @@ fn matchers(
                 number,
             }]);
         }
-        (Meaning::Number(..), _) => return Err(value.wrong_kind("what this is compared with", "a number")),
+        (Meaning::Number(..), _) => return Err(value.wrong_type("the value", "a number")),
         (Meaning::Text(None), Value::Null) if !is_keyword && modifiers.encodings.is_empty() && !modifiers.expand => {
             return Ok(vec![Matcher::Null]);
         }
         _ => {}
     }
     let text = value.need_text("a value")?;
-    // A number or Boolean has neither wildcards nor placeholders, a text may.
     let texts = match modifiers.expand {
         true => expand(&text, context.placeholders, &context.budget).map_err(at)?,
         false => vec![text],
@@ -148,7 +154,8 @@ fn matchers(
             }
             Meaning::Network => {
                 let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
-                let no_network = |_| Problem::Value(format!("\"{text}\" is no network as 10.0.0.0/8 or fe80::/10"));
+                let no_network =
+                    |_| Problem::Value(format!("\"{text}\" is not a network such as 10.0.0.0/8 or fe80::/10"));
                 context.budget.take_needle(text.len()).map_err(at)?;
                 matchers.push(Matcher::Network(network.map_err(no_network).map_err(at)?));
             }
@@ -167,7 +174,7 @@ fn matchers(
     Ok(matchers)
 }
 
-/// The matchers of a text with wildcards: one for each text that encodings make of it.
+/// The matchers of a text with wildcards: one for each text that its encodings make.
 fn text_matchers(
     text: &str,
     place: Place,
@@ -175,7 +182,7 @@ fn text_matchers(
     budget: &mut Budget,
     matchers: &mut Vec<Matcher>,
 ) -> Result<(), Problem> {
-    let mut drafts = vec![Draft::Pieces(pieces(text))];
+    let mut drafts = vec![Draft::Segments(segments(text))];
     for (index, encoding) in modifiers.encodings.iter().enumerate() {
         budget.has_room(drafts.len(), text.len())?;
         let is_last = index + 1 == modifiers.encodings.len();
@@ -183,16 +190,16 @@ fn text_matchers(
         drafts = made.collect::<Result<Vec<_>, _>>()?.concat();
     }
     for draft in drafts {
-        let mut pieces = draft.into_pieces()?;
+        let mut segments = draft.into_segments()?;
         if !modifiers.cased {
-            fold_pieces(&mut pieces);
+            fold_segments(&mut segments);
         }
-        let before = matches!(place, Place::End | Place::Anywhere).then_some(Piece::Many);
-        let after = matches!(place, Place::Start | Place::Anywhere).then_some(Piece::Many);
-        let pattern = Pattern::new(before.into_iter().chain(pieces).chain(after));
+        let before = matches!(place, Place::End | Place::Anywhere).then_some(Segment::Many);
+        let after = matches!(place, Place::Start | Place::Anywhere).then_some(Segment::Many);
+        let pattern = Pattern::new(before.into_iter().chain(segments).chain(after));
         let bytes = pattern.needles().map(str::len).sum();
-        if let Pattern::Wildcards(pieces) = &pattern {
-            limited(pieces.len(), Limits::PIECES, "texts and wildcards in a value")?;
+        if let Pattern::Wildcards(segments) = &pattern {
+            limited(segments.len(), Limits::SEGMENTS, "texts and wildcards in a value")?;
             limited(
                 bytes,
                 Limits::WILDCARD_BYTES,

@@ -1,8 +1,8 @@
-//! Sigma rules: from YAML to a tree of matchers, over any source of the text of fields.
+//! Sigma rules: from YAML to matchers, for any source of events.
 //!
-//! A Sigma rule says in YAML what an event looks like that somebody should see. It has **detections**, each with a
-//! name, and a **condition** over their names. A detection is a list of alternatives; each of them is a list of
-//! **items** that all have to be true. An item names a field, and what the text of the field is compared with:
+//! A Sigma rule describes suspicious events in YAML. It has named **detections**, and a **condition** over their names. A
+//! detection is a list of alternatives. Each alternative is a list of **items**, all of which must be true. An item names
+//! a field and the values to compare its text with:
 //!
 //! ```yaml
 //! title: A shell that was started by a service
@@ -17,17 +17,15 @@
 //! level: high
 //! ```
 //!
-//! [`load_rules`] makes a [`Rule`] of that. What modifiers (`endswith`, `windash`) do to values is done then, once. So
-//! an item of a rule is a field and a list of [`Matcher`]s, of which one has to be true: here `CommandLine` with five
-//! needles, one for each dash. Nothing in a rule changes after that, and all of it is public, so that an index can be
-//! made of the needles of many rules.
+//! [`load_rules`] loads a [`Rule`] and applies its modifiers (`endswith`, `windash`). The result is a field and a list of
+//! [`Matcher`]s for each item, of which one must be true: here `CommandLine` with five needles, one for each dash.
 //!
-//! [`Rule::matches`] evaluates a rule on an [`Event`], which is what gives the text of a field. The crate knows neither
-//! logs nor engines. Which events a rule is for, says its [`LogSource`]; [`LogSources`] is the table that makes
-//! channels and event IDs of it.
+//! [`Rule::matches`] evaluates a rule on an [`Event`], a trait that provides the texts of fields. This crate knows neither
+//! logs nor engines. A rule's [`LogSource`] says which events it is for; the table [`LogSources`] maps it to channels and
+//! event IDs.
 //!
-//! To ask many rules about many events, [`RuleSet`] and [`Matching`] say the same as each rule alone would, but look only
-//! at rules that can match.
+//! For many rules and many events, [`RuleSet`] and [`Matching`] find the same matches, but evaluate only the rules that
+//! can match.
 //!
 //! ```
 //! use evtx_sigma::{Placeholders, load_rules};
@@ -48,7 +46,7 @@
 //! ```
 //!
 //! The language is that of the [Sigma specification](https://github.com/SigmaHQ/sigma-specification), version 2.1.0.
-//! `docs/sigma.md` says what this crate does where the specification leaves a choice.
+//! `docs/sigma.md` describes the choices that the specification leaves open.
 
 mod error;
 mod limits;
@@ -70,9 +68,8 @@ mod evaluate;
 mod logsource;
 mod engine;
 
-pub use case::{fold, fold_char};
 pub use condition::Condition;
-pub use engine::{Found, Kind, Kinds, Match, Matching, RuleForEvents, RuleSet, RuleSetBuilder, Values};
+pub use engine::{EventKind, EventKinds, Match, Matching, Presence, RuleForEvents, RuleSet, RuleSetBuilder, Values};
 pub use error::{LoadError, Position, Problem};
 pub use evaluate::Matched;
 pub use event::{Event, SYSTEM_CHANNEL};
@@ -80,9 +77,9 @@ pub use expression::Expression;
 pub use item::Item;
 pub use limits::Limits;
 pub use logsource::{Alternative, LogSources, Renamed};
-pub use matcher::{Comparison, DatePart, Matcher, Place};
+pub use matcher::{Comparison, DatePart, Matcher};
 pub use number::Number;
-pub use pattern::{Pattern, Piece};
+pub use pattern::{Pattern, Place, Segment};
 pub use placeholders::Placeholders;
 pub use rule::{Detection, Level, LogSource, Refused, Rule, Status, load_rules, load_rules_until};
 pub use stop::Stopped;

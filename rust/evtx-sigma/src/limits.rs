@@ -1,23 +1,23 @@
-//! What a rule may cost.
+//! Limits of rules.
 
 use crate::error::Problem;
 
-/// The limits of one text of rules and of one rule. They bound memory, and the work of an evaluation.
+/// The limits of a text of rules, of a rule, and of a set of rules. They bound memory and the work of an evaluation.
 ///
-/// SigmaHQ's largest rule, of 2026, has 295,078 bytes and 4,432 needles of 219,165 bytes.
+/// In 2026, SigmaHQ's largest rule has 295,078 bytes, and 4,432 needles of 219,165 bytes.
 #[derive(Debug)]
 pub struct Limits;
 
 impl Limits {
     /// Bytes of the text of a file of rules, 1 MiB.
     pub const TEXT: usize = 1 << 20;
-    /// Documents of a text. Each that is no rule has an error.
+    /// Documents of a text.
     pub const DOCUMENTS: usize = 10_000;
-    /// Bytes that the values of a text may take after its aliases are replaced, 32 MiB.
+    /// Bytes of memory of the values of a text after its aliases are replaced, 32 MiB.
     pub const VALUES: usize = 32 << 20;
-    /// How deep lists and maps of YAML may be in each other.
+    /// Nested lists and maps of YAML.
     pub const NESTING: usize = 32;
-    /// Needles of a rule, after modifiers have made several of one value.
+    /// Needles of a rule, after its modifiers are applied.
     pub const NEEDLES: usize = 20_000;
     /// Bytes of all needles of a rule, 4 MiB.
     pub const NEEDLE_BYTES: usize = 4 << 20;
@@ -25,24 +25,24 @@ impl Limits {
     pub const REGEXES: usize = 32;
     /// Tags of a rule.
     pub const TAGS: usize = 1000;
-    /// Names in the condition of a rule, after `1 of` and `all of` have been replaced by names.
+    /// Names in the condition of a rule, after `1 of` and `all of` are replaced by names.
     pub const CONDITION_TERMS: usize = 10_000;
-    /// How many times as much as one rule all rules of a text may take of these.
+    /// How many times as much as one rule all rules of a text may have.
     pub const RULES: usize = 8;
-    /// Texts and wildcards that one value consists of.
-    pub const PIECES: usize = 256;
-    /// Bytes of the texts of a value that has wildcards between them. The work of such a value is at most their
-    /// number, or that of its parts, times the length of the text that it is compared with.
+    /// Texts and wildcards in one value.
+    pub const SEGMENTS: usize = 256;
+    /// Bytes of the texts of a value that has wildcards between them. The work of comparing such a value is at most this
+    /// number, or that of its segments, times the length of the text.
     pub const WILDCARD_BYTES: usize = 512;
-    /// Bytes of the program of one regular expression, 1 MiB; and of its cache while it runs. SigmaHQ has expressions
-    /// such as `.{1000,}`, of more than 256 KiB.
+    /// Bytes of the program of one regular expression, and of its cache while it runs, 1 MiB. SigmaHQ has expressions
+    /// such as `.{1000,}` with more than 256 KiB.
     pub const REGEX: usize = 1 << 20;
-    /// Bytes of memory of all regular expressions of a rule, 2 MiB. SigmaHQ's rules have at most 1 MB, all
-    /// together 3.3 MB.
+    /// Bytes of memory of all regular expressions of a rule, 2 MiB. A rule of SigmaHQ has at most 1 MB; all rules
+    /// together have 3.3 MB.
     pub const REGEX_BYTES: usize = 2 << 20;
     /// Needles of all rules of a [`RuleSet`](crate::RuleSet).
     pub const SET_NEEDLES: usize = 250_000;
-    /// Bytes of these, of each the first 64 at most, 4 MiB. What finds them takes some 10 times as much.
+    /// Bytes of these needles, counting at most 64 of each, 4 MiB. Their automata take about 10 times as much.
     pub const SET_NEEDLE_BYTES: usize = 4 << 20;
     /// Names in the conditions of all rules of a set.
     pub const SET_CONDITION_TERMS: usize = 1_000_000;
@@ -50,7 +50,7 @@ impl Limits {
     pub const SET_BYTES: usize = 256 << 20;
     /// Bytes of memory of all regular expressions of a set, 64 MiB.
     pub const SET_REGEX_BYTES: usize = 64 << 20;
-    /// How deep parentheses and `not` of a condition may be in each other.
+    /// Nested parentheses and `not` of a condition.
     pub const CONDITION_NESTING: usize = 64;
 }
 
@@ -96,7 +96,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Begins another rule of the text.
+    /// Begins the next rule of the text.
     pub(crate) fn next_rule(&mut self) {
         let Budget {
             needles,
@@ -110,20 +110,20 @@ impl Budget {
         }
     }
 
-    /// Takes a needle of so many bytes.
+    /// Takes a needle with this number of bytes.
     pub(crate) fn take_needle(&mut self, bytes: usize) -> Result<(), Problem> {
         self.needles.take(1)?;
         self.bytes.take(bytes)
     }
 
-    /// Says whether so many needles of so many bytes could be taken, before they are made.
+    /// Checks that a number of needles, each of some bytes, can still be taken.
     pub(crate) fn has_room(&self, needles: usize, bytes: usize) -> Result<(), Problem> {
         self.needles.after(needles)?;
         self.bytes.after(needles.saturating_mul(bytes)).map(|_| ())
     }
 
-    /// Takes a regular expression, which `compile` compiles and says how many bytes of memory it takes. Those that are
-    /// too many count for the text, too, as it takes time to compile them.
+    /// Takes a regular expression. `compile` returns it with the bytes of memory that it takes. An expression that is
+    /// refused counts for the text too, as compiling it took time.
     pub(crate) fn take_regex<T>(
         &mut self,
         compile: impl FnOnce() -> Result<(T, usize), Problem>,
@@ -138,7 +138,7 @@ impl Budget {
         taken.map(|()| regex)
     }
 
-    /// Takes a name of a condition.
+    /// Takes a name in a condition.
     pub(crate) fn take_term(&mut self) -> Result<(), Problem> {
         self.terms.take(1)
     }
@@ -150,7 +150,7 @@ impl Left {
         Ok(())
     }
 
-    /// What is left for the rule and the text after this amount.
+    /// What would be left for the rule and the text.
     fn after(&self, amount: usize) -> Result<(usize, usize), Problem> {
         let &Left { what, limit, .. } = self;
         let of_rule = self.of_rule.checked_sub(amount).ok_or(Problem::Limit { what, limit })?;

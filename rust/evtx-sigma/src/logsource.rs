@@ -1,6 +1,6 @@
 //! Log sources: which events a rule is for.
 //!
-//! The table is `logsources.yml`. A table of the same form can stand in its place, or replace entries of it.
+//! The built-in table is `logsources.yml`. Another table of the same form can replace entries of it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,25 +23,25 @@ pub struct LogSources {
     entries: Vec<(LogSource, Alternative)>,
 }
 
-/// Events that a log source stands for. It can have several of these.
+/// Some of the events of a log source, which can have several of these.
 #[derive(Debug, Clone)]
 pub struct Alternative {
-    /// The channels of the events. They compare without regard to case. If there are none, then it is any channel.
+    /// The channels of the events, without regard to case. If empty, any channel.
     pub channels: Vec<String>,
-    /// The IDs of the events. If there are none, then it is any ID.
+    /// The IDs of the events. If empty, any ID.
     pub event_ids: Vec<u32>,
-    /// What else has to be true for an event, with the names that fields have in the log.
+    /// What else must be true for an event, with the field names of the log.
     pub fields: Vec<Item>,
-    /// For names of fields in rules, the names that they have in the log. Others are the same in both.
+    /// The field names of the log, by those of rules. Other names are the same in both.
     pub renames: BTreeMap<String, String>,
 }
 
-/// An event whose fields have the names of rules.
+/// An event with the field names of rules.
 #[derive(Clone, Copy)]
 pub struct Renamed<'a> {
-    /// The event with the names of its log.
+    /// The event with the field names of its log.
     pub event: &'a dyn Event,
-    /// What says which names are others in rules.
+    /// The renames.
     pub alternative: &'a Alternative,
 }
 
@@ -51,57 +51,50 @@ static BUILTIN: LazyLock<LogSources> = LazyLock::new(|| {
 });
 
 impl LogSources {
-    /// The table that is a part of the crate.
+    /// The built-in table.
     pub fn builtin() -> &'static LogSources {
         &BUILTIN
     }
 
     /// Loads a table: a map with the list `logsources`.
     pub fn load(text: &str) -> Result<LogSources, LoadError> {
-        let start = Position { line: 1, column: 1 };
-        Self::load_until(text, &|| false).unwrap_or_else(|_| Err(Problem::Missing("logsources").at(start)))
+        Self::load_until(text, &|| false).unwrap_or_else(|_| Err(Problem::Missing("logsources").at(Position::START)))
     }
 
     /// As [`load`](Self::load), which can take some 100 ms for a text.
     ///
     /// # Errors
-    /// [`Stopped`] soon after `stop` gives `true`.
+    /// [`Stopped`] soon after `stop` returns `true`.
     pub fn load_until(text: &str, stop: &dyn Fn() -> bool) -> Result<Result<LogSources, LoadError>, Stopped> {
         let stop = Stop::new(stop);
-        let documents = documents(text, &stop)?;
-        let loaded = Self::of_documents(documents, &stop);
+        let documents: Result<Vec<Node>, _> = documents(text, &stop)?.into_iter().collect();
+        let loaded = documents.and_then(|documents| Self::of_documents(&documents, &stop));
         stop.result()?;
         Ok(loaded)
     }
 
-    fn of_documents(documents: Vec<Result<Node, LoadError>>, stop: &Stop<'_>) -> Result<LogSources, LoadError> {
-        let documents = documents.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let start = Position { line: 1, column: 1 };
-        let document = documents
-            .first()
-            .ok_or_else(|| Problem::Missing("logsources").at(start))?;
-        only_keys(document, "a table of log sources", &["logsources"], "logsources")?;
-        let list = document
-            .get("logsources")
-            .ok_or_else(|| document.error(Problem::Missing("logsources")))?;
+    fn of_documents(documents: &[Node], stop: &Stop<'_>) -> Result<LogSources, LoadError> {
+        let missing = Problem::Missing("logsources");
+        let Some(document) = documents.first() else {
+            return Err(missing.at(Position::START));
+        };
+        only_keys(document, "a table of log sources", &["logsources"])?;
+        let list = document.get("logsources").ok_or_else(|| document.error(missing))?;
         let Value::List(nodes) = &list.value else {
-            return Err(list.wrong_kind("logsources", "a list"));
+            return Err(list.wrong_type("logsources", "a list"));
         };
         let placeholders = Placeholders::new();
         let mut context = Context {
             placeholders: &placeholders,
             budget: Budget::default(),
         };
-        let entries = nodes
-            .iter()
-            .take_while(|_| stop.check().is_ok())
-            .map(|node| entry(node, &mut context))
-            .collect::<Result<_, _>>()?;
+        let nodes = nodes.iter().take_while(|_| stop.check().is_ok());
+        let entries = nodes.map(|node| entry(node, &mut context)).collect::<Result<_, _>>()?;
         Ok(LogSources { entries })
     }
 
-    /// This table with the entries of another put in: those of log sources that the other has are replaced, all of them
-    /// by all of the other's. Two entries are of the same log source if category, product and service are the same.
+    /// This table with the entries of another. They replace all entries of the same log source, which is the same if
+    /// category, product and service are.
     pub fn with(&self, other: LogSources) -> LogSources {
         let is_kept = |(source, _): &&(LogSource, Alternative)| other.entries.iter().all(|(new, _)| new != source);
         let mut entries: Vec<_> = self.entries.iter().filter(is_kept).cloned().collect();
@@ -109,11 +102,11 @@ impl LogSources {
         LogSources { entries }
     }
 
-    /// The events that a log source stands for: at least one alternative, or [`Problem::UnmappedLogSource`].
+    /// The events of a log source: at least one alternative, or [`Problem::UnmappedLogSource`].
     ///
-    /// An entry is the rule's if both have the same category and service. A product has to be the same if both name
-    /// one. If a rule has a category and a service, then it gets what the entries of its category say, in those
-    /// channels that are the service's too.
+    /// An entry applies if it has the same category and service, and the same product if both name one. If a rule names
+    /// a category and a service, and no entry has both, the entries of its category apply, limited to the channels of the
+    /// service.
     pub fn resolve(&self, source: &LogSource) -> Result<Vec<Alternative>, Problem> {
         let all = self.of(source.category.as_deref(), source.service.as_deref(), source);
         let found: Vec<Alternative> = match (&source.category, &source.service) {
@@ -134,7 +127,7 @@ impl LogSources {
         }
     }
 
-    /// What the table says of a category and a service, for the product of a log source.
+    /// The entries for a category and a service, and for the product of a log source.
     fn of(&self, category: Option<&str>, service: Option<&str>, source: &LogSource) -> Vec<&Alternative> {
         let is_product = |entry: &LogSource| match (&entry.product, &source.product) {
             (Some(one), Some(other)) => one.eq_ignore_ascii_case(other),
@@ -152,12 +145,12 @@ impl LogSources {
 }
 
 impl Alternative {
-    /// Whether an event is one of these.
+    /// Whether this includes an event.
     pub fn takes(&self, event: &dyn Event) -> bool {
         self.takes_channel(event) && self.takes_event_id(event) && self.fields.iter().all(|item| item.matches(event))
     }
 
-    /// Whether these can have the channel of an event.
+    /// Whether this includes the channel of an event.
     pub(crate) fn takes_channel(&self, event: &dyn Event) -> bool {
         let mut field = CHANNEL;
         event.values(SYSTEM_CHANNEL, &mut |_| {
@@ -167,13 +160,13 @@ impl Alternative {
         self.channels.is_empty() || has_value(event, field, |text| self.has_channel(text))
     }
 
-    /// Whether these can have the ID of an event.
+    /// Whether this includes the ID of an event.
     pub(crate) fn takes_event_id(&self, event: &dyn Event) -> bool {
         let is_one = |text: &str| text.parse().is_ok_and(|id| self.event_ids.contains(&id));
         self.event_ids.is_empty() || has_value(event, "EventID", is_one)
     }
 
-    /// The name in the log of a field of a rule.
+    /// The name in the log of a rule's field.
     pub fn name_in_log<'a>(&'a self, field: &'a str) -> &'a str {
         self.renames.get(field).map_or(field, String::as_str)
     }
@@ -182,7 +175,7 @@ impl Alternative {
         self.channels.iter().any(|known| is_same(known, channel))
     }
 
-    /// The events of these that another has too, by their channels. `None` if there are none.
+    /// The events that another alternative has too, by their channels. `None` if there are none.
     fn within(&self, other: &Alternative) -> Option<Alternative> {
         let mut both = self.clone();
         if self.channels.is_empty() {
@@ -196,12 +189,12 @@ impl Alternative {
 
 /// Whether a value of a field passes.
 fn has_value(event: &dyn Event, field: &str, passes: impl Fn(&str) -> bool) -> bool {
-    let mut is_one = false;
+    let mut has_one = false;
     event.values(field, &mut |value| {
-        is_one = value.is_some_and(&passes);
-        break_if(is_one)
+        has_one = value.is_some_and(&passes);
+        break_if(has_one)
     });
-    is_one
+    has_one
 }
 
 impl Event for Renamed<'_> {
@@ -224,8 +217,7 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
         "fields",
         "renames",
     ];
-    const KNOWN: &str = "category, product, service, channels, event_ids, fields, renames";
-    only_keys(node, "a log source", &KEYS, KNOWN)?;
+    only_keys(node, "a log source", &KEYS)?;
     let source = LogSource::read(node)?;
     let list = |key| node.get(key).map_or(&[][..], Node::each);
     let channels = list("channels").iter().map(|channel| channel.need_text("a channel"));
@@ -233,7 +225,7 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
         Value::Number(Number::Integer(number), _) => {
             u32::try_from(number).map_err(|_| id.error(Problem::EventId(number)))
         }
-        _ => Err(id.wrong_kind("an event ID", "a number")),
+        _ => Err(id.wrong_type("an event ID", "a number")),
     });
     let renames = node
         .get("renames")
@@ -255,23 +247,13 @@ fn entry(node: &Node, context: &mut Context<'_>) -> Result<(LogSource, Alternati
 }
 
 /// Checks that a map has no keys but these.
-fn only_keys(node: &Node, what: &str, keys: &[&str], known: &'static str) -> Result<(), LoadError> {
-    match node
-        .entries(what)?
-        .iter()
-        .find(|(key, _)| !keys.contains(&key.text.as_str()))
-    {
-        Some((key, _)) => {
-            let name = key.text.clone();
-            Err(Problem::Unknown {
-                what: "key",
-                name,
-                known,
-            }
-            .at(key.at))
-        }
-        None => Ok(()),
-    }
+fn only_keys(node: &Node, what: &str, keys: &[&str]) -> Result<(), LoadError> {
+    let mut entries = node.entries(what)?.iter();
+    let Some((key, _)) = entries.find(|(key, _)| !keys.contains(&key.text.as_str())) else {
+        return Ok(());
+    };
+    let (what, name, known) = ("key", key.text.clone(), keys.join(", "));
+    Err(Problem::Unknown { what, name, known }.at(key.at))
 }
 
 #[cfg(test)]
@@ -279,11 +261,11 @@ mod tests {
     use super::*;
 
     fn source(category: &str, product: &str, service: &str) -> LogSource {
-        let part = |text: &str| (!text.is_empty()).then(|| text.to_string());
+        let given = |text: &str| (!text.is_empty()).then(|| text.to_string());
         LogSource {
-            category: part(category),
-            product: part(product),
-            service: part(service),
+            category: given(category),
+            product: given(product),
+            service: given(service),
         }
     }
 
@@ -393,9 +375,9 @@ mod tests {
                 .flat_map(|one| one.channels.clone())
                 .collect::<Vec<_>>()
         };
-        // Both entries of the table, Sysmon's and that of 4688, are replaced by one.
+        // One entry replaces both entries of the table, Sysmon's and that of 4688.
         assert_eq!(channels("process_creation", ""), ["Mine"]);
-        // An entry without the product is of another log source.
+        // An entry without the product is for another log source.
         assert_eq!(channels("", "security"), ["Security", "Other"]);
         assert_eq!(channels("", "own"), ["A", "B"]);
         assert_eq!(channels("", "system"), ["System"]);
@@ -407,7 +389,7 @@ mod tests {
         assert_eq!(error(""), "line 1, column 1: \"logsources\" is missing");
         assert_eq!(
             error("logsources: {}"),
-            "line 1, column 13: logsources is a list, but this is a map"
+            "line 1, column 13: logsources must be a list, but this is a map"
         );
         assert_eq!(
             error("logsources: [{}]"),
@@ -416,21 +398,21 @@ mod tests {
         let error = |entry: &str| error(&format!("logsources:\n- service: s\n  {entry}"));
         assert_eq!(
             error("channel: x"),
-            "line 3, column 3: there is no key \"channel\"; there is category, product, service, channels, event_ids, fields, \
+            "line 3, column 3: there is no key \"channel\"; use category, product, service, channels, event_ids, fields, \
              renames"
         );
         assert_eq!(
             error("event_ids: [1, x]"),
-            "line 3, column 18: an event ID is a number, but this is a text"
+            "line 3, column 18: an event ID must be a number, but this is a text"
         );
         assert_eq!(
             error("event_ids: [1, -1]"),
-            "line 3, column 18: -1 is no event ID, which is a number from 0 to 4294967295"
+            "line 3, column 18: -1 is not an event ID, which is a number from 0 to 4294967295"
         );
-        assert!(error("event_ids: 4294967296").contains("4294967296 is no event ID"));
+        assert!(error("event_ids: 4294967296").contains("4294967296 is not an event ID"));
         assert_eq!(
             error("fields: {F|lt: x}"),
-            "line 3, column 18: what this is compared with is a number, but this is a text"
+            "line 3, column 18: the value must be a number, but this is a text"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What a value of a rule compares a field with.
+//! Tests of single values.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -13,72 +13,59 @@ use crate::case::fold;
 use crate::event::{Event, break_if};
 use crate::expression::Expression;
 use crate::number::Number;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Place};
 use crate::stop::Stop;
 
-/// A test of one value of a field. Modifiers have been applied: nothing is left of them but this.
+/// A test of one value of a field, with all modifiers applied.
 #[derive(Debug, Clone)]
 pub enum Matcher {
-    /// The text is as the pattern says.
+    /// The text matches a pattern.
     Text {
-        /// The pattern. Its needles are folded if it is not `cased`.
+        /// The pattern. Unless `cased`, its needles are folded.
         pattern: Pattern,
-        /// Whether case has to be the same. If not, the text of the event is folded too.
+        /// Whether case matters. If not, the text of the event is folded too.
         cased: bool,
     },
-    /// The regular expression is found in the text, with regard to case unless it has the flag `i`.
+    /// The regular expression is found in the text. Case matters, unless it has the flag `i`.
     Regex(Expression),
-    /// The text is an address of this network.
+    /// The text is an address in this network.
     Network(IpNet),
-    /// The text is that of another field of the same event, or has it in it.
+    /// The text is, or contains, that of another field of the event.
     FieldReference {
         /// The name of the other field.
         field: Box<str>,
-        /// Where its text has to be.
+        /// Where the text of the other field must be.
         place: Place,
-        /// Whether case has to be the same.
+        /// Whether case matters.
         cased: bool,
     },
-    /// The text is a number, or a date of which a part is a number, and compares like this.
+    /// The text is a number, or a date with this part, which compares like this.
     Number {
-        /// The part of a date, or the number itself.
+        /// The part of a date. `None` for a number.
         part: Option<DatePart>,
-        /// How the event's number compares with the rule's.
+        /// How the event's number must compare with the rule's.
         comparison: Comparison,
         /// The rule's number.
         number: Number,
     },
-    /// The event has the field, whatever its value, NULL included; or it does not have it, if this is false.
+    /// The event has the field, even if it is NULL; or lacks it, if this is false.
     Exists(bool),
-    /// The event does not have the field, or a value of it is NULL.
+    /// The event lacks the field, or a value of it is NULL.
     Null,
 }
 
-/// Where a text is in another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// It is the whole text.
-    Whole,
-    /// At its start.
-    Start,
-    /// At its end.
-    End,
-    /// Anywhere.
-    Anywhere,
-}
-
-/// How a number of an event compares with that of a rule.
+/// How a number of an event compares with one of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Comparison {
-    /// It is less.
+    /// Less.
     Less,
-    /// It is less or the same.
+    /// Less or equal.
     LessOrEqual,
-    /// It is the same.
+    /// Equal.
     Equal,
-    /// It is greater or the same.
+    /// Greater or equal.
     GreaterOrEqual,
-    /// It is greater.
+    /// Greater.
     Greater,
 }
 
@@ -102,8 +89,8 @@ pub enum DatePart {
 impl Matcher {
     /// Whether a text of an event matches. `false` if the work was stopped.
     pub(crate) fn matches(&self, text: &Subject<'_>, event: &dyn Event, stop: &Stop<'_>) -> bool {
-        // A test of a short text takes no longer than the question, except for an expression, which asks itself.
-        // A field can have many values, all of which are compared with each of another.
+        // A short text is tested faster than the question is asked. Expressions ask themselves. A field can have many
+        // values, which are all compared with each value of another field.
         let is_long = text.as_is.len() > Stop::SHORT || matches!(self, Matcher::FieldReference { .. });
         if is_long && stop.check().is_err() {
             return false;
@@ -135,17 +122,16 @@ impl Matcher {
                 };
                 value.is_some_and(|value| comparison.holds(value.partial_cmp(number)))
             }
-            // These are about the field, not about a text of it.
+            // These are about the field, not a text.
             Matcher::Exists(_) | Matcher::Null => false,
         }
     }
 }
 
-/// A text of an event, as it is and folded.
+/// A text of an event, folded when that is first needed.
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
     as_is: &'a str,
-    /// It is folded when it is first needed so.
     folded: OnceCell<Cow<'a, str>>,
 }
 
@@ -157,20 +143,16 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// A text whose folded text is known.
+    pub(crate) fn folded_as(text: &'a str, folded: &'a str) -> Self {
+        Subject {
+            as_is: text,
+            folded: Cow::Borrowed(folded).into(),
+        }
+    }
+
     fn folded(&self) -> &str {
         self.folded.get_or_init(|| fold(self.as_is))
-    }
-}
-
-impl Place {
-    /// Whether `part` is in `text` at this place.
-    pub(crate) fn holds(self, text: &str, part: &str) -> bool {
-        match self {
-            Place::Whole => text == part,
-            Place::Start => text.starts_with(part),
-            Place::End => text.ends_with(part),
-            Place::Anywhere => text.contains(part),
-        }
     }
 }
 
@@ -187,8 +169,8 @@ impl Comparison {
 }
 
 impl DatePart {
-    /// This part of a date of ISO 8601, with or without a time, `T` or a space between them, an offset after them. The
-    /// parts are as they are written: no time zone is applied.
+    /// This part of an ISO 8601 date, which may have a time after `T` or a space, and an offset. No time zone is
+    /// applied.
     fn of(self, text: &str) -> Option<i128> {
         let pieces = Pieces::parse(text).ok()?;
         let (date, time) = (pieces.date(), pieces.time());
@@ -203,8 +185,8 @@ impl DatePart {
     }
 }
 
-/// Whether a text is an address of a network. An IPv4 address that is written as IPv6 (`::ffff:10.0.0.1`) is in
-/// networks of both; what follows `%` is the zone of an address, and no part of it.
+/// Whether a text is an address in a network. An IPv4 address written as IPv6 (`::ffff:10.0.0.1`) is in networks of both
+/// versions. A zone after `%` is ignored.
 fn has_address(network: &IpNet, text: &str) -> bool {
     let address = text.split_once('%').map_or(text, |(address, _)| address);
     address

@@ -1,33 +1,34 @@
-//! The modifiers of an item: what stands after the name of its field, and which of them go together.
+//! The modifiers of an item, and which of them go together.
 
 use crate::encoding::Encoding;
 use crate::error::Problem;
 use crate::expression::Flags;
-use crate::matcher::{Comparison, DatePart, Place};
+use crate::matcher::{Comparison, DatePart};
+use crate::pattern::Place;
 
 /// What the modifiers of an item ask for.
 #[derive(Debug)]
 pub(crate) struct Modifiers {
-    /// Every value has to match in place of any.
+    /// Every value must match, not just one.
     pub(crate) all: bool,
     /// No value may match.
     pub(crate) neq: bool,
-    /// Case has to be the same.
+    /// Case matters.
     pub(crate) cased: bool,
-    /// Placeholders are replaced.
+    /// Placeholders are replaced by their values.
     pub(crate) expand: bool,
-    /// What is done to values, in this order.
+    /// How values are transformed, in this order.
     pub(crate) encodings: Vec<Encoding>,
-    /// What values are then.
+    /// What the transformed values are.
     pub(crate) meaning: Meaning,
 }
 
 /// What the values of an item are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Texts with wildcards, at a place if a modifier names one.
+    /// Texts with wildcards, and the place if a modifier names one.
     Text(Option<Place>),
-    /// Regular expressions with these flags.
+    /// Regular expressions.
     Regex(Flags),
     /// Networks.
     Network,
@@ -39,7 +40,7 @@ pub(crate) enum Meaning {
     Exists,
 }
 
-/// What one modifier is. Most are a part of what values are.
+/// One modifier.
 enum Modifier {
     All,
     Neq,
@@ -111,10 +112,10 @@ pub(crate) fn modifiers(names: &[&str]) -> Result<Modifiers, Problem> {
             Modifier::Neq => all.neq = true,
             Modifier::Cased => all.cased = true,
             Modifier::Expand => all.expand = true,
-            // `contains` puts wildcards around a value. Only `windash` takes values with wildcards.
+            // `contains` adds wildcards, which only `windash` accepts.
             Modifier::Encoding(encoding) => match all.meaning {
                 Meaning::Text(Some(_)) if encoding != Encoding::Windash => {
-                    let text = format!("{name} stands before contains, startswith and endswith, not after them");
+                    let text = format!("{name} must come before contains, startswith or endswith");
                     return Err(Problem::Modifiers(text));
                 }
                 Meaning::Text(_) => all.encodings.push(encoding),
@@ -136,7 +137,7 @@ pub(crate) fn modifiers(names: &[&str]) -> Result<Modifiers, Problem> {
     Ok(all)
 }
 
-/// What values are after one more modifier. `None` if it does not go with those before it.
+/// What values are after one more modifier. `None` if it does not fit those before it.
 fn narrowed(meaning: Meaning, modifier: &Modifier) -> Option<Meaning> {
     use Meaning as M;
     Some(match (meaning, modifier) {
@@ -162,7 +163,7 @@ fn narrowed(meaning: Meaning, modifier: &Modifier) -> Option<Meaning> {
 
 fn clash(names: &[&str], name: &str) -> Problem {
     match names {
-        [_] => Problem::Modifiers(format!("the modifier {name} stands after re")),
+        [_] => Problem::Modifiers(format!("the modifier {name} must follow re")),
         _ => Problem::Modifiers(format!(
             "{name} does not go with the other modifiers of {}",
             names.join("|")

@@ -1,66 +1,86 @@
-//! Texts with wildcards, and which texts they match.
+//! Patterns: values of rules with their wildcards, and the texts that they match.
 
 use std::borrow::Cow;
 
 use crate::case::fold;
 use crate::stop::Stop;
 
-/// A part of a text with wildcards.
+/// A part of a value with wildcards.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Piece {
-    /// This text. It is not empty, and no other text stands beside it.
+pub enum Segment {
+    /// This text, which is not empty. Two texts are never adjacent.
     Text(Box<str>),
-    /// `?`: one character, whatever it is.
+    /// `?`: any one character.
     One,
-    /// `*`: any number of characters, also none. No other `*` stands beside it.
+    /// `*`: any number of characters, including none. Two of these are never adjacent.
     Many,
-    /// Any of the five dashes that `windash` takes for each other. It stands for each dash of a value that has many.
+    /// Any of the five dashes of `windash`. It replaces each dash of a value that has many.
     Dash,
 }
 
-/// The characters that `windash` takes for each other: hyphen, slash, en dash, em dash, horizontal bar.
+/// The characters that `windash` treats as equal: hyphen, slash, en dash, em dash, horizontal bar.
 pub(crate) const DASHES: [char; 5] = ['-', '/', '\u{2013}', '\u{2014}', '\u{2015}'];
 
-/// What a text of an event has to look like. The texts in it are **needles**.
+/// Where a needle must be in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// It is the whole text.
+    Whole,
+    /// At the start.
+    Start,
+    /// At the end.
+    End,
+    /// Anywhere.
+    Anywhere,
+}
+
+impl Place {
+    /// Whether `needle` is at this place of `text`.
+    pub(crate) fn holds(self, text: &str, needle: &str) -> bool {
+        match self {
+            Place::Whole => text == needle,
+            Place::Start => text.starts_with(needle),
+            Place::End => text.ends_with(needle),
+            Place::Anywhere => text.contains(needle),
+        }
+    }
+}
+
+/// What a text of an event must look like. The texts in a pattern are its **needles**.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// It is this text.
-    Exact(Box<str>),
-    /// It starts with this text, which is not empty.
-    StartsWith(Box<str>),
-    /// It ends with this text, which is not empty.
-    EndsWith(Box<str>),
-    /// This text is in it. If it is empty, then every text matches: this is the pattern `*`.
-    Contains(Box<str>),
-    /// It has these parts, one after the other. This is what no other variant can say.
-    Wildcards(Box<[Piece]>),
+    /// A needle at a place. It is empty only for an empty text ([`Place::Whole`]) and for the pattern `*`, which matches
+    /// every text ([`Place::Anywhere`]).
+    Needle(Place, Box<str>),
+    /// These segments in order, if no needle at a place means the same.
+    Wildcards(Box<[Segment]>),
 }
 
 impl Pattern {
-    /// The pattern of some parts.
-    pub(crate) fn new(parts: impl IntoIterator<Item = Piece>) -> Pattern {
-        let mut pieces: Vec<Piece> = Vec::new();
-        for part in parts {
-            match (pieces.last_mut(), part) {
-                (Some(Piece::Many), Piece::Many) => {}
-                (_, Piece::Text(text)) if text.is_empty() => {}
-                (Some(Piece::Text(before)), Piece::Text(text)) => *before = format!("{before}{text}").into(),
-                (_, part) => pieces.push(part),
+    /// The pattern of some segments.
+    pub(crate) fn new(segments: impl IntoIterator<Item = Segment>) -> Pattern {
+        let mut merged: Vec<Segment> = Vec::new();
+        for segment in segments {
+            match (merged.last_mut(), segment) {
+                (Some(Segment::Many), Segment::Many) => {}
+                (_, Segment::Text(text)) if text.is_empty() => {}
+                (Some(Segment::Text(before)), Segment::Text(text)) => *before = format!("{before}{text}").into(),
+                (_, segment) => merged.push(segment),
             }
         }
-        match pieces.as_mut_slice() {
-            [] => Pattern::Exact("".into()),
-            [Piece::Many] => Pattern::Contains("".into()),
-            [Piece::Text(text)] => Pattern::Exact(std::mem::take(text)),
-            [Piece::Text(text), Piece::Many] => Pattern::StartsWith(std::mem::take(text)),
-            [Piece::Many, Piece::Text(text)] => Pattern::EndsWith(std::mem::take(text)),
-            [Piece::Many, Piece::Text(text), Piece::Many] => Pattern::Contains(std::mem::take(text)),
-            _ => Pattern::Wildcards(pieces.into()),
-        }
+        let (place, needle) = match merged.as_mut_slice() {
+            [] => (Place::Whole, Box::default()),
+            [Segment::Many] => (Place::Anywhere, Box::default()),
+            [Segment::Text(text)] => (Place::Whole, std::mem::take(text)),
+            [Segment::Text(text), Segment::Many] => (Place::Start, std::mem::take(text)),
+            [Segment::Many, Segment::Text(text)] => (Place::End, std::mem::take(text)),
+            [Segment::Many, Segment::Text(text), Segment::Many] => (Place::Anywhere, std::mem::take(text)),
+            _ => return Pattern::Wildcards(merged.into()),
+        };
+        Pattern::Needle(place, needle)
     }
 
-    /// Whether a text is as this pattern says. Characters have to be the same: to compare without regard to case, both
-    /// sides are folded before.
+    /// Whether a text matches. Case matters: to ignore it, fold both sides first.
     pub fn matches(&self, text: &str) -> bool {
         self.matches_until(text, &Stop::never())
     }
@@ -68,35 +88,36 @@ impl Pattern {
     /// The same, or `false` if the work was stopped.
     pub(crate) fn matches_until(&self, text: &str, stop: &Stop<'_>) -> bool {
         match self {
-            Pattern::Exact(needle) => text == &**needle,
-            Pattern::StartsWith(needle) => text.starts_with(&**needle),
-            Pattern::EndsWith(needle) => text.ends_with(&**needle),
-            Pattern::Contains(needle) => text.contains(&**needle),
-            Pattern::Wildcards(pieces) => matches_pieces(pieces, text, stop),
+            Pattern::Needle(place, needle) => place.holds(text, needle),
+            Pattern::Wildcards(segments) => matches_segments(segments, text, stop),
         }
     }
 
-    /// The texts in the pattern, each of which is in every text that matches. A pattern of `?` or dashes alone has none.
+    /// The needles. Every text that matches contains all of them. A pattern of `?` or dashes alone has none.
     pub fn needles(&self) -> impl Iterator<Item = &str> {
-        let (one, pieces) = match self {
-            Pattern::Exact(text) | Pattern::StartsWith(text) | Pattern::EndsWith(text) | Pattern::Contains(text) => {
-                (Some(&**text), &[][..])
-            }
-            Pattern::Wildcards(pieces) => (None, &pieces[..]),
+        let (one, segments) = match self {
+            Pattern::Needle(_, needle) => (Some(&**needle), &[][..]),
+            Pattern::Wildcards(segments) => (None, &segments[..]),
         };
-        one.into_iter().chain(pieces.iter().filter_map(|piece| match piece {
-            Piece::Text(text) => Some(&**text),
-            Piece::One | Piece::Many | Piece::Dash => None,
-        }))
+        one.into_iter().chain(segments.iter().filter_map(Segment::text))
     }
 }
 
-/// The parts of a value of a rule.
+impl Segment {
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Segment::Text(text) => Some(text),
+            Segment::One | Segment::Many | Segment::Dash => None,
+        }
+    }
+}
+
+/// The segments of a value of a rule.
 ///
 /// `*` and `?` are wildcards. A backslash before a wildcard or a backslash makes that a plain character; before any
 /// other character it is plain itself ("Escape Character" in the specification).
-pub(crate) fn pieces(value: &str) -> Vec<Piece> {
-    let mut pieces = Vec::new();
+pub(crate) fn segments(value: &str) -> Vec<Segment> {
+    let mut segments = Vec::new();
     let mut text = String::new();
     let mut rest = value;
     while let Some(special) = rest.find(['*', '?', '\\']) {
@@ -104,31 +125,27 @@ pub(crate) fn pieces(value: &str) -> Vec<Piece> {
         let (character, after) = rest[special..].split_at(1);
         rest = after;
         let wildcard = match character {
-            "*" => Piece::Many,
-            "?" => Piece::One,
+            "*" => Segment::Many,
+            "?" => Segment::One,
             _ => {
-                let plain = rest.starts_with(['*', '?', '\\']);
-                text.push_str(if plain { &rest[..1] } else { "\\" });
-                rest = &rest[usize::from(plain)..];
+                let is_escape = rest.starts_with(['*', '?', '\\']);
+                text.push_str(if is_escape { &rest[..1] } else { "\\" });
+                rest = &rest[usize::from(is_escape)..];
                 continue;
             }
         };
-        if !text.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut text).into()));
-        }
-        pieces.push(wildcard);
+        segments.extend([Segment::Text(std::mem::take(&mut text).into()), wildcard]);
     }
     text.push_str(rest);
-    if !text.is_empty() {
-        pieces.push(Piece::Text(text.into()));
-    }
-    pieces
+    segments.push(Segment::Text(text.into()));
+    segments.retain(|segment| segment.text() != Some(""));
+    segments
 }
 
-/// The same parts, with their texts folded.
-pub(crate) fn fold_pieces(pieces: &mut [Piece]) {
-    for piece in pieces {
-        if let Piece::Text(text) = piece
+/// Folds the texts of segments.
+pub(crate) fn fold_segments(segments: &mut [Segment]) {
+    for segment in segments {
+        if let Segment::Text(text) = segment
             && let Cow::Owned(folded) = fold(text)
         {
             *text = folded.into();
@@ -136,53 +153,45 @@ pub(crate) fn fold_pieces(pieces: &mut [Piece]) {
     }
 }
 
-/// Whether a text consists of these parts. The last `*` takes more only if what follows it does not fit, so the work is
-/// at most the number of pieces times the length of the text.
-fn matches_pieces(pieces: &[Piece], text: &str, stop: &Stop<'_>) -> bool {
+/// Whether a text consists of these segments. Only the last `*` ever takes more, so the work is at most the number of
+/// segments times the length of the text.
+fn matches_segments(segments: &[Segment], text: &str, stop: &Stop<'_>) -> bool {
     const TRIES: usize = 1 << 14;
-    let (mut piece, mut at) = (0, 0);
+    let (mut segment, mut at) = (0, 0);
     let mut tries = 0;
-    // The piece after the last `*`, and where the text goes on that the `*` does not take.
+    // The segment after the last `*`, and the place in the text where that `*` ends.
     let mut last: Option<(usize, usize)> = None;
-    let one = |at: usize| {
-        let character = text[at..].chars().next()?;
-        Some((character, at + character.len_utf8()))
+    let one = |at: usize, is_wanted: fn(char) -> bool| {
+        let character = text[at..].chars().next().filter(|&c| is_wanted(c))?;
+        Some(at + character.len_utf8())
     };
     loop {
-        let fits = match pieces.get(piece) {
+        let fits = match segments.get(segment) {
             None => (at == text.len()).then_some(at),
-            Some(Piece::Many) => {
-                last = Some((piece + 1, at));
+            Some(Segment::Many) => {
+                last = Some((segment + 1, at));
                 Some(at)
             }
-            Some(Piece::One) => one(at).map(|(_, next)| next),
-            Some(Piece::Dash) => one(at)
-                .filter(|(character, _)| DASHES.contains(character))
-                .map(|(_, next)| next),
-            Some(Piece::Text(needle)) => text[at..].starts_with(&**needle).then_some(at + needle.len()),
+            Some(Segment::One) => one(at, |_| true),
+            Some(Segment::Dash) => one(at, |c| DASHES.contains(&c)),
+            Some(Segment::Text(needle)) => text[at..].starts_with(&**needle).then_some(at + needle.len()),
         };
         match (fits, last) {
-            (Some(_), _) if piece == pieces.len() => return true,
-            (Some(next), _) => (piece, at) = (piece + 1, next),
+            (Some(_), _) if segment == segments.len() => return true,
+            (Some(next), _) => (segment, at) = (segment + 1, next),
             (None, None) => return false,
             (None, Some((after, start))) => {
                 tries += 1;
                 if tries % TRIES == 0 && stop.check().is_err() {
                     return false;
                 }
-                let Some(character) = text[start..].chars().next() else {
-                    return false;
-                };
-                let next = start + character.len_utf8();
-                let next = match pieces.get(after) {
-                    // To look for a text costs its length each time, to compare it does not.
-                    Some(Piece::Text(needle)) if text[next..].starts_with(&**needle) => Some(next),
-                    Some(Piece::Text(needle)) => text[next..].find(&**needle).map(|found| next + found),
+                let next = one(start, |_| true).and_then(|next| match segments.get(after) {
+                    Some(Segment::Text(needle)) => text[next..].find(&**needle).map(|found| next + found),
                     _ => Some(next),
-                };
+                });
                 let Some(next) = next else { return false };
                 last = Some((after, next));
-                (piece, at) = (after, next);
+                (segment, at) = (after, next);
             }
         }
     }
@@ -193,41 +202,44 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shown(value: &str) -> String {
-        format!("{:?}", Pattern::new(pieces(value)))
+    fn check(value: &str, place: Place, needle: &str) {
+        let expected = Pattern::Needle(place, needle.into());
+        assert_eq!(Pattern::new(segments(value)), expected, "{value}");
     }
 
     /// Every example of the specification's section "Escape Character".
     #[test]
     fn reads_escapes() {
-        assert_eq!(shown(r"C:\Windows\x"), r#"Exact("C:\\Windows\\x")"#);
-        assert_eq!(shown(r"C:\\Windows"), r#"Exact("C:\\Windows")"#);
-        assert_eq!(shown(r"\*\?"), r#"Exact("*?")"#);
-        assert_eq!(shown(r"a\\*"), r#"StartsWith("a\\")"#);
-        assert_eq!(shown(r"a\\\*"), r#"Exact("a\\*")"#);
-        assert_eq!(shown(r"a\\\b"), r#"Exact("a\\\\b")"#);
-        assert_eq!(shown(r"a\\\\b"), r#"Exact("a\\\\b")"#);
-        assert_eq!(shown(r"a\"), r#"Exact("a\\")"#);
+        check(r"C:\Windows\x", Place::Whole, r"C:\Windows\x");
+        check(r"C:\\Windows", Place::Whole, r"C:\Windows");
+        check(r"\*\?", Place::Whole, "*?");
+        check(r"a\\*", Place::Start, r"a\");
+        check(r"a\\\*", Place::Whole, r"a\*");
+        check(r"a\\\b", Place::Whole, r"a\\b");
+        check(r"a\\\\b", Place::Whole, r"a\\b");
+        check(r"a\", Place::Whole, r"a\");
     }
 
     #[test]
     fn finds_the_simplest_pattern() {
-        assert_eq!(shown(""), r#"Exact("")"#);
-        assert_eq!(shown("**"), r#"Contains("")"#);
-        assert_eq!(shown("a**"), r#"StartsWith("a")"#);
-        assert_eq!(shown("*a"), r#"EndsWith("a")"#);
-        assert_eq!(shown("**a*"), r#"Contains("a")"#);
-        assert_eq!(shown("a*b"), r#"Wildcards([Text("a"), Many, Text("b")])"#);
-        assert_eq!(shown("?"), "Wildcards([One])");
-        assert_eq!(
-            Pattern::new(pieces("a*?bc*")).needles().collect::<Vec<_>>(),
-            ["a", "bc"]
-        );
+        check("", Place::Whole, "");
+        check("**", Place::Anywhere, "");
+        check("a**", Place::Start, "a");
+        check("*a", Place::End, "a");
+        check("**a*", Place::Anywhere, "a");
+        let wildcards = |value| match Pattern::new(segments(value)) {
+            Pattern::Wildcards(segments) => segments,
+            needle => panic!("{needle:?}"),
+        };
+        let text = |text: &str| Segment::Text(text.into());
+        assert_eq!(*wildcards("a*b"), [text("a"), Segment::Many, text("b")]);
+        assert_eq!(*wildcards("?"), [Segment::One]);
+        assert!(Pattern::new(segments("a*?bc*")).needles().eq(["a", "bc"]));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
-        /// A pattern matches what the regular expression matches that is made of it by character.
+        /// A pattern agrees with the regular expression that is translated from it character by character.
         #[test]
         fn matches_as_a_regular_expression(value in r"[abä*?\\]{0,9}", text in r"[abä*\\\n]{0,9}") {
             let mut expression = String::from("(?s)^");
@@ -245,7 +257,7 @@ mod tests {
                 rest = &rest[length..];
             }
             let expected = regex::Regex::new(&(expression + "$")).expect("an expression").is_match(&text);
-            prop_assert_eq!(Pattern::new(pieces(&value)).matches(&text), expected);
+            prop_assert_eq!(Pattern::new(segments(&value)).matches(&text), expected);
         }
     }
 }

@@ -1,73 +1,59 @@
 //! Placeholders: what `expand` puts in place of `%name%`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::error::Problem;
 use crate::limits::Budget;
 
-/// The values of placeholders by their names, without the percent signs. A value can have wildcards, as values of
-/// rules.
+/// The values of placeholders by their names, which are without the percent signs. A value can have wildcards, as a
+/// value of a rule can.
 pub type Placeholders = BTreeMap<String, Vec<String>>;
 
-/// The texts that a value is with any value of each placeholder in place of it.
+/// All texts that a value stands for, with each placeholder replaced by each of its values.
 ///
 /// A name consists of letters, digits, `_` and `-`. `\%` is a plain percent sign, and so is one that begins no
 /// placeholder ("Placeholders" in the specification).
 pub(crate) fn expand(value: &str, known: &Placeholders, budget: &Budget) -> Result<Vec<String>, Problem> {
-    let parts = parts(value, known)?;
-    // How much it is, before it is made.
-    let (texts, bytes) = parts
+    let choices = choices(value, known)?;
+    // The number of texts, and a bound for their bytes, before they are made.
+    let texts = choices
         .iter()
-        .fold((1_usize, 0_usize), |(texts, bytes), part| match part {
-            Part::Plain(plain) => (texts, bytes + plain.len()),
-            Part::Values(values) => {
-                let longest = values.iter().map(String::len).max().unwrap_or(0);
-                (texts.saturating_mul(values.len()), bytes.saturating_add(longest))
-            }
-        });
-    budget.has_room(texts, bytes)?;
+        .fold(1, |texts: usize, any| texts.saturating_mul(any.len()));
+    let longest = choices.iter().map(|any| any.iter().map(String::len).max().unwrap_or(0));
+    budget.has_room(texts, longest.sum())?;
     let mut texts = vec![String::new()];
-    for part in parts {
-        match part {
-            Part::Plain(plain) => texts.iter_mut().for_each(|text| text.push_str(&plain)),
-            Part::Values(values) => {
-                texts = texts
-                    .iter()
-                    .flat_map(|text| values.iter().map(move |value| format!("{text}{value}")))
-                    .collect();
-            }
-        }
+    for any in choices {
+        let with = |text: String| {
+            any.iter()
+                .map(move |value| format!("{text}{value}"))
+                .collect::<Vec<_>>()
+        };
+        texts = texts.into_iter().flat_map(with).collect();
     }
     Ok(texts)
 }
 
-/// A part of a value: what stands there, or the values of a placeholder.
-enum Part<'a> {
-    Plain(String),
-    Values(&'a [String]),
-}
-
-fn parts<'a>(value: &str, known: &'a Placeholders) -> Result<Vec<Part<'a>>, Problem> {
-    let mut parts = Vec::new();
+/// The segments of a value, each with its alternatives: one plain text, or the values of a placeholder.
+fn choices<'a>(value: &str, known: &'a Placeholders) -> Result<Vec<Cow<'a, [String]>>, Problem> {
+    let mut choices = Vec::new();
     let mut plain = String::new();
     let mut rest = value;
     while let Some(character) = rest.chars().next() {
         if let Some(name) = name_of(rest) {
             let values = known.get(name).ok_or_else(|| Problem::Placeholder(name.to_string()))?;
-            parts.push(Part::Plain(std::mem::take(&mut plain)));
-            parts.push(Part::Values(values));
+            choices.push(Cow::Owned(vec![std::mem::take(&mut plain)]));
+            choices.push(Cow::Borrowed(&values[..]));
             rest = &rest[name.len() + 2..];
             continue;
         }
-        let length = match () {
-            () if rest.starts_with(r"\%") || rest.starts_with(r"\\") => 2,
-            () => character.len_utf8(),
-        };
+        let is_escape = rest.starts_with(r"\%") || rest.starts_with(r"\\");
+        let length = if is_escape { 2 } else { character.len_utf8() };
         plain.push_str(rest[..length].strip_prefix(r"\%").map_or(&rest[..length], |_| "%"));
         rest = &rest[length..];
     }
-    parts.push(Part::Plain(plain));
-    Ok(parts)
+    choices.push(Cow::Owned(vec![plain]));
+    Ok(choices)
 }
 
 /// The name of the placeholder that a text begins with.

@@ -1,4 +1,4 @@
-//! Rules: what a document of YAML says, checked and with its modifiers applied.
+//! Rules: documents of YAML, checked and with their modifiers applied.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::placeholders::Placeholders;
 use crate::stop::{Stop, Stopped};
 use crate::yaml::{Key, Node, Value, documents};
 
-/// A rule. Nothing in it changes after it is loaded.
+/// A rule. It does not change after it is loaded.
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// Its ID, mostly a UUID.
@@ -20,7 +20,7 @@ pub struct Rule {
     pub name: Option<String>,
     /// Its title.
     pub title: String,
-    /// How much it matters that an event matches.
+    /// How serious a match is.
     pub level: Option<Level>,
     /// How mature it is.
     pub status: Option<Status>,
@@ -28,24 +28,24 @@ pub struct Rule {
     pub tags: Vec<String>,
     /// Which events it is for.
     pub log_source: LogSource,
-    /// Where that stands in the text of the rule.
+    /// The position of its log source in the text.
     pub log_source_position: Position,
     /// Its detections, in the order of the text. [`Condition::Detection`] has their indices.
     pub detections: Vec<Detection>,
-    /// Which detections have to be true together.
+    /// Which detections must be true together.
     pub condition: Condition,
 }
 
-/// A detection: it is true if one of its alternatives is.
+/// A detection. It is true if one of its alternatives is.
 #[derive(Debug, Clone)]
 pub struct Detection {
     /// Its name.
     pub name: String,
-    /// The alternatives. Each is true if all of its items are, of which it has at least one.
+    /// The alternatives. Each has at least one item, and is true if all of them are.
     pub any: Vec<Vec<Item>>,
 }
 
-/// Which events a rule is for. At least one of the three names is there.
+/// Which events a rule is for. At least one of the three names is set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LogSource {
     /// A group of events of any product, such as `process_creation`.
@@ -56,16 +56,16 @@ pub struct LogSource {
     pub service: Option<String>,
 }
 
-/// How much it matters that an event matches, in its order.
+/// How serious a match is, from the lowest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// The event is to be marked, not to be looked at.
+    /// Marks the event. Nobody needs to look at it.
     Informational,
-    /// Notable, rarely an incident.
+    /// Notable, but rarely an incident.
     Low,
-    /// Relevant, to be looked at from time to time.
+    /// Relevant: look at it from time to time.
     Medium,
-    /// Relevant, to be looked at soon.
+    /// Relevant: look at it soon.
     High,
     /// An incident.
     Critical,
@@ -74,15 +74,15 @@ pub enum Level {
 /// How mature a rule is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// It can be used in production.
+    /// Ready for production.
     Stable,
-    /// It may need to be adjusted.
+    /// May need adjustments.
     Test,
-    /// It can find what is none.
+    /// May report false positives.
     Experimental,
-    /// Another rule replaces it.
+    /// Replaced by another rule.
     Deprecated,
-    /// It cannot be used as it is.
+    /// Not usable as it is.
     Unsupported,
 }
 
@@ -119,9 +119,21 @@ impl Status {
 }
 
 impl Rule {
+    /// The items of all detections.
+    pub fn items(&self) -> impl Iterator<Item = &Item> {
+        self.detections
+            .iter()
+            .flat_map(|detection| detection.any.iter().flatten())
+    }
+
+    /// The matchers of all items.
+    pub(crate) fn matchers(&self) -> impl Iterator<Item = &Matcher> {
+        self.items().flat_map(|item| &item.any)
+    }
+
     /// About how many bytes of memory it takes.
     pub fn bytes(&self) -> usize {
-        let of_matcher = |matcher: &Matcher| {
+        let of_matchers = self.matchers().map(|matcher| {
             let texts = match matcher {
                 Matcher::Text { pattern, .. } => pattern.needles().map(str::len).sum(),
                 Matcher::Regex(expression) => expression.bytes() + expression.as_str().len(),
@@ -129,27 +141,19 @@ impl Rule {
                 _ => 0,
             };
             size_of::<Matcher>() + texts
-        };
-        let of_item = |item: &Item| {
-            let field = item.field.as_ref().map_or(0, |field| field.len());
-            size_of::<Item>() + field + item.any.iter().map(of_matcher).sum::<usize>()
-        };
-        let of_detections = self.detections.iter().map(|detection| {
-            let items = detection.any.iter().flatten().map(of_item);
-            size_of::<Detection>() + detection.name.len() + items.sum::<usize>()
         });
+        let field = |item: &Item| item.field.as_ref().map_or(0, |field| field.len());
+        let of_items = self.items().map(|item| size_of::<Item>() + field(item));
+        let of_detections = self.detections.iter();
+        let of_detections = of_detections.map(|detection| size_of::<Detection>() + detection.name.len());
         let of_tags = self.tags.iter().map(|tag| size_of::<String>() + tag.len());
-        size_of::<Rule>() + self.title.len() + of_detections.sum::<usize>() + of_tags.sum::<usize>()
+        let all = of_matchers.chain(of_items).chain(of_detections).chain(of_tags);
+        size_of::<Rule>() + self.title.len() + all.sum::<usize>()
     }
 
     /// How many bytes of memory its regular expressions take.
     pub fn regex_bytes(&self) -> usize {
-        let items = self
-            .detections
-            .iter()
-            .flat_map(|detection| detection.any.iter().flatten());
-        let matchers = items.flat_map(|item| &item.any);
-        let bytes = matchers.map(|matcher| match matcher {
+        let bytes = self.matchers().map(|matcher| match matcher {
             Matcher::Regex(expression) => expression.bytes(),
             _ => 0,
         });
@@ -158,11 +162,11 @@ impl Rule {
 }
 
 impl LogSource {
-    /// The log source that a map names.
+    /// Reads the log source in a map.
     pub(crate) fn read(node: &Node) -> Result<LogSource, LoadError> {
         node.entries("logsource")?;
-        let part = |key| node.get(key).map(|value| value.need_text(key)).transpose();
-        let (category, product, service) = (part("category")?, part("product")?, part("service")?);
+        let text = |key| text_of(node, key);
+        let (category, product, service) = (text("category")?, text("product")?, text("service")?);
         if category.is_none() && product.is_none() && service.is_none() {
             return Err(node.error(Problem::Missing("category, product or service")));
         }
@@ -174,22 +178,22 @@ impl LogSource {
     }
 }
 
-/// Its parts with their names, such as `category process_creation, product windows`.
+/// Its names, such as `category process_creation, product windows`.
 impl fmt::Display for LogSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [
+        let names = [
             ("category", &self.category),
             ("product", &self.product),
             ("service", &self.service),
         ];
-        let parts = parts
+        let given = names
             .iter()
             .filter_map(|(name, value)| Some(format!("{name} {}", value.as_ref()?)));
-        f.write_str(&parts.collect::<Vec<_>>().join(", "))
+        f.write_str(&given.collect::<Vec<_>>().join(", "))
     }
 }
 
-/// A document that is no rule, with what can be said of it nevertheless.
+/// A document that cannot be loaded, with what is known about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Refused {
@@ -197,14 +201,14 @@ pub struct Refused {
     pub id: Option<String>,
     /// Its title, if it has one.
     pub title: Option<String>,
-    /// What is wrong.
+    /// Why.
     pub error: LoadError,
-    /// The names and IDs of the rules that do not match on their own, as this is a correlation rule without `generate`
-    /// (Sigma correlation rules specification, 2.1).
+    /// If this is a correlation rule without `generate`: the names and IDs of its base rules, which then do not match on
+    /// their own (Sigma correlation rules specification, 2.1).
     pub silences: Vec<String>,
 }
 
-/// Loads the rules of a text: each of its documents is a rule, or an error. There is always at least one result.
+/// Loads the rules of a text. Each document is a rule or an error. There is always at least one result.
 pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, Box<Refused>>> {
     load_rules_until(text, placeholders, &|| false).unwrap_or_default()
 }
@@ -212,7 +216,7 @@ pub fn load_rules(text: &str, placeholders: &Placeholders) -> Vec<Result<Rule, B
 /// As [`load_rules`], which can take some 100 ms for a text.
 ///
 /// # Errors
-/// [`Stopped`] soon after `stop` gives `true`.
+/// [`Stopped`] soon after `stop` returns `true`.
 pub fn load_rules_until(
     text: &str,
     placeholders: &Placeholders,
@@ -221,7 +225,7 @@ pub fn load_rules_until(
     let stop = Stop::new(stop);
     let mut documents = documents(text, &stop)?;
     if documents.is_empty() {
-        documents.push(Err(Problem::NoRule.at(Position { line: 1, column: 1 })));
+        documents.push(Err(Problem::NoRule.at(Position::START)));
     }
     let mut context = Context {
         placeholders,
@@ -230,29 +234,28 @@ pub fn load_rules_until(
     let rules = documents.into_iter().map(|document| {
         stop.check()?;
         context.budget.next_rule();
-        let (document, loaded) = match document {
-            Ok(document) => {
-                let loaded = rule(&document, &mut context);
-                (Some(document), loaded)
-            }
-            Err(error) => (None, Err(error)),
-        };
-        Ok(loaded.map_err(|error| {
-            let named = |key: &str| document.as_ref()?.get(key).and_then(Node::text);
-            let (id, title) = (named("id"), named("title"));
-            let silences = document.as_ref().map(silences).unwrap_or_default();
-            Box::new(Refused {
-                id,
-                title,
+        Ok(match document {
+            Ok(document) => rule(&document, &mut context).map_err(|error| {
+                let named = |key: &str| document.get(key).and_then(Node::text);
+                Box::new(Refused {
+                    id: named("id"),
+                    title: named("title"),
+                    error,
+                    silences: silences(&document),
+                })
+            }),
+            Err(error) => Err(Box::new(Refused {
+                id: None,
+                title: None,
                 error,
-                silences,
-            })
-        }))
+                silences: Vec::new(),
+            })),
+        })
     });
     rules.collect()
 }
 
-/// The rules that a document silences, if it is a correlation rule.
+/// The base rules that a document silences, if it is a correlation rule.
 fn silences(document: &Node) -> Vec<String> {
     let Some(correlation) = document.get("correlation") else {
         return Vec::new();
@@ -267,22 +270,14 @@ fn silences(document: &Node) -> Vec<String> {
 
 fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
     document.entries("a rule")?;
-    let kinds = [
-        (
-            "correlation",
-            "a correlation rule is about several events; this is for rules about one",
-        ),
-        // Sigma's own keys have no `kind`.
-        match document.get("kind") {
-            Some(_) => ("filter", "this is a rule of Chainsaw's own form, not of Sigma's"),
-            None => ("filter", "a Sigma filter changes other rules; it is no rule"),
-        },
-        (
-            "action",
-            "collections with \"action\" were a part of Sigma 1; each rule is a document of its own",
-        ),
-    ];
-    for (key, why) in kinds {
+    // Sigma has no key `kind`.
+    let filter = match document.get("kind") {
+        Some(_) => "this is a Chainsaw rule, not a Sigma rule",
+        None => "a Sigma filter changes other rules; it is not a rule",
+    };
+    let correlation = "correlation rules are not supported, only rules about single events";
+    let action = "collections with \"action\" belong to Sigma 1; write each rule as a document of its own";
+    for (key, why) in [("correlation", correlation), ("filter", filter), ("action", action)] {
         if document.get(key).is_some() {
             return Err(Problem::NotSupported(why).at(document.key_position(key)));
         }
@@ -291,25 +286,11 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
     let title = needed("title")?.need_text("title")?;
     let (detections, condition) = detection(needed("detection")?, context)?;
     Ok(Rule {
-        id: document
-            .get("id")
-            .map(|id| id.need_text("id"))
-            .transpose()?
-            .filter(|id| !id.is_empty()),
+        id: text_of(document, "id")?.filter(|id| !id.is_empty()),
         name: document.get("name").and_then(Node::text),
         title,
-        level: named(
-            document,
-            "level",
-            &Level::ALL,
-            "informational, low, medium, high, critical",
-        )?,
-        status: named(
-            document,
-            "status",
-            &Status::ALL,
-            "stable, test, experimental, deprecated, unsupported",
-        )?,
+        level: named(document, "level", &Level::ALL)?,
+        status: named(document, "status", &Status::ALL)?,
         tags: tags(document)?,
         log_source: LogSource::read(needed("logsource")?)?,
         log_source_position: document.key_position("logsource"),
@@ -327,25 +308,28 @@ fn tags(document: &Node) -> Result<Vec<String>, LoadError> {
     tags.iter().map(|tag| tag.need_text("a tag")).collect()
 }
 
-/// The value of a key that has one of some names.
-fn named<T: Copy>(
-    document: &Node,
-    key: &'static str,
-    all: &[(T, &str)],
-    known: &'static str,
-) -> Result<Option<T>, LoadError> {
-    let Some(node) = document.get(key) else { return Ok(None) };
-    let name = node.need_text(key)?;
-    match all.iter().find(|(_, known)| known.eq_ignore_ascii_case(&name)) {
-        Some((value, _)) => Ok(Some(*value)),
-        None => Err(node.error(Problem::Unknown { what: key, name, known })),
+/// The text of a key, if it has one.
+fn text_of(node: &Node, key: &str) -> Result<Option<String>, LoadError> {
+    node.get(key).map(|value| value.need_text(key)).transpose()
+}
+
+/// The value of a key that takes one of some names.
+fn named<T: Copy>(document: &Node, key: &'static str, all: &[(T, &str)]) -> Result<Option<T>, LoadError> {
+    let Some(name) = text_of(document, key)? else {
+        return Ok(None);
+    };
+    if let Some((value, _)) = all.iter().find(|(_, known)| known.eq_ignore_ascii_case(&name)) {
+        return Ok(Some(*value));
     }
+    let known = all.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
+    let at = document.get(key).map_or(document.at, |node| node.at);
+    Err(Problem::Unknown { what: key, name, known }.at(at))
 }
 
 fn detection(node: &Node, context: &mut Context<'_>) -> Result<(Vec<Detection>, Condition), LoadError> {
     let entries = node.entries("detection")?;
     if node.get("timeframe").is_some() {
-        let why = "\"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 has correlation rules in their place";
+        let why = "\"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 replaced them with correlation rules";
         return Err(Problem::NotSupported(why).at(node.key_position("timeframe")));
     }
     let text = node
@@ -373,7 +357,7 @@ fn alternatives(node: &Node, context: &mut Context<'_>) -> Result<Vec<Vec<Item>>
     for member in node.each() {
         match &member.value {
             Value::Map(entries) => any.push(all_of(member, entries, context)?),
-            Value::List(_) => return Err(member.wrong_kind("a member of a detection", "a map or a keyword")),
+            Value::List(_) => return Err(member.wrong_type("a member of a detection", "a map or a keyword")),
             _ => words.push(member.clone()),
         }
     }
@@ -386,7 +370,7 @@ fn alternatives(node: &Node, context: &mut Context<'_>) -> Result<Vec<Vec<Item>>
     }
 }
 
-/// The items of a map, which all have to be true.
+/// The items of a map, all of which must be true.
 pub(crate) fn all_of(node: &Node, entries: &[(Key, Node)], context: &mut Context<'_>) -> Result<Vec<Item>, LoadError> {
     if entries.is_empty() {
         return Err(node.error(Problem::Empty("this map")));

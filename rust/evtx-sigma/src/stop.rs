@@ -1,4 +1,4 @@
-//! How long work is stopped before it is done.
+//! Stopping work before it is done.
 
 use std::cell::Cell;
 
@@ -7,16 +7,16 @@ use std::cell::Cell;
 #[error("the search for matching rules was stopped")]
 pub struct Stopped;
 
-/// Asks the caller whether to go on. Once it said no, it is not asked again.
+/// Asks the caller whether to stop. After a yes, it is not asked again.
 pub(crate) struct Stop<'a> {
     ask: &'a dyn Fn() -> bool,
     is_stopped: Cell<bool>,
 }
 
 impl<'a> Stop<'a> {
-    /// How many bytes of text are looked at between two questions.
+    /// Bytes of text that are searched between two questions.
     pub(crate) const BYTES: usize = 1 << 16;
-    /// Bytes of a text that is looked at several times without a question.
+    /// Bytes of a text that is read several times without a question.
     pub(crate) const SHORT: usize = 1 << 12;
 
     pub(crate) fn new(ask: &'a dyn Fn() -> bool) -> Self {
@@ -26,12 +26,12 @@ impl<'a> Stop<'a> {
         }
     }
 
-    /// For work that nobody stops.
+    /// For work that nothing stops.
     pub(crate) fn never() -> Stop<'static> {
         Stop::new(&|| false)
     }
 
-    /// Asks whether to go on.
+    /// Asks whether to stop.
     pub(crate) fn check(&self) -> Result<(), Stopped> {
         if !self.is_stopped.get() {
             self.is_stopped.set((self.ask)());
@@ -39,7 +39,7 @@ impl<'a> Stop<'a> {
         self.result()
     }
 
-    /// What was said last, without asking.
+    /// The last answer, without asking.
     pub(crate) fn result(&self) -> Result<(), Stopped> {
         match self.is_stopped.get() {
             true => Err(Stopped),

@@ -1,23 +1,21 @@
-//! YAML texts as trees of values, with the position of each.
+//! YAML texts as trees of values with positions.
 //!
-//! Kinds of plain scalars are those of the core schema of YAML 1.2.2 (section 10.3.2). Anchors and aliases are
-//! replaced; what a text can grow to by them is bounded.
-
-use std::collections::{HashMap, HashSet};
+//! Plain scalars have the types of the core schema of YAML 1.2.2 (section 10.3.2). Aliases are replaced by their values,
+//! up to a limit.
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
+use hashbrown::{HashMap, HashSet};
 
 use crate::error::{LoadError, Position, Problem};
 use crate::limits::Limits;
 use crate::number::Number;
 use crate::stop::{Stop, Stopped};
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    /// Where it begins.
     pub(crate) at: Position,
-    /// Whether it is a scalar on one line, so that places inside of it are known.
+    /// Whether it is a scalar on one line, so that positions inside it are known.
     is_line: bool,
     pub(crate) value: Value,
 }
@@ -30,7 +28,7 @@ pub(crate) enum Value {
     Number(Number, String),
     Text(String),
     List(Vec<Node>),
-    /// In the order of the text. No key is there twice.
+    /// In the order of the text. Keys are distinct.
     Map(Vec<(Key, Node)>),
 }
 
@@ -56,44 +54,42 @@ impl Node {
         problem.at(at)
     }
 
-    /// An error that says what this node is in place of what was expected.
-    pub(crate) fn wrong_kind(&self, what: &str, expected: &'static str) -> LoadError {
-        self.error(Problem::Kind {
+    /// An error for a value of another type than expected.
+    pub(crate) fn wrong_type(&self, what: &str, expected: &'static str) -> LoadError {
+        self.error(Problem::Type {
             what: what.to_string(),
             expected,
-            found: self.value.kind(),
+            found: self.value.type_name(),
         })
     }
 
-    /// The value of a key of a map, if it is there and not NULL.
+    /// The value of a key of a map, if there is one that is not NULL.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
-        let Value::Map(entries) = &self.value else {
-            return None;
-        };
-        let (_, value) = entries.iter().find(|(name, _)| name.text == key)?;
+        let (_, value) = self.entry(key)?;
         (!matches!(value.value, Value::Null)).then_some(value)
+    }
+
+    fn entry(&self, key: &str) -> Option<&(Key, Node)> {
+        match &self.value {
+            Value::Map(entries) => entries.iter().find(|(name, _)| name.text == key),
+            _ => None,
+        }
     }
 
     /// The position of a key of a map, or that of the map.
     pub(crate) fn key_position(&self, key: &str) -> Position {
-        match &self.value {
-            Value::Map(entries) => entries
-                .iter()
-                .find(|(name, _)| name.text == key)
-                .map_or(self.at, |(name, _)| name.at),
-            _ => self.at,
-        }
+        self.entry(key).map_or(self.at, |(name, _)| name.at)
     }
 
-    /// The entries of a map. `what` names it in the error if it is none.
+    /// The entries of a map, or an error that calls it `what`.
     pub(crate) fn entries(&self, what: &str) -> Result<&[(Key, Node)], LoadError> {
         match &self.value {
             Value::Map(entries) => Ok(entries),
-            _ => Err(self.wrong_kind(what, "a map")),
+            _ => Err(self.wrong_type(what, "a map")),
         }
     }
 
-    /// The text of a scalar: Booleans are `true` and `false`, numbers decimal. `None` if it is NULL, a list or a map.
+    /// The text of a scalar: Booleans are `true` and `false`, numbers decimal. `None` for NULL, a list or a map.
     pub(crate) fn text(&self) -> Option<String> {
         match &self.value {
             Value::Text(text) => Some(text.clone()),
@@ -103,12 +99,12 @@ impl Node {
         }
     }
 
-    /// The text of a scalar, or an error that names it.
+    /// The text of a scalar, or an error that calls it `what`.
     pub(crate) fn need_text(&self, what: &str) -> Result<String, LoadError> {
-        self.text().ok_or_else(|| self.wrong_kind(what, "a text"))
+        self.text().ok_or_else(|| self.wrong_type(what, "a text"))
     }
 
-    /// The nodes of a list, or a node that is none as a list of one.
+    /// The nodes of a list, or this node if it is not a list.
     pub(crate) fn each(&self) -> &[Node] {
         match &self.value {
             Value::List(nodes) => nodes,
@@ -118,7 +114,7 @@ impl Node {
 }
 
 impl Value {
-    fn kind(&self) -> &'static str {
+    fn type_name(&self) -> &'static str {
         match self {
             Value::Null => "NULL",
             Value::Boolean(_) => "a Boolean",
@@ -130,8 +126,8 @@ impl Value {
     }
 }
 
-/// The documents of a text in order, without those that are empty. One that is no YAML is an error, and the others load.
-/// So are too many.
+/// The documents of a text in order, without empty ones. An invalid document is an error, and the others still load. Too
+/// many documents are an error too.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -141,27 +137,25 @@ pub(crate) fn documents(text: &str, stop: &Stop<'_>) -> Result<Vec<Result<Node, 
     if text.len() > Limits::TEXT {
         return Ok(vec![limit("bytes of a text", Limits::TEXT, 1)]);
     }
-    for piece in pieces(text) {
+    for document in split(text) {
         if loader.documents.len() >= Limits::DOCUMENTS {
-            let line = loader.lines + 1;
-            loader
-                .documents
-                .push(limit("documents of a text", Limits::DOCUMENTS, line));
+            let error = limit("documents of a text", Limits::DOCUMENTS, loader.lines + 1);
+            loader.documents.push(error);
             break;
         }
-        if let Err(error) = loader.load(piece, stop) {
+        if let Err(error) = loader.load(document, stop) {
             loader.documents.push(Err(error));
             loader.open.clear();
         }
         stop.result()?;
-        loader.lines += piece.matches('\n').count() as u32;
+        loader.lines += document.matches('\n').count() as u32;
     }
     Ok(loader.documents)
 }
 
-/// A text in pieces of mostly one document each. A line that begins with `---` begins a document, in whatever it stands,
-/// unless only directives and comments are before it; `...` ends one (YAML 1.2.2, 9.1).
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+/// Splits a text into its documents. A line that begins with `---` always begins a document, unless only directives and
+/// comments precede it; `...` ends one (YAML 1.2.2, 9.1).
+fn split(text: &str) -> impl Iterator<Item = &str> {
     let is_mark = |line: &str, mark: &str| {
         let rest = line.strip_prefix(mark);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
@@ -179,32 +173,32 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
             }
             has_content |= !line.trim_start().is_empty() && !line.starts_with(['%', '#']);
         }
-        let piece;
-        (piece, left) = left.split_at(end);
-        (!piece.is_empty()).then_some(piece)
+        let document;
+        (document, left) = left.split_at(end);
+        (!document.is_empty()).then_some(document)
     })
 }
 
-/// Puts the events of the parser together.
+/// Builds nodes from the events of the parser.
 #[derive(Default)]
 struct Loader {
     documents: Vec<Result<Node, LoadError>>,
-    /// How many lines of the text are before the piece at hand.
+    /// The number of lines before the current document.
     lines: u32,
     open: Vec<Open>,
-    /// What an anchor stands for, and the bytes that it takes. `None` while it is open.
+    /// The value of an anchor, and the bytes that it takes. `None` while it is open.
     anchors: HashMap<usize, Option<(Node, usize)>>,
-    /// Bytes that the values of all documents take.
+    /// The bytes that the values of all documents take.
     bytes: usize,
-    /// Events of the parser since the caller was asked whether to go on.
+    /// The number of parser events so far.
     events: usize,
 }
 
-/// A list or map that has not ended.
+/// A list or map that is not complete.
 struct Open {
     at: Position,
     anchor: usize,
-    /// What the values before it take, in bytes.
+    /// The bytes that the values before it take.
     bytes: usize,
     content: Content,
 }
@@ -213,23 +207,23 @@ enum Content {
     List(Vec<Node>),
     Map {
         entries: Vec<(Key, Node)>,
-        /// The keys, once there are many.
+        /// The keys so far.
         names: HashSet<String>,
-        /// A key whose value is to come.
+        /// A key whose value follows.
         key: Option<Key>,
     },
 }
 
 impl Loader {
-    /// Loads a piece, or a part of it if it is stopped.
-    fn load(&mut self, piece: &str, stop: &Stop<'_>) -> Result<(), LoadError> {
+    /// Loads a document, perhaps incompletely if it is stopped.
+    fn load(&mut self, document: &str, stop: &Stop<'_>) -> Result<(), LoadError> {
         let options = granit_parser::options! {
             emit_comments: false,
             flow_nesting_limit: Limits::NESTING,
             block_nesting_limit: Limits::NESTING,
         };
-        for event in Parser::new_from_str_with_options(piece, options) {
-            let (event, span) = event.map_err(|error| self.no_yaml(&error))?;
+        for event in Parser::new_from_str_with_options(document, options) {
+            let (event, span) = event.map_err(|error| self.invalid(&error))?;
             self.take(event, span)?;
             self.events += 1;
             if self.events.is_multiple_of(256) && stop.check().is_err() {
@@ -247,7 +241,7 @@ impl Loader {
         }
     }
 
-    fn no_yaml(&self, error: &ScanError) -> LoadError {
+    fn invalid(&self, error: &ScanError) -> LoadError {
         Problem::Yaml(error.info()).at(self.position(error.marker()))
     }
 
@@ -317,7 +311,7 @@ impl Loader {
         });
     }
 
-    /// Keeps what an anchor stands for. Anchor 0 is none.
+    /// Keeps the value of an anchor. 0 means that there is none.
     fn name(&mut self, anchor: usize, node: &Node, bytes: usize) -> Result<(), LoadError> {
         if anchor != 0 {
             // Counted before the copy is made.
@@ -327,7 +321,7 @@ impl Loader {
         Ok(())
     }
 
-    /// Puts a node where it belongs: as a key or value of a map, a member of a list, or a document.
+    /// Adds a node as a key or value of a map, a member of a list, or a document.
     fn put(&mut self, node: Node) -> Result<(), LoadError> {
         match self.open.last_mut().map(|open| &mut open.content) {
             None if matches!(node.value, Value::Null) => {}
@@ -336,11 +330,11 @@ impl Loader {
             Some(Content::Map { entries, names, key }) => match key.take() {
                 Some(key) => entries.push((key, node)),
                 None => {
-                    let text = node.text().ok_or_else(|| node.error(Problem::KeyKind))?;
+                    let text = node.text().ok_or_else(|| node.error(Problem::KeyType))?;
                     if text == "<<" {
                         return Err(node.error(Problem::MergeKey));
                     }
-                    if !add_name(names, entries, &text) {
+                    if !names.insert(text.clone()) {
                         return Err(node.error(Problem::KeyTwice(text)));
                     }
                     *key = Some(Key { at: node.at, text });
@@ -351,32 +345,17 @@ impl Loader {
     }
 }
 
-/// Adds the key of a map that has these entries. `false` if it is there.
-fn add_name(names: &mut HashSet<String>, entries: &[(Key, Node)], text: &str) -> bool {
-    /// So many keys are compared one by one.
-    const FEW: usize = 16;
-    if entries.len() < FEW {
-        return entries.iter().all(|(key, _)| key.text != text);
-    }
-    if names.is_empty() {
-        names.extend(entries.iter().map(|(key, _)| key.text.clone()));
-    }
-    names.insert(text.to_owned())
-}
-
 fn count(bytes: &mut usize, more: usize, at: Position) -> Result<(), LoadError> {
     *bytes = bytes.saturating_add(more);
     if *bytes > Limits::VALUES {
-        let (what, limit) = (
-            "bytes of the values of a text with its aliases replaced",
-            Limits::VALUES,
-        );
+        let what = "bytes of the values of a text with its aliases replaced";
+        let limit = Limits::VALUES;
         return Err(Problem::Limit { what, limit }.at(at));
     }
     Ok(())
 }
 
-/// What a scalar is. Only plain scalars can be other than a text; a tag that is none of YAML's makes a text of it.
+/// The value of a scalar. Quoted scalars, and those with a tag that YAML does not define, are texts.
 fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     let is_plain = match tag {
         Some(tag) => tag.core_suffix().is_some_and(|suffix| suffix != "str"),
@@ -397,7 +376,7 @@ fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
     }
 }
 
-/// The text of a number: its decimal digits, with the zeros before them.
+/// The text of a number: its decimal digits, including leading zeros.
 fn number_text(number: &Number, written: String) -> String {
     match written.strip_prefix('0') {
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => written,
@@ -424,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn one_document_that_is_no_yaml_takes_no_other_with_it() {
+    fn the_documents_around_an_invalid_one_load() {
         for broken in [
             "a: 1\na: 2",
             "a: 'b",
@@ -456,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_begin_documents_wherever_they_stand() {
+    fn marks_begin_documents_anywhere() {
         for (text, lines) in [
             ("a: 1\n---\nb: 2\n", &[1, 3][..]),
             ("%YAML 1.2\n# x\n\n---\na: 1\n...\n%YAML 1.2\n---\nb: 2\n", &[5, 9]),
@@ -474,17 +453,17 @@ mod tests {
     }
 
     #[test]
-    fn says_where_and_what_values_are() {
+    fn knows_positions_and_types() {
         let documents = sound("a: 1\nb:\n  - 'x'\n  - ~\n  - true\n---\n---\nc: '1'\n");
         assert_eq!(documents.len(), 2);
         let list = documents[0].get("b").expect("b").each();
         let seen: Vec<_> = list
             .iter()
-            .map(|node| (node.at.line, node.at.column, node.value.kind()))
+            .map(|node| (node.at.line, node.at.column, node.value.type_name()))
             .collect();
         assert_eq!(seen, [(3, 6, "a text"), (4, 5, "NULL"), (5, 5, "a Boolean")]);
-        assert_eq!(documents[0].get("a").expect("a").value.kind(), "a number");
-        assert_eq!(documents[1].get("c").expect("c").value.kind(), "a text");
+        assert_eq!(documents[0].get("a").expect("a").value.type_name(), "a number");
+        assert_eq!(documents[1].get("c").expect("c").value.type_name(), "a text");
         assert_eq!(documents[1].at, Position { line: 8, column: 1 });
     }
 
@@ -496,37 +475,23 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_tree() {
-        assert_eq!(error("a: 1\na: 2\n"), "line 2, column 1: the key \"a\" is here twice");
-        for count in [15, 16, 17, 40] {
-            let mut many: String = (0..count).map(|key| format!("{key}: x\n")).collect();
-            assert_eq!(sound(&many).len(), 1);
-            many += &format!("{}: x\n", count / 2);
-            let (line, key) = (count + 1, count / 2);
-            assert_eq!(
-                error(&many),
-                format!("line {line}, column 1: the key \"{key}\" is here twice")
-            );
-        }
-        assert_eq!(error("[a]: 1\n"), "line 1, column 1: a key is a text or a number");
+    fn refuses_what_is_not_a_tree() {
+        assert_eq!(error("a: 1\na: 2\n"), "line 2, column 1: the key \"a\" appears twice");
+        assert_eq!(error("[a]: 1\n"), "line 1, column 1: a key must be a text or a number");
         assert_eq!(
             error("a: &x [*x]\n"),
-            "line 1, column 8: this alias is inside of the value that it stands for"
+            "line 1, column 8: this alias is inside the value that it stands for"
         );
         assert_eq!(
             error("a: &x {b: 1}\nc:\n  <<: *x\n"),
-            "line 3, column 3: the merge key \"<<\" is no part of YAML 1.2"
+            "line 3, column 3: the merge key \"<<\" is not part of YAML 1.2"
         );
-        assert!(
-            error("a: [1, 2\nb: 3\n").starts_with("line 2, column "),
-            "{}",
-            error("a: [1, 2\nb: 3\n")
-        );
-        assert!(
-            error("a: *x\n").starts_with("line 1, column 4: this is no YAML: "),
-            "{}",
-            error("a: *x\n")
-        );
+        for (text, why) in [
+            ("a: [1, 2\nb: 3\n", "line 2, column "),
+            ("a: *x\n", "line 1, column 4: this is not valid YAML: "),
+        ] {
+            assert!(error(text).starts_with(why), "{}", error(text));
+        }
     }
 
     #[test]
@@ -536,15 +501,12 @@ mod tests {
             let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
             bomb += &format!("a{level}: &a{level} [{aliases}]\n");
         }
-        assert!(
-            error(&bomb).contains("bytes of the values of a text with its aliases replaced"),
-            "{}",
-            error(&bomb)
-        );
+        let bounded = "bytes of the values of a text with its aliases replaced";
+        assert!(error(&bomb).contains(bounded));
         let many = bomb.lines().take(4).collect::<Vec<_>>().join("\n") + "\n---\n";
-        assert!(error(&many.repeat(1000)).contains("bytes of the values of a text with its aliases replaced"));
-        assert!(error(&"[".repeat(100_000)).contains("no YAML"));
-        assert!(error(&"- ".repeat(100_000)).contains("no YAML"));
+        assert!(error(&many.repeat(1000)).contains(bounded));
+        assert!(error(&"[".repeat(100_000)).contains("not valid YAML"));
+        assert!(error(&"- ".repeat(100_000)).contains("not valid YAML"));
         assert!(error(&"x".repeat(Limits::TEXT + 1)).contains("the limit is 1048576 bytes of a text"));
     }
 }

@@ -1,5 +1,5 @@
-//! The engine says of every event of real logs what each rule alone says. `EVTX_SIGMA` names the folder of the rules, and
-//! of logs that raise them; `EVTX_CORPUS` a folder of other logs. Without the first, the test does nothing.
+//! The engine finds in real logs what each rule alone finds. `EVTX_SIGMA` names a folder of rules, and of logs that match
+//! them; `EVTX_CORPUS` a folder of other logs. Without `EVTX_SIGMA`, the test does nothing.
 
 mod logs;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use evtx_sigma::{Match, Matching, Renamed, RuleForEvents, RuleSet};
 use logs::{Kinds, LogEvent, files, rules};
 
-/// One in how many pairs of an event and a rule is judged that the engine does not find.
+/// One in this many pairs of an event and a rule that the engine does not find is judged.
 const DRAWN: u64 = 50;
 
 #[test]

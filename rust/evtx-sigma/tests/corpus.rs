@@ -1,5 +1,5 @@
-//! Loads the rules below the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and resolves their log sources. Without
-//! it, the test does nothing.
+//! Loads the rules in the folder that `EVTX_SIGMA` names, such as SigmaHQ's, and resolves their log sources. Without
+//! `EVTX_SIGMA`, the test does nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn loads_every_rule_or_says_why_not() {
                     let source = &rule.log_source;
                     if let Err(problem) = LogSources::builtin().resolve(source) {
                         eprintln!("{}: {}: {problem}", name.display(), rule.log_source_position);
-                        // The table is that of Windows.
+                        // The table is for Windows.
                         if source.product.as_deref() == Some("windows") {
                             wrong.push(name);
                         }
@@ -54,7 +54,7 @@ fn loads_every_rule_or_says_why_not() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// The files below a folder that end with `.yml`.
+/// The files in a folder and its subfolders that end with `.yml`.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder)
         .expect("a folder")

@@ -1,4 +1,4 @@
-//! Rules that were damaged load or are refused with a place in them, and those that load can be evaluated.
+//! Damaged rules load, or are refused with a position in them. Those that load can be evaluated.
 
 use evtx_sigma::{LogSources, Placeholders, load_rules};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ detection:
 const TABLE: &str =
     "logsources:\n- {category: c, channels: [x], event_ids: [1, 2], fields: {F|lt: 1}, renames: {A: B}}\n";
 
-/// A text with some places taken out or replaced.
+/// A text with some places removed or replaced.
 fn damaged(text: &'static str) -> impl Strategy<Value = String> {
     let change = (
         0..text.len(),

@@ -1,14 +1,16 @@
-//! What the engine says of single events, a case for each way that it decides a rule.
+//! The engine on single events, a case for each way to decide a rule.
 
 use std::sync::Arc;
 
-use evtx_sigma::{Alternative, Found, Kind, Match, Matching, Placeholders, RuleForEvents, RuleSet, Values, load_rules};
+use evtx_sigma::{
+    Alternative, EventKind, Match, Matching, Placeholders, Presence, RuleForEvents, RuleSet, Values, load_rules,
+};
 
-/// What each slot of an event has.
-struct Slots<'a>(&'a [(Found, &'a str)]);
+/// The slots of an event.
+struct Slots<'a>(&'a [(Presence, &'a str)]);
 
 impl Values for Slots<'_> {
-    fn push_text(&self, slot: usize, out: &mut String) -> Found {
+    fn push_text(&self, slot: usize, out: &mut String) -> Presence {
         out.push_str(self.0[slot].1);
         self.0[slot].0
     }
@@ -38,7 +40,7 @@ fn rules(detections: &[&str]) -> Arc<RuleSet> {
 }
 
 /// The indices of the rules that an event matches.
-fn matches(rules: &Arc<RuleSet>, kind: &Kind, slots: &[(Found, &str)]) -> Vec<u32> {
+fn matches(rules: &Arc<RuleSet>, kind: &EventKind, slots: &[(Presence, &str)]) -> Vec<u32> {
     let mut found: Vec<Match> = Vec::new();
     Matching::new(rules.clone())
         .matches(kind, &Slots(slots), &|| false, &mut found)
@@ -50,7 +52,7 @@ fn matches(rules: &Arc<RuleSet>, kind: &Kind, slots: &[(Found, &str)]) -> Vec<u3
 fn threads_share_rules_and_kinds() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<RuleSet>();
-    is_shared::<Kind>();
+    is_shared::<EventKind>();
 }
 
 #[test]
@@ -63,19 +65,19 @@ fn tells_null_from_absent() {
     ]);
     let kind = rules.kind(&["F", "F"], &[None, None]);
     assert_eq!(
-        matches(&rules, &kind, &[(Found::Absent, ""), (Found::Absent, "")]),
+        matches(&rules, &kind, &[(Presence::Absent, ""), (Presence::Absent, "")]),
         [0, 1]
     );
     assert_eq!(
-        matches(&rules, &kind, &[(Found::Absent, ""), (Found::Null, "")]),
+        matches(&rules, &kind, &[(Presence::Absent, ""), (Presence::Null, "")]),
         [0, 2]
     );
     assert_eq!(
-        matches(&rules, &kind, &[(Found::Text, ""), (Found::Absent, "")]),
+        matches(&rules, &kind, &[(Presence::Text, ""), (Presence::Absent, "")]),
         [2, 3]
     );
     assert_eq!(
-        matches(&rules, &kind, &[(Found::Text, ""), (Found::Null, "")]),
+        matches(&rules, &kind, &[(Presence::Text, ""), (Presence::Null, "")]),
         [0, 2, 3]
     );
 }
@@ -84,17 +86,17 @@ fn tells_null_from_absent() {
 fn check(detections: &[&str], expected: &[(&str, &[u32])]) {
     let rules = rules(detections);
     for (text, expected) in expected {
-        // The text is the event's, then it is the kind's, and then it is one of two values.
+        // The text is the event's, then the kind's, then one of two values.
         let kind = rules.kind(&["F"], &[None]);
-        assert_eq!(matches(&rules, &kind, &[(Found::Text, text)]), *expected, "{text:?}");
+        assert_eq!(matches(&rules, &kind, &[(Presence::Text, text)]), *expected, "{text:?}");
         let kind = rules.kind(&["F"], &[Some(text)]);
         assert_eq!(
-            matches(&rules, &kind, &[(Found::Absent, "")]),
+            matches(&rules, &kind, &[(Presence::Absent, "")]),
             *expected,
             "known {text:?}"
         );
         let kind = rules.kind(&["F", "F"], &[None, None]);
-        let slots = [(Found::Null, ""), (Found::Text, *text)];
+        let slots = [(Presence::Null, ""), (Presence::Text, *text)];
         assert_eq!(matches(&rules, &kind, &slots), *expected, "after NULL: {text:?}");
     }
 }
@@ -160,7 +162,7 @@ fn finds_needles_in_each_other() {
     );
 }
 
-/// More needles that are ends of each other than the automaton takes.
+/// More needles that are ends of each other than an automaton takes.
 #[test]
 fn finds_needles_that_are_ends_of_many() {
     let items: Vec<String> = (1..30)
@@ -257,14 +259,14 @@ fn looks_for_keywords_in_every_value() {
         matches(
             &rules,
             &kind,
-            &[(Found::Text, f), (Found::Absent, ""), (Found::Text, h)],
+            &[(Presence::Text, f), (Presence::Absent, ""), (Presence::Text, h)],
         )
     };
     assert_eq!(matches("", ""), [0]);
     assert_eq!(matches("two", ""), [0, 1]);
     assert_eq!(matches("", "two"), [0, 1, 2]);
     let kind = rules.kind(&["F"], &[None]);
-    assert!(self::matches(&rules, &kind, &[(Found::Null, "")]).is_empty());
+    assert!(self::matches(&rules, &kind, &[(Presence::Null, "")]).is_empty());
 }
 
 #[test]
@@ -276,19 +278,19 @@ fn a_kind_that_can_match_nothing_is_empty() {
     assert!(!rules.kind(&["EventID", "F"], &[Some("4"), None]).is_empty());
     let certain = rules.kind(&["F", "G"], &[Some("A"), Some("B")]);
     assert_eq!(
-        matches(&rules, &certain, &[(Found::Absent, ""), (Found::Absent, "")]),
+        matches(&rules, &certain, &[(Presence::Absent, ""), (Presence::Absent, "")]),
         [0]
     );
 }
 
-/// Values that count how often each slot is asked for.
+/// Counts how often each slot is asked for.
 struct Counted<'a> {
     slots: Slots<'a>,
     asked: std::cell::RefCell<Vec<u32>>,
 }
 
 impl Values for Counted<'_> {
-    fn push_text(&self, slot: usize, out: &mut String) -> Found {
+    fn push_text(&self, slot: usize, out: &mut String) -> Presence {
         self.asked.borrow_mut()[slot] += 1;
         self.slots.push_text(slot, out)
     }
@@ -302,10 +304,10 @@ fn decodes_what_rules_look_at_and_only_once() {
     let kind = rules.kind(&["F", "G", "H", "I"], &[None; 4]);
     let asked = |f| {
         let slots = [
-            (Found::Text, f),
-            (Found::Text, "b"),
-            (Found::Text, "y"),
-            (Found::Text, "z"),
+            (Presence::Text, f),
+            (Presence::Text, "b"),
+            (Presence::Text, "y"),
+            (Presence::Text, "z"),
         ];
         let values = Counted {
             slots: Slots(&slots),
@@ -319,7 +321,7 @@ fn decodes_what_rules_look_at_and_only_once() {
         (found.len(), values.asked.into_inner())
     };
     assert_eq!(asked("b"), (0, vec![1, 0, 0, 0]));
-    assert_eq!(asked("aaaa"), (1, vec![1, 1, 1, 0]));
+    assert_eq!(asked("aaaa"), (1, vec![1, 1, 0, 0]));
 }
 
 #[test]
@@ -335,12 +337,12 @@ fn stops_in_the_middle_of_a_text() {
             asked.get() > stop_after
         };
         let mut found = Vec::new();
-        let slots = [(Found::Text, text.as_str())];
+        let slots = [(Presence::Text, text.as_str())];
         assert!(matching.matches(&kind, &Slots(&slots), &stop, &mut found).is_err());
         assert_eq!((asked.get(), found), (stop_after + 1, Vec::new()));
     }
-    // What was left by the work that was stopped does no harm.
-    let slots = [(Found::Text, "ab")];
+    // What the stopped work left behind does no harm.
+    let slots = [(Presence::Text, "ab")];
     let mut found = Vec::new();
     matching
         .matches(&kind, &Slots(&slots), &|| false, &mut found)
@@ -348,7 +350,7 @@ fn stops_in_the_middle_of_a_text() {
     assert_eq!(found.len(), 1);
 }
 
-/// Many short values and many tests, none of which is long.
+/// Many short values and many short tests.
 #[test]
 fn stops_between_short_values() {
     let values: Vec<String> = (0..500).map(|number| format!("'{number}*x?y'")).collect();
@@ -359,7 +361,7 @@ fn stops_between_short_values() {
     let names = vec!["Data"; 500];
     let kind = rules.kind(&names, &vec![None; names.len()]);
     let texts: Vec<String> = (0..500).map(|number| format!("{number}x")).collect();
-    let slots: Vec<(Found, &str)> = texts.iter().map(|text| (Found::Text, text.as_str())).collect();
+    let slots: Vec<(Presence, &str)> = texts.iter().map(|text| (Presence::Text, text.as_str())).collect();
     let asked = std::cell::Cell::new(0);
     let count = || {
         asked.set(asked.get() + 1);

@@ -1,5 +1,5 @@
-//! 10,000 generated rules, each on several generated events: the crate and the plain evaluator agree about all of them,
-//! and so does the engine, which is asked about several rules at once.
+//! 10,000 generated rules on generated events: the crate agrees with the plain evaluator, and so does the engine, with
+//! several rules at once.
 
 mod plain;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use evtx_sigma::{
-    Alternative, Event, Found, LogSources, Match, Matching, Placeholders, Renamed, RuleForEvents, RuleSet, Values,
+    Alternative, Event, LogSources, Match, Matching, Placeholders, Presence, Renamed, RuleForEvents, RuleSet, Values,
     load_rules,
 };
 use plain::{Fields, Plain};
@@ -18,7 +18,7 @@ use saphyr::{LoadableYamlNode as _, Yaml};
 const RULES: u64 = 10_000;
 const EVENTS: usize = 8;
 
-/// What texts are made of. Two texts of a few of these are often the same, or the same without regard to case.
+/// The characters of texts. Two texts of a few of these are often equal, or equal without regard to case.
 const ATOMS: [&str; 24] = [
     "a", "A", "b", "B", "ä", "Ä", "ß", "ẞ", "Σ", "σ", "ς", "s", "ſ", "k", "\u{212A}", "1", "2", " ", "-", "/", "–",
     "—", "―", "\n",
@@ -63,7 +63,7 @@ impl Random {
     }
 }
 
-/// Makes one rule and its events.
+/// Generates one rule and its events.
 struct Case {
     random: Random,
     /// The atoms of this case.
@@ -293,7 +293,7 @@ impl Case {
 }
 
 impl Case {
-    /// What `base64` and its kin look for: the Base64 of a text, in one of the encodings, among other bytes.
+    /// The Base64 of a text in one of the encodings, among other bytes.
     fn base64(&mut self) -> String {
         let text = format!("a{}b", self.plain_text(2));
         let mut bytes = vec![b'x'; self.random.pick(&[0, 0, 0, 1, 2])];
@@ -331,18 +331,18 @@ fn placeholders() -> Placeholders {
         .into()
 }
 
-/// An event for the engine, which finds its values in slots.
-struct Slots(Vec<(Found, String)>);
+/// An event for the engine.
+struct Slots(Vec<(Presence, String)>);
 
 impl Values for Slots {
-    fn push_text(&self, slot: usize, out: &mut String) -> Found {
+    fn push_text(&self, slot: usize, out: &mut String) -> Presence {
         out.push_str(&self.0[slot].1);
         self.0[slot].0
     }
 }
 
 impl Case {
-    /// Which events a rule is for: any, or those of channels, IDs, and fields, with other names for fields.
+    /// The events that a rule is for: any, or those with some channels, IDs or fields, perhaps with renamed fields.
     fn alternatives(&mut self) -> Vec<Alternative> {
         let mut alternatives = Vec::new();
         for _ in 0..self.random.pick(&[1, 1, 1, 2, 3]) {
@@ -374,34 +374,34 @@ impl Case {
         alternatives
     }
 
-    /// Puts the values of an event in slots of an order of their own, with some that are absent.
+    /// Puts the values of an event into slots, and adds absent ones.
     fn slots(&mut self, event: &Fields) -> (Vec<String>, Slots) {
         let (mut names, mut slots) = (Vec::new(), Vec::new());
         for (name, values) in event {
             for value in values {
                 names.push(name.clone());
                 slots.push(match value {
-                    Some(text) => (Found::Text, text.clone()),
-                    None => (Found::Null, String::new()),
+                    Some(text) => (Presence::Text, text.clone()),
+                    None => (Presence::Null, String::new()),
                 });
             }
             if self.random.one_in(6) {
                 names.push(name.clone());
-                slots.push((Found::Absent, String::new()));
+                slots.push((Presence::Absent, String::new()));
             }
         }
         for name in FIELDS {
             let name = name.replace(' ', "");
             if self.random.one_in(8) && !names.contains(&name) {
                 names.push(name);
-                slots.push((Found::Absent, String::new()));
+                slots.push((Presence::Absent, String::new()));
             }
         }
         (names, Slots(slots))
     }
 }
 
-/// The first alternative that takes an event and that a rule matches with says what matched.
+/// What each rule alone finds, by the first alternative that takes the event and with which the rule matches.
 fn judged(rules: &[RuleForEvents], event: &dyn Event) -> Vec<Match> {
     let matches = (0u32..).zip(rules).filter_map(|(rule, one)| {
         let mut alternatives = one.alternatives.iter().filter(|alternative| alternative.takes(event));
@@ -427,7 +427,7 @@ fn the_engine_agrees_with_each_rule_alone() {
         let count = rules.len();
         let rules = Arc::new(RuleSet::new(rules));
         assert_eq!(rules.rules().len(), count);
-        // What a thread remembers of texts goes from event to event.
+        // A thread remembers texts from event to event.
         let mut matching = Matching::new(rules.clone());
         for case in &mut cases {
             for _ in 0..EVENTS {
@@ -440,13 +440,13 @@ fn the_engine_agrees_with_each_rule_alone() {
                 let known: Vec<Option<&str>> = slots
                     .0
                     .iter()
-                    .map(|(found, text)| (*found == Found::Text && case.random.one_in(2)).then_some(text.as_str()))
+                    .map(|(found, text)| (*found == Presence::Text && case.random.one_in(2)).then_some(text.as_str()))
                     .collect();
                 let fields: Vec<(&str, Option<&str>)> = names
                     .iter()
                     .zip(&slots.0)
-                    .filter(|(_, (found, _))| *found != Found::Absent)
-                    .map(|(name, (found, text))| (name.as_str(), (*found == Found::Text).then_some(text.as_str())))
+                    .filter(|(_, (found, _))| *found != Presence::Absent)
+                    .map(|(name, (found, text))| (name.as_str(), (*found == Presence::Text).then_some(text.as_str())))
                     .collect();
                 let expected = judged(rules.rules(), &fields.as_slice());
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();

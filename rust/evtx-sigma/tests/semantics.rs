@@ -1,4 +1,4 @@
-//! What rules mean, a case for each sentence of `docs/sigma.md`.
+//! The meaning of rules, with a case for each sentence of `docs/sigma.md`.
 
 use evtx_sigma::{Level, Matcher, Placeholders, Rule, Status, load_rules};
 
@@ -231,7 +231,7 @@ fn placeholders_take_their_values() {
 }
 
 #[test]
-fn tells_the_fields_that_made_it_true() {
+fn reports_the_fields_that_made_it_true() {
     let rule = rule(concat!(
         "a:\n  Image|endswith: [x.exe, cmd.exe]\n  CommandLine|contains|all: [one, two]\n",
         "b:\n  Parent: none\nc:\n  - other\n  - word\nd:\n  User: null\n  Path|neq: y\nf:\n  Image: no\n",
@@ -260,7 +260,7 @@ fn tells_the_fields_that_made_it_true() {
 }
 
 #[test]
-fn reads_what_a_rule_says_of_itself() {
+fn reads_the_metadata_of_a_rule() {
     let text = "title: T\nid: 1\nlevel: high\nstatus: test\ntags: [attack.t1059, attack.execution]\nauthor: {x: y}\n\
                 logsource: {category: c, product: p, service: s}\ndetection: {a: {F: 1}, condition: [a, not a]}\n";
     let rule = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
@@ -274,7 +274,7 @@ fn reads_what_a_rule_says_of_itself() {
 }
 
 #[test]
-fn says_where_a_rule_is_wrong() {
+fn explains_errors_with_positions() {
     let s = "\ncondition: s";
     for (detection, expected) in [
         (
@@ -292,7 +292,7 @@ fn says_where_a_rule_is_wrong() {
         ),
         (
             format!("s:\n  F|cidr: 10.0.0/8{s}"),
-            "line 5, column 13: \"10.0.0/8\" is no network as 10.0.0.0/8 or fe80::/10",
+            "line 5, column 13: \"10.0.0/8\" is not a network such as 10.0.0.0/8 or fe80::/10",
         ),
         (
             format!("s:\n  F|expand: '%x%'{s}"),
@@ -300,15 +300,15 @@ fn says_where_a_rule_is_wrong() {
         ),
         (
             format!("s:\n  F|gt: x{s}"),
-            "line 5, column 11: what this is compared with is a number, but this is a text",
+            "line 5, column 11: the value must be a number, but this is a text",
         ),
         (
             format!("s:\n  F|exists: 1{s}"),
-            "line 5, column 15: exists is true or false, but this is a number",
+            "line 5, column 15: exists must be true or false, but this is a number",
         ),
         (
             format!("s:\n  F: [a, null]{s}"),
-            "line 5, column 12: null is no member of a list of values; it is a detection of its own",
+            "line 5, column 12: null cannot be in a list of values; give it a detection of its own",
         ),
         (
             format!("s:\n  F: []{s}"),
@@ -316,17 +316,17 @@ fn says_where_a_rule_is_wrong() {
         ),
         (
             format!("s:\n  F: {{a: b}}{s}"),
-            "line 5, column 8: a value is a text, but this is a map",
+            "line 5, column 8: a value must be a text, but this is a map",
         ),
         (format!("s: []{s}"), "line 4, column 6: this detection is empty"),
         (format!("s: {{}}{s}"), "line 4, column 6: this map is empty"),
         (
             format!("s: [[a]]{s}"),
-            "line 4, column 7: a member of a detection is a map or a keyword, but this is a list",
+            "line 4, column 7: a member of a detection must be a map or a keyword, but this is a list",
         ),
         (
             format!("s:\n  '|exists': true{s}"),
-            "line 5, column 16: keywords are texts, regular expressions or networks: other modifiers need the name of a field",
+            "line 5, column 16: keywords are texts, regular expressions or networks: other modifiers need a field name",
         ),
         (
             format!("s:\n  F|base64: 'a*'{s}"),
@@ -351,15 +351,15 @@ fn says_where_a_rule_is_wrong() {
         ("s:\n  F: x".to_string(), "line 4, column 3: \"condition\" is missing"),
         (
             "s:\n  F: x\ncondition: t".to_string(),
-            "line 6, column 14: the condition names \"t\", which is no detection of this rule",
+            "line 6, column 14: the condition names \"t\", but this rule has no such detection",
         ),
         (
             "s:\n  F: x\ntimeframe: 5m\ncondition: s".to_string(),
-            "line 6, column 3: \"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 has correlation rules in their place",
+            "line 6, column 3: \"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 replaced them with correlation rules",
         ),
         (
             "s:\n  F: x\ncondition: s | count(F) by G > 5".to_string(),
-            "line 6, column 16: an aggregation after \"|\" was a part of Sigma 1; Sigma 2 has correlation rules in its place",
+            "line 6, column 16: an aggregation after \"|\" belongs to Sigma 1; Sigma 2 replaced it with correlation rules",
         ),
     ] {
         assert_eq!(error(&detection), expected, "{detection}");
@@ -367,26 +367,26 @@ fn says_where_a_rule_is_wrong() {
 }
 
 #[test]
-fn refuses_documents_that_are_no_rules() {
+fn refuses_documents_that_are_not_rules() {
     let error = |text: &str| {
         load_rules(text, &Placeholders::new())
             .remove(0)
             .expect_err(text)
             .to_string()
     };
-    assert_eq!(error(""), "line 1, column 1: there is no rule in this text");
-    assert_eq!(error("x"), "line 1, column 1: a rule is a map, but this is a text");
+    assert_eq!(error(""), "line 1, column 1: this text contains no rule");
+    assert_eq!(error("x"), "line 1, column 1: a rule must be a map, but this is a text");
     assert_eq!(error("a: b"), "line 1, column 1: \"title\" is missing");
     assert_eq!(
         error("title: t\ncorrelation:\n  type: event_count"),
-        "line 2, column 1: a correlation rule is about several events; this is for rules about one"
+        "line 2, column 1: correlation rules are not supported, only rules about single events"
     );
     assert_eq!(
         error("title: t\nfilter: {rules: [x]}"),
-        "line 2, column 1: a Sigma filter changes other rules; it is no rule"
+        "line 2, column 1: a Sigma filter changes other rules; it is not a rule"
     );
     assert!(error("title: t\naction: global").starts_with("line 2, column 1: collections with \"action\""));
-    let known = "; there is informational, low, medium, high, critical";
+    let known = "; use informational, low, medium, high, critical";
     let rule = text_of("s:\n  F: x\ncondition: s");
     assert_eq!(
         error(&format!("{rule}level: severe")),
@@ -399,7 +399,7 @@ fn refuses_documents_that_are_no_rules() {
 }
 
 #[test]
-fn keeps_the_rules_around_one_that_is_wrong() {
+fn keeps_the_rules_around_a_wrong_one() {
     let good = text_of("s:\n  F: x\ncondition: s");
     let text = format!("{good}---\nid: bad\ntitle: no detection\n---\n{good}---\na: [\n");
     let rules = load_rules(&text, &Placeholders::new());
@@ -438,7 +438,7 @@ fn bounds_the_memory_of_regular_expressions() {
         error.ends_with("the limit is 2097152 bytes of memory of the regular expressions of a rule"),
         "{error}"
     );
-    // What is refused counts, too: it was compiled.
+    // Refused expressions count too: they were compiled.
     for count in [8, 32] {
         let text = vec![large(count); 60].join("---\n");
         let (last, first) = (
@@ -455,7 +455,7 @@ fn bounds_the_memory_of_regular_expressions() {
     assert!(evtx_sigma::load_rules_until(&text, &Placeholders::new(), &|| true).is_err());
 }
 
-/// Values with few dashes are texts, those with many have wildcards.
+/// Values with few dashes become texts, those with many get wildcards.
 #[test]
 fn any_dash_is_any_other() {
     for dashes in 1..12 {
@@ -466,7 +466,7 @@ fn any_dash_is_any_other() {
             let text: String = (0..dashes)
                 .map(|of| if of == at % dashes { dash } else { '/' }.to_string() + "A")
                 .collect();
-            for (modifier, before, behind) in [
+            for (modifier, before, after) in [
                 ("", "", ""),
                 ("|contains", "x", "y"),
                 ("|startswith", "", "y"),
@@ -474,12 +474,12 @@ fn any_dash_is_any_other() {
             ] {
                 let rule = format!("F|windash{modifier}: '{value}'");
                 assert!(
-                    is_true(&rule, &[("F", Some(&format!("{before}{text}{behind}")))]),
+                    is_true(&rule, &[("F", Some(&format!("{before}{text}{after}")))]),
                     "{rule} {text}"
                 );
                 let other = text.replacen('/', "_", 1);
                 assert_eq!(
-                    is_true(&rule, &[("F", Some(&format!("{before}{other}{behind}")))]),
+                    is_true(&rule, &[("F", Some(&format!("{before}{other}{after}")))]),
                     other == text,
                     "{rule} {other}"
                 );

@@ -1,6 +1,6 @@
 //! Asks `evtx-sigma` and `rsigma` about the same rules and events, and prints where they differ.
 //!
-//! The arguments are folders of rules. The events are generated from the texts that each rule looks for.
+//! The arguments are folders of rules. Events are generated from the texts that each rule searches for.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 
 const EVENTS: usize = 40;
 
-/// The fields of an event. A field is there and NULL if its text is `None`.
+/// The fields of an event. `None` stands for NULL.
 type Fields = BTreeMap<String, Option<String>>;
 
 fn main() {
@@ -54,7 +54,7 @@ fn main() {
     println!("{rules} rules, {asked} events, {matches} matches of evtx-sigma, {differences} differences");
 }
 
-/// The rule of a file for both, if both load it. Says so if only one does.
+/// The rule of a file for both, if both load it. Reports it if only one does.
 fn load(path: &Path) -> Option<(Rule, Engine)> {
     let text = std::fs::read_to_string(path).expect("a rule is a text file");
     let mut ours = load_rules(&text, &Placeholders::new());
@@ -81,15 +81,11 @@ fn load(path: &Path) -> Option<(Rule, Engine)> {
     }
 }
 
-/// An event with some of the texts that a rule looks for, in other places and with other case.
+/// An event with some of the texts that a rule searches for, at other places and with other case.
 fn event(rule: &Rule, random: &mut Random) -> Fields {
     let mut fields = Fields::new();
     let of_four = 1 + random.below(4);
-    let items = rule
-        .detections
-        .iter()
-        .flat_map(|detection| detection.any.iter().flatten());
-    for Item { field, any, .. } in items {
+    for Item { field, any, .. } in rule.items() {
         if any.is_empty() || random.below(4) >= of_four {
             continue;
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray, UInt8Array};
-use evtx_sigma::{Kinds, Level, Rule, RuleForEvents, RuleSet};
+use evtx_sigma::{EventKinds, Level, Rule, RuleForEvents, RuleSet};
 
 use super::columns::RuleColumn;
 
@@ -13,7 +13,7 @@ use super::columns::RuleColumn;
 pub struct Rules {
     pub(crate) set: Arc<RuleSet>,
     /// The kinds of events that scans have met.
-    pub(crate) kinds: Kinds,
+    pub(crate) kinds: EventKinds,
     files: Box<[Arc<str>]>,
 }
 
@@ -22,7 +22,7 @@ impl Rules {
     pub fn new(set: RuleSet, files: impl Into<Box<[Arc<str>]>>) -> Self {
         let set = Arc::new(set);
         Rules {
-            kinds: Kinds::new(Arc::clone(&set)),
+            kinds: EventKinds::new(Arc::clone(&set)),
             set,
             files: files.into(),
         }

@@ -1,20 +1,21 @@
-//! Atoms: what rules ask of fields, each question once however many rules ask it.
+//! Atoms: what rules ask about fields. Rules that ask the same share an atom.
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use crate::matcher::Matcher;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, Place};
 
-/// The index of an atom, of all rules of a set.
+/// The index of an atom, in a set of rules.
 pub(super) type AtomId = u32;
 
-/// The index of a field name, of all rules of a set. The names are those of rules, before they are renamed.
+/// The index of a field name, in a set of rules. These are the names in rules, before they are renamed.
 pub(super) type FieldId = u32;
 
-/// The field that stands for every value of an event: that of keywords.
+/// The field that stands for every value of an event, for keywords.
 pub(super) const EVERY_VALUE: FieldId = 0;
 
-/// A question about the texts of a field. It is true if it is for one of them.
+/// A question about the texts of a field. It is true if it is true for one of them.
 #[derive(Debug)]
 pub(super) struct Atom {
     pub(super) field: FieldId,
@@ -26,87 +27,78 @@ pub(super) struct Atom {
 /// How an atom is decided.
 #[derive(Debug)]
 pub(super) enum Test {
-    /// With all others of this kind, by one look at the folded text: it is the pattern, which has no wildcards and is
-    /// not empty at an end.
-    Text(Pattern),
-    /// Alone, and only if a rule depends on it.
+    /// A folded needle, with all others of the field in one search. It is empty only for [`Place::Whole`].
+    Needle(Place, Box<str>),
+    /// On its own, and only if a rule depends on it.
     Costly(Matcher),
 }
 
 /// The atoms of all rules.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Atoms {
     pub(super) all: Vec<Atom>,
-    /// The names of fields; the first is that of every value.
+    /// The names of fields, after [`EVERY_VALUE`].
     pub(super) fields: Vec<Box<str>>,
     field_ids: HashMap<Box<str>, FieldId>,
+    /// By field, pattern, and whether case matters.
+    ids: HashMap<(FieldId, Pattern, bool), AtomId>,
 }
 
-/// Atoms while rules are added.
-#[derive(Debug)]
-pub(super) struct AtomsBuilder {
-    pub(super) atoms: Atoms,
-    texts: HashMap<(FieldId, Pattern), AtomId>,
-    costly: HashMap<(FieldId, Pattern, bool), AtomId>,
-}
-
-impl Default for AtomsBuilder {
+impl Default for Atoms {
     fn default() -> Self {
-        let atoms = Atoms {
+        Atoms {
             all: Vec::new(),
             fields: vec!["".into()],
             field_ids: HashMap::new(),
-        };
-        AtomsBuilder {
-            atoms,
-            texts: HashMap::new(),
-            costly: HashMap::new(),
+            ids: HashMap::new(),
         }
     }
 }
 
 impl Atoms {
-    /// The field of a name, if a rule asks for it.
+    /// The field with a name, if a rule asks for it.
     pub(super) fn field(&self, name: &str) -> Option<FieldId> {
         self.field_ids.get(name).copied()
     }
-}
 
-impl AtomsBuilder {
-    /// The field of a name.
-    pub(super) fn field(&mut self, name: &str) -> FieldId {
-        let Atoms { fields, field_ids, .. } = &mut self.atoms;
-        if let Some(&field) = field_ids.get(name) {
+    /// The field with a name, which is added if it is new.
+    pub(super) fn add_field(&mut self, name: &str) -> FieldId {
+        if let Some(field) = self.field(name) {
             return field;
         }
-        let field = fields.len() as FieldId;
-        fields.push(name.into());
-        field_ids.insert(name.into(), field);
+        let field = self.fields.len() as FieldId;
+        self.fields.push(name.into());
+        self.field_ids.insert(name.into(), field);
         field
     }
 
-    /// The atom of a pattern without wildcards.
-    pub(super) fn text(&mut self, field: FieldId, pattern: Pattern) -> AtomId {
-        let all = &mut self.atoms.all;
-        let id = *self
-            .texts
-            .entry((field, pattern))
-            .or_insert_with_key(|(_, pattern)| add(all, field, Test::Text(pattern.clone())));
-        self.atoms.all[id as usize].uses += 1;
+    /// The atom of a folded needle.
+    pub(super) fn needle(&mut self, field: FieldId, place: Place, needle: &str) -> AtomId {
+        let pattern = Pattern::Needle(place, needle.into());
+        let id = self.shared(field, pattern, false, || Test::Needle(place, needle.into()));
+        self.all[id as usize].uses += 1;
         id
     }
 
     /// The atom of any other matcher.
     pub(super) fn costly(&mut self, field: FieldId, matcher: &Matcher) -> AtomId {
-        let all = &mut self.atoms.all;
+        let test = || Test::Costly(matcher.clone());
         match matcher {
-            Matcher::Text { pattern, cased } => {
-                let key = (field, pattern.clone(), *cased);
-                let make = || add(all, field, Test::Costly(matcher.clone()));
-                *self.costly.entry(key).or_insert_with(make)
-            }
-            _ => add(all, field, Test::Costly(matcher.clone())),
+            Matcher::Text { pattern, cased } => self.shared(field, pattern.clone(), *cased, test),
+            _ => add(&mut self.all, field, test()),
         }
+    }
+
+    fn shared(&mut self, field: FieldId, pattern: Pattern, cased: bool, test: impl FnOnce() -> Test) -> AtomId {
+        match self.ids.entry((field, pattern, cased)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(add(&mut self.all, field, test())),
+        }
+    }
+
+    /// Forgets what is needed only to add atoms.
+    pub(super) fn finish(&mut self) {
+        self.ids = HashMap::new();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which needles of all rules are in the text of a field, by one look at it.
+//! Finds the needles of all rules in the text of a field, in one search.
 
 use std::hash::BuildHasher;
 
@@ -8,236 +8,124 @@ use aho_corasick::{Anchored, MatchKind};
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use super::atoms::{Atom, AtomId, Test};
-use crate::pattern::Pattern;
+use super::bits::Bits;
+use crate::pattern::Place;
 use crate::stop::{Stop, Stopped};
 
-/// Decides all atoms of one field that are decided together.
-#[derive(Debug)]
+/// Decides the needles of one field.
+#[derive(Debug, Default)]
 pub(super) struct FieldAutomaton {
     hasher: DefaultHashBuilder,
-    /// The texts that are a whole text.
-    exact: HashTable<AtomId>,
-    /// The texts that end a text and have a backslash at their start and nowhere else, such as `\cmd.exe`: the text has
-    /// to be the same from its last backslash on.
-    names: HashTable<AtomId>,
-    /// What has to be found inside of the text: one automaton, or several if there are very many needles.
-    inside: Vec<Inside>,
-    /// Bytes of the shortest needle.
-    shortest: usize,
+    /// Needles that are the whole text.
+    whole: HashTable<AtomId>,
+    /// Searches for all other needles, usually one.
+    searches: Vec<Search>,
 }
 
+/// Searches a text for needles.
 #[derive(Debug)]
-struct Inside {
-    /// It finds heads: the first bytes of needles, or all of them.
+struct Search {
     automaton: NFA,
-    /// By the index of a head: the needles with it, as a range of `needles`.
-    heads: Vec<(u32, u32)>,
-    needles: Vec<Needle>,
-    atoms: Vec<(AtomId, Where)>,
-    /// Atoms of needles that `needles` does not have, with the index of one that is the end of it.
-    nested: Vec<(u32, AtomId, Where)>,
+    /// By the index of a needle in the automaton, its atoms.
+    atoms: Vec<Vec<(AtomId, Place)>>,
+    /// Atoms whose needles are not in the automaton, each with the index of a needle that is the end of theirs.
+    nested: Vec<(u32, AtomId, Place)>,
 }
 
-#[derive(Debug)]
-struct Needle {
-    /// Bytes of its head.
-    head: u32,
-    /// Its atoms, as a range of `atoms`.
-    atoms: (u32, u32),
-}
+/// The most bytes of the needles of an automaton. Building one takes some 1,000 instructions for each byte, and cannot be
+/// stopped.
+const TOGETHER: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
 
-/// Where a needle has to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
-    Start,
-    End,
-    Anywhere,
-}
-
-/// Which needles were found in a text.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// A bit for each needle; all are zero while no text is looked at.
-    words: Vec<u64>,
-    found: Vec<u32>,
-}
-
-impl Seen {
-    fn insert(&mut self, needle: u32) {
-        let word = needle as usize / 64;
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
-        }
-        if self.words[word] & 1 << (needle % 64) == 0 {
-            self.words[word] |= 1 << (needle % 64);
-            self.found.push(needle);
-        }
-    }
-
-    fn contains(&self, needle: u32) -> bool {
-        let word = self.words.get(needle as usize / 64);
-        word.is_some_and(|word| word & 1 << (needle % 64) != 0)
-    }
-}
-
-/// How many needles an automaton has at most. To make one of so many takes some 50 ms. Real rules have fewer for a field.
-const TOGETHER: usize = if cfg!(test) { 100 } else { 1 << 13 };
-
-/// How many needles may be the ends of a needle in the automaton. Each place in the automaton has a list of the needles
-/// that end there: without this limit, needles that are the ends of each other make it larger than their texts by any
-/// factor.
+/// How many needles of the automaton may be ends of another. Each state lists all needles that end there: without a
+/// limit, needles that are ends of each other would multiply the size of the automaton.
 const NESTED: usize = 8;
 
-/// Bytes of heads. The next length is for needles that share a head with too many others.
-const HEADS: [usize; 3] = [8, 16, 24];
-
-/// How many needles may have the same head, unless it is all of them. Each is compared with the text behind the head.
-const SHARED: usize = 8;
-
 impl FieldAutomaton {
-    /// Makes the automaton of some atoms.
+    /// Builds the automaton of some atoms.
     ///
     /// # Errors
-    /// [`Stopped`] if `stop` ends the work.
+    /// [`Stopped`].
     pub(super) fn new(ids: &[AtomId], all: &[Atom], stop: &Stop<'_>) -> Result<FieldAutomaton, Stopped> {
-        let hasher = DefaultHashBuilder::default();
-        let mut automaton = FieldAutomaton {
-            hasher,
-            exact: HashTable::new(),
-            names: HashTable::new(),
-            inside: Vec::new(),
-            shortest: usize::MAX,
-        };
-        let mut inside: HashMap<&str, Vec<(AtomId, Where)>> = HashMap::new();
+        let mut automaton = FieldAutomaton::default();
+        let mut inside: HashMap<&str, Vec<(AtomId, Place)>> = HashMap::new();
         for (number, &id) in ids.iter().enumerate() {
-            if number.is_multiple_of(TOGETHER) {
+            if number.is_multiple_of(1 << 13) {
                 stop.check()?;
             }
-            let Test::Text(pattern) = &all[id as usize].test else {
+            let Test::Needle(place, needle) = &all[id as usize].test else {
                 continue;
             };
-            automaton.shortest = automaton.shortest.min(needle(id, all).len());
-            let (needle, place) = match pattern {
-                Pattern::Exact(text) => {
-                    add(&mut automaton.exact, &automaton.hasher, id, text, all);
-                    continue;
-                }
-                Pattern::EndsWith(text) if text.rfind('\\') == Some(0) => {
-                    add(&mut automaton.names, &automaton.hasher, id, text, all);
-                    continue;
-                }
-                Pattern::StartsWith(text) => (text, Where::Start),
-                Pattern::EndsWith(text) => (text, Where::End),
-                Pattern::Contains(text) => (text, Where::Anywhere),
-                Pattern::Wildcards(_) => continue,
-            };
-            inside.entry(needle).or_default().push((id, place));
+            if *place == Place::Whole {
+                let hash = |needle: &str| automaton.hasher.hash_one(needle);
+                let whole = &mut automaton.whole;
+                whole.insert_unique(hash(needle), id, |&other| hash(needle_of(other, all)));
+            } else {
+                inside.entry(needle).or_default().push((id, *place));
+            }
         }
         let mut needles: Vec<_> = inside.into_iter().collect();
-        // In this order, a needle stands after all that are ends of it.
+        // In this order, a needle follows all needles that are ends of it.
         needles.sort_unstable_by(|(one, _), (other, _)| one.bytes().rev().cmp(other.bytes().rev()));
-        let mut needles = needles.into_iter();
-        while needles.len() > 0 {
+        let mut needles = needles.into_iter().peekable();
+        while needles.peek().is_some() {
             stop.check()?;
-            automaton.inside.push(Inside::new(needles.by_ref().take(TOGETHER)));
+            let mut bytes = 0;
+            let together = std::iter::from_fn(|| {
+                needles.next_if(|(needle, _)| {
+                    bytes += needle.len();
+                    bytes <= TOGETHER
+                })
+            });
+            automaton.searches.push(Search::new(together));
         }
         Ok(automaton)
     }
 
-    /// Whether a text that is not folded yet is too short for every needle.
-    pub(super) fn is_too_short(&self, text: &str) -> bool {
-        // Folding keeps the number of bytes of ASCII alone.
-        text.len() < self.shortest && text.is_ascii()
-    }
-
-    /// Adds the atoms that are true for a folded text, in no order.
+    /// Adds the atoms that are true for a folded text, in no particular order. `seen` is a buffer.
     pub(super) fn look(
         &self,
         text: &str,
         all: &[Atom],
-        seen: &mut Seen,
+        seen: &mut Bits,
         stop: &Stop<'_>,
         found: &mut Vec<AtomId>,
     ) -> Result<(), Stopped> {
-        found.extend(get(&self.exact, &self.hasher, text, all));
-        if !self.names.is_empty()
-            && let Some(start) = memchr::memrchr(b'\\', text.as_bytes())
-        {
-            found.extend(get(&self.names, &self.hasher, &text[start..], all));
-        }
-        let mut inside = self.inside.iter();
-        inside.try_for_each(|inside| inside.look(text, all, seen, stop, found))
+        let is_same = |&id: &AtomId| needle_of(id, all) == text;
+        found.extend(self.whole.find(self.hasher.hash_one(text), is_same));
+        let mut searches = self.searches.iter();
+        searches.try_for_each(|search| search.look(text, all, seen, stop, found))
     }
 }
 
-/// The needle of an atom.
-fn needle(atom: AtomId, all: &[Atom]) -> &str {
+fn needle_of(atom: AtomId, all: &[Atom]) -> &str {
     match &all[atom as usize].test {
-        Test::Text(pattern) => pattern.needles().next().unwrap_or_default(),
+        Test::Needle(_, needle) => needle,
         Test::Costly(_) => "",
     }
 }
 
-fn add(table: &mut HashTable<AtomId>, hasher: &DefaultHashBuilder, id: AtomId, text: &str, all: &[Atom]) {
-    table.insert_unique(hasher.hash_one(text), id, |&other| hasher.hash_one(needle(other, all)));
-}
-
-fn get(table: &HashTable<AtomId>, hasher: &DefaultHashBuilder, text: &str, all: &[Atom]) -> Option<AtomId> {
-    if table.is_empty() {
-        return None;
-    }
-    table
-        .find(hasher.hash_one(text), |&id| needle(id, all) == text)
-        .copied()
-}
-
-impl Inside {
-    /// Needles with their atoms. A needle stands after all that are ends of it.
-    fn new<'a>(needles: impl Iterator<Item = (&'a str, Vec<(AtomId, Where)>)>) -> Inside {
-        let (mut atoms, mut nested) = (Vec::new(), Vec::new());
-        let mut kept: Vec<(&str, (u32, u32))> = Vec::new();
-        // The needles that are kept and ends of each other, and of the needle at hand.
+impl Search {
+    /// Takes needles with their atoms. A needle follows all needles that are ends of it.
+    fn new<'a>(needles: impl Iterator<Item = (&'a str, Vec<(AtomId, Place)>)>) -> Search {
+        let (mut patterns, mut atoms, mut nested) = (Vec::new(), Vec::new(), Vec::new());
+        // The needles that are ends of the current one, each with its index in the automaton.
         let mut ends: Vec<(&str, u32)> = Vec::new();
-        for (text, of_needle) in needles {
-            while ends.pop_if(|(end, _)| !text.ends_with(*end)).is_some() {}
+        for (needle, of_needle) in needles {
+            while ends.pop_if(|(end, _)| !needle.ends_with(*end)).is_some() {}
             if let (NESTED.., Some(&(_, end))) = (ends.len(), ends.last()) {
                 nested.extend(of_needle.iter().map(|&(id, place)| (end, id, place)));
                 continue;
             }
-            let start = atoms.len() as u32;
-            atoms.extend(of_needle);
-            ends.push((text, kept.len() as u32));
-            kept.push((text, (start, atoms.len() as u32)));
-        }
-        let texts: Vec<&str> = kept.iter().map(|(text, _)| *text).collect();
-        let by_head = heads(&texts);
-        // By the index in `kept`, that in `needles`.
-        let mut places = vec![0; kept.len()];
-        let (mut heads, mut patterns, mut needles) = (Vec::new(), Vec::new(), Vec::new());
-        for of_head in by_head.chunk_by(|(one, _), (other, _)| one == other) {
-            let start = needles.len() as u32;
-            let head = of_head[0].0;
-            for &(_, at) in of_head {
-                places[at as usize] = needles.len() as u32;
-                needles.push(Needle {
-                    head: head.len() as u32,
-                    atoms: kept[at as usize].1,
-                });
-            }
-            heads.push((start, needles.len() as u32));
-            patterns.push(head);
-        }
-        for (end, ..) in &mut nested {
-            *end = places[*end as usize];
+            ends.push((needle, atoms.len() as u32));
+            patterns.push(needle);
+            atoms.push(of_needle);
         }
         let automaton = contiguous::Builder::new()
             .match_kind(MatchKind::Standard)
             .prefilter(false)
             .build(&patterns);
-        Inside {
-            automaton: automaton.expect("a set has less bytes of needles than an automaton has room for"),
-            heads,
-            needles,
+        Search {
+            automaton: automaton.expect("the limits of a set keep its needles within those of an automaton"),
             atoms,
             nested,
         }
@@ -247,35 +135,28 @@ impl Inside {
         &self,
         text: &str,
         all: &[Atom],
-        seen: &mut Seen,
+        seen: &mut Bits,
         stop: &Stop<'_>,
         found: &mut Vec<AtomId>,
     ) -> Result<(), Stopped> {
-        seen.found.clear();
-        let result = self.run(text, all, seen, stop);
-        for at in 0..seen.found.len() {
-            let (start, end) = self.needles[seen.found[at] as usize].atoms;
-            let atoms = &self.atoms[start as usize..end as usize];
-            let is_true = |&&(id, place): &&(AtomId, Where)| place.holds(text, needle(id, all));
-            found.extend(atoms.iter().filter(is_true).map(|&(id, _)| id));
+        seen.clear();
+        self.run(text, seen, stop)?;
+        let is_at = |place: Place, id| place == Place::Anywhere || place.holds(text, needle_of(id, all));
+        for needle in seen.iter() {
+            let atoms = self.atoms[needle as usize].iter();
+            found.extend(atoms.filter(|(id, place)| is_at(*place, *id)).map(|(id, _)| id));
         }
         for &(end, id, place) in &self.nested {
-            if seen.contains(end) && result.is_ok() {
-                if stop.check().is_err() {
-                    break;
-                }
-                let needle = needle(id, all);
-                found.extend((text.contains(needle) && place.holds(text, needle)).then_some(id));
+            if seen.contains(end) {
+                stop.check()?;
+                found.extend(place.holds(text, needle_of(id, all)).then_some(id));
             }
         }
-        for at in 0..seen.found.len() {
-            seen.words[seen.found[at] as usize / 64] = 0;
-        }
-        result.and(stop.result())
+        Ok(())
     }
 
-    /// Finds which needles are in a text.
-    fn run(&self, text: &str, all: &[Atom], seen: &mut Seen, stop: &Stop<'_>) -> Result<(), Stopped> {
+    /// Adds the needles that a text contains.
+    fn run(&self, text: &str, seen: &mut Bits, stop: &Stop<'_>) -> Result<(), Stopped> {
         let automaton = &self.automaton;
         let start = automaton.start_state(Anchored::No);
         let mut state = start.expect("the automaton finds needles anywhere");
@@ -283,70 +164,25 @@ impl Inside {
             if number > 0 {
                 stop.check()?;
             }
-            for (at, &byte) in (number * Stop::BYTES..).zip(bytes) {
+            for &byte in bytes {
                 state = automaton.next_state(Anchored::No, state, byte);
                 if automaton.is_special(state) && automaton.is_match(state) {
                     for index in 0..automaton.match_len(state) {
-                        let (start, end) = self.heads[automaton.match_pattern(state, index).as_usize()];
-                        for needle in start..end {
-                            if self.is_here(needle, &text.as_bytes()[at + 1..], all) {
-                                seen.insert(needle);
-                            }
-                        }
+                        seen.insert(automaton.match_pattern(state, index).as_u32());
                     }
                 }
             }
         }
         Ok(())
     }
-
-    /// Whether a needle is where its head ends, with this text behind it.
-    fn is_here(&self, index: u32, behind: &[u8], all: &[Atom]) -> bool {
-        let Needle { head, atoms } = &self.needles[index as usize];
-        let (atom, _) = self.atoms[atoms.0 as usize];
-        behind.starts_with(&needle(atom, all).as_bytes()[*head as usize..])
-    }
-}
-
-/// The head of each needle, with the index of the needle, sorted. Each state of an automaton costs a thousand
-/// instructions and more when it is made, so heads are short where this tells needles apart.
-fn heads<'a>(needles: &[&'a str]) -> Vec<(&'a [u8], u32)> {
-    let mut heads = Vec::with_capacity(needles.len());
-    let mut left: Vec<(&[u8], u32)> = needles.iter().map(|needle| needle.as_bytes()).zip(0..).collect();
-    left.sort_unstable();
-    for length in HEADS {
-        let cut = |needle: &'a [u8]| &needle[..needle.len().min(length)];
-        let mut longer = Vec::new();
-        for with_head in left.chunk_by(|(one, _), (other, _)| cut(one) == cut(other)) {
-            match with_head.len() <= SHARED {
-                true => heads.extend(with_head.iter().map(|&(needle, at)| (cut(needle), at))),
-                false => longer.extend(with_head),
-            }
-        }
-        left = longer;
-    }
-    heads.extend(left);
-    heads.sort_unstable();
-    heads
-}
-
-impl Where {
-    /// Whether a needle that is in a text is at this place of it.
-    fn holds(self, text: &str, needle: &str) -> bool {
-        match self {
-            Where::Start => text.starts_with(needle),
-            Where::End => text.ends_with(needle),
-            Where::Anywhere => true,
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::atoms::AtomsBuilder;
+    use super::super::atoms::Atoms;
     use super::*;
 
-    /// Needles with heads of any length in common, in texts that have them, parts of them and much of them.
+    /// Needles that share starts of any length, in texts that contain them, parts of them or many of them.
     #[test]
     fn finds_what_each_pattern_alone_finds() {
         let mut needles: Vec<String> = Vec::new();
@@ -357,18 +193,17 @@ mod tests {
         }
         needles.extend((1..=60).map(|length| "a".repeat(length)));
         needles.extend(["äöüäöü".to_string(), "äöüäöx".to_string(), "x".to_string()]);
-        let mut builder = AtomsBuilder::default();
-        let field = builder.field("F");
+        let mut atoms = Atoms::default();
+        let field = atoms.add_field("F");
         for needle in &needles {
-            let needle = || needle.as_str().into();
-            builder.text(field, Pattern::Contains(needle()));
-            builder.text(field, Pattern::StartsWith(needle()));
-            builder.text(field, Pattern::EndsWith(needle()));
+            for place in [Place::Whole, Place::Start, Place::End, Place::Anywhere] {
+                atoms.needle(field, place, needle);
+            }
         }
-        let all = builder.atoms.all;
+        let all = atoms.all;
         let ids: Vec<AtomId> = (0..all.len() as AtomId).collect();
-        let automaton = FieldAutomaton::new(&ids, &all, &Stop::never()).expect("nobody stops this");
-        let (mut seen, mut found) = (Seen::default(), Vec::new());
+        let automaton = FieldAutomaton::new(&ids, &all, &Stop::never()).expect("nothing stops it");
+        let (mut seen, mut found) = (Bits::default(), Vec::new());
         let mut texts: Vec<String> = needles.clone();
         texts.extend(needles.windows(2).map(|pair| pair.concat()));
         texts.extend(needles.iter().map(|needle| format!("-{needle}-")));
@@ -380,7 +215,7 @@ mod tests {
             found.sort_unstable();
             found.dedup();
             let is_true = |&&id: &&AtomId| match &all[id as usize].test {
-                Test::Text(pattern) => pattern.matches(text),
+                Test::Needle(place, needle) => place.holds(text, needle),
                 Test::Costly(_) => false,
             };
             assert_eq!(found, ids.iter().filter(is_true).copied().collect::<Vec<_>>(), "{text}");

@@ -1,26 +1,25 @@
-//! Formulas: rules as atoms with `and`, `or` and `not`.
+//! Formulas: atoms with `and`, `or` and `not`.
 
-use super::atoms::{AtomId, AtomsBuilder, EVERY_VALUE, FieldId};
-use super::necessary::necessary_of_regex;
+use super::atoms::{AtomId, Atoms, EVERY_VALUE, FieldId};
 use crate::case::fold;
 use crate::condition::Condition;
 use crate::item::Item;
 use crate::matcher::Matcher;
-use crate::pattern::{Pattern, Piece};
-use crate::rule::{Detection, Rule};
+use crate::pattern::{Pattern, Place};
+use crate::rule::Detection;
 
-/// What has to be true.
+/// What must be true.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Formula {
-    /// This is known.
+    /// A constant.
     Known(bool),
-    /// An atom that the look at a text decides.
-    Text(AtomId),
-    /// An atom that is decided alone.
+    /// An atom with a needle.
+    Needle(AtomId),
+    /// An atom that is decided on its own.
     Costly(AtomId),
-    /// Something is known of a field as such.
+    /// A state of a field.
     Field(State, FieldId),
-    /// A detection of the rule that several parts of its condition name, by its index.
+    /// A detection that the condition of the rule names several times, by its index.
     Detection(u32),
     /// All are true.
     All(Vec<Formula>),
@@ -30,31 +29,24 @@ pub(super) enum Formula {
     Not(Box<Formula>),
 }
 
-/// What can be known of a field as such.
+/// A state of a field, whatever its texts are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// It has a value that is not NULL.
     HasText,
-    /// A value of it is NULL.
+    /// It has a value that is NULL.
     HasNull,
-    /// The event has it.
+    /// The event has the field.
     IsThere,
 }
 
-/// A rule as formulas.
-#[derive(Debug, Default)]
-pub(super) struct RuleFormula {
-    /// Those of its detections.
-    pub(super) detections: Vec<Formula>,
-}
-
 impl Formula {
-    /// All of these are true. What does not cost much stands first.
+    /// All of these are true.
     pub(super) fn all(parts: impl IntoIterator<Item = Formula>) -> Formula {
         Formula::joined(parts, false, Formula::All)
     }
 
-    /// One of these is true. What does not cost much stands first.
+    /// One of these is true.
     pub(super) fn any(parts: impl IntoIterator<Item = Formula>) -> Formula {
         Formula::joined(parts, true, Formula::Any)
     }
@@ -67,7 +59,7 @@ impl Formula {
         }
     }
 
-    /// Joins parts, of which one that is `decides` decides the whole.
+    /// Joins parts. If one of them is `decides`, so is the whole.
     fn joined(parts: impl IntoIterator<Item = Formula>, decides: bool, list: fn(Vec<Formula>) -> Formula) -> Formula {
         let mut left = Vec::new();
         for part in parts {
@@ -82,30 +74,18 @@ impl Formula {
         match left.len() {
             0 => Formula::Known(!decides),
             1 => left.remove(0),
-            _ => {
-                left.sort_by_cached_key(Formula::has_costly);
-                list(left)
-            }
+            _ => list(left),
         }
     }
 
-    /// Whether it can take an atom that is decided alone.
-    fn has_costly(&self) -> bool {
+    /// How many bytes of memory its parts take.
+    pub(super) fn bytes(&self) -> usize {
         match self {
-            Formula::Costly(_) | Formula::Detection(_) => true,
-            Formula::Known(_) | Formula::Text(_) | Formula::Field(..) => false,
-            // Costly parts stand last.
-            Formula::All(parts) | Formula::Any(parts) => parts.last().is_some_and(Formula::has_costly),
-            Formula::Not(inner) => inner.has_costly(),
-        }
-    }
-}
-
-impl RuleFormula {
-    pub(super) fn new(rule: &Rule, atoms: &mut AtomsBuilder) -> RuleFormula {
-        let detections = rule.detections.iter().map(|detection| of_detection(detection, atoms));
-        RuleFormula {
-            detections: detections.collect(),
+            Formula::All(parts) | Formula::Any(parts) => {
+                parts.capacity() * size_of::<Formula>() + parts.iter().map(Formula::bytes).sum::<usize>()
+            }
+            Formula::Not(inner) => size_of::<Formula>() + inner.bytes(),
+            _ => 0,
         }
     }
 }
@@ -119,118 +99,84 @@ pub(super) fn count_detections(condition: &Condition, times: &mut [u32]) {
     }
 }
 
-fn of_detection(detection: &Detection, atoms: &mut AtomsBuilder) -> Formula {
-    let alternatives = detection.any.iter();
-    let formulas: Vec<_> = alternatives
-        .map(|items| Formula::all(items.iter().map(|item| of_item(item, atoms)).collect::<Vec<_>>()))
-        .collect();
-    Formula::any(formulas)
+/// The formula of a detection.
+pub(super) fn of_detection(detection: &Detection, atoms: &mut Atoms) -> Formula {
+    let mut of_items = |items: &Vec<Item>| Formula::all(items.iter().map(|item| of_item(item, atoms)));
+    Formula::any(detection.any.iter().map(&mut of_items))
 }
 
-fn of_item(item: &Item, atoms: &mut AtomsBuilder) -> Formula {
+fn of_item(item: &Item, atoms: &mut Atoms) -> Formula {
     let field = match &item.field {
-        Some(name) => atoms.field(name),
+        Some(name) => atoms.add_field(name),
         None => EVERY_VALUE,
     };
-    let any: Vec<_> = item
-        .any
-        .iter()
-        .map(|matcher| of_matcher(matcher, field, atoms))
-        .collect();
-    let any = Formula::any(any);
+    let any = Formula::any(item.any.iter().map(|matcher| of_matcher(matcher, field, atoms)));
     match item.is_negated && item.field.is_some() {
         true => Formula::all([Formula::Field(State::HasText, field), any.not()]),
         false => any,
     }
 }
 
-fn of_matcher(matcher: &Matcher, field: FieldId, atoms: &mut AtomsBuilder) -> Formula {
+fn of_matcher(matcher: &Matcher, field: FieldId, atoms: &mut Atoms) -> Formula {
     let is_there = Formula::Field(State::IsThere, field);
-    match matcher {
+    let necessary = match matcher {
         // Keywords are about texts.
-        Matcher::Exists(_) | Matcher::Null if field == EVERY_VALUE => Formula::Known(false),
-        Matcher::Exists(true) => is_there,
-        Matcher::Exists(false) => is_there.not(),
-        Matcher::Null => Formula::any([Formula::Field(State::HasNull, field), is_there.not()]),
+        Matcher::Exists(_) | Matcher::Null if field == EVERY_VALUE => return Formula::Known(false),
+        Matcher::Exists(true) => return is_there,
+        Matcher::Exists(false) => return is_there.not(),
+        Matcher::Null => return Formula::any([Formula::Field(State::HasNull, field), is_there.not()]),
         Matcher::Text { pattern, cased } => {
-            let necessary = of_pattern(pattern, *cased, field, atoms);
-            match *cased || matches!(pattern, Pattern::Wildcards(_)) || is_long(pattern) {
-                true => Formula::all([necessary, Formula::Costly(atoms.costly(field, matcher))]),
-                false => necessary,
+            let (necessary, is_enough) = of_pattern(pattern, field, atoms);
+            if is_enough && !cased {
+                return necessary;
+            }
+            necessary
+        }
+        Matcher::FieldReference { field: other, .. } => Formula::Field(State::HasText, atoms.add_field(other)),
+        Matcher::Regex(_) | Matcher::Network(_) | Matcher::Number { .. } => Formula::Known(true),
+    };
+    Formula::all([necessary, Formula::Costly(atoms.costly(field, matcher))])
+}
+
+/// A longer needle is searched for by its first bytes, and then compared on its own. So the number of needles bounds the
+/// size of an automaton. Building it takes longer with more bytes; with fewer, more needles are compared in vain.
+const LONG: usize = 24;
+
+/// What one search of the folded text says about a pattern: whether it can be true, and, unless it has wildcards or a
+/// long needle, whether it is true without regard to case. Returns which of the two.
+fn of_pattern(pattern: &Pattern, field: FieldId, atoms: &mut Atoms) -> (Formula, bool) {
+    let (place, needle) = match pattern {
+        Pattern::Needle(place, needle) => (*place, Some(&**needle)),
+        Pattern::Wildcards(segments) => {
+            let texts = segments.iter().enumerate();
+            let texts = texts.filter_map(|(at, segment)| Some((at, segment.text()?)));
+            match texts.max_by_key(|(_, text)| text.len()) {
+                Some((0, text)) => (Place::Start, Some(text)),
+                Some((at, text)) if at + 1 == segments.len() => (Place::End, Some(text)),
+                other => (Place::Anywhere, other.map(|(_, text)| text)),
             }
         }
-        Matcher::Regex(expression) => {
-            let needles = necessary_of_regex(expression);
-            let necessary = match needles {
-                Some(needles) => Formula::any(
-                    needles
-                        .iter()
-                        .map(|needle| of_pattern(&Pattern::Contains(needle.as_str().into()), true, field, atoms))
-                        .collect::<Vec<_>>(),
-                ),
-                None => Formula::Known(true),
-            };
-            Formula::all([necessary, Formula::Costly(atoms.costly(field, matcher))])
-        }
-        Matcher::FieldReference { field: other, .. } => {
-            let other = atoms.field(other);
-            let costly = Formula::Costly(atoms.costly(field, matcher));
-            Formula::all([Formula::Field(State::HasText, other), costly])
-        }
-        Matcher::Network(_) | Matcher::Number { .. } => Formula::Costly(atoms.costly(field, matcher)),
+    };
+    let needle = fold(needle.unwrap_or_default());
+    if needle.is_empty() && place != Place::Whole {
+        return (
+            Formula::Field(State::HasText, field),
+            matches!(pattern, Pattern::Needle(..)),
+        );
     }
-}
-
-/// Needles that are longer than this are looked for by their first bytes, and then alone: so the size of an automaton
-/// is bounded by the number of needles.
-pub(super) const LONG: usize = 64;
-
-fn is_long(pattern: &Pattern) -> bool {
-    !matches!(pattern, Pattern::Exact(_)) && pattern.needles().any(|needle| needle.len() > LONG)
-}
-
-/// What a look at the folded text says of a pattern: that it is true, or, if it has wildcards, case or a long needle,
-/// that it may be.
-fn of_pattern(pattern: &Pattern, is_cased: bool, field: FieldId, atoms: &mut AtomsBuilder) -> Formula {
-    let short = |text: &str| -> Box<str> {
-        match is_cased {
-            true => shortened(&fold(text)).into(),
-            false => shortened(text).into(),
-        }
+    let is_long = needle.len() > LONG && place != Place::Whole;
+    let (place, needle) = match (is_long, place) {
+        (true, Place::Start) => (Place::Start, shortened(&needle)),
+        (true, _) => (Place::Anywhere, shortened(&needle)),
+        (false, _) => (place, &*needle),
     };
-    let whole = |text: &str| -> Box<str> {
-        match is_cased {
-            true => fold(text).into(),
-            false => text.into(),
-        }
-    };
-    let simple = match pattern {
-        Pattern::Exact(text) => Pattern::Exact(whole(text)),
-        Pattern::StartsWith(text) | Pattern::EndsWith(text) | Pattern::Contains(text) if text.is_empty() => {
-            return Formula::Field(State::HasText, field);
-        }
-        Pattern::StartsWith(text) => Pattern::StartsWith(short(text)),
-        Pattern::EndsWith(text) if text.len() <= LONG => Pattern::EndsWith(whole(text)),
-        Pattern::EndsWith(text) | Pattern::Contains(text) => Pattern::Contains(short(text)),
-        Pattern::Wildcards(pieces) => {
-            let texts = pieces.iter().enumerate().filter_map(|(at, piece)| match piece {
-                Piece::Text(text) => Some((text, at)),
-                Piece::One | Piece::Many | Piece::Dash => None,
-            });
-            match texts.max_by_key(|(text, _)| text.len()) {
-                None => return Formula::Field(State::HasText, field),
-                Some((text, 0)) => Pattern::StartsWith(short(text)),
-                Some((text, at)) if at + 1 == pieces.len() && text.len() <= LONG => Pattern::EndsWith(whole(text)),
-                Some((text, _)) => Pattern::Contains(short(text)),
-            }
-        }
-    };
-    Formula::Text(atoms.text(field, simple))
+    let is_enough = !is_long && matches!(pattern, Pattern::Needle(..));
+    (Formula::Needle(atoms.needle(field, place, needle)), is_enough)
 }
 
 /// The start of a text, of at most [`LONG`] bytes.
 fn shortened(text: &str) -> &str {
-    let mut end = text.len().min(LONG);
+    let mut end = LONG;
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -1,19 +1,18 @@
-//! The kinds of events that a scan has met.
+//! The kinds of events in a scan.
 
 use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 
-use super::fold::Kind;
+use super::fold::EventKind;
 use super::set::RuleSet;
 use crate::stop::{Stop, Stopped};
 
-/// Kinds of events, each folded once. Threads share it.
+/// Kinds of events, each folded once for all threads. When there are too many, all are forgotten.
 ///
-/// Many templates of logs have the same fields: those of each provider's version, and of each machine. When there are
-/// too many kinds, all of them are forgotten.
+/// Many templates of logs have the same fields: one for each version of a provider, on each machine.
 #[derive(Debug)]
-pub struct Kinds {
+pub struct EventKinds {
     rules: Arc<RuleSet>,
     kept: Mutex<Kept>,
 }
@@ -21,39 +20,44 @@ pub struct Kinds {
 #[derive(Debug, Default)]
 struct Kept {
     /// By the names and known texts of their fields.
-    kinds: HashMap<Box<[u8]>, Arc<Kind>>,
-    /// How many bytes they take.
+    kinds: HashMap<Box<[u8]>, Arc<EventKind>>,
+    /// The bytes that they take.
     bytes: usize,
 }
 
-impl Kinds {
-    /// The most kinds that are kept, and how many bytes they may take. Real logs have some hundreds.
+impl EventKinds {
+    /// The most kinds to keep, and the most bytes. Real logs have some hundreds of kinds.
     const COUNT: usize = 1 << 14;
     const BYTES: usize = 32 << 20;
 
-    /// No kinds yet.
-    pub fn new(rules: Arc<RuleSet>) -> Kinds {
-        Kinds {
+    /// Starts without kinds.
+    pub fn new(rules: Arc<RuleSet>) -> EventKinds {
+        EventKinds {
             rules,
             kept: Mutex::default(),
         }
     }
 
-    /// What [`RuleSet::kind`] gives.
+    /// The same as [`RuleSet::kind`].
     ///
     /// # Errors
-    /// [`Stopped`] soon after `stop` gives `true`.
+    /// [`Stopped`] soon after `stop` returns `true`.
     ///
     /// # Panics
     /// If `known` is not as long as `fields`.
-    pub fn kind(&self, fields: &[&str], known: &[Option<&str>], stop: &dyn Fn() -> bool) -> Result<Arc<Kind>, Stopped> {
+    pub fn kind(
+        &self,
+        fields: &[&str],
+        known: &[Option<&str>],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Arc<EventKind>, Stopped> {
         let key = key(fields, known);
         if let Ok(kept) = self.kept.lock()
             && let Some(kind) = kept.kinds.get(&*key)
         {
             return Ok(Arc::clone(kind));
         }
-        // Two threads can fold the same kind, which is rare. While a kind is folded, no thread waits for it.
+        // Two threads may fold the same kind, which is rare. No thread waits for another.
         let kind = Arc::new(self.rules.kind_until(fields, known, &Stop::new(stop))?);
         if let Ok(mut kept) = self.kept.lock() {
             kept.bytes += key.len() + kind.bytes();
@@ -67,7 +71,7 @@ impl Kinds {
     }
 }
 
-/// Names and texts as bytes. Before each is whether it is there and its length, so that no two lists have the same bytes.
+/// Names and texts as bytes, each with its presence and length before it, so that different lists have different bytes.
 fn key(fields: &[&str], known: &[Option<&str>]) -> Vec<u8> {
     let mut key = Vec::new();
     for text in fields.iter().zip(known).flat_map(|(name, text)| [Some(*name), *text]) {
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn shares_the_kinds_with_the_same_fields() {
-        let kinds = Kinds::new(Arc::new(RuleSet::new(vec![rule("F: a")])));
+        let kinds = EventKinds::new(Arc::new(RuleSet::new(vec![rule("F: a")])));
         let kind = |fields: &[&str], known: &[Option<&str>]| kinds.kind(fields, known, &|| false).expect("a kind");
         let one = kind(&["Channel", "F"], &[Some("c"), None]);
         assert!(!one.is_empty());
@@ -118,7 +122,7 @@ mod tests {
     #[test]
     fn work_for_rules_can_be_stopped() {
         let rules = || vec![rule("F|contains: a"); 1000];
-        let kinds = Kinds::new(Arc::new(RuleSet::new(rules())));
+        let kinds = EventKinds::new(Arc::new(RuleSet::new(rules())));
         // The first question is before the first rule, the second before the automaton for a known text.
         for asked in [0_u32, 1, 3] {
             let left = std::cell::Cell::new(asked);

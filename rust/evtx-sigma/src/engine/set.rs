@@ -1,4 +1,4 @@
-//! The rules of a scan, and what is shared by all kinds of events.
+//! The rules of a scan, and what all kinds of events share.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
@@ -6,9 +6,9 @@ use std::thread;
 
 use hashbrown::HashMap;
 
-use super::atoms::{AtomId, Atoms, AtomsBuilder, FieldId, Test};
+use super::atoms::{AtomId, Atoms, FieldId, Test};
 use super::automaton::FieldAutomaton;
-use super::formula::{RuleFormula, count_detections};
+use super::formula::{Formula, count_detections, of_detection};
 use super::size::Size;
 use crate::case::fold;
 use crate::error::Problem;
@@ -16,56 +16,56 @@ use crate::logsource::Alternative;
 use crate::rule::Rule;
 use crate::stop::{Stop, Stopped};
 
-/// A rule and which events it is for.
+/// A rule and the events that it is for.
 #[derive(Debug, Clone)]
 pub struct RuleForEvents {
     /// The rule.
     pub rule: Rule,
-    /// The events, as [`LogSources::resolve`](crate::LogSources::resolve) gives them. The first alternative that takes
-    /// an event and that the rule matches with says what matched.
+    /// The events, from [`LogSources::resolve`](crate::LogSources::resolve). A match reports the first alternative that
+    /// takes the event and with which the rule matches.
     pub alternatives: Vec<Alternative>,
 }
 
-/// Rules, made ready for many events. Threads can share it.
+/// Rules, prepared for many events. Threads can share it.
 ///
-/// What finds the needles of a field is made when the first text of the field is looked at.
+/// The automaton of a field is built for its first text.
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<RuleForEvents>,
-    /// By rule.
-    pub(super) formulas: Vec<RuleFormula>,
+    /// By rule, the formulas of its detections.
+    pub(super) formulas: Vec<Box<[Formula]>>,
     /// By rule, how often its condition names each of its detections.
     pub(super) times: Vec<Box<[u32]>>,
     pub(super) atoms: Atoms,
-    /// By field, its atoms that are decided by a look at the text.
+    /// By field, its atoms with needles.
     of_field: Vec<Vec<AtomId>>,
     automata: Vec<Automaton>,
     by_events: ByEvents,
-    /// Each map of names that an alternative has, once.
+    /// The distinct renames of alternatives.
     pub(super) renames: Vec<BTreeMap<String, String>>,
-    /// By rule and alternative, the index of its map.
+    /// By rule and alternative, the index of its renames.
     pub(super) renames_of: Vec<Box<[u32]>>,
 }
 
-/// Alternatives by a folded channel and an event ID. Where one of these is `None`, any will do.
+/// Rules with their alternatives, by folded channel and event ID. `None` stands for any.
 type ByEvents = HashMap<(Option<Box<str>>, Option<u32>), Vec<(u32, u32)>>;
 
-/// An automaton, which the first thread makes that needs it.
+/// An automaton, which the first thread that needs it builds.
 #[derive(Debug, Default)]
 struct Automaton {
-    made: OnceLock<FieldAutomaton>,
-    /// Held by the thread that makes it.
-    making: Mutex<()>,
+    built: OnceLock<FieldAutomaton>,
+    /// Held by the thread that builds it.
+    building: Mutex<()>,
 }
 
-/// So many rules are freed by a thread of their own.
+/// With this many rules, a thread of its own frees a set.
 const FREED_BY_THREAD: usize = 1 << 10;
 
-/// How many channels and event IDs of one alternative have a place of their own in the index.
+/// The most keys that an alternative has in the index.
 const INDEXED: usize = 256;
 
 impl RuleSet {
-    /// Makes rules ready. Those for which the set has no room are left out; [`RuleSetBuilder`] says which.
+    /// Prepares rules. Leaves out those for which the set has no room; [`RuleSetBuilder`] reports them.
     pub fn new(rules: Vec<RuleForEvents>) -> RuleSet {
         let mut set = RuleSetBuilder::default();
         for rule in rules {
@@ -74,46 +74,36 @@ impl RuleSet {
         set.finish()
     }
 
-    /// The rules, in their order.
+    /// The rules, in order.
     pub fn rules(&self) -> &[RuleForEvents] {
         &self.rules
     }
 
-    /// Whether rules can be for events of a channel.
+    /// Whether a rule can be for events of a channel.
     pub fn is_for_channel(&self, channel: &str) -> bool {
         let channel = fold(channel);
         let is = |known: &Option<Box<str>>| known.as_deref().is_none_or(|known| known == channel);
         self.by_events.keys().any(|(known, _)| is(known))
     }
 
-    /// What decides the atoms of a field.
+    /// The automaton of a field.
     ///
     /// # Errors
-    /// [`Stopped`] if `stop` ends the work before it is made.
+    /// [`Stopped`] if it is not built before `stop` ends the work.
     pub(super) fn automaton(&self, field: FieldId, stop: &Stop<'_>) -> Result<&FieldAutomaton, Stopped> {
-        let automaton = &self.automata[field as usize];
-        match automaton.made.get() {
-            Some(made) => Ok(made),
-            None => self.make_automaton(field, automaton, stop),
+        let Automaton { built, building } = &self.automata[field as usize];
+        if let Some(built) = built.get() {
+            return Ok(built);
         }
+        let _building = building.lock();
+        if let Some(built) = built.get() {
+            return Ok(built);
+        }
+        let new = FieldAutomaton::new(&self.of_field[field as usize], &self.atoms.all, stop)?;
+        Ok(built.get_or_init(|| new))
     }
 
-    #[cold]
-    fn make_automaton<'a>(
-        &self,
-        field: FieldId,
-        automaton: &'a Automaton,
-        stop: &Stop<'_>,
-    ) -> Result<&'a FieldAutomaton, Stopped> {
-        let _making = automaton.making.lock();
-        if let Some(made) = automaton.made.get() {
-            return Ok(made);
-        }
-        let made = FieldAutomaton::new(&self.of_field[field as usize], &self.atoms.all, stop)?;
-        Ok(automaton.made.get_or_init(|| made))
-    }
-
-    /// The rules, with their alternatives, that can be for an event with this channel and ID. `None` if these are not
+    /// The rules, with their alternatives, that can be for an event with this channel and ID. These are `None` if not
     /// known.
     pub(super) fn for_events(&self, channel: Option<&str>, event_id: Option<u32>) -> Vec<(u32, u32)> {
         let mut all: Vec<(u32, u32)> = match (channel, event_id) {
@@ -135,42 +125,35 @@ impl RuleSet {
     }
 }
 
-/// A set of rules, to which rules are added.
+/// Builds a set of rules.
 #[derive(Debug, Default)]
 pub struct RuleSetBuilder {
     set: RuleSet,
-    atoms: AtomsBuilder,
-    /// The indices of the maps of names.
+    /// The indices of renames.
     renames: BTreeMap<BTreeMap<String, String>, u32>,
     size: Size,
 }
 
 impl RuleSetBuilder {
-    /// Adds a rule behind the others.
+    /// Adds a rule after the others.
     ///
     /// # Errors
-    /// What all rules would have too much of: the set has no room for this one.
+    /// The limit that all rules together would exceed. The rule is not added.
     pub fn add(&mut self, one: RuleForEvents) -> Result<(), Problem> {
-        let RuleSetBuilder {
-            set,
-            atoms,
-            renames,
-            size,
-        } = self;
+        let RuleSetBuilder { set, renames, size } = self;
         size.add(&one.rule)?;
         let index = set.rules.len() as u32;
-        set.formulas.push(RuleFormula::new(&one.rule, atoms));
+        let detections = one.rule.detections.iter();
+        let formulas = detections.map(|detection| of_detection(detection, &mut set.atoms));
+        set.formulas.push(formulas.collect());
         let mut times = vec![0; one.rule.detections.len()];
         count_detections(&one.rule.condition, &mut times);
         set.times.push(times.into());
         let renames_of = one.alternatives.iter().map(|alternative| {
-            if let Some(&known) = renames.get(&alternative.renames) {
-                return known;
-            }
-            set.renames.push(alternative.renames.clone());
-            let new = set.renames.len() as u32 - 1;
-            renames.insert(alternative.renames.clone(), new);
-            new
+            *renames.entry(alternative.renames.clone()).or_insert_with(|| {
+                set.renames.push(alternative.renames.clone());
+                set.renames.len() as u32 - 1
+            })
         });
         set.renames_of.push(renames_of.collect());
         for (at, alternative) in (0u32..).zip(&one.alternatives) {
@@ -182,13 +165,13 @@ impl RuleSetBuilder {
         Ok(())
     }
 
-    /// The set of the rules that were added.
+    /// The set of the added rules.
     pub fn finish(self) -> RuleSet {
-        let RuleSetBuilder { mut set, atoms, .. } = self;
-        set.atoms = atoms.atoms;
+        let mut set = self.set;
+        set.atoms.finish();
         set.of_field = vec![Vec::new(); set.atoms.fields.len()];
         for (id, atom) in (0u32..).zip(&set.atoms.all) {
-            if let Test::Text(_) = atom.test {
+            if let Test::Needle(..) = atom.test {
                 set.of_field[atom.field as usize].push(id);
             }
         }
@@ -197,22 +180,30 @@ impl RuleSetBuilder {
     }
 }
 
-/// Many rules are freed by a thread of their own: 100,000 take 0.2 s, which whoever interrupts a query would wait for.
+/// Freeing 100,000 rules takes 0.2 s, for which an interrupted query would wait. So a thread of its own frees many rules.
 impl Drop for RuleSet {
     fn drop(&mut self) {
         if self.rules.len() < FREED_BY_THREAD {
             return;
         }
-        let (rules, formulas) = (std::mem::take(&mut self.rules), std::mem::take(&mut self.formulas));
-        let (atoms, of_field) = (std::mem::take(&mut self.atoms), std::mem::take(&mut self.of_field));
-        let (automata, by_events) = (std::mem::take(&mut self.automata), std::mem::take(&mut self.by_events));
-        let free = move || drop((rules, formulas, atoms, of_field, automata, by_events));
-        // Without a thread, `free` is dropped here, and what it holds.
+        use std::mem::take;
+        let rules = (
+            take(&mut self.rules),
+            take(&mut self.formulas),
+            take(&mut self.by_events),
+        );
+        let atoms = (
+            take(&mut self.atoms),
+            take(&mut self.of_field),
+            take(&mut self.automata),
+        );
+        let free = move || drop((rules, atoms));
+        // If there is no thread, this drops `free` here.
         _ = thread::Builder::new().name("evtx-free".to_owned()).spawn(free);
     }
 }
 
-/// The places of an alternative in the index.
+/// The keys of an alternative in the index.
 fn keys(alternative: &Alternative) -> Vec<(Option<Box<str>>, Option<u32>)> {
     let Alternative {
         channels, event_ids, ..
@@ -237,7 +228,7 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
     use crate::matcher::Matcher;
-    use crate::pattern::Pattern;
+    use crate::pattern::{Pattern, Place};
     use crate::placeholders::Placeholders;
     use crate::rule::load_rules;
 
@@ -248,7 +239,7 @@ mod tests {
         let rule = |needles: std::ops::Range<usize>| {
             let mut rule = small.clone();
             let matcher = |number: usize| Matcher::Text {
-                pattern: Pattern::Contains(number.to_string().into()),
+                pattern: Pattern::Needle(Place::Anywhere, number.to_string().into()),
                 cased: false,
             };
             rule.detections[0].any[0][0].any = needles.map(matcher).collect();

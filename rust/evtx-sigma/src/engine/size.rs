@@ -1,65 +1,53 @@
-//! How large all rules of a set may be together.
+//! The limits of all rules of a set together.
 
-use super::formula::LONG;
 use crate::condition::Condition;
 use crate::error::Problem;
 use crate::limits::Limits;
 use crate::matcher::Matcher;
 use crate::rule::Rule;
 
-/// How much of what is limited the rules of a set have.
+const LIMITS: [(usize, &str); 5] = [
+    (Limits::SET_NEEDLES, "needles"),
+    (Limits::SET_NEEDLE_BYTES, "bytes of needles"),
+    (Limits::SET_REGEX_BYTES, "bytes of memory of regular expressions"),
+    (Limits::SET_CONDITION_TERMS, "names in conditions"),
+    (Limits::SET_BYTES, "bytes of memory"),
+];
+
+/// The most bytes of a needle that count.
+const NEEDLE: usize = 64;
+
+/// What the rules of a set have, in the order of [`LIMITS`].
 #[derive(Debug, Default)]
-pub(super) struct Size {
-    needles: usize,
-    bytes: usize,
-    regex_bytes: usize,
-    terms: usize,
-    memory: usize,
-}
+pub(super) struct Size([usize; LIMITS.len()]);
 
 impl Size {
-    /// Adds a rule, unless the set has no room for it.
+    /// Adds a rule, if the set has room for it.
     pub(super) fn add(&mut self, rule: &Rule) -> Result<(), Problem> {
-        let mut with = Size {
-            regex_bytes: self.regex_bytes + rule.regex_bytes(),
-            terms: self.terms + terms(&rule.condition),
-            memory: self.memory + rule.bytes(),
-            ..*self
-        };
-        let items = rule
-            .detections
-            .iter()
-            .flat_map(|detection| detection.any.iter().flatten());
-        for matcher in items.flat_map(|item| &item.any) {
-            with.needles += 1;
-            with.bytes += match matcher {
-                Matcher::Text { pattern, .. } => pattern.needles().map(str::len).max().unwrap_or(0).min(LONG),
-                Matcher::Regex(expression) => expression.as_str().len(),
-                _ => 0,
-            };
-        }
-        let limits = [
-            (with.needles, Limits::SET_NEEDLES, "needles"),
-            (with.bytes, Limits::SET_NEEDLE_BYTES, "bytes of needles"),
-            (
-                with.regex_bytes,
-                Limits::SET_REGEX_BYTES,
-                "bytes of memory of regular expressions",
-            ),
-            (with.terms, Limits::SET_CONDITION_TERMS, "names in conditions"),
-            (with.memory, Limits::SET_BYTES, "bytes of memory"),
+        let bytes = rule.matchers().map(|matcher| match matcher {
+            Matcher::Text { pattern, .. } => pattern.needles().map(str::len).max().unwrap_or(0).min(NEEDLE),
+            Matcher::Regex(expression) => expression.as_str().len(),
+            _ => 0,
+        });
+        let mut with = [
+            rule.matchers().count(),
+            bytes.sum(),
+            rule.regex_bytes(),
+            terms(&rule.condition),
+            rule.bytes(),
         ];
-        for (amount, limit, what) in limits {
-            if amount > limit {
+        for (at, (limit, what)) in LIMITS.into_iter().enumerate() {
+            with[at] += self.0[at];
+            if with[at] > limit {
                 return Err(Problem::SetLimit { what, limit });
             }
         }
-        *self = with;
+        self.0 = with;
         Ok(())
     }
 }
 
-/// How many names a condition has.
+/// The number of names in a condition.
 fn terms(condition: &Condition) -> usize {
     match condition {
         Condition::Detection(_) => 1,

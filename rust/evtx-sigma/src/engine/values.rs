@@ -1,136 +1,138 @@
-//! The texts of one event, which are decoded when they are asked for.
+//! The texts of one event, decoded when they are first needed.
 
+use std::cell::{OnceCell, RefCell};
 use std::ops::ControlFlow;
 
-use crate::case::fold_into;
+use crate::case::fold_in;
 use crate::event::Event;
 
 /// What an event has in a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// A value that is not NULL, whose text was appended.
+pub enum Presence {
+    /// A value that is not NULL. Its text was appended.
     Text,
     /// NULL.
     Null,
-    /// Nothing: this event leaves out the field that others of its kind have.
+    /// Nothing: this event lacks a field that others of its kind have.
     Absent,
 }
 
-/// The texts of one event of a [`Kind`](crate::Kind).
+/// The texts of one event of an [`EventKind`](crate::EventKind).
 pub trait Values {
-    /// Appends the text of a slot, as [`Event`] defines it. Each slot is asked for at most once per event, those with a
-    /// known text never.
-    fn push_text(&self, slot: usize, out: &mut String) -> Found;
+    /// Appends the text of a slot, as [`Event`] defines it. The engine asks for each slot at most once per event, and
+    /// never for a slot whose text is known.
+    fn push_text(&self, slot: usize, out: &mut String) -> Presence;
 }
 
-/// The fields of a kind of events.
+/// The fields of a kind of events, by slot.
 #[derive(Debug, Default)]
 pub(super) struct KindFields {
-    /// The names, by slot.
     pub(super) names: Box<[Box<str>]>,
-    /// The texts that all events of the kind have, by slot.
+    /// The texts that are the same in all events of the kind.
     pub(super) known: Box<[Option<Box<str>>]>,
 }
 
-/// What is decoded of an event. The buffers stay from event to event.
+/// What was decoded of a slot.
+#[derive(Debug)]
+pub(super) struct Decoded {
+    pub(super) presence: Presence,
+    pub(super) text: String,
+    /// The folded text, or `None` if it is the same.
+    folded: OnceCell<Option<String>>,
+}
+
+impl Decoded {
+    pub(super) fn folded(&self) -> &str {
+        let folded = self.folded.get_or_init(|| fold_in(&self.text));
+        folded.as_deref().unwrap_or(&self.text)
+    }
+
+    /// The text, or `None` for NULL. Absent values give nothing.
+    fn value(&self) -> Option<Option<&str>> {
+        match self.presence {
+            Presence::Text => Some(Some(&self.text)),
+            Presence::Null => Some(None),
+            Presence::Absent => None,
+        }
+    }
+}
+
+/// What is decoded of an event.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    slots: Vec<Slot>,
-    /// Those that are decoded.
-    decoded: Vec<u32>,
+    slots: Vec<OnceCell<Decoded>>,
+    /// Buffers of earlier events.
+    spare: RefCell<Vec<String>>,
 }
-
-#[derive(Debug, Default)]
-struct Slot {
-    /// `None` if it was not asked for yet.
-    found: Option<Found>,
-    text: String,
-    /// The folded text, if `is_folded`.
-    folded: String,
-    is_folded: bool,
-}
-
-/// Bytes of a text whose memory is kept for the events after it.
-const KEPT: usize = 1 << 16;
 
 impl Slots {
+    /// How many buffers are kept for later events, and the most bytes of each.
+    const SPARE: usize = 64;
+    const SPARE_BYTES: usize = 1 << 16;
+
     /// Begins an event.
     pub(super) fn clear(&mut self, fields: &KindFields) {
-        for slot in self.decoded.drain(..) {
-            self.slots[slot as usize].found = None;
-        }
-        if self.slots.len() < fields.names.len() {
-            self.slots.resize_with(fields.names.len(), Slot::default);
-        }
-    }
-
-    /// Decodes a slot if it is not yet, and says what it has.
-    pub(super) fn decode(&mut self, number: u32, fields: &KindFields, values: &dyn Values) -> Found {
-        let slot = &mut self.slots[number as usize];
-        if let Some(found) = slot.found {
-            return found;
-        }
-        slot.text.clear();
-        slot.text.shrink_to(KEPT);
-        slot.is_folded = false;
-        let found = match &fields.known[number as usize] {
-            Some(known) => {
-                slot.text.push_str(known);
-                Found::Text
+        let spare = self.spare.get_mut();
+        for Decoded { mut text, .. } in self.slots.iter_mut().filter_map(OnceCell::take) {
+            if text.capacity() <= Self::SPARE_BYTES && spare.len() < Self::SPARE {
+                text.clear();
+                spare.push(text);
             }
-            None => values.push_text(number as usize, &mut slot.text),
-        };
-        slot.found = Some(found);
-        self.decoded.push(number);
-        found
-    }
-
-    /// The text of a decoded slot.
-    pub(super) fn text(&self, number: u32) -> &str {
-        &self.slots[number as usize].text
-    }
-
-    /// The text of a decoded slot, as it is and folded.
-    pub(super) fn texts(&mut self, number: u32) -> (&str, &str) {
-        let slot = &mut self.slots[number as usize];
-        if !slot.is_folded {
-            slot.folded.clear();
-            slot.folded.shrink_to(KEPT);
-            fold_into(&slot.text, &mut slot.folded);
-            slot.is_folded = true;
         }
-        (&slot.text, &slot.folded)
-    }
-
-    /// What a slot has. One that is not decoded counts as absent.
-    pub(super) fn get(&self, number: usize) -> (Found, &str) {
-        let slot = &self.slots[number];
-        (slot.found.unwrap_or(Found::Absent), &slot.text)
+        self.slots.resize_with(fields.names.len(), OnceCell::new);
     }
 }
 
-/// An event with the names of its log. It has the slots that are decoded.
-pub(super) struct Decoded<'a> {
+/// An event with the field names of its log.
+#[derive(Clone, Copy)]
+pub(super) struct EventTexts<'a> {
     pub(super) fields: &'a KindFields,
+    pub(super) values: &'a dyn Values,
     pub(super) slots: &'a Slots,
 }
 
-impl Event for Decoded<'_> {
+impl<'a> EventTexts<'a> {
+    /// A slot, which is decoded if it is not yet.
+    pub(super) fn slot(&self, slot: u32) -> &'a Decoded {
+        let index = slot as usize;
+        self.slots.slots[index].get_or_init(|| {
+            let mut text = self.slots.spare.borrow_mut().pop().unwrap_or_default();
+            let presence = match &self.fields.known[index] {
+                Some(known) => {
+                    text.push_str(known);
+                    Presence::Text
+                }
+                None => self.values.push_text(index, &mut text),
+            };
+            Decoded {
+                presence,
+                text,
+                folded: OnceCell::new(),
+            }
+        })
+    }
+
+    /// Gives the values of some slots.
+    pub(super) fn values_of(
+        &self,
+        slots: impl IntoIterator<Item = u32>,
+        each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>,
+    ) {
+        let mut values = slots.into_iter().filter_map(|slot| self.slot(slot).value());
+        let _ = values.try_for_each(each);
+    }
+}
+
+impl Event for EventTexts<'_> {
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>) {
-        let slots = self.fields.names.iter().enumerate();
-        let _ = slots
-            .filter(|(_, name)| &***name == field)
-            .try_for_each(|(slot, _)| match self.slots.get(slot) {
-                (Found::Text, text) => each(Some(text)),
-                (Found::Null, _) => each(None),
-                (Found::Absent, _) => ControlFlow::Continue(()),
-            });
+        let slots = (0..).zip(&self.fields.names).filter(|(_, name)| &***name == field);
+        self.values_of(slots.map(|(slot, _)| slot), each);
     }
 
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>) {
-        let mut slots = self.fields.names.iter().enumerate();
-        let _ = slots.try_for_each(|(slot, name)| match self.slots.get(slot) {
-            (Found::Text, text) => each(name, text),
+        let mut slots = (0..).zip(&self.fields.names);
+        let _ = slots.try_for_each(|(slot, name)| match self.slot(slot).value() {
+            Some(Some(text)) => each(name, text),
             _ => ControlFlow::Continue(()),
         });
     }

@@ -1,15 +1,15 @@
-//! The events of logs and the rules of folders, for tests and measurements. Logs are read by another parser than the
-//! project's; how it shows values is no matter here, as every judge gets the same texts.
+//! The events of logs and the rules of folders, for tests and measurements. The crate `evtx` reads the logs. How it shows
+//! values does not matter here, as every judge gets the same texts.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evtx::{EvtxParser, ParserSettings};
-use evtx_sigma::{Found, Kind, LogSources, Placeholders, RuleForEvents, RuleSet, Values, load_rules};
+use evtx_sigma::{EventKind, LogSources, Placeholders, Presence, RuleForEvents, RuleSet, Values, load_rules};
 use serde_json::Value;
 
-/// An event: its fields in order.
+/// An event: its fields, in order.
 #[derive(Debug, Default)]
 pub(crate) struct LogEvent {
     pub(crate) names: Vec<String>,
@@ -17,7 +17,7 @@ pub(crate) struct LogEvent {
 }
 
 impl LogEvent {
-    /// The events of a log that can be read.
+    /// The readable events of a log.
     pub(crate) fn all(log: &Path) -> Vec<LogEvent> {
         let settings = ParserSettings::default().num_threads(1);
         let Ok(parser) = EvtxParser::from_path(log) else {
@@ -41,7 +41,7 @@ impl LogEvent {
         event
     }
 
-    /// Adds a value, or the leaves of a tree of them. Attributes are values in System alone.
+    /// Adds a value, or the leaves of a tree of values. Attributes are values only in `System`.
     fn add(&mut self, name: &str, value: &Value, is_system: bool) {
         match value {
             Value::Object(members) => {
@@ -70,7 +70,7 @@ impl LogEvent {
         }
     }
 
-    /// The names with their texts, as the plain evaluation takes them.
+    /// The names with their texts, for the plain evaluator.
     pub(crate) fn fields(&self) -> Vec<(&str, Option<&str>)> {
         let names = self.names.iter().map(String::as_str);
         names.zip(self.texts.iter().map(Option::as_deref)).collect()
@@ -78,24 +78,24 @@ impl LogEvent {
 }
 
 impl Values for LogEvent {
-    fn push_text(&self, slot: usize, out: &mut String) -> Found {
+    fn push_text(&self, slot: usize, out: &mut String) -> Presence {
         match &self.texts[slot] {
             Some(text) => {
                 out.push_str(text);
-                Found::Text
+                Presence::Text
             }
-            None => Found::Null,
+            None => Presence::Null,
         }
     }
 }
 
-/// The kinds of events, each made once.
+/// Kinds of events, each folded once.
 #[derive(Default)]
-pub(crate) struct Kinds(HashMap<Vec<String>, Arc<Kind>>);
+pub(crate) struct Kinds(HashMap<Vec<String>, Arc<EventKind>>);
 
 impl Kinds {
     /// The kind of an event: events with the same fields, channel, provider and ID.
-    pub(crate) fn of(&mut self, event: &LogEvent, rules: &RuleSet) -> Arc<Kind> {
+    pub(crate) fn of(&mut self, event: &LogEvent, rules: &RuleSet) -> Arc<EventKind> {
         const KNOWN: [&str; 3] = ["Channel", "Provider_Name", "EventID"];
         let known = event
             .fields()
@@ -120,7 +120,7 @@ impl Kinds {
     }
 }
 
-/// The files below a folder with this ending, in the order of their names.
+/// The files in a folder and its subfolders with this extension, sorted by name.
 pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -138,7 +138,7 @@ pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The rules of texts that load, for the events of the built-in table.
+/// The rules of texts that load, with log sources from the built-in table.
 pub(crate) fn rules(texts: &[String]) -> Vec<RuleForEvents> {
     let placeholders = Placeholders::new();
     let rules = texts.iter().flat_map(|text| load_rules(text, &placeholders)).flatten();

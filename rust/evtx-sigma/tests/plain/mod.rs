@@ -1,6 +1,5 @@
-//! A slow, plain evaluator of rules, which judges that of the crate. It walks over the values of the YAML for each
-//! event anew: nothing is prepared, folded or indexed. It shares no code with the crate, and reads YAML by another
-//! parser. It expects a rule that loads.
+//! A slow, plain evaluator of rules, which judges that of the crate. It walks over the YAML again for each event: nothing
+//! is prepared, folded or indexed. It shares no code with the crate, and uses another YAML parser. The rule must load.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +15,9 @@ pub(crate) struct Plain<'a> {
     pub(crate) placeholders: &'a BTreeMap<String, Vec<String>>,
 }
 
-/// A part of a pattern: any number of characters, or one of some (`None` is any).
+/// A segment of a pattern: any number of characters, or one of some (`None` for any).
 #[derive(Clone)]
-enum Part {
+enum Segment {
     Many,
     One(Option<Vec<char>>),
 }
@@ -35,7 +34,7 @@ impl Plain<'_> {
         })
     }
 
-    /// A condition is split at the last `or` outside of parentheses, else at the last `and`, else it is a single term.
+    /// Splits a condition at the last `or` outside parentheses, else at the last `and`. Otherwise it is a single term.
     fn condition(&self, words: &[&str], detections: &Yaml<'_>) -> bool {
         let mut depth = 0;
         let outside: Vec<usize> = (0..words.len())
@@ -56,14 +55,14 @@ impl Plain<'_> {
             ["(", inner @ .., ")"] => self.condition(inner, detections),
             [quantifier, "of", pattern] => {
                 let pattern = if *pattern == "them" { "*" } else { pattern };
-                let parts: Vec<Part> = pattern
+                let segments: Vec<Segment> = pattern
                     .chars()
-                    .map(|c| if c == '*' { Part::Many } else { one(c) })
+                    .map(|c| if c == '*' { Segment::Many } else { one(c) })
                     .collect();
                 let is_named = |name: &str| {
                     name != "condition"
                         && (pattern.starts_with('_') || !name.starts_with('_'))
-                        && like(&parts, &name.chars().collect::<Vec<_>>(), true)
+                        && like(&segments, &name.chars().collect::<Vec<_>>(), true)
                 };
                 let mut named = entries(detections).into_iter().filter(|(name, _)| is_named(name));
                 match *quantifier {
@@ -98,7 +97,7 @@ impl Plain<'_> {
         }
     }
 
-    /// The values of a field, without a name those of all fields.
+    /// The values of a field, or without a name, those of all fields.
     fn texts(&self, field: &str) -> Option<Vec<Option<String>>> {
         match field {
             "" => Some(self.fields.values().flatten().cloned().collect()),
@@ -174,14 +173,14 @@ impl Plain<'_> {
         if has("cidr") {
             return in_network(value, text);
         }
-        let surrounded = |mut parts: Vec<Part>| {
+        let surrounded = |mut segments: Vec<Segment>| {
             if has("contains") || has("endswith") || (field.is_empty() && !has("startswith")) {
-                parts.insert(0, Part::Many);
+                segments.insert(0, Segment::Many);
             }
             if has("contains") || has("startswith") || (field.is_empty() && !has("endswith")) {
-                parts.push(Part::Many);
+                segments.push(Segment::Many);
             }
-            parts
+            segments
         };
         let text: Vec<char> = text.chars().collect();
         if has("fieldref") {
@@ -192,15 +191,15 @@ impl Plain<'_> {
                 .any(|other| like(&surrounded(other.chars().map(one).collect()), &text, has("cased")));
         }
         let values = match is_escaped {
-            true => encoded(modifiers, parts(value)),
+            true => encoded(modifiers, segments(value)),
             false => encoded(modifiers, value.chars().map(one).collect()),
         };
         values
             .into_iter()
-            .any(|parts| like(&surrounded(parts), &text, has("cased")))
+            .any(|segments| like(&surrounded(segments), &text, has("cased")))
     }
 
-    /// The values that a value is with its first placeholder replaced, and so on.
+    /// A value with its placeholders replaced, one after the other.
     fn expanded(&self, value: &str) -> Vec<String> {
         for (name, values) in self.placeholders {
             if let Some((before, after)) = value.split_once(&format!("%{name}%")) {
@@ -214,31 +213,31 @@ impl Plain<'_> {
     }
 }
 
-fn one(character: char) -> Part {
-    Part::One(Some(vec![character]))
+fn one(character: char) -> Segment {
+    Segment::One(Some(vec![character]))
 }
 
-/// The parts of a value: wildcards, escaped characters, and plain ones.
-fn parts(value: &str) -> Vec<Part> {
+/// The segments of a value: wildcards, escaped characters and plain ones.
+fn segments(value: &str) -> Vec<Segment> {
     let characters: Vec<char> = value.chars().collect();
     match characters.as_slice() {
         [] => Vec::new(),
-        ['\\', next @ ('*' | '?' | '\\'), rest @ ..] => [vec![one(*next)], parts(&String::from_iter(rest))].concat(),
-        ['*', rest @ ..] => [vec![Part::Many], parts(&String::from_iter(rest))].concat(),
-        ['?', rest @ ..] => [vec![Part::One(None)], parts(&String::from_iter(rest))].concat(),
-        [plain, rest @ ..] => [vec![one(*plain)], parts(&String::from_iter(rest))].concat(),
+        ['\\', next @ ('*' | '?' | '\\'), rest @ ..] => [vec![one(*next)], segments(&String::from_iter(rest))].concat(),
+        ['*', rest @ ..] => [vec![Segment::Many], segments(&String::from_iter(rest))].concat(),
+        ['?', rest @ ..] => [vec![Segment::One(None)], segments(&String::from_iter(rest))].concat(),
+        [plain, rest @ ..] => [vec![one(*plain)], segments(&String::from_iter(rest))].concat(),
     }
 }
 
-/// What the encodings among some modifiers make of a value, in their order.
-fn encoded(modifiers: &[&str], parts: Vec<Part>) -> Vec<Vec<Part>> {
+/// A value after the encodings among some modifiers, in their order.
+fn encoded(modifiers: &[&str], segments: Vec<Segment>) -> Vec<Vec<Segment>> {
     const DASHES: [char; 5] = ['-', '/', '–', '—', '―'];
     let plain = || {
-        let character = |part: &Part| match part {
-            Part::One(Some(characters)) => characters[0],
+        let character = |part: &Segment| match part {
+            Segment::One(Some(characters)) => characters[0],
             _ => panic!("a wildcard is encoded"),
         };
-        parts.iter().map(character).collect::<String>()
+        segments.iter().map(character).collect::<String>()
     };
     let mut bytes: Option<Vec<u8>> = None;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
@@ -247,11 +246,11 @@ fn encoded(modifiers: &[&str], parts: Vec<Part>) -> Vec<Vec<Part>> {
         let before = || bytes.clone().unwrap_or_else(|| plain().into_bytes());
         bytes = Some(match *modifier {
             "windash" => {
-                let any_dash = |part: Part| match part {
-                    Part::One(Some(one)) if DASHES.contains(&one[0]) => Part::One(Some(DASHES.to_vec())),
+                let any_dash = |part: Segment| match part {
+                    Segment::One(Some(one)) if DASHES.contains(&one[0]) => Segment::One(Some(DASHES.to_vec())),
                     other => other,
                 };
-                return vec![parts.into_iter().map(any_dash).collect()];
+                return vec![segments.into_iter().map(any_dash).collect()];
             }
             "wide" | "utf16le" => plain().encode_utf16().flat_map(u16::to_le_bytes).collect(),
             "utf16be" => plain().encode_utf16().flat_map(u16::to_be_bytes).collect(),
@@ -261,7 +260,7 @@ fn encoded(modifiers: &[&str], parts: Vec<Part>) -> Vec<Vec<Part>> {
                 .flat_map(u16::to_le_bytes)
                 .collect(),
             "base64" => base64(&before()).into_bytes(),
-            // What does not change with the bytes around it.
+            // What the bytes around it do not change.
             "base64offset" => {
                 let bytes = before();
                 let at = |offset: usize| {
@@ -280,16 +279,16 @@ fn encoded(modifiers: &[&str], parts: Vec<Part>) -> Vec<Vec<Part>> {
             _ => continue,
         });
     }
-    vec![bytes.map_or(parts, |bytes| text(&bytes))]
+    vec![bytes.map_or(segments, |bytes| text(&bytes))]
 }
 
-/// Whether a text is as the parts say: all ways of taking it apart are tried.
-fn like(parts: &[Part], text: &[char], is_cased: bool) -> bool {
-    match (parts, text) {
+/// Whether a text consists of the segments. Tries all ways to divide it.
+fn like(segments: &[Segment], text: &[char], is_cased: bool) -> bool {
+    match (segments, text) {
         ([], _) => text.is_empty(),
-        ([Part::Many, rest @ ..], _) => (0..=text.len()).any(|start| like(rest, &text[start..], is_cased)),
-        ([Part::One(_), ..], []) => false,
-        ([Part::One(any), rest @ ..], [character, after @ ..]) => {
+        ([Segment::Many, rest @ ..], _) => (0..=text.len()).any(|start| like(rest, &text[start..], is_cased)),
+        ([Segment::One(_), ..], []) => false,
+        ([Segment::One(any), rest @ ..], [character, after @ ..]) => {
             let is_same = |other: &char| match is_cased {
                 true => other == character,
                 false => {
