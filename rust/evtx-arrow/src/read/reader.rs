@@ -1,6 +1,6 @@
 //! Reads the records of a chunk into parts, and checks them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,6 +14,9 @@ use evtx_format::{Error, ErrorKind, Interrupt, MAX_NESTING, Result};
 use crate::plan::{Compiled, Plan, TreeRoot};
 use crate::record::{ChunkTemplates, Part, PartContent, RecordGroup, SpelledOut, TemplateId};
 use crate::scan::Scan;
+
+/// The most trees of a record that are kept. Real records have one.
+const MAX_TREES: usize = 8;
 
 /// How many bytes of the arena end a group of records. Groups of real logs take some ten thousand.
 const MUCH: usize = 1 << 20;
@@ -31,6 +34,15 @@ pub(crate) struct RecordReader<'r, 'c> {
     binxml_end: Cell<usize>,
     /// Whether a tree was built in the arena, or begun before an error.
     builds_trees: Cell<bool>,
+    /// Elements in streams of the current record, which its check and its columns share.
+    trees: RefCell<Vec<KnownTree<'r>>>,
+}
+
+/// The tree of an element that a record spells out.
+struct KnownTree<'r> {
+    /// The chunk offsets of the element.
+    range: Range<usize>,
+    tree: &'r Element<'r>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -53,6 +65,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             event_end: Cell::new(0),
             binxml_end: Cell::new(0),
             builds_trees: Cell::new(false),
+            trees: RefCell::default(),
         }
     }
 
@@ -75,9 +88,22 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     /// The next fragment of a stream; `None` at its end.
     #[inline]
     pub(crate) fn next_fragment(&self, fragments: &mut StreamCursor<'r>) -> Option<Result<Fragment<'r>>> {
+        let start = fragments.offset();
+        let mut trees = self.trees.borrow_mut();
+        let is_next = |known: &&KnownTree<'_>| known.range.start == start && known.range.end <= fragments.end();
+        if let Some(known) = trees.iter().find(is_next) {
+            *fragments = self.reader.fragments(known.range.end..fragments.end());
+            return Some(Ok(Fragment::Element(known.tree)));
+        }
         let fragment = self.reader.next_fragment(fragments);
         if !matches!(fragment, None | Some(Ok(Fragment::Instance(_)))) {
             self.builds_trees.set(true);
+        }
+        if let Some(Ok(Fragment::Element(tree))) = fragment
+            && trees.len() < MAX_TREES
+        {
+            let range = start..fragments.offset();
+            trees.push(KnownTree { range, tree });
         }
         fragment
     }
@@ -90,6 +116,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         binxml: Range<usize>,
     ) {
         self.reader.begin(binxml.len());
+        self.trees.borrow_mut().clear();
         self.binxml_end.set(binxml.end);
         self.event_end.set(binxml.end);
         record.begin();
@@ -427,16 +454,18 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks a stream that no column reads. An instance that the programs of its template support is sound. Others
-    /// need a tree.
+    /// Checks a stream that is not a part. An instance that the programs of its template support is sound. Others need a
+    /// tree, and so do elements that will be rendered.
     #[inline(never)]
     fn check_stream(&self, templates: &mut ChunkTemplates, stream: Range<usize>, depth: usize) -> Result<()> {
         if depth > MAX_NESTING {
             return Err(Error::new(stream.start, ErrorKind::Nesting));
         }
+        let projection = &self.scan.projection;
+        let needs_trees = self.scan.force_tree_path || projection.user_data || !projection.languages.is_empty();
         let mut fragments = self.reader.fragments(stream.clone());
         loop {
-            if !self.scan.force_tree_path && self.reader.pass_element(&mut fragments) {
+            if !needs_trees && self.reader.pass_element(&mut fragments) {
                 continue;
             }
             let instance = match self.next_fragment(&mut fragments).transpose()? {

@@ -43,6 +43,11 @@ impl<'a> StreamCursor<'a> {
         self.cursor.pos()
     }
 
+    /// The chunk offset of the end of the stream.
+    pub fn end(&self) -> usize {
+        self.cursor.end()
+    }
+
     pub(super) fn cursor(&self) -> Cursor<'a> {
         self.cursor
     }
