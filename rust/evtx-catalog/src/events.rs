@@ -1,102 +1,66 @@
-//! The events of the catalog, one after the other.
+//! The events of the catalog.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use evtx_format::value::ValueType;
 
-use crate::classic::CLASSIC_PROVIDERS;
 use crate::packed::{Block, BlockEntry, directory};
 
 static CATALOG: &[u8] = include_bytes!("../data/events.bin");
 
-/// The blocks, each with what it unpacks to once it was asked for: 3 MiB for all. To unpack them takes longer than to read
-/// many logs.
+/// The blocks, each unpacked at its first use and then kept, because unpacking all takes longer than reading many logs.
+/// All of them take 3 MiB.
 static BLOCKS: LazyLock<Vec<(BlockEntry, OnceLock<Block>)>> = LazyLock::new(|| {
-    // The tests read all of it, so none of it is damaged.
+    // Tests read the whole catalog, so it is not damaged.
     let blocks = directory(CATALOG).unwrap_or_default();
     blocks.into_iter().map(|entry| (entry, OnceLock::new())).collect()
 });
 
 /// An event that a provider declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CatalogEvent {
+pub struct DeclaredEvent {
     /// The provider's name, as its manifest spells it.
     pub provider: Arc<str>,
     /// The event's ID.
     pub id: u32,
-    /// The event's version. Each version has fields of its own.
+    /// The event's version. The fields depend on it.
     pub version: u8,
-    /// Whether the fields are in `UserData`, so that none is in `EventData`.
+    /// Whether the fields are in `UserData` rather than in `EventData`.
     pub in_user_data: bool,
-    /// The name and type of each field, in order. The type of a field whose type is not known is `Null`. Names are
-    /// those of manifests: a field that has the name of one before it is not numbered.
+    /// The name and type of each field, in order. An unknown type is `Null`. Names are those of the manifest: a name that
+    /// comes again has no number.
     pub fields: Arc<[(Arc<str>, ValueType)]>,
 }
 
-/// The events with one of `ids`, or all if there are none, of the provider with a name, or of all. The case of ASCII
-/// letters in the name does not matter.
-///
-/// They are in the order of their providers' names without regard to case, their IDs and their versions.
-pub fn events<'q>(provider: Option<&'q str>, ids: &[u32]) -> Events<'q> {
-    match provider {
-        Some(name) => Events::new(Wanted::Provider(name), ids),
-        None => Events::new(Wanted::All, ids),
-    }
+/// All events, by provider without regard to case, then by ID and version.
+pub fn all_events() -> Events<'static> {
+    Events::new(None, &[])
 }
 
-/// The events with one of `ids`, or all if there are none, of the providers whose names, in small ASCII letters, are in
-/// `providers`, in the order of [`events`].
+/// The events with one of `ids`, or with any ID if `ids` is empty, of some providers, in the order of [`all_events`].
+/// `providers` are names in lower case of ASCII letters.
 pub fn events_of<'q>(providers: &'q HashSet<String>, ids: &[u32]) -> Events<'q> {
-    Events::new(Wanted::Providers(providers), ids)
+    Events::new(Some(providers), ids)
 }
 
-/// The names of [`CLASSIC_PROVIDERS`], in small ASCII letters.
-pub fn classic_providers() -> HashSet<String> {
-    CLASSIC_PROVIDERS.iter().map(|name| name.to_ascii_lowercase()).collect()
-}
-
-/// The events with one of `ids` of [`CLASSIC_PROVIDERS`], in the order of [`events`].
-pub fn classic_events(ids: &[u32]) -> Events<'static> {
-    Events::new(Wanted::Classic, ids)
-}
-
-/// Whose events are wanted.
-#[derive(Debug, Clone, Copy)]
-enum Wanted<'q> {
-    All,
-    Classic,
-    Provider(&'q str),
-    Providers(&'q HashSet<String>),
-}
-
-impl Wanted<'_> {
-    fn has(self, provider: &str) -> bool {
-        match self {
-            Wanted::All => true,
-            Wanted::Classic => CLASSIC_PROVIDERS.iter().any(|name| name.eq_ignore_ascii_case(provider)),
-            Wanted::Provider(name) => name.eq_ignore_ascii_case(provider),
-            Wanted::Providers(names) => names.contains(&provider.to_ascii_lowercase()),
-        }
-    }
-}
-
-/// Events of the catalog. A block of them is unpacked when its first event is asked for.
+/// Events of the catalog. It unpacks a block when it reaches the block's first event.
 #[derive(Debug)]
 pub struct Events<'q> {
-    wanted: Wanted<'q>,
-    /// In order.
+    /// The names of the wanted providers; `None` for all.
+    wanted: Option<&'q HashSet<String>>,
+    /// Sorted.
     ids: Vec<u32>,
     blocks: std::slice::Iter<'static, (BlockEntry, OnceLock<Block>)>,
-    /// Of the block at hand, which of its providers are wanted.
+    /// The providers of the current block, `None` for those that are not wanted.
     providers: Vec<Option<Arc<str>>>,
     block: Option<&'static Block>,
-    /// The place of the next event in the block.
+    /// The index of the next event in the block.
     next: usize,
 }
 
 impl<'q> Events<'q> {
-    fn new(wanted: Wanted<'q>, ids: &[u32]) -> Self {
+    fn new(wanted: Option<&'q HashSet<String>>, ids: &[u32]) -> Self {
         let mut ids = ids.to_vec();
         ids.sort_unstable();
         Events {
@@ -111,9 +75,9 @@ impl<'q> Events<'q> {
 }
 
 impl Iterator for Events<'_> {
-    type Item = CatalogEvent;
+    type Item = DeclaredEvent;
 
-    fn next(&mut self) -> Option<CatalogEvent> {
+    fn next(&mut self) -> Option<DeclaredEvent> {
         loop {
             while let Some((block, event)) = self.block.and_then(|block| Some((block, block.events.get(self.next)?))) {
                 self.next += 1;
@@ -124,7 +88,7 @@ impl Iterator for Events<'_> {
                     continue;
                 };
                 let (fields, in_user_data) = block.fields(*event).ok()?;
-                return Some(CatalogEvent {
+                return Some(DeclaredEvent {
                     provider: Arc::clone(provider),
                     id: event.id,
                     version: event.version,
@@ -134,12 +98,14 @@ impl Iterator for Events<'_> {
             }
             (self.block, self.next) = (None, 0);
             let (entry, unpacked) = self.blocks.next()?;
-            let wanted = self.wanted;
-            let chosen = entry
-                .providers
-                .iter()
-                .map(|name| wanted.has(name).then(|| Arc::clone(name)));
-            self.providers = chosen.collect();
+            let is_wanted = |name: &Arc<str>| {
+                self.wanted
+                    .is_none_or(|wanted| wanted.contains(&name.to_ascii_lowercase()))
+            };
+            let providers = entry.providers.iter();
+            self.providers = providers
+                .map(|name| Some(name).filter(|name| is_wanted(name)).cloned())
+                .collect();
             if self.providers.iter().any(Option::is_some) {
                 self.block = Some(unpacked.get_or_init(|| entry.read().unwrap_or_default()));
             }
@@ -152,13 +118,16 @@ mod tests {
     use super::*;
     use crate::packed::directory;
 
-    /// What the catalog says of an event: "name type, name type".
+    fn events(provider: &str, ids: &[u32]) -> Vec<DeclaredEvent> {
+        events_of(&[provider.to_ascii_lowercase()].into(), ids).collect()
+    }
+
+    /// The fields of an event: "name type, name type".
     fn declared(provider: &str, id: u32, version: u8) -> String {
-        let found: Vec<_> = events(Some(provider), &[id])
-            .filter(|event| event.version == version)
-            .collect();
-        assert_eq!(found.len(), 1, "{provider} {id} {version}");
-        let fields = found[0].fields.iter();
+        let mut events = events(provider, &[id]);
+        events.retain(|event| event.version == version);
+        assert_eq!(events.len(), 1, "{provider} {id} {version}");
+        let fields = events[0].fields.iter();
         let fields = fields.map(|(name, value_type)| format!("{name} {value_type}"));
         fields.collect::<Vec<_>>().join(", ")
     }
@@ -177,11 +146,11 @@ mod tests {
         providers.dedup();
         assert_eq!(providers.len(), 899);
 
-        let all: Vec<_> = events(None, &[]).collect();
+        let all: Vec<_> = all_events().collect();
         assert_eq!(all.len(), 54_712 + 30);
         let fields: usize = all.iter().map(|event| event.fields.len()).sum();
         assert_eq!(fields, 155_320);
-        let order = |event: &CatalogEvent| (event.provider.to_lowercase(), event.id, event.version);
+        let order = |event: &DeclaredEvent| (event.provider.to_lowercase(), event.id, event.version);
         assert!(all.is_sorted_by_key(order));
         let names = all.iter().flat_map(|event| event.fields.iter());
         for (name, value_type) in names {
@@ -212,7 +181,7 @@ mod tests {
         assert!(process.contains(", LogonId HexInt64, TerminalSessionId UInt32, "));
     }
 
-    /// What manifests and templates name differently has the templates' name.
+    /// Where manifests and templates name a field differently, the catalog has the templates' name.
     #[test]
     fn names_are_those_of_templates() {
         assert_eq!(
@@ -226,51 +195,28 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_user_data_are_told() {
-        let mut cleared = events(Some("Microsoft-Windows-Eventlog"), &[1102]);
-        assert!(cleared.all(|event| event.in_user_data && !event.fields.is_empty()));
-        assert!(events(Some("Microsoft-Windows-Sysmon"), &[]).all(|event| !event.in_user_data));
+    fn fields_can_be_in_user_data() {
+        let cleared = events("Microsoft-Windows-Eventlog", &[1102]);
+        assert!(
+            cleared
+                .iter()
+                .all(|event| event.in_user_data && !event.fields.is_empty())
+        );
+        let sysmon = events("Microsoft-Windows-Sysmon", &[]);
+        assert!(sysmon.len() == 30 && sysmon.iter().all(|event| !event.in_user_data));
+        assert!(events("Microsoft-Windows-Sysmo", &[]).is_empty());
     }
 
     #[test]
-    fn the_case_of_a_provider_does_not_matter() {
-        let count = |name| events(Some(name), &[]).count();
-        assert_eq!(count("Microsoft-Windows-Sysmon"), 30);
-        assert_eq!(count("microsoft-windows-SYSMON"), 30);
-        assert_eq!(count("Microsoft-Windows-Sysmo"), 0);
-    }
-
-    #[test]
-    fn several_providers_are_told_apart() {
+    fn events_of_several_providers() {
         let names = ["microsoft-windows-sysmon", "service control manager", "no such"];
         let found: Vec<_> = events_of(&names.map(str::to_owned).into(), &[7045, 1]).collect();
         let found = found.iter().map(|event| (&*event.provider, event.id));
         let expected = [("Microsoft-Windows-Sysmon", 1), ("Service Control Manager", 7045)];
         assert_eq!(found.collect::<Vec<_>>(), expected);
-        let classic = classic_providers();
-        assert!(events_of(&classic, &[4740]).eq(classic_events(&[4740])));
         assert_eq!(events_of(&HashSet::new(), &[]).count(), 0);
-    }
-
-    #[test]
-    fn ids_of_all_providers() {
-        let mut found = events(None, &[4740]).map(|event| event.provider);
-        assert!(found.any(|provider| *provider == *"Microsoft-Windows-Security-Auditing"));
-        assert_eq!(events(None, &[u32::MAX]).count(), 0);
-        assert!(events(None, &[1, 7045]).all(|event| [1, 7045].contains(&event.id)));
-    }
-
-    #[test]
-    fn classic_events_are_those_of_the_list() {
-        let mut providers: Vec<_> = classic_events(&[4740]).map(|event| event.provider).collect();
-        providers.dedup();
-        assert!(
-            providers
-                .iter()
-                .any(|name| **name == *"Microsoft-Windows-Security-Auditing")
-        );
-        for name in providers {
-            assert!(CLASSIC_PROVIDERS.contains(&&*name), "{name}");
-        }
+        let classic = crate::classic_providers();
+        assert!(events_of(&classic, &[4740]).any(|event| *event.provider == *"Microsoft-Windows-Security-Auditing"));
+        assert_eq!(events_of(&classic, &[u32::MAX]).count(), 0);
     }
 }

@@ -1,15 +1,15 @@
-//! The bytes of the catalog: its directory and its blocks.
+//! Reads the bytes of the catalog: its directory and its blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use evtx_format::value::ValueType;
-use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use flate2::{Decompress, FlushDecompress, Status};
 
-/// Most bytes that a directory or a block unpacks to.
+/// The most bytes of an unpacked directory or block.
 const MAX_UNPACKED: usize = 1 << 20;
 
-/// The catalog's bytes are not what its format says.
+/// The catalog is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the catalog of events is damaged")]
 pub(crate) struct Damaged;
@@ -17,10 +17,11 @@ pub(crate) struct Damaged;
 /// The fields of an event: their names and types.
 pub(crate) type Fields = Arc<[(Arc<str>, ValueType)]>;
 
-/// Where a block is, and whose events it has.
+/// The packed bytes of a block, and the providers of its events.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockEntry {
     packed: &'static [u8],
+    /// Its unpacked size, in bytes.
     size: usize,
     pub(crate) providers: Vec<Arc<str>>,
 }
@@ -32,22 +33,22 @@ pub(crate) struct BlockEvent {
     pub(crate) provider: usize,
     pub(crate) id: u32,
     pub(crate) version: u8,
-    /// The index of its shape in the block.
-    shape: usize,
+    /// The index of its field list in the block.
+    field_list: usize,
 }
 
-/// A block, unpacked. Its names and shapes stay bytes: a question is about few of them.
+/// An unpacked block. Its names and field lists stay bytes, because a query needs few of them.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
-    /// Where the names are in the bytes.
+    /// The names, as ranges of the bytes.
     names: Vec<Range<usize>>,
-    /// Where the shapes start: which fields events have. Many events share one.
-    shapes: Vec<usize>,
+    /// The offsets of the field lists in the bytes. Many events share one.
+    field_lists: Vec<usize>,
     pub(crate) events: Vec<BlockEvent>,
 }
 
-/// The blocks that a catalog has.
+/// The blocks of a catalog.
 ///
 /// # Errors
 /// [`Damaged`].
@@ -61,8 +62,8 @@ pub(crate) fn directory(catalog: &'static [u8]) -> Result<Vec<BlockEntry>, Damag
     for _ in 0..directory.number()? {
         let packed_size = directory.size()?;
         let size = directory.size()?;
-        let (packed, behind) = split(rest, packed_size)?;
-        rest = behind;
+        let (packed, others) = split(rest, packed_size)?;
+        rest = others;
         let mut providers = Vec::new();
         for _ in 0..directory.number()? {
             providers.push(directory.name()?.into());
@@ -88,7 +89,7 @@ impl BlockEntry {
 }
 
 impl Block {
-    /// The block of so many providers that some bytes are.
+    /// Reads the unpacked bytes of a block with this number of providers.
     ///
     /// # Errors
     /// [`Damaged`].
@@ -99,10 +100,10 @@ impl Block {
             let name = reader.name()?;
             names.push(reader.at - name.len()..reader.at);
         }
-        let mut shapes = Vec::new();
+        let mut field_lists = Vec::new();
         for _ in 0..reader.number()? {
-            shapes.push(reader.at);
-            reader.shape(|name, _| names.get(name).map(|_| ()).ok_or(Damaged))?;
+            field_lists.push(reader.at);
+            reader.field_list(|name, _| names.get(name).map(|_| ()).ok_or(Damaged))?;
         }
         let mut events = Vec::new();
         for provider in 0..providers {
@@ -110,15 +111,15 @@ impl Block {
             for _ in 0..reader.number()? {
                 id = id.checked_add(reader.number()?).ok_or(Damaged)?;
                 let version = reader.byte()?;
-                let shape = reader.size()?;
-                if shape >= shapes.len() {
+                let field_list = reader.size()?;
+                if field_list >= field_lists.len() {
                     return Err(Damaged);
                 }
                 events.push(BlockEvent {
                     provider,
                     id,
                     version,
-                    shape,
+                    field_list,
                 });
             }
         }
@@ -126,7 +127,7 @@ impl Block {
         Ok(Block {
             bytes,
             names,
-            shapes,
+            field_lists,
             events,
         })
     }
@@ -136,9 +137,9 @@ impl Block {
     /// # Errors
     /// [`Damaged`], for an event of another block.
     pub(crate) fn fields(&self, event: BlockEvent) -> Result<(Fields, bool), Damaged> {
-        let start = *self.shapes.get(event.shape).ok_or(Damaged)?;
+        let start = *self.field_lists.get(event.field_list).ok_or(Damaged)?;
         let mut fields = Vec::new();
-        let in_user_data = Reader::at(&self.bytes, start).shape(|name, value_type| {
+        let in_user_data = Reader::at(&self.bytes, start).field_list(|name, value_type| {
             let name = self.names.get(name).ok_or(Damaged)?;
             let name = self.bytes.get(name.clone()).ok_or(Damaged)?;
             fields.push((text(name)?.into(), value_type));
@@ -152,11 +153,11 @@ fn unpack(packed: &[u8], size: usize) -> Result<Vec<u8>, Damaged> {
     if size > MAX_UNPACKED {
         return Err(Damaged);
     }
-    let unpacked = decompress_to_vec_zlib_with_limit(packed, size).map_err(|_| Damaged)?;
-    if unpacked.len() == size {
-        Ok(unpacked)
-    } else {
-        Err(Damaged)
+    let mut unpacked = vec![0; size];
+    let mut stream = Decompress::new(true);
+    match stream.decompress(packed, &mut unpacked, FlushDecompress::Finish) {
+        Ok(Status::StreamEnd) if stream.total_out() == size as u64 => Ok(unpacked),
+        _ => Err(Damaged),
     }
 }
 
@@ -172,7 +173,7 @@ fn text(bytes: &[u8]) -> Result<&str, Damaged> {
     std::str::from_utf8(bytes).map_err(|_| Damaged)
 }
 
-/// Reads bytes from a place on. What is read of them is bounded by how many there are, whatever the numbers say.
+/// Reads bytes from an offset on. Counts in the bytes cannot make it read past their end.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -213,9 +214,9 @@ impl<'a> Reader<'a> {
         Ok(name)
     }
 
-    /// Reads a shape: gives `take` the index of each field's name and its type, and returns whether they are in
-    /// `UserData`.
-    fn shape(&mut self, mut take: impl FnMut(usize, ValueType) -> Result<(), Damaged>) -> Result<bool, Damaged> {
+    /// Reads a field list: calls `take` with the index of each field's name and its type. Returns whether the fields are
+    /// in `UserData`.
+    fn field_list(&mut self, mut take: impl FnMut(usize, ValueType) -> Result<(), Damaged>) -> Result<bool, Damaged> {
         let head = self.number()?;
         for _ in 0..head >> 1 {
             let name = self.size()?;
@@ -226,10 +227,9 @@ impl<'a> Reader<'a> {
 
     /// Fails if there are more bytes.
     fn end(self) -> Result<(), Damaged> {
-        if self.at == self.bytes.len() {
-            Ok(())
-        } else {
-            Err(Damaged)
+        match self.at == self.bytes.len() {
+            true => Ok(()),
+            false => Err(Damaged),
         }
     }
 }
@@ -245,12 +245,11 @@ mod tests {
         let blocks = directory(CATALOG).expect("a directory");
         let largest = blocks.iter().map(|block| block.size).max().expect("a block");
         let all: usize = blocks.iter().map(|block| block.size).sum();
-        println!("{} blocks of up to {largest} bytes, {all} bytes in all", blocks.len());
         assert!(largest <= 256 << 10, "{largest}");
         assert!(all <= 4 << 20, "{all}");
     }
 
-    /// Changes a byte at a time and reads. What comes of it does not matter, only that it ends.
+    /// Changes a byte at a time and reads. Any result will do, but no panic.
     #[test]
     fn damage_is_an_error_and_no_panic() {
         let blocks = directory(CATALOG).expect("a directory");

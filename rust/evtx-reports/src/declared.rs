@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use evtx_arrow::column_field;
-use evtx_catalog::{CatalogEvent, events};
+use evtx_catalog::{DeclaredEvent, all_events};
 use evtx_format::value::ValueType;
 
 use super::report::{ReportWithoutFiles, TypeName};
@@ -14,7 +14,7 @@ const BATCH_ROWS: usize = 2048;
 
 /// A row of [`DeclaredEventReport`]: a field of an event, or an event without fields.
 struct DeclaredRow {
-    event: CatalogEvent,
+    event: DeclaredEvent,
     /// The index of the field among those of the event; 0 for an event without fields.
     position: usize,
     type_name: TypeName,
@@ -81,7 +81,7 @@ const COLUMNS: &[ReportColumn<DeclaredRow>] = &[
 pub struct DeclaredEventReport {
     events: evtx_catalog::Events<'static>,
     /// The event whose rows did not all fit into the last batch, and how many of them did.
-    rest: Option<(CatalogEvent, usize)>,
+    rest: Option<(DeclaredEvent, usize)>,
     type_name: TypeName,
 }
 
@@ -89,7 +89,7 @@ impl DeclaredEventReport {
     /// A report on the whole catalog. `type_name` gives the name of a column's type.
     pub fn new(type_name: TypeName) -> Self {
         DeclaredEventReport {
-            events: events(None, &[]),
+            events: all_events(),
             rest: None,
             type_name,
         }

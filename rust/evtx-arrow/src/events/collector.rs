@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bumpalo::Bump;
-use evtx_catalog::{CatalogEvent, classic_providers, events_of};
+use evtx_catalog::{DeclaredEvent, classic_providers, events_of};
 use evtx_format::Interrupt;
 use evtx_format::binxml::names::Names;
 use evtx_format::container::record::Record;
@@ -313,7 +313,7 @@ impl EventCollector {
     }
 
     /// The declared events with some IDs.
-    fn declared(&self, ids: &[u32]) -> Vec<CatalogEvent> {
+    fn declared(&self, ids: &[u32]) -> Vec<DeclaredEvent> {
         if ids.is_empty() {
             return Vec::new();
         }
@@ -333,7 +333,7 @@ impl EventCollector {
             false => classic_providers(),
         };
         let all = of_logs.values().flatten().chain(&classic).cloned().collect();
-        let counts = |event: &CatalogEvent| {
+        let counts = |event: &DeclaredEvent| {
             let providers = of_logs.get(&event.id).unwrap_or(&classic);
             providers.contains(&event.provider.to_ascii_lowercase())
         };

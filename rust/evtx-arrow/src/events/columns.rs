@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_catalog::CatalogEvent;
+use evtx_catalog::DeclaredEvent;
 use hashbrown::HashMap;
 
 use super::collected::{CollectedField, FieldLayout};
@@ -98,7 +98,7 @@ impl FieldColumns {
     }
 
     /// Adds the fields that a provider declares for an event.
-    pub(super) fn declare(&mut self, event: &CatalogEvent) {
+    pub(super) fn declare(&mut self, event: &DeclaredEvent) {
         let mut last = None;
         let mut keys = Numbering::new(str::to_lowercase);
         for (name, value_type) in event.fields.iter() {
