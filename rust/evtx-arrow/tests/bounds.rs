@@ -17,7 +17,7 @@ use evtx_arrow::{
 use evtx_format::container::survey::{Search, Survey};
 use evtx_format::mta::{self, Messages};
 use evtx_format::{Interrupt, MAX_NESTING, MAX_OPEN_ELEMENTS};
-use evtx_reports::{ChunkReport, EventReport, FileReport};
+use evtx_reports::{ChunkReport, FileReport, SchemaReport};
 use evtx_writer::{Element, Event, Fragment, LogWriter, Stream, Substitution, Template, Value};
 use peak_alloc::PeakAlloc;
 
@@ -211,7 +211,7 @@ fn events(name: &str, file: &[u8]) {
         },
     );
     measure(&format!("{name}, schema"), |cost, interrupt| {
-        let mut report = EventReport::new(|field| field.data_type().to_string());
+        let mut report = SchemaReport::new(|field| field.data_type().to_string());
         common::report(&mut report, file, interrupt, |batch| cost.take(batch));
     });
     measure(&format!("{name}, files"), |cost, interrupt| {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use common::{corpus, every_column, samples};
 use evtx_arrow::{EventCollector, Events, OnError, Options, Scan, Table};
 use evtx_format::Interrupt;
-use evtx_reports::{ChunkReport, EventReport, FileReport, Report};
+use evtx_reports::{ChunkReport, FileReport, Report, SchemaReport};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -140,7 +140,7 @@ fn tell_of_events(file: &[u8]) {
     let _ = common::scan(file, "events", Scan::new(table, &every), drop);
     reports(&mut FileReport::default(), file);
     reports(&mut ChunkReport::default(), file);
-    let mut events = EventReport::new(|field| field.data_type().to_string());
+    let mut events = SchemaReport::new(|field| field.data_type().to_string());
     _ = common::report(&mut events, file, Interrupt::NEVER, |_| ());
 }
 

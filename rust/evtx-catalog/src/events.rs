@@ -215,7 +215,7 @@ mod tests {
         let expected = [("Microsoft-Windows-Sysmon", 1), ("Service Control Manager", 7045)];
         assert_eq!(found.collect::<Vec<_>>(), expected);
         assert_eq!(events_of(&HashSet::new(), &[]).count(), 0);
-        let classic = crate::classic_providers();
+        let classic = crate::classic::classic_providers();
         assert!(events_of(&classic, &[4740]).any(|event| *event.provider == *"Microsoft-Windows-Security-Auditing"));
         assert_eq!(events_of(&classic, &[u32::MAX]).count(), 0);
     }

@@ -4,10 +4,9 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use evtx_arrow::{reference, rule_reference};
-use evtx_reports::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport};
+use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
 use evtx_scan::{Argument, ArgumentKind, Function};
 
 use crate::report::duckdb_type;
@@ -49,13 +48,13 @@ Where templates differ, the column has the narrowest type that holds both: of tw
 HUGEINT), of a value and an array the list, of all others VARCHAR.
 ";
 
-fn report(out: &mut String, call: &str, report: &impl Report) {
+fn report<R: Report>(out: &mut String, call: &str) {
     writeln!(
         out,
         "\n## {call}\n\n| column | type | what it holds |\n| --- | --- | --- |"
     )
     .expect("memory");
-    for (field, (name, about)) in report.schema().fields().iter().zip(report.reference()) {
+    for (field, (name, about)) in R::schema().fields().iter().zip(R::reference()) {
         writeln!(out, "| `{name}` | {} | {about} |", duckdb_type(field)).expect("memory");
     }
 }
@@ -88,13 +87,11 @@ fn the_reference_has_every_column() {
         let (field, about) = (&column.field, column.about);
         writeln!(text, "| `{}` | {} | {about} |", field.name(), duckdb_type(field)).expect("memory");
     }
-    report(&mut text, "evtx_sigma_rules(rules)", &RuleReport::new(Arc::default()));
-    let events = EventReport::new(duckdb_type);
-    report(&mut text, "evtx_schema(files)", &events);
-    report(&mut text, "evtx_file_metadata(files)", &FileReport::default());
-    report(&mut text, "evtx_chunk_metadata(files)", &ChunkReport::default());
-    let declared = DeclaredEventReport::new(duckdb_type);
-    report(&mut text, "evtx_event_catalog()", &declared);
+    report::<RuleReport>(&mut text, "evtx_sigma_rules(rules)");
+    report::<SchemaReport>(&mut text, "evtx_schema(files)");
+    report::<FileReport>(&mut text, "evtx_file_metadata(files)");
+    report::<ChunkReport>(&mut text, "evtx_chunk_metadata(files)");
+    report::<DeclaredEventReport>(&mut text, "evtx_event_catalog()");
 
     check("columns.md", |_| text.clone());
 }

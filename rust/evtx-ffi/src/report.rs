@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef};
 use evtx_arrow::enum_of;
-use evtx_reports::{ChunkReport, DeclaredEventReport, EventReport, FileReport, Report, RuleReport};
+use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
 use evtx_scan::{Function, ReportScan, ReportThreads, ScanCall};
 
 /// The name of the SQL type as which DuckDB imports a column.
@@ -58,23 +58,23 @@ pub(crate) fn report_of(function: Function) -> Option<ReportFunction> {
     let report: ReportFunction = match function {
         Function::ReadEvtx | Function::Sigma => return None,
         Function::SigmaRules => ReportFunction {
-            schema: RuleReport::new(Arc::default()).schema(),
+            schema: RuleReport::schema(),
             make: |call, columns| scan(RuleReport::new(Arc::clone(&call.rules)), call, columns),
         },
         Function::Schema => ReportFunction {
-            schema: EventReport::new(duckdb_type).schema(),
-            make: |call, columns| scan(EventReport::new(duckdb_type), call, columns),
+            schema: SchemaReport::schema(),
+            make: |call, columns| scan(SchemaReport::new(duckdb_type), call, columns),
         },
         Function::FileMetadata => ReportFunction {
-            schema: FileReport::default().schema(),
+            schema: FileReport::schema(),
             make: |call, columns| scan(FileReport::of_columns(columns), call, columns),
         },
         Function::ChunkMetadata => ReportFunction {
-            schema: ChunkReport::default().schema(),
+            schema: ChunkReport::schema(),
             make: |call, columns| scan(ChunkReport::default(), call, columns),
         },
         Function::EventCatalog => ReportFunction {
-            schema: DeclaredEventReport::new(duckdb_type).schema(),
+            schema: DeclaredEventReport::schema(),
             make: |call, columns| scan(DeclaredEventReport::new(duckdb_type), call, columns),
         },
     };

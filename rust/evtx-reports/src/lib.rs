@@ -3,17 +3,21 @@
 //! A [`Report`] does no I/O: its caller reads the files, in pieces and with any number of threads.
 #![forbid(unsafe_code)]
 
-mod report;
 mod runs;
 mod event_ids;
 mod table;
-mod events;
+mod report;
+mod schema;
+mod summary;
 mod files;
+mod chunks;
 mod declared;
 mod rules;
 
+pub use chunks::ChunkReport;
 pub use declared::DeclaredEventReport;
-pub use events::EventReport;
-pub use files::{ChunkReport, FileReport};
-pub use report::{Report, TypeName};
+pub use files::FileReport;
+pub use report::{ListReport, Report, TypeName};
 pub use rules::{RuleReport, RuleRow};
+pub use schema::SchemaReport;
+pub use table::{ReportColumn, Row};

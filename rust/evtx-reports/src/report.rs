@@ -1,4 +1,4 @@
-//! What a report is: it takes the bytes of files, and gives batches of rows on them.
+//! What a report is, and reports that read no files.
 
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Field, SchemaRef};
@@ -6,25 +6,26 @@ use evtx_arrow::{Slots, SlotsError, TooManyEvents};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FileHeader;
 
-/// Gives the name that the type of a column has in the language of the caller, such as SQL.
+use crate::table::{self, Row};
+
+/// The most rows of a batch.
+pub(crate) const BATCH_ROWS: usize = 2048;
+
+/// Names the type of a column in the caller's language.
 pub type TypeName = fn(&Field) -> String;
 
-/// A table on files, rather than on their records.
+/// A table about files rather than their records.
 ///
-/// Any number of threads look at pieces of files, each with a worker of its own. What they find is told to the report
-/// in the order of the files: for each file [`start`](Self::start), [`add`](Self::add) for its pieces, and
-/// [`end`](Self::end). The workers join it at the end.
+/// Any number of threads look at pieces of files, each with its own worker. The report gets their results in the order
+/// of the files: [`start`](Self::start), [`add`](Self::add) for each piece, and [`end`](Self::end). When no file is
+/// left, the workers [`join`](Self::join).
 pub trait Report: Send {
-    /// What a thread looks at pieces with.
+    /// A row of the table.
+    type Row: Row;
+    /// What a thread needs to look at pieces.
     type Worker: Send;
-    /// What there is to tell of a piece.
+    /// The result of looking at a piece.
     type Piece: Send;
-
-    /// The schema of the batches.
-    fn schema(&self) -> SchemaRef;
-
-    /// The name of each column, with a sentence on what the column holds.
-    fn reference(&self) -> Vec<(&'static str, &'static str)>;
 
     /// A worker for a thread.
     fn worker(&self) -> Self::Worker;
@@ -32,58 +33,63 @@ pub trait Report: Send {
     /// Looks at a piece of a file.
     ///
     /// # Errors
-    /// [`SlotsError::TooManyEvents`]: the file then ends; [`SlotsError::Interrupted`]; [`SlotsError::Poisoned`].
+    /// [`SlotsError::TooManyEvents`]: the rest of the file is left out; [`SlotsError::Interrupted`];
+    /// [`SlotsError::Poisoned`].
     fn look(worker: &mut Self::Worker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Self::Piece, SlotsError>;
 
-    /// Begins a file of `size` bytes. It has no header if it is no log, or cannot be read.
+    /// Begins a file of `size` bytes. A file without a header is not an EVTX log, or cannot be read.
     fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>);
 
-    /// Takes what there is to tell of the next piece of the file.
+    /// Takes the result for the next piece of the file.
     fn add(&mut self, piece: Self::Piece);
 
-    /// Ends the file. If it was not read to its end, `failure` says why.
+    /// Ends the file. `failure` says why it was not read to its end.
     fn end(&mut self, failure: Option<&str>);
 
-    /// Takes what a worker has kept, when no file is left.
+    /// Takes what a worker has kept.
     ///
     /// # Errors
-    /// [`TooManyEvents`] if there is no room for it.
+    /// [`TooManyEvents`].
     fn join(&mut self, worker: Self::Worker) -> Result<(), TooManyEvents>;
 
-    /// The next rows that are whole, some thousand at most; `None` if there are none for now. `last` says that no file
-    /// follows, and that every worker has joined.
+    /// The next complete rows, at most some thousand; none if there are none yet. `last` says that every worker has
+    /// joined.
+    fn rows(&mut self, last: bool) -> Vec<Self::Row>;
+
+    /// The [`rows`](Self::rows) as a batch; `None` if there are none.
     ///
     /// # Errors
     /// The error of Arrow if it refuses an array of the batch.
-    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError>;
-}
+    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+        let rows = self.rows(last);
+        (!rows.is_empty()).then(|| table::batch(&rows)).transpose()
+    }
 
-/// A table that is a report in its form only: it reads no files.
-pub(super) trait ReportWithoutFiles: Send {
     /// The schema of the batches.
-    fn schema(&self) -> SchemaRef;
+    fn schema() -> SchemaRef {
+        table::schema::<Self::Row>()
+    }
 
-    /// The name of each column, with a sentence on what the column holds.
-    fn reference(&self) -> Vec<(&'static str, &'static str)>;
-
-    /// The next rows; `None` if there are no more.
-    ///
-    /// # Errors
-    /// The error of Arrow if it refuses an array of the batch.
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ArrowError>;
+    /// The name of each column, with a sentence that describes it.
+    fn reference() -> Vec<(&'static str, &'static str)> {
+        let columns = Self::Row::COLUMNS.iter();
+        columns.map(|column| (column.name, column.about)).collect()
+    }
 }
 
-impl<R: ReportWithoutFiles> Report for R {
+/// A report with a list of rows, which reads no files.
+pub struct ListReport<R>(Box<dyn Iterator<Item = R> + Send>);
+
+impl<R> ListReport<R> {
+    pub(crate) fn of(rows: impl Iterator<Item = R> + Send + 'static) -> Self {
+        ListReport(Box::new(rows))
+    }
+}
+
+impl<R: Row> Report for ListReport<R> {
+    type Row = R;
     type Worker = ();
     type Piece = ();
-
-    fn schema(&self) -> SchemaRef {
-        ReportWithoutFiles::schema(self)
-    }
-
-    fn reference(&self) -> Vec<(&'static str, &'static str)> {
-        ReportWithoutFiles::reference(self)
-    }
 
     fn worker(&self) {}
 
@@ -101,10 +107,10 @@ impl<R: ReportWithoutFiles> Report for R {
         Ok(())
     }
 
-    fn batch(&mut self, last: bool) -> Result<Option<RecordBatch>, ArrowError> {
+    fn rows(&mut self, last: bool) -> Vec<R> {
         match last {
-            true => self.next_batch(),
-            false => Ok(None),
+            true => self.0.by_ref().take(BATCH_ROWS).collect(),
+            false => Vec::new(),
         }
     }
 }

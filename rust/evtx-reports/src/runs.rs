@@ -1,25 +1,25 @@
 //! Sets of record IDs.
 
-/// The most runs of IDs that are kept, which take 8 MiB. Real logs have a few hundred at most.
-pub(super) const MAX_RUNS: usize = 1 << 19;
+/// The most runs of IDs that are kept: 8 MiB. Real logs have a few hundred at most.
+pub(crate) const MAX_RUNS: usize = 1 << 19;
 
 /// A set of record IDs, as runs of consecutive ones.
 #[derive(Debug, Default)]
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// The first and the last ID of each run.
     runs: Vec<(u64, u64)>,
-    /// Whether there were too many runs to keep. Then only the least and the greatest ID are known.
+    /// Whether there were too many runs. Then only the least and the greatest ID are kept.
     overflows: bool,
 }
 
 impl Runs {
     /// How many runs there are.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.runs.len()
     }
 
     /// Adds a run.
-    pub(super) fn add(&mut self, first: u64, last: u64) {
+    pub(crate) fn add(&mut self, first: u64, last: u64) {
         match self.runs.last_mut() {
             Some((_, end)) if end.checked_add(1) == Some(first) => *end = last,
             _ => self.runs.push((first, last)),
@@ -29,14 +29,14 @@ impl Runs {
         }
     }
 
-    /// Adds the runs of what stands behind.
-    pub(super) fn join(&mut self, behind: Runs) {
-        self.overflows |= behind.overflows;
-        behind.runs.into_iter().for_each(|(first, last)| self.add(first, last));
+    /// Adds the runs of the records that follow.
+    pub(crate) fn join(&mut self, next: Runs) {
+        self.overflows |= next.overflows;
+        next.runs.into_iter().for_each(|(first, last)| self.add(first, last));
     }
 
-    /// Sorts the runs, and unites those that are adjacent or overlap. If more than half of [`MAX_RUNS`] are left,
-    /// replaces them by one run from the least to the greatest ID.
+    /// Sorts the runs and unites adjacent and overlapping ones. If more than half of [`MAX_RUNS`] are left, replaces
+    /// them with one run from the least to the greatest ID.
     #[cold]
     fn unite(&mut self) {
         self.runs.sort_unstable();
@@ -55,8 +55,8 @@ impl Runs {
         }
     }
 
-    /// What the IDs span; `None` if there are none.
-    pub(super) fn span(&mut self) -> Option<Span> {
+    /// The span of the IDs; `None` if there are none.
+    pub(crate) fn span(&mut self) -> Option<Span> {
         self.unite();
         let (&(least, _), &(_, greatest)) = (self.runs.first()?, self.runs.last()?);
         let gaps = self.runs.windows(2).map(|pair| pair[1].0 - pair[0].1 - 1);
@@ -68,12 +68,13 @@ impl Runs {
     }
 }
 
-/// What record IDs span.
+/// The span of record IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) least: u64,
-    pub(super) greatest: u64,
-    pub(super) missing: Option<u64>,
+pub(crate) struct Span {
+    pub(crate) least: u64,
+    pub(crate) greatest: u64,
+    /// How many IDs in between are missing. `None` if there were too many runs.
+    pub(crate) missing: Option<u64>,
 }
 
 #[cfg(test)]
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_in_too_many_pieces_are_not_kept() {
+    fn ids_in_too_many_runs_are_not_kept() {
         let mut runs = Runs::default();
         (0..4 * MAX_RUNS as u64).for_each(|id| runs.add(7 + 2 * id, 7 + 2 * id));
         assert!(runs.runs.len() < MAX_RUNS);

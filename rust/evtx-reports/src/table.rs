@@ -1,33 +1,38 @@
-//! The columns of a report, each with its name, what it holds, and its value for a row.
+//! The columns of a report: names, descriptions, types, and values for a row.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use arrow_array::builder::{FixedSizeBinaryBuilder, ListBuilder, StringBuilder, UInt32Builder};
+use arrow_array::builder::{ListBuilder, StringBuilder, UInt32Builder};
 use arrow_array::{
-    ArrayRef, BooleanArray, ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray,
+    ArrayRef, BooleanArray, FixedSizeBinaryArray, ListArray, RecordBatch, RecordBatchOptions, StringArray, StructArray,
     TimestampNanosecondArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
-
 use evtx_arrow::{level_field, uuid_field};
 use evtx_sigma::Level;
 
-use super::event_ids::LogSpan;
+use crate::event_ids::LogSpan;
 
-/// A column of a report whose rows have type `R`.
-pub(super) struct ReportColumn<R> {
-    /// Its name in the schema.
-    pub(super) name: &'static str,
-    /// What it holds, in a sentence.
-    pub(super) about: &'static str,
-    /// Its type, and its value for a row.
-    pub(super) value: Value<R>,
+/// A row of a report.
+pub trait Row: Sized + 'static {
+    /// The columns, in order.
+    const COLUMNS: &'static [ReportColumn<Self>];
 }
 
-/// A function from a row to the value of a column, by the type of the column; `None` is NULL.
-pub(super) enum Value<R> {
+/// A column of a report whose rows have type `R`.
+pub struct ReportColumn<R> {
+    /// Its name in the schema.
+    pub(crate) name: &'static str,
+    /// A sentence that describes it.
+    pub(crate) about: &'static str,
+    /// Its type, and its value for a row.
+    pub(crate) value: Value<R>,
+}
+
+/// The type of a column, with the function that gives the value for a row. `None` is NULL.
+pub(crate) enum Value<R> {
     Text(for<'r> fn(&'r R) -> Option<Cow<'r, str>>),
     Bool(fn(&R) -> Option<bool>),
     UInt8(fn(&R) -> Option<u8>),
@@ -38,13 +43,13 @@ pub(super) enum Value<R> {
     Time(fn(&R) -> Option<i64>),
     /// The 16 bytes of a GUID, in the order of its text.
     Uuid(fn(&R) -> Option<[u8; 16]>),
-    /// A level of rules.
+    /// The level of a rule.
     Level(fn(&R) -> Option<Level>),
-    /// A list, which is never NULL.
+    /// A list, never NULL.
     Texts(for<'r> fn(&'r R) -> &'r [String]),
-    /// A list, which is never NULL.
+    /// A list, never NULL.
     Numbers(for<'r> fn(&'r R) -> &'r [u32]),
-    /// The spans of logs.
+    /// A list of structs.
     LogSpans(for<'r> fn(&'r R) -> Option<&'r [LogSpan]>),
 }
 
@@ -64,18 +69,18 @@ impl<R> Value<R> {
             Value::Texts(_) => DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))),
             Value::Numbers(_) => DataType::List(Arc::new(Field::new_list_field(DataType::UInt32, true))),
             Value::LogSpans(_) => {
-                let item = DataType::Struct(schema(LOG_COLUMNS).fields().clone());
+                let item = DataType::Struct(schema::<LogSpan>().fields().clone());
                 DataType::List(Arc::new(Field::new_list_field(item, true)))
             }
         };
         Field::new(name, data_type, true)
     }
 
-    fn array<'r>(&self, rows: impl ExactSizeIterator<Item = &'r R>) -> ArrayRef
+    fn array<'r>(&self, rows: impl ExactSizeIterator<Item = &'r R>) -> Result<ArrayRef, ArrowError>
     where
         R: 'r,
     {
-        match self {
+        Ok(match self {
             Value::Text(value) => Arc::new(StringArray::from_iter(rows.map(value))),
             Value::Bool(value) => Arc::new(BooleanArray::from_iter(rows.map(value))),
             Value::UInt8(value) => Arc::new(UInt8Array::from_iter(rows.map(value))),
@@ -83,17 +88,10 @@ impl<R> Value<R> {
             Value::UInt32(value) => Arc::new(UInt32Array::from_iter(rows.map(value))),
             Value::UInt64(value) => Arc::new(UInt64Array::from_iter(rows.map(value))),
             Value::Time(value) => Arc::new(TimestampNanosecondArray::from_iter(rows.map(value))),
-            Value::Uuid(value) => {
-                let mut guids = FixedSizeBinaryBuilder::with_capacity(rows.len(), 16);
-                for guid in rows.map(value) {
-                    match guid {
-                        // The only error is that of another length than 16 bytes.
-                        Some(guid) => _ = guids.append_value(guid),
-                        None => guids.append_null(),
-                    }
-                }
-                Arc::new(guids.finish())
-            }
+            Value::Uuid(value) => Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(
+                rows.map(value),
+                16,
+            )?),
             Value::Level(value) => {
                 let number = |row| value(row).map(|level| level as u8);
                 Arc::new(UInt8Array::from_iter(rows.map(number)))
@@ -110,73 +108,67 @@ impl<R> Value<R> {
             }
             Value::LogSpans(value) => {
                 let lists: Vec<_> = rows.map(value).collect();
-                let logs: Vec<&LogSpan> = lists.iter().copied().flatten().flatten().collect();
-                let columns = LOG_COLUMNS
-                    .iter()
-                    .map(|column| column.value.array(logs.iter().copied()))
-                    .collect();
-                let fields = schema(LOG_COLUMNS).fields().clone();
+                let spans: Vec<&LogSpan> = lists.iter().copied().flatten().flatten().collect();
+                let columns = LogSpan::COLUMNS.iter();
+                let columns = columns.map(|column| column.value.array(spans.iter().copied()));
+                let fields = schema::<LogSpan>().fields().clone();
                 let offsets = OffsetBuffer::from_lengths(lists.iter().map(|list| list.map_or(0, <[_]>::len)));
                 let nulls = lists.iter().map(Option::is_some).collect();
                 let item = Arc::new(Field::new_list_field(DataType::Struct(fields.clone()), true));
-                let items = StructArray::new(fields, columns, None);
-                Arc::new(ListArray::new(item, offsets, Arc::new(items), Some(nulls)))
+                let items = StructArray::try_new(fields, columns.collect::<Result<_, _>>()?, None)?;
+                Arc::new(ListArray::try_new(item, offsets, Arc::new(items), Some(nulls))?)
             }
-        }
+        })
     }
 }
 
-/// The entries of the span of a log.
-const LOG_COLUMNS: &[ReportColumn<LogSpan>] = &[
-    ReportColumn {
-        name: "channel",
-        about: "",
-        value: Value::Text(|log| log.channel.as_deref().map(Into::into)),
-    },
-    ReportColumn {
-        name: "computer",
-        about: "",
-        value: Value::Text(|log| log.computer.as_deref().map(Into::into)),
-    },
-    ReportColumn {
-        name: "records",
-        about: "",
-        value: Value::UInt64(|log| Some(log.records)),
-    },
-    ReportColumn {
-        name: "first_event_record_id",
-        about: "",
-        value: Value::UInt64(|log| log.span.map(|span| span.least)),
-    },
-    ReportColumn {
-        name: "last_event_record_id",
-        about: "",
-        value: Value::UInt64(|log| log.span.map(|span| span.greatest)),
-    },
-    ReportColumn {
-        name: "missing",
-        about: "",
-        value: Value::UInt64(|log| log.span?.missing),
-    },
-];
-
-/// The schema of some columns.
-pub(super) fn schema<R>(columns: &[ReportColumn<R>]) -> SchemaRef {
-    let fields = columns.iter().map(|column| column.value.field(column.name));
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+impl Row for LogSpan {
+    const COLUMNS: &'static [ReportColumn<Self>] = &[
+        ReportColumn {
+            name: "channel",
+            about: "",
+            value: Value::Text(|log| log.channel.as_deref().map(Into::into)),
+        },
+        ReportColumn {
+            name: "computer",
+            about: "",
+            value: Value::Text(|log| log.computer.as_deref().map(Into::into)),
+        },
+        ReportColumn {
+            name: "records",
+            about: "",
+            value: Value::UInt64(|log| Some(log.records)),
+        },
+        ReportColumn {
+            name: "first_event_record_id",
+            about: "",
+            value: Value::UInt64(|log| log.span.map(|span| span.least)),
+        },
+        ReportColumn {
+            name: "last_event_record_id",
+            about: "",
+            value: Value::UInt64(|log| log.span.map(|span| span.greatest)),
+        },
+        ReportColumn {
+            name: "missing",
+            about: "",
+            value: Value::UInt64(|log| log.span?.missing),
+        },
+    ];
 }
 
-/// The name of each column, with a sentence on what the column holds.
-pub(super) fn reference<R>(columns: &[ReportColumn<R>]) -> Vec<(&'static str, &'static str)> {
-    columns.iter().map(|column| (column.name, column.about)).collect()
+/// The schema of a report.
+pub(crate) fn schema<R: Row>() -> SchemaRef {
+    let fields = R::COLUMNS.iter().map(|column| column.value.field(column.name));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// The rows as a batch.
 ///
 /// # Errors
 /// The error of Arrow if it refuses an array of the batch.
-pub(super) fn batch<R>(columns: &[ReportColumn<R>], rows: &[R]) -> Result<RecordBatch, ArrowError> {
-    let arrays = columns.iter().map(|column| column.value.array(rows.iter())).collect();
+pub(crate) fn batch<R: Row>(rows: &[R]) -> Result<RecordBatch, ArrowError> {
+    let arrays = R::COLUMNS.iter().map(|column| column.value.array(rows.iter()));
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-    RecordBatch::try_new_with_options(schema(columns), arrays, &options)
+    RecordBatch::try_new_with_options(schema::<R>(), arrays.collect::<Result<_, _>>()?, &options)
 }

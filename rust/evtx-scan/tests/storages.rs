@@ -11,7 +11,7 @@ use arrow_array::{Array, StringViewArray, UInt64Array};
 use common::{SAMPLES, on_threads, sample};
 use evtx_arrow::{MakeArrays, OnError, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
-use evtx_reports::{ChunkReport, EventReport, FileReport, Report};
+use evtx_reports::{ChunkReport, FileReport, Report, SchemaReport};
 use evtx_scan::{
     Argument, ArgumentValue, Arguments, FileKind, FileScan, Function, LocalStorage, Modified, Part, ReportScan,
     ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
@@ -382,7 +382,7 @@ fn report<R: Report + 'static>(
     paths: Vec<ScanPath>,
     threads: usize,
 ) -> Result<Vec<String>, ScanError> {
-    let columns: Vec<usize> = (0..report.schema().fields().len()).collect();
+    let columns: Vec<usize> = (0..R::schema().fields().len()).collect();
     let scan = ReportScan::new(report, paths, &columns);
     let found = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -434,7 +434,7 @@ fn a_report_is_the_same_with_any_number_of_threads() {
     let files = |threads| report(&storage, FileReport::of_columns(&[23]), paths.clone(), threads).expect("a report");
     let chunks = |threads| report(&storage, ChunkReport::default(), paths.clone(), threads).expect("a report");
     let events =
-        |threads| report(&storage, EventReport::new(|_| String::new()), paths.clone(), threads).expect("a report");
+        |threads| report(&storage, SchemaReport::new(|_| String::new()), paths.clone(), threads).expect("a report");
     let (all_files, all_chunks, all_events) = (files(1), chunks(1), events(1));
     assert_eq!(all_files.len(), paths.len());
     assert!(all_chunks.len() > 100 && all_events.len() > 100);

@@ -6,7 +6,7 @@ use evtx_arrow::{Decoder, EventCollector, Events, OnError, Options, Scan, Slots,
 use evtx_format::Interrupt;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::survey::{Search, Survey};
-use evtx_reports::{ChunkReport, EventReport, FileReport, Report};
+use evtx_reports::{ChunkReport, SchemaReport, FileReport, Report};
 
 /// Reads a file with all columns, recovery and checksums, then once more as those do who ask for little.
 pub fn read_every_way(file: &[u8]) {
@@ -36,7 +36,7 @@ pub fn read_every_way(file: &[u8]) {
 
 /// Tells of the file's events and headers, and reads the first of its events by their fields.
 fn report(file: &[u8]) {
-    let mut events = EventReport::new(|field| field.data_type().to_string());
+    let mut events = SchemaReport::new(|field| field.data_type().to_string());
     tell(&mut events, file);
     tell(&mut FileReport::default(), file);
     tell(&mut ChunkReport::default(), file);

@@ -1,0 +1,236 @@
+//! The report on chunks.
+
+use std::sync::Arc;
+
+use evtx_arrow::{Slots, SlotsError, TooManyEvents};
+use evtx_format::Interrupt;
+use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
+use evtx_format::container::header::FileHeader;
+
+use crate::report::Report;
+use crate::runs::Span;
+use crate::summary::{ChunkSummary, RecordSummary, offset};
+use crate::table::{ReportColumn, Row, Value};
+
+/// A report on chunks, with one row for each slot of a chunk, and one for each file that cannot be read to its end.
+#[derive(Default)]
+pub struct ChunkReport {
+    /// The path of the current file.
+    filename: Arc<str>,
+    rows: Vec<ChunkRow>,
+}
+
+/// A row of a [`ChunkReport`].
+#[derive(Default)]
+pub struct ChunkRow {
+    filename: Arc<str>,
+    /// The index of the chunk in the file; `None` in the row of a file that cannot be read.
+    index: Option<u64>,
+    /// Whether the chunk is not all zeros; `None` in the row of a file that cannot be read.
+    is_used: Option<bool>,
+    header: Option<ChunkHeader>,
+    records: RecordSummary,
+    /// The computed CRC32 of the header, and that of the records.
+    checksums: (Option<u32>, Option<u32>),
+    /// How many template definitions the table leads to; `None` if the header cannot be read.
+    templates: Option<u32>,
+    /// The span of the record IDs.
+    span: Option<Span>,
+}
+
+impl Report for ChunkReport {
+    type Row = ChunkRow;
+    type Worker = ();
+    type Piece = Vec<ChunkRow>;
+
+    fn worker(&self) {}
+
+    fn look((): &mut (), slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Vec<ChunkRow>, SlotsError> {
+        let mut rows = Vec::new();
+        for (index, chunk, promised) in slots.chunks() {
+            interrupt.check()?;
+            let is_used = !is_unused(chunk);
+            let ChunkSummary {
+                header, mut records, ..
+            } = match is_used {
+                true => ChunkSummary::of(chunk, index, promised, interrupt)?,
+                false => ChunkSummary::default(),
+            };
+            rows.push(ChunkRow {
+                filename: Arc::default(),
+                index: Some(index),
+                is_used: Some(is_used),
+                header,
+                checksums: (
+                    header.and_then(|header| header.computed_header_checksum(chunk)),
+                    header.and_then(|header| header.computed_records_checksum(chunk)),
+                ),
+                templates: header.map(|_| template_count(chunk) as u32),
+                span: std::mem::take(&mut records.runs).span(),
+                records,
+            });
+        }
+        Ok(rows)
+    }
+
+    fn start(&mut self, filename: &str, _size: u64, _header: Option<FileHeader>) {
+        self.filename = filename.into();
+    }
+
+    fn add(&mut self, piece: Vec<ChunkRow>) {
+        let filename = &self.filename;
+        self.rows.extend(piece.into_iter().map(|row| ChunkRow {
+            filename: Arc::clone(filename),
+            ..row
+        }));
+    }
+
+    fn end(&mut self, failure: Option<&str>) {
+        if let Some(failure) = failure {
+            let mut row = ChunkRow::default();
+            row.records.error = Some(failure.to_owned());
+            self.add(vec![row]);
+        }
+    }
+
+    fn join(&mut self, (): ()) -> Result<(), TooManyEvents> {
+        Ok(())
+    }
+
+    fn rows(&mut self, _last: bool) -> Vec<ChunkRow> {
+        std::mem::take(&mut self.rows)
+    }
+}
+
+impl Row for ChunkRow {
+    const COLUMNS: &'static [ReportColumn<Self>] = &[
+        ReportColumn {
+            name: "filename",
+            about: "The path of the file.",
+            value: Value::Text(|row| Some((*row.filename).into())),
+        },
+        ReportColumn {
+            name: "chunk_index",
+            about: "The index of the chunk in the file, from 0. For a file that is not an EVTX log, only `filename` and `error` are not NULL.",
+            value: Value::UInt64(|row| row.index),
+        },
+        ReportColumn {
+            name: "chunk_offset",
+            about: "Where the chunk starts in the file, in bytes.",
+            value: Value::UInt64(|row| row.index.map(offset)),
+        },
+        ReportColumn {
+            name: "is_used",
+            about: "Whether the chunk was ever used. An unused chunk is all zeros and has no header.",
+            value: Value::Bool(|row| row.is_used),
+        },
+        ReportColumn {
+            name: "flags",
+            about: "The chunk header's flags: 4 no checksums.",
+            value: Value::UInt32(|row| row.header.map(|header| header.flags)),
+        },
+        ReportColumn {
+            name: "first_record_number",
+            about: "The number of its first record, counted from the start of the log, according to the chunk header.",
+            value: Value::UInt64(|row| row.header.map(|header| header.first_record_number)),
+        },
+        ReportColumn {
+            name: "last_record_number",
+            about: "The number of its last record, according to the chunk header.",
+            value: Value::UInt64(|row| row.header.map(|header| header.last_record_number)),
+        },
+        ReportColumn {
+            name: "header_first_record_id",
+            about: "The ID of its first record, according to the chunk header.",
+            value: Value::UInt64(|row| row.header.map(|header| header.first_record_id)),
+        },
+        ReportColumn {
+            name: "header_last_record_id",
+            about: "The ID of its last record, according to the chunk header.",
+            value: Value::UInt64(|row| row.header.map(|header| header.last_record_id)),
+        },
+        ReportColumn {
+            name: "last_record_offset",
+            about: "Where its last record starts in the chunk, in bytes, according to the chunk header.",
+            value: Value::UInt32(|row| row.header.map(|header| header.last_record)),
+        },
+        ReportColumn {
+            name: "free_space_offset",
+            about: "Where its free space starts in the chunk, in bytes, according to the chunk header.",
+            value: Value::UInt32(|row| row.header.map(|header| header.free_space)),
+        },
+        ReportColumn {
+            name: "free_bytes",
+            about: "How many bytes of the chunk are free space, according to the chunk header.",
+            value: Value::UInt32(|row| {
+                row.header
+                    .map(|header| (CHUNK_SIZE as u32).saturating_sub(header.free_space))
+            }),
+        },
+        ReportColumn {
+            name: "stored_header_checksum",
+            about: "The CRC32 of the chunk header, as stored in it.",
+            value: Value::UInt32(|row| row.header.map(|header| header.header_checksum)),
+        },
+        ReportColumn {
+            name: "computed_header_checksum",
+            about: "The CRC32 of the chunk header, as computed from its bytes.",
+            value: Value::UInt32(|row| row.checksums.0),
+        },
+        ReportColumn {
+            name: "stored_records_checksum",
+            about: "The CRC32 of the records, as stored in the chunk header.",
+            value: Value::UInt32(|row| row.header.map(|header| header.records_checksum)),
+        },
+        ReportColumn {
+            name: "computed_records_checksum",
+            about: "The CRC32 of the records, as computed from their bytes. NULL if the free space is out of range.",
+            value: Value::UInt32(|row| row.checksums.1),
+        },
+        ReportColumn {
+            name: "templates",
+            about: "How many template definitions the chunk's table leads to.",
+            value: Value::UInt32(|row| row.templates),
+        },
+        ReportColumn {
+            name: "records",
+            about: "How many records there are.",
+            value: Value::UInt64(|row| row.is_used.map(|_| row.records.live)),
+        },
+        ReportColumn {
+            name: "first_record_id",
+            about: "The lowest record ID.",
+            value: Value::UInt64(|row| row.span.map(|span| span.least)),
+        },
+        ReportColumn {
+            name: "last_record_id",
+            about: "The highest record ID.",
+            value: Value::UInt64(|row| row.span.map(|span| span.greatest)),
+        },
+        ReportColumn {
+            name: "missing_records",
+            about: "How many IDs between these two have no record. NULL if there are more than 262,143 gaps.",
+            value: Value::UInt64(|row| row.span?.missing),
+        },
+        ReportColumn {
+            name: "first_written",
+            about: "The earliest time at which a record was written, UTC.",
+            value: Value::Time(|row| row.records.times.map(|(first, _)| first)),
+        },
+        ReportColumn {
+            name: "last_written",
+            about: "The latest time at which a record was written, UTC.",
+            value: Value::Time(|row| row.records.times.map(|(_, last)| last)),
+        },
+        ReportColumn {
+            name: "slack_records",
+            about: "How many sound records are not live: left over from an older use of the chunk, or from another file in a chunk that was never written. `recover := true` returns them, except copies of other records.",
+            value: Value::UInt64(|row| row.is_used.map(|_| row.records.slack)),
+        },
+        ReportColumn {
+            name: "error",
+            about: "NULL, or the first damage in the chunk, or why the file could not be read.",
+            value: Value::Text(|row| row.records.error.as_deref().map(Into::into)),
+        },
+    ];
+}
