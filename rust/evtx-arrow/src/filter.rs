@@ -294,11 +294,11 @@ fn operand(term: &Term, projection: &mut Projection) -> Operand {
         ColumnSource::ChunkIndex => Operand::ChunkIndex,
         ColumnSource::RecordOffset => Operand::RecordOffset,
         ColumnSource::Recovered => Operand::Recovered,
-        ColumnSource::Field(place, field_type) => {
+        ColumnSource::Place(place, field_type) => {
             Operand::Field(projection.place(*place), Read::of(*field_type).unwrap_or(Read::Text))
         }
-        ColumnSource::Entry(keys, entry_type) => {
-            Operand::Entry(projection.column(keys), Read::of(entry_type.item).unwrap_or(Read::Text))
+        ColumnSource::Entry(keys, column_type) => {
+            Operand::Entry(projection.column(keys), Read::of(column_type.item).unwrap_or(Read::Text))
         }
         ColumnSource::EventData => {
             let lookup = projection.key(term.key.as_deref().unwrap_or_default());
@@ -356,7 +356,7 @@ mod tests {
     use evtx_format::value::{Scalar, Value as Stored};
 
     use super::*;
-    use crate::schema::{self, EntryKeys, EntryType, Events, FieldType, Options, Table};
+    use crate::schema::{self, EntryKeys, ColumnType, Events, FieldType, Options, Table};
 
     fn table() -> Table {
         Table::from(Options {
@@ -567,7 +567,7 @@ mod tests {
                 key: "b".into(),
                 in_both: Some("d".into()),
             };
-            ColumnSource::Entry(keys, EntryType { item, list: false })
+            ColumnSource::Entry(keys, ColumnType { item, list: false })
         };
         let of_column = Lookup::Column {
             key: 0,

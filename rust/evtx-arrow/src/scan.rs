@@ -88,7 +88,7 @@ impl Scan {
         };
         for column in &columns {
             match &column.source {
-                ColumnSource::Field(place, _) => _ = projection.place(*place),
+                ColumnSource::Place(place, _) => _ = projection.place(*place),
                 ColumnSource::Entry(keys, _) => _ = projection.column(keys),
                 ColumnSource::Event(language) => projection.add_language(*language),
                 _ => {}

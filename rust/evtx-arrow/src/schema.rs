@@ -1,4 +1,4 @@
-//! The tables of events: their options, their columns and the types of these.
+//! Tables of events: their options, and their columns with types.
 
 mod options;
 mod numbering;
@@ -8,7 +8,7 @@ mod rules;
 mod table;
 
 pub(crate) use columns::{
-    COLUMNS, Column, ColumnSource, EVENT_ID, EVENT_RECORD_ID, EntryKeys, EntryType, FieldType, MESSAGE, PROVIDER,
+    COLUMNS, Column, ColumnSource, ColumnType, EVENT_ID, EVENT_RECORD_ID, EntryKeys, FieldType, MESSAGE, PROVIDER,
     Place, RuleColumn, entries_field, entry_fields, list_field, list_fields, schema_of, sigma_names,
 };
 pub use columns::{ColumnReference, ENUMS, enum_of, level_field, reference, rule_reference, uuid_field};

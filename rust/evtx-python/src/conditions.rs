@@ -1,5 +1,4 @@
-//! Conditions: what the rows of a scan have to fulfil. The core decides most of them before it builds a row; the others
-//! are decided on the rows.
+//! Conditions on the rows of a scan. The core decides most of them before it builds a row. The others filter the rows.
 
 use std::sync::Arc;
 
@@ -21,21 +20,21 @@ use pyo3::prelude::*;
 use crate::types::is_text;
 use crate::values::{Constant, constant};
 
-/// What a condition says of a column or of an entry of a map.
+/// What a condition says about a value.
 #[derive(Debug, Clone)]
 enum Test {
     /// The value is NULL.
     Null,
-    /// It is not NULL.
+    /// The value is not NULL.
     NotNull,
     Compare(Comparison, Literal),
-    /// It equals one of these.
+    /// The value equals one of these.
     In(Vec<Literal>),
-    /// It is not NULL, and equals none of these.
+    /// The value is not NULL and equals none of these.
     NotIn(Vec<Literal>),
-    /// The text matches a pattern; the flag is whether case does not matter.
+    /// The text matches a pattern. The flag says whether case is ignored.
     Like(Box<str>, bool),
-    /// It does not match.
+    /// The text does not match a pattern.
     NotLike(Box<str>, bool),
 }
 
@@ -48,7 +47,7 @@ pub(crate) struct Condition {
     test: Test,
 }
 
-/// A condition as Python gives it: the column, perhaps with the key of an entry, the operator and the values.
+/// A condition from Python: the column, perhaps the key of an entry, the operator and the values.
 pub(crate) type Stated<'py> = (String, Option<String>, String, Vec<Bound<'py, PyAny>>);
 
 /// Every operator.
@@ -56,7 +55,7 @@ const OPERATORS: &str = "= == != <> < <= > >= in, not in, between, is null, is n
                          not like, ilike, not ilike";
 
 impl Condition {
-    /// The conditions that Python states, on the columns of a schema.
+    /// The conditions on the columns of a schema that a condition from Python stands for.
     ///
     /// # Errors
     /// `ValueError` for an unknown column or operator, or the wrong number of values; `TypeError` for values that the
@@ -68,7 +67,11 @@ impl Condition {
         let field = schema.field(column);
         let entry = match (field.data_type(), key) {
             (DataType::Map(..), Some(_)) => Some(field.clone().with_data_type(DataType::Utf8)),
-            (_, Some(_)) => return Err(PyTypeError::new_err(format!("{name} is no map, so it has no entries"))),
+            (_, Some(_)) => {
+                return Err(PyTypeError::new_err(format!(
+                    "{name} has no entries: only maps do, such as event_data"
+                )));
+            }
             (_, None) => None,
         };
         let field = entry.as_ref().unwrap_or(field);
@@ -90,7 +93,7 @@ impl Condition {
         let compare = |comparison: Comparison, value: &Bound<'_, PyAny>| {
             Ok::<_, PyErr>(match (constant(field, value)?, comparison) {
                 (Constant::Literal(literal), _) => Test::Compare(comparison, literal),
-                // Nothing is below the least value, nor above the greatest.
+                // Every value of the column compares in the same way.
                 (Constant::Below, NotEqual | Greater | GreaterOrEqual)
                 | (Constant::Above, NotEqual | Less | LessOrEqual) => Test::NotNull,
                 (Constant::Below | Constant::Above, _) => Test::In(Vec::new()),
@@ -112,7 +115,7 @@ impl Condition {
             match constant(field, &values[0])? {
                 Constant::Literal(Literal::Text(text)) => Ok(text),
                 _ => Err(PyTypeError::new_err(format!(
-                    "{operator} is for texts, and {name} has none"
+                    "{operator} compares texts, but {name} has none"
                 ))),
             }
         };
@@ -153,12 +156,12 @@ impl Condition {
             "not like" => one(Test::NotLike(of_text()?, false)),
             "not ilike" => one(Test::NotLike(of_text()?, true)),
             _ => Err(PyValueError::new_err(format!(
-                "\"{operator}\" is no operator of a condition on {name}; there are {OPERATORS}"
+                "unknown operator \"{operator}\" in a condition on {name}: use one of {OPERATORS}"
             ))),
         }
     }
 
-    /// The condition as the core takes it: true wherever the condition is.
+    /// The condition for the core: true wherever the condition is true.
     pub(crate) fn expression(&self) -> Expression {
         let value = || match &self.key {
             None => Expression::Column(self.column),
@@ -186,7 +189,7 @@ impl Condition {
         }
     }
 
-    /// Whether the core decides the condition for a table, so that the rows of a scan fulfil it.
+    /// Whether the core decides the condition in full, so that rows need no filter.
     pub(crate) fn is_decided(&self, table: &Table) -> bool {
         let is_pattern = matches!(self.test, Test::Like(..) | Test::NotLike(..));
         !is_pattern && Predicate::implied(table, &self.expression()).is_some()
@@ -206,7 +209,7 @@ impl Condition {
         filter_record_batch(rows, &self.mask(&column)?)
     }
 
-    /// By row, whether the value fulfils the condition. NULL counts as false.
+    /// For each row, whether the value fulfils the condition. NULL counts as false.
     fn mask(&self, values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
         let any = |literals: &[Literal]| -> Result<BooleanBuffer, ArrowError> {
             let mut mask = BooleanBuffer::new_unset(values.len());
@@ -239,21 +242,24 @@ impl Condition {
     }
 }
 
-/// The index of a column of a schema. The case of its name does not matter, as in SQL.
+/// The index of a column of a schema, by its name in any case.
 ///
 /// # Errors
-/// `ValueError` with the names that there are.
+/// `ValueError`, with the names of the columns.
 pub(crate) fn column_index(schema: &Schema, name: &str) -> PyResult<usize> {
     let fields = schema.fields();
     let exact = fields.iter().position(|field| field.name() == name);
     let found = exact.or_else(|| fields.iter().position(|field| field.name().eq_ignore_ascii_case(name)));
     found.ok_or_else(|| {
         let names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
-        PyValueError::new_err(format!("there is no column \"{name}\"; there are {}", names.join(", ")))
+        PyValueError::new_err(format!(
+            "there is no column \"{name}\": the columns are {}",
+            names.join(", ")
+        ))
     })
 }
 
-/// Whether each row is true, where NULL counts as false.
+/// The truth of each row. NULL counts as false.
 fn truths(array: &BooleanArray) -> BooleanBuffer {
     match array.nulls() {
         Some(nulls) => array.values() & nulls.inner(),

@@ -13,7 +13,7 @@ pyo3::create_exception!(
     evtx_arrow,
     EvtxError,
     PyValueError,
-    "A file that is no Windows event log, or a damaged one with on_error=\"fail\". The text names the file."
+    "A file is not an EVTX log, or is damaged and on_error is \"fail\". The text names the file."
 );
 
 /// The exception for an error of a call.
@@ -29,7 +29,7 @@ pub(crate) fn exception(error: ScanError, signals: &Signals) -> PyErr {
     }
 }
 
-/// The error of a stream. An interrupt by Ctrl-C is raised again in Python, since a stream has no exceptions.
+/// The error of a stream. A stream has no exceptions, so Ctrl-C is raised in Python again.
 pub(crate) fn stream_error(error: &ScanError, signals: &Signals) -> ArrowError {
     let text = error.to_string();
     match error {
@@ -44,14 +44,14 @@ pub(crate) fn stream_error(error: &ScanError, signals: &Signals) -> ArrowError {
     }
 }
 
-/// Raises what Ctrl-C has raised again, once Python runs. Returns its text.
+/// Raises the exception of Ctrl-C again, as soon as Python code runs. Returns its text.
 fn raise_again(py: Python<'_>, error: &PyErr) -> String {
     let kind = error
         .get_type(py)
         .name()
         .map_or_else(|_| String::new(), |name| name.to_string());
     let text = format!("interrupted: {kind}: {}", error.value(py));
-    // No code of Python may run behind this: it would get the exception.
+    // No Python code may run after this, or it would get the exception.
     if error.is_instance_of::<PyKeyboardInterrupt>(py)
         && let Err(failed) = py
             .import("_thread")

@@ -1,11 +1,11 @@
 //! EVTX logs as Arrow streams for Python: the native part of the package `evtx_arrow`.
 //!
-//! [`NativeScan`](scan::NativeScan) holds what a scan reads. Each of its streams is a scan of `evtx-scan` behind the
-//! Arrow C stream interface, so that every library that knows this interface reads it without a copy.
+//! A [`NativeScan`](scan::NativeScan) makes streams. Each is a scan of `evtx-scan` with the Arrow C stream interface, so
+//! libraries with this interface read it without a copy.
 //!
-//! - Local files are read by threads of the stream. Python's file systems are read on the thread that reads the stream.
-//! - No lock of the interpreter is held while logs are decoded.
-//! - Threads of the stream never call Python.
+//! - Threads of the stream read local files, and never call Python. The thread that reads the stream reads Python's file
+//!   systems.
+//! - The lock of the interpreter is not held while logs are decoded.
 #![forbid(unsafe_code)]
 
 mod signals;

@@ -1,4 +1,4 @@
-//! A scan, as Python makes it.
+//! Scans for Python.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ use crate::stream::{Output, Stream};
 use crate::types::Types;
 use crate::values::arguments;
 
-/// Most bytes of memory that open entries of archives take, and of temporary files.
+/// The most bytes of memory and of temporary files for open entries of archives.
 const MEMORY: u64 = 1 << 30;
 const DISK: u64 = 64 << 30;
 
-/// Most bytes of memory that the messages beside the logs take.
+/// The most bytes of memory for messages beside the logs.
 const MESSAGES: u64 = 256 << 20;
 
-/// Who asks, in errors.
+/// The name of the call, for errors.
 const SCAN: &str = "scan()";
 
-/// What a scan reads.
+/// A scan with its files, columns and conditions.
 #[pyclass(frozen, module = "evtx_arrow._native")]
 pub(crate) struct NativeScan {
     call: Arc<ScanCall>,
@@ -42,14 +42,14 @@ pub(crate) struct NativeScan {
     threads: usize,
     recovers: bool,
     types: Types,
-    /// The indexes of the columns in the schema of the table, first those that are asked for.
+    /// The indexes of columns in the schema of the table: the wanted ones, and then others for conditions.
     projection: Vec<usize>,
-    /// How many are asked for.
+    /// The number of wanted columns.
     columns: usize,
     conditions: Vec<Condition>,
 }
 
-/// A piece of a partition, as Python keeps it.
+/// A piece of a partition as a tuple of Python.
 #[derive(FromPyObject, IntoPyObject)]
 pub(crate) enum PieceValue {
     /// The path of a file, whether the caller named it, its size, and its slots from the first to before the last.
@@ -96,22 +96,7 @@ impl From<PieceValue> for Piece {
     }
 }
 
-/// A field of events, as Python keeps it: its name, its two keys, its type, and whether it is a list.
-type FieldValue = (String, String, Option<String>, String, bool);
-
-fn field(value: FieldValue) -> PyResult<EventField> {
-    let (name, key, in_both, item_type, is_list) = value;
-    let parts = EventFieldParts {
-        name,
-        key,
-        in_both,
-        item_type,
-        is_list,
-    };
-    EventField::try_from(parts).map_err(PyValueError::new_err)
-}
-
-/// What a scan reads.
+/// The files of a scan.
 #[derive(FromPyObject)]
 enum Wanted {
     /// Paths, globs, folders and archives.
@@ -120,7 +105,7 @@ enum Wanted {
     Pieces(Vec<PieceValue>),
 }
 
-/// Every option of a scan beside its files: its name, its default and what it does. Tests of the Python part use it.
+/// Every option of a scan: its name, its default and what it does. For tests of the Python part.
 #[pyfunction]
 pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str)> {
     let of_scan =
@@ -133,14 +118,14 @@ pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str
         .collect()
 }
 
-/// Makes a scan: finds the files, and the fields of events if the columns depend on them.
+/// Makes a scan: finds the files, and the fields of events if they are columns.
 ///
 /// - `files` are paths, or pieces of a partition.
-/// - `values` are the arguments by their names.
-/// - `columns` are the names of the columns, all if it is None.
+/// - `values` are the arguments, by name.
+/// - `columns` are the names of the columns; all if it is None.
 /// - `conditions` are columns, keys, operators and values.
 /// - `types` is `plain`, `native` or `spark`.
-/// - `threads` is how many threads read local files.
+/// - `threads` is the number of threads that read local files.
 /// - `filesystem` is a `Files` of the Python part; None for the files of this machine.
 /// - `fields` are the fields of events, if they are known.
 #[pyfunction]
@@ -155,7 +140,7 @@ pub(crate) fn open(
     types: &str,
     threads: usize,
     filesystem: Option<Py<PyAny>>,
-    fields: Option<Vec<FieldValue>>,
+    fields: Option<Vec<EventFieldParts>>,
 ) -> PyResult<NativeScan> {
     let types: Types = types.parse().map_err(PyValueError::new_err)?;
     let mut arguments = arguments(values)?;
@@ -166,7 +151,8 @@ pub(crate) fn open(
         arguments.need(column);
     }
     if let Some(fields) = fields {
-        arguments.know_fields(fields.into_iter().map(field).collect::<PyResult<_>>()?);
+        let fields = fields.into_iter().map(EventField::try_from).collect::<Result<_, _>>();
+        arguments.know_fields(fields.map_err(PyValueError::new_err)?);
     }
     let wanted = match is_partition {
         true => Wanted::Pieces(files.extract()?),
@@ -202,7 +188,7 @@ pub(crate) fn open(
     scan.narrowed(columns, &conditions)
 }
 
-/// The call of a scan. An error comes with the path that it is about, if that is known.
+/// The call of a scan. An error has the path that it is about, if that is known.
 fn call_of(
     arguments: &Arguments,
     wanted: Wanted,
@@ -236,7 +222,7 @@ fn call_of(
         .map_err(|error| (None, error))
 }
 
-/// The exception for an error: that of Python's file system, if it has failed.
+/// The exception for an error: that of Python's file system, if it has raised one.
 fn raised(path: Option<&str>, error: ScanError, files: &Files, signals: &Signals) -> PyErr {
     if let (ScanError::Storage(text), Some(path)) = (&error, path) {
         match files {
@@ -257,7 +243,7 @@ fn raised(path: Option<&str>, error: ScanError, files: &Files, signals: &Signals
 }
 
 impl NativeScan {
-    /// The scan with these columns, all if they are None, and these conditions on top of its own.
+    /// The scan with these columns, or its own if they are None, and with more conditions.
     fn narrowed(self, columns: Option<Vec<String>>, conditions: &[Stated<'_>]) -> PyResult<Self> {
         let schema = self.call.table.schema();
         let mut projection = match columns {
@@ -280,7 +266,7 @@ impl NativeScan {
             }
         }
         if projection.is_empty() {
-            // A batch of the core needs a column to have rows.
+            // Without a column, a batch of the core has no rows.
             projection.push(0);
         }
         Ok(NativeScan {
@@ -314,7 +300,7 @@ impl NativeScan {
 
 #[pymethods]
 impl NativeScan {
-    /// The scan with other columns, and more conditions. The files are not listed anew.
+    /// The scan with other columns and more conditions. It does not list the files again.
     fn narrow(&self, columns: Option<Vec<String>>, conditions: Vec<Stated<'_>>) -> PyResult<NativeScan> {
         let scan = NativeScan {
             call: Arc::clone(&self.call),
@@ -351,13 +337,10 @@ impl NativeScan {
         self.types.name()
     }
 
-    /// The fields of events, to make the same scan elsewhere.
+    /// The fields of events, to make the same scan in another process.
     #[getter]
-    fn fields(&self) -> Vec<FieldValue> {
-        let parts = self.call.fields.iter().map(EventFieldParts::from);
-        parts
-            .map(|parts| (parts.name, parts.key, parts.in_both, parts.item_type, parts.is_list))
-            .collect()
+    fn fields(&self) -> Vec<EventFieldParts> {
+        self.call.fields.iter().map(EventFieldParts::from).collect()
     }
 
     /// The schema, as the Arrow C data interface passes it.
@@ -367,7 +350,7 @@ impl NativeScan {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// A stream of the rows, as the Arrow C stream interface passes it. Each call reads the files anew.
+    /// A stream of the rows, as the Arrow C stream interface passes it. Each stream reads the files again.
     fn stream_capsule<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let expressions: Vec<Expression> = self.conditions.iter().map(Condition::expression).collect();
         let (scan, _) = self.call.scan(&self.projection, &expressions, MESSAGES);
@@ -387,7 +370,7 @@ impl NativeScan {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// Partitions of about so many bytes, each a list of pieces.
+    /// Partitions of about `target` bytes, each a list of pieces.
     fn partitions(&self, py: Python<'_>, target: u64) -> PyResult<Vec<Vec<PieceValue>>> {
         let signals = Arc::new(Signals::new(py)?);
         let planned = py.detach(|| {

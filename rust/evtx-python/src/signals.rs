@@ -1,4 +1,4 @@
-//! Signals of Python, such as that of Ctrl-C, while a call or a stream works.
+//! Signals of Python, such as Ctrl-C, during a call or a stream.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use pyo3::prelude::*;
 
-/// How long the work goes on before Python is asked for signals again, in milliseconds.
+/// The time between two checks for signals, in milliseconds.
 const PAUSE: u64 = 20;
 
-/// Python's main thread, once it was seen. A consumer can make a stream on another thread, and read it on this one.
+/// Python's main thread, once it was seen. A consumer can make a stream on another thread and read it on the main one.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-/// The current thread, if Python has started it or it is the main one. `None` for a thread of a library: it does not
-/// hold the lock of the interpreter as a rule when it reads a stream.
+/// The current thread, if it is Python's main thread or Python has started it. `None` for a thread of a library, which
+/// usually does not hold the lock of the interpreter when it reads a stream.
 ///
 /// # Errors
 /// Those of Python's module `threading`.
@@ -29,18 +29,18 @@ pub(crate) fn python_thread(py: Python<'_>) -> PyResult<Option<ThreadId>> {
     Ok(None)
 }
 
-/// The signals that arrive while a call or a stream works. Python handles them on its main thread only.
+/// The signals that arrive during a call or a stream. Python handles them only on its main thread.
 pub(crate) struct Signals {
     start: Instant,
-    /// When Python is asked next, in milliseconds since `start`.
+    /// The time of the next check, in milliseconds since `start`.
     next: AtomicU64,
     is_set: AtomicBool,
-    /// What the handler of a signal has raised.
+    /// The exception of a signal handler.
     error: Mutex<Option<PyErr>>,
 }
 
 impl Signals {
-    /// The signals from now on.
+    /// Watches for signals from now on.
     ///
     /// # Errors
     /// Those of Python's module `threading`.
@@ -48,7 +48,6 @@ impl Signals {
         let threading = py.import("threading")?;
         let main = threading.call_method0("main_thread")?.getattr("ident")?;
         if threading.call_method0("get_ident")?.eq(main)? {
-            // It stays the same.
             MAIN.get_or_init(|| thread::current().id());
         }
         Ok(Signals {
@@ -59,8 +58,8 @@ impl Signals {
         })
     }
 
-    /// Whether a handler has raised an error. Asks Python every 20 ms, if this is its main thread. No other thread asks:
-    /// it could wait for one that holds the lock of the interpreter and waits for the stream.
+    /// Whether a handler has raised an exception. Checks every 20 ms, and only on Python's main thread: another thread
+    /// could wait for one that holds the lock of the interpreter and waits for the stream.
     pub(crate) fn is_set(&self) -> bool {
         if self.is_set.load(Ordering::Relaxed) {
             return true;
@@ -76,13 +75,13 @@ impl Signals {
         self.is_set.load(Ordering::Relaxed)
     }
 
-    /// Ends the work with this error.
+    /// Ends the work with this exception.
     pub(crate) fn set(&self, error: PyErr) {
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         self.is_set.store(true, Ordering::Relaxed);
     }
 
-    /// What has ended the work, once.
+    /// The exception that has ended the work. Returns it once.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

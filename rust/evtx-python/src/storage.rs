@@ -1,4 +1,4 @@
-//! A storage of Python's files: a `Files` of the Python part, which stands for `pyarrow.fs` or fsspec.
+//! A storage over Python's file systems. The Python part wraps those of `pyarrow.fs` and fsspec in a `Files`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +11,17 @@ use pyo3::prelude::*;
 
 use crate::signals::Signals;
 
-/// The files that a scan reads.
+/// The file system of a scan.
 #[derive(Clone)]
 pub(crate) enum Files {
-    /// Those of this machine.
+    /// That of this machine.
     Local,
-    /// Those of a file system of Python.
+    /// A file system of Python.
     Python(Arc<PythonFiles>),
 }
 
 impl Files {
-    /// Does `work` with the storage. Calls of Python that fail because of an interrupt tell `signals`.
+    /// Does `work` with the storage. An interrupt in a call of Python goes to `signals`.
     pub(crate) fn with<T>(&self, signals: &Arc<Signals>, work: impl FnOnce(&dyn Storage) -> T) -> T {
         match self {
             Files::Local => work(&LocalStorage),
@@ -37,12 +37,12 @@ impl Files {
     }
 }
 
-/// A file system of Python, and what it has listed.
+/// A file system of Python, and the sizes that it has listed.
 pub(crate) struct PythonFiles {
     files: Py<PyAny>,
-    /// The sizes of files in bytes, as they were listed.
+    /// The listed sizes of files, in bytes.
     sizes: Mutex<HashMap<String, u64>>,
-    /// The exception of the last call that has failed.
+    /// The exception of the last failed call.
     failure: Mutex<Option<PyErr>>,
 }
 
@@ -55,12 +55,12 @@ impl PythonFiles {
         }
     }
 
-    /// The exception of the last call that has failed, once.
+    /// The exception of the last failed call. Returns it once.
     pub(crate) fn take_failure(&self) -> Option<PyErr> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Keeps the size of a file, as it was planned with.
+    /// Keeps the size of a file.
     pub(crate) fn know_size(&self, path: String, size: u64) {
         self.sizes
             .lock()
@@ -87,7 +87,7 @@ struct PythonFile {
     path: String,
     file: Py<PyAny>,
     size: u64,
-    /// Whether bytes of it have been read.
+    /// Whether a read has succeeded.
     has_read: AtomicBool,
     storage: PythonStorage,
 }
@@ -180,9 +180,7 @@ impl Storage for PythonStorage {
     fn size(&self, path: &str) -> Result<u64, StorageError> {
         match self.exists(path)? {
             true => Ok(self.files.known_size(path).unwrap_or(0)),
-            false => Err(StorageError::Failed(format!(
-                "Cannot read \"{path}\": there is no such file"
-            ))),
+            false => Err(StorageError::Failed(format!("Cannot read \"{path}\": no such file"))),
         }
     }
 }
@@ -199,7 +197,7 @@ impl StorageFile for PythonFile {
             let bytes: &[u8] = bytes.extract(py)?;
             let (path, found) = (&self.path, bytes.len());
             if found > len {
-                let text = format!("{path}: the file system gave {found} bytes where {len} were asked for");
+                let text = format!("{path}: the file system returned {found} bytes where {len} were asked for");
                 return Err(PyValueError::new_err(text));
             }
             if found < len {
@@ -215,7 +213,7 @@ impl StorageFile for PythonFile {
             Ok(())
         });
         let was_read = self.has_read.fetch_or(read.is_ok(), Ordering::Relaxed);
-        // A file that cannot be read at all is a row. In the middle, rows have left already, and another try may help.
+        // A file whose first read fails becomes a row. Later, rows have left already, and the caller may try again.
         read.map_err(|error| match error {
             StorageError::Failed(why) if was_read || is_short => StorageError::Changed(why),
             error => error,

@@ -21,22 +21,22 @@ use crate::signals::Signals;
 use crate::storage::Files;
 use crate::types::Types;
 
-/// How long the stream waits for its threads before it looks for signals.
+/// How long the stream waits for its threads between two checks for signals.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// How many batches a thread is ahead of the stream.
+/// How many batches a thread can be ahead of the stream.
 const AHEAD: usize = 8;
 
-/// How long the stream waits for the rows that come next before it takes those of other threads.
+/// How long the stream waits for the next rows before it takes rows of other threads.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What a stream makes of the rows of the core.
+/// How a stream makes its rows from those of the core.
 #[derive(Clone)]
 pub(crate) struct Output {
     pub(crate) types: Types,
     /// The conditions that the core does not decide, each with the index of its column in the rows.
     pub(crate) conditions: Vec<(Condition, usize)>,
-    /// How many of the columns are asked for. The others are there for conditions.
+    /// The number of columns that the caller wants. The others are for conditions.
     pub(crate) columns: usize,
     /// The schema of the stream.
     pub(crate) schema: SchemaRef,
@@ -69,26 +69,26 @@ impl From<ScanError> for Failure {
 
 type Rows = (u64, RecordBatch);
 
-/// The rows of a scan. It holds no lock of the interpreter while it works.
+/// The rows of a scan. It does not hold the lock of the interpreter while it works.
 pub(crate) struct Stream {
     output: Output,
     source: Option<Source>,
     signals: Arc<Signals>,
-    /// The thread of Python that made the stream. It holds the lock of the interpreter as a rule when it reads it.
+    /// The thread of Python that made the stream. It usually holds the lock of the interpreter when it reads the stream.
     maker: Option<ThreadId>,
 }
 
 enum Source {
     /// The thread that reads the stream does the work.
     Own(Box<Worker>, Files),
-    /// Threads that have not started yet: how many, and whether their order may be given up to make progress.
+    /// Threads that have not started yet: how many, and whether one can wait for another.
     Unstarted(Arc<FileScan>, usize, bool),
     Threads(Threads),
 }
 
 impl Stream {
-    /// A stream of a scan. Local files are read by so many threads. If `waits_for_others` is set, a thread can wait for
-    /// another one to go on.
+    /// A stream of a scan. This number of threads reads local files. `waits_for_others` says whether a thread can wait
+    /// until another makes progress.
     pub(crate) fn new(
         scan: FileScan,
         output: Output,
@@ -147,7 +147,7 @@ impl Stream {
         let attached = Python::try_attach(|py| py.detach(|| result = Some(self.step())));
         match (attached, result) {
             (_, Some(result)) => result,
-            // The interpreter ends.
+            // The interpreter is shutting down.
             (_, None) => Err(Failure::Scan(Interrupted.into())),
         }
     }
@@ -186,11 +186,11 @@ struct Threads {
     waits_for_others: bool,
     stop: Arc<AtomicBool>,
     handles: Vec<JoinHandle<()>>,
-    /// The process that they belong to. A fork of it has none of them.
+    /// The ID of their process. A fork of it does not have them.
     process: u32,
 }
 
-/// What a thread gives: rows whose positions never fall.
+/// The rows of a thread, whose positions never fall.
 struct Head {
     /// `None` once the thread has ended.
     rows: Option<Receiver<Result<Rows, Failure>>>,
@@ -227,18 +227,18 @@ impl Threads {
         Ok(threads)
     }
 
-    /// The next rows in the order of all rows. That order is known once each thread has given rows or has ended.
+    /// The next rows in order. The order is known once each thread has sent rows or has ended.
     fn next(&mut self, signals: &Signals) -> Result<Option<RecordBatch>, Failure> {
         if self.process != std::process::id() {
-            let text = "a stream that was begun cannot be read after a fork; make it anew".to_owned();
+            let text = "a stream that was begun cannot be read after a fork: read the scan again".to_owned();
             return Err(ScanError::Input(text).into());
         }
         let mut since = Instant::now();
         while let Some(waiting) = self.heads.iter().position(Head::is_waiting) {
             match self.heads[waiting].receive(WAIT)? {
                 true => since = Instant::now(),
-                // The thread may wait until another one closes its entry of an archive, and that one until there is
-                // room for its rows.
+                // The thread may wait until another closes its entry of an archive, while the other waits for room for
+                // its rows.
                 false if self.waits_for_others && since.elapsed() > PATIENCE => {
                     for head in &mut self.heads {
                         while head.receive(Duration::ZERO)? && head.rows.is_some() {}
@@ -261,7 +261,7 @@ impl Head {
         self.ready.is_empty() && self.rows.is_some()
     }
 
-    /// Takes rows of the thread, if there are some in time. Returns whether there were, or the thread has ended.
+    /// Takes rows of the thread. Returns false if none arrived in time.
     fn receive(&mut self, wait: Duration) -> Result<bool, Failure> {
         let Some(rows) = &self.rows else { return Ok(true) };
         match rows.recv_timeout(wait) {
@@ -276,21 +276,21 @@ impl Head {
 impl Drop for Threads {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // The threads are in another process, and so is whoever holds a lock of the channels.
+            // The threads are in another process, and one of them may hold a lock of a channel.
             std::mem::forget((std::mem::take(&mut self.heads), std::mem::take(&mut self.handles)));
             return;
         }
         self.stop.store(true, Ordering::Relaxed);
-        // A thread that waits for room for its rows finds that nobody takes them.
+        // Threads that wait for room end when the channels close.
         self.heads.clear();
         for handle in self.handles.drain(..) {
-            // One that has panicked has told so.
+            // A panic was sent as an error.
             _ = handle.join();
         }
     }
 }
 
-/// Reads what is left of a scan, until it ends or nobody takes the rows.
+/// Reads the scan until it ends or nobody takes the rows.
 fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncSender<Result<Rows, Failure>>) {
     let work = || {
         let mut worker = Worker::new(scan, MakeArrays::CHECKED);
@@ -312,7 +312,7 @@ fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncS
     };
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
         let text = "an error in the reader itself: a thread panicked".to_owned();
-        // Nobody hears it if the stream is gone.
+        // This fails if the stream is gone.
         _ = sender.send(Err(Failure::Arrow(ArrowError::ExternalError(text.into()))));
     }
 }

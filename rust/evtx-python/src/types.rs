@@ -1,4 +1,4 @@
-//! The Arrow types that a scan gives: as DuckDB gets them, plain ones, and those that Spark takes.
+//! The Arrow types of a scan: those of the core, plain ones, and those of Spark.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -20,11 +20,11 @@ use uuid::Uuid;
 /// Which types the columns have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Types {
-    /// Texts and JSON are Utf8, without dictionaries; 128-bit integers are decimals. All others as they are.
+    /// Texts and JSON are Utf8 without dictionaries. 128-bit integers are decimals. All other types are native.
     Plain,
-    /// As DuckDB gets them: texts are string views and dictionaries.
+    /// The types of the core: texts are string views and dictionaries.
     Native,
-    /// As plain, with the types that Spark has: no unsigned integers, times of microseconds in UTC, GUIDs as texts.
+    /// Plain types that Spark has: no unsigned integers, times in microseconds and UTC, GUIDs as texts.
     Spark,
 }
 
@@ -54,7 +54,7 @@ impl FromStr for Types {
     }
 }
 
-/// Whether a field has 128-bit integers, which Arrow has no type for.
+/// Whether a field has 128-bit integers, for which Arrow has no type.
 fn is_int128(field: &Field) -> bool {
     field.extension_type_name() == Some("arrow.opaque")
 }
@@ -69,7 +69,7 @@ pub(crate) fn is_text(data_type: &DataType) -> bool {
 }
 
 impl Types {
-    /// The field that a field of the core becomes.
+    /// Converts a field of the core.
     fn field(self, field: &FieldRef) -> FieldRef {
         use DataType::{
             Decimal128, FixedSizeBinary, Int16, Int32, Int64, List, Map, Struct, Timestamp, UInt8, UInt16, UInt32,
@@ -93,20 +93,20 @@ impl Types {
             other => other.clone(),
         };
         let plain = field.as_ref().clone().with_data_type(data_type);
-        // Libraries that know the extension type `arrow.json` have few functions for it.
+        // Libraries have few functions for the extension type `arrow.json`.
         Arc::new(match is_spark || is_int128(field) || is_text(field.data_type()) {
             true => plain.with_metadata(HashMap::new()),
             false => plain,
         })
     }
 
-    /// The schema that a schema of the core becomes.
+    /// Converts a schema of the core.
     pub(crate) fn schema(self, schema: &Schema) -> SchemaRef {
         let fields = schema.fields().iter().map(|field| self.field(field));
         Arc::new(Schema::new(fields.collect::<Fields>()))
     }
 
-    /// The rows that rows of the core become. `schema` is what [`schema`](Self::schema) gives for theirs.
+    /// Converts rows of the core. `schema` is the result of [`schema`](Self::schema) for theirs.
     ///
     /// # Errors
     /// [`ArrowError`] if a batch has more than 2 GiB of text in a column.
@@ -121,7 +121,7 @@ impl Types {
     }
 }
 
-/// An array of one field as an array of the other, which [`Types::field`] made of it.
+/// Converts an array of a field to the field that [`Types::field`] made of it.
 fn convert(array: &ArrayRef, from: &FieldRef, to: &FieldRef) -> Result<ArrayRef, ArrowError> {
     use DataType::{
         Decimal128, FixedSizeBinary, Int16, Int32, Int64, List, Map, Struct, Timestamp, UInt8, UInt16, UInt32, UInt64,

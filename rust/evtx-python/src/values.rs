@@ -1,4 +1,4 @@
-//! Values of Python for arguments and conditions.
+//! Python's values for arguments and conditions.
 
 use arrow_schema::{DataType, Field};
 use evtx_arrow::Literal;
@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 use crate::types::is_text;
 
-/// How a value is shown in an error, and its type.
+/// A value and its type, for errors.
 fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
     let kind = value
@@ -26,7 +26,7 @@ fn is_bool(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyBool>()
 }
 
-/// A value of a list by its text: of text and whole numbers.
+/// An item of a list as text: a text or a whole number.
 fn item(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value.is_instance_of::<PyString>() || value.is_instance_of::<PyInt>() && !is_bool(value) {
         true => Ok(value.str()?.to_string()),
@@ -34,7 +34,7 @@ fn item(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     }
 }
 
-/// The value of an argument of a scan.
+/// A value for an argument of a scan.
 fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<ArgumentValue> {
     let name = argument.name;
     let wrong = |wanted: &str| PyTypeError::new_err(format!("{name} must be {wanted}, not {}", shown(value)));
@@ -61,7 +61,7 @@ fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<Arg
     })
 }
 
-/// The arguments of a scan by their names. Those that are None keep their defaults.
+/// The arguments of a scan, by name. Those that are None keep their defaults.
 pub(crate) fn arguments(values: &Bound<'_, PyDict>) -> PyResult<Arguments> {
     let mut arguments = Arguments::new(Function::ReadEvtx);
     for (name, value) in values {
@@ -78,18 +78,18 @@ pub(crate) fn arguments(values: &Bound<'_, PyDict>) -> PyResult<Arguments> {
     Ok(arguments)
 }
 
-/// A constant of a condition as values of a column are.
+/// A constant of a condition, as the type of the column.
 #[derive(Debug)]
 pub(crate) enum Constant {
     /// A value that the column can have.
     Literal(Literal),
-    /// A number below all that the column can have.
+    /// A number below all values of the column.
     Below,
-    /// A number above all that the column can have.
+    /// A number above all values of the column.
     Above,
 }
 
-/// The least and the greatest number of a column of integers.
+/// The range of a column of integers.
 fn bounds(data_type: &DataType) -> Option<(i128, i128)> {
     Some(match data_type {
         DataType::UInt8 => (0, u8::MAX.into()),
@@ -104,7 +104,7 @@ fn bounds(data_type: &DataType) -> Option<(i128, i128)> {
     })
 }
 
-/// Nanoseconds since 1970-01-01 UTC of a time or a date as ISO 8601 writes it. Without a zone it is UTC.
+/// Nanoseconds since 1970-01-01 UTC of a time or date in ISO 8601. Without a zone it is UTC.
 fn nanos(text: &str) -> Option<i128> {
     let utc = |time: DateTime| Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp());
     let time = text.parse::<Timestamp>().ok();
@@ -113,8 +113,8 @@ fn nanos(text: &str) -> Option<i128> {
     Some(time?.as_nanosecond())
 }
 
-/// A constant that is compared with a column. The Python part passes times and GUIDs as a tuple of their kind and their
-/// value: `("instant", nanoseconds)`, `("uuid", bytes)`.
+/// A constant that is compared with a column. The Python part passes times as `("instant", nanoseconds)` and GUIDs as
+/// `("uuid", bytes)`.
 pub(crate) fn constant(field: &Field, value: &Bound<'_, PyAny>) -> PyResult<Constant> {
     let (name, data_type) = (field.name(), field.data_type());
     let wrong = |wanted: &str| PyTypeError::new_err(format!("{name} is compared with {wanted}, not {}", shown(value)));

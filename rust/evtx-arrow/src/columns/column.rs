@@ -60,17 +60,17 @@ impl ColumnBuilder {
     ) -> Vec<Self> {
         let builder = |column: &Column| match &column.source {
             ColumnSource::RecordId => ColumnBuilder::RecordId(PrimitiveBuilder::new()),
-            ColumnSource::Field(place, field_type) => {
+            ColumnSource::Place(place, field_type) => {
                 let place = projection.place_id(*place).unwrap_or(PlaceId(0));
                 ColumnBuilder::Place(place, ValueBuilder::new(*field_type))
             }
-            ColumnSource::Entry(keys, entry_type) => {
+            ColumnSource::Entry(keys, column_type) => {
                 let index = |key: &str| projection.columns.get(key).copied();
                 let lookup = Lookup::Column {
                     key: index(&keys.key).unwrap_or_default(),
                     in_both: keys.in_both.as_deref().and_then(index),
                 };
-                ColumnBuilder::Entry(lookup, EntryBuilder::new(*entry_type))
+                ColumnBuilder::Entry(lookup, EntryBuilder::new(*column_type))
             }
             ColumnSource::EventData => ColumnBuilder::EventData(MapBuilder::new(Arc::clone(keys))),
             ColumnSource::UserData => ColumnBuilder::Rendered(Rendering::UserData, TextBuilder::new()),

@@ -10,12 +10,12 @@ use evtx_format::MAX_TEXT;
 use super::arrays::{MakeArrays, take};
 use super::value::ValueBuilder;
 use crate::plan::Resolved;
-use crate::schema::EntryType;
+use crate::schema::ColumnType;
 
 /// The builder of a column of the values of an entry, or of lists of their items.
 #[derive(Debug)]
 pub(crate) struct EntryBuilder {
-    entry_type: EntryType,
+    column_type: ColumnType,
     items: ValueBuilder,
     /// 0, then the end of each list in the items.
     offsets: Vec<i32>,
@@ -25,10 +25,10 @@ pub(crate) struct EntryBuilder {
 }
 
 impl EntryBuilder {
-    pub(crate) fn new(entry_type: EntryType) -> Self {
+    pub(crate) fn new(column_type: ColumnType) -> Self {
         EntryBuilder {
-            entry_type,
-            items: ValueBuilder::new(entry_type.item),
+            column_type,
+            items: ValueBuilder::new(column_type.item),
             offsets: vec![0],
             nulls: NullBufferBuilder::new(0),
             len: 0,
@@ -39,7 +39,7 @@ impl EntryBuilder {
     /// an empty list.
     #[inline(never)]
     pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
-        if !self.entry_type.list {
+        if !self.column_type.list {
             return self.push_item(found);
         }
         match found {
@@ -80,7 +80,7 @@ impl EntryBuilder {
 
     /// About how many bytes the column takes, besides a fixed number for each row.
     pub(crate) fn bytes(&self) -> usize {
-        let lists = if self.entry_type.list {
+        let lists = if self.column_type.list {
             16 * self.len as usize
         } else {
             0
@@ -91,12 +91,12 @@ impl EntryBuilder {
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.len = 0;
         let items = self.items.finish(make)?;
-        if !self.entry_type.list {
+        if !self.column_type.list {
             return Ok(items);
         }
         let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
         self.offsets.push(0);
-        let lists = ListArray::try_new(self.entry_type.item_field(), offsets, items, self.nulls.finish())?;
+        let lists = ListArray::try_new(self.column_type.item_field(), offsets, items, self.nulls.finish())?;
         Ok(Arc::new(lists))
     }
 }
@@ -148,7 +148,7 @@ mod tests {
             (Some(Resolved::Constant(&constants[1])), Some(vec![Some(7)])),
             (Some(Resolved::Constant(&constants[2])), Some(vec![])),
         ];
-        let mut builder = EntryBuilder::new(EntryType {
+        let mut builder = EntryBuilder::new(ColumnType {
             item: FieldType::Int8,
             list: true,
         });

@@ -6,7 +6,7 @@ use evtx_catalog::DeclaredEvent;
 use hashbrown::HashMap;
 
 use super::collected::{CollectedField, FieldLayout};
-use crate::schema::{EntryKeys, EntryType, EventField, Numbering, TEXT, column_type, unite};
+use crate::schema::{ColumnType, EntryKeys, EventField, Numbering, TEXT, column_type, unite};
 
 /// The most fields of events that become columns, and that are collected of one element. `event_data` has the others.
 pub(super) const MAX_FIELDS: usize = 4096;
@@ -24,13 +24,13 @@ struct FieldColumn {
     name: Arc<str>,
     keys: EntryKeys,
     /// The narrowest type for all that templates declare, and the narrowest for all that providers declare.
-    of_templates: Option<EntryType>,
-    declared: Option<EntryType>,
+    of_templates: Option<ColumnType>,
+    declared: Option<ColumnType>,
     next: Option<usize>,
 }
 
 /// The narrowest type that holds both, or the one that is known.
-fn unite_known(a: Option<EntryType>, b: Option<EntryType>) -> Option<EntryType> {
+fn unite_known(a: Option<ColumnType>, b: Option<ColumnType>) -> Option<ColumnType> {
     match (a, b) {
         (Some(a), Some(b)) => Some(unite(a, b)),
         (a, b) => a.or(b),

@@ -9,7 +9,7 @@ use super::expression::Expression;
 use super::search::{Pattern, Search};
 use super::value::{Constants, Literal, Names, Read, Value};
 use crate::schema::{
-    self, ColumnSource, EntryType, Events, FieldType, OnError, RuleColumn, Rules, Table, level_number,
+    self, ColumnSource, ColumnType, Events, FieldType, OnError, RuleColumn, Rules, Table, level_number,
 };
 
 /// A predicate, which a scan decides for a record before it builds a row.
@@ -57,9 +57,9 @@ impl Term {
         let key = key.cloned();
         let decided = match (&source, &key) {
             (ColumnSource::EventData, Some(_)) => true,
-            (ColumnSource::Entry(_, EntryType { list, .. }), None) => !list,
+            (ColumnSource::Entry(_, ColumnType { list, .. }), None) => !list,
             // The message can be in a file beside the log, which is read only when the row is built.
-            (ColumnSource::Field(place, _), None) => *place != schema::MESSAGE,
+            (ColumnSource::Place(place, _), None) => *place != schema::MESSAGE,
             (ColumnSource::Rule(column), None) => *column != RuleColumn::Tags,
             (
                 ColumnSource::RecordId
@@ -87,8 +87,8 @@ impl Term {
     /// Whether the term has values of the constant's type, and the comparison is for this type.
     fn takes(&self, comparison: Comparison, literal: &Literal) -> bool {
         let field_type = match &self.source {
-            ColumnSource::Field(_, field_type) => *field_type,
-            ColumnSource::Entry(_, entry_type) => entry_type.item,
+            ColumnSource::Place(_, field_type) => *field_type,
+            ColumnSource::Entry(_, column_type) => column_type.item,
             ColumnSource::EventData | ColumnSource::FileName | ColumnSource::Event(Language::Text) => FieldType::Text,
             ColumnSource::RecordId | ColumnSource::ChunkIndex | ColumnSource::RecordOffset => FieldType::UInt64,
             ColumnSource::Recovered => FieldType::Bool,
@@ -753,7 +753,7 @@ mod tests {
                     key: "a".into(),
                     in_both: None,
                 },
-                EntryType { item, list },
+                ColumnType { item, list },
             ),
         };
         let table = Table {
@@ -812,7 +812,7 @@ mod tests {
             let Predicate(node) = Predicate::of_events(&events);
             node.decide(&mut |term, test| {
                 test(Some(match &term.source {
-                    ColumnSource::Field(place, _) if *place == schema::PROVIDER => Value::Text(of.as_bytes()),
+                    ColumnSource::Place(place, _) if *place == schema::PROVIDER => Value::Text(of.as_bytes()),
                     _ => Value::Number(id),
                 }))
             })

@@ -145,7 +145,7 @@ mod tests {
         projection.places.extend([MESSAGE, EVENT_RECORD_ID]);
         let mut repeating = 0;
         for column in COLUMNS {
-            if let ColumnSource::Field(place, _) = column.source {
+            if let ColumnSource::Place(place, _) = column.source {
                 let varies = [
                     "time_created",
                     "process_id",

@@ -78,7 +78,7 @@ mod tests {
         with_instances(&chunk, |reader, instances| {
             let mut projection = Projection::default();
             for column in COLUMNS {
-                if let ColumnSource::Field(place, _) = column.source {
+                if let ColumnSource::Place(place, _) = column.source {
                     projection.place(place);
                 }
             }

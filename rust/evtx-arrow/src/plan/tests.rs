@@ -20,7 +20,7 @@ fn projection() -> Projection {
         ..Projection::default()
     };
     for column in COLUMNS {
-        if let ColumnSource::Field(place, _) = column.source {
+        if let ColumnSource::Place(place, _) = column.source {
             projection.place(place);
         }
     }

@@ -1,4 +1,4 @@
-//! The columns of a table of events: their names, types and sources, in order. This is the one list of them.
+//! The columns of a table of events: names, types and sources, in order. They are listed only here.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use super::options::Options;
 pub(crate) struct Column {
     /// Its name in the schema.
     pub(crate) name: Cow<'static, str>,
-    /// What it holds, in a sentence. Empty for a field of an event, which is documented nowhere.
+    /// A sentence that describes it, for the documentation. Empty for a field of an event.
     pub(crate) about: &'static str,
     /// Where its values come from, which also determines its type.
     pub(crate) source: ColumnSource,
@@ -28,14 +28,14 @@ pub(crate) enum ColumnSource {
     /// The record ID in the record's header. UInt64.
     RecordId,
     /// The value at a place in the event's XML, as a type.
-    Field(Place, FieldType),
-    /// The leaves of `EventData`: a map from their names to their texts.
+    Place(Place, FieldType),
+    /// The leaves of `EventData`: a map from names to texts.
     EventData,
     /// A leaf of `EventData` or of `UserData`. With `event_id`.
-    Entry(EntryKeys, EntryType),
+    Entry(EntryKeys, ColumnType),
     /// The `UserData` element, as JSON.
     UserData,
-    /// What is damaged, and where, as text.
+    /// What is damaged, and where.
     Error,
     /// The file's path.
     FileName,
@@ -46,15 +46,15 @@ pub(crate) enum ColumnSource {
     ChunkIndex,
     /// The offset of the record in the file, in bytes. UInt64. With `location`.
     RecordOffset,
-    /// Whether the record was recovered: the bookkeeping of its log no longer reaches it. With `recover`.
+    /// Whether the record was recovered. With `recover`.
     Recovered,
-    /// Something about the rule that the event matches. In a table of rules.
+    /// A property of the rule that the event matches. In a table of matches.
     Rule(RuleColumn),
-    /// The fields that made the rule true: a map from their names to their texts. In a table of rules.
+    /// The fields that made the rule true: a map from names to texts. In a table of matches.
     Matched,
 }
 
-/// What a column tells of the rule that an event matches.
+/// A property of the rule that an event matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RuleColumn {
     /// Its ID, text.
@@ -71,30 +71,26 @@ pub(crate) enum RuleColumn {
     File,
 }
 
-/// An option that adds a column.
-struct ColumnOption {
-    /// The name of the option, as an argument of `read_evtx`.
-    name: &'static str,
-    is_set: fn(&Options) -> bool,
-}
+/// An option that adds a column: its name, and whether it is set.
+type ColumnOption = (&'static str, fn(&Options) -> bool);
 
 impl ColumnSource {
-    /// The option that adds the column; `None` if it is always there.
+    /// The option that adds the column; `None` if the column is always there.
     fn option(&self) -> Option<ColumnOption> {
-        let option = |name, is_set| Some(ColumnOption { name, is_set });
-        match self {
-            ColumnSource::Event(Language::Xml) => option("xml", |options| options.xml),
-            ColumnSource::Event(Language::Json) => option("json", |options| options.json),
-            ColumnSource::Event(Language::Text) => option("text", |options| options.text),
-            ColumnSource::Event(Language::Fields) => option("fields", |options| options.fields),
-            ColumnSource::ChunkIndex | ColumnSource::RecordOffset => option("location", |options| options.location),
-            ColumnSource::Recovered => option("recover", |options| options.recover),
-            _ => None,
-        }
+        let option: ColumnOption = match self {
+            ColumnSource::Event(Language::Xml) => ("xml", |options| options.xml),
+            ColumnSource::Event(Language::Json) => ("json", |options| options.json),
+            ColumnSource::Event(Language::Text) => ("text", |options| options.text),
+            ColumnSource::Event(Language::Fields) => ("fields", |options| options.fields),
+            ColumnSource::ChunkIndex | ColumnSource::RecordOffset => ("location", |options| options.location),
+            ColumnSource::Recovered => ("recover", |options| options.recover),
+            _ => return None,
+        };
+        Some(option)
     }
 }
 
-/// A place in the event's XML: the text of an element, or an attribute of it.
+/// A place in the event's XML: the text of an element, or an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The names of the elements on the path to it, from the child of `Event` on.
@@ -107,7 +103,7 @@ pub(crate) struct Place {
 
 impl Place {
     const fn new(elements: &'static [&'static str], attribute: Option<&'static str>) -> Self {
-        // A constant function cannot compare strings, but it can match bytes.
+        // A constant function cannot compare strings, but can match bytes.
         let in_system = matches!(elements[0].as_bytes(), b"System");
         Place {
             elements,
@@ -116,7 +112,7 @@ impl Place {
         }
     }
 
-    /// Whether the place is in `System` and many records have the same value there.
+    /// Whether the place is in `System`, and many records have the same value there.
     pub(crate) fn repeats(&self) -> bool {
         let varies = matches!(
             self.elements.last(),
@@ -126,7 +122,7 @@ impl Place {
     }
 }
 
-/// The type as which a value is read. A value that does not fit the type is NULL.
+/// The type that a value is read as. A value that does not fit is NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum FieldType {
     /// Nanoseconds since 1970-01-01 UTC, an i64.
@@ -139,7 +135,7 @@ pub(crate) enum FieldType {
     Int16,
     Int32,
     Int64,
-    /// A signed number of 128 bits, which holds those of `UInt64` and of `Int64`. Little-endian in the array.
+    /// A signed number of 128 bits, for columns with values of `UInt64` and of `Int64`. Little-endian in the array.
     Int128,
     Float32,
     Float64,
@@ -147,25 +143,26 @@ pub(crate) enum FieldType {
     Bytes,
     /// UTF-8.
     Text,
-    /// UTF-8, of which a log has few different values: a dictionary.
+    /// UTF-8 with few different values in a log: a dictionary.
     Name,
     /// The 16 bytes of a GUID, in the order of its text.
     Uuid,
 }
 
-/// The keys of a field's column, in small letters: SQL does not tell names apart that differ only by case. Where an
-/// element has two such names, the second counts as `name_1`, and so on.
+/// The keys of a field's column, in lower case, because engines compare the names of columns without regard to case. If
+/// an element has such a name twice, the second counts as `name_1`, and so on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EntryKeys {
-    /// The key in `EventData`, or, where that has no such key, in `UserData`.
+    /// The key in `EventData`, or else in `UserData`.
     pub(crate) key: Arc<str>,
-    /// A key that is in both in some event: where `EventData` has it, the column is that of `UserData`.
+    /// The key that both elements have in some event: in records whose `EventData` has it, the column has the value of
+    /// `UserData`.
     pub(crate) in_both: Option<Arc<str>>,
 }
 
-/// What an entry of `event_data` is read as.
+/// The type of a field's column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct EntryType {
+pub(crate) struct ColumnType {
     /// The type of the value, or of the items if it is a list.
     pub(crate) item: FieldType,
     /// Whether the value is a list of items.
@@ -181,15 +178,15 @@ pub(crate) const PROVIDER: Place = Place::new(&["System", "Provider"], Some("Nam
 /// The ID of the event.
 pub(crate) const EVENT_ID: Place = Place::new(&["System", "EventID"], None);
 
-/// The ID of the event's record in the log in which it was first written.
+/// The ID of the event's record in the log in which the event was first written.
 pub(crate) const EVENT_RECORD_ID: Place = Place::new(&["System", "EventRecordID"], None);
 
 const fn text(elements: &'static [&'static str], field_type: FieldType) -> ColumnSource {
-    ColumnSource::Field(Place::new(elements, None), field_type)
+    ColumnSource::Place(Place::new(elements, None), field_type)
 }
 
 const fn attribute(elements: &'static [&'static str], name: &'static str, field_type: FieldType) -> ColumnSource {
-    ColumnSource::Field(Place::new(elements, Some(name)), field_type)
+    ColumnSource::Place(Place::new(elements, Some(name)), field_type)
 }
 
 const fn column(name: &'static str, about: &'static str, source: ColumnSource) -> Column {
@@ -205,8 +202,8 @@ use FieldType::{
     Uuid,
 };
 
-/// Every column, in the order in which a table of all events has them. To count rows, DuckDB asks for the first column,
-/// so the first has to be the cheapest.
+/// Every column, in the order of a table of all events. The first is the cheapest, because engines ask for the first
+/// column to count rows.
 pub(crate) const COLUMNS: &[Column] = &[
     column(
         "record_id",
@@ -215,20 +212,20 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "time_created",
-        "When the event happened, UTC, to 100 ns. For a record whose event cannot be read: when the record was written.",
+        "When the event happened, UTC, to 100 ns. If the event cannot be read: when the record was written.",
         attribute(&["System", "TimeCreated"], "SystemTime", Time),
     ),
     column(
         "event_id",
-        "What kind of event it is, for its provider.",
-        ColumnSource::Field(EVENT_ID, UInt32),
+        "The kind of event. Each provider numbers its own.",
+        ColumnSource::Place(EVENT_ID, UInt32),
     ),
     column(
         "level",
         "1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.",
         text(&["System", "Level"], UInt8),
     ),
-    column("provider", "Who raised the event.", ColumnSource::Field(PROVIDER, Name)),
+    column("provider", "Who raised the event.", ColumnSource::Place(PROVIDER, Name)),
     column(
         "channel",
         "The log that it was written to.",
@@ -241,32 +238,32 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "event_data",
-        "The values of `EventData` by name, as text. With `event_id := ...`, each field has a column of its own here, and `event_data` stands behind `filename`.",
+        "The values of `EventData` by name, as text. With `event_id := ...`, each field has its own column here, and `event_data` follows `filename`.",
         ColumnSource::EventData,
     ),
     column(
         "user_data",
-        "The `UserData` of the few events that have it, as JSON. In a table of certain events its leaves have columns too.",
+        "The `UserData` of the few events that have it, as JSON. With `event_id := ...`, its leaves have columns too.",
         ColumnSource::UserData,
     ),
     column(
         "message",
-        "The rendered message, if the event carries it or it is found beside the log.",
-        ColumnSource::Field(MESSAGE, Text),
+        "The rendered message, if the event carries it or a file beside the log has it.",
+        ColumnSource::Place(MESSAGE, Text),
     ),
     column(
         "task",
-        "The task that the event belongs to, a number of the provider's.",
+        "The task that the event belongs to. Each provider numbers its own.",
         text(&["System", "Task"], UInt16),
     ),
     column(
         "opcode",
-        "The step of the task, a number of the provider's.",
+        "The step of the task. Each provider numbers its own.",
         text(&["System", "Opcode"], UInt8),
     ),
     column(
         "keywords",
-        "A set of bits; `evtx_keyword_names` names those that are Windows' own.",
+        "A set of bits; `evtx_keyword_names` names those that Windows defines.",
         text(&["System", "Keywords"], UInt64),
     ),
     column(
@@ -317,7 +314,7 @@ pub(crate) const COLUMNS: &[Column] = &[
     column(
         "event_record_id",
         "The ID of the record in the log in which the event was first written. Differs from `record_id` in forwarded events.",
-        ColumnSource::Field(EVENT_RECORD_ID, UInt64),
+        ColumnSource::Place(EVENT_RECORD_ID, UInt64),
     ),
     column(
         "error",
@@ -358,23 +355,23 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
     column(
         "recovered",
-        "Whether the record was recovered: the bookkeeping of its log no longer reaches it.",
+        "Whether the record was recovered: the log's own bookkeeping no longer leads to it.",
         ColumnSource::Recovered,
     ),
 ];
 
-/// The columns about rules, which stand before the others in a table of rules.
+/// The columns about rules, which come before the others in a table of matches.
 pub(crate) const RULE_COLUMNS: &[Column] = &[
     column("rule_id", "The ID of the rule.", ColumnSource::Rule(RuleColumn::Id)),
     column("rule_title", "Its title.", ColumnSource::Rule(RuleColumn::Title)),
     column(
         "rule_level",
-        "How much it matters: `informational`, `low`, `medium`, `high`, `critical`, which compare in this order.",
+        "How much it matters: `informational`, `low`, `medium`, `high` or `critical`, which compare in this order.",
         ColumnSource::Rule(RuleColumn::Level),
     ),
     column(
         "rule_status",
-        "How mature the rule is: `stable`, `test`, `experimental`, `deprecated`, `unsupported`.",
+        "How mature the rule is: `stable`, `test`, `experimental`, `deprecated` or `unsupported`.",
         ColumnSource::Rule(RuleColumn::Status),
     ),
     column(
@@ -394,7 +391,7 @@ pub(crate) const RULE_COLUMNS: &[Column] = &[
     ),
 ];
 
-/// The places in `System` that have no column.
+/// The places in `System` without a column.
 const WITHOUT_COLUMN: [Place; 4] = [
     Place::new(&["System", "Execution"], Some("ProcessorID")),
     Place::new(&["System", "Execution"], Some("SessionID")),
@@ -402,11 +399,11 @@ const WITHOUT_COLUMN: [Place; 4] = [
     Place::new(&["System", "Execution"], Some("UserTime")),
 ];
 
-/// The places in `System` with the names that they have in Sigma rules: those of the element and of the attribute, with
-/// `_` between them, such as `Provider_Name`.
+/// The places in `System` with their names in Sigma rules: element and attribute with `_` between them, such as
+/// `Provider_Name`.
 pub(crate) fn sigma_names() -> impl Iterator<Item = (String, Place)> {
     let of_columns = COLUMNS.iter().filter_map(|column| match column.source {
-        ColumnSource::Field(place, _) if place.in_system => Some(place),
+        ColumnSource::Place(place, _) if place.in_system => Some(place),
         _ => None,
     });
     of_columns.chain(WITHOUT_COLUMN).map(|place| {
@@ -415,40 +412,40 @@ pub(crate) fn sigma_names() -> impl Iterator<Item = (String, Place)> {
     })
 }
 
-/// The columns that a table with these options has, in order.
+/// The columns of a table with these options, in order.
 pub(crate) fn columns(options: &Options) -> impl Iterator<Item = Column> {
     let options = *options;
-    let is_there = move |column: &&Column| column.source.option().is_none_or(|option| (option.is_set)(&options));
+    let is_there = move |column: &&Column| column.source.option().is_none_or(|(_, is_set)| is_set(&options));
     COLUMNS.iter().filter(is_there).cloned()
 }
 
-/// A column, as the documentation describes it.
+/// A column as the documentation describes it.
 #[derive(Debug, Clone)]
 pub struct ColumnReference {
     /// Its name and type.
     pub field: Field,
-    /// Where in the event's XML its value is, as a path below `Event` such as `System/Provider/@Name`. Empty if the
-    /// value is at no single place.
+    /// The place of its value in the event's XML, as a path below `Event` such as `System/Provider/@Name`. Empty if
+    /// there is no single place.
     pub place: String,
-    /// What it holds, in a sentence.
+    /// A sentence that describes it.
     pub about: &'static str,
     /// The option that adds it; `None` if it is always there.
     pub option: Option<&'static str>,
 }
 
-/// Every column that a table of all events can have, in order.
+/// Every column of a table of all events, in order.
 pub fn reference() -> Vec<ColumnReference> {
     reference_of(COLUMNS)
 }
 
-/// The columns about rules, which a table of matches has before those of all events.
+/// The columns about rules, which a table of matches has before the others.
 pub fn rule_reference() -> Vec<ColumnReference> {
     reference_of(RULE_COLUMNS)
 }
 
 fn reference_of(columns: &[Column]) -> Vec<ColumnReference> {
     let place = |source: &ColumnSource| match source {
-        ColumnSource::Field(place, _) => {
+        ColumnSource::Place(place, _) => {
             let attribute = place.attribute.map(|name| format!("/@{name}")).unwrap_or_default();
             format!("{}{attribute}", place.elements.join("/"))
         }
@@ -460,7 +457,7 @@ fn reference_of(columns: &[Column]) -> Vec<ColumnReference> {
         field: column.field(),
         place: place(&column.source),
         about: column.about,
-        option: column.source.option().map(|option| option.name),
+        option: column.source.option().map(|(name, _)| name),
     });
     columns.collect()
 }
@@ -488,8 +485,8 @@ impl Column {
             }
             ColumnSource::Rule(_) => (name_type(), None),
             ColumnSource::Matched => (matched_type(), None),
-            ColumnSource::Entry(_, entry_type) => return entry_type.field(&self.name),
-            ColumnSource::Field(_, field_type) => return field_type.field(&self.name),
+            ColumnSource::Entry(_, column_type) => return column_type.field(&self.name),
+            ColumnSource::Place(_, field_type) => return field_type.field(&self.name),
         };
         let metadata = extension.map(|name| ("ARROW:extension:name".to_owned(), name.to_owned()));
         Field::new(&*self.name, data_type, true).with_metadata(HashMap::from_iter(metadata))
@@ -497,10 +494,25 @@ impl Column {
 }
 
 impl FieldType {
-    /// All types.
-    pub(crate) const ALL: [FieldType; 17] = [
-        Time, UInt8, UInt16, UInt32, UInt64, Int8, Int16, Int32, Int64, Int128, Float32, Float64, Bool, Bytes, Text,
-        Name, Uuid,
+    /// Every type with its name.
+    pub(crate) const ALL: [(&str, FieldType); 17] = [
+        ("time", Time),
+        ("uint8", UInt8),
+        ("uint16", UInt16),
+        ("uint32", UInt32),
+        ("uint64", UInt64),
+        ("int8", Int8),
+        ("int16", Int16),
+        ("int32", Int32),
+        ("int64", Int64),
+        ("int128", Int128),
+        ("float32", Float32),
+        ("float64", Float64),
+        ("bool", Bool),
+        ("bytes", Bytes),
+        ("text", Text),
+        ("name", Name),
+        ("uuid", Uuid),
     ];
 
     /// An Arrow field of the type. It can be NULL.
@@ -527,7 +539,7 @@ impl FieldType {
             Text => DataType::Utf8View,
             Name => name_type(),
             Uuid => extension("arrow.uuid"),
-            // Arrow has no integer of 128 bits. DuckDB exports and imports its HUGEINT under this extension type.
+            // Arrow has no integer of 128 bits. This is the extension type of the one engine that reads such columns.
             Int128 => {
                 let data_type = extension("arrow.opaque");
                 let hugeint = r#"{"type_name":"hugeint","vendor_name":"DuckDB"}"#;
@@ -544,7 +556,7 @@ pub fn uuid_field(name: &str) -> Field {
     Uuid.field(name)
 }
 
-impl EntryType {
+impl ColumnType {
     /// An Arrow field of the type. It can be NULL.
     pub(crate) fn field(self, name: &str) -> Field {
         if self.list {
@@ -560,13 +572,12 @@ impl EntryType {
     }
 }
 
-/// The Arrow type of strings of which a log has few different ones, such as providers and keys.
+/// The Arrow type of strings with few different values in a log, such as providers and keys.
 pub(crate) fn name_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The Arrow type of the values of `event_data`. Many of them are equal. A value that is not known to be equal to an
-/// earlier one is stored again.
+/// The Arrow type of the values of `event_data`, many of which are equal. The dictionary can have a value twice.
 fn text_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8View))
 }
@@ -600,10 +611,10 @@ fn map_type() -> DataType {
     DataType::Map(entries_field(), false)
 }
 
-/// The key of the metadata of a field that is an enum: the name of its type.
+/// The key of metadata that names the type of an enum.
 const ENUM: &str = "evtx:enum";
 
-/// The types that are enums: their names, and their values in order, from number 0 on.
+/// The enums: the names of their types, and their values in order, from number 0 on.
 pub const ENUMS: [(&str, [&str; 5]); 1] = [(
     "evtx_level",
     [
@@ -615,18 +626,18 @@ pub const ENUMS: [(&str, [&str; 5]); 1] = [(
     ],
 )];
 
-/// The Arrow field of levels of rules: their indices in [`Level::ALL`]. It can be NULL.
+/// An Arrow field of levels of rules: their indices in [`Level::ALL`]. It can be NULL.
 pub fn level_field(name: &str) -> Field {
     let metadata = HashMap::from([(ENUM.to_owned(), ENUMS[0].0.to_owned())]);
     Field::new(name, DataType::UInt8, true).with_metadata(metadata)
 }
 
-/// The name of the type of a field that is an enum: one of [`ENUMS`]. The field has the numbers of the values.
+/// The name of a field's type in [`ENUMS`], if it is an enum. The field has the numbers of the values.
 pub fn enum_of(field: &Field) -> Option<&str> {
     field.metadata().get(ENUM).map(String::as_str)
 }
 
-/// The Arrow type of `matched`: a map from names to values, of which each can be NULL.
+/// The Arrow type of `matched`: a map from names to values, which can be NULL.
 fn matched_type() -> DataType {
     let entries = Fields::from(vec![
         Field::new("key", DataType::Utf8, false),

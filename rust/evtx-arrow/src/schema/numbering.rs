@@ -1,23 +1,23 @@
-//! Numbers behind names that come again, so that no two names are the same.
+//! Numbers after repeated names, so that no two names are the same.
 
 use std::hash::Hash;
 
 use hashbrown::{HashMap, HashSet};
 
 /// The names that are taken. The first `name` stays as it is, the second becomes `name_1`, the third `name_2`, and so
-/// on. A numbered name that is taken already is passed over.
+/// on. Numbered names that are taken already are skipped.
 #[derive(Debug)]
 pub(crate) struct Numbering<K, F> {
-    /// Makes names the same that count as the same, for example of different case.
+    /// Folds names, so that those that count as the same become equal: for example, to lower case.
     fold: F,
     /// The names, folded.
     taken: HashSet<K>,
-    /// The last number that was tried for a folded name. All numbers before it are taken, so that none is tried twice.
+    /// The last number that was tried for a folded name. All numbers before it are taken.
     last: HashMap<K, usize>,
 }
 
 impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
-    /// A numbering in which no name is taken. Two names are the same if `fold` makes them the same.
+    /// A numbering without names. Two names are the same if `fold` makes them equal.
     pub(crate) fn new(fold: F) -> Self {
         Numbering {
             fold,
@@ -31,19 +31,18 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
         self.taken.reserve(count);
     }
 
-    /// Whether a name is taken, which is given as it is folded.
+    /// Whether a folded name is taken.
     pub(crate) fn is_taken(&self, folded: &K) -> bool {
         self.taken.contains(folded)
     }
 
-    /// Takes a name, or else the next of its numbered names that is free. Returns what was taken, and whether it has a
-    /// number.
+    /// Takes a name, or else its next free numbered name. Returns the taken name, and whether it has a number.
     pub(crate) fn take(&mut self, name: String) -> (String, bool) {
         let (name, _, is_numbered) = self.take_folded(name);
         (name, is_numbered)
     }
 
-    /// As [`take`](Self::take), and also returns what was taken as it is folded.
+    /// As [`take`](Self::take), but also returns the folded name that was taken.
     pub(crate) fn take_folded(&mut self, name: String) -> (String, K, bool) {
         let folded = (self.fold)(&name);
         if self.taken.insert(folded.clone()) {
@@ -52,7 +51,7 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
         let last = self.last.entry(folded).or_default();
         loop {
             *last += 1;
-            // `format!` takes some hundred instructions more.
+            // `format!` would cost some hundred instructions more.
             let mut numbered = String::with_capacity(name.len() + 8);
             numbered.push_str(&name);
             numbered.push('_');

@@ -1,16 +1,16 @@
-//! The options of a scan, beside its columns and predicates.
+//! The options of a scan.
 
 use std::str::FromStr;
 
-/// What becomes of damaged records, chunks and files.
+/// What happens to damaged records, chunks and files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnError {
-    /// A row says so in `error`, and has whatever could be read.
+    /// A row with `error` set, and with everything that could be read.
     #[default]
     Report,
-    /// There is no row.
+    /// No row.
     Skip,
-    /// The scan ends with an error that describes the first damage.
+    /// The scan fails, with an error that describes the first damage.
     Fail,
 }
 
@@ -26,7 +26,7 @@ impl OnError {
 impl FromStr for OnError {
     type Err = String;
 
-    /// The variant with a name, whose case does not matter.
+    /// The variant with a name, in any case.
     ///
     /// # Errors
     /// A text that lists the names, if there is no such variant.
@@ -42,9 +42,9 @@ impl FromStr for OnError {
 /// The options of a scan. All flags are false by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// What becomes of damaged records, chunks and files.
+    /// What happens to damaged records, chunks and files.
     pub on_error: OnError,
-    /// Whether checksums are compared. One that does not match is damage.
+    /// Whether checksums are verified. A mismatch is damage.
     pub verify: bool,
     /// Whether there is a column `xml`: each event as XML.
     pub xml: bool,
@@ -56,7 +56,7 @@ pub struct Options {
     pub fields: bool,
     /// Whether there are columns `chunk_index` and `record_offset`: where in the file each record is.
     pub location: bool,
-    /// Whether records are recovered: those in free space, in damaged chunks, in stray chunks, and in files that are no
-    /// logs. Adds a column `recovered`, which tells them from the others.
+    /// Whether records are recovered: from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
+    /// Adds a column `recovered`, which marks them.
     pub recover: bool,
 }

@@ -1,24 +1,24 @@
-//! The rules of a table of matches, and what its columns tell of them.
+//! The rules of a table of matches, and their columns.
 
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray, UInt8Array};
-use evtx_sigma::{EventKinds, Level, Rule, RuleForEvents, RuleSet};
+use evtx_sigma::{EventKinds, Level, RuleSet};
 
 use super::columns::RuleColumn;
 
-/// Rules that each event of a scan is asked about, each with the path of its file.
+/// The rules that a scan matches events with, each with the path of its file.
 #[derive(Debug)]
 pub struct Rules {
     pub(crate) set: Arc<RuleSet>,
-    /// The kinds of events that scans have met.
+    /// The kinds of events that scans have seen.
     pub(crate) kinds: EventKinds,
     files: Box<[Arc<str>]>,
 }
 
 impl Rules {
-    /// The rules of a set. `files` has the path of the file of each, in their order.
+    /// The rules of a set. `files` has the paths of their files, in the order of the rules.
     pub fn new(set: RuleSet, files: impl Into<Box<[Arc<str>]>>) -> Self {
         let set = Arc::new(set);
         Rules {
@@ -43,7 +43,7 @@ impl Rules {
         self.len() == 0
     }
 
-    /// The rules for which a test of their index is true.
+    /// The rules whose index passes a test.
     pub fn only(&self, is_kept: impl Fn(usize) -> bool) -> Self {
         let kept: Vec<usize> = (0..self.len()).filter(|&index| is_kept(index)).collect();
         let rules = kept.iter().map(|&index| self.set.rules()[index].clone());
@@ -51,11 +51,7 @@ impl Rules {
         Rules::new(RuleSet::new(rules.collect()), files.collect::<Vec<_>>())
     }
 
-    fn each(&self) -> impl Iterator<Item = &Rule> {
-        self.set.rules().iter().map(|RuleForEvents { rule, .. }| rule)
-    }
-
-    /// The text that a column has for a rule; `None` for NULL, and for columns that are no text.
+    /// The text of a column for a rule; `None` for NULL, and for columns of other types.
     pub(crate) fn text(&self, rule: usize, column: RuleColumn) -> Option<&str> {
         let about = &self.set.rules().get(rule)?.rule;
         match column {
@@ -72,15 +68,15 @@ impl Rules {
         Some(self.set.rules().get(rule)?.rule.level? as u8)
     }
 
-    /// The values of a column by index of the rule.
+    /// The values of a column, one for each rule.
     pub(crate) fn array(&self, column: RuleColumn) -> ArrayRef {
         let count = self.len();
         match column {
             RuleColumn::Level => Arc::new(UInt8Array::from_iter((0..count).map(|rule| self.level(rule)))),
             RuleColumn::Tags => {
                 let mut lists = ListBuilder::new(StringBuilder::new());
-                for rule in self.each() {
-                    lists.append_value(rule.tags.iter().map(Some));
+                for of_events in self.set.rules() {
+                    lists.append_value(of_events.rule.tags.iter().map(Some));
                 }
                 Arc::new(lists.finish())
             }
@@ -89,10 +85,8 @@ impl Rules {
     }
 }
 
-/// The index of a level with a name in [`Level::ALL`].
+/// The index in [`Level::ALL`] of the level with a name.
 pub(crate) fn level_number(name: &str) -> Option<u64> {
-    Level::ALL
-        .iter()
-        .position(|(_, known)| *known == name)
-        .map(|at| at as u64)
+    let index = Level::ALL.iter().position(|(_, known)| *known == name)?;
+    Some(index as u64)
 }

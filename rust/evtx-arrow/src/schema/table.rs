@@ -1,10 +1,10 @@
-//! The table that a call reads: its columns, and which events it has.
+//! The table that a call reads: its columns, and the events that it is restricted to.
 
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 
-use super::columns::{self, COLUMNS, Column, ColumnSource, EntryKeys, EntryType, FieldType, RULE_COLUMNS};
+use super::columns::{self, COLUMNS, Column, ColumnSource, ColumnType, EntryKeys, FieldType, RULE_COLUMNS};
 use super::numbering::Numbering;
 use super::options::Options;
 use super::rules::Rules;
@@ -12,45 +12,36 @@ use super::rules::Rules;
 /// Which events a table has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Events {
-    /// Their IDs, if that matters. There are no events if there are no IDs.
+    /// Their IDs; `None` for any. An empty list means no events.
     pub ids: Option<Box<[u32]>>,
-    /// The names of their providers, if that matters. The case of ASCII letters does not matter.
+    /// The names of their providers, in any case of ASCII letters; `None` for any.
     pub providers: Option<Box<[Box<str>]>>,
 }
 
-/// A field of events that becomes a column.
+/// A field of events with its column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventField {
     /// Its name, as the first event that has it spells it.
     pub(crate) name: Arc<str>,
     pub(crate) keys: EntryKeys,
-    pub(crate) column_type: EntryType,
+    pub(crate) column_type: ColumnType,
 }
 
-/// An [`EventField`] in plain values, to send it to another process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventFieldParts {
-    /// Its name, as the first event that has it spells it.
-    pub name: String,
-    /// The key of its entries, in small letters.
-    pub key: String,
-    /// The key of its entries in `UserData`, in small letters, if some event has it in `EventData` too.
-    pub in_both: Option<String>,
-    /// The name of the type of its values, or of the items if the type is a list.
-    pub item_type: String,
-    /// Whether the type is a list.
-    pub is_list: bool,
-}
+/// An [`EventField`] in plain values, to send it to another process: its name, the two keys of its entries, the name of
+/// the type of its values or items, and whether it is a list.
+pub type EventFieldParts = (String, String, Option<String>, String, bool);
 
 impl From<&EventField> for EventFieldParts {
     fn from(field: &EventField) -> Self {
-        EventFieldParts {
-            name: field.name.to_string(),
-            key: field.keys.key.to_string(),
-            in_both: field.keys.in_both.as_ref().map(ToString::to_string),
-            item_type: format!("{:?}", field.column_type.item),
-            is_list: field.column_type.list,
-        }
+        let ColumnType { item, list } = field.column_type;
+        let item_type = FieldType::ALL.iter().find(|(_, known)| *known == item);
+        (
+            field.name.to_string(),
+            field.keys.key.to_string(),
+            field.keys.in_both.as_ref().map(ToString::to_string),
+            item_type.map_or("", |(name, _)| name).to_owned(),
+            list,
+        )
     }
 }
 
@@ -61,25 +52,22 @@ impl TryFrom<EventFieldParts> for EventField {
     ///
     /// # Errors
     /// A text if there is no type of that name.
-    fn try_from(parts: EventFieldParts) -> Result<Self, String> {
-        let of_name = |known: &FieldType| format!("{known:?}") == parts.item_type;
-        let item = FieldType::ALL.into_iter().find(of_name);
+    fn try_from((name, key, in_both, item_type, list): EventFieldParts) -> Result<Self, String> {
+        let item = FieldType::ALL.iter().find(|(known, _)| *known == item_type);
+        let (_, item) = *item.ok_or_else(|| format!("unknown type of a field: {item_type}"))?;
         Ok(EventField {
-            name: parts.name.into(),
+            name: name.into(),
             keys: EntryKeys {
-                key: parts.key.into(),
-                in_both: parts.in_both.map(Into::into),
+                key: key.into(),
+                in_both: in_both.map(Into::into),
             },
-            column_type: EntryType {
-                item: item.ok_or_else(|| format!("{} is no type of a field", parts.item_type))?,
-                list: parts.is_list,
-            },
+            column_type: ColumnType { item, list },
         })
     }
 }
 
-/// The table that a call reads: the columns that its options ask for, and, if it is restricted to some events, a column
-/// for each of their fields.
+/// The table that a call reads: the columns that its options ask for, and, if it is restricted to certain events, a
+/// column for each of their fields.
 #[derive(Debug, Clone)]
 pub struct Table {
     /// The options of the call.
@@ -88,7 +76,7 @@ pub struct Table {
     pub(crate) columns: Arc<[Column]>,
     /// The events that the table is restricted to; `None` for all events.
     pub(crate) events: Option<Arc<Events>>,
-    /// The rules that events of the table match; `None` if it has all events.
+    /// The rules of a table of matches.
     pub(crate) rules: Option<Arc<Rules>>,
 }
 
@@ -105,7 +93,7 @@ impl From<Options> for Table {
 }
 
 impl Table {
-    /// The table of some events, with the columns of the table of all events.
+    /// The table of certain events, with the columns of the table of all events.
     pub fn of_all_fields(options: Options, events: Events) -> Self {
         Table {
             events: Some(events.into()),
@@ -113,11 +101,11 @@ impl Table {
         }
     }
 
-    /// The table of some events, with a column for each of `fields` in place of `event_data`, which becomes the last of
-    /// those that every table has.
+    /// The table of certain events, with a column for each of `fields` in place of `event_data`, which follows
+    /// `filename`.
     ///
-    /// Names are compared without regard to case, as in SQL. A field with the name of a column gets the prefix `data_`,
-    /// even if that column is one that only an option adds. A name that comes again gets a number: `name_1`.
+    /// Names are compared without regard to case. A field with the name of a column gets the prefix `data_`, even if only
+    /// an option adds that column. A repeated name gets a number: `name_1`.
     pub fn of_events(options: Options, events: Events, fields: &[EventField]) -> Self {
         let mut taken = Numbering::new(str::to_lowercase);
         for column in COLUMNS {
@@ -151,9 +139,8 @@ impl Table {
         }
     }
 
-    /// The table with a row for each event and each of these rules that it matches, in place of a row for each event.
-    /// Columns about the rule stand before the others. A field of an event with the name of one of them gets the prefix
-    /// `data_`.
+    /// The table with a row for each match of an event and one of these rules. Columns about the rule come before the
+    /// others. A field of an event with the name of one of them gets the prefix `data_`.
     pub fn of_matches(self, rules: Arc<Rules>) -> Self {
         let mut taken = Numbering::new(str::to_lowercase);
         for column in RULE_COLUMNS.iter().chain(&*self.columns) {
@@ -195,13 +182,12 @@ pub fn schema(options: &Options) -> SchemaRef {
     Table::from(*options).schema()
 }
 
-/// The name for the column of a field, which no other column has.
+/// The name of the column of a field. No other column has it.
 fn free_name(name: &str, taken: &mut Numbering<String, impl Fn(&str) -> String>) -> String {
     let is_column = COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(name));
-    let name = if is_column {
-        format!("data_{name}")
-    } else {
-        name.to_owned()
+    let name = match is_column {
+        true => format!("data_{name}"),
+        false => name.to_owned(),
     };
     taken.take(name).0
 }
@@ -217,7 +203,7 @@ mod tests {
                 key: name.to_lowercase().into(),
                 in_both: None,
             },
-            column_type: EntryType {
+            column_type: ColumnType {
                 item: FieldType::Text,
                 list: false,
             },
@@ -226,27 +212,22 @@ mod tests {
 
     #[test]
     fn a_field_is_the_same_after_it_was_sent() {
-        for item in FieldType::ALL {
-            let field = EventField {
-                name: "User".into(),
-                keys: EntryKeys {
-                    key: "user".into(),
-                    in_both: (item == FieldType::Text).then(|| "user_1".into()),
-                },
-                column_type: EntryType {
-                    item,
-                    list: item == FieldType::UInt8,
-                },
-            };
+        for (name, item) in FieldType::ALL {
+            let mut field = field("User");
+            field.keys.in_both = (item == FieldType::Text).then(|| "user_1".into());
+            let list = item == FieldType::UInt8;
+            field.column_type = ColumnType { item, list };
             let parts = EventFieldParts::from(&field);
-            assert_eq!(EventField::try_from(parts.clone()), Ok(field));
-            let item_type = "Nothing".to_owned();
-            assert!(EventField::try_from(EventFieldParts { item_type, ..parts }).is_err());
+            assert_eq!(parts.3, name);
+            assert_eq!(EventField::try_from(parts), Ok(field));
         }
+        let mut parts = EventFieldParts::from(&field("User"));
+        parts.3 = "nothing".to_owned();
+        assert!(EventField::try_from(parts).is_err());
     }
 
     #[test]
-    fn fields_stand_in_place_of_event_data() {
+    fn fields_replace_event_data() {
         let fields = ["Task", "user", "USER", "xml", "data_task"].map(field);
         let table = Table::of_events(Options::default(), Events::default(), &fields);
         let names: Vec<_> = table.columns.iter().map(|column| &*column.name).collect();
@@ -266,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_about_rules_stand_first() {
+    fn columns_about_rules_come_first() {
         let fields = ["Tags", "Image", "data_matched", "matched"].map(field);
         let rules = Arc::new(Rules::none());
         let table = Table::of_events(Options::default(), Events::default(), &fields).of_matches(rules);

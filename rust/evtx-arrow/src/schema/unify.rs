@@ -1,12 +1,12 @@
-//! The type of the column of a field, made of the types that templates declare for the field.
+//! The type of a field's column, from the types that templates declare for the field.
 
 use arrow_schema::Field;
 use evtx_format::value::{Scalar, ValueType};
 
-use super::columns::{EntryType, FieldType};
+use super::columns::{ColumnType, FieldType};
 
-/// The type of the column for values of a BinXML type; `None` for the type of NULL, which fits any column.
-pub(crate) fn column_type(value_type: ValueType) -> Option<EntryType> {
+/// The column type for values of a BinXML type. `None` for `Null`, whose values fit any column.
+pub(crate) fn column_type(value_type: ValueType) -> Option<ColumnType> {
     let item = match value_type.scalar {
         Scalar::Null => return None,
         Scalar::Int8 => FieldType::Int8,
@@ -28,7 +28,7 @@ pub(crate) fn column_type(value_type: ValueType) -> Option<EntryType> {
         }
     };
     let list = value_type.array;
-    Some(EntryType { item, list })
+    Some(ColumnType { item, list })
 }
 
 /// The Arrow field of the column for values of a BinXML type, if no other type is in the column. It can be NULL.
@@ -36,88 +36,62 @@ pub fn column_field(name: &str, value_type: ValueType) -> Field {
     column_type(value_type).unwrap_or(TEXT).field(name)
 }
 
-/// The narrowest type that holds the values of both types, or text if no other type does. A list if one of them is.
-pub(crate) fn unite(a: EntryType, b: EntryType) -> EntryType {
-    EntryType {
+/// The narrowest type that holds the values of both types; text if no other type does. A list if one of them is a list.
+pub(crate) fn unite(a: ColumnType, b: ColumnType) -> ColumnType {
+    ColumnType {
         item: unite_items(a.item, b.item),
         list: a.list || b.list,
     }
 }
 
-/// The type of the column of a field that every template declares as NULL.
-pub(crate) const TEXT: EntryType = EntryType {
+/// The type of the column of a field whose type is not known.
+pub(crate) const TEXT: ColumnType = ColumnType {
     item: FieldType::Text,
     list: false,
 };
 
+/// The types of unsigned numbers, narrowest first, each with the bits that it has for the magnitude of an integer.
+const UNSIGNED: &[(u32, FieldType)] = &[
+    (8, FieldType::UInt8),
+    (16, FieldType::UInt16),
+    (32, FieldType::UInt32),
+    (64, FieldType::UInt64),
+];
+
+/// The same for signed numbers.
+const SIGNED: &[(u32, FieldType)] = &[
+    (7, FieldType::Int8),
+    (15, FieldType::Int16),
+    (31, FieldType::Int32),
+    (63, FieldType::Int64),
+    (127, FieldType::Int128),
+];
+
+/// The same for floats. They hold integers that fit into their mantissa.
+const FLOATS: &[(u32, FieldType)] = &[(24, FieldType::Float32), (53, FieldType::Float64)];
+
+/// The bits of a type among some types.
+fn bits_in(types: &[(u32, FieldType)], of: FieldType) -> Option<u32> {
+    types.iter().find(|(_, known)| *known == of).map(|(bits, _)| *bits)
+}
+
 /// As [`unite`], for single values.
 fn unite_items(a: FieldType, b: FieldType) -> FieldType {
-    use FieldType::{Float32, Float64, Int8, Int16, Int32, Int64, Int128, Text, UInt8, UInt16, UInt32, UInt64};
     if a == b {
         return a;
     }
-    let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) else {
-        return Text;
+    let bits = |of| [UNSIGNED, SIGNED, FLOATS].iter().find_map(|types| bits_in(types, of));
+    let (Some(a_bits), Some(b_bits)) = (bits(a), bits(b)) else {
+        return FieldType::Text;
     };
-    let bits = a.bits.max(b.bits);
-    if a.kind == Kind::Float || b.kind == Kind::Float {
-        // A float holds every integer that fits its mantissa.
-        return match bits {
-            0..=24 => Float32,
-            25..=53 => Float64,
-            _ => Text,
-        };
-    }
-    if a.kind == b.kind && a.kind == Kind::Unsigned {
-        return match bits {
-            0..=8 => UInt8,
-            9..=16 => UInt16,
-            17..=32 => UInt32,
-            _ => UInt64,
-        };
-    }
-    match bits {
-        0..=7 => Int8,
-        8..=15 => Int16,
-        16..=31 => Int32,
-        32..=63 => Int64,
-        _ => Int128,
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Unsigned,
-    Signed,
-    Float,
-}
-
-/// A type of numbers, with the bits that it has for the magnitude of an integer: without the sign, and of a float the
-/// mantissa alone.
-struct Number {
-    kind: Kind,
-    bits: u32,
-}
-
-impl Number {
-    /// `None` for a type that is not one of numbers.
-    fn of(field_type: FieldType) -> Option<Self> {
-        let (kind, bits) = match field_type {
-            FieldType::UInt8 => (Kind::Unsigned, 8),
-            FieldType::UInt16 => (Kind::Unsigned, 16),
-            FieldType::UInt32 => (Kind::Unsigned, 32),
-            FieldType::UInt64 => (Kind::Unsigned, 64),
-            FieldType::Int8 => (Kind::Signed, 7),
-            FieldType::Int16 => (Kind::Signed, 15),
-            FieldType::Int32 => (Kind::Signed, 31),
-            FieldType::Int64 => (Kind::Signed, 63),
-            FieldType::Int128 => (Kind::Signed, 127),
-            FieldType::Float32 => (Kind::Float, 24),
-            FieldType::Float64 => (Kind::Float, 53),
-            _ => return None,
-        };
-        Some(Number { kind, bits })
-    }
+    let [a_in, b_in] = [a, b].map(|of| move |types| bits_in(types, of).is_some());
+    let types = match () {
+        () if a_in(FLOATS) || b_in(FLOATS) => FLOATS,
+        () if a_in(UNSIGNED) && b_in(UNSIGNED) => UNSIGNED,
+        () => SIGNED,
+    };
+    let fitting = types.iter().find(|(bits, _)| *bits >= a_bits.max(b_bits));
+    fitting.map_or(FieldType::Text, |(_, fitting)| *fitting)
 }
 
 #[cfg(test)]
@@ -147,20 +121,8 @@ mod tests {
             assert_eq!(unite_items(a, b), both, "{a:?}, {b:?}");
             assert_eq!(unite_items(b, a), both, "{b:?}, {a:?}");
         }
-        let list = EntryType {
-            item: UInt8,
-            list: true,
-        };
-        let single = EntryType {
-            item: Int16,
-            list: false,
-        };
-        assert_eq!(
-            unite(list, single),
-            EntryType {
-                item: Int16,
-                list: true
-            }
-        );
+        let [list, single, both] = [(UInt8, true), (Int16, false), (Int16, true)];
+        let of = |(item, list)| ColumnType { item, list };
+        assert_eq!(unite(of(list), of(single)), of(both));
     }
 }
