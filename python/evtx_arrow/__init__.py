@@ -1,9 +1,9 @@
 """Reads Windows event logs (EVTX) into Arrow.
 
-:func:`scan` finds logs and gives a :class:`Scan`, which every library reads that knows the Arrow C stream interface:
+:func:`scan` finds logs and returns a :class:`Scan`. Every library with the Arrow C stream interface can read it:
 ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, ``pandas.DataFrame.from_arrow(scan)``,
-``duckdb.sql("FROM scan")``. :func:`scan_polars` gives a lazy frame of polars, whose projections and predicates reach
-the logs. ``evtx_arrow.spark`` has the doors to Spark.
+``duckdb.sql("FROM scan")``. :func:`scan_polars` returns a lazy frame of polars, which passes projections and predicates
+on to the scan. For Spark, see ``evtx_arrow.spark``.
 """
 
 from ._native import EvtxError

@@ -1,4 +1,4 @@
-"""Conditions on the rows of a scan, from Python's values to those of the native part."""
+"""Turns the conditions of a scan into those of the native part."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _UNARY = {"is null", "is not null"}
 _LISTS = {"in", "not in", "between"}
 
-# Unsigned numbers of 64 bits, which Spark gets with a sign.
+# Unsigned numbers of 64 bits. Spark has only signed ones.
 _UNSIGNED = {"record_id", "event_record_id", "keywords"}
 
 Condition = tuple[Any, ...]
 
 
 def conditions(where: Iterable[Condition] | Condition | None) -> list[tuple[str, str | None, str, list[Any]]]:
-    """The conditions of ``where``, each a column, a key of it or None, an operator and its values."""
+    """The conditions of ``where``, each a column, a key in it or None, an operator and its values."""
     if where is None:
         return []
     if isinstance(where, tuple) and len(where) in (2, 3) and isinstance(where[1], str):
@@ -29,8 +29,8 @@ def conditions(where: Iterable[Condition] | Condition | None) -> list[tuple[str,
 
 
 def of_signed(stated: list[Any]) -> list[Any]:
-    """Conditions on columns as Spark gets them, as conditions on those of the logs: a negative number stands for the
-    unsigned one with the same 64 bits."""
+    """Turns conditions on Spark's columns into conditions on the logs' columns: a negative number becomes the unsigned
+    one with the same 64 bits."""
     return [_of_signed(*condition) for condition in stated]
 
 
@@ -38,7 +38,7 @@ def _of_signed(column: str, key: str | None, operator: str, values: list[Any]) -
     negative = [value for value in values if isinstance(value, int) and -(1 << 63) <= value < 0]
     is_unsigned = column.lower() in _UNSIGNED
     if is_unsigned and operator in ("<", "<=", ">", ">=", "between") and (negative or column.lower() == "keywords"):
-        raise ValueError(f"the logs have {column} without a sign, so that its order is not that of Spark's numbers")
+        raise ValueError(f"{operator} cannot be decided for {column}: the logs have it without a sign, so Spark orders it differently; use = or in")
     if not is_unsigned:
         return column, key, operator, values
     return column, key, operator, [value + (1 << 64) if value in negative else value for value in values]
@@ -66,21 +66,21 @@ def _condition(condition: Condition) -> tuple[str, str | None, str, list[Any]]:
 
 
 def _value(value: Any) -> Any:
-    """A value as the native part takes it. Times without a zone are UTC."""
+    """A value for the native part. Times without a zone are UTC."""
     if type(value).__module__ == "numpy":
-        # numpy.datetime64 gives no more than microseconds otherwise.
+        # numpy.datetime64.item() would lose nanoseconds.
         if type(value).__name__ == "datetime64":
             nanoseconds = value.astype("datetime64[ns]")
             if nanoseconds.astype(value.dtype) != value:
-                raise ValueError(f"{value} is no time, or none that a 64-bit number of nanoseconds holds")
+                raise ValueError(f"no time that fits into 64 bits of nanoseconds: {value}")
             return ("instant", int(nanoseconds.astype("int64")))
         value = value.item()
     if isinstance(value, datetime.datetime):
         if value != value:
-            raise ValueError(f"{value} is no time")
+            raise ValueError(f"no time: {value}")
         if value.tzinfo is None:
             value = value.replace(tzinfo=datetime.UTC)
-        # A pandas.Timestamp has nanoseconds, too.
+        # pandas.Timestamp also has nanoseconds.
         nanoseconds = getattr(value, "nanosecond", 0)
         whole = datetime.datetime(
             value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond,

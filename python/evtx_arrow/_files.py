@@ -1,4 +1,4 @@
-"""Files that are not this machine's: those of ``pyarrow.fs``, or of a file system of fsspec."""
+"""Files of other file systems: those of ``pyarrow.fs`` and of fsspec."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _URI = re.compile(r"([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 
 
 class Files(Protocol):
-    """A file system as the native part calls it. Every call comes from the thread that reads the stream."""
+    """A file system as the native part calls it, always from the thread that reads the stream."""
 
     def list(self, folder: str, is_deep: bool) -> list[tuple[str, int]]:
         """The paths and sizes in bytes of the files in a folder, and in its subfolders if ``is_deep``."""
@@ -23,7 +23,7 @@ class Files(Protocol):
         """The size of a file in bytes; None if there is no such file."""
 
     def open(self, path: str, size: int | None) -> tuple[Any, int]:
-        """A file with a method ``read(offset, length)``, and its size in bytes, which may be known."""
+        """A file with a method ``read(offset, length)``, and its size in bytes. ``size`` is the size, if it is known."""
 
 
 class _ArrowFile:
@@ -35,7 +35,7 @@ class _ArrowFile:
 
 
 class ArrowFiles:
-    """The files of a ``pyarrow.fs.FileSystem``. Callers see ``prefix`` in place of ``base``."""
+    """The files of a ``pyarrow.fs.FileSystem``. Paths begin with ``prefix`` where the file system has ``base``."""
 
     def __init__(self, filesystem: Any, prefix: str = "", base: str = "") -> None:
         self._filesystem = filesystem
@@ -68,8 +68,8 @@ class ArrowFiles:
         return _ArrowFile(file), file.size() if size is None else size
 
 
-# Scans in several threads take turns with a file system that seeks and then reads, because its files can share one
-# position: all files of a tar file do, or all handles of a file in fsspec's memory.
+# Scans in several threads take turns with file systems that seek and then read, because files can share a position: all
+# files of a tar file do, and all handles of a file in fsspec's memory.
 _TURN = threading.Lock()
 
 
@@ -79,10 +79,10 @@ class _FsspecFile:
         self._path = path
 
     def read(self, offset: int, length: int) -> bytes:
-        # Asynchronous file systems, such as those of S3, ask for a range and have no position.
+        # Asynchronous file systems, such as that of S3, request ranges and have no position.
         turn = contextlib.nullcontext() if getattr(self._filesystem, "async_impl", False) else _TURN
         with turn:
-            # A range request of its own, without a look at the file before.
+            # One range request, without one for the file's metadata.
             return bytes(self._filesystem.cat_file(self._path, start=offset, end=offset + length))
 
 
@@ -128,13 +128,13 @@ class FsspecFiles:
 
 
 def resolve(files: Any, filesystem: Any) -> tuple[list[str], Files | None]:
-    """The paths that ``files`` names, and the file system that has them; None for this machine's."""
+    """The paths in ``files``, and their file system; None for that of this machine."""
     paths = _paths(files)
     if filesystem is not None:
         return [path.rstrip("/") or path for path in paths], _given(filesystem)
     schemes = {_scheme(path) for path in paths}
     if len(schemes) > 1:
-        raise ValueError(f"all files of a scan must be in one file system, and these are in {sorted(schemes)}")
+        raise ValueError(f"all files of a scan must be in one file system, not in {sorted(schemes)}")
     if schemes == {"file"} or not schemes - {""}:
         return [_local(path) for path in paths], None
     return paths, _of_uris(paths)
@@ -157,7 +157,7 @@ def _text(path: str | bytes) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"the path {text!r} is not UTF-8; a folder or glob tells of such files") from None
+        raise ValueError(f"the path {text!r} is not UTF-8; scan its folder to see such files in the column error") from None
     return text
 
 
@@ -167,12 +167,12 @@ def _scheme(path: str) -> str:
 
 
 def _local(path: str) -> str:
-    """A path of this machine. A ``file://`` URI is one as it is, or with its escapes replaced."""
+    """A path on this machine. A ``file://`` URI is taken as it is if there is such a file, or else unescaped."""
     if _scheme(path) != "file":
         return path
     from urllib.parse import unquote, urlsplit
 
-    # Names of logs have %4 in them, which not everyone escapes.
+    # Names of logs contain %4, which not everyone escapes.
     plain = "/" + path.split("://", 1)[1].split("/", 1)[-1]
     if os.path.exists(plain):
         return plain
@@ -193,11 +193,11 @@ def _given(filesystem: Any) -> Files:
 
 
 def _of_uris(paths: list[str]) -> Files:
-    """The file system of pyarrow for URIs. What stands behind the host or bucket is taken as it is, not unescaped."""
+    """The file system of pyarrow for URIs. The path after the host or bucket is not unescaped."""
     try:
         from pyarrow import fs
     except ImportError as error:
-        raise ImportError(f"{paths[0]} is read through pyarrow.fs: install pyarrow, or pass filesystem=") from error
+        raise ImportError(f"cannot read {paths[0]} without pyarrow: install pyarrow, or pass filesystem=") from error
     # The scheme and the host or bucket.
     prefix = "/".join(paths[0].split("/", 3)[:3])
     for path in paths:

@@ -1,10 +1,10 @@
-"""The native part. Its functions are not for callers of the package."""
+"""The native part. Internal to the package."""
 
 from collections.abc import Sequence
 from typing import Any
 
 class EvtxError(ValueError):
-    """A file that is no Windows event log, or a damaged one with ``on_error="fail"``. The text names the file."""
+    """A file is not an EVTX log, or is damaged and ``on_error`` is ``"fail"``. The text names the file."""
 
 _Piece = (
     tuple[str, bool, int, tuple[int, int] | None] | tuple[str, list[tuple[str, bool]]] | tuple[str, str]
@@ -13,7 +13,7 @@ _Condition = tuple[str, str | None, str, list[Any]]
 _Field = tuple[str, str, str | None, str, bool]
 
 class NativeScan:
-    """What a scan reads."""
+    """A scan with its files, columns and conditions."""
 
     @property
     def columns(self) -> list[str]: ...

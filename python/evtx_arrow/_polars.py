@@ -1,4 +1,4 @@
-"""A lazy frame of polars, whose projections and predicates reach the logs."""
+"""A lazy frame of polars, which passes projections and predicates on to the scan."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _EXCHANGED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def scan_polars(files: Any, **options: Any) -> polars.LazyFrame:
-    """A lazy frame of the rows of a scan. It takes a :class:`Scan`, or what :func:`scan` takes.
+    """A lazy frame of the rows of a scan. Takes a :class:`Scan`, or the arguments of :func:`scan`.
 
-    A query decodes the columns that it needs, and leaves out records whose comparisons with constants are not true.
+    A query decodes only the columns that it needs, and skips records for which a comparison with a constant is not true.
     """
     import polars
     from polars.io.plugins import register_io_source
 
     rows = files if isinstance(files, Scan) else scan(files, **options)
     if rows is files and options:
-        raise TypeError("a Scan has its options already")
+        raise TypeError("a Scan already has its options: pass them to scan()")
     schema = polars.DataFrame(rows.schema.empty_table()).schema
 
     def source(
@@ -39,11 +39,10 @@ def scan_polars(files: Any, **options: Any) -> polars.LazyFrame:
 
         part = rows
         if predicate is not None:
-            # What polars states and the scan does not know is left to polars: it filters the rows below.
+            # Polars filters the rows below again, so conditions that the scan does not know can be left out.
             for condition in _conditions(predicate):
                 if rows._native.types == "spark":
-                    # Spark's types have other values than the logs: numbers with a sign, times with fewer digits, texts for
-                    # GUIDs.
+                    # Values of Spark's types differ from those of the logs: signed numbers, shorter times, GUIDs as text.
                     break
                 try:
                     part = part.narrow(part.columns, [condition])
@@ -72,10 +71,10 @@ def scan_polars(files: Any, **options: Any) -> polars.LazyFrame:
 
 
 def _conditions(predicate: polars.Expr) -> list[tuple[Any, ...]]:
-    """The comparisons of a column with a constant that a predicate implies."""
+    """The comparisons of columns with constants that a predicate implies."""
     try:
         tree = json.loads(predicate.meta.serialize(format="json"))
-    except Exception:  # What cannot be written as JSON is left to polars.
+    except Exception:  # Predicates without JSON are left to polars.
         return []
     return list(_of(tree))
 
@@ -98,7 +97,7 @@ def _of(tree: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def _literal(tree: Any) -> tuple[Any] | None:
-    """The constant that an expression is, in a tuple; None if it is none that a scan compares."""
+    """The constant that an expression is, in a tuple; None if a scan cannot compare it."""
     match tree:
         case {"Literal": {"Dyn": {"Int": int(value)}}}:
             return (value,)

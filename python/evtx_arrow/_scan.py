@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,42 +42,42 @@ def scan(
     types: Types = "plain",
     _fields: list[Any] | None = None,
 ) -> Scan:
-    """A scan of Windows event logs. It finds the files, and reads them when it is read.
+    """A scan of Windows event logs. It finds the files now, and reads them when you read it.
 
     Args:
         files: a path, a glob, a folder, a ZIP, gzip or Zstandard archive, a URI, or a list of them.
-        columns: the names of the columns, in their order; all of them if it is not given. Their case does not matter. A
-            column that an option adds, such as ``xml``, needs no option if it is named here.
-        where: conditions, all of which have to be true, each a tuple ``(column, operator, value)``: ``=``, ``!=``,
+        columns: the names of the columns, in order and in any case; all columns by default. A column that an option
+            adds, such as ``xml``, needs no option if you name it here.
+        where: conditions that must all be true, each a tuple ``(column, operator, value)``: ``=``, ``!=``,
             ``<``, ``<=``, ``>``, ``>=``, ``in``, ``not in``, ``between``, ``is null``, ``is not null``,
             ``starts_with``, ``ends_with``, ``contains``, ``like``, ``not like``, ``ilike``, ``not ilike``. As in SQL,
-            none but ``is null`` is true of a missing value. Times are ``datetime`` (UTC, if they have no zone) or text.
+            only ``is null`` is true of a missing value. Times are ``datetime`` (UTC if they have no zone) or text.
             For an entry of ``event_data`` the column is a pair: ``("event_data", "IpAddress")``.
-        event_id: only the records of this event, or of a list of them, with a column for each of their fields.
-        provider: only the records of this provider, or of a list of them.
-        on_error: what becomes of damage: a row with ``error`` set, no row, or an error.
-        verify: compares checksums; one that does not match is damage.
+        event_id: only the records of this event, or of a list of events, with a column for each of their fields.
+        provider: only the records of this provider, or of a list of providers.
+        on_error: what happens to damage: a row with ``error`` set, no row, or an error.
+        verify: verifies checksums; a mismatch is damage.
         xml: adds a column with the whole event as XML.
         json: adds a column with the whole event as JSON.
         text: adds a column with all values of the event, a line for each.
         fields: adds a column with all values of the event, each with its name.
-        location: adds ``chunk_index`` and ``record_offset``: where in the file a record stands.
-        recover: adds records in free space and in damaged chunks, stray chunks, and chunks in files that are no logs.
+        location: adds ``chunk_index`` and ``record_offset``: where in the file a record is.
+        recover: adds records from free space, damaged chunks, stray chunks, and files that are not EVTX logs.
         messages: where a log's messages are: a glob relative to its folder, in which ``{log}`` is the log's name.
         password: the password of encrypted entries of ZIP archives.
         sample_size: with ``event_id``, how many files are read to find the fields, -1 for all.
-        threads: how many threads read local files; at most 16, and as many as the machine has if it is not given. Other
-            file systems are read by the thread that reads the stream.
+        threads: how many threads read local files, at most 16; by default one for each CPU. Other file systems are read
+            by the thread that reads the stream.
         filesystem: a ``pyarrow.fs.FileSystem`` or a file system of fsspec that has the files.
-        types: ``plain`` types, which all libraries read; ``native`` ones with dictionaries and string views, as DuckDB
-            gets them; or those of ``spark``.
+        types: ``plain`` types, which all libraries read; ``native`` types with dictionaries and string views, as for
+            DuckDB; or the types of ``spark``.
 
     Raises:
-        FileNotFoundError: a path names nothing.
+        FileNotFoundError: a path or glob matches no file.
         OSError: a file or folder cannot be read.
         ValueError: an unknown column, operator or value of an option.
         TypeError: a value of the wrong type, or a condition on a column that cannot be compared.
-        EvtxError: an archive that was named is damaged.
+        EvtxError: an archive that you named is damaged.
     """
     options = {
         "event_id": _list(event_id), "provider": _list(provider), "on_error": on_error, "verify": verify, "xml": xml, "json": json,
@@ -96,12 +97,12 @@ def scan(
 
 
 def _stated(where: Iterable[Condition] | Condition | None, types: str) -> list[Any]:
-    """Conditions on columns of these types, for the native part."""
+    """Conditions on columns of these types, as the native part takes them."""
     return of_signed(conditions(where)) if types == "spark" else conditions(where)
 
 
 def _names(columns: Any) -> list[str] | None:
-    """The names of columns; None for all of them."""
+    """The names of columns; None for all."""
     if columns is None:
         return None
     if isinstance(columns, (str, bytes)) or not isinstance(columns, Iterable):
@@ -114,7 +115,7 @@ def _names(columns: Any) -> list[str] | None:
 
 
 def _list(value: Any) -> Any:
-    """A value, or a list of the values that an iterable has now: partitions read them again. Numbers of numpy become
+    """A value, or the values of an iterable as a list, because partitions need them again. Numbers of numpy become
     Python's."""
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
         return [_list(item) for item in value]
@@ -133,7 +134,7 @@ def _threads(threads: int | None) -> int:
 
 
 class Scan:
-    """The rows of some logs. Each read reads the logs anew. Rows come in the order of the files, and of the records."""
+    """The rows of logs, in the order of the files and of their records. Each read reads the logs again."""
 
     def __init__(
         self, native: _native.NativeScan, options: dict[str, Any], where: list[Any], files: Any, threads: int
@@ -166,60 +167,55 @@ class Scan:
         return self._native.schema_capsule()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A stream of the rows, by the Arrow C stream interface. No other schema than :attr:`schema` is given."""
+        """A stream of the rows, by the Arrow C stream interface, always with :attr:`schema`."""
         return self._native.stream_capsule()
 
     def narrow(
         self, columns: Sequence[str] | None = None, where: Iterable[Condition] | Condition | None = None
     ) -> Scan:
-        """The scan with these columns only, and with more conditions. The files are not listed anew."""
+        """The scan with only these columns, and with more conditions. It does not list the files again."""
         more = _stated(where, self._native.types)
         native = self._native.narrow(_names(columns), more)
         return Scan(native, self._options, self._where + more, self._files, self._threads)
 
     def partitions(self, target_bytes: int = 64 << 20) -> list[Partition]:
-        """Parts of the scan, which other processes can read: each can be pickled, and is read as a scan is.
+        """Parts of the scan for other processes: you can pickle each, and read it like a scan.
 
-        Files are packed until a partition has ``target_bytes`` bytes, where each counts 1 MiB more than its size.
-        Larger logs are cut between their chunks, except with ``recover``. No log is read: the sizes are those of the listing.
+        A partition has files of about ``target_bytes`` bytes, where each file counts 1 MiB more than its size. Larger
+        logs are split between chunks, except with ``recover``. No log is read: the sizes come from the listing.
         """
         if isinstance(target_bytes, bool) or not isinstance(target_bytes, int):
             raise TypeError(f"target_bytes must be a whole number, not {target_bytes!r}")
         if target_bytes < 1:
             raise ValueError(f"target_bytes must be at least 1, not {target_bytes}")
         native = self._native
-        shared = (
-            self._options, native.columns, self._where, native.types, self._files, native.fields, self._threads,
-        )
-        return [Partition(pieces, *shared) for pieces in native.partitions(min(target_bytes, 1 << 62))]
+        columns, types, fields = native.columns, native.types, native.fields
+        return [
+            Partition(pieces, self._options, columns, self._where, types, self._files, fields, self._threads)
+            for pieces in native.partitions(min(target_bytes, 1 << 62))
+        ]
 
     def __repr__(self) -> str:
         return f"<evtx_arrow.Scan of {len(self.files)} files, {len(self.columns)} columns>"
 
 
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Partition:
-    """A part of a scan. It can be pickled, and read as a scan is, by any process that reaches the files."""
+    """A part of a scan. You can pickle it, and read it like a scan in any process that reaches the files."""
 
-    def __init__(
-        self,
-        pieces: list[Any],
-        options: dict[str, Any],
-        columns: list[str],
-        where: list[Any],
-        types: str,
-        files: Any,
-        fields: list[Any],
-        threads: int,
-    ) -> None:
-        self._state = (pieces, options, columns, where, types, files, fields, threads)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Partition, self._state
+    _pieces: list[Any]
+    _options: dict[str, Any]
+    _columns: list[str]
+    _where: list[Any]
+    _types: str
+    _files: Any
+    _fields: list[Any]
+    _threads: int
 
     @property
     def files(self) -> list[str]:
-        """The paths of the files that it reads: of an entry that of its archive."""
-        return [piece[0] for piece in self._state[0]]
+        """The paths of its files; for an entry of an archive, the path of the archive."""
+        return [piece[0] for piece in self._pieces]
 
     def __arrow_c_schema__(self) -> object:
         """The schema, by the Arrow C data interface."""
@@ -230,9 +226,10 @@ class Partition:
         return self._open().stream_capsule()
 
     def _open(self) -> _native.NativeScan:
-        pieces, options, columns, where, types, files, fields, threads = self._state
-        known = fields if options["event_id"] is not None else None
-        return _native.open(pieces, True, options, columns, where, types, threads, files, known)
+        fields = self._fields if self._options["event_id"] is not None else None
+        return _native.open(
+            self._pieces, True, self._options, self._columns, self._where, self._types, self._threads, self._files, fields
+        )
 
     def __repr__(self) -> str:
-        return f"<evtx_arrow.Partition of {len(self._state[0])} pieces>"
+        return f"<evtx_arrow.Partition of {len(self._pieces)} pieces>"

@@ -1,4 +1,4 @@
-"""Spark reads Windows event logs, by two doors.
+"""Reads Windows event logs in Spark, in two ways.
 
 For Spark 4, a data source::
 
@@ -6,13 +6,13 @@ For Spark 4, a data source::
     register(spark)
     events = spark.read.format("evtx").option("event_id", "4624,4625").load("logs")
 
-For Spark 3.5 and later, streams and catalogs that hold the credentials, over Spark's own ``binaryFile``::
+For Spark 3.5 and later, for streams, and for catalogs that hold the credentials, Spark's own ``binaryFile``::
 
     from evtx_arrow.spark import decode
     events = decode(spark.read.format("binaryFile").load("logs"))
 
-Neither takes filters from Spark: PySpark 4.3 keeps a reader that has taken filters for other scans of the same frame,
-whose rows are then wrong. ``columns``, ``where`` and ``event_id`` say what is decoded.
+Neither takes filters from Spark: PySpark 4.3 reuses a reader with its filters for other scans of the same frame, which
+then return wrong rows. Use ``columns``, ``where`` and ``event_id`` to decode less.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
 
 try:
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-except ImportError:  # Spark 3.5 has no data sources in Python, and decode() needs none.
+except ImportError:  # Spark 3.5 has no data sources in Python. decode() works without.
     DataSource = DataSourceReader = InputPartition = object  # type: ignore[assignment,misc]
 
 _FLAGS = ("verify", "xml", "json", "text", "fields", "location", "recover")
 _TEXTS = ("on_error", "messages", "password")
 _TARGET = 64 << 20
-# Options that are no arguments of a scan.
+# Options that are not arguments of a scan.
 _OF_SPARK = ("path", "paths", "target_bytes")
 
 
 def register(spark: SparkSession) -> None:
     """Registers the data source ``evtx`` for a session of Spark 4."""
     if DataSource is object:
-        raise ImportError("a data source in Python needs Spark 4: use evtx_arrow.spark.decode")
+        raise ImportError("data sources in Python need Spark 4: upgrade, or use evtx_arrow.spark.decode")
     spark.dataSource.register(EvtxDataSource)
 
 
 @functools.cache
 def _freeze() -> None:
-    """Spares the modules of a worker from Spark's collection of garbage, which follows every task and otherwise takes
-    40 ms of it. Elsewhere it does nothing."""
+    """Excludes the modules of a worker from the garbage collection after every task, which otherwise takes 40 ms. Does
+    nothing outside of workers."""
     from pyspark import TaskContext
 
     if TaskContext.get() is not None:
@@ -64,7 +64,7 @@ def _freeze() -> None:
 
 
 def _options(options: dict[str, str]) -> dict[str, Any]:
-    """The arguments of ``scan`` that options of a reader are. All of their values are texts."""
+    """Turns the options of a reader, whose values are texts, into arguments of ``scan``."""
     known: dict[str, Any] = {}
     for name, text in options.items():
         name = name.lower()
@@ -87,7 +87,7 @@ def _options(options: dict[str, str]) -> dict[str, Any]:
                 raise ValueError(f"the option where must be a list of [column, operator, value], not {text}")
             known[name] = [_stated(condition) for condition in stated]
         elif name not in _OF_SPARK:
-            raise ValueError(f"there is no option {name}")
+            raise ValueError(f"unknown option {name}: options are the arguments of evtx_arrow.scan, and target_bytes")
     return known
 
 
@@ -99,7 +99,7 @@ def _int(name: str, text: str) -> int:
 
 
 def _stated(condition: Any) -> Any:
-    """A condition of JSON as a tuple, with a pair of a column and a key as one, too."""
+    """A condition from JSON as a tuple, and a column with a key as a pair."""
     if not isinstance(condition, list) or not condition:
         return condition
     column, *others = condition
@@ -107,15 +107,15 @@ def _stated(condition: Any) -> Any:
 
 
 def _list(name: str, text: str) -> list[str]:
-    """A list of values: one, or several with commas between them, or a JSON list of them."""
+    """A list of values: a single one, several with commas between them, or a JSON list."""
     if text.lstrip().startswith("["):
         return [str(value) for value in json.loads(text)]
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 class EvtxDataSource(DataSource):
-    """The data source ``evtx``. Its options are the arguments of :func:`evtx_arrow.scan`, as texts: ``columns``,
-    ``event_id`` and ``provider`` with commas between their values, ``where`` as JSON, and ``target_bytes``."""
+    """The data source ``evtx``. Its options are the arguments of :func:`evtx_arrow.scan` as texts, with commas between
+    the values of ``columns``, ``event_id`` and ``provider``, and ``where`` as JSON. There is also ``target_bytes``."""
 
     _known: tuple[list[Any], list[str]] | None = None
 
@@ -129,7 +129,7 @@ class EvtxDataSource(DataSource):
             return json.loads(paths)
         path = self.options.get("path")
         if path is None:
-            raise ValueError("load() needs the path of logs")
+            raise ValueError("no path: pass the path of the logs to load()")
         return [path]
 
     def _scan(self, columns: Sequence[str] | None, fields: list[Any] | None, threads: int | None = 1) -> Scan:
@@ -142,9 +142,9 @@ class EvtxDataSource(DataSource):
         return scan(paths, threads=threads, _fields=fields, **options)
 
     def schema(self) -> StructType:
-        # Nothing else runs on the driver while columns are found.
+        # The driver does nothing else while the columns are found.
         rows = self._scan(None, None, threads=None)
-        # Spark makes the reader in another process, where the same fields must be found.
+        # Spark makes the reader in another process, which must have the same fields.
         self._known = rows._native.fields, rows.columns
         return _struct(rows)
 
@@ -166,18 +166,18 @@ def _struct(rows: Any) -> StructType:
     schema = pyarrow.schema(rows)
     for name in schema.names:
         if len(schema.get_all_field_indices(name)) > 1:
-            raise ValueError(f"the column {name} is named twice")
+            raise ValueError(f"the column {name} is named twice: name it once")
     return from_arrow_schema(schema)
 
 
 def _check(asked: StructType, given: StructType) -> None:
-    """Whether a schema that a user states has the types of the columns."""
+    """Fails if a schema of the user has other types than the columns."""
     for one, other in zip(asked, given):
         if one.dataType.simpleString() != other.dataType.simpleString():
             names = one.name, one.dataType.simpleString(), other.dataType.simpleString()
-            raise TypeError("the column {} has the type {} in the schema, and is {}".format(*names))
+            raise TypeError("the column {} has the type {} in the schema, but is {}".format(*names))
         if not one.nullable:
-            raise TypeError(f"the column {one.name} is not null in the schema, and can be NULL")
+            raise TypeError(f"the column {one.name} is not null in the schema, but can be NULL")
 
 
 class _Part(InputPartition):
@@ -186,32 +186,32 @@ class _Part(InputPartition):
 
 
 class EvtxReader(DataSourceReader):
-    """Reads partitions that were planned on the driver."""
+    """Reads the partitions that the driver has planned."""
 
     def __init__(self, parts: list[Any], names: list[str]) -> None:
         self._parts = parts
-        # A schema that a user states can spell names in another case.
+        # The schema of a user can spell names in another case.
         self._names = names
 
     def partitions(self) -> Sequence[InputPartition]:
         return [_Part(part) for part in self._parts]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Each task is sent the reader beside the one partition that it reads.
+        # Spark sends the reader to each task, together with the one partition that the task reads.
         return {**self.__dict__, "_parts": []}
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
         _freeze()
-        # Spark asks for a partition even if there is none.
+        # Spark reads a partition even if there is none.
         if partition is not None:
             for batch in pyarrow.RecordBatchReader.from_stream(partition.part):
                 yield batch.rename_columns(self._names)
 
 
 class _Contents:
-    """The files of rows of ``binaryFile``, by their paths."""
+    """The files in rows of ``binaryFile``, by path."""
 
     def __init__(self, contents: dict[str, bytes]) -> None:
         self._contents = contents
@@ -244,14 +244,14 @@ def decode(
     sample: Any = None,
     **options: Any,
 ) -> DataFrame:
-    """The events of logs in a frame with the columns ``path`` and ``content``, as ``binaryFile`` gives them.
+    """The events of logs in a frame with the columns ``path`` and ``content``, as from ``binaryFile``.
 
-    Takes a frame that is read as a stream, too. With ``event_id``, the columns are the fields that Windows' providers
-    declare for the events, and those that the logs have which ``sample`` names, as paths of :func:`evtx_arrow.scan`;
-    other fields stay in ``event_data``. A file that is no log is a row that says so in ``error``. ``options`` are those
-    of :func:`evtx_arrow.scan`.
+    The frame can also be a stream. With ``event_id``, there is a column for each field that Windows' providers declare
+    for the events, and for each that the logs in ``sample`` have: paths as for :func:`evtx_arrow.scan`. Other fields
+    stay in ``event_data``. A file that is not an EVTX log is a row with ``error`` set. ``options`` are those of
+    :func:`evtx_arrow.scan`.
 
-    Spark holds each file in memory as a whole. One of more than 2 GiB needs the data source.
+    Spark holds each file in memory as a whole. Use the data source for files of more than 2 GiB.
     """
     paths, files = ([], None) if sample is None else resolve(sample, options.pop("filesystem", None))
     names = ("provider", "on_error", *_FLAGS, "messages", "password", "sample_size")
@@ -274,7 +274,7 @@ def decode(
             for path, content in zip(batch.column("path").to_pylist(), batch.column("content")):
                 data = content.as_py()
                 if data is None:
-                    raise ValueError(f"the content of {path} is NULL")
+                    raise ValueError(f"the content of {path} is NULL: load it with binaryFile")
                 pieces = [(path, False, len(data), None)]
                 part = _native.open(
                     pieces, True, known, wanted, stated, "spark", 1, _Contents({path: data}), fields
