@@ -297,9 +297,10 @@ fn operand(term: &Term, projection: &mut Projection) -> Operand {
         ColumnSource::Place(place, field_type) => {
             Operand::Field(projection.place(*place), Read::of(*field_type).unwrap_or(Read::Text))
         }
-        ColumnSource::Entry(keys, column_type) => {
-            Operand::Entry(projection.column(keys), Read::of(column_type.item).unwrap_or(Read::Text))
-        }
+        ColumnSource::Entry(keys, column_type) => Operand::Entry(
+            projection.column(keys),
+            Read::of(column_type.item).unwrap_or(Read::Text),
+        ),
         ColumnSource::EventData => {
             let lookup = projection.key(term.key.as_deref().unwrap_or_default());
             Operand::Entry(lookup, Read::Text)
@@ -356,7 +357,7 @@ mod tests {
     use evtx_format::value::{Scalar, Value as Stored};
 
     use super::*;
-    use crate::schema::{self, EntryKeys, ColumnType, Events, FieldType, Options, Table};
+    use crate::schema::{self, ColumnType, EntryKeys, Events, FieldType, Options, Table};
 
     fn table() -> Table {
         Table::from(Options {

@@ -37,16 +37,23 @@ const SCAN: &str = "scan()";
 /// A scan with its files, columns and conditions.
 #[pyclass(frozen, module = "evtx_arrow._native")]
 pub(crate) struct NativeScan {
-    call: Arc<ScanCall>,
-    files: Files,
-    threads: usize,
-    recovers: bool,
-    types: Types,
+    source: Arc<Source>,
     /// The indexes of columns in the schema of the table: the wanted ones, and then others for conditions.
     projection: Vec<usize>,
     /// The number of wanted columns.
     columns: usize,
     conditions: Vec<Condition>,
+    /// The conditions that the core does not decide, each with the index of its column in the projection.
+    undecided: Vec<(Condition, usize)>,
+}
+
+/// What all narrower scans share.
+struct Source {
+    call: ScanCall,
+    files: Files,
+    threads: usize,
+    recovers: bool,
+    types: Types,
 }
 
 /// A piece of a partition as a tuple of Python.
@@ -175,17 +182,21 @@ pub(crate) fn open(
         let text = std::ffi::CString::new(warning.replace('\0', " "))?;
         PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyUserWarning>(), &text, 2)?;
     }
+    let every = 0..call.table.schema().fields().len();
     let scan = NativeScan {
-        recovers: arguments.recovers(),
-        call: Arc::new(call),
-        files,
-        threads,
-        types,
-        projection: Vec::new(),
-        columns: 0,
+        columns: every.len(),
+        projection: every.collect(),
         conditions: Vec::new(),
+        undecided: Vec::new(),
+        source: Arc::new(Source {
+            recovers: arguments.recovers(),
+            call,
+            files,
+            threads,
+            types,
+        }),
     };
-    scan.narrowed(columns, &conditions)
+    scan.narrow(columns, conditions)
 }
 
 /// The call of a scan. An error has the path that it is about, if that is known.
@@ -243,26 +254,43 @@ fn raised(path: Option<&str>, error: ScanError, files: &Files, signals: &Signals
 }
 
 impl NativeScan {
-    /// The scan with these columns, or its own if they are None, and with more conditions.
-    fn narrowed(self, columns: Option<Vec<String>>, conditions: &[Stated<'_>]) -> PyResult<Self> {
-        let schema = self.call.table.schema();
+    fn output(&self) -> PyResult<Output> {
+        let schema = self.source.call.table.schema();
+        let schema = schema.project(&self.projection[..self.columns]);
+        let schema = schema.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Output {
+            types: self.source.types,
+            conditions: self.undecided.clone(),
+            columns: self.columns,
+            schema: self.source.types.schema(&schema),
+        })
+    }
+}
+
+#[pymethods]
+impl NativeScan {
+    /// The scan with other columns, if they are given, and more conditions. It does not list the files again.
+    fn narrow(&self, columns: Option<Vec<String>>, conditions: Vec<Stated<'_>>) -> PyResult<NativeScan> {
+        let table = &self.source.call.table;
+        let schema = table.schema();
         let mut projection = match columns {
-            Some(names) => names
-                .iter()
-                .map(|name| column_index(&schema, name))
-                .collect::<PyResult<Vec<_>>>()?,
-            None if self.projection.is_empty() => (0..schema.fields().len()).collect(),
+            Some(names) => {
+                let indexes = names.iter().map(|name| column_index(&schema, name));
+                indexes.collect::<PyResult<Vec<_>>>()?
+            }
             None => self.projection[..self.columns].to_vec(),
         };
         let columns = projection.len();
-        let mut all = self.conditions;
-        for stated in conditions {
+        let mut all = self.conditions.clone();
+        for stated in &conditions {
             all.extend(Condition::of(&schema, stated)?);
         }
-        let undecided = all.iter().filter(|condition| !condition.is_decided(&self.call.table));
-        for column in undecided.map(|condition| condition.column) {
-            if !projection.contains(&column) {
-                projection.push(column);
+        let mut undecided = Vec::new();
+        for condition in all.iter().filter(|condition| !condition.is_decided(table)) {
+            let known = projection.iter().position(|&column| column == condition.column);
+            undecided.push((condition.clone(), known.unwrap_or(projection.len())));
+            if known.is_none() {
+                projection.push(condition.column);
             }
         }
         if projection.is_empty() {
@@ -270,55 +298,18 @@ impl NativeScan {
             projection.push(0);
         }
         Ok(NativeScan {
+            source: Arc::clone(&self.source),
             projection,
             columns,
             conditions: all,
-            ..self
+            undecided,
         })
-    }
-
-    fn output(&self) -> PyResult<Output> {
-        let failed = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
-        let schema = self.call.table.schema();
-        let schema = schema.project(&self.projection[..self.columns]).map_err(failed)?;
-        let undecided = self
-            .conditions
-            .iter()
-            .filter(|condition| !condition.is_decided(&self.call.table));
-        let place = |condition: &Condition| {
-            let at = self.projection.iter().position(|&column| column == condition.column);
-            at.map(|at| (condition.clone(), at))
-        };
-        Ok(Output {
-            types: self.types,
-            conditions: undecided.filter_map(place).collect(),
-            columns: self.columns,
-            schema: self.types.schema(&schema),
-        })
-    }
-}
-
-#[pymethods]
-impl NativeScan {
-    /// The scan with other columns and more conditions. It does not list the files again.
-    fn narrow(&self, columns: Option<Vec<String>>, conditions: Vec<Stated<'_>>) -> PyResult<NativeScan> {
-        let scan = NativeScan {
-            call: Arc::clone(&self.call),
-            files: self.files.clone(),
-            threads: self.threads,
-            recovers: self.recovers,
-            types: self.types,
-            projection: self.projection.clone(),
-            columns: self.columns,
-            conditions: self.conditions.clone(),
-        };
-        scan.narrowed(columns, &conditions)
     }
 
     /// The names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
-        let schema = self.call.table.schema();
+        let schema = self.source.call.table.schema();
         let names = self.projection[..self.columns]
             .iter()
             .map(|&column| schema.field(column).name().clone());
@@ -328,19 +319,19 @@ impl NativeScan {
     /// The paths of the files.
     #[getter]
     fn paths(&self) -> Vec<String> {
-        self.call.paths.iter().map(|path| path.path.clone()).collect()
+        self.source.call.paths.iter().map(|path| path.path.clone()).collect()
     }
 
     /// The types of the columns: `plain`, `native` or `spark`.
     #[getter]
     fn types(&self) -> &'static str {
-        self.types.name()
+        self.source.types.name()
     }
 
     /// The fields of events, to make the same scan in another process.
     #[getter]
     fn fields(&self) -> Vec<EventFieldParts> {
-        self.call.fields.iter().map(EventFieldParts::from).collect()
+        self.source.call.fields.iter().map(EventFieldParts::from).collect()
     }
 
     /// The schema, as the Arrow C data interface passes it.
@@ -353,19 +344,12 @@ impl NativeScan {
     /// A stream of the rows, as the Arrow C stream interface passes it. Each stream reads the files again.
     fn stream_capsule<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let expressions: Vec<Expression> = self.conditions.iter().map(Condition::expression).collect();
-        let (scan, _) = self.call.scan(&self.projection, &expressions, MESSAGES);
+        let (scan, _) = self.source.call.scan(&self.projection, &expressions, MESSAGES);
         let signals = Arc::new(Signals::new(py)?);
-        let waits_for_others = self.call.paths.iter().any(ScanPath::is_nested);
-        let (files, maker) = (self.files.clone(), python_thread(py)?);
-        let stream = Stream::new(
-            scan,
-            self.output()?,
-            files,
-            self.threads,
-            waits_for_others,
-            signals,
-            maker,
-        );
+        let waits_for_others = self.source.call.paths.iter().any(ScanPath::is_nested);
+        let (files, maker) = (self.source.files.clone(), python_thread(py)?);
+        let (output, threads) = (self.output()?, self.source.threads);
+        let stream = Stream::new(scan, output, files, threads, waits_for_others, signals, maker);
         let stream = FFI_ArrowArrayStream::new(Box::new(stream));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
@@ -376,9 +360,9 @@ impl NativeScan {
         let planned = py.detach(|| {
             let is_set = || signals.is_set();
             let interrupt = Interrupt::new(&is_set);
-            let splits = !self.recovers;
-            let plan = |storage: &dyn Storage| partitions(storage, &self.call.paths, target, splits, interrupt);
-            self.files.with(&signals, plan)
+            let splits = !self.source.recovers;
+            let plan = |storage: &dyn Storage| partitions(storage, &self.source.call.paths, target, splits, interrupt);
+            self.source.files.with(&signals, plan)
         });
         let planned = planned.map_err(|error| exception(error, &signals))?;
         let values = planned

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evtx_format::Interrupted;
 use evtx_scan::{LocalStorage, Storage, StorageError, StorageFile};
@@ -57,24 +57,22 @@ impl PythonFiles {
 
     /// The exception of the last failed call. Returns it once.
     pub(crate) fn take_failure(&self) -> Option<PyErr> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.failure).take()
     }
 
     /// Keeps the size of a file.
     pub(crate) fn know_size(&self, path: String, size: u64) {
-        self.sizes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(path, size);
+        locked(&self.sizes).insert(path, size);
     }
 
     fn known_size(&self, path: &str) -> Option<u64> {
-        self.sizes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(path)
-            .copied()
+        locked(&self.sizes).get(path).copied()
     }
+}
+
+/// Locks what each change leaves sound, even if a thread panicked.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct PythonStorage {
@@ -102,7 +100,7 @@ impl PythonStorage {
                     return StorageError::Interrupted(Interrupted);
                 }
                 let text = format!("Cannot read \"{path}\": {error}");
-                *self.files.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *locked(&self.files.failure) = Some(error);
                 StorageError::Failed(text)
             })
         });
