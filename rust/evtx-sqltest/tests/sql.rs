@@ -1,47 +1,28 @@
-//! Every file `test/sql/*.test` as a test of its own, in sqllogictest format, through DuckDB's Python client.
+//! Runs each file `test/sql/*.test` as a test, in sqllogictest format, through DuckDB's Python client.
 //!
-//! A file has a client process of its own with the extension loaded, which runs in the project's folder and
-//! answers over a pipe (`test/sql/client.py`). `EVTX_EXTENSION` names the extension and `EVTX_PYTHON` a
-//! Python that has DuckDB; `make test-sql` sets both.
+//! Each file has its own client process with the extension loaded, which runs in the project's folder and answers over a
+//! pipe (`test/sql/client.py`). `EVTX_EXTENSION` names the extension and `EVTX_PYTHON` a Python with DuckDB;
+//! `make test-sql` sets both.
 
-use std::fmt;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
 
-/// A DuckDB client in a process of its own.
+/// A DuckDB client in its own process.
 struct Client {
     process: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-/// DuckDB's error, or why it could not be asked.
-#[derive(Debug)]
-struct ClientError(String);
-
-impl fmt::Display for ClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ClientError {}
-
-impl From<std::io::Error> for ClientError {
-    fn from(error: std::io::Error) -> Self {
-        ClientError(format!("the client does not answer: {error}"))
-    }
-}
-
 impl Client {
-    fn start(root: &Path) -> Result<Self, ClientError> {
+    fn start(root: &Path) -> io::Result<Self> {
         let variable = |name: &str| {
             std::env::var_os(name)
-                .ok_or_else(|| ClientError(format!("{name} is not set: run make test-sql, which sets it")))
+                .ok_or_else(|| io::Error::other(format!("{name} is not set: run make test-sql, which sets it")))
         };
         let mut process = Command::new(variable("EVTX_PYTHON")?)
             .arg("test/sql/client.py")
@@ -61,18 +42,18 @@ impl Client {
 }
 
 impl DB for Client {
-    type Error = ClientError;
+    type Error = io::Error;
     type ColumnType = DefaultColumnType;
 
-    fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, ClientError> {
+    fn run(&mut self, sql: &str) -> io::Result<DBOutput<DefaultColumnType>> {
         writeln!(self.requests, "{}", serde_json::Value::from(sql))?;
         self.requests.flush()?;
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         let answer: serde_json::Value =
-            serde_json::from_str(&line).map_err(|error| ClientError(format!("{error} in the answer {line:?}")))?;
+            serde_json::from_str(&line).map_err(|error| io::Error::other(format!("{error} in the answer {line:?}")))?;
         if let Some(error) = answer["error"].as_str() {
-            return Err(ClientError(error.to_owned()));
+            return Err(io::Error::other(error));
         }
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
