@@ -1,6 +1,6 @@
 -- evtx_codes()
 --
--- Each code that the functions know: its table, name, meaning, and the public source.
+-- Lists every code that the functions know: its table, name, meaning, and public source.
 --
 -- SELECT name, meaning FROM evtx_codes() WHERE table_name = 'status'
 

@@ -1,7 +1,7 @@
 -- evtx_decode_base64(text)
 --
--- The text that a base64 text holds, in UTF-16LE as PowerShell has it, or in UTF-8; NULL for what is no base64, or
--- holds no text. White space, missing padding and the alphabet of URLs do not matter.
+-- The text within base64, in UTF-16LE as PowerShell encodes it, or in UTF-8. NULL if it is not base64, or does not
+-- contain text. White space, missing padding and the URL-safe alphabet are accepted.
 --
 -- SELECT evtx_decode_base64('dwBoAG8AYQBtAGkA')
 

@@ -1,7 +1,7 @@
 -- evtx_hex(number)
 --
--- The number in hexadecimal, as Event Viewer shows it: 0x3e7. A text is read as a number first, so that values of
--- event_data do too; NULL for what is no whole number, or has more than 64 bits.
+-- The number in hexadecimal, as Event Viewer shows it, such as 0x3e7. Takes text too, such as values of event_data.
+-- NULL if it is not a whole number, or has more than 64 bits.
 --
 -- SELECT evtx_hex(Status), count(*) FROM read_evtx('Security.evtx', event_id := 4625) GROUP BY ALL
 
@@ -9,7 +9,7 @@ CASE
     WHEN (regexp_matches(typeof(number), 'INT(EGER)?$')
           OR regexp_full_match(number::VARCHAR, '\s*([-+]?\d+(\.0*)?|0[xX][0-9a-fA-F]+)\s*'))
      AND TRY_CAST(number AS HUGEINT) BETWEEN -9223372036854775808 AND 18446744073709551615
-    -- Of a negative number, the bits that its type has.
+    -- A negative number has as many bits as its type.
     THEN '0x' || lower(to_hex((TRY_CAST(number AS HUGEINT) & CASE typeof(number)
         WHEN 'TINYINT' THEN 255
         WHEN 'SMALLINT' THEN 65535

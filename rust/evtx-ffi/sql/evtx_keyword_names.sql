@@ -1,6 +1,7 @@
 -- evtx_keyword_names(keywords)
 --
--- The names of the keywords that Windows itself has given an event, such as Audit Failure; empty for none.
+-- The names of the keywords of an event that Windows itself defines, such as Audit Failure. An empty list if there is
+-- none.
 --
 -- SELECT * FROM 'Security.evtx' WHERE list_contains(evtx_keyword_names(keywords), 'Audit Failure')
 

@@ -1,6 +1,7 @@
 -- evtx_level_name(level)
 --
--- The name of an event's level: LogAlways, Critical, Error, Warning, Information or Verbose; NULL for another.
+-- The name of the level of an event: LogAlways, Critical, Error, Warning, Information or Verbose. NULL if it is
+-- unknown.
 --
 -- SELECT evtx_level_name(level), count(*) FROM 'System.evtx' GROUP BY ALL
 

@@ -1,6 +1,6 @@
 -- evtx_logons(files, password := NULL)
 --
--- A row per logon session: who, from where, how, from when to when, and with which privileges. The sessions of Windows
+-- A row per logon session: who, from where, how, from when to when, and with which privileges. Sessions of Windows
 -- itself are left out.
 --
 -- SELECT * FROM evtx_logons('logs') WHERE logon_type = 10 ORDER BY logon_time
@@ -18,7 +18,7 @@ WITH events AS (
         event_data['IpAddress'] AS address, event_data['WorkstationName'] AS workstation,
         event_data['AuthenticationPackageName'] AS package, event_data['ProcessName'] AS process,
         event_data['PrivilegeList'] AS privileges,
-        -- A log that is cleared starts at record 1 again, in another file than what was archived.
+        -- A cleared log starts at record 1 again, in another file than the archived records.
         min(log_start) AS log_start
     FROM (
         SELECT *, min(time_created) OVER (PARTITION BY computer, filename) AS log_start
@@ -27,9 +27,9 @@ WITH events AS (
     )
     GROUP BY ALL
 ),
--- Without the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE, by their fixed IDs: a machine that logs on to
--- another has the SID of SYSTEM too. Without the window manager and the font driver. What has no ID is of no known
--- session, but for a logon itself.
+-- Leaves out the sessions of SYSTEM, LOCAL SERVICE and NETWORK SERVICE by their fixed IDs, because a machine that logs on
+-- to another has the SID of SYSTEM too. Leaves out the window manager and the font driver. An event without an ID belongs
+-- to no known session, unless it is a logon.
 own AS (
     SELECT *,
            CASE WHEN event_id <> 4672 THEN event_id END AS other_id,
@@ -43,16 +43,16 @@ own AS (
     WHERE CASE WHEN id IS NULL THEN event_id = 4624 AND coalesce(sid, '') NOT IN ('S-1-5-18', 'S-1-5-19', 'S-1-5-20')
                ELSE id NOT IN ('0x3e7', '0x3e4', '0x3e5') END
       AND NOT starts_with(coalesce(sid, ''), 'S-1-5-90-') AND NOT starts_with(coalesce(sid, ''), 'S-1-5-96-')
-    -- The order of the records is that of the events, also where the clock was set back between them.
+    -- Records are in the order of events, even if the clock was set back between them.
     WINDOW of_id AS (
         PARTITION BY computer, id
         ORDER BY log_start ASC NULLS LAST, event_record_id ASC NULLS LAST, time_created ASC NULLS LAST
         ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     )
 ),
--- An ID comes back after boots: each 4624 starts a session, and what comes before the first belongs to one that started
--- before the log. A 4672 comes after its 4624, or up to a second before it. While no session is open, it belongs to the
--- next 4624, however long that takes.
+-- IDs repeat after boots. Each 4624 starts a session; events before the first belong to a session from before the log. A
+-- 4672 comes after its 4624, or up to a second before it. While no session is open, it belongs to the next 4624, however
+-- long that takes.
 numbered AS (
     SELECT *, logons + CASE
         WHEN event_id = 4672 AND event_after = 4624

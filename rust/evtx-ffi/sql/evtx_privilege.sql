@@ -1,7 +1,7 @@
 -- evtx_privilege(code)
 --
--- The name of a privilege or logon right as the security policy has it, such as Debug programs for SeDebugPrivilege;
--- NULL for another.
+-- The name of a privilege or logon right in the security policy, such as Debug programs for SeDebugPrivilege. NULL if
+-- it is unknown.
 --
 -- SELECT evtx_privilege('SeDebugPrivilege') FROM read_evtx('Security.evtx', event_id := 4672)
 

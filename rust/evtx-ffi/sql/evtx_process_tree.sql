@@ -1,7 +1,7 @@
 -- evtx_process_tree(files, password := NULL)
 --
--- A row per process that was started, of the Security log (4688, 4689) and of Sysmon (1, 5), with its parent and its
--- depth. A process that both have is one row. In the order of tree_order, children stand below their parents.
+-- A row per process start in the Security log (4688, 4689) and in Sysmon (1, 5), with the parent and the depth of the
+-- process. A process that both have logged is one row. Ordered by tree_order, children come after their parents.
 --
 -- SELECT time_created, tree, command_line, user_name FROM evtx_process_tree('logs') ORDER BY computer, tree_order
 
@@ -29,7 +29,7 @@ WITH RECURSIVE events AS MATERIALIZED (
        OR event_id IN (1, 5) AND provider = 'Microsoft-Windows-Sysmon'
        OR event_id = 12 AND provider = 'Microsoft-Windows-Kernel-General'
 ),
--- Numbers in the order of time, and how often the computer was booted before.
+-- Numbers the events by time, and counts the boots before each.
 numbered AS MATERIALIZED (
     SELECT *, row_number() OVER (ORDER BY computer ASC NULLS LAST, time_created ASC NULLS LAST,
                                           event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS number,
@@ -38,7 +38,7 @@ numbered AS MATERIALIZED (
                ORDER BY time_created ASC NULLS LAST, event_record_id ASC NULLS LAST, event_id ASC NULLS LAST) AS boot
     FROM events
 ),
--- What both logs have: the same ID and program, at most a second apart. Here and below, the greatest number so far is
+-- Events in both logs have the same ID and program, at most a second apart. Here and below, the greatest number so far is
 -- that of the last event before.
 twins AS MATERIALIZED (
     SELECT security.number, sysmon.number AS twin
@@ -54,7 +54,7 @@ twins AS MATERIALIZED (
     WHERE security.event_id = 4688 AND lower(sysmon.process) = lower(security.process)
       AND sysmon.time_created >= security.time_created - INTERVAL 1 SECOND
 ),
--- Starts, with the end, if that is the next that is known of the process ID.
+-- Starts, each with its end if that is the next event of the process ID.
 starts AS MATERIALIZED (
     SELECT * FROM (
         SELECT *, lead(kind) OVER same_id AS next_kind, lead(time_created) OVER same_id AS next_time,
@@ -64,8 +64,8 @@ starts AS MATERIALIZED (
         WINDOW same_id AS (PARTITION BY computer, boot, pid ORDER BY number ASC NULLS LAST)
     ) WHERE kind = 'start'
 ),
--- The parent: by Sysmon's GUID, or else the last process before with this ID that had not ended, if its program is the
--- one that the event names. A parent stands before its child, so that there are no circles.
+-- The parent: by Sysmon's GUID, or else the last earlier process with this ID that had not ended, if it runs the program
+-- that the event names. A parent starts before its child, so there are no cycles.
 candidates AS MATERIALIZED (
     SELECT number,
         max(own) FILTER (guid IS NULL) OVER (
@@ -96,7 +96,7 @@ linked AS MATERIALIZED (
     LEFT JOIN starts parent ON parent.number = links.by_pid
 ),
 edges AS MATERIALIZED (SELECT number, parent FROM linked),
--- A branch is followed for 50 generations.
+-- Follows a branch for 50 generations.
 walked AS (
     SELECT number, 0 AS depth, [number] AS path FROM edges WHERE parent IS NULL
     UNION ALL

@@ -1,7 +1,7 @@
 -- evtx_script_blocks(files, password := NULL)
 --
--- A row per script block that PowerShell logged (event 4104), its parts joined in their order, with the number of parts
--- that are missing, and the texts that stand in it as base64.
+-- A row per script block that PowerShell has logged (event 4104), with its parts joined in order, the number of
+-- missing parts, and the texts that it contains as base64.
 --
 -- SELECT time_created, computer, text FROM evtx_script_blocks('logs') WHERE text ILIKE '%downloadstring%'
 
@@ -15,7 +15,7 @@ WITH logged AS (
     FROM read_evtx(files, password := password)
     WHERE event_id = 4104 AND provider IN ('Microsoft-Windows-PowerShell', 'PowerShellCore')
 ),
--- A part can come from several copies of a log. Its number may be beyond the total.
+-- A part can come from several copies of a log. Its number can exceed the total.
 parts AS (
     SELECT computer, script_block_id, own_id, number,
            max(CASE WHEN number > total THEN number ELSE total END) AS total,
@@ -27,7 +27,7 @@ parts AS (
 blocks AS (
     SELECT min(time_created) AS time_created, computer, any_value(user_sid) AS user_sid,
            any_value(process_id) AS process_id, script_block_id, nullif(any_value(path), '') AS path,
-           -- PowerShell itself gives level 3 to a block with suspicious words.
+           -- PowerShell logs blocks with suspicious words at level 3.
            min(level) = 3 AS is_suspicious,
            max(total) AS parts, max(total) - count(number) FILTER (number > 0) AS missing_parts,
            string_agg(part, '' ORDER BY number ASC NULLS LAST) AS text

@@ -1,6 +1,6 @@
 -- evtx_service_type(code)
 --
--- The name of a type of service, such as Own process for 0x10; NULL for another.
+-- The name of a service type, such as Own process for 0x10. NULL if it is unknown.
 --
 -- SELECT evtx_service_type(ServiceType) FROM read_evtx('Security.evtx', event_id := 4697)
 

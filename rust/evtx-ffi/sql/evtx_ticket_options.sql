@@ -1,6 +1,6 @@
 -- evtx_ticket_options(code)
 --
--- The names of the options in a Kerberos request, such as [Forwardable, Renewable] for 0x40800000; NULL if none is
+-- The names of the options of a Kerberos request, such as [Forwardable, Renewable] for 0x40800000. NULL if none is
 -- known.
 --
 -- SELECT evtx_ticket_options(TicketOptions) FROM read_evtx('Security.evtx', event_id := 4769)

@@ -1,22 +1,22 @@
 -- evtx_timeline(files, password := NULL)
 --
 -- A row per record, with the same columns for every event: when, where, what, who, from where, which program, and all
--- other fields as one line.
+-- other fields in one line.
 --
 -- SELECT * FROM evtx_timeline('logs') WHERE remote_host = '203.0.113.45' ORDER BY time_created
 
 WITH records AS (
     SELECT *,
-        -- UserData is one element, which has the fields.
+        -- UserData is one element, which contains the fields.
         CASE WHEN user_data IS NULL THEN event_data
              ELSE TRY_CAST((user_data->'$.*')[1] AS MAP(VARCHAR, VARCHAR)) END AS data
     FROM read_evtx(files, password := password)
 ),
--- What several fields or a text make: see evtx_timeline_fields.
+-- Values that are computed from several fields, or extracted from a text: see evtx_timeline_fields.
 computed AS (
     SELECT *,
         map_concat(data, CASE
-            -- The source of a packet is who sent it (%%14592 is inbound), and that of a connection who opened it.
+            -- The source of a packet is its sender (%%14592 is inbound). The source of a connection opened it.
             WHEN provider = 'Microsoft-Windows-Security-Auditing' AND event_id IN (5152, 5153)
             THEN MAP {'@remote': CASE data['Direction'] WHEN '%%14592' THEN data['SourceAddress']
                                                         ELSE data['DestAddress'] END}
@@ -27,7 +27,7 @@ computed AS (
             WHEN provider = 'Microsoft-Windows-Bits-Client'
             THEN MAP {'@url': regexp_extract(coalesce(data['url'], data['RemoteName']),
                                              '^[^:/?#]+://(?:[^/?#\\]*@)?(\[[^\]]*\]|[^/?#\\:]*)', 1)}
-            -- One of the strings of the old log is lines of name=value: the second of event 800, the third of others.
+            -- One string of the old log has lines of name=value: the second of event 800, the third of others.
             WHEN provider = 'PowerShell'
             THEN MAP {
                 '@user': regexp_extract(
@@ -63,7 +63,7 @@ found AS (
         nullif(nullif(known[kind.domains[account_at]], ''), '-') AS domain,
         ltrim(list_filter(list_transform(kind.hosts, lambda field: known[field]),
                           lambda value: value NOT IN ('', '-'))[1], '\') AS host,
-        -- Old versions of 4661 have the properties of the object where the process should be.
+        -- Old versions of 4661 have the properties of the object in place of the process.
         list_filter(list_transform(kind.programs, lambda field: known[field]),
                     lambda value: value NOT IN ('', '-') AND NOT starts_with(value, '{'))[1] AS process
     FROM of_kinds
@@ -75,10 +75,10 @@ named AS (
         CASE WHEN domain IS NULL THEN account
              ELSE domain || '\' || CASE event_id WHEN 4769 THEN split_part(account, '@', 1) ELSE account END
         END AS full_name,
-        -- Sysmon is a service: who writes its events has not caused them.
+        -- Sysmon is a service: its own account did not cause its events.
         coalesce(full_name, CASE WHEN provider <> 'Microsoft-Windows-Sysmon' THEN user_sid END) AS user_name,
         CASE
-            -- DuckDB would make a join of IN, which keeps no order.
+            -- DuckDB turns IN into a join, which does not keep the order.
             WHEN list_contains(['null', 'localhost', 'local', '127.0.0.1', '::1', '::ffff:127.0.0.1', lower(computer),
                                 lower(split_part(computer, '.', 1))], lower(host)) THEN NULL
             WHEN starts_with(lower(host), '::ffff:') THEN host[8:]
@@ -88,7 +88,7 @@ named AS (
         END AS remote_host
     FROM found
 ),
--- The fields that say more than these columns do. IDs, and the account that caused the event, come last.
+-- The fields that add to these columns. IDs, and the account that caused the event, come last.
 fields AS (
     SELECT *,
         ['', '-', '{00000000-0000-0000-0000-000000000000}', computer, process, remote_host, user_name, account, domain,

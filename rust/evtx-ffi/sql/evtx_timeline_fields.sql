@@ -1,17 +1,18 @@
 -- evtx_timeline_fields()
 --
--- Which fields of which events the columns of evtx_timeline come from, what each event is called there, and who says
--- so: a list of structs.
+-- Which fields of which events fill the columns of evtx_timeline, what it calls each event, and the source of this, as
+-- a list of structs.
 --
 -- SELECT unnest(evtx_timeline_fields(), max_depth := 2)
 
--- A struct is of some events of a provider. It names the fields of user_name (account and domain), of remote_host and
--- of process. Of several, with | between them, the first that has a value counts; a domain stands where its account
--- does. What starts with @ is computed of several fields, or stands in a text: evtx_timeline has it.
+-- A struct is about some events of a provider. It names the fields for user_name (account and domain), for remote_host
+-- and for process. Fields with | between them are alternatives: the first that has a value counts. A domain has the
+-- position of its account. Names that start with @ are computed from several fields, or extracted from a text: see
+-- evtx_timeline.
 --
--- Sources: Learn, the page of the event on Microsoft Learn; manifest, the fields that the provider declares, as
--- evtx_event_catalog() has them; message, the text of the event in its provider; Sysmon, the schema of Sysmon; logs,
--- what the events in real logs hold.
+-- Sources: Learn, the page of the event on Microsoft Learn; manifest, the fields that the provider declares, as in
+-- evtx_event_catalog(); message, the text of the event in its provider; Sysmon, the schema of Sysmon; logs, the events
+-- in real logs.
 [
     ('Microsoft-Windows-Security-Auditing', [4608], 'Windows started', NULL, NULL, NULL, NULL, NULL),
     ('Microsoft-Windows-Security-Auditing', [4611, 4659, 4664, 4690, 4691, 4692, 4693, 4694, 4695, 4704,
