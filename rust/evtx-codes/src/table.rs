@@ -143,7 +143,9 @@ impl Table {
             (CodeKind::Numbers, _) => self.find_number(code.number()?),
             (_, Code::Number(number)) => return self.find(Code::Text(&number.to_string())),
             (CodeKind::Sids, Code::Text(text)) => self.find_sid(bare(text)),
-            (CodeKind::Guids | CodeKind::Words, Code::Text(text)) => self.find_word(bare(text)),
+            (CodeKind::Guids | CodeKind::Words, Code::Text(text)) => {
+                self.words.get(&bare(text).to_ascii_lowercase()).copied()
+            }
         };
         index.map(|index| &self.entries[index])
     }
@@ -155,16 +157,6 @@ impl Table {
         Some(self.numbers[found].1)
     }
 
-    fn find_word(&self, word: &str) -> Option<usize> {
-        let has_capitals = word.bytes().any(|byte| byte.is_ascii_uppercase());
-        let word = if has_capitals {
-            Cow::Owned(word.to_ascii_lowercase())
-        } else {
-            Cow::Borrowed(word)
-        };
-        self.words.get(&*word).copied()
-    }
-
     /// Finds a SID itself, the SID in any domain, or the longest start that has an entry. A number is relative to a
     /// domain.
     fn find_sid(&self, sid: &str) -> Option<usize> {
@@ -174,8 +166,8 @@ impl Table {
             return in_domain(sid);
         }
         let sid = sid.to_ascii_lowercase();
-        if let Some(index) = self.words.get(&sid) {
-            return Some(*index);
+        if let Some(&index) = self.words.get(&sid) {
+            return Some(index);
         }
         let numbers = sid.strip_prefix("s-1-")?.split('-');
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
