@@ -33,7 +33,7 @@ void AddTexts(const Value &value, const std::string &argument, std::vector<std::
 	}
 }
 
-//! Adds the keys and values of a map. A key comes again for each value of a list.
+//! Adds the keys and values of a map. A key is repeated for each value of a list.
 void AddEntries(const Value &map, const std::string &argument, std::vector<std::string> &texts) {
 	if (map.GetLogicalType().GetTypeId() != LogicalTypeId::MAP) {
 		throw duckdb::cxx::InvalidInputException(argument + " takes a MAP, not " + map.GetLogicalType().ToText());
@@ -52,47 +52,39 @@ std::string Setting(Context &context, const char *name) {
 	return context.GetConfig().GetOption(name).value.ToText();
 }
 
-//! Adds the files that a path, a glob, a folder, or a list of them stands for.
-void Expand(Storage &storage, const Value &value, const std::string &function, EvtxPaths &paths) {
+} // namespace
+
+//! Adds the files that a path, a glob, a folder, or a list of them names.
+void ArgumentSetter::Expand(Storage &storage, const Value &value, EvtxPaths &paths) const {
 	storage.Check();
 	const auto type = value.GetLogicalType().GetTypeId();
 	if (value.IsNull()) {
-		throw duckdb::cxx::InvalidInputException(function + " cannot take NULL as a path");
+		throw duckdb::cxx::InvalidInputException(caller + " cannot take NULL as a path");
 	}
 	if (type == LogicalTypeId::LIST || type == LogicalTypeId::ARRAY) {
 		if (value.GetChildCount() == 0) {
-			throw duckdb::cxx::InvalidInputException(function + " needs at least one path");
+			throw duckdb::cxx::InvalidInputException(caller + " needs at least one path");
 		}
 		for (idx_t i = 0; i < value.GetChildCount(); i++) {
-			Expand(storage, value[i], function, paths);
+			Expand(storage, value[i], paths);
 		}
 		return;
 	}
 	if (type != LogicalTypeId::VARCHAR && type != LogicalTypeId::STRUCT) {
-		throw duckdb::cxx::InvalidInputException(function + " takes a path, a glob, or a list of them, not " +
+		throw duckdb::cxx::InvalidInputException(caller + " takes a path, a glob, or a list of them, not " +
 		                                         value.GetLogicalType().ToText());
 	}
 	const auto path = duckdb::cxx::GetFilePath(value);
-	Check(evtx_paths_expand(&paths, storage.ForCore(), path.data(), path.size(), function.data(), function.size()));
+	Check(evtx_paths_expand(&paths, arguments.get(), storage.ForCore(), Lend(path)));
 }
 
-} // namespace
-
-std::vector<EvtxArgument> ListArguments(std::size_t of) {
-	std::vector<EvtxArgument> arguments;
-	for (EvtxArgument argument {}; Ask<bool>(evtx_argument, of, arguments.size(), &argument);) {
-		arguments.push_back(argument);
-	}
-	return arguments;
-}
-
-ArgumentSetter::ArgumentSetter(std::string function_p, std::size_t of_p)
-    : function(std::move(function_p)), of(of_p), arguments(Create<Arguments>(evtx_arguments_new, of_p)) {}
+ArgumentSetter::ArgumentSetter(const EvtxScanFunction &function, std::string caller_p)
+    : known(function.arguments), caller(std::move(caller_p)),
+      arguments(Create<Arguments>(evtx_arguments_new, function.number, Lend(caller))) {}
 
 bool ArgumentSetter::Set(std::string_view name, const Value &value) {
-	const auto known = ListArguments(of);
 	const auto found = std::find_if(known.begin(), known.end(), [&](const EvtxArgument &argument) {
-		return EqualNames(GetText(argument.name), name);
+		return EqualNames(View(argument.name), name);
 	});
 	if (found == known.end()) {
 		return false;
@@ -106,7 +98,7 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 	std::vector<std::string> texts;
 	if (!value.IsNull()) {
 		taken.kind = argument.kind;
-		switch (static_cast<EvtxValueKind>(argument.kind)) {
+		switch (argument.kind) {
 		case EvtxValueKind::FLAG:
 			taken.number = value.Get<bool>() ? 1 : 0;
 			break;
@@ -123,33 +115,30 @@ void ArgumentSetter::Set(const EvtxArgument &argument, const Value &value) {
 			AddTexts(value, GetText(argument.name), texts);
 		}
 	}
-	std::vector<EvtxText> borrowed;
-	borrowed.reserve(texts.size());
+	std::vector<EvtxText> lent;
+	lent.reserve(texts.size());
 	for (const auto &text : texts) {
-		borrowed.push_back({text.data(), text.size()});
+		lent.push_back(Lend(text));
 	}
-	taken.texts = borrowed.data();
-	taken.count = borrowed.size();
-	Check(evtx_arguments_set(arguments.get(), argument.name.data, argument.name.len, taken, function.data(),
-	                         function.size()));
+	taken.texts = Lend(lent);
+	Check(evtx_arguments_set(arguments.get(), argument.name, taken));
 }
 
 void ArgumentSetter::Need(std::string_view column) {
-	Check(evtx_arguments_need(arguments.get(), column.data(), column.size()));
+	Check(evtx_arguments_need(arguments.get(), Lend(column)));
 }
 
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const std::optional<Value> &files) const {
 	Storage storage(context);
 	const auto memory = Setting(context, "memory_limit"), folder = Setting(context, "temp_directory");
 	const auto disk = Setting(context, "max_temp_directory_size");
-	const auto paths = Create<Paths>(evtx_paths_new, arguments.get(), memory.data(), memory.size(), folder.data(),
-	                                 folder.size(), disk.data(), disk.size());
+	auto paths = Create<Paths>(evtx_paths_new, arguments.get(), Lend(memory), Lend(folder), Lend(disk));
 	if (files) {
-		Expand(storage, *files, function, *paths);
+		Expand(storage, *files, *paths);
 	}
 	const auto threads = std::stoull(Setting(context, "threads"));
-	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.get(), threads, storage.ForCore());
-	if (const auto warning = AskText(evtx_call_warning, call.get()); !warning.empty()) {
+	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.release(), threads, storage.ForCore());
+	if (const auto warning = View(Ask<EvtxCallInfo>(evtx_call_info, call.get()).warning); !warning.empty()) {
 		context.Log(duckdb::cxx::LogLevel::LOG_WARNING, warning);
 	}
 	return call;

@@ -15,18 +15,20 @@ using duckdb::cxx::ScalarFunction;
 using duckdb::cxx::varchar_t;
 using duckdb::cxx::Vector;
 
-EvtxVector Show(const Vector &vector, bool is_number) {
+EvtxVector Lend(const Vector &vector, std::size_t rows, bool is_number) {
 	const auto view = vector.GetView();
-	return {view.data, view.validity, view.sel, is_number};
+	return {view.data, view.validity, view.sel, rows, is_number};
 }
 
-//! Fills a vector with what `put` returns for each row, or with NULL where it returns false.
+//! Calls `put` with each range, and makes the rows of the others NULL.
 template <class Put>
-void Fill(Vector &vector, std::size_t count, Put put) {
+void Fill(Vector &vector, const EvtxSlice<EvtxRange> &ranges, Put put) {
 	auto validity = vector.GetValidityMutable();
-	validity.SetAllValid(count);
-	for (std::size_t i = 0; i < count; i++) {
-		if (!put(i)) {
+	validity.SetAllValid(ranges.len);
+	for (std::size_t i = 0; i < ranges.len; i++) {
+		const auto &range = ranges.data[i];
+		put(i, range);
+		if (range.is_null) {
 			validity.SetInvalid(i);
 		}
 	}
@@ -34,15 +36,11 @@ void Fill(Vector &vector, std::size_t count, Put put) {
 
 void PutTexts(Vector &vector, const EvtxAnswersView &answers) {
 	auto *rows = vector.GetDataMutable<varchar_t>();
-	const auto &owned = answers.owned;
-	auto *copy = reinterpret_cast<char *>(vector.GetHeap().Allocate(owned.len));
-	std::copy_n(owned.data, owned.len, copy);
-	Fill(vector, answers.text_count, [&](std::size_t i) {
-		const auto &text = answers.texts[i];
-		const bool is_owned = text.data >= owned.data && text.data < owned.data + owned.len;
-		rows[i] =
-		    varchar_t(is_owned ? copy + (text.data - owned.data) : text.data, static_cast<std::uint32_t>(text.len));
-		return text.data != nullptr;
+	const auto bytes = View(answers.bytes);
+	auto *copy = reinterpret_cast<char *>(vector.GetHeap().Allocate(bytes.size()));
+	std::copy(bytes.begin(), bytes.end(), copy);
+	Fill(vector, answers.texts, [&](std::size_t i, const EvtxRange &text) {
+		rows[i] = varchar_t(copy + text.offset, static_cast<std::uint32_t>(text.len));
 	});
 }
 
@@ -51,22 +49,19 @@ void PutTexts(Vector &vector, const EvtxAnswersView &answers) {
 void Exec(ScalarFunction::ExecInput &input) {
 	const auto &function = input.GetUserData<EvtxCodeFunction>();
 	const auto count = input.GetRowCount();
-	const auto tables = Show(input.GetArg(0), false);
-	const auto codes = Show(input.GetArg(1), function.takes_number);
+	const auto tables = Lend(input.GetArg(0), count, false);
+	const auto codes = Lend(input.GetArg(1), count, function.takes_number);
 	Storage storage(input.GetContext());
-	const auto answers = Create<Answers>(evtx_answers_new, function.number, tables, codes, count, storage.ForCore());
+	const auto answers = Create<Answers>(evtx_answers_new, function.number, tables, codes, storage.ForCore());
 	const auto view = Ask<EvtxAnswersView>(evtx_answers_view, answers.get());
 	auto result = input.GetResult();
 	if (!function.is_list) {
 		return PutTexts(result, view);
 	}
 	auto *rows = result.GetDataMutable<duckdb::cxx::list_entry_t>();
-	Fill(result, count, [&](std::size_t i) {
-		rows[i] = {view.lists[i].offset, view.lists[i].len};
-		return !view.lists[i].is_null;
-	});
+	Fill(result, view.lists, [&](std::size_t i, const EvtxRange &list) { rows[i] = {list.offset, list.len}; });
 	auto names = result.GetChild(0);
-	names.SetSize(view.text_count);
+	names.SetSize(view.texts.len);
 	PutTexts(names, view);
 }
 
@@ -76,8 +71,7 @@ void RegisterCodes(duckdb::cxx::Extension &extension, duckdb::cxx::Context &cont
 	auto &factory = context.GetFactory();
 	const auto text = factory.CreateType(LogicalTypeId::VARCHAR);
 	const auto number = factory.CreateType(LogicalTypeId::HUGEINT);
-	EvtxCodeFunction code {};
-	for (std::size_t index = 0; Ask<bool>(evtx_code_function, index, &code); index++) {
+	for (const auto &code : Ask<EvtxDefinitions>(evtx_definitions).code_functions) {
 		auto function = ScalarFunction::Create(factory);
 		Describe(function, code.function);
 		function.SetExecCallback(Exec).SetUserData<EvtxCodeFunction>(code);

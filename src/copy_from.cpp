@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-//! `COPY table FROM 'log.evtx' (FORMAT evtx)`: each column of the table gets the column of read_evtx with its name.
+//! `COPY table FROM file`: each column of the table gets the column of the first table function with its name.
 
 namespace evtx {
 
@@ -22,7 +22,10 @@ using duckdb::cxx::DataChunk;
 using duckdb::cxx::idx_t;
 using duckdb::cxx::LogicalType;
 
-constexpr const char *NAME = "COPY FROM (FORMAT evtx)";
+//! The name of the function in errors.
+std::string GetCaller() {
+	return "COPY FROM (FORMAT " + GetText(Ask<EvtxDefinitions>(evtx_definitions).format) + ")";
+}
 
 struct BoundCopy {
 	explicit BoundCopy(std::shared_ptr<const EvtxCall> call_p) : call(std::move(call_p)) {}
@@ -47,11 +50,11 @@ struct CopyState {
 };
 
 [[noreturn]] void Fail(const std::string &why) {
-	throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, std::string(NAME) + ": " + why);
+	throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_QUERY_BINDER, GetCaller() + ": " + why);
 }
 
 void Bind(CopyFunction::CopyFromBindInput &input) {
-	ArgumentSetter arguments(NAME);
+	ArgumentSetter arguments(*Ask<EvtxDefinitions>(evtx_definitions).scan_functions.begin(), GetCaller());
 	for (idx_t i = 0; i < input.GetOptionCount(); i++) {
 		const auto name = input.GetOptionName(i);
 		if (!arguments.Set(name, input.GetOptionValue(i))) {
@@ -60,7 +63,6 @@ void Bind(CopyFunction::CopyFromBindInput &input) {
 	}
 	auto &context = input.GetContext();
 	auto &factory = context.GetFactory();
-	// Find the column of read_evtx for each column of the table, by name.
 	for (idx_t i = 0; i < input.GetColumnCount(); i++) {
 		const auto name = input.GetColumnName(i);
 		arguments.Need(name);
@@ -114,8 +116,9 @@ void Progress(CopyFunction::CopyFromProgressInput &input) {
 
 void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto function = CopyFunction::Create(context.GetFactory());
-	function.SetName("evtx")
-	    .SetFileExtension("evtx")
+	const auto format = GetText(Ask<EvtxDefinitions>(evtx_definitions).format);
+	function.SetName(format)
+	    .SetFileExtension(format)
 	    .SetCopyFromBindCallback(Bind)
 	    .SetCopyFromInitGlobalCallback(InitGlobal)
 	    .SetCopyFromExecCallback(Exec)

@@ -6,25 +6,20 @@
 
 namespace evtx {
 
-std::optional<std::string> TakeError(char *error) {
-	const std::unique_ptr<char, Freed<evtx_error_free>> owned(error);
-	return owned ? std::optional<std::string>(owned.get()) : std::nullopt;
-}
-
-void Check(char *error) {
-	const auto whole = TakeError(error);
-	if (!whole) {
+void Check(EvtxFailure failure) {
+	const std::unique_ptr<EvtxError, Freed<evtx_error_free>> owned(failure);
+	if (!owned) {
 		return;
 	}
-	const auto kind = static_cast<EvtxErrorKind>(whole->front() - '0');
-	const auto text = whole->substr(1);
-	if (kind == EvtxErrorKind::STORAGE || kind == EvtxErrorKind::INTERRUPTED) {
+	switch (owned->kind) {
+	case EvtxErrorKind::STORAGE:
+	case EvtxErrorKind::INTERRUPTED:
 		Storage::ThrowKept();
+	case EvtxErrorKind::NO_FILES:
+		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_IO_GENERAL, GetText(owned->message));
+	case EvtxErrorKind::INPUT:
+		throw duckdb::cxx::InvalidInputException(GetText(owned->message));
 	}
-	if (kind == EvtxErrorKind::NO_FILES) {
-		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_IO_GENERAL, text);
-	}
-	throw duckdb::cxx::InvalidInputException(text);
 }
 
 } // namespace evtx

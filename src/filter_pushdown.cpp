@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,13 +23,11 @@ using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
 
-constexpr const char *SETTING = "evtx_filter_pushdown";
-
 //! The most children of an expression that is passed on. DuckDB's API walks to each child from the first, so the time
 //! is quadratic: 20 ms for this many constants, 10 s for 50,000.
 constexpr idx_t MAX_CHILDREN = 2000;
 
-//! What SQL calls the operators that are no functions to DuckDB.
+//! The names in SQL of the operators that DuckDB does not treat as functions.
 constexpr std::array<std::pair<ExpressionType, const char *>, 16> OPERATORS = {{
     {ExpressionType::CONJUNCTION_AND, "AND"},
     {ExpressionType::CONJUNCTION_OR, "OR"},
@@ -48,7 +47,7 @@ constexpr std::array<std::pair<ExpressionType, const char *>, 16> OPERATORS = {{
     {ExpressionType::COMPARE_NOT_IN, "NOT IN"},
 }};
 
-//! The operator or function that an expression is; empty if it has no name of the system.
+//! The name of an operator or a function; empty for other expressions and for functions of a user.
 std::string GetOperation(const Expression &expression) {
 	const auto type = expression.GetType();
 	if (type == ExpressionType::BOUND_FUNCTION) {
@@ -62,17 +61,14 @@ std::string GetOperation(const Expression &expression) {
 	return found == OPERATORS.end() ? std::string() : found->second;
 }
 
-//! The predicates of a query, as hints for a scan.
-struct Hints {
-	//! The predicates, each in postfix order, and the bytes that they refer to.
-	std::vector<EvtxNode> nodes;
-	std::string bytes;
-};
-
-//! Writes predicates as nodes.
+//! Writes predicates as nodes, each in postfix order.
 class Writer {
 public:
-	Writer(const TableFunction::FilterPushdownInput &input_p, Hints &hints_p) : input(input_p), hints(hints_p) {}
+	explicit Writer(const TableFunction::FilterPushdownInput &input_p) : input(input_p) {}
+
+	EvtxSlice<EvtxNode> Nodes() const {
+		return Lend(nodes);
+	}
 
 	void Write(const Expression &expression) {
 		const auto type = expression.GetType();
@@ -97,10 +93,9 @@ public:
 	}
 
 private:
-	void WriteNode(EvtxNodeKind kind, std::uint64_t number = 0, std::string_view bytes = {}, idx_t children = 0) {
-		hints.nodes.push_back({static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(children), number,
-		                       hints.bytes.size(), bytes.size()});
-		hints.bytes += bytes;
+	void WriteNode(EvtxNodeKind kind, std::uint64_t number = 0, std::string bytes = {}, idx_t children = 0) {
+		texts.push_back(std::move(bytes));
+		nodes.push_back({kind, static_cast<std::uint32_t>(children), number, Lend(texts.back())});
 	}
 
 	void WriteConstant(const Value &value) {
@@ -134,7 +129,7 @@ private:
 			break;
 		}
 		case LogicalTypeId::VARCHAR:
-			WriteNode(EvtxNodeKind::TEXT, 0, value.Get<duckdb::cxx::varchar_t>().view());
+			WriteNode(EvtxNodeKind::TEXT, 0, std::string(value.Get<duckdb::cxx::varchar_t>().view()));
 			break;
 		case LogicalTypeId::DATE:
 		case LogicalTypeId::TIMESTAMP:
@@ -149,31 +144,32 @@ private:
 	}
 
 	const TableFunction::FilterPushdownInput &input;
-	Hints &hints;
+	std::vector<EvtxNode> nodes;
+	//! The bytes of the nodes, which stay where they are.
+	std::deque<std::string> texts;
 };
 
 } // namespace
 
-void TellHints(TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned) {
-	Hints hints;
-	if (input.GetContext().GetConfig().GetOption(SETTING).value.Get<bool>()) {
-		Writer writer(input, hints);
+void PassHints(TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned) {
+	Writer writer(input);
+	const auto setting = View(Ask<EvtxDefinitions>(evtx_definitions).pushdown_setting);
+	if (input.GetContext().GetConfig().GetOption(setting).value.Get<bool>()) {
 		for (idx_t i = 0; i < input.GetFilterCount(); i++) {
 			writer.Write(input.GetFilter(i));
 		}
 	}
-	const auto *const bytes = reinterpret_cast<const std::uint8_t *>(hints.bytes.data());
-	const EvtxHints borrowed {hints.nodes.data(), hints.nodes.size(), bytes, hints.bytes.size()};
-	Check(evtx_planned_tell(&planned, borrowed));
+	Check(evtx_planned_hint(&planned, writer.Nodes()));
 }
 
 void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto &factory = context.GetFactory();
 	auto option = duckdb::cxx::CustomOption::Create(factory);
-	option.SetName(SETTING)
+	const auto known = Ask<EvtxDefinitions>(evtx_definitions);
+	option.SetName(GetText(known.pushdown_setting))
 	    .SetType(factory.CreateType(LogicalTypeId::BOOLEAN))
 	    .SetDefaultValue(factory.CreateValue(true))
-	    .SetDescription("Whether read_evtx uses a query's predicates to read less; the rows are the same");
+	    .SetDescription(View(known.pushdown_about));
 	extension.Register(option);
 }
 

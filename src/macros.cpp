@@ -2,8 +2,6 @@
 
 #include "core.hpp"
 
-#include <cstddef>
-
 namespace evtx {
 
 namespace {
@@ -13,8 +11,7 @@ using duckdb::cxx::MacroFunction;
 using duckdb::cxx::Value;
 
 void AddParameters(const EvtxMacro &macro, duckdb::cxx::Factory &factory, duckdb::cxx::FunctionSignature &signature) {
-	for (std::size_t i = 0; i < macro.parameter_count; i++) {
-		const auto &parameter = macro.parameters[i];
+	for (const auto &parameter : macro.parameters) {
 		const auto name = GetText(parameter.name);
 		const auto type = factory.CreateType(LogicalTypeId::ANY);
 		if (!parameter.is_optional) {
@@ -33,8 +30,7 @@ void AddParameters(const EvtxMacro &macro, duckdb::cxx::Factory &factory, duckdb
 
 void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
 	auto &factory = context.GetFactory();
-	EvtxMacro macro {};
-	for (std::size_t index = 0; Ask<bool>(evtx_macro, index, &macro); index++) {
+	for (const auto &macro : Ask<EvtxDefinitions>(evtx_definitions).macros) {
 		auto function = macro.is_table ? MacroFunction::CreateTable(factory) : MacroFunction::CreateScalar(factory);
 		Describe(function, macro.function);
 		function.SetBody(GetText(macro.body));

@@ -5,7 +5,6 @@
 #include "scan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-//! The table functions over files, such as `read_evtx`: their arguments, their columns, their projection and their
-//! hints. The core has the list of them.
+//! The table functions over files: their arguments, their columns, their projection and their hints. The core lists
+//! them.
 
 namespace evtx {
 
@@ -28,41 +27,26 @@ using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
 
-//! The function that the path of a log stands for.
-constexpr const char *READ_EVTX = "read_evtx";
-
-//! A table function over files.
-struct ScanFunction {
-	std::size_t index;
-	std::string name;
-	bool takes_files;
-};
-
 //! A call of a function.
 struct BoundCall {
 	BoundCall(std::shared_ptr<const EvtxCall> call_p, const std::string &arguments)
-	    : call(std::move(call_p)), planned(Create<Planned>(evtx_planned_new, arguments.data(), arguments.size())) {}
+	    : call(std::move(call_p)), planned(Create<Planned>(evtx_planned_new, Lend(arguments))) {}
 
 	std::shared_ptr<const EvtxCall> call;
 	std::shared_ptr<const EvtxPlanned> planned;
 };
 
 void Bind(TableFunction::BindInput &input) {
-	const auto &function = input.GetUserData<ScanFunction>();
-	ArgumentSetter arguments(function.name, function.index);
+	const auto &function = input.GetUserData<EvtxScanFunction>();
+	auto text = GetText(function.function.name);
+	ArgumentSetter arguments(function, text);
 	std::optional<Value> files;
-	auto text = function.name;
-	if (function.takes_files) {
+	if (function.files.data) {
 		files = input.GetConstantArgument(0);
 		text += '\n' + files->ToText();
 	}
-	for (const auto &argument : ListArguments(function.index)) {
-		const auto name = GetText(argument.name);
-		const auto index = input.FindArg(name);
-		if (!index) {
-			throw duckdb::cxx::InvalidInputException(function.name + " has no argument " + name);
-		}
-		const auto value = input.GetConstantArgument(*index);
+	for (const auto &argument : function.arguments) {
+		const auto value = input.GetConstantArgument(input.FindArg(GetText(argument.name)).value());
 		arguments.Set(argument, value);
 		text += '\n' + value.ToText();
 	}
@@ -71,15 +55,14 @@ void Bind(TableFunction::BindInput &input) {
 	for (std::size_t i = 0; i < columns.names.size(); i++) {
 		input.AddResultColumn(columns.names[i], columns.types[i]);
 	}
-	Storage storage(input.GetContext());
-	if (const auto rows = Ask<std::uint64_t>(evtx_call_estimate, bound.call.get(), storage.ForCore())) {
-		input.SetCardinality(rows, false);
+	if (const auto records = Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).records) {
+		input.SetCardinality(records, false);
 	}
 	input.SetBindData<BoundCall>(std::move(bound));
 }
 
 void PushdownFilters(TableFunction::FilterPushdownInput &input) {
-	TellHints(input, *input.GetBindData<BoundCall>().planned);
+	PassHints(input, *input.GetBindData<BoundCall>().planned);
 }
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
@@ -96,7 +79,7 @@ void InitGlobal(TableFunction::InitGlobalInput &input) {
 }
 
 LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
-	switch (static_cast<EvtxValueKind>(argument.kind)) {
+	switch (argument.kind) {
 	case EvtxValueKind::FLAG:
 		return factory.CreateType(LogicalTypeId::BOOLEAN);
 	case EvtxValueKind::INTEGER:
@@ -110,7 +93,7 @@ LogicalType GetType(Factory &factory, const EvtxArgument &argument) {
 }
 
 Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalType &type) {
-	if (argument.default_text.data == nullptr) {
+	if (!argument.default_text.data) {
 		const auto is_any = type.GetTypeId() == LogicalTypeId::ANY;
 		return Value::CreateNull(factory, factory.CreateType(is_any ? LogicalTypeId::UINTEGER : type.GetTypeId()));
 	}
@@ -118,35 +101,29 @@ Value GetDefault(Factory &factory, const EvtxArgument &argument, const LogicalTy
 	return factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
 }
 
-//! Whether the name of a table ends like the path of a log. It then stands for a call of read_evtx.
-bool IsLogPath(std::string_view name) {
-	constexpr std::array<std::string_view, 3> ENDS = {".evtx", ".evtx.gz", ".evtx.zst"};
-	return std::any_of(ENDS.begin(), ENDS.end(), [&](std::string_view end) {
-		return name.size() >= end.size() && EqualNames(name.substr(name.size() - end.size()), end);
-	});
-}
-
+//! Replaces a table whose name is the path of a log by a call of the first table function.
 void Replace(duckdb::cxx::ReplacementScan::Input &input) {
 	const auto name = input.GetName();
 	if (name.GetPartCount() != 1) {
 		return;
 	}
 	const std::string path(name.GetPart(0));
-	if (!IsLogPath(path)) {
+	const auto known = Ask<EvtxDefinitions>(evtx_definitions);
+	const auto is_end = [&](const EvtxText &end) {
+		return path.size() >= end.len && EqualNames(std::string_view(path).substr(path.size() - end.len), View(end));
+	};
+	if (std::none_of(known.path_endings.begin(), known.path_endings.end(), is_end)) {
 		return;
 	}
-	input.SetFunctionName(READ_EVTX);
+	input.SetFunctionName(GetText(known.scan_functions.begin()->function.name));
 	input.AddArgument(input.GetContext().GetFactory().CreateValue(duckdb::cxx::varchar_t(path)));
 }
 
-//! The values of an enum, which are texts of the core.
-using EnumNames = std::vector<std::string_view>;
-
-//! Casts texts to an enum. A text that is none of its values is NULL. DuckDB's own cast is an error for it, so that
-//! `IN` and `BETWEEN` would fail where `=` does not.
+//! Casts texts to an enum. A text that is not one of its values becomes NULL. DuckDB's own cast would fail instead, and
+//! with it `IN` and `BETWEEN`, where `=` does not.
 // NOLINTNEXTLINE(misc-const-correctness)
 void CastToEnum(duckdb::cxx::CastFunction::ExecInput &input) {
-	const auto &names = input.GetUserData<EnumNames>();
+	const auto &values = input.GetUserData<EvtxEnum>().values;
 	const auto input_vector = input.GetInput();
 	const auto texts = input_vector.GetView();
 	auto output = input.GetOutput();
@@ -155,11 +132,12 @@ void CastToEnum(duckdb::cxx::CastFunction::ExecInput &input) {
 	validity.SetAllValid(input.GetRowCount());
 	for (idx_t row = 0; row < input.GetRowCount(); row++) {
 		const auto text = texts.IsValid(row) ? texts.Data<duckdb::cxx::varchar_t>()[texts.SelAt(row)].view() : "";
-		const auto found = std::find(names.begin(), names.end(), text);
-		if (found == names.end()) {
+		const auto *const found =
+		    std::find_if(values.begin(), values.end(), [&](const EvtxText &value) { return View(value) == text; });
+		if (found == values.end()) {
 			validity.SetInvalid(row);
 		} else {
-			numbers[row] = static_cast<std::uint8_t>(found - names.begin());
+			numbers[row] = static_cast<std::uint8_t>(found - values.begin());
 		}
 	}
 }
@@ -168,22 +146,19 @@ void CastToEnum(duckdb::cxx::CastFunction::ExecInput &input) {
 
 void RegisterEnums(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();
-	const auto ask = [](std::size_t type, std::size_t value) { return AskText(evtx_enum, type, value); };
-	for (std::size_t index = 0; !ask(index, 0).empty(); index++) {
-		std::vector<std::string_view> names;
+	for (const auto &known : Ask<EvtxDefinitions>(evtx_definitions).enums) {
 		std::vector<duckdb::cxx::TypeParam> values;
-		for (std::size_t i = 1; !ask(index, i).empty(); i++) {
-			names.push_back(ask(index, i));
-			values.emplace_back(factory.CreateValue(duckdb::cxx::varchar_t(names.back())));
+		for (const auto &value : known.values) {
+			values.emplace_back(factory.CreateValue(duckdb::cxx::varchar_t(View(value))));
 		}
 		auto type = duckdb::cxx::CustomType::Create(factory);
 		const auto base = factory.CreateType(LogicalTypeId::ENUM, values);
-		type.SetName(std::string(ask(index, 0))).SetBaseType(base);
+		type.SetName(GetText(known.name)).SetBaseType(base);
 		extension.Register(type);
 		auto cast = duckdb::cxx::CastFunction::Create(factory);
 		cast.SetSourceType(factory.CreateType(LogicalTypeId::VARCHAR))
-		    .SetTargetType(base.WithAlias(factory, ask(index, 0)))
-		    .SetUserData<EnumNames>(std::move(names))
+		    .SetTargetType(base.WithAlias(factory, View(known.name)))
+		    .SetUserData<EvtxEnum>(known)
 		    .SetExecCallback(CastToEnum);
 		extension.Register(cast);
 	}
@@ -191,20 +166,19 @@ void RegisterEnums(duckdb::cxx::Extension &extension, Context &context) {
 
 void RegisterScanFunctions(duckdb::cxx::Extension &extension, Context &context) {
 	auto &factory = context.GetFactory();
-	EvtxScanFunction about {};
-	for (std::size_t index = 0; Ask<bool>(evtx_scan_function, index, &about); index++) {
+	for (const auto &known : Ask<EvtxDefinitions>(evtx_definitions).scan_functions) {
 		auto function = TableFunction::Create(factory);
-		Describe(function, about.function);
+		Describe(function, known.function);
 		function.SetBindCallback(Bind)
 		    .SetInitGlobalCallback(InitGlobal)
 		    .SetFilterPushdownCallback(PushdownFilters)
-		    .SetUserData<ScanFunction>(ScanFunction {index, GetText(about.function.name), about.files.data != nullptr});
+		    .SetUserData<EvtxScanFunction>(known);
 		SetScanCallbacks(function);
 		function.WithSignature([&](duckdb::cxx::FunctionSignature &signature) {
-			if (about.files.data != nullptr) {
-				signature.AddParameter(GetText(about.files), factory.CreateType(LogicalTypeId::ANY));
+			if (known.files.data) {
+				signature.AddParameter(GetText(known.files), factory.CreateType(LogicalTypeId::ANY));
 			}
-			for (const auto &argument : ListArguments(index)) {
+			for (const auto &argument : known.arguments) {
 				const auto type = GetType(factory, argument);
 				signature.AddParameter(GetText(argument.name), type, GetDefault(factory, argument, type),
 				                       duckdb::cxx::FunctionParameterKind::NAMED_ONLY);

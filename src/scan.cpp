@@ -40,22 +40,23 @@ void HandOut(const Vector &imported, Vector output) {
 	}
 }
 
-LogicalTypeId GetFolderType(const EvtxCall &call, std::size_t column) {
-	switch (static_cast<EvtxFolderType>(Ask<std::uint32_t>(evtx_call_folder_type, &call, column))) {
+LogicalTypeId GetType(const EvtxFolder &folder) {
+	switch (folder.value_type) {
 	case EvtxFolderType::DATE:
 		return LogicalTypeId::DATE;
 	case EvtxFolderType::TIMESTAMP:
 		return LogicalTypeId::TIMESTAMP;
 	case EvtxFolderType::INTEGER:
 		return LogicalTypeId::BIGINT;
-	default:
+	case EvtxFolderType::TEXT:
 		return LogicalTypeId::VARCHAR;
 	}
+	return LogicalTypeId::INVALID;
 }
 
 Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns, const EvtxPlanned *planned) {
 	const auto memory = context.GetConfig().GetOption("memory_limit").value.ToText();
-	return Create<Scan>(evtx_scan_new, &call, columns.data(), columns.size(), planned, memory.data(), memory.size());
+	return Create<Scan>(evtx_scan_new, &call, Lend(columns), planned, Lend(memory));
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {
@@ -95,29 +96,30 @@ ScanColumns GetColumns(Context &context, const EvtxCall &call) {
 		columns.types.push_back(schema.GetFieldType(i));
 	}
 	for (std::size_t i = 0; i < columns.types.size(); i++) {
-		if (const auto name = AskText(evtx_call_enum, &call, i); !name.empty()) {
-			// A type of the user's with the same name is another one.
+		if (const auto name = View(Ask<EvtxText>(evtx_call_enum, &call, i)); !name.empty()) {
+			// Qualified, because a user can define another type with the same name.
 			const auto own = duckdb::cxx::QualifiedName::Create({"system", "main", std::string(name)});
 			columns.types[i] = context.GetFactory().CreateType(own);
 		}
 	}
 	const auto folders = Ask<EvtxCallInfo>(evtx_call_info, &call).folders;
 	for (std::size_t i = 0; i < folders; i++) {
-		std::string name(AskText(evtx_call_folder_name, &call, i));
+		const auto folder = Ask<EvtxFolder>(evtx_call_folder, &call, i);
+		auto name = GetText(folder.name);
 		while (std::any_of(columns.names.begin(), columns.names.end(),
 		                   [&](const std::string &known) { return EqualNames(known, name); })) {
 			name.insert(0, "hive_");
 		}
 		columns.names.push_back(std::move(name));
-		columns.types.push_back(context.GetFactory().CreateType(GetFolderType(call, i)));
+		columns.types.push_back(context.GetFactory().CreateType(GetType(folder)));
 	}
 	return columns;
 }
 
 Value GetFolderValue(Context &context, const EvtxCall &call, std::size_t column, std::size_t path) {
 	auto &factory = context.GetFactory();
-	const auto type = factory.CreateType(GetFolderType(call, column));
-	const auto text = AskText(evtx_call_folder_value, &call, column, path);
+	const auto type = factory.CreateType(GetType(Ask<EvtxFolder>(evtx_call_folder, &call, column)));
+	const auto text = View(Ask<EvtxText>(evtx_call_folder_value, &call, column, path));
 	return text.data() == nullptr ? Value::CreateNull(factory, type)
 	                              : factory.CreateValue(duckdb::cxx::varchar_t(text)).Cast(factory, type);
 }
@@ -141,9 +143,9 @@ void ThreadScan::Next(Context &context, const SharedScan &shared, const DataChun
 	}
 	auto next = importer->NextChunk();
 	if (!next) {
-		Storage storage(context, AskText(evtx_worker_reading, worker.get()));
+		Storage storage(context, View(Ask<EvtxText>(evtx_worker_reading, worker.get())));
 		Array array;
-		Check(evtx_worker_next(worker.get(), storage.ForCore(), &array, &place));
+		place = Ask<EvtxPlace>(evtx_worker_next, worker.get(), storage.ForCore(), &array);
 		if (place.rows == 0) {
 			return;
 		}

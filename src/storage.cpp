@@ -1,5 +1,6 @@
 #include "storage.hpp"
 
+#include "core.hpp"
 #include "duckdb_v2.h"
 
 #include <condition_variable>
@@ -27,19 +28,17 @@ thread_local std::exception_ptr kept;
 
 //! Runs a callback of the storage, and keeps its exception.
 template <class Body>
-std::uint32_t Guard(EvtxTexts *texts, Body body) noexcept {
+EvtxStorageCode Guard(EvtxTexts *texts, Body body) noexcept {
 	const auto failed = [&](std::string_view why) {
-		if (texts) {
-			evtx_texts_push(texts, reinterpret_cast<const std::uint8_t *>(why.data()), why.size());
-		}
-		return static_cast<std::uint32_t>(EvtxStorageCode::FAILED);
+		evtx_texts_push(texts, Lend(why));
+		return EvtxStorageCode::FAILED;
 	};
 	try {
 		body();
-		return static_cast<std::uint32_t>(EvtxStorageCode::DONE);
+		return EvtxStorageCode::DONE;
 	} catch (const duckdb::cxx::InterruptException &) {
 		kept = std::current_exception();
-		return static_cast<std::uint32_t>(EvtxStorageCode::INTERRUPTED);
+		return EvtxStorageCode::INTERRUPTED;
 	} catch (const duckdb::cxx::Exception &error) {
 		kept = std::current_exception();
 		const auto &raw = error.GetRawMessage();
@@ -271,39 +270,38 @@ void Storage::ThrowKept() {
 	std::rethrow_exception(kept ? kept : std::make_exception_ptr(duckdb::cxx::InterruptException("interrupted")));
 }
 
-std::uint32_t Storage::Glob(void *self, const char *pattern, std::uintptr_t len, EvtxTexts *texts) {
+EvtxStorageCode Storage::Glob(void *self, EvtxText pattern, EvtxTexts *texts) {
 	return Guard(texts, [&] {
 		const auto &files = static_cast<Storage *>(self)->files;
-		const std::string glob(pattern, len);
+		const auto glob = GetText(pattern);
 		const Turn turn(SharingOf(files, glob));
 		for (const auto &path : files.Glob(glob)) {
-			evtx_texts_push(texts, reinterpret_cast<const std::uint8_t *>(path.data()), path.size());
+			evtx_texts_push(texts, Lend(path));
 		}
 	});
 }
 
-std::uint32_t Storage::Exists(void *self, const char *path, std::uintptr_t len, bool *exists, EvtxTexts *texts) {
+EvtxStorageCode Storage::Exists(void *self, EvtxText path, bool *exists, EvtxTexts *texts) {
 	return Guard(texts, [&] {
 		const auto &files = static_cast<Storage *>(self)->files;
-		const std::string name(path, len);
+		const auto name = GetText(path);
 		const Turn turn(SharingOf(files, name));
 		*exists = files.Exists(name);
 	});
 }
 
-bool Storage::IsRemote(void *self, const char *path, std::uintptr_t len) {
+bool Storage::IsRemote(void *self, EvtxText path) {
 	bool remote = false;
 	Guard(nullptr, [&] {
-		remote = SharingOf(static_cast<Storage *>(self)->files, std::string(path, len)) != Sharing::ONE_HANDLE;
+		remote = SharingOf(static_cast<Storage *>(self)->files, GetText(path)) != Sharing::ONE_HANDLE;
 	});
 	return remote;
 }
 
-std::uint32_t Storage::Open(void *self, const char *path, std::uintptr_t len, void **file, EvtxFileInfo *info,
-                            EvtxTexts *texts) {
+EvtxStorageCode Storage::Open(void *self, EvtxText path, void **file, EvtxFileInfo *info, EvtxTexts *texts) {
 	return Guard(texts, [&] {
 		auto &storage = *static_cast<Storage *>(self);
-		std::string name(path, len);
+		auto name = GetText(path);
 		std::error_code ignored;
 		if (SharingOf(storage.files, name) == Sharing::ONE_HANDLE) {
 			CheckKind(storage.files, name);
@@ -320,8 +318,8 @@ std::uint32_t Storage::Open(void *self, const char *path, std::uintptr_t len, vo
 	});
 }
 
-std::uint32_t Storage::ReadAt(void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
-                              EvtxTexts *texts) {
+EvtxStorageCode Storage::ReadAt(void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
+                                EvtxTexts *texts) {
 	return Guard(texts, [&] { static_cast<OpenFile *>(file)->ReadAt(buffer, len, offset); });
 }
 

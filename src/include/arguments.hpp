@@ -1,6 +1,6 @@
 #pragma once
 
-//! The arguments of `read_evtx`, which are also the options of `COPY ... FROM`. The core has the list of them.
+//! The arguments of a table function over files. Those of the first function are also the options of `COPY ... FROM`.
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
@@ -14,15 +14,11 @@
 
 namespace evtx {
 
-//! All arguments of the function with an index, sorted by name.
-std::vector<EvtxArgument> ListArguments(std::size_t of);
-
 //! Collects the arguments of a call, and makes the call.
 class ArgumentSetter {
 public:
-	//! `function` is the name of the SQL function, for errors. `of` is the index of the function with these arguments,
-	//! that of `read_evtx` if it is not given.
-	explicit ArgumentSetter(std::string function, std::size_t of = 0);
+	//! `caller` is the name of the function in errors.
+	ArgumentSetter(const EvtxScanFunction &function, std::string caller);
 
 	//! Sets an argument.
 	//! @throws duckdb::cxx::Exception if the argument cannot have the value.
@@ -33,16 +29,18 @@ public:
 	//! Sets the option that adds the column with a name, if the option does no more than that.
 	void Need(std::string_view column);
 
-	//! The call with these arguments and the files that a path, a glob, a folder, or a list of them stands for, if the
-	//! function takes files. Reads some of them if the columns depend on them.
+	//! The call with these arguments and with the files that a path, a glob, a folder, or a list of them names, if the
+	//! function takes files. If the columns depend on the files, it reads some of them.
 	//! @throws duckdb::cxx::Exception if there are no files, if the value has another type, or if the query was
 	//! interrupted.
 	std::shared_ptr<const EvtxCall> MakeCall(duckdb::cxx::Context &context,
 	                                         const std::optional<duckdb::cxx::Value> &files) const;
 
 private:
-	std::string function;
-	std::size_t of;
+	void Expand(Storage &storage, const duckdb::cxx::Value &files, EvtxPaths &paths) const;
+
+	EvtxSlice<EvtxArgument> known;
+	std::string caller;
 	Arguments arguments;
 };
 

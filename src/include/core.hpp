@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace evtx {
 
@@ -34,12 +35,10 @@ using Array = Released<ArrowArray>;
 //! The most rows of a batch: the size of a DuckDB vector.
 constexpr std::size_t VECTOR_ROWS = 2048;
 
-//! The error that a function of the core returned, if there is one: the digit of its kind, and its text. Frees it.
-std::optional<std::string> TakeError(char *error);
-
-//! Throws the error that a function of the core returned, if there is one. Rethrows the exception of a storage.
+//! Throws the error that a function of the core returned, if there is one, and frees it. Rethrows the exception of a
+//! storage.
 //! @throws duckdb::cxx::Exception.
-void Check(char *error);
+void Check(EvtxFailure failure);
 
 template <auto FREE>
 struct Freed {
@@ -57,7 +56,7 @@ using Planned = std::unique_ptr<EvtxPlanned, Freed<evtx_planned_free>>;
 using Scan = std::unique_ptr<EvtxScan, Freed<evtx_scan_free>>;
 using Worker = std::unique_ptr<EvtxWorker, Freed<evtx_worker_free>>;
 
-//! The object that a function of the core makes from arguments.
+//! The object that a function of the core makes.
 template <class Object, class Make, class... Arguments>
 Object Create(Make make, Arguments... arguments) {
 	typename Object::element_type *object = nullptr;
@@ -65,33 +64,40 @@ Object Create(Make make, Arguments... arguments) {
 	return Object(object);
 }
 
-//! The number or struct that a function of the core writes.
-template <class Number, class Get, class... Arguments>
-Number Ask(Get get, Arguments... arguments) {
-	Number number {};
-	Check(get(arguments..., &number));
-	return number;
+//! The number, text or struct that a function of the core returns.
+template <class Result, class Get, class... Arguments>
+Result Ask(Get get, Arguments... arguments) {
+	Result result {};
+	Check(get(arguments..., &result));
+	return result;
 }
 
-//! The text that a function of the core writes. The function says how long it is valid.
-template <class Get, class... Arguments>
-std::string_view AskText(Get get, Arguments... arguments) {
-	const char *data = nullptr;
-	std::uintptr_t len = 0;
-	Check(get(arguments..., &data, &len));
-	return {data, len};
+//! A text of the core. The function that returned it says how long it is valid.
+inline std::string_view View(const EvtxText &text) {
+	return {reinterpret_cast<const char *>(text.data), text.len};
 }
 
 inline std::string GetText(const EvtxText &text) {
-	return {text.data, text.len};
+	return std::string(View(text));
 }
 
-//! Says what a function that is registered is.
+//! Lends a text to the core for a call.
+inline EvtxText Lend(std::string_view text) {
+	return {reinterpret_cast<const std::uint8_t *>(text.data()), text.size()};
+}
+
+template <class T>
+EvtxSlice<T> Lend(const std::vector<T> &elements) {
+	return {elements.data(), elements.size()};
+}
+
+//! Sets the name and the documentation of a function.
 template <class Function>
 void Describe(Function &function, const EvtxFunction &about) {
 	function.SetName(GetText(about.name));
 	auto docs = function.GetDocs();
-	docs.SetDescription(GetText(about.description)).AddExample("", GetText(about.example)).AddCategory("evtx");
+	docs.SetDescription(View(about.description)).AddExample("", View(about.example));
+	docs.AddCategory(View(Ask<EvtxDefinitions>(evtx_definitions).format));
 }
 
 //! Whether two names are equal in SQL, which ignores the case of ASCII letters.

@@ -1,6 +1,6 @@
 #pragma once
 
-//! A scan of logs into DuckDB's vectors, for read_evtx and COPY.
+//! A scan of logs into DuckDB's vectors, for table functions and COPY.
 
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
@@ -30,9 +30,9 @@ ScanColumns GetColumns(duckdb::cxx::Context &context, const EvtxCall &call);
 duckdb::cxx::Value GetFolderValue(duckdb::cxx::Context &context, const EvtxCall &call, std::size_t column,
                                   std::size_t path);
 
-//! Tells a call the predicates of a query as hints, unless the setting turns that off. DuckDB evaluates every predicate
-//! itself, so the query has the same result without hints.
-void TellHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned);
+//! Passes the predicates of a query to a call as hints, unless the setting turns that off. DuckDB evaluates every
+//! predicate itself, so the query has the same result without hints.
+void PassHints(duckdb::cxx::TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned);
 
 //! A scan, which the threads of a query share.
 class SharedScan {

@@ -12,8 +12,8 @@ namespace evtx {
 
 //! DuckDB's file system as a storage for one call of the core, with the query's interrupt.
 //!
-//! DuckDB has no function that tells a table function whether its query was interrupted. But its file system looks for
-//! an interrupt before it expands a glob, and the empty glob touches no file.
+//! A table function cannot ask DuckDB whether its query was interrupted. But DuckDB's file system checks for an interrupt
+//! before it expands a glob, and the empty glob touches no file.
 class Storage {
 public:
 	//! A storage for the context of a query. If access to files is restricted, DuckDB refuses even the empty glob. Then
@@ -43,13 +43,12 @@ private:
 	bool IsSet() noexcept;
 	bool Ask(const std::string &glob) noexcept;
 
-	static std::uint32_t Glob(void *self, const char *pattern, std::uintptr_t len, EvtxTexts *texts);
-	static std::uint32_t Exists(void *self, const char *path, std::uintptr_t len, bool *exists, EvtxTexts *texts);
-	static bool IsRemote(void *self, const char *path, std::uintptr_t len);
-	static std::uint32_t Open(void *self, const char *path, std::uintptr_t len, void **file, EvtxFileInfo *info,
-	                          EvtxTexts *texts);
-	static std::uint32_t ReadAt(void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
-	                            EvtxTexts *texts);
+	static EvtxStorageCode Glob(void *self, EvtxText pattern, EvtxTexts *texts);
+	static EvtxStorageCode Exists(void *self, EvtxText path, bool *exists, EvtxTexts *texts);
+	static bool IsRemote(void *self, EvtxText path);
+	static EvtxStorageCode Open(void *self, EvtxText path, void **file, EvtxFileInfo *info, EvtxTexts *texts);
+	static EvtxStorageCode ReadAt(void *file, std::uint8_t *buffer, std::uintptr_t len, std::uint64_t offset,
+	                              EvtxTexts *texts);
 	static void Close(void *file);
 
 	duckdb::cxx::FileSystem files;

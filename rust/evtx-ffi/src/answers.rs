@@ -1,124 +1,113 @@
-//! What the tables of codes say, for a vector of rows at a time.
+//! The functions of codes, which answer for a vector of rows at a time.
 
-use std::borrow::Cow;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 
-use evtx_codes::{Answer, Code, Lookup, Source};
+use evtx_codes::{Answer, Code, Lookup};
 use evtx_format::Interrupt;
 use evtx_scan::ScanError;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use crate::boundary::{EvtxFunction, EvtxText, Failure, entry, free, put, put_entry, release, text};
+use crate::boundary::{
+    EvtxError, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, produce, release, required,
+};
 use crate::storage::EvtxStorage;
 
-/// A function of a table and a code.
+/// A function of the name of a table and a code.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxCodeFunction {
-    /// Its name, what it gives, and an example.
+    /// Its documentation.
     pub function: EvtxFunction,
-    /// Whether it gives a list of texts.
-    pub is_list: bool,
-    /// Whether the code is a HUGEINT. Otherwise it is VARCHAR.
-    pub takes_number: bool,
     /// Its number, for [`evtx_answers_new`].
     pub number: usize,
+    /// Whether the code is a HUGEINT. Otherwise it is VARCHAR.
+    pub takes_number: bool,
+    /// Whether it returns a list of texts.
+    pub is_list: bool,
 }
 
 const FUNCTIONS: &[(Lookup, &str, &str, &str)] = &[
     (
         Lookup::Name,
         "evtx_code_name",
-        "The name that a table of codes has for a code; NULL for an unknown one. evtx_codes() has the tables.",
+        "The name of a code in a table of codes; NULL if it is unknown. evtx_codes() lists the tables.",
         "SELECT evtx_code_name('logon_type', '3')",
     ),
     (
         Lookup::Names,
         "evtx_code_names",
-        "The names that a table of codes has for the bits of a number or for the words of a list. The last is the rest \
-         of the number, if there is one; NULL if nothing of it is known. evtx_codes() has the tables.",
+        "The names of the bits of a number, or of the codes in a list, in a table of codes. Bits without a name come \
+         last, as one number. NULL if nothing is known. evtx_codes() lists the tables.",
         "SELECT evtx_code_names('ticket_options', '0x40810000')",
     ),
     (
         Lookup::Meaning,
         "evtx_code_meaning",
-        "The sentence in which a table of codes says what a code means; NULL for an unknown one. evtx_codes() has the \
-         tables.",
+        "What a code means, as a sentence from a table of codes; NULL if it is unknown. evtx_codes() lists the tables.",
         "SELECT evtx_code_meaning('status', '0xc000006a')",
     ),
     (
         Lookup::Text,
         "evtx_code_text",
-        "A text in which the names of a table of codes stand for each %%nnnn that it has; what is unknown stays. Of the \
-         table 'base64', the text that a base64 text holds; NULL if it holds none.",
+        "The text with each %%nnnn replaced by its name in a table of codes; unknown codes stay. With the table \
+         'base64', the text within base64; NULL if there is none.",
         "SELECT evtx_code_text('parameters', '%%1541 %%4416')",
     ),
 ];
 
-/// The function with this index. `known` receives whether there is one.
-///
-/// # Safety
-/// `out` and `known` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_code_function(index: usize, out: *mut EvtxCodeFunction, known: *mut bool) -> *mut c_char {
-    entry(|| {
-        // Each is there twice, for text and for numbers.
-        let found = FUNCTIONS.get(index / 2);
-        let function = found.map(|(lookup, name, description, example)| EvtxCodeFunction {
-            function: EvtxFunction::borrowed(name, description, example),
-            is_list: *lookup == Lookup::Names,
-            takes_number: index % 2 == 1,
-            number: index / 2,
+/// All functions of codes, each for text and for numbers.
+pub(crate) fn code_functions() -> EvtxSlice<'static, EvtxCodeFunction> {
+    let functions = FUNCTIONS
+        .iter()
+        .enumerate()
+        .flat_map(|(number, (lookup, name, description, example))| {
+            [false, true].map(|takes_number| EvtxCodeFunction {
+                function: EvtxFunction::new(name, description, example),
+                number,
+                takes_number,
+                is_list: *lookup == Lookup::Names,
+            })
         });
-        // SAFETY: the caller's promise.
-        unsafe { put_entry(function, out, known) };
-        Ok(())
-    })
+    EvtxSlice::leaked(functions.collect::<Vec<_>>())
 }
 
-/// A vector of DuckDB, as it shows it.
+/// A vector of DuckDB.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxVector {
     /// The elements: texts or numbers in DuckDB's form.
     pub data: *const c_void,
-    /// A bit for each element that is not NULL; null if none is.
+    /// A bit per element, 0 for NULL; null if no element is NULL.
     pub validity: *const u64,
-    /// The element of each row; null for that of the same index.
+    /// The index of the element of each row; null if it is that of the row.
     pub selection: *const u32,
-    /// Whether the elements are of type HUGEINT. Otherwise they are VARCHAR.
+    /// How many rows there are.
+    pub rows: usize,
+    /// Whether the elements are HUGEINT. Otherwise they are VARCHAR.
     pub is_number: bool,
 }
 
 impl EvtxVector {
-    /// The element of a row.
-    ///
-    /// # Safety
-    /// The vector is as its fields say, and has this row.
-    unsafe fn element(&self, row: usize) -> usize {
-        if self.selection.is_null() {
-            return row;
-        }
-        // SAFETY: the caller's promise.
-        unsafe { *self.selection.add(row) as usize }
-    }
-
-    /// What an element holds; `None` for NULL.
-    ///
-    /// # Safety
-    /// The vector is as its fields say, has this element, and is not changed while the result is used.
-    unsafe fn get<'a>(&self, element: usize) -> Result<Option<Code<'a>>, String> {
-        // SAFETY: the caller's promise.
+    /// The code in a row; `None` for NULL.
+    fn code<'a>(&self, row: usize) -> Result<Option<Code<'a>>, EvtxError> {
+        assert!(row < self.rows, "a vector has too few rows");
+        let element = match self.selection.is_null() {
+            true => row,
+            // SAFETY: the selection has an index for each row.
+            false => unsafe { *self.selection.add(row) as usize },
+        };
+        // SAFETY: `element` is the index of an element, so the validity has a bit for it.
         if !self.validity.is_null() && unsafe { *self.validity.add(element / 64) } >> (element % 64) & 1 == 0 {
             return Ok(None);
         }
         if self.is_number {
-            // SAFETY: the caller's promise. The lower half of a HUGEINT is first, as it is here.
+            // SAFETY: likewise. A HUGEINT has its lower half first, as an i128 of these machines.
             let number = unsafe { self.data.cast::<i128>().add(element).read_unaligned() };
             return Ok(Some(Code::Number(number)));
         }
-        // SAFETY: the caller's promise. A text is its length, and up to 12 bytes of it, or 4 bytes and a pointer to all.
+        // SAFETY: likewise. A text has its length in 4 bytes, and then up to 12 bytes of text, or 4 bytes and a pointer
+        // to the text.
         let text = unsafe {
             let start = self.data.cast::<u8>().add(element * 16);
             let len = start.cast::<u32>().read_unaligned() as usize;
@@ -127,81 +116,66 @@ impl EvtxVector {
             } else {
                 start.add(8).cast::<*const u8>().read_unaligned()
             };
-            text(bytes.cast(), len)?
+            std::slice::from_raw_parts(bytes, len)
         };
-        Ok(Some(Code::Text(text)))
+        Ok(Some(Code::Text(EvtxText::borrowed(text).text()?)))
     }
 }
 
-/// The texts of a row that is a list.
+/// A range of texts, or of the bytes of a text.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EvtxList {
-    /// The index of its first text.
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxRange {
+    /// The index of the first.
     pub offset: u64,
-    /// How many texts there are.
+    /// How many there are.
     pub len: u64,
-    /// Whether it is NULL.
+    /// Whether there is NULL in place of a range.
     pub is_null: bool,
 }
 
-/// What the tables say. The pointers are valid until the answers are freed.
+/// The answers for some rows. The slices are valid until the answers are freed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct EvtxAnswersView {
-    /// The texts: one for each row, null for NULL, or those of all lists.
-    pub texts: *const EvtxText,
-    /// How many texts there are.
-    pub text_count: usize,
-    /// A list for each row, of a function that gives lists.
-    pub lists: *const EvtxList,
-    /// What goes with the answers. Texts that do not point into it stay where they are.
-    pub owned: EvtxText,
+pub struct EvtxAnswersView<'a> {
+    /// A text for each row, as a range of the bytes. If the rows are lists, the texts of all lists.
+    pub texts: EvtxSlice<'a, EvtxRange>,
+    /// A range of the texts for each row, if the function returns lists.
+    pub lists: EvtxSlice<'a, EvtxRange>,
+    /// The bytes of all texts. Rows with the same answer share them.
+    pub bytes: EvtxText<'a>,
 }
 
-/// A text of an answer.
-#[derive(Debug, Clone, Copy)]
-enum Text {
-    Null,
-    Static(&'static str),
-    /// A range of what the answers own.
-    Owned(usize, usize),
-}
-
-/// What the tables say of the codes of some rows.
+/// The answers for the codes of some rows.
 #[derive(Default)]
 pub struct EvtxAnswers {
-    texts: Vec<Text>,
-    lists: Vec<EvtxList>,
-    owned: String,
-    /// The texts as the caller sees them.
-    shown: Vec<EvtxText>,
+    texts: Vec<EvtxRange>,
+    lists: Vec<EvtxRange>,
+    bytes: String,
 }
 
+/// How many bytes of codes are read between two checks for an interrupt.
+const LONG: usize = 1 << 16;
+
 impl EvtxAnswers {
-    fn push(&mut self, text: Cow<'static, str>) {
-        let text = match text {
-            Cow::Borrowed(text) => Text::Static(text),
-            Cow::Owned(text) => {
-                let start = self.owned.len();
-                self.owned.push_str(&text);
-                Text::Owned(start, text.len())
-            }
-        };
-        self.texts.push(text);
+    fn push_text(&mut self, text: Option<&str>) {
+        let (offset, text, is_null) = (self.bytes.len() as u64, text.unwrap_or_default(), text.is_none());
+        self.bytes.push_str(text);
+        let len = text.len() as u64;
+        self.texts.push(EvtxRange { offset, len, is_null });
     }
 
-    fn push_answer(&mut self, lookup: Lookup, answer: Answer) {
+    fn push(&mut self, lookup: Lookup, answer: Answer) {
         let (offset, is_null) = (self.texts.len() as u64, answer == Answer::Null);
         match answer {
-            Answer::Null if lookup != Lookup::Names => self.texts.push(Text::Null),
-            Answer::Null => {}
-            Answer::Text(text) => self.push(text),
-            Answer::List(texts) => texts.into_iter().for_each(|text| self.push(text)),
+            Answer::Null if lookup == Lookup::Names => {}
+            Answer::Null => self.push_text(None),
+            Answer::Text(text) => self.push_text(Some(&text)),
+            Answer::List(texts) => texts.iter().for_each(|text| self.push_text(Some(text))),
         }
         if lookup == Lookup::Names {
             let len = self.texts.len() as u64 - offset;
-            self.lists.push(EvtxList { offset, len, is_null });
+            self.lists.push(EvtxRange { offset, len, is_null });
         }
     }
 
@@ -214,42 +188,24 @@ impl EvtxAnswers {
     }
 
     /// Answers for the codes of some rows. The answer for a NULL table or code is NULL.
-    ///
-    /// # Safety
-    /// The vectors are as their fields say and have `count` rows.
-    unsafe fn of(
-        lookup: Lookup,
-        tables: EvtxVector,
-        codes: EvtxVector,
-        count: usize,
-        interrupt: Interrupt<'_>,
-    ) -> Result<Self, Failure> {
+    fn of(lookup: Lookup, tables: EvtxVector, codes: EvtxVector, interrupt: Interrupt<'_>) -> Result<Self, EvtxError> {
         let mut answers = EvtxAnswers::default();
-        answers.texts.reserve(count);
+        answers.texts.reserve(codes.rows);
         // Logs have few codes, over and over: the first row with each.
         let mut first_rows = HashMap::new();
-        // The sources that rows have named, and the one that the last row named. There is none for NULL.
-        let mut sources: Vec<(Option<Code<'_>>, Option<Source>)> = Vec::new();
-        let (mut element, mut current, mut bytes) = (usize::MAX, 0, 0);
-        for row in 0..count {
-            // SAFETY: the caller's promise.
-            let (of, code) = unsafe { (tables.element(row), codes.get(codes.element(row))?) };
-            if of != element {
-                element = of;
-                // SAFETY: the caller's promise.
-                let name = unsafe { tables.get(of)? };
-                let known = sources.iter().position(|(known, _)| *known == name);
-                current = known.unwrap_or(sources.len());
-                if known.is_none() {
-                    let source = match name {
-                        Some(Code::Text(name)) => Some(lookup.source(name)?),
-                        _ => None,
-                    };
-                    sources.push((name, source));
+        let (mut last, mut bytes) = (None, 0);
+        for row in 0..codes.rows {
+            let (name, source) = match (tables.code(row)?, last) {
+                (Some(Code::Text(name)), Some((known, source))) if name == known => (name, source),
+                (Some(Code::Text(name)), _) => (name, lookup.source(name)?),
+                _ => {
+                    answers.push(lookup, Answer::Null);
+                    continue;
                 }
-            }
-            let (Some(source), Some(code)) = (sources[current].1, code) else {
-                answers.push_answer(lookup, Answer::Null);
+            };
+            last = Some((name, source));
+            let Some(code) = codes.code(row)? else {
+                answers.push(lookup, Answer::Null);
                 continue;
             };
             if let Code::Text(text) = code {
@@ -259,81 +215,54 @@ impl EvtxAnswers {
                     interrupt.check().map_err(ScanError::from)?;
                 }
             }
-            match first_rows.entry((current, code)) {
+            match first_rows.entry((name, code)) {
                 Entry::Occupied(first) => answers.repeat(lookup, *first.get()),
                 Entry::Vacant(place) => {
                     place.insert(row);
-                    answers.push_answer(lookup, lookup.answer(source, code));
+                    answers.push(lookup, lookup.answer(source, code));
                 }
             }
         }
-        let show = |text: &Text| match *text {
-            Text::Null => EvtxText::NONE,
-            Text::Static(text) => EvtxText::borrowed(text),
-            Text::Owned(start, len) => EvtxText::borrowed(&answers.owned[start..start + len]),
-        };
-        answers.shown = answers.texts.iter().map(show).collect();
         Ok(answers)
     }
 }
 
-/// How many bytes of codes are read between two checks for an interrupt.
-const LONG: usize = 1 << 16;
-
-/// Asks the tables about the codes of some rows. The answer for a NULL table or code is NULL.
-///
-/// # Safety
-/// The vectors are as their fields say and have `count` rows, the storage is that of [`EvtxStorage`], `out` can be
-/// written. The caller frees the answers.
+/// Answers for the codes of some rows by the function with this number. The answer for a NULL table or code is NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_answers_new(
+pub extern "C" fn evtx_answers_new(
     function: usize,
     tables: EvtxVector,
     codes: EvtxVector,
-    count: usize,
     storage: EvtxStorage,
-    out: *mut *mut EvtxAnswers,
-) -> *mut c_char {
-    entry(|| {
-        let (lookup, ..) = *FUNCTIONS.get(function).ok_or("there is no such function of codes")?;
-        // SAFETY: the caller's promise.
-        let answers =
-            unsafe { storage.during(|_, interrupt| EvtxAnswers::of(lookup, tables, codes, count, interrupt)) }?;
-        // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(answers))) };
-        Ok(())
+    out: Option<&mut EvtxOwned<EvtxAnswers>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let (lookup, ..) = FUNCTIONS.get(function).ok_or("there is no such function of codes")?;
+        let answers = storage.during(|_, interrupt| EvtxAnswers::of(*lookup, tables, codes, interrupt))?;
+        Ok(Some(answers.into()))
     })
 }
 
-/// Shows answers.
-///
-/// # Safety
-/// `answers` is valid, `out` can be written.
+/// Returns the answers.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_answers_view(answers: *const EvtxAnswers, out: *mut EvtxAnswersView) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let answers = unsafe { &*answers };
-        let view = EvtxAnswersView {
-            texts: answers.shown.as_ptr(),
-            text_count: answers.shown.len(),
-            lists: answers.lists.as_ptr(),
-            owned: EvtxText::borrowed(&answers.owned),
-        };
-        // SAFETY: the caller's promise.
-        unsafe { put(out, view) };
-        Ok(())
+pub extern "C" fn evtx_answers_view<'a>(
+    answers: Option<&'a EvtxAnswers>,
+    out: Option<&mut EvtxAnswersView<'a>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let EvtxAnswers { texts, lists, bytes } = required(answers)?;
+        Ok(EvtxAnswersView {
+            texts: EvtxSlice::borrowed(texts),
+            lists: EvtxSlice::borrowed(lists),
+            bytes: EvtxText::of(bytes),
+        })
     })
 }
 
 /// Frees answers.
-///
-/// # Safety
-/// `answers` is null or came from [`evtx_answers_new`], and is freed once.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_answers_free(answers: *mut EvtxAnswers) {
-    // SAFETY: the caller's promise.
-    release(|| unsafe { free(answers) });
+pub extern "C" fn evtx_answers_free(answers: EvtxOwned<EvtxAnswers>) {
+    release(|| drop(answers));
 }
 
 #[cfg(test)]
@@ -357,54 +286,46 @@ mod tests {
             data: data.as_ptr().cast(),
             validity,
             selection: selection.map_or(std::ptr::null(), <[u32]>::as_ptr),
+            rows: selection.map_or(data.len(), <[u32]>::len),
             is_number: size_of::<T>() == size_of::<i128>() && align_of::<T>() == align_of::<i128>(),
         }
     }
 
     /// The answers as text, with commas between the names of a list.
-    fn answers(kind: Lookup, tables: EvtxVector, asked: EvtxVector, count: usize) -> Vec<Option<String>> {
-        // SAFETY: the vectors are those of a test, which hold what they say.
-        let answers = unsafe { EvtxAnswers::of(kind, tables, asked, count, Interrupt::NEVER) };
-        let answers = answers.unwrap_or_else(|_| panic!("answers"));
-        let shown = |view: &EvtxText| {
-            // SAFETY: the texts are those of the answers.
-            (!view.data.is_null()).then(|| unsafe { text(view.data, view.len) }.expect("UTF-8").to_owned())
+    fn answers(lookup: Lookup, tables: EvtxVector, codes: EvtxVector) -> Vec<Option<String>> {
+        let answers = EvtxAnswers::of(lookup, tables, codes, Interrupt::NEVER).expect("answers");
+        let range = |range: EvtxRange| {
+            let start = range.offset as usize;
+            (!range.is_null).then_some(start..start + range.len as usize)
         };
-        let texts: Vec<_> = answers.shown.iter().map(shown).collect();
-        if kind != Lookup::Names {
+        let text = |text: &EvtxRange| Some(answers.bytes[range(*text)?].to_owned());
+        let texts: Vec<_> = answers.texts.iter().map(text).collect();
+        if lookup != Lookup::Names {
             return texts;
         }
-        let list = |list: &EvtxList| {
-            let range = list.offset as usize..(list.offset + list.len) as usize;
-            (!list.is_null).then(|| texts[range].iter().flatten().cloned().collect::<Vec<_>>().join(","))
+        let list = |list: &EvtxRange| {
+            let names = texts[range(*list)?].iter().flatten();
+            Some(names.cloned().collect::<Vec<_>>().join(","))
         };
         answers.lists.iter().map(list).collect()
     }
 
     #[test]
     fn each_row_has_its_answer() {
-        let constant = [0; 6];
         let of = [element("status")];
-        let status = vector(&of, &u64::MAX, Some(&constant));
+        let status = |selection| vector(&of, &u64::MAX, Some(selection));
         let codes = ["0xc000006a", "3221225578", "-", "0xc000006a", "0x00000000c000006a", "5"].map(element);
         let known = |text: &str| Some(text.to_owned());
-        let wrong = known("STATUS_WRONG_PASSWORD");
+        let (wrong, denied) = (known("STATUS_WRONG_PASSWORD"), known("ERROR_ACCESS_DENIED"));
         assert_eq!(
-            answers(Lookup::Name, status, vector(&codes, &0b11_0111, None), 6),
-            [
-                wrong.clone(),
-                wrong.clone(),
-                None,
-                None,
-                wrong.clone(),
-                known("ERROR_ACCESS_DENIED")
-            ]
+            answers(Lookup::Name, status(&[0; 6]), vector(&codes, &0b11_0111, None)),
+            [wrong.clone(), wrong.clone(), None, None, wrong.clone(), denied.clone()]
         );
-        let selection = [1, 1, 0];
         let numbers: [i128; 2] = [5, -1_073_741_718];
+        let numbers = vector(&numbers, &u64::MAX, Some(&[1, 1, 0]));
         assert_eq!(
-            answers(Lookup::Name, status, vector(&numbers, &u64::MAX, Some(&selection)), 3),
-            [wrong.clone(), wrong, known("ERROR_ACCESS_DENIED")]
+            answers(Lookup::Name, status(&[0; 3]), numbers),
+            [wrong.clone(), wrong, denied]
         );
     }
 
@@ -417,8 +338,7 @@ mod tests {
             answers(
                 Lookup::Names,
                 vector(&of, &u64::MAX, None),
-                vector(&masks, &u64::MAX, None),
-                4
+                vector(&masks, &u64::MAX, None)
             ),
             [
                 known("FILE_READ_DATA,0x800"),
@@ -429,14 +349,9 @@ mod tests {
         );
         let of = [element("parameters")];
         let texts = ["%%1841 or %%99999", "%%1842", "%%1842", ""].map(element);
-        let constant = [0; 4];
+        let tables = vector(&of, &u64::MAX, Some(&[0; 4]));
         assert_eq!(
-            answers(
-                Lookup::Text,
-                vector(&of, &u64::MAX, Some(&constant)),
-                vector(&texts, &u64::MAX, None),
-                4
-            ),
+            answers(Lookup::Text, tables, vector(&texts, &u64::MAX, None)),
             [
                 known("Denied by process trust label ACE or %%99999"),
                 known("Yes"),

@@ -1,6 +1,4 @@
-//! The C ABI of a call: the files and columns that a statement reads.
-
-use std::ffi::c_char;
+//! A call: the files and columns that a statement reads.
 
 use std::sync::Arc;
 
@@ -8,11 +6,10 @@ use arrow_schema::SchemaRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_archive::ArchiveStorage;
 use evtx_arrow::{ENUMS, OnError, enum_of};
-use evtx_format::Interrupt;
-use evtx_scan::{FolderColumn, FolderType, Function, ScanCall, Storage, estimate_records};
+use evtx_scan::{FolderColumn, FolderType, ScanCall, estimate_records};
 
 use crate::arguments::EvtxArguments;
-use crate::boundary::{Code, entry, export_schema, free, put, put_text, release};
+use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, export_schema, produce, release, required};
 use crate::paths::EvtxPaths;
 use crate::report::{ReportFunction, report_of};
 use crate::storage::EvtxStorage;
@@ -21,22 +18,13 @@ use crate::storage::EvtxStorage;
 pub struct EvtxCall {
     pub(crate) call: ScanCall,
     pub(crate) schema: SchemaRef,
-    /// The report that gives the rows, if these are not records.
+    /// The report that makes the rows, unless they are records.
     pub(crate) report: Option<ReportFunction>,
+    /// An estimate of how many records the files have; 0 if the rows are not records.
+    records: u64,
 }
 
 impl EvtxCall {
-    fn new(call: ScanCall, function: Function) -> Self {
-        let report = report_of(function);
-        EvtxCall {
-            schema: report
-                .as_ref()
-                .map_or_else(|| call.table.schema(), |report| Arc::clone(&report.schema)),
-            call,
-            report,
-        }
-    }
-
     fn folder(&self, column: usize) -> Result<&FolderColumn, &'static str> {
         self.call.folders.get(column).ok_or("there is no such column")
     }
@@ -56,252 +44,159 @@ pub enum EvtxFolderType {
     Text,
 }
 
-impl Code for EvtxFolderType {
-    const ALL: &[Self] = &[
-        EvtxFolderType::Date,
-        EvtxFolderType::Timestamp,
-        EvtxFolderType::Integer,
-        EvtxFolderType::Text,
-    ];
-    const WHAT: &str = "type of folders";
+/// A type that is an enum.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxEnum {
+    /// Its name.
+    pub name: EvtxText<'static>,
+    /// Its values.
+    pub values: EvtxSlice<'static, EvtxText<'static>>,
 }
 
-/// Makes a call of arguments and files. Moves the files out of `paths`, which is empty afterwards. Reads a sample of
-/// the files if the columns depend on them, with so many `threads` at most.
-///
-/// # Safety
-/// `arguments` is valid, `paths` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says, `out` can
-/// be written. The caller frees the call.
+/// All types that are enums.
+pub(crate) fn enums() -> EvtxSlice<'static, EvtxEnum> {
+    let enums = ENUMS.iter().map(|(name, values)| EvtxEnum {
+        name: EvtxText::of(name),
+        values: EvtxSlice::leaked(values.iter().map(|value| EvtxText::of(value)).collect::<Vec<_>>()),
+    });
+    EvtxSlice::leaked(enums.collect::<Vec<_>>())
+}
+
+/// Makes a call of arguments and files. If the columns depend on the files, it reads a sample of them, with at most so
+/// many `threads`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_new(
-    arguments: *const EvtxArguments,
-    paths: *mut EvtxPaths,
+pub extern "C" fn evtx_call_new(
+    arguments: Option<&EvtxArguments>,
+    paths: EvtxOwned<EvtxPaths>,
     threads: usize,
     storage: EvtxStorage,
-    out: *mut *mut EvtxCall,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let (arguments, paths) = unsafe { (&*arguments, &mut *paths) };
-        let (paths, archives) = (std::mem::take(&mut paths.0), &paths.2);
-        // SAFETY: the caller's promise.
-        let call = unsafe {
-            storage.during(|storage, interrupt| {
-                let storage = ArchiveStorage::new(storage, archives);
-                arguments.0.call(paths, threads, &storage, interrupt)
-            })
-        };
-        let call = Box::new(EvtxCall::new(call?, arguments.0.function()));
-        // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(call)) };
-        Ok(())
+    out: Option<&mut EvtxOwned<EvtxCall>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let arguments = &required(arguments)?.arguments;
+        let EvtxPaths { paths, archives } = *required(paths)?;
+        storage.during(|storage, interrupt| {
+            let with_archives = ArchiveStorage::new(storage, &archives);
+            let call = arguments.call(paths, threads, &with_archives, interrupt)?;
+            let report = report_of(arguments.function());
+            let (schema, records) = match &report {
+                Some(report) => (Arc::clone(&report.schema), 0),
+                None => (call.table.schema(), estimate_records(storage, &call.paths, interrupt)?),
+            };
+            let call = EvtxCall {
+                call,
+                schema,
+                report,
+                records,
+            };
+            Ok(Some(call.into()))
+        })
     })
 }
 
 /// Frees a call. Scans keep what they need of it.
-///
-/// # Safety
-/// `call` is null or came from [`evtx_call_new`], and is freed once.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_free(call: *mut EvtxCall) {
-    // SAFETY: the caller's promise.
-    release(|| unsafe { free(call) });
+pub extern "C" fn evtx_call_free(call: EvtxOwned<EvtxCall>) {
+    release(|| drop(call));
 }
 
-/// Writes the schema of the columns of the logs, without those of the folders.
-///
-/// # Safety
-/// `call` is valid, `out` can be written. The caller releases the schema.
+/// Returns the schema of the columns of the logs, without those of the folders.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_schema(call: *const EvtxCall, out: *mut FFI_ArrowSchema) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let schema = export_schema(&unsafe { &*call }.schema)?;
-        // SAFETY: the caller's promise.
-        unsafe { put(out, schema) };
-        Ok(())
-    })
+pub extern "C" fn evtx_call_schema(call: Option<&EvtxCall>, out: Option<&mut FFI_ArrowSchema>) -> EvtxFailure {
+    produce(out, || export_schema(&required(call)?.schema))
 }
 
-/// Writes a text of a type that is an enum: its name for `value` 0, and its values from 1 on. It is text without a NUL at
-/// its end, and valid for good. `data` receives null if there is none.
-///
-/// # Safety
-/// `data` and `len` can be written.
+/// Returns the name of the type of a column of the logs that is an enum, until the call is freed; null for another
+/// column. The rows of the column have the numbers of values, in 8 bits.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_enum(
-    index: usize,
-    value: usize,
-    data: *mut *const c_char,
-    len: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        let text = ENUMS.get(index).and_then(|(name, values)| match value.checked_sub(1) {
-            None => Some(*name),
-            Some(value) => values.get(value).copied(),
-        });
-        // SAFETY: the caller's promise.
-        unsafe { put_text(text, data, len) };
-        Ok(())
-    })
-}
-
-/// Writes the name of the type of a column that is an enum: text without a NUL at its end, which the call keeps. The
-/// column has its numbers, in 8 bits. `data` receives null for another column.
-///
-/// # Safety
-/// `call` is valid, `data` and `len` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_enum(
-    call: *const EvtxCall,
+pub extern "C" fn evtx_call_enum<'a>(
+    call: Option<&'a EvtxCall>,
     column: usize,
-    data: *mut *const c_char,
-    len: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let field = unsafe { &*call }.schema.fields().get(column);
-        // SAFETY: the caller's promise.
-        unsafe { put_text(field.and_then(|field| enum_of(field)), data, len) };
-        Ok(())
+    out: Option<&mut EvtxText<'a>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let field = required(call)?.schema.fields().get(column);
+        Ok(EvtxText::of_option(field.and_then(|field| enum_of(field))))
     })
 }
 
-/// Writes what the caller should know about a call: what of the files was not read to find the columns, if that was not
-/// asked for, and that rules did not load. It is text without a NUL at its end, which the call keeps. `data` receives
-/// null if there is nothing to tell.
-///
-/// # Safety
-/// `call` is valid, `data` and `len` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_warning(
-    call: *const EvtxCall,
-    data: *mut *const c_char,
-    len: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        unsafe { put_text((*call).call.warning.as_deref(), data, len) };
-        Ok(())
-    })
-}
-
-/// The numbers of a call, and its handling of damage.
+/// The properties of a call.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EvtxCallInfo {
+pub struct EvtxCallInfo<'a> {
     /// How many columns the logs have.
     pub columns: usize,
     /// How many columns the folders have. They follow those of the logs.
     pub folders: usize,
-    /// How many files there are.
-    pub paths: usize,
+    /// An estimate of how many records the files have; 0 if the rows are not records.
+    pub records: u64,
     /// Whether the first damage ends a scan with an error (`on_error := 'fail'`).
     pub fails: bool,
+    /// Which files were not sampled to find the columns, although no sample size was set, and which rules did not load;
+    /// null if there is nothing to report. Valid until the call is freed.
+    pub warning: EvtxText<'a>,
 }
 
-/// Writes the info of a call.
-///
-/// # Safety
-/// `call` is valid, `out` can be written.
+/// Returns the properties of a call.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_info(call: *const EvtxCall, out: *mut EvtxCallInfo) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let (call, schema) = unsafe { (&(*call).call, &(*call).schema) };
-        let info = EvtxCallInfo {
+pub extern "C" fn evtx_call_info<'a>(call: Option<&'a EvtxCall>, out: Option<&mut EvtxCallInfo<'a>>) -> EvtxFailure {
+    produce(out, || {
+        let EvtxCall {
+            call, schema, records, ..
+        } = required(call)?;
+        Ok(EvtxCallInfo {
             columns: schema.fields().len(),
             folders: call.folders.len(),
-            paths: call.paths.len(),
+            records: *records,
             fails: call.options.on_error == OnError::Fail,
-        };
-        // SAFETY: the caller's promise.
-        unsafe { put(out, info) };
-        Ok(())
+            warning: EvtxText::of_option(call.warning.as_deref()),
+        })
     })
 }
 
-/// Writes an estimate of how many records the files have; 0 if the rows are not records.
-///
-/// # Safety
-/// `call` is valid, `storage` does what [`EvtxStorage`] says, `out` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_estimate(call: *const EvtxCall, storage: EvtxStorage, out: *mut u64) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let EvtxCall { call, report, .. } = unsafe { &*call };
-        let estimate = |storage: &dyn Storage, interrupt: Interrupt<'_>| match report {
-            Some(_) => Ok(0),
-            None => estimate_records(storage, &call.paths, interrupt),
-        };
-        // SAFETY: the caller's promise.
-        let records = unsafe { storage.during(estimate) };
-        // SAFETY: the caller's promise.
-        unsafe { put(out, records?) };
-        Ok(())
-    })
+/// A column of folders.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxFolder<'a> {
+    /// Its name, valid until the call is freed.
+    pub name: EvtxText<'a>,
+    /// The type of its values.
+    pub value_type: EvtxFolderType,
 }
 
-/// Writes the type of the column of folders with an index, an `EvtxFolderType`.
-///
-/// # Safety
-/// `call` is valid, `out` can be written.
+/// Returns the column of folders with an index.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_folder_type(call: *const EvtxCall, column: usize, out: *mut u32) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let column = unsafe { &*call }.folder(column)?;
-        let value_type = match column.value_type {
-            FolderType::Date => EvtxFolderType::Date,
-            FolderType::Timestamp => EvtxFolderType::Timestamp,
-            FolderType::Integer => EvtxFolderType::Integer,
-            FolderType::Text => EvtxFolderType::Text,
-        };
-        // SAFETY: the caller's promise.
-        unsafe { put(out, value_type as u32) };
-        Ok(())
-    })
-}
-
-/// Writes the name of the column of folders with an index: text without a NUL at its end, which the call keeps.
-///
-/// # Safety
-/// `call` is valid, `data` and `len` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_folder_name(
-    call: *const EvtxCall,
+pub extern "C" fn evtx_call_folder<'a>(
+    call: Option<&'a EvtxCall>,
     column: usize,
-    data: *mut *const c_char,
-    len: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let column = unsafe { &*call }.folder(column)?;
-        // SAFETY: the caller's promise.
-        unsafe { put_text(Some(&column.name), data, len) };
-        Ok(())
+    out: Option<&mut EvtxFolder<'a>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let column = required(call)?.folder(column)?;
+        Ok(EvtxFolder {
+            name: EvtxText::of(&column.name),
+            value_type: match column.value_type {
+                FolderType::Date => EvtxFolderType::Date,
+                FolderType::Timestamp => EvtxFolderType::Timestamp,
+                FolderType::Integer => EvtxFolderType::Integer,
+                FolderType::Text => EvtxFolderType::Text,
+            },
+        })
     })
 }
 
-/// Writes the value of a column of folders for the file with an index: text without a NUL at its end, which the call
-/// keeps. `data` receives null for NULL.
-///
-/// # Safety
-/// `call` is valid, `data` and `len` can be written.
+/// Returns the text of the value of a column of folders for the file with an index, until the call is freed; null for
+/// NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_call_folder_value(
-    call: *const EvtxCall,
+pub extern "C" fn evtx_call_folder_value<'a>(
+    call: Option<&'a EvtxCall>,
     column: usize,
     path: usize,
-    data: *mut *const c_char,
-    len: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let column = unsafe { &*call }.folder(column)?;
-        let value = column.values.get(path).ok_or("there is no such file")?.as_deref();
-        // SAFETY: the caller's promise.
-        unsafe { put_text(value, data, len) };
-        Ok(())
+    out: Option<&mut EvtxText<'a>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let value = required(call)?.folder(column)?.values.get(path);
+        Ok(EvtxText::of_option(value.ok_or("there is no such file")?.as_deref()))
     })
 }

@@ -1,56 +1,55 @@
 //! The SQL macros of the extension: the files of the folder `sql`, one macro each.
 //!
 //! A file starts with a comment of three paragraphs: the signature, the description, and an example. The rest is the
-//! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table. A default is a VARCHAR, also NULL.
+//! body. A body that starts with `SELECT`, `FROM` or `WITH` makes a table macro. A default is a VARCHAR or NULL.
 //!
 //! ```sql
 //! -- evtx_name(first, second := NULL, third := 'text')
 //! --
-//! -- What it gives.
+//! -- What it returns.
 //! --
 //! -- SELECT evtx_name(1)
 //!
 //! first + 1
 //! ```
 
-use std::ffi::c_char;
-use std::sync::OnceLock;
+use crate::boundary::{EvtxFunction, EvtxSlice, EvtxText};
 
-use crate::boundary::{EvtxFunction, EvtxText, entry, put_entry};
-
-/// The texts of the files, in the order of their names.
+/// The texts of the files, sorted by name.
 const SOURCES: &[&str] = include!(concat!(env!("OUT_DIR"), "/macros.rs"));
 
 /// A parameter of a macro.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct EvtxParameter {
     /// Its name.
-    pub name: EvtxText,
-    /// Whether it can be left out.
+    pub name: EvtxText<'static>,
+    /// Whether it has a default value.
     pub is_optional: bool,
-    /// Its value then, a text, or null for NULL.
-    pub default_text: EvtxText,
+    /// The text of its default value; null for NULL.
+    pub default_text: EvtxText<'static>,
 }
 
 /// A macro.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct EvtxMacro {
-    /// Its name, what it gives, and an example.
+    /// Its documentation.
     pub function: EvtxFunction,
     /// Whether it makes a table.
     pub is_table: bool,
-    /// Its parameters, `parameter_count` of them.
-    pub parameters: *const EvtxParameter,
-    /// How many there are.
-    pub parameter_count: usize,
+    /// Its parameters.
+    pub parameters: EvtxSlice<'static, EvtxParameter>,
     /// The expression or the query.
-    pub body: EvtxText,
+    pub body: EvtxText<'static>,
 }
 
-/// What the text of a file says; `None` where it is not as the module's docs have it.
-fn parse(source: &str) -> Option<EvtxMacro> {
+fn leaked(text: &str) -> EvtxText<'static> {
+    EvtxSlice::leaked(text.as_bytes())
+}
+
+/// The macro in a file; `None` if the text has another form than the module's docs describe.
+fn parse(source: &'static str) -> Option<EvtxMacro> {
     let is_comment = |line: &&str| line.starts_with("--");
     let header: Vec<&str> = source.lines().take_while(is_comment).collect();
     let paragraphs: Vec<String> = header
@@ -59,25 +58,19 @@ fn parse(source: &str) -> Option<EvtxMacro> {
         .collect();
     let [signature, description, example] = <[String; 3]>::try_from(paragraphs).ok()?;
     let (name, parameters) = signature.strip_suffix(')')?.split_once('(')?;
-    let parameters: Option<Vec<_>> = parameters
-        .split(", ")
-        .filter(|text| !text.is_empty())
-        .map(parameter)
-        .collect();
-    let parameters: &'static [EvtxParameter] = Box::leak(parameters?.into_boxed_slice());
-    let body = source.lines().skip_while(is_comment).collect::<Vec<_>>().join("\n");
+    let parameters = parameters.split(", ").filter(|text| !text.is_empty());
+    let parameters: Vec<_> = parameters.map(parameter).collect::<Option<_>>()?;
+    let body = source[header.iter().map(|line| line.len() + 1).sum()..].trim();
     let first = body.lines().find(|line| !line.is_empty() && !is_comment(line))?;
-    let is_table = ["SELECT", "FROM", "WITH"].contains(&first.split_whitespace().next()?);
     Some(EvtxMacro {
         function: EvtxFunction {
-            name: EvtxText::leaked(name.to_owned()),
-            description: EvtxText::leaked(description),
-            example: EvtxText::leaked(example),
+            name: leaked(name),
+            description: leaked(&description),
+            example: leaked(&example),
         },
-        is_table,
-        parameters: parameters.as_ptr(),
-        parameter_count: parameters.len(),
-        body: EvtxText::leaked(body.trim().to_owned()),
+        is_table: ["SELECT", "FROM", "WITH"].contains(&first.split_whitespace().next()?),
+        parameters: EvtxSlice::leaked(parameters),
+        body: EvtxText::of(body),
     })
 }
 
@@ -85,88 +78,61 @@ fn parameter(text: &str) -> Option<EvtxParameter> {
     let (name, default) = match text.split_once(" := ") {
         None => (text, None),
         Some((name, "NULL")) => (name, Some(EvtxText::NONE)),
-        Some((name, text)) => {
-            let text = text.strip_prefix('\'')?.strip_suffix('\'')?;
-            (name, Some(EvtxText::leaked(text.to_owned())))
-        }
+        Some((name, text)) => (name, Some(leaked(text.strip_prefix('\'')?.strip_suffix('\'')?))),
     };
     Some(EvtxParameter {
-        name: EvtxText::leaked(name.to_owned()),
+        name: leaked(name),
         is_optional: default.is_some(),
         default_text: default.unwrap_or(EvtxText::NONE),
     })
 }
 
-/// The macros, whose pointers are those of texts that are never freed.
-struct Macros(Vec<EvtxMacro>);
-
-// SAFETY: what the pointers point to is never written and never freed.
-unsafe impl Send for Macros {}
-// SAFETY: likewise.
-unsafe impl Sync for Macros {}
-
-fn macros() -> &'static [EvtxMacro] {
-    static MACROS: OnceLock<Macros> = OnceLock::new();
-    &MACROS
-        .get_or_init(|| Macros(SOURCES.iter().filter_map(|source| parse(source)).collect()))
-        .0
-}
-
-/// The macro with this index in the order of the names. `known` receives whether there is one.
-///
-/// # Safety
-/// `out` and `known` can be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_macro(index: usize, out: *mut EvtxMacro, known: *mut bool) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        unsafe { put_entry(macros().get(index).copied(), out, known) };
-        Ok(())
-    })
+/// All macros, sorted by name.
+pub(crate) fn macros() -> EvtxSlice<'static, EvtxMacro> {
+    EvtxSlice::leaked(SOURCES.iter().filter_map(|source| parse(source)).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(text: EvtxText) -> &'static str {
-        // SAFETY: texts of macros are never freed.
-        unsafe { crate::boundary::text(text.data, text.len) }.expect("UTF-8")
+    fn text(text: EvtxText<'static>) -> &'static str {
+        text.text().expect("UTF-8")
     }
 
     #[test]
-    fn every_file_is_a_macro_of_its_name() {
-        assert_eq!(macros().len(), SOURCES.len());
-        assert!(macros().is_sorted_by_key(|found| text(found.function.name)));
-        let level = macros()
-            .iter()
-            .find(|found| text(found.function.name) == "evtx_level_name")
-            .expect("it");
-        assert!(!level.is_table && level.parameter_count == 1);
-        assert!(text(level.body).ends_with("END"), "{}", text(level.body));
+    fn every_file_is_a_macro() {
+        let macros = macros().get();
+        assert_eq!(macros.len(), SOURCES.len());
+        assert!(macros.is_sorted_by_key(|found| text(found.function.name)));
     }
 
     #[test]
-    fn a_file_says_what_its_macro_is() {
+    fn a_file_describes_its_macro() {
         let found = parse("-- f(a, b := NULL, c := 'x')\n--\n-- Two\n-- lines.\n--\n-- FROM f(1)\n\nSELECT a\n")
             .expect("a macro");
+        let EvtxFunction {
+            name,
+            description,
+            example,
+        } = found.function;
         assert_eq!(
-            (text(found.function.name), text(found.function.description)),
-            ("f", "Two lines.")
-        );
-        assert_eq!(
-            (text(found.function.example), text(found.body)),
-            ("FROM f(1)", "SELECT a")
+            [name, description, example, found.body].map(text),
+            ["f", "Two lines.", "FROM f(1)", "SELECT a"]
         );
         assert!(found.is_table);
-        // SAFETY: as of texts.
-        let parameters = unsafe { std::slice::from_raw_parts(found.parameters, found.parameter_count) };
+        let parameters = found.parameters.get().iter();
         let parameters: Vec<_> = parameters
-            .iter()
-            .map(|it| (text(it.name), it.is_optional, it.default_text.len))
+            .map(|it| (text(it.name), it.is_optional, it.default_text.get()))
             .collect();
-        assert_eq!(parameters, [("a", false, 0), ("b", true, 0), ("c", true, 1)]);
-        assert_eq!(parse("SELECT 1"), None);
-        assert_eq!(parse("-- f(a := 1)\n--\n-- A number.\n--\n-- FROM f()\n\na"), None);
+        assert_eq!(
+            parameters,
+            [("a", false, &b""[..]), ("b", true, b""), ("c", true, b"x")]
+        );
+        let scalar = parse("-- f()\n--\n-- A number.\n--\n-- SELECT f()\n\n1 -- one\n").expect("a macro");
+        assert_eq!((text(scalar.body), scalar.is_table), ("1 -- one", false));
+        for source in ["SELECT 1", "-- f(a := 1)\n--\n-- A number.\n--\n-- FROM f()\n\na"] {
+            assert!(parse(source).is_none(), "{source}");
+        }
     }
 }

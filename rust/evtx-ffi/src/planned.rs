@@ -1,33 +1,34 @@
 //! Planned calls: whether the hints of a call still hold when the call is run. Hints are the predicates of a query.
 //!
-//! After DuckDB has told calls their hints, it can merge two scans with the same arguments, whatever their hints are
-//! (`common_subplan`). The rows of the scan that stays are then also the rows of the other, which may need more. DuckDB
-//! tells neither of them, and a call cannot find out which statement it belongs to. But the scan that goes is destroyed
-//! before DuckDB runs anything of the statement.
+//! After DuckDB has passed the hints of each call, it can merge two scans with the same arguments, whatever their hints
+//! (`common_subplan`). The scan that remains then also provides the rows of the other, which may need more of them.
+//! DuckDB notifies neither, and a call cannot find out to which statement it belongs. But DuckDB destroys the other scan
+//! before it runs anything of the statement.
 //!
-//! So a call drops its hints if another call with the same arguments and other hints was destroyed, without having been
-//! run, after the call was told its hints. That other call can belong to another statement. Then the lost hints cost
-//! time, but no rows.
+//! So a call drops its hints if, after it received them, another call with the same arguments and other hints was
+//! destroyed without having been run. That call can belong to another statement. Then the lost hints cost time, but no
+//! rows.
 
 use std::collections::HashMap;
-use std::ffi::c_char;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::boundary::{entry, free, put, release, text};
-use crate::filter::{EvtxHints, Hints};
+use evtx_arrow::Expression;
+
+use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
+use crate::filter::{EvtxNode, conditions};
 
 /// A call that was bound.
 pub struct EvtxPlanned {
     /// The arguments as text. Calls with the same text can be merged.
     arguments: String,
-    /// Tells it from other calls with the same arguments.
+    /// Distinguishes it from other calls with the same arguments.
     number: u64,
 }
 
 /// The state of a call.
 #[derive(Default)]
 struct State {
-    hints: Hints,
+    hints: Vec<Expression>,
     has_run: bool,
     /// Whether another call with other hints may have been merged into this one.
     may_be_shared: bool,
@@ -66,7 +67,7 @@ impl EvtxPlanned {
     }
 
     /// Replaces the hints.
-    fn tell(&self, hints: Hints) {
+    fn hint(&self, hints: Vec<Expression>) {
         self.with(|state| {
             state.hints = hints;
             state.may_be_shared = false;
@@ -74,7 +75,7 @@ impl EvtxPlanned {
     }
 
     /// Marks the call as run. Returns its hints, or none if they may not hold.
-    pub(crate) fn run(&self) -> Hints {
+    pub(crate) fn run(&self) -> Vec<Expression> {
         let run = |state: &mut State| {
             state.has_run = true;
             (!state.may_be_shared).then(|| state.hints.clone())
@@ -100,45 +101,23 @@ impl Drop for EvtxPlanned {
     }
 }
 
-/// Registers a call that was bound. `arguments` is a text of everything that tells it from other calls.
-///
-/// # Safety
-/// `arguments` is text, `out` can be written. The caller frees the call.
+/// Registers a call that was bound. `arguments` is a text of everything that distinguishes it from other calls.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_planned_new(
-    arguments: *const c_char,
-    len: usize,
-    out: *mut *mut EvtxPlanned,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let planned = EvtxPlanned::new(unsafe { text(arguments, len) }?);
-        // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(planned))) };
-        Ok(())
-    })
+pub extern "C" fn evtx_planned_new(arguments: EvtxText<'_>, out: Option<&mut EvtxOwned<EvtxPlanned>>) -> EvtxFailure {
+    produce(out, || Ok(Some(EvtxPlanned::new(arguments.text()?).into())))
 }
 
 /// Frees a call.
-///
-/// # Safety
-/// `planned` is null or came from [`evtx_planned_new`], and is freed once.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_planned_free(planned: *mut EvtxPlanned) {
-    // SAFETY: the caller's promise.
-    release(|| unsafe { free(planned) });
+pub extern "C" fn evtx_planned_free(planned: EvtxOwned<EvtxPlanned>) {
+    release(|| drop(planned));
 }
 
-/// Replaces the hints of a call.
-///
-/// # Safety
-/// `planned` is valid, and so are the pointers of `hints`, as [`EvtxHints`] says.
+/// Replaces the hints of a call: conditions that all must be true, as nodes in postfix order.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_planned_tell(planned: *const EvtxPlanned, hints: EvtxHints) -> *mut c_char {
+pub extern "C" fn evtx_planned_hint(planned: Option<&EvtxPlanned>, nodes: EvtxSlice<'_, EvtxNode<'_>>) -> EvtxFailure {
     entry(|| {
-        // SAFETY: the caller's promise.
-        let (planned, hints) = unsafe { (&*planned, hints.to_owned()) };
-        planned.tell(hints);
+        required(planned)?.hint(conditions(nodes)?);
         Ok(())
     })
 }
@@ -147,44 +126,41 @@ pub unsafe extern "C" fn evtx_planned_tell(planned: *const EvtxPlanned, hints: E
 mod tests {
     use super::*;
 
-    fn hints(byte: u8) -> Hints {
-        Hints {
-            bytes: vec![byte],
-            ..Hints::default()
-        }
+    fn hints(column: usize) -> Vec<Expression> {
+        vec![Expression::Column(column)]
     }
 
     #[test]
     fn hints_hold_unless_another_call_went_unrun_with_others() {
         let (one, two) = (EvtxPlanned::new("a"), EvtxPlanned::new("a"));
-        one.tell(hints(1));
-        two.tell(hints(2));
+        one.hint(hints(1));
+        two.hint(hints(2));
         // Both are alive, so they are two scans.
-        assert_eq!(two.run().bytes, [2]);
-        assert_eq!(one.run().bytes, [1]);
+        assert_eq!(two.run(), hints(2));
+        assert_eq!(one.run(), hints(1));
         drop(two);
-        assert_eq!(one.run().bytes, [1], "it was run");
+        assert_eq!(one.run(), hints(1), "it was run");
         let (three, four) = (EvtxPlanned::new("a"), EvtxPlanned::new("a"));
-        three.tell(hints(3));
-        four.tell(hints(4));
+        three.hint(hints(3));
+        four.hint(hints(4));
         drop(four);
-        assert_eq!(three.run(), Hints::default(), "its rows may be those of the other, too");
+        assert_eq!(three.run(), [], "its rows may be those of the other, too");
         let (five, six, other) = (EvtxPlanned::new("b"), EvtxPlanned::new("b"), EvtxPlanned::new("c"));
-        five.tell(hints(5));
-        six.tell(hints(5));
-        other.tell(hints(6));
+        five.hint(hints(5));
+        six.hint(hints(5));
+        other.hint(hints(6));
         drop((six, other));
-        assert_eq!(five.run().bytes, [5]);
-        // What is told later holds.
+        assert_eq!(five.run(), hints(5));
+        // Later hints hold.
         let (seven, eight) = (EvtxPlanned::new("d"), EvtxPlanned::new("d"));
-        eight.tell(hints(8));
+        eight.hint(hints(8));
         drop(eight);
-        seven.tell(hints(7));
-        assert_eq!(seven.run().bytes, [7]);
+        seven.hint(hints(7));
+        assert_eq!(seven.run(), hints(7));
     }
 
     #[test]
-    fn nothing_stays_of_calls_that_are_gone() {
+    fn nothing_remains_of_calls_that_are_gone() {
         let (one, two) = (EvtxPlanned::new("gone"), EvtxPlanned::new("gone"));
         drop((one, two));
         assert!(!registry().calls.contains_key("gone"));

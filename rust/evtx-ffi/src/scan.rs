@@ -1,17 +1,17 @@
-//! The C ABI of scans and their workers.
+//! Scans and their workers.
 
-use std::ffi::c_char;
 use std::sync::Arc;
 
 use arrow_array::ffi::FFI_ArrowArray;
-use arrow_array::{DictionaryArray, StringViewArray};
+use arrow_array::{Array, DictionaryArray, StringViewArray, StructArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Fields, Schema, SchemaRef};
 use evtx_arrow::MakeArrays;
-use evtx_format::Interrupt;
-use evtx_scan::{FileScan, ReportRows, ReportThreads, ScanError, Storage, Worker};
+use evtx_scan::{FileScan, ReportRows, ReportThreads, Worker};
 
-use crate::boundary::{entry, export_schema, free, hand_out, put, put_text, release, size, text};
+use crate::boundary::{
+    EvtxError, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, export_schema, produce, release, required, size,
+};
 use crate::call::EvtxCall;
 use crate::planned::EvtxPlanned;
 use crate::storage::EvtxStorage;
@@ -28,34 +28,15 @@ enum Source {
 /// By index of the file in the scan: its index among the files of the call.
 type FileIndices = Arc<[usize]>;
 
-/// A thread's part of a scan.
-pub struct EvtxWorker(Part);
+/// A thread's share of a scan.
+pub struct EvtxWorker(Rows);
 
-enum Part {
+enum Rows {
     Records(Box<Worker>, FileIndices),
     Report(Box<dyn ReportRows>),
 }
 
-/// The columns that have these indexes, of `count` columns. Indexes behind the last column are left out. If none is
-/// left, it is the first column, because a batch needs a column to have rows.
-///
-/// # Safety
-/// `columns` points to `column_count` indexes.
-pub(crate) unsafe fn projection(columns: *const u64, column_count: usize, count: usize) -> Vec<usize> {
-    let columns = match column_count {
-        0 => &[],
-        // SAFETY: the caller's promise.
-        _ => unsafe { std::slice::from_raw_parts(columns, column_count) },
-    };
-    let columns = columns.iter().filter_map(|&column| usize::try_from(column).ok());
-    let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
-    if columns.is_empty() {
-        columns.push(0);
-    }
-    columns
-}
-
-// Which objects threads may share. The compiler checks the Rust types; C++ has to obey the same rules.
+// Which objects threads may share. The compiler checks the Rust types; C++ must obey the same rules.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
     const fn handed_on<T: Send>() {}
@@ -69,87 +50,66 @@ const _: () = {
 
 /// Makes a scan of a call.
 ///
-/// - `columns` are indexes in the schema of the call, in the order of the scan. Indexes behind the last column are left
-///   out. If none is left, the scan has the first column, because a batch needs a column to have rows.
-/// - `planned` has the hints of the query. Files and records that the hints exclude are left out. It may be null.
-/// - `memory` is DuckDB's `memory_limit` as text, as `24.9 GiB`. The messages beside the logs may take a quarter of it
-///   together.
-///
-/// # Safety
-/// `call` is valid, `columns` points to `column_count` indexes, `planned` is null or valid, `memory` is text, `out` can
-/// be written. The caller frees the scan.
+/// - `columns` are indexes in the schema of the call, in the order of the scan. Indexes after the last column are
+///   ignored. If none remains, the scan has the first column, because a batch needs a column to have rows.
+/// - `planned` has the hints of the query. The scan leaves out files and records that they exclude. It can be null.
+/// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. The messages of the logs can take a quarter of it together.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_scan_new(
-    call: *const EvtxCall,
-    columns: *const u64,
-    column_count: usize,
-    planned: *const EvtxPlanned,
-    memory: *const c_char,
-    memory_len: usize,
-    out: *mut *mut EvtxScan,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let (EvtxCall { call, schema, report }, planned) = unsafe { (&*call, planned.as_ref()) };
-        // SAFETY: the caller's promise.
-        let columns = unsafe { projection(columns, column_count, schema.fields().len()) };
-        if let Some(report) = report {
-            let schema = schema.project(&columns).map_err(|error| error.to_string())?;
-            let source = Source::Report((report.make)(call, &columns), schema.into());
-            // SAFETY: the caller's promise.
-            unsafe { put(out, Box::into_raw(Box::new(EvtxScan(source)))) };
-            return Ok(());
+pub extern "C" fn evtx_scan_new(
+    call: Option<&EvtxCall>,
+    columns: EvtxSlice<'_, u64>,
+    planned: Option<&EvtxPlanned>,
+    memory: EvtxText<'_>,
+    out: Option<&mut EvtxOwned<EvtxScan>>,
+) -> EvtxFailure {
+    produce(out, || {
+        let EvtxCall {
+            call, schema, report, ..
+        } = required(call)?;
+        let count = schema.fields().len();
+        let columns = columns.get().iter().filter_map(|&column| usize::try_from(column).ok());
+        let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
+        if columns.is_empty() {
+            columns.push(0);
         }
-        // SAFETY: the caller's promise.
-        let memory = unsafe { text(memory, memory_len)? };
-        let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
-        let conditions = hints.conditions()?;
-        let (scan, indices) = call.scan(&columns, &conditions, size(memory) / 4);
-        let source = Source::Records(Arc::new(scan), indices);
-        // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxScan(source)))) };
-        Ok(())
+        let source = match report {
+            Some(report) => {
+                let schema = schema.project(&columns).map_err(|error| error.to_string())?;
+                Source::Report((report.make)(call, &columns), schema.into())
+            }
+            None => {
+                let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
+                let (scan, indices) = call.scan(&columns, &hints, size(memory.text()?) / 4);
+                Source::Records(Arc::new(scan), indices)
+            }
+        };
+        Ok(Some(EvtxScan(source).into()))
     })
 }
 
 /// Frees a scan. Workers keep what they need of it.
-///
-/// # Safety
-/// `scan` is null or came from [`evtx_scan_new`], and is freed once.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_scan_free(scan: *mut EvtxScan) {
-    // SAFETY: the caller's promise.
-    release(|| unsafe { free(scan) });
+pub extern "C" fn evtx_scan_free(scan: EvtxOwned<EvtxScan>) {
+    release(|| drop(scan));
 }
 
-/// Writes the share of a scan that was handed out to workers, 0 to 1.
-///
-/// # Safety
-/// `scan` is valid, `out` can be written.
+/// Returns the share of a scan that workers have taken, 0 to 1.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_scan_progress(scan: *const EvtxScan, out: *mut f64) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let progress = match unsafe { &(*scan).0 } {
+pub extern "C" fn evtx_scan_progress(scan: Option<&EvtxScan>, out: Option<&mut f64>) -> EvtxFailure {
+    produce(out, || {
+        Ok(match &required(scan)?.0 {
             Source::Records(scan, _) => scan.progress(),
             Source::Report(report, _) => report.progress(),
-        };
-        // SAFETY: the caller's promise.
-        unsafe { put(out, progress) };
-        Ok(())
+        })
     })
 }
 
-/// Writes the schema of the batches of a scan. Maps in it are lists of their entries, which have the same layout in
+/// Returns the schema of the batches of a scan. Maps in it are lists of their entries, which have the same layout in
 /// memory.
-///
-/// # Safety
-/// `scan` is valid, `out` can be written. The caller releases the schema.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_ArrowSchema) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let schema = match unsafe { &(*scan).0 } {
+pub extern "C" fn evtx_scan_schema(scan: Option<&EvtxScan>, out: Option<&mut FFI_ArrowSchema>) -> EvtxFailure {
+    produce(out, || {
+        let schema = match &required(scan)?.0 {
             Source::Records(scan, _) => scan.scan().schema(),
             Source::Report(_, schema) => Arc::clone(schema),
         };
@@ -160,14 +120,11 @@ pub unsafe extern "C" fn evtx_scan_schema(scan: *const EvtxScan, out: *mut FFI_A
             }
             _ => Arc::clone(field),
         });
-        let schema = export_schema(&Arc::new(Schema::new(fields.collect::<Fields>())))?;
-        // SAFETY: the caller's promise.
-        unsafe { put(out, schema) };
-        Ok(())
+        export_schema(&Schema::new(fields.collect::<Fields>()))
     })
 }
 
-/// Makes the arrays of a decoder. A build with debug assertions checks each value once more; others trust the builders.
+/// How decoders make arrays. A build with debug assertions checks each value again; others trust the builders.
 const ARRAYS: MakeArrays = if cfg!(debug_assertions) {
     MakeArrays::CHECKED
 } else {
@@ -188,105 +145,77 @@ const TRUSTED: MakeArrays = MakeArrays {
     },
 };
 
-/// Makes a worker: a thread's part of a scan.
-///
-/// # Safety
-/// `scan` is valid, `out` can be written. The caller frees the worker.
+/// Makes a worker.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_worker_new(scan: *const EvtxScan, out: *mut *mut EvtxWorker) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let part = match unsafe { &(*scan).0 } {
-            Source::Records(scan, indices) => Part::Records(Worker::new(scan, ARRAYS).into(), Arc::clone(indices)),
-            Source::Report(report, _) => Part::Report(report.thread()),
+pub extern "C" fn evtx_worker_new(scan: Option<&EvtxScan>, out: Option<&mut EvtxOwned<EvtxWorker>>) -> EvtxFailure {
+    produce(out, || {
+        let rows = match &required(scan)?.0 {
+            Source::Records(scan, indices) => Rows::Records(Worker::new(scan, ARRAYS).into(), Arc::clone(indices)),
+            Source::Report(report, _) => Rows::Report(report.thread()),
         };
-        // SAFETY: the caller's promise.
-        unsafe { put(out, Box::into_raw(Box::new(EvtxWorker(part)))) };
-        Ok(())
+        Ok(Some(EvtxWorker(rows).into()))
     })
 }
 
-/// Frees a worker. Batches that it gave stay valid.
-///
-/// # Safety
-/// `worker` is null or came from [`evtx_worker_new`], and is freed once.
+/// Frees a worker. The batches that it returned stay valid.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_worker_free(worker: *mut EvtxWorker) {
-    // SAFETY: the caller's promise.
-    release(|| unsafe { free(worker) });
+pub extern "C" fn evtx_worker_free(worker: EvtxOwned<EvtxWorker>) {
+    release(|| drop(worker));
 }
 
 /// The origin of the rows of a batch.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EvtxPlace {
     /// How many rows the batch has; 0 at the end of the scan.
     pub rows: usize,
     /// The index of their file among the files of the call.
     pub path: usize,
-    /// The position of their block, or of their batch, in the order of all rows. The positions that one worker returns never fall.
+    /// The position of their block, or of their batch, in the order of all rows. A worker returns positions in ascending
+    /// order.
     pub index: u64,
 }
 
-/// Writes the next rows to `out`, as a struct array of the scan's schema, and their origin to `place`. Does not write
-/// `out` at the end of the scan.
-///
-/// # Safety
-/// `worker` is valid and not in use elsewhere, `storage` does what [`EvtxStorage`] says, `out` and `place` can be
-/// written. The caller releases the array.
+/// Writes the next rows to `array`, as a struct array of the scan's schema, and returns their origin. Does not write
+/// `array` at the end of the scan.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_worker_next(
-    worker: *mut EvtxWorker,
+pub extern "C" fn evtx_worker_next(
+    worker: Option<&mut EvtxWorker>,
     storage: EvtxStorage,
-    out: *mut FFI_ArrowArray,
-    place: *mut EvtxPlace,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let part = unsafe { &mut (*worker).0 };
-        let mut found = EvtxPlace::default();
-        let next = |storage: &dyn Storage, interrupt: Interrupt<'_>| {
-            Ok::<_, ScanError>(match part {
-                Part::Records(worker, indices) => worker.next(storage, interrupt)?.map(|batch| {
-                    (found.path, found.index) = (indices[batch.file], batch.index);
-                    batch.rows
-                }),
-                Part::Report(worker) => worker.next(storage, interrupt)?.map(|batch| {
-                    found.index = batch.index;
-                    batch.rows
-                }),
-            })
+    array: Option<&mut FFI_ArrowArray>,
+    out: Option<&mut EvtxPlace>,
+) -> EvtxFailure {
+    produce(out, || {
+        let (worker, array) = (required(worker)?, required(array)?);
+        let batch = storage.during(|storage, interrupt| match &mut worker.0 {
+            Rows::Records(worker, indices) => {
+                let batch = worker.next(storage, interrupt)?;
+                Ok::<_, EvtxError>(batch.map(|batch| (batch.rows, indices[batch.file], batch.index)))
+            }
+            Rows::Report(worker) => {
+                let batch = worker.next(storage, interrupt)?;
+                Ok(batch.map(|batch| (batch.rows, 0, batch.index)))
+            }
+        })?;
+        let Some((batch, path, index)) = batch else {
+            return Ok(EvtxPlace::default());
         };
-        // SAFETY: the caller's promise.
-        let rows = unsafe { storage.during(next) }?;
-        // SAFETY: the caller's promise, and `found` is a local.
-        unsafe {
-            hand_out(rows, out, &mut found.rows);
-            put(place, found);
-        }
-        Ok(())
+        let rows = batch.num_rows();
+        *array = FFI_ArrowArray::new(&StructArray::from(batch).to_data());
+        Ok(EvtxPlace { rows, path, index })
     })
 }
 
-/// Writes the path of the file that the worker reads: text without a NUL at its end, which is valid until the worker is
-/// used or freed. `len` receives 0 if there is no file.
-///
-/// # Safety
-/// `worker` is valid, `data` and `len` can be written.
+/// Returns the path of the file that the worker reads, until the worker is used or freed; null if there is none.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_worker_reading(
-    worker: *const EvtxWorker,
-    data: *mut *const c_char,
-    len: *mut usize,
-) -> *mut c_char {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let path = match unsafe { &(*worker).0 } {
-            Part::Records(worker, _) => worker.reading(),
-            Part::Report(worker) => worker.reading(),
-        };
-        // SAFETY: the caller's promise.
-        unsafe { put_text(path, data, len) };
-        Ok(())
+pub extern "C" fn evtx_worker_reading<'a>(
+    worker: Option<&'a EvtxWorker>,
+    out: Option<&mut EvtxText<'a>>,
+) -> EvtxFailure {
+    produce(out, || {
+        Ok(EvtxText::of_option(match &required(worker)?.0 {
+            Rows::Records(worker, _) => worker.reading(),
+            Rows::Report(worker) => worker.reading(),
+        }))
     })
 }

@@ -1,15 +1,15 @@
-//! A storage of the engine's files, by callbacks.
+//! The files of the engine as a storage, by callbacks.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{Modified, Storage, StorageError, StorageFile};
 
-use crate::boundary::{Code, bytes, release};
+use crate::boundary::{EvtxText, release};
 
-/// What a callback of a storage returns.
+/// The outcome of a callback of a storage.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvtxStorageCode {
@@ -21,75 +21,64 @@ pub enum EvtxStorageCode {
     Failed,
 }
 
-impl Code for EvtxStorageCode {
-    const ALL: &[Self] = &[
-        EvtxStorageCode::Done,
-        EvtxStorageCode::Interrupted,
-        EvtxStorageCode::Failed,
-    ];
-    const WHAT: &str = "outcome of a storage";
-}
-
 /// Texts that a callback of a storage returns, by [`evtx_texts_push`].
 #[derive(Default)]
 pub struct EvtxTexts(Vec<Vec<u8>>);
 
 /// Adds a text. Its bytes are copied, and need not be UTF-8.
-///
-/// # Safety
-/// `texts` is valid and not in use elsewhere, `data` points to `len` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn evtx_texts_push(texts: *mut EvtxTexts, data: *const u8, len: usize) {
-    // SAFETY: the caller's promise.
-    release(|| unsafe { (*texts).0.push(bytes(data, len).to_vec()) });
+pub extern "C" fn evtx_texts_push(texts: Option<&mut EvtxTexts>, text: EvtxText<'_>) {
+    release(|| texts.into_iter().for_each(|texts| texts.0.push(text.get().to_vec())));
 }
 
-/// What is known of an open file.
+/// The properties of an open file.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxFileInfo {
     /// Its size in bytes.
     pub size: u64,
-    /// A number that is another if the file was modified since.
+    /// A number that changes when the file is modified.
     pub modified: i64,
-    /// How many nanoseconds ago it was modified; negative if that is not known.
+    /// How many nanoseconds ago it was modified; negative if unknown.
     pub age: i64,
 }
 
-/// The engine's files, as callbacks, for one call. `read_at` and `close` can be called from any thread, the others only
-/// from the thread of the call. Those with `texts` return an `EvtxStorageCode`. None may throw an exception.
+/// The files of the engine, as callbacks for one call. Any thread can call `read_at` and `close`; only the thread of the
+/// call calls the others. No callback may throw an exception.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxStorage {
     /// A pointer of the engine, which the callbacks with a `state` receive.
     pub state: *mut c_void,
     /// Pushes the paths of the files that match a pattern, or the reason of a failure.
-    pub glob:
-        unsafe extern "C" fn(state: *mut c_void, pattern: *const c_char, len: usize, texts: *mut EvtxTexts) -> u32,
+    pub glob: unsafe extern "C" fn(state: *mut c_void, pattern: EvtxText<'_>, texts: &mut EvtxTexts) -> EvtxStorageCode,
     /// Writes to `exists` whether a path names a file.
     pub exists: unsafe extern "C" fn(
         state: *mut c_void,
-        path: *const c_char,
-        len: usize,
-        exists: *mut bool,
-        texts: *mut EvtxTexts,
-    ) -> u32,
+        path: EvtxText<'_>,
+        exists: &mut bool,
+        texts: &mut EvtxTexts,
+    ) -> EvtxStorageCode,
     /// Returns whether a file is remote: every read of it takes long.
-    pub is_remote: unsafe extern "C" fn(state: *mut c_void, path: *const c_char, len: usize) -> bool,
-    /// Opens a file. Writes a pointer for `read_at` and `close` to `file`, and what is known of the file to `info`. The
+    pub is_remote: unsafe extern "C" fn(state: *mut c_void, path: EvtxText<'_>) -> bool,
+    /// Opens a file. Writes a pointer for `read_at` and `close` to `file`, and the properties of the file to `info`. The
     /// core closes the file once.
     pub open: unsafe extern "C" fn(
         state: *mut c_void,
-        path: *const c_char,
-        len: usize,
-        file: *mut *mut c_void,
-        info: *mut EvtxFileInfo,
-        texts: *mut EvtxTexts,
-    ) -> u32,
+        path: EvtxText<'_>,
+        file: &mut *mut c_void,
+        info: &mut EvtxFileInfo,
+        texts: &mut EvtxTexts,
+    ) -> EvtxStorageCode,
     /// Fills a buffer with the bytes of a file from an offset on. Several threads can call it at the same time, also
     /// for the same file.
-    pub read_at:
-        unsafe extern "C" fn(file: *mut c_void, buffer: *mut u8, len: usize, offset: u64, texts: *mut EvtxTexts) -> u32,
+    pub read_at: unsafe extern "C" fn(
+        file: *mut c_void,
+        buffer: *mut u8,
+        len: usize,
+        offset: u64,
+        texts: &mut EvtxTexts,
+    ) -> EvtxStorageCode,
     /// Closes a file.
     pub close: unsafe extern "C" fn(file: *mut c_void),
     /// Returns whether the query was interrupted. It is called up to a million times a second.
@@ -98,74 +87,56 @@ pub struct EvtxStorage {
 
 impl EvtxStorage {
     /// Runs work with the storage and its interrupt.
-    ///
-    /// # Safety
-    /// The callbacks do what [`EvtxStorage`] says, until the work is done and the files that it opened are closed.
-    pub(crate) unsafe fn during<T>(self, work: impl FnOnce(&dyn Storage, Interrupt<'_>) -> T) -> T {
-        // SAFETY: the caller's promise.
+    pub(crate) fn during<T>(self, work: impl FnOnce(&dyn Storage, Interrupt<'_>) -> T) -> T {
+        // SAFETY: the callback takes this state, during the call that passed the storage.
         let is_set = || unsafe { (self.is_set)(self.state) };
         work(&Borrowed(self), Interrupt::new(&is_set))
     }
 }
 
-/// A storage whose callbacks can be called, by the promise of [`EvtxStorage::during`].
-struct Borrowed(EvtxStorage);
-
-struct OpenFile {
-    storage: EvtxStorage,
-    file: *mut c_void,
-    info: EvtxFileInfo,
-}
-
-// SAFETY: files are read and closed from any thread, as `EvtxStorage` says; its state is not used for that.
-unsafe impl Send for OpenFile {}
-// SAFETY: likewise, and several threads read at once.
-unsafe impl Sync for OpenFile {}
-
-fn outcome(code: u32, texts: EvtxTexts) -> Result<Vec<Vec<u8>>, StorageError> {
-    match EvtxStorageCode::decode(code) {
-        Ok(EvtxStorageCode::Done) => Ok(texts.0),
-        Ok(EvtxStorageCode::Interrupted) => Err(Interrupted.into()),
-        Ok(EvtxStorageCode::Failed) => {
-            let text = texts.0.last().map(|text| String::from_utf8_lossy(text).into_owned());
-            Err(StorageError::Failed(text.unwrap_or_default()))
+/// Runs a callback, and returns the texts that it has pushed.
+fn call(callback: impl FnOnce(&mut EvtxTexts) -> EvtxStorageCode) -> Result<Vec<Vec<u8>>, StorageError> {
+    let mut texts = EvtxTexts::default();
+    match callback(&mut texts) {
+        EvtxStorageCode::Done => Ok(texts.0),
+        EvtxStorageCode::Interrupted => Err(Interrupted.into()),
+        EvtxStorageCode::Failed => {
+            let reason = texts.0.last().map(|text| String::from_utf8_lossy(text).into_owned());
+            Err(StorageError::Failed(reason.unwrap_or_default()))
         }
-        Err(text) => Err(StorageError::Failed(text)),
     }
 }
+
+/// A storage during the call that passed it.
+struct Borrowed(EvtxStorage);
 
 impl Storage for Borrowed {
     fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
-        let mut texts = EvtxTexts::default();
-        // SAFETY: the promise of `during`.
-        let code = unsafe { (self.0.glob)(self.0.state, pattern.as_ptr().cast(), pattern.len(), &mut texts) };
-        outcome(code, texts)
+        // SAFETY: as in `during`.
+        call(|texts| unsafe { (self.0.glob)(self.0.state, EvtxText::of(pattern), texts) })
     }
 
     fn exists(&self, path: &str) -> Result<bool, StorageError> {
-        let (mut exists, mut texts) = (false, EvtxTexts::default());
-        // SAFETY: the promise of `during`.
-        let code = unsafe { (self.0.exists)(self.0.state, path.as_ptr().cast(), path.len(), &mut exists, &mut texts) };
-        outcome(code, texts)?;
+        let mut exists = false;
+        // SAFETY: as in `during`.
+        call(|texts| unsafe { (self.0.exists)(self.0.state, EvtxText::of(path), &mut exists, texts) })?;
         Ok(exists)
     }
 
     fn is_remote(&self, path: &str) -> bool {
-        // SAFETY: the promise of `during`.
-        unsafe { (self.0.is_remote)(self.0.state, path.as_ptr().cast(), path.len()) }
+        // SAFETY: as in `during`.
+        unsafe { (self.0.is_remote)(self.0.state, EvtxText::of(path)) }
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
-        let (mut file, mut texts) = (std::ptr::null_mut(), EvtxTexts::default());
+        let (mut file, age) = (std::ptr::null_mut(), -1);
         let mut info = EvtxFileInfo {
             size: 0,
             modified: 0,
-            age: -1,
+            age,
         };
-        let (start, len) = (path.as_ptr().cast(), path.len());
-        // SAFETY: the promise of `during`.
-        let code = unsafe { (self.0.open)(self.0.state, start, len, &mut file, &mut info, &mut texts) };
-        outcome(code, texts)?;
+        // SAFETY: as in `during`.
+        call(|texts| unsafe { (self.0.open)(self.0.state, EvtxText::of(path), &mut file, &mut info, texts) })?;
         Ok(Arc::new(OpenFile {
             storage: self.0,
             file,
@@ -173,6 +144,17 @@ impl Storage for Borrowed {
         }))
     }
 }
+
+struct OpenFile {
+    storage: EvtxStorage,
+    file: *mut c_void,
+    info: EvtxFileInfo,
+}
+
+// SAFETY: any thread can read and close a file, as `EvtxStorage` says. Its state is not used for that.
+unsafe impl Send for OpenFile {}
+// SAFETY: likewise, several at once.
+unsafe impl Sync for OpenFile {}
 
 impl StorageFile for OpenFile {
     fn size(&self) -> u64 {
@@ -187,10 +169,9 @@ impl StorageFile for OpenFile {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
-        let mut texts = EvtxTexts::default();
-        // SAFETY: the file is open, and the buffer is as long as is said.
-        let code = unsafe { (self.storage.read_at)(self.file, buffer.as_mut_ptr(), buffer.len(), offset, &mut texts) };
-        outcome(code, texts).map(drop)
+        let (start, len) = (buffer.as_mut_ptr(), buffer.len());
+        // SAFETY: the file is open, and the buffer has `len` bytes.
+        call(|texts| unsafe { (self.storage.read_at)(self.file, start, len, offset, texts) }).map(drop)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The C ABI as its callers use it.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::c_void;
 
 use arrow_array::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -14,38 +14,19 @@ use crate::planned::*;
 use crate::scan::*;
 use crate::storage::*;
 
-const NOTHING: EvtxValue = EvtxValue {
-    kind: EvtxValueKind::Nothing as u32,
-    number: 0,
-    texts: std::ptr::null(),
-    count: 0,
-};
-
-/// A call on the files of a path, with a value for an argument.
-fn call(storage: EvtxStorage, path: &str, name: &str, value: EvtxValue) -> *mut EvtxCall {
-    let (mut arguments, mut call) = (std::ptr::null_mut(), std::ptr::null_mut());
-    let (start, len) = (name.as_ptr().cast(), name.len());
-    let paths = paths(0, storage, path);
-    // SAFETY: every pointer is to a local of the right type, and each object is freed once.
-    unsafe {
-        assert_eq!(take(evtx_arguments_new(0, &mut arguments)), None);
-        assert_eq!(
-            take(evtx_arguments_set(arguments, start, len, value, c"f".as_ptr(), 1)),
-            None
-        );
-        assert_eq!(take(evtx_call_new(arguments, paths, 2, storage, &mut call)), None);
-        evtx_arguments_free(arguments);
-        evtx_paths_free(paths);
-    }
-    call
+fn check(error: EvtxFailure) {
+    assert_eq!(failure(error), None);
 }
 
-fn take(error: *mut c_char) -> Option<String> {
-    if error.is_null() {
-        return None;
-    }
-    // SAFETY: it came from `entry`.
-    Some(unsafe { CString::from_raw(error) }.into_string().expect("UTF-8"))
+fn failure(error: EvtxFailure) -> Option<(EvtxErrorKind, String)> {
+    error.map(|error| (error.kind, error.message.text().expect("UTF-8").to_owned()))
+}
+
+/// The object that a function makes.
+fn made<T>(make: impl FnOnce(Option<&mut EvtxOwned<T>>) -> EvtxFailure) -> Box<T> {
+    let mut object = None;
+    check(make(Some(&mut object)));
+    object.expect("an object")
 }
 
 /// The header that the C++ side is built with.
@@ -63,23 +44,34 @@ fn the_header_is_generated_in_the_build_folder() {
 
 #[test]
 fn panics_become_errors() {
-    let text = take(entry(|| panic!("at {}", 7))).expect("an error");
+    let (kind, text) = failure(entry(|| panic!("at {}", 7))).expect("an error");
+    assert_eq!(kind, EvtxErrorKind::Input);
     assert!(text.contains("internal error") && text.ends_with("at 7"), "{text}");
-    assert_eq!(take(entry(|| Ok(()))), None);
+    check(entry(|| Ok(())));
 }
 
 #[test]
-fn panics_of_what_is_freed_stay_here() {
+fn panics_of_drops_are_caught() {
     struct Panics;
     impl Drop for Panics {
         fn drop(&mut self) {
             panic!("in a drop");
         }
     }
-    let object = Box::into_raw(Box::new(Panics));
-    // SAFETY: it came from a box, and is freed once.
-    release(|| unsafe { free(object) });
+    release(|| drop(Box::new(Panics)));
     release(|| std::panic::panic_any(Panics));
+}
+
+#[test]
+fn null_pointers_are_errors() {
+    let (_, text) = failure(evtx_planned_new(EvtxText::of("a"), None)).expect("an error");
+    assert!(text.ends_with("a required pointer is null"), "{text}");
+    let mut call = None;
+    let storage = storage(&mut Vec::new());
+    assert!(evtx_call_new(None, None, 1, storage, Some(&mut call)).is_some());
+    assert!(call.is_none());
+    evtx_call_free(call);
+    evtx_texts_push(None, EvtxText::NONE);
 }
 
 /// The code of the entries in a source, by their names, without the comments.
@@ -93,7 +85,7 @@ fn entries(source: &str) -> Vec<(&str, String)> {
         let lines: Vec<_> = lines.filter(|line| !line.trim().starts_with("//")).collect();
         lines.join("\n")
     };
-    let name = |rest: &str| rest.find('(').unwrap_or_default();
+    let name = |rest: &str| rest.find(['(', '<']).unwrap_or_default();
     named.map(|rest| (&rest[..name(rest)], code(rest))).collect()
 }
 
@@ -105,12 +97,16 @@ fn every_entry_catches_panics() {
         let source = std::fs::read_to_string(file.expect("a file").path()).expect("a source");
         for (name, code) in entries(&source) {
             let frees = name.ends_with("_free") || name == "evtx_texts_push";
-            let start = if frees { "    release(|| " } else { "    entry(|| {" };
-            // A single statement: all others would stand as far to the left.
+            let starts: &[&str] = match frees {
+                true => &["    release(|| "],
+                false => &["    entry(|| ", "    produce(out, || "],
+            };
+            assert!(starts.iter().any(|start| code.starts_with(start)), "{name}:\n{code}");
+            // A single statement: all others would be indented as little.
             let statements = code
                 .lines()
                 .filter(|line| line[4..].starts_with(|first| !" })".contains(first)));
-            assert!(code.starts_with(start) && statements.count() == 1, "{name}:\n{code}");
+            assert_eq!(statements.count(), 1, "{name}:\n{code}");
             names.push(name.to_owned());
         }
     }
@@ -121,61 +117,57 @@ fn every_entry_catches_panics() {
     });
     let mut declared: Vec<_> = declared.collect();
     declared.sort();
-    assert_eq!(names, declared, "the header declares what was looked at");
+    assert_eq!(names, declared, "the header declares the functions that were checked");
 }
 
-/// A storage of one file named `x`, which is the state; of files named `y` it fails.
+/// A storage with one file named `x`, which is the state. It fails to open files named `y`.
 fn storage(file: &mut Vec<u8>) -> EvtxStorage {
-    const DONE: u32 = EvtxStorageCode::Done as u32;
-    unsafe extern "C" fn glob(_: *mut c_void, pattern: *const c_char, len: usize, texts: *mut EvtxTexts) -> u32 {
-        // SAFETY: the caller's promise.
-        unsafe { evtx_texts_push(texts, pattern.cast(), len) };
-        DONE
+    use EvtxStorageCode::{Done, Failed};
+    unsafe extern "C" fn glob(_: *mut c_void, pattern: EvtxText<'_>, texts: &mut EvtxTexts) -> EvtxStorageCode {
+        evtx_texts_push(Some(texts), pattern);
+        Done
     }
-    unsafe extern "C" fn exists(_: *mut c_void, _: *const c_char, _: usize, out: *mut bool, _: *mut EvtxTexts) -> u32 {
-        // SAFETY: the caller's promise.
-        unsafe { out.write(true) };
-        DONE
+    unsafe extern "C" fn exists(
+        _: *mut c_void,
+        _: EvtxText<'_>,
+        exists: &mut bool,
+        _: &mut EvtxTexts,
+    ) -> EvtxStorageCode {
+        *exists = true;
+        Done
     }
-    unsafe extern "C" fn is_remote(_: *mut c_void, _: *const c_char, _: usize) -> bool {
+    unsafe extern "C" fn is_remote(_: *mut c_void, _: EvtxText<'_>) -> bool {
         false
     }
     unsafe extern "C" fn open(
         state: *mut c_void,
-        path: *const c_char,
-        len: usize,
-        file: *mut *mut c_void,
-        info: *mut EvtxFileInfo,
-        texts: *mut EvtxTexts,
-    ) -> u32 {
-        // SAFETY: the state is a file, and the caller's promise.
-        unsafe {
-            if bytes(path.cast(), len) == b"y" {
-                evtx_texts_push(texts, b"it is gone".as_ptr(), 10);
-                return EvtxStorageCode::Failed as u32;
-            }
-            file.write(state);
-            info.write(EvtxFileInfo {
-                size: (*state.cast::<Vec<u8>>()).len() as u64,
-                modified: 0,
-                age: -1,
-            });
+        path: EvtxText<'_>,
+        file: &mut *mut c_void,
+        info: &mut EvtxFileInfo,
+        texts: &mut EvtxTexts,
+    ) -> EvtxStorageCode {
+        if path.get() == b"y" {
+            evtx_texts_push(Some(texts), EvtxText::of("it is gone"));
+            return Failed;
         }
-        DONE
+        *file = state;
+        // SAFETY: the state is the file.
+        info.size = unsafe { &*state.cast::<Vec<u8>>() }.len() as u64;
+        Done
     }
     unsafe extern "C" fn read_at(
         file: *mut c_void,
         buffer: *mut u8,
         len: usize,
         offset: u64,
-        _: *mut EvtxTexts,
-    ) -> u32 {
-        // SAFETY: the file is one, and the caller's promise.
+        _: &mut EvtxTexts,
+    ) -> EvtxStorageCode {
+        // SAFETY: the file is the state, and the buffer has `len` bytes.
         unsafe {
             let file = &*file.cast::<Vec<u8>>();
             buffer.copy_from(file[offset as usize..][..len].as_ptr(), len);
         }
-        DONE
+        Done
     }
     unsafe extern "C" fn close(_: *mut c_void) {}
     unsafe extern "C" fn is_set(_: *mut c_void) -> bool {
@@ -193,324 +185,234 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
     }
 }
 
-/// The files that a path stands for, of the function with an index.
-fn paths(of: usize, storage: EvtxStorage, path: &str) -> *mut EvtxPaths {
-    let mut paths = std::ptr::null_mut();
-    let (start, len) = (path.as_ptr().cast(), path.len());
-    // SAFETY: every pointer is to a local of the right type.
-    unsafe {
-        let mut arguments = std::ptr::null_mut();
-        assert_eq!(take(evtx_arguments_new(of, &mut arguments)), None);
-        let memory = c"1.0 GiB".as_ptr();
-        let none = std::ptr::null();
-        let made = evtx_paths_new(arguments, memory, 7, none, 0, none, 0, &mut paths);
-        assert_eq!(take(made), None);
-        evtx_arguments_free(arguments);
-        assert_eq!(
-            take(evtx_paths_expand(paths, storage, start, len, c"f".as_ptr(), 1)),
-            None
-        );
-    }
-    paths
+const NULL: EvtxValue<'static> = EvtxValue {
+    kind: EvtxValueKind::Nothing,
+    number: 0,
+    texts: EvtxSlice::NONE,
+};
+
+const TRUE: EvtxValue<'static> = EvtxValue {
+    kind: EvtxValueKind::Flag,
+    number: 1,
+    ..NULL
+};
+
+fn arguments(function: usize) -> Box<EvtxArguments> {
+    made(|out| evtx_arguments_new(function, EvtxText::of("f"), out))
 }
 
-/// The index of `evtx_file_metadata` among the functions.
-const FILE_METADATA: usize = 4;
-
-/// A call of the report with an index among the functions.
-fn report(of: usize, storage: EvtxStorage, path: &str) -> *mut EvtxCall {
-    let (mut arguments, mut call) = (std::ptr::null_mut(), std::ptr::null_mut());
-    let paths = paths(of, storage, path);
-    // SAFETY: every pointer is to a local of the right type, and each object is freed once.
-    unsafe {
-        assert_eq!(take(evtx_arguments_new(of, &mut arguments)), None);
-        assert_eq!(take(evtx_call_new(arguments, paths, 1, storage, &mut call)), None);
-        evtx_arguments_free(arguments);
-        evtx_paths_free(paths);
-    }
-    call
+/// A call of the function with a number on the files of a path.
+fn call(arguments: &EvtxArguments, storage: EvtxStorage, path: &str) -> Box<EvtxCall> {
+    let arguments = Some(arguments);
+    let none = EvtxText::NONE;
+    let mut paths = made(|out| evtx_paths_new(arguments, EvtxText::of("1.0 GiB"), none, none, out));
+    check(evtx_paths_expand(
+        Some(&mut paths),
+        arguments,
+        storage,
+        EvtxText::of(path),
+    ));
+    made(|out| evtx_call_new(arguments, Some(paths), 2, storage, out))
 }
 
-#[test]
-fn a_file_is_read_through_the_c_abi() {
+/// A call of `read_evtx` with an argument that is true.
+fn call_with(storage: EvtxStorage, path: &str, name: &str) -> Box<EvtxCall> {
+    let mut arguments = arguments(0);
+    check(evtx_arguments_set(Some(&mut arguments), EvtxText::of(name), TRUE));
+    call(&arguments, storage, path)
+}
+
+fn info(call: &EvtxCall) -> EvtxCallInfo<'_> {
+    let mut info = EvtxCallInfo::default();
+    check(evtx_call_info(Some(call), Some(&mut info)));
+    info
+}
+
+fn scan(call: &EvtxCall, columns: &[u64], planned: Option<&EvtxPlanned>) -> Box<EvtxScan> {
+    made(|out| evtx_scan_new(Some(call), EvtxSlice::borrowed(columns), planned, EvtxText::NONE, out))
+}
+
+/// A log with a chunk that is damaged.
+fn damaged() -> Vec<u8> {
     let mut file = vec![0; 4096 + 65_536];
     file[..8].copy_from_slice(b"ElfFile\0");
     file[4096] = b'x';
-    let storage = storage(&mut file);
-    // SAFETY: every pointer is to a local of the right type, and each object is freed once.
-    unsafe {
-        let flag = EvtxValue {
-            kind: EvtxValueKind::Flag as u32,
-            number: 1,
-            ..NOTHING
-        };
-        let call = call(storage, "x", "verify", flag);
-        let (mut info, mut records) = (EvtxCallInfo::default(), 0);
-        assert_eq!(take(evtx_call_info(call, &mut info)), None);
-        assert_eq!((info.columns, info.folders, info.paths, info.fails), (25, 0, 1, false));
-        assert_eq!(take(evtx_call_estimate(call, storage, &mut records)), None);
-        assert_eq!(records, 87);
-        let mut schema = FFI_ArrowSchema::empty();
-        assert_eq!(take(evtx_call_schema(call, &mut schema)), None);
-        assert_eq!(schema.child(0).name(), Some("record_id"));
+    file
+}
 
-        let node = |kind: EvtxNodeKind, children, len| EvtxNode {
-            kind: kind as u32,
-            children,
-            number: 0,
-            start: 0,
-            len,
-        };
-        let name = "IS NULL";
-        let nodes = [
-            node(EvtxNodeKind::Column, 0, 0),
-            node(EvtxNodeKind::Operation, 1, name.len() as u64),
-        ];
-        let hints = EvtxHints {
-            nodes: nodes.as_ptr(),
-            node_count: nodes.len(),
-            bytes: name.as_ptr(),
-            len: name.len(),
-        };
-        let mut planned = std::ptr::null_mut();
-        assert_eq!(take(evtx_planned_new(c"x".as_ptr(), 1, &mut planned)), None);
-        assert_eq!(take(evtx_planned_tell(planned, hints)), None);
-        let mut scan = std::ptr::null_mut();
-        let columns = [0_u64, 23, 99];
-        let error = evtx_scan_new(call, columns.as_ptr(), 3, planned, c"".as_ptr(), 0, &mut scan);
-        assert_eq!(take(error), None);
-        assert_eq!(take(evtx_scan_schema(scan, &mut schema)), None);
-        assert_eq!(schema.child(1).name(), Some("error"));
-        let mut worker = std::ptr::null_mut();
-        assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
-        evtx_planned_free(planned);
-        evtx_call_free(call);
-        // What is wrong with the file and with its chunk, then the end.
-        for rows in [2, 0] {
-            let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
-            assert_eq!(take(evtx_worker_next(worker, storage, &mut array, &mut place)), None);
-            assert_eq!((place.rows, array.len()), (rows, rows));
-            assert_eq!((place.path, place.index), (0, 0));
-        }
-        let mut progress = 0.0;
-        assert_eq!(take(evtx_scan_progress(scan, &mut progress)), None);
-        assert_eq!(progress, 1.0);
-        evtx_scan_free(scan);
-        evtx_worker_free(worker);
+/// The number of `evtx_file_metadata`.
+const FILE_METADATA: usize = 4;
+
+#[test]
+fn a_file_is_read_through_the_c_abi() {
+    let mut file = damaged();
+    let storage = storage(&mut file);
+    let call = call_with(storage, "x", "verify");
+    let info = info(&call);
+    assert_eq!((info.columns, info.folders, info.fails), (25, 0, false));
+    assert_eq!((info.records, info.warning.get()), (87, &b""[..]));
+    let mut schema = FFI_ArrowSchema::empty();
+    check(evtx_call_schema(Some(&call), Some(&mut schema)));
+    assert_eq!(schema.child(0).name(), Some("record_id"));
+
+    let planned = made(|out| evtx_planned_new(EvtxText::of("x"), out));
+    let column = EvtxNode {
+        kind: EvtxNodeKind::Column,
+        children: 0,
+        number: 0,
+        bytes: EvtxText::NONE,
+    };
+    let is_null = EvtxNode {
+        kind: EvtxNodeKind::Operation,
+        children: 1,
+        number: 0,
+        bytes: EvtxText::of("IS NULL"),
+    };
+    check(evtx_planned_hint(
+        Some(&planned),
+        EvtxSlice::borrowed(&[column, is_null]),
+    ));
+    let scan = scan(&call, &[0, 23, 99], Some(&planned));
+    check(evtx_scan_schema(Some(&scan), Some(&mut schema)));
+    assert_eq!(schema.child(1).name(), Some("error"));
+    let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
+    evtx_planned_free(Some(planned));
+    evtx_call_free(Some(call));
+    // The damage of the file and of its chunk, then the end.
+    for rows in [2, 0] {
+        let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
+        check(evtx_worker_next(
+            Some(&mut worker),
+            storage,
+            Some(&mut array),
+            Some(&mut place),
+        ));
+        assert_eq!(array.len(), rows);
+        assert_eq!(
+            place,
+            EvtxPlace {
+                rows,
+                path: 0,
+                index: 0
+            }
+        );
     }
+    let mut progress = 0.0;
+    check(evtx_scan_progress(Some(&scan), Some(&mut progress)));
+    assert_eq!(progress, 1.0);
+    evtx_scan_free(Some(scan));
+    evtx_worker_free(Some(worker));
 }
 
 #[test]
 fn errors_have_a_kind() {
     let mut file = b"no log".to_vec();
     let storage = storage(&mut file);
-    // SAFETY: every pointer is to a local of the right type, and each object is freed once.
-    unsafe {
-        for (path, told) in [
-            (
-                "x",
-                "0x: not an EVTX log: it starts with \"no log\" in place of \"ElfFile\\0\"",
-            ),
-            ("y", "2it is gone"),
-        ] {
-            let call = report(FILE_METADATA, storage, path);
-            let (mut scan, mut worker) = (std::ptr::null_mut(), std::ptr::null_mut());
-            let none = std::ptr::null();
-            assert_eq!(
-                take(evtx_scan_new(
-                    call,
-                    none,
-                    0,
-                    std::ptr::null(),
-                    none.cast(),
-                    0,
-                    &mut scan
-                )),
-                None
-            );
-            assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
-            let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
-            let error = take(evtx_worker_next(worker, storage, &mut array, &mut place));
-            assert_eq!(error.as_deref(), Some(told));
-            evtx_worker_free(worker);
-            evtx_scan_free(scan);
-            evtx_call_free(call);
-        }
+    for (path, kind, message) in [
+        (
+            "x",
+            EvtxErrorKind::Input,
+            "x: not an EVTX log: it starts with \"no log\" in place of \"ElfFile\\0\"",
+        ),
+        ("y", EvtxErrorKind::Storage, "it is gone"),
+    ] {
+        let call = call(&arguments(FILE_METADATA), storage, path);
+        let scan = scan(&call, &[], None);
+        let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
+        let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
+        let error = evtx_worker_next(Some(&mut worker), storage, Some(&mut array), Some(&mut place));
+        assert_eq!(failure(error), Some((kind, message.to_owned())));
     }
-}
-
-fn check_codes<T: Code + std::fmt::Debug>(number: fn(T) -> u32) {
-    for (place, code) in T::ALL.iter().enumerate() {
-        assert_eq!(number(*code), place as u32, "{code:?}");
-    }
-    assert!(T::decode(T::ALL.len() as u32).is_err());
-}
-
-#[test]
-fn codes_are_the_numbers_of_their_variants() {
-    check_codes::<EvtxNodeKind>(|code| code as u32);
-    check_codes::<EvtxValueKind>(|code| code as u32);
-    check_codes::<EvtxFolderType>(|code| code as u32);
-    check_codes::<EvtxErrorKind>(|code| code as u32);
-    check_codes::<EvtxStorageCode>(|code| code as u32);
 }
 
 #[test]
 fn values_that_an_argument_does_not_take_are_errors() {
-    let mut arguments = std::ptr::null_mut();
-    let text = |text: &'static EvtxText| EvtxValue {
-        kind: EvtxValueKind::Text as u32,
-        texts: text,
-        count: 1,
-        ..NOTHING
+    let mut made = None;
+    let error = evtx_arguments_new(usize::MAX, EvtxText::of("f"), Some(&mut made));
+    assert_eq!(failure(error).expect("an error").1, "there is no such function");
+    assert!(made.is_none());
+    let mut arguments = arguments(0);
+    let texts = ["yes", "x"].map(EvtxText::of);
+    let text = |index: usize| EvtxValue {
+        kind: EvtxValueKind::Text,
+        texts: EvtxSlice::borrowed(&texts[index..][..1]),
+        ..NULL
     };
-    let leaked = |text| &*Box::leak(Box::new(EvtxText::borrowed(text)));
-    // SAFETY: the pointers are to locals or static, or null where they may be, and the arguments are freed once.
-    unsafe {
-        let error = take(evtx_arguments_new(usize::MAX, &mut arguments));
-        assert_eq!(error.as_deref(), Some("0there is no such function"));
-        assert!(arguments.is_null());
-        assert_eq!(take(evtx_arguments_new(0, &mut arguments)), None);
-        let set = |name: &str, value| {
-            let (start, len) = (name.as_ptr().cast(), name.len());
-            take(evtx_arguments_set(arguments, start, len, value, c"f".as_ptr(), 1))
-        };
-        let unknown = EvtxValue { kind: 9, ..NOTHING };
-        for (name, value, told) in [
-            ("xml", unknown, "09 is no kind of value"),
-            ("xml", NOTHING, "0f cannot take NULL as xml"),
-            ("xml", text(leaked("yes")), "0f cannot take this as xml"),
-            ("nothing", NOTHING, "0f has no argument nothing"),
-            (
-                "on_error",
-                text(leaked("x")),
-                "0f: on_error must be one of 'report', 'skip', 'fail', not 'x'",
-            ),
-        ] {
-            assert_eq!(set(name, value).as_deref(), Some(told));
-        }
-        evtx_arguments_free(arguments);
+    for (name, value, message) in [
+        ("xml", NULL, "f cannot take NULL as xml"),
+        ("xml", text(0), "f cannot take this as xml"),
+        ("nothing", NULL, "f has no argument nothing"),
+        (
+            "on_error",
+            text(1),
+            "f: on_error must be one of 'report', 'skip', 'fail', not 'x'",
+        ),
+    ] {
+        let error = evtx_arguments_set(Some(&mut arguments), EvtxText::of(name), value);
+        assert_eq!(failure(error).expect("an error").1, message);
     }
-}
-
-#[test]
-fn all_arguments_are_listed() {
-    let mut names = Vec::new();
-    let (mut argument, mut known) = (
-        EvtxArgument {
-            name: EvtxText::NONE,
-            default_text: EvtxText::NONE,
-            kind: 0,
-        },
-        true,
-    );
-    while known {
-        // SAFETY: the pointers are to locals, and the texts are as long as is said.
-        unsafe {
-            assert_eq!(take(evtx_argument(0, names.len(), &mut argument, &mut known)), None);
-            names.push(text(argument.name.data, argument.name.len).expect("UTF-8").to_owned());
-        }
-    }
-    names.pop();
-    let listed: Vec<_> = evtx_scan::Function::ReadEvtx
-        .arguments()
-        .map(|argument| argument.name)
-        .collect();
-    assert_eq!(names, listed);
 }
 
 #[test]
 fn folders_are_columns_of_a_call() {
-    let mut file = vec![0; 4096];
-    file[..8].copy_from_slice(b"ElfFile\0");
-    let storage = storage(&mut file);
-    let flag = EvtxValue {
-        kind: EvtxValueKind::Flag as u32,
-        number: 1,
-        ..NOTHING
+    let mut file = damaged();
+    let path = "day=2024-03-05/host=__HIVE_DEFAULT_PARTITION__/x";
+    let call = call_with(storage(&mut file), path, "hive_partitioning");
+    let mut folder = EvtxFolder {
+        name: EvtxText::NONE,
+        value_type: EvtxFolderType::Text,
     };
-    let call = call(
-        storage,
-        "day=2024-03-05/host=__HIVE_DEFAULT_PARTITION__/x",
-        "hive_partitioning",
-        flag,
+    check(evtx_call_folder(Some(&call), 0, Some(&mut folder)));
+    assert_eq!(
+        (folder.name.text(), folder.value_type),
+        (Ok("day"), EvtxFolderType::Date)
     );
-    // SAFETY: every pointer is to a local of the right type, and the call is freed once.
-    unsafe {
-        let (mut data, mut len, mut kind) = (std::ptr::null(), 0, 0);
-        assert_eq!(take(evtx_call_folder_type(call, 0, &mut kind)), None);
-        assert_eq!(kind, EvtxFolderType::Date as u32);
-        assert_eq!(take(evtx_call_folder_name(call, 0, &mut data, &mut len)), None);
-        assert_eq!(text(data, len), Ok("day"));
-        assert_eq!(take(evtx_call_folder_value(call, 0, 0, &mut data, &mut len)), None);
-        assert_eq!(text(data, len), Ok("2024-03-05"));
-        assert_eq!(take(evtx_call_folder_value(call, 1, 0, &mut data, &mut len)), None);
-        assert!(data.is_null());
-        for error in [
-            take(evtx_call_folder_value(call, 0, 1, &mut data, &mut len)),
-            take(evtx_call_folder_name(call, 2, &mut data, &mut len)),
-        ] {
-            assert!(error.expect("an error").starts_with("0there is no such"));
-        }
-        evtx_call_free(call);
+    let mut value = EvtxText::NONE;
+    check(evtx_call_folder_value(Some(&call), 0, 0, Some(&mut value)));
+    assert_eq!(value.text(), Ok("2024-03-05"));
+    check(evtx_call_folder_value(Some(&call), 1, 0, Some(&mut value)));
+    assert!(value.data.is_null());
+    for error in [
+        evtx_call_folder_value(Some(&call), 0, 1, Some(&mut value)),
+        evtx_call_folder(Some(&call), 2, Some(&mut folder)),
+    ] {
+        assert!(failure(error).expect("an error").1.starts_with("there is no such"));
     }
 }
 
 #[test]
 fn reports_are_read_through_the_c_abi() {
-    let mut file = vec![0; 4096 + 65_536];
-    file[..8].copy_from_slice(b"ElfFile\0");
+    let mut file = damaged();
+    file[4096] = 0;
     let storage = storage(&mut file);
-    // SAFETY: every pointer is to a local of the right type, and each object is freed once.
-    unsafe {
-        let (mut function, mut known) = (std::mem::MaybeUninit::<EvtxScanFunction>::uninit(), true);
-        // By report: how many rows it has of a log without records.
-        for (index, (expected, rows_then)) in (FILE_METADATA - 1..).zip([
-            ("evtx_schema", 0),
-            ("evtx_file_metadata", 1),
-            ("evtx_chunk_metadata", 1),
-        ]) {
-            assert_eq!(take(evtx_scan_function(index, function.as_mut_ptr(), &mut known)), None);
-            assert!(known);
-            let name = function.assume_init_ref().function.name;
-            assert_eq!(text(name.data, name.len), Ok(expected));
-            let call = report(index, storage, "x");
-            let mut records = 1;
-            assert_eq!(take(evtx_call_estimate(call, storage, &mut records)), None);
-            assert_eq!(records, 0, "rows are no records");
-            let (mut scan, mut worker) = (std::ptr::null_mut(), std::ptr::null_mut());
-            // The second column, and one that is none.
-            let columns = [1, u64::MAX];
-            let none = std::ptr::null();
-            assert_eq!(
-                take(evtx_scan_new(
-                    call,
-                    columns.as_ptr(),
-                    2,
-                    none,
-                    none.cast(),
-                    0,
-                    &mut scan
-                )),
-                None
-            );
-            let (mut schema, mut projected) = (FFI_ArrowSchema::empty(), FFI_ArrowSchema::empty());
-            assert_eq!(take(evtx_call_schema(call, &mut schema)), None);
-            assert_eq!(take(evtx_scan_schema(scan, &mut projected)), None);
-            assert_eq!(projected.children().count(), 1);
-            assert_eq!(projected.child(0).name(), schema.child(1).name());
-            assert_eq!(take(evtx_worker_new(scan, &mut worker)), None);
-            let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
-            assert_eq!(take(evtx_worker_next(worker, storage, &mut array, &mut place)), None);
-            assert_eq!(place.rows, rows_then, "{expected}");
-            let (mut name, mut len) = (std::ptr::null(), 0);
-            assert_eq!(take(evtx_worker_reading(worker, &mut name, &mut len)), None);
-            assert_eq!(bytes(name.cast(), len), b"x");
-            evtx_worker_free(worker);
-            evtx_scan_free(scan);
-            evtx_call_free(call);
-        }
-        assert_eq!(take(evtx_scan_function(99, function.as_mut_ptr(), &mut known)), None);
-        assert!(!known);
+    let functions = scan_functions().get();
+    // By report: how many rows it has of a log without records.
+    for (number, (name, rows)) in (FILE_METADATA - 1..).zip([
+        ("evtx_schema", 0),
+        ("evtx_file_metadata", 1),
+        ("evtx_chunk_metadata", 1),
+    ]) {
+        assert_eq!(functions[number].function.name.text(), Ok(name));
+        let call = call(&arguments(number), storage, "x");
+        assert_eq!(info(&call).records, 0, "rows are not records");
+        // The second column, and one that does not exist.
+        let scan = scan(&call, &[1, u64::MAX], None);
+        let (mut schema, mut projected) = (FFI_ArrowSchema::empty(), FFI_ArrowSchema::empty());
+        check(evtx_call_schema(Some(&call), Some(&mut schema)));
+        check(evtx_scan_schema(Some(&scan), Some(&mut projected)));
+        assert_eq!(projected.children().count(), 1);
+        assert_eq!(projected.child(0).name(), schema.child(1).name());
+        let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
+        let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
+        check(evtx_worker_next(
+            Some(&mut worker),
+            storage,
+            Some(&mut array),
+            Some(&mut place),
+        ));
+        assert_eq!(place.rows, rows, "{name}");
+        let mut path = EvtxText::NONE;
+        check(evtx_worker_reading(Some(&worker), Some(&mut path)));
+        assert_eq!(path.get(), b"x");
     }
 }

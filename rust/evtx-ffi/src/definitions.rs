@@ -1,0 +1,52 @@
+//! Everything that the extension registers with DuckDB.
+
+use std::sync::OnceLock;
+
+use crate::answers::{EvtxCodeFunction, code_functions};
+use crate::arguments::{EvtxScanFunction, scan_functions};
+use crate::boundary::{EvtxFailure, EvtxSlice, EvtxText, produce};
+use crate::call::{EvtxEnum, enums};
+use crate::macros::{EvtxMacro, macros};
+
+/// Everything that the extension registers.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxDefinitions {
+    /// The table functions over files. The first is what a path in place of a table means, and `COPY ... FROM`.
+    pub scan_functions: EvtxSlice<'static, EvtxScanFunction>,
+    /// The scalar functions of codes.
+    pub code_functions: EvtxSlice<'static, EvtxCodeFunction>,
+    /// The macros.
+    pub macros: EvtxSlice<'static, EvtxMacro>,
+    /// The types that are enums.
+    pub enums: EvtxSlice<'static, EvtxEnum>,
+    /// The format of `COPY ... FROM`, which is also the extension of its files.
+    pub format: EvtxText<'static>,
+    /// The name of the setting that turns filter pushdown off.
+    pub pushdown_setting: EvtxText<'static>,
+    /// The description of this setting.
+    pub pushdown_about: EvtxText<'static>,
+    /// What the path of a table ends with, in any case, if it means a call of the first table function.
+    pub path_endings: EvtxSlice<'static, EvtxText<'static>>,
+}
+
+/// Returns everything that the extension registers.
+#[unsafe(no_mangle)]
+pub extern "C" fn evtx_definitions(out: Option<&mut EvtxDefinitions>) -> EvtxFailure {
+    produce(out, || {
+        static DEFINITIONS: OnceLock<EvtxDefinitions> = OnceLock::new();
+        let definitions = DEFINITIONS.get_or_init(|| EvtxDefinitions {
+            scan_functions: scan_functions(),
+            code_functions: code_functions(),
+            macros: macros(),
+            enums: enums(),
+            format: EvtxText::of("evtx"),
+            pushdown_setting: EvtxText::of("evtx_filter_pushdown"),
+            pushdown_about: EvtxText::of(
+                "Whether read_evtx uses a query's predicates to read less; the rows are the same",
+            ),
+            path_endings: EvtxSlice::leaked([".evtx", ".evtx.gz", ".evtx.zst"].map(EvtxText::of)),
+        });
+        Ok(*definitions)
+    })
+}
