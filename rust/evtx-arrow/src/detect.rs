@@ -64,10 +64,8 @@ impl KnownKind {
 enum Slot {
     /// At a place.
     Place(PlaceId),
-    /// An entry of `EventData`.
-    EventData(EntryId),
-    /// A leaf of `UserData`.
-    UserData(EntryId),
+    /// An entry of `EventData` if the flag is true, else a leaf of `UserData`.
+    Entry(bool, EntryId),
     /// The item with an index among those of all arrays of the record.
     Item(usize),
     /// Another value, of the part with an index among those that have other values.
@@ -113,8 +111,7 @@ impl<'p, 'r> RecordValues<'_, 'p, 'r> {
     fn get(&self, slot: usize) -> Option<Resolved<'p, 'r>> {
         self.slots.get(slot).and_then(|slot| match *slot {
             Slot::Place(place) => self.places.get(place),
-            Slot::EventData(entry) => self.entries.of_event_data(entry),
-            Slot::UserData(entry) => self.entries.of_user_data(entry),
+            Slot::Entry(in_event_data, entry) => self.entries.leaf(in_event_data, entry),
             Slot::Item(item) => self.arrays.items.get(item).copied(),
             Slot::Other(part, entry) => self.others.get(part)?.get(entry),
         })
@@ -306,10 +303,8 @@ impl Detector {
                 if let Some((.., count)) = array {
                     slots.extend((item..item + count).map(Slot::Item));
                     item += count;
-                } else if in_event_data {
-                    slots.push(Slot::EventData(id));
                 } else {
-                    slots.push(Slot::UserData(id));
+                    slots.push(Slot::Entry(in_event_data, id));
                 }
                 names.resize(slots.len(), name_of(entry));
             }

@@ -189,7 +189,7 @@ impl Conjunct {
 }
 
 impl<'x, 'r> Row<'x, 'r> {
-    /// A row of a file, of which nothing else is known.
+    /// A row of which only the file is known.
     pub(crate) fn of_file(filename: &'x str) -> Self {
         Row {
             record_id: None,

@@ -2,6 +2,7 @@
 
 mod convert;
 mod keys;
+mod root;
 mod projection;
 mod source;
 mod content;
@@ -15,9 +16,10 @@ mod outlines;
 mod tests;
 
 pub(crate) use cache::{Compiled, PlanCache, user_data};
-pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run, TreeRoot};
+pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
 pub(crate) use keys::{Key, Keys};
 pub(crate) use outlines::OutlineCache;
 pub(crate) use projection::{Lookup, PlaceId, Projection};
+pub(crate) use root::TreeRoot;
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
 pub(crate) use system::SystemSubstitutions;

@@ -20,11 +20,11 @@ fn block() -> Block {
     Layout::new(4096 + 65_536, 0).block(0).expect("a block")
 }
 
-/// Panics in another thread, in the midst of a change.
+/// Panics in another thread while it holds a lock.
 fn panic_with<T: Send + Sync>(lock: &RwLock<T>) {
     let panic = || {
         let _guard = lock.write();
-        panic!("in the midst of a change");
+        panic!("with the lock held");
     };
     std::thread::scope(|threads| assert!(threads.spawn(panic).join().is_err()));
 }
@@ -53,7 +53,7 @@ fn a_thread_that_panics_among_what_is_shared_fails_the_others() {
             if !is_poisoned {
                 panics(&scan);
             }
-            // Its rows are those of before, and may have names that were added since.
+            // Its rows are from before, but may have keys that were added since.
             let batch = decoder.flush();
             assert!(matches!(batch, Err(DecodeError::Poisoned(_))), "{batch:?}");
         }
@@ -156,6 +156,17 @@ impl Templates {
         let child = Value::BinXml(Event::new(&self.data, data.into()).into());
         Event::new(&self.event, system.into_iter().chain([child]).collect())
     }
+}
+
+/// The values of `System` of an event with an ID.
+fn system(id: u16) -> [Value; 5] {
+    [
+        Value::UInt16(id),
+        Value::UInt8(4),
+        Value::UInt16(0),
+        Value::string("pc"),
+        Value::string("log"),
+    ]
 }
 
 /// Numbers that look random, and are the same each time.
@@ -262,17 +273,8 @@ fn what_is_remembered_of_other_records_changes_no_row() {
 fn a_record_is_dropped_at_the_first_stage_that_can() {
     let templates = Templates::new();
     let events = (1..=100).map(|number: u16| {
-        let system = [
-            Value::UInt16(number % 10),
-            Value::UInt8(4),
-            Value::UInt16(0),
-            Value::string("pc"),
-            Value::string("log"),
-        ];
-        templates.event(
-            system,
-            [Value::UInt16(number % 7), Value::Null, Value::Null, Value::Null],
-        )
+        let data = [Value::UInt16(number % 7), Value::Null, Value::Null, Value::Null];
+        templates.event(system(number % 10), data)
     });
     let bytes = chunks(events);
     let table = Table::from(Options::default());
@@ -329,19 +331,11 @@ fn a_record_is_dropped_at_the_first_stage_that_can() {
 #[test]
 fn a_predicate_on_text_looks_at_all_values_of_its_own_record() {
     let templates = Templates::new();
-    // The fifth has a text of which looking for parts takes long.
+    // The fifth is long.
     let long = "€".repeat(25_000) + "needle";
     let texts = ["a needle", "hay", "NEEDLE", "hay", long.as_str()];
-    let events = texts.map(|text| {
-        let system = [
-            Value::UInt16(1),
-            Value::Null,
-            Value::Null,
-            Value::string("pc"),
-            Value::Null,
-        ];
-        templates.event(system, [Value::string(text), Value::Null, Value::Null, Value::Null])
-    });
+    let events =
+        texts.map(|text| templates.event(system(1), [Value::string(text), Value::Null, Value::Null, Value::Null]));
     let bytes = chunks(events);
     let options = Options {
         text: true,
@@ -361,7 +355,7 @@ fn a_predicate_on_text_looks_at_all_values_of_its_own_record() {
     let cases: [(Expression, &[u64]); 6] = [
         (matches(text, "%needle%", false), &[1, 5]),
         (matches(text, "%needle%", true), &[1, 3, 5]),
-        // Each value stands behind its name.
+        // Each value follows its name.
         (matches(text, "%a: hay%", false), &[2, 4]),
         (matches(text, "%Computer: pc%", false), &[1, 2, 3, 4, 5]),
         (matches(text, "%nothing%", true), &[]),
@@ -428,25 +422,16 @@ fn a_batch_ends_at_its_rows_or_at_its_bytes() {
     let row = 8 * (5 + tail.len() + 16 + 4 + 4);
     let rows = (8_usize << 20).div_ceil(row);
     assert_eq!(lens.iter().sum::<usize>(), 1200);
-    // The bytes are looked at behind each group.
+    // The bytes are checked after each group.
     assert!((rows..rows + 32).contains(&lens[0]), "{lens:?}, {rows} expected");
 }
 
 #[test]
 fn damage_is_a_row_or_none_or_the_end() {
     let templates = Templates::new();
-    let system = || {
-        [
-            Value::UInt16(1),
-            Value::UInt8(4),
-            Value::UInt16(0),
-            Value::string("pc"),
-            Value::string("log"),
-        ]
-    };
-    let sound = || templates.event(system(), [Value::Null, Value::Null, Value::Null, Value::Null]);
+    let sound = || templates.event(system(1), [Value::Null, Value::Null, Value::Null, Value::Null]);
     let mut bytes = chunks((0..3).map(|_| sound()));
-    // The second record's values are of a type that is none.
+    // The values of the second record have an unknown type.
     let second = memchr::memmem::find_iter(&bytes, b"**\0\0").nth(1).expect("a record");
     let types = second + 24 + 18 + 2;
     bytes[types] = 0x77;
@@ -477,7 +462,7 @@ fn damage_is_a_row_or_none_or_the_end() {
         matches!(&failed, Err(DecodeError::Damaged(error)) if error == text),
         "{failed:?}"
     );
-    // Nobody who does not ask sees more than that a row has nothing.
+    // Without `error`, the damaged record is a row too.
     let few = Arc::new(Scan::new(
         Options::default(),
         &columns(Options::default(), &["record_id", "event_id"]),

@@ -24,7 +24,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What a thread may take beside the file and the largest batch.
+/// The memory that a thread may take besides the file and the largest batch.
 const MAX_MEMORY: usize = 64 << 20;
 /// Bytes of stack that all of it does with.
 const MAX_STACK: usize = 256 << 10;
@@ -237,7 +237,7 @@ fn read_crafted_logs() {
             continue;
         }
         let mut log = LogWriter::new(1);
-        // As many as come in a row, of those of which a chunk has room for some.
+        // As many in a row as fit a chunk.
         for _ in 0..8 {
             log.write_stream(0, &stream)
                 .unwrap_or_else(|error| panic!("{name}: {error:?}"));
@@ -485,7 +485,7 @@ fn parts_beside_elements(elements: usize, events: u16, instances: usize, fields:
     Event::new(&event, vec![Value::BinXml(spelled), Value::BinXml(filled)]).into()
 }
 
-/// Elements in elements, as deep as can be, each with texts and attributes beside the next.
+/// Elements in elements, as deep as possible, each with texts and attributes next to the inner one.
 fn deep(names: &[&str], texts: usize, levels: usize, innermost: Element) -> Element {
     (0..levels).fold(innermost, |inner, level| {
         let mut element = Element::new(names[level % names.len()]);
@@ -568,7 +568,7 @@ fn shared_short_text() -> Stream {
     )
 }
 
-/// Elements that are spelled out, each of a few bytes that stand for 10,000 of text.
+/// Spelled-out elements, each of a few bytes that become 10,000 bytes of text.
 fn long_names(count: usize) -> Stream {
     let list = (0..count).fold(Element::new("List"), |list, _| {
         list.child(Element::new("n".repeat(10_000)))
@@ -618,7 +618,7 @@ fn long_field() -> Stream {
     Event::new(&event, vec![Value::string("7".repeat(20_000))]).into()
 }
 
-/// Text that only the tree of a record has, as an array is beside it.
+/// Text that only the tree of a record has, because an array is next to it.
 fn long_text_in_tree() -> Stream {
     let text = (0..3000).fold(Element::new("Data"), |element, _| {
         element.substitution(Substitution::new(0, 1))
@@ -674,7 +674,7 @@ fn different_names(count: usize) -> Stream {
     Stream::new(vec![Fragment::Element(Element::new("Event").child(data))])
 }
 
-/// A stream that stands in many places of the event, so that it is many of its parts.
+/// A stream that is in many places of the event, and so is many of its parts.
 fn many_children() -> Stream {
     let event = (0..4000).fold(Element::new("Event"), |event, _| {
         event.substitution(Substitution::new(0, 33))

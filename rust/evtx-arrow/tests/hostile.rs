@@ -15,7 +15,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What a thread may take beside the file.
+/// The memory that a thread may take besides the file.
 const MAX_MEMORY: usize = 64 << 20;
 /// What a case may take, with room for a slow machine.
 const MAX_TIME: Duration = Duration::from_secs(20);
@@ -54,7 +54,7 @@ fn damage(file: &mut Vec<u8>, numbers: &mut Indices) {
             }
             2 => file[at] = 0xff,
             3 => {
-                // A number where one may stand: small, large, or an offset.
+                // A number where one may be: small, large, or an offset.
                 let number = [
                     0,
                     1,

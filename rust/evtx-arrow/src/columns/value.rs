@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::{ArrayBuilder, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_schema::ArrowError;
 use evtx_format::binxml::instance::ValueTable;
@@ -17,50 +17,8 @@ use super::arrays::MakeArrays;
 use super::dictionary::DictionaryBuilder;
 use super::text::TextBuilder;
 use crate::plan::{PlaceId, Resolved};
-use crate::record::{GROUP, Places};
+use crate::record::Places;
 use crate::schema::FieldType;
-
-/// Appends the values that `read` returns for the records, a group at a time.
-#[inline(always)]
-fn append<'p, 'r: 'p, T: ArrowPrimitiveType>(
-    builder: &mut PrimitiveBuilder<T>,
-    records: &[Places<'p, 'r>],
-    read: impl Fn(usize, &Places<'p, 'r>) -> Option<T::Native>,
-) {
-    for (group, records) in records.chunks(GROUP).enumerate() {
-        let mut values = [T::default_value(); GROUP];
-        let mut valid = [false; GROUP];
-        let mut count = 0;
-        for (i, places) in records.iter().enumerate() {
-            let value = read(GROUP * group + i, places);
-            valid[i] = value.is_some();
-            values[i] = value.unwrap_or_default();
-            count += usize::from(value.is_some());
-        }
-        let len = records.len();
-        if count == len {
-            builder.append_slice(&values[..len]);
-        } else if count == 0 {
-            builder.append_nulls(len);
-        } else {
-            builder.append_values(&values[..len], &valid[..len]);
-        }
-    }
-}
-
-/// Appends the number that each record has at a place.
-#[inline(always)]
-fn append_numbers<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, records: &[Places<'_, '_>], at: At)
-where
-    T::Native: TryFrom<u64>,
-{
-    append(builder, records, |_, places| {
-        let number = at
-            .substitution(places)
-            .and_then(|(substitution, values)| values.unsigned(substitution));
-        number.or_else(|| at.number(places))?.try_into().ok()
-    });
-}
 
 /// The place that a column reads. Columns read the usual value of a bare substitution in line. The functions here read
 /// all other values, out of line.
@@ -85,8 +43,15 @@ impl At {
         places.get_at(self.place, self.in_system)
     }
 
+    #[inline(always)]
+    fn number<N: TryFrom<u64>>(self, places: &Places<'_, '_>) -> Option<N> {
+        let usual = self.substitution(places);
+        let usual = usual.and_then(|(substitution, values)| values.unsigned(substitution));
+        usual.or_else(|| self.other_number(places))?.try_into().ok()
+    }
+
     #[inline(never)]
-    fn number(self, places: &Places<'_, '_>) -> Option<u64> {
+    fn other_number(self, places: &Places<'_, '_>) -> Option<u64> {
         self.found(places).as_ref().and_then(Resolved::number)
     }
 
@@ -300,28 +265,21 @@ impl ValueBuilder {
     ) -> Result<(), ArrowError> {
         let at = At { place, in_system };
         match self {
-            ValueBuilder::Time(builder) => append(builder, records, |row, places| {
-                let substitution = at.substitution(places);
-                match substitution.and_then(|(substitution, values)| values.fixed(substitution, Scalar::FileTime)) {
-                    Some(ticks) => filetime_to_unix_nanos(u64::from_le_bytes(ticks)),
-                    None => match written(row) {
-                        None => at.nanos(places),
+            ValueBuilder::Time(builder) => {
+                for (row, places) in records.iter().enumerate() {
+                    let usual = at.substitution(places);
+                    let usual = usual.and_then(|(substitution, values)| values.fixed(substitution, Scalar::FileTime));
+                    let ticks = usual.map(u64::from_le_bytes).or_else(|| written(row));
+                    builder.append_option(match ticks {
                         Some(ticks) => filetime_to_unix_nanos(ticks),
-                    },
+                        None => at.nanos(places),
+                    });
                 }
-            }),
-            ValueBuilder::UInt8(builder) => append_numbers(builder, records, at),
-            ValueBuilder::UInt16(builder) => append_numbers(builder, records, at),
-            ValueBuilder::UInt32(builder) => append_numbers(builder, records, at),
-            ValueBuilder::UInt64(builder) => append_numbers(builder, records, at),
-            ValueBuilder::Text(builder) => {
-                records
-                    .iter()
-                    .for_each(|places| builder.push_text(at.found(places).as_ref()));
             }
-            ValueBuilder::Name(builder) => records
-                .iter()
-                .for_each(|places| builder.push(at.found(places).as_ref())),
+            ValueBuilder::UInt8(builder) => builder.extend(records.iter().map(|places| at.number(places))),
+            ValueBuilder::UInt16(builder) => builder.extend(records.iter().map(|places| at.number(places))),
+            ValueBuilder::UInt32(builder) => builder.extend(records.iter().map(|places| at.number(places))),
+            ValueBuilder::UInt64(builder) => builder.extend(records.iter().map(|places| at.number(places))),
             ValueBuilder::Uuid(builder) => {
                 for places in records {
                     builder.push(match at.substitution(places) {
@@ -357,6 +315,7 @@ impl ValueBuilder {
 mod tests {
     use arrow_array::Array;
     use arrow_array::cast::AsArray;
+    use arrow_array::types::ArrowPrimitiveType;
     use evtx_format::value::Value;
 
     use super::*;

@@ -223,7 +223,7 @@ impl ChunkDecoder {
         self.report(row)
     }
 
-    /// Reports damage for which there is no record, by `on_error`.
+    /// Reports damage by `on_error`, as a row without an event.
     pub(super) fn report(&mut self, row: BareRow) -> Result<(), DecodeError> {
         match self.scan.options.on_error {
             _ if self.admission.strays.pass == Pass::AroundStrays => Ok(()),

@@ -455,7 +455,7 @@ mod tests {
         ids().prop_map(|number| Expression::Constant(Literal::Number(number)))
     }
 
-    /// A side that is no constant, or a constant of another type than the column.
+    /// A side that is not a constant, or a constant of another type than the column.
     fn odd() -> impl Strategy<Value = Expression> {
         let text = Expression::Constant(Literal::Text("1".into()));
         prop::sample::select(vec![Expression::Unknown, text, Expression::Column(columns()[0])])

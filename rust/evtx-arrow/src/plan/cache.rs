@@ -17,9 +17,10 @@ use evtx_format::value::guid_in_text_order;
 use evtx_format::{Error, ErrorKind, MAX_NAMES};
 use hashbrown::HashMap;
 
-use super::column_plan::{Plan, TreeRoot};
+use super::column_plan::Plan;
 use super::keys::Keys;
 use super::projection::Projection;
+use super::root::TreeRoot;
 use super::system::SystemSubstitutions;
 
 /// The most bytes of templates and their compiled form that a scan keeps. Those of real logs take one or two MiB.
@@ -353,7 +354,7 @@ mod tests {
             assert!(Arc::ptr_eq(&found, compiled));
             assert!(cache.get(&alone, definition, TreeRoot::Child).is_none());
         });
-        // A copy whose names stand inline elsewhere has other references only.
+        // A copy with other inline names differs in its references only.
         let moved = chunk(&[event(2, [data("c", 0)]), shared()]);
         with_definitions(&moved, |known| {
             assert!(cache.get(&moved, &known[0].0, EVENT).is_none(), "another GUID");
@@ -368,7 +369,7 @@ mod tests {
                 assert!(cache.get(other, definition, EVENT).is_some());
             });
         }
-        // It stands elsewhere, but has the same names inline as before: the event's root is named by both.
+        // It is elsewhere, but has the same inline names as before: both name the event's root.
         let far = chunk(&[event(3, [data("d", 0)]), event(2, [data("c", 0)]), shared()]);
         with_definitions(&far, |known| {
             assert!(cache.get(&far, &known[2].0, EVENT).is_some());
@@ -396,7 +397,7 @@ mod tests {
         for at in body.clone() {
             let mut other = sound.clone();
             other[at] ^= 1;
-            // A name that stands inline is behind the link to the next name of its bucket, which varies.
+            // An inline name follows the link to the next name of its bucket, which varies.
             let expected = link(at);
             assert_eq!(
                 cache.get(&other, &definition, EVENT).is_some(),
@@ -428,7 +429,7 @@ mod tests {
             let cache = PlanCache::default();
             assert!(cache.insert(&sound, definition, template, EVENT, compiled));
             for (name, _) in names {
-                // The name's hash stands behind the link, and its text behind the hash and the length.
+                // The hash of the name follows the link, and its text follows the hash and the length.
                 for behind in [4, 8] {
                     let mut other = sound.clone();
                     other[name as usize + behind] ^= 1;
@@ -543,7 +544,7 @@ mod tests {
                     ..Projection::default()
                 };
                 for root in [EVENT, TreeRoot::Child] {
-                    // As a child, the root is asked for as what `UserData` holds, but is no `UserData` itself.
+                    // As a child, the root is the content of `UserData`, not `UserData` itself.
                     let compiled = Compiled::new(&projection, &Keys::default(), &definition, template.root, root);
                     let (of_xml, of_json) = (compiled.program(Language::Xml), compiled.program(Language::Json));
                     assert_eq!(of_xml.is_some(), xml);

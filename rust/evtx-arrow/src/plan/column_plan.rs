@@ -14,22 +14,6 @@ use super::keys::Key;
 use super::projection::PlaceId;
 use super::source::{Content, Extractor, Resolved};
 
-/// The role of a tree's root in the event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum TreeRoot {
-    /// The root is the `Event` element.
-    Event,
-    /// The root is a child of the `Event` element.
-    Child,
-    /// The root is the one element in the stream that is the content of `UserData`.
-    InUserData,
-}
-
-impl TreeRoot {
-    /// How many roles there are.
-    pub(crate) const COUNT: usize = 3;
-}
-
 /// Where a tree has the value of each column.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {

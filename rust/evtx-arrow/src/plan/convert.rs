@@ -21,13 +21,23 @@ fn by_text<'v, T>(
     })
 }
 
+/// Converts a value itself, or else [by its text](by_text).
+#[inline(always)]
+fn convert<'v, T>(
+    value: &Value<'v>,
+    binary: impl Fn(Value<'v>) -> Option<T>,
+    from_text: impl FnOnce(&str) -> Option<T>,
+) -> Option<T> {
+    match binary(*value) {
+        None if !value.is_null() => by_text(value, binary, from_text),
+        found => found,
+    }
+}
+
 /// An integer that is not negative.
 #[inline(always)]
 pub(crate) fn number(value: &Value<'_>) -> Option<u64> {
-    match value.to_u64() {
-        None if !value.is_null() => by_text(value, Value::to_u64, number_from_text),
-        found => found,
-    }
+    convert(value, Value::to_u64, number_from_text)
 }
 
 /// An integer that is not negative, from its decimal text, or its hexadecimal text after `0x`.
@@ -46,10 +56,7 @@ pub(crate) fn number_from_text(text: &str) -> Option<u64> {
 
 /// An integer, which can be negative.
 pub(crate) fn integer(value: &Value<'_>) -> Option<i128> {
-    match value.to_i128() {
-        None if !value.is_null() => by_text(value, Value::to_i128, integer_from_text),
-        found => found,
-    }
+    convert(value, Value::to_i128, integer_from_text)
 }
 
 /// An integer from its decimal text, or its hexadecimal text after `0x`.
@@ -65,10 +72,7 @@ pub(crate) fn integer_from_text(text: &str) -> Option<i128> {
 
 /// A floating-point number.
 pub(crate) fn float(value: &Value<'_>) -> Option<f64> {
-    match value.to_f64() {
-        None if !value.is_null() => by_text(value, Value::to_f64, float_from_text),
-        found => found,
-    }
+    convert(value, Value::to_f64, float_from_text)
 }
 
 /// A floating-point number from its decimal text.
@@ -93,10 +97,7 @@ pub(crate) fn bool_from_text(text: &str) -> Option<bool> {
 /// The bytes of a binary value.
 pub(crate) fn bytes(value: &Value<'_>) -> Option<Vec<u8>> {
     let binary = |value: Value<'_>| (value.scalar() == Some(Scalar::Binary)).then(|| value.bytes.to_vec());
-    match binary(*value) {
-        None if !value.is_null() => by_text(value, binary, bytes_from_text),
-        found => found,
-    }
+    convert(value, binary, bytes_from_text)
 }
 
 /// Bytes from their hexadecimal digits.
@@ -114,13 +115,10 @@ pub(crate) fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
 /// An instant, in nanoseconds since 1970-01-01 UTC.
 #[inline(always)]
 pub(crate) fn nanos(value: &Value<'_>) -> Option<i64> {
-    match value.to_unix_nanos() {
-        None if !value.is_null() => by_text(value, Value::to_unix_nanos, |text| {
-            // The text of a time past the year 9999 shows another year.
-            nanos_from_text(text).filter(|_| !is_time(value))
-        }),
-        found => found,
-    }
+    convert(value, Value::to_unix_nanos, |text| {
+        // The text of a time past the year 9999 shows another year.
+        nanos_from_text(text).filter(|_| !is_time(value))
+    })
 }
 
 /// Whether the value is a time, or an array of times.
@@ -137,10 +135,7 @@ pub(crate) fn nanos_from_text(text: &str) -> Option<i64> {
 /// The 16 bytes of a GUID, in the order of its text.
 #[inline(always)]
 pub(crate) fn uuid(value: &Value<'_>) -> Option<[u8; 16]> {
-    match value.to_uuid() {
-        None if !value.is_null() => by_text(value, Value::to_uuid, uuid_from_text),
-        found => found,
-    }
+    convert(value, Value::to_uuid, uuid_from_text)
 }
 
 /// A GUID from its text, with or without braces.
@@ -260,7 +255,7 @@ mod tests {
         assert_eq!(of(bool, Scalar::String, &utf16("true")), Some(true));
         assert_eq!(of(bytes, Scalar::String, &utf16("0aFf")), Some(vec![0x0a, 0xff]));
         assert_eq!(of(nanos, Scalar::UInt64, &[0; 8]), None);
-        // An array of one is its item; one of two is none.
+        // An array of one item is that item.
         let seven = utf16("7\0");
         assert_eq!(of_array(number, Scalar::UInt16, &[7, 0]), Some(7));
         assert_eq!(of_array(number, Scalar::String, &seven), Some(7));
@@ -291,7 +286,7 @@ mod tests {
         assert_eq!(of(float, Scalar::Real64, &[0; 7]), None);
         assert_eq!(of(nanos, Scalar::FileTime, &[0; 7]), None);
         assert_eq!(of(uuid, Scalar::Guid, &[0; 15]), None);
-        // What is behind the value is not its own.
+        // Bytes after the value are ignored.
         assert_eq!(of(number, Scalar::UInt16, &[1, 2, 3, 4]), Some(0x0201));
     }
 

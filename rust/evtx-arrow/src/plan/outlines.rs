@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use hashbrown::HashMap;
 
 use super::cache::Compiled;
-use super::column_plan::TreeRoot;
+use super::root::TreeRoot;
 
 /// The most bytes of outlines and their compiled form that a scan keeps. This limit is separate from that of templates,
 /// so that a file with a new outline in every record does not take their room.

@@ -6,12 +6,13 @@ use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, ValueType};
 use evtx_format::{MAX_NAMES, MAX_TEXT};
 
-use super::column_plan::{Conditional, Entry, EntryId, EventData, Plan, RequiredShape, TreeRoot};
+use super::column_plan::{Conditional, Entry, EntryId, EventData, Plan, RequiredShape};
 use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
 use super::convert;
 use super::keys::{Key, Keys};
 use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::Projection;
+use super::root::TreeRoot;
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
 use crate::schema::Numbering;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evtx_format::render::program::Language;
 use hashbrown::HashMap;
 
-use super::column_plan::TreeRoot;
+use super::root::TreeRoot;
 use crate::schema::{EntryKeys, Place};
 
 /// The fewest columns of `System` whose rows are shared. Finding a shared row takes as long as reading some columns.

@@ -40,8 +40,8 @@ mod tests {
     use evtx_writer::{Element, Event, Template, Value};
 
     use super::*;
-    use crate::plan::column_plan::TreeRoot;
     use crate::plan::keys::Keys;
+    use crate::plan::root::TreeRoot;
     use crate::schema::{COLUMNS, ColumnSource};
     use crate::testing::{chunk, leaf, with_instances};
 

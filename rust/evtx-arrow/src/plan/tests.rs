@@ -6,9 +6,10 @@ use evtx_format::value::{Scalar, Value as Stored};
 use evtx_format::{MAX_NAMES, MAX_TEXT};
 use evtx_writer::{Content, Element, Event, Stream, Substitution, Template, Value};
 
-use super::column_plan::{EntryId, Plan, TreeRoot};
+use super::column_plan::{EntryId, Plan};
 use super::keys::Keys;
 use super::projection::Projection;
+use super::root::TreeRoot;
 use super::source::Resolved;
 use crate::schema::{COLUMNS, ColumnSource};
 use crate::testing::{self, data, leaf};
@@ -182,7 +183,7 @@ fn values_that_are_no_entries_have_names() {
     };
     let other = |name: &str, text: &str| Element::new(name).text(text);
     let cases = cases! {
-        // Attributes, and text beside elements, of elements whose leaves are entries.
+        // Attributes, and text next to elements, of elements whose leaves are entries.
         event(element("EventData", [certificate()])), vec![] => Yes "(Certificate.subject=s)";
         event(element("UserData", [certificate()])), vec![] => Yes "(Certificate.subject=s)";
         event(element("EventData", [constant("a", "x").attribute("Type", "T").child(certificate()).text("z")])), vec![]
@@ -274,7 +275,7 @@ fn a_map_is_what_event_data_holds() {
         of(alone(vec![])), vec![] => Yes "map";
         of(alone(vec![text("x")])), vec![] => Yes "map EventData=x";
         of(alone(vec![text("")])), vec![] => Yes "map";
-        // Text or elements can stand there.
+        // It can be text or elements.
         of(alone(vec![substitution(0)])), vec![string("x")] => Irregular "map EventData=x";
         Element::new("Event"), vec![] => Yes "";
         element("Event", [element("Other", [constant("a", "x")])]), vec![] => Yes "";

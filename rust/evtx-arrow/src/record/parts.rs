@@ -339,14 +339,14 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
         of(self.event_data, true).chain(of(self.user_data, false))
     }
 
-    /// The value of an entry of `EventData`.
-    pub(crate) fn of_event_data(&self, entry: EntryId) -> Option<Resolved<'p, 'r>> {
-        self.event_data.as_ref()?.get(entry)
-    }
-
-    /// The value of a leaf of `UserData`.
-    pub(crate) fn of_user_data(&self, entry: EntryId) -> Option<Resolved<'p, 'r>> {
-        self.user_data.as_ref()?.get(entry)
+    /// The value of an entry of `EventData`, or of a leaf of `UserData`.
+    pub(crate) fn leaf(&self, in_event_data: bool, entry: EntryId) -> Option<Resolved<'p, 'r>> {
+        let keyed = if in_event_data {
+            &self.event_data
+        } else {
+            &self.user_data
+        };
+        keyed.as_ref()?.get(entry)
     }
 
     /// The value of an entry.

@@ -98,7 +98,7 @@ pub(crate) fn scan(file: &[u8], name: &str, new: Scan, take: impl FnMut(RecordBa
     scan_with_messages(file, name, new, None, take)
 }
 
-/// Reads a log with a scan and the messages that stand beside it.
+/// Reads a log with a scan and the messages in a file beside it.
 pub(crate) fn scan_with_messages(
     file: &[u8],
     name: &str,

@@ -148,7 +148,7 @@ fn recursion_by_nested_instances_ends() {
     assert_eq!(row.xml.expect("a text").matches("<N>").count(), 10);
     let row = first_row(&log(&event(data(), vec![nested(80)])));
     row.assert_error("BinXML is nested more than 16 levels deep");
-    // What stands before it is there.
+    // Everything before it is there.
     assert_eq!(row.event_id.as_deref(), Some("1"));
 }
 
@@ -231,7 +231,7 @@ fn names_that_overlap_are_read_as_they_stand() {
     let mut overlapping = file.clone();
     overlapping[reference..reference + 4].copy_from_slice(&((name - 4096 + 2) as u32).to_le_bytes());
     let row = first_row(&overlapping);
-    // No longer inline, the name is read as tokens, of which its length's high byte is an end.
+    // No longer inline, the name is read as tokens; the high byte of its length is an end token.
     row.assert_error("the BinXML tokens do not form a tree");
     assert_eq!(row.event_id.as_deref(), Some("1"));
     // A name that runs past the chunk.

@@ -106,7 +106,7 @@ fn element(substitutions: bool) -> BoxedStrategy<Element> {
         prop_oneof![3 => Just("Name"), 1 => Just("Id")],
         vec(content(false), 1..3),
     );
-    // Where an array stands in an attribute that is no name, the oracle's JSON and XML do not agree on how
+    // If an array is in an attribute other than a name, the oracle's JSON and XML do not agree on how
     // often it repeats the element.
     let attribute_with_substitutions = prop_oneof![
         3 => (Just("Name"), vec(content(substitutions), 1..3)),

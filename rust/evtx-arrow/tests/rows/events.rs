@@ -232,7 +232,7 @@ fn log(events: &[Event]) -> Vec<u8> {
     log.finish()
 }
 
-/// Puts what is no token behind a text that the file holds once, in a definition.
+/// Writes an invalid token after a text that the file has once, in a definition.
 fn damage_behind(file: &mut [u8], text: &str) {
     let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let at = file
@@ -315,7 +315,7 @@ fn an_event_that_no_file_holds_has_the_columns_that_are_declared() {
     let has = |name: &&str| found.contains(&name.to_lowercase());
     assert!(PROCESS_ENDED.iter().all(has), "{found:?}");
     assert!(found.len() > PROCESS_ENDED.len());
-    // No ID is no event, and not all of them.
+    // An empty list of IDs selects no event.
     assert!(fields(&table(&[], of(&[]), Options::default())).is_empty());
 }
 
@@ -334,7 +334,7 @@ fn what_is_declared_stands_beside_what_logs_have() {
         values.clone(),
     )]);
     let with_declared = table(&[&file], of(&[5]), Options::default());
-    // The type of the log's template counts, and its spelling. What only the catalog has stands behind its neighbour.
+    // The type and the spelling in the log's template count. Fields that only the catalog has follow their neighbour.
     let found: Vec<_> = fields(&with_declared).into_iter().map(|(name, _)| name).collect();
     let expected = [
         "RuleName",

@@ -1,4 +1,4 @@
-//! Messages that stand beside a log, in an `.MTA` file, against those that the oracle finds for its records.
+//! Messages in an `.MTA` file beside a log, against those that the oracle finds for its records.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn messages_are_found_by_place_then_by_record_id() {
     }
     let (log, mta) = (log.finish(), mta.finish());
     let found = messages(&log, Some(mta.clone()));
-    // An empty message is none here; the oracle renders an empty element.
+    // An empty message is NULL; the oracle renders an empty element.
     let expected: Vec<_> = oracle(&log, &mta)
         .into_iter()
         .map(|message| message.filter(|text| !text.is_empty()))

@@ -62,7 +62,7 @@ fn compare(logs: &[PathBuf]) {
             .expect("a log")
             .with_configuration(settings);
         let mut expected: BTreeMap<(u64, String), usize> = BTreeMap::new();
-        // What holds no event is no record here.
+        // Bytes without an event are not a record here.
         let is_event = |xml: &str| !xml.ends_with("\n<Event></Event>");
         let recovered_by_oracle = oracle.records().flatten().filter(|record| record.recovered);
         for record in recovered_by_oracle.filter(|record| is_event(&record.data)) {
@@ -150,7 +150,7 @@ fn what_the_oracle_recovers_of_the_corpus_is_recovered() {
     compare(&corpus());
 }
 
-/// A file that is no log: rubbish, and chunks at sectors, across the bounds of blocks, and one over the end of another.
+/// A file that is not a log: rubbish, and chunks at sectors, across the bounds of blocks, and one over the end of another.
 #[test]
 fn chunks_of_an_image_are_found_by_their_signature() {
     let log = std::fs::read(

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 /// Substitutions of a template: four of `System`, then those of `EventData`.
 const SUBSTITUTIONS: usize = 10;
 
-/// Values of which many are the same, and others differ in one place.
+/// Values that are often the same, and otherwise differ in one place.
 fn value() -> impl Strategy<Value = Value> {
     let text = |text: &str| Just(Value::string(text));
     prop_oneof![
@@ -32,7 +32,7 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A stream with an element, whose name stands somewhere else in each chunk.
+/// A stream with an element whose name is at another offset in each chunk.
 fn stream(name: &str) -> impl Strategy<Value = Value> + use<> {
     let element = Element::new(format!("Element{name}")).text(name);
     Just(Value::BinXml(Stream::new(vec![Fragment::Element(element)])))
@@ -53,7 +53,7 @@ fn template(id: u8) -> Arc<Template> {
     let leaf = |name: &str, index| Element::new(name).substitution(substitution(index));
     let attribute =
         |name: &str, attribute: &str, index| Element::new(name).attribute_substitution(attribute, substitution(index));
-    // What varies stands between elements that do not, and has values of theirs too.
+    // Elements that vary are between elements that do not, and share values with them.
     let mut children = vec![
         attribute("Provider", "Name", 0),
         leaf("EventID", 1),

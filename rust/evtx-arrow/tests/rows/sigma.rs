@@ -203,7 +203,7 @@ fn every_match_is_what_a_plain_evaluation_says() {
     compare(rules(folder), &logs);
 }
 
-/// A rule for some texts of each value that is no place of `System` and no entry: as a keyword, and by its name.
+/// A rule for some texts of each value that is neither a place of `System` nor an entry: as a keyword, and by its name.
 /// In the events 104 and 1102 of the event log, a rule's `Channel` is the log that was cleared.
 #[test]
 fn a_cleared_log_is_the_channel_of_rules() {

@@ -191,7 +191,7 @@ fn system() -> impl Strategy<Value = Skeleton> {
             attributes: vec![],
             content: vec![Piece::Value(6, vec![7, 0])],
         };
-        // Fields are asked for by this ID, if there is none before.
+        // Fields are looked up by this ID, unless there is one already.
         let content = fields.into_iter().chain([id]).map(|field| Piece::Element(field.into()));
         Skeleton {
             name: "System",
@@ -449,7 +449,7 @@ fn long_texts_are_read() {
     }
 }
 
-/// Every record has an outline of its own, of which the scan keeps only some.
+/// Every record has its own outline; the scan keeps only some.
 #[test]
 fn a_flood_of_outlines_reads_as_trees_do() {
     let mut log = LogWriter::new(1);
