@@ -87,20 +87,6 @@ impl ColumnBuilder {
         columns.iter().map(builder).collect()
     }
 
-    /// Whether the number of bytes of a row depends on its text.
-    pub(crate) fn is_text(&self) -> bool {
-        matches!(
-            self,
-            ColumnBuilder::Place(_, ValueBuilder::Text(_) | ValueBuilder::Name(_))
-                | ColumnBuilder::EventData(_)
-                | ColumnBuilder::Entry(..)
-                | ColumnBuilder::Rendered(..)
-                | ColumnBuilder::Fields(_)
-                | ColumnBuilder::Error(_)
-                | ColumnBuilder::Matched(_)
-        )
-    }
-
     /// Whether the column is rendered record by record.
     pub(crate) fn is_rendered(&self) -> bool {
         matches!(self, ColumnBuilder::Rendered(..) | ColumnBuilder::Fields(_))

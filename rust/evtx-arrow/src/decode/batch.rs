@@ -38,8 +38,6 @@ pub(crate) struct BatchBuilder {
     /// The columns that are not in `system`, in order.
     builders: Vec<ColumnBuilder>,
     system: SystemRows,
-    /// The indices of the builders that hold text.
-    texts: Vec<usize>,
     /// The indices of the builders that hold rendered text.
     rendered: Vec<usize>,
     /// The texts of `System` that were rendered.
@@ -53,13 +51,9 @@ impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
         let mut builders = ColumnBuilder::of(&scan.columns, &scan.projection, &scan.keys, scan.rules.as_deref());
         let system = SystemRows::take(&scan.projection, &mut builders);
-        let indices = |has: fn(&ColumnBuilder) -> bool| {
-            let found = builders.iter().enumerate().filter(|(_, builder)| has(builder));
-            found.map(|(i, _)| i).collect()
-        };
+        let rendered = builders.iter().enumerate().filter(|(_, builder)| builder.is_rendered());
         BatchBuilder {
-            texts: indices(ColumnBuilder::is_text),
-            rendered: indices(ColumnBuilder::is_rendered),
+            rendered: rendered.map(|(i, _)| i).collect(),
             builders,
             system,
             system_texts: SystemTexts::default(),
@@ -84,7 +78,7 @@ impl BatchBuilder {
     /// Whether the batch has to end.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        let texts = self.texts.iter().map(|&text| self.builders[text].bytes());
+        let texts = self.builders.iter().map(ColumnBuilder::bytes);
         self.room() == 0 || texts.sum::<usize>() + self.system.text() >= BATCH_BYTES
     }
 

@@ -70,9 +70,7 @@ impl Keys {
         known.indices.insert(name, index);
         Key::Shared(index)
     }
-}
 
-impl Keys {
     /// All names, by index.
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         self.read().names.clone()
@@ -93,15 +91,6 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_past_the_limit_are_the_batchs_own() {
-        let keys = Keys::default();
-        let long = "x".repeat(MAX_BYTES / 2);
-        assert_eq!(keys.key(&long), Key::Shared(0));
-        assert_eq!(keys.key(&format!("{long}y")), Key::Own(format!("{long}y").into()));
-        assert_eq!(keys.key("short"), Key::Shared(1));
-    }
 
     #[test]
     fn a_name_has_one_key() {
