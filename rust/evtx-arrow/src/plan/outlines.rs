@@ -68,13 +68,7 @@ mod tests {
     use crate::plan::projection::Projection;
 
     fn compiled() -> Arc<Compiled> {
-        let tree = Element {
-            name: "Event",
-            attributes: &[],
-            content: &[],
-            dependency: None,
-            self_closing: false,
-        };
+        let tree = Element::new("Event", &[], &[]);
         let (projection, keys) = (Projection::default(), Keys::default());
         Arc::new(Compiled::of_outline(&projection, &keys, &tree, TreeRoot::Event))
     }

@@ -196,13 +196,8 @@ impl Planner<'_> {
                 dependency: None,
                 ..*element
             };
-            let user_data = Element {
-                name: "UserData",
-                attributes: &[],
-                content: &[Node::Element(&root)],
-                dependency: None,
-                self_closing: false,
-            };
+            let content = [Node::Element(&root)];
+            let user_data = Element::new("UserData", &[], &content);
             self.user_entries(&user_data, None);
             if self.projection.other_values {
                 self.other_values(&user_data, true, None);
@@ -610,13 +605,7 @@ mod tests {
     #[test]
     fn copies_of_a_leaf_keep_their_items() {
         let contents = [&b"x"[..], b"y"].map(|text| [Node::Value(Value::new(Scalar::AnsiString, text))]);
-        let copy = |name, content| Element {
-            name,
-            attributes: &[],
-            content,
-            dependency: None,
-            self_closing: false,
-        };
+        let copy = |name, content| Element::new(name, &[], content);
         let leaf = array_leaf(&[copy("a", &contents[0]), copy("a", &contents[1])]).expect("copies of a leaf");
         assert_eq!(leaf.name, "a");
         let declared = ValueType {
@@ -664,13 +653,7 @@ mod tests {
         let items = |len: usize| {
             let text = vec![b'x'; len];
             let content = [Node::Value(Value::new(Scalar::AnsiString, &text))];
-            let copy = Element {
-                name: "a",
-                attributes: &[],
-                content: &content,
-                dependency: None,
-                self_closing: false,
-            };
+            let copy = Element::new("a", &[], &content);
             match array_leaf(&[copy; 3]).expect("copies of a leaf").source.content {
                 Content::Constant(constant) => constant.items.len(),
                 other => panic!("{other:?}"),

@@ -397,16 +397,9 @@ fn a_map_ends_behind_its_longest_names_and_constants() {
     let overflows = |name: usize, text: usize| {
         let (name, text) = ("n".repeat(name), vec![b't'; text]);
         let content = [tree::Node::Value(Stored::new(Scalar::AnsiString, &text))];
-        let element = |name, content| tree::Element {
-            name,
-            attributes: &[],
-            content,
-            dependency: None,
-            self_closing: false,
-        };
-        let leaf = element(&name, &content);
+        let leaf = tree::Element::new(&name, &[], &content);
         let leaves = [tree::Node::Element(&leaf), tree::Node::Element(&leaf)];
-        let event_data = element("EventData", &leaves);
+        let event_data = tree::Element::new("EventData", &[], &leaves);
         let plan = Plan::new(&projection, &Keys::default(), &event_data, TreeRoot::Child);
         assert_eq!(
             (plan.repeats_values, plan.irregular),

@@ -73,13 +73,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     }
 
     fn push_event(&mut self, record: RecordView<'x, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
-        const EMPTY: Element<'_> = Element {
-            name: "Event",
-            attributes: &[],
-            content: &[],
-            dependency: None,
-            self_closing: false,
-        };
+        const EMPTY: Element<'_> = Element::new("Event", &[], &[]);
         // A record without an event renders as an empty `Event` element.
         let root = record.event().and_then(Source::of_part).unwrap_or(Source::Tree(&EMPTY));
         match language {

@@ -191,13 +191,7 @@ mod tests {
             body: 0,
             size: 0,
         };
-        let tree = Element {
-            name: "Event",
-            attributes: &[],
-            content: &[],
-            dependency: None,
-            self_closing: false,
-        };
+        let tree = Element::new("Event", &[], &[]);
         let (projection, keys) = (Projection::default(), Keys::default());
         Arc::new(Compiled::new(&projection, &keys, &definition, &tree, TreeRoot::Event))
     }

@@ -61,6 +61,17 @@ pub struct Substitution {
 }
 
 impl<'a> Element<'a> {
+    /// An element that is in every record.
+    pub const fn new(name: &'a str, attributes: &'a [Attribute<'a>], content: &'a [Node<'a>]) -> Self {
+        Element {
+            name,
+            attributes,
+            content,
+            dependency: None,
+            self_closing: false,
+        }
+    }
+
     /// The child elements. Copies that an array has made are separate elements.
     pub fn elements(&self) -> impl Iterator<Item = &'a Element<'a>> + use<'a> {
         self.content.iter().flat_map(Node::elements)

@@ -13,7 +13,7 @@ use super::ops::{AcceptedShapes, AttributeOp, Compiler, Op, substitutions};
 use crate::binxml::tree::{Element, Node, push_nodes};
 use crate::limits::MAX_TEXT;
 use crate::value::text::{self, Form};
-use crate::value::{Items, Scalar, Value};
+use crate::value::{Items, Value};
 
 /// Compiles the value of a root element, without its name.
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
@@ -413,13 +413,9 @@ pub fn push_content(out: &mut Vec<u8>, content: &[Node<'_>], mixed: bool, limit:
 /// Appends the value of a leaf, or `empty` if the value is empty.
 #[inline]
 pub(crate) fn push_leaf(out: &mut Vec<u8>, value: Value<'_>, empty: &[u8]) {
-    match value.scalar() {
-        // The common types first.
-        Some(Scalar::String) if !text::utf16_is_empty(value.bytes) => push_string(out, value.bytes),
-        Some(Scalar::UInt8 | Scalar::UInt16 | Scalar::UInt32) => value.push_text(out, Form::Json),
-        Some(Scalar::Null | Scalar::String) => out.extend_from_slice(empty),
-        _ if value.is_empty() => out.extend_from_slice(empty),
-        _ => push_value(out, value),
+    match value.is_empty() {
+        true => out.extend_from_slice(empty),
+        false => push_value(out, value),
     }
 }
 
@@ -431,13 +427,6 @@ fn push_value(out: &mut Vec<u8>, value: Value<'_>) {
     }
     out.push(b'"');
     value.push_text(out, Form::Json);
-    out.push(b'"');
-}
-
-#[inline]
-fn push_string(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'"');
-    text::push_utf16(out, text, Form::Json);
     out.push(b'"');
 }
 

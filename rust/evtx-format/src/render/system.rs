@@ -65,21 +65,21 @@ impl SystemSections {
 /// The substitutions in `System` that repeat from event to event, sorted, without duplicates; `None` if the root is not
 /// an `Event`.
 fn repeating(root: &Element<'_>) -> Option<Vec<u16>> {
-    fn collect(element: &Element<'_>, found: &mut Vec<u16>) {
-        found.extend(element.dependency);
+    fn collect(element: &Element<'_>, read: &mut Vec<u16>) {
+        read.extend(element.dependency);
         let attributes = element.attributes.iter().map(|attribute| attribute.content);
         for content in attributes.chain([element.content]) {
-            found.extend(substitutions(content));
+            read.extend(substitutions(content));
         }
-        element.elements().for_each(|child| collect(child, found));
+        element.elements().for_each(|child| collect(child, read));
     }
     let system = (root.name == "Event").then(|| root.elements().find(|child| child.name == "System"))??;
-    let mut found = Vec::new();
+    let mut read = Vec::new();
     let repeating = system.elements().filter(|child| !VARYING.contains(&child.name));
-    repeating.for_each(|child| collect(child, &mut found));
-    found.sort_unstable();
-    found.dedup();
-    Some(found)
+    repeating.for_each(|child| collect(child, &mut read));
+    read.sort_unstable();
+    read.dedup();
+    Some(read)
 }
 
 /// The index after an operation and those that it guards.

@@ -15,31 +15,21 @@ fn json(element: Element<'_>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn element<'a>(name: &'a str, attributes: &'a [Attribute<'a>], content: &'a [Node<'a>]) -> Element<'a> {
-    Element {
-        name,
-        attributes,
-        content,
-        dependency: None,
-        self_closing: false,
-    }
-}
-
 #[test]
 fn leaves_are_values() {
     let text = utf16("a\"b");
     let string = [Node::Value(Value::new(Scalar::String, &text))];
     let number = [Node::Value(Value::new(Scalar::UInt16, &[7, 0]))];
     let hex = [Node::Value(Value::new(Scalar::HexInt32, &[7, 0, 0, 0]))];
-    assert_eq!(json(element("x", &[], &[])), "null");
-    assert_eq!(json(element("x", &[], &string)), "\"a\\\"b\"");
-    assert_eq!(json(element("x", &[], &number)), "7");
-    assert_eq!(json(element("x", &[], &hex)), "\"0x7\"");
+    assert_eq!(json(Element::new("x", &[], &[])), "null");
+    assert_eq!(json(Element::new("x", &[], &string)), "\"a\\\"b\"");
+    assert_eq!(json(Element::new("x", &[], &number)), "7");
+    assert_eq!(json(Element::new("x", &[], &hex)), "\"0x7\"");
     let attributes = [Attribute {
         name: "n",
         content: &number,
     }];
-    let both = element("x", &attributes, &string);
+    let both = Element::new("x", &attributes, &string);
     assert_eq!(json(both), r##"{"#attributes":{"n":7},"#text":"a\"b"}"##);
 }
 
@@ -52,12 +42,12 @@ fn data_is_by_name_where_it_has_names() {
         name: "Name",
         content: &name,
     }];
-    let unnamed = &element("Data", &[], &value);
-    let named = &element("Data", &attributes, &value);
-    let other = &element("Other", &[], &[]);
+    let unnamed = &Element::new("Data", &[], &value);
+    let named = &Element::new("Data", &attributes, &value);
+    let other = &Element::new("Other", &[], &[]);
     let list = |children: &[&Element<'_>]| {
         let nodes: Vec<_> = children.iter().copied().map(Node::Element).collect();
-        json(element("EventData", &[], &nodes))
+        json(Element::new("EventData", &[], &nodes))
     };
     assert_eq!(list(&[named, other, named]), r#"{"a":"b","Other":null,"a_1":"b"}"#);
     assert_eq!(list(&[named, named]), r#"{"a":["b","b"]}"#);
