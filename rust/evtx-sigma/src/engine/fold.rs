@@ -50,7 +50,7 @@ pub(super) struct RuleOfKind {
     pub(super) rule: u32,
     pub(super) alternative: u32,
     pub(super) formula: Formula,
-    /// The detections that the formula names, by index.
+    /// The detections that the formula names, by index. Empty if it names none.
     pub(super) detections: Box<[Formula]>,
     /// Whether the alternative takes only some events of the kind.
     pub(super) takes_some: bool,
@@ -196,7 +196,10 @@ impl<'a> Folding<'a> {
                 continue;
             }
             let named = |detection: Option<Formula>| detection.unwrap_or(Formula::Known(false));
-            let detections: Box<[Formula]> = detections.into_iter().map(named).collect();
+            let detections: Box<[Formula]> = match detections.iter().any(Option::is_some) {
+                true => detections.into_iter().map(named).collect(),
+                false => Box::default(),
+            };
             let view = views.entry(renames).or_default();
             let index = view.rules.len() as u32;
             match witnesses(&formula, &detections, &self.set.atoms) {

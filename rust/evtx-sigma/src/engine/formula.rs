@@ -74,7 +74,11 @@ impl Formula {
         match left.len() {
             0 => Formula::Known(!decides),
             1 => left.remove(0),
-            _ => list(left),
+            _ => {
+                // Kinds keep their formulas.
+                left.shrink_to_fit();
+                list(left)
+            }
         }
     }
 
