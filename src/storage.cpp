@@ -292,9 +292,8 @@ EvtxStorageCode Storage::Exists(void *self, EvtxText path, bool *exists, EvtxTex
 
 bool Storage::IsRemote(void *self, EvtxText path) {
 	bool remote = false;
-	Guard(nullptr, [&] {
-		remote = SharingOf(static_cast<Storage *>(self)->files, GetText(path)) != Sharing::ONE_HANDLE;
-	});
+	Guard(nullptr,
+	      [&] { remote = SharingOf(static_cast<Storage *>(self)->files, GetText(path)) != Sharing::ONE_HANDLE; });
 	return remote;
 }
 

@@ -12,8 +12,8 @@ namespace evtx {
 
 //! DuckDB's file system as a storage for one call of the core, with the query's interrupt.
 //!
-//! A table function cannot ask DuckDB whether its query was interrupted. But DuckDB's file system checks for an interrupt
-//! before it expands a glob, and the empty glob touches no file.
+//! A table function cannot ask DuckDB whether its query was interrupted. But DuckDB's file system checks for an
+//! interrupt before it expands a glob, and the empty glob touches no file.
 class Storage {
 public:
 	//! A storage for the context of a query. If access to files is restricted, DuckDB refuses even the empty glob. Then

@@ -7,9 +7,10 @@ use crate::boundary::{EvtxSlice, EvtxText};
 /// The kind of a node of a condition. The children of a node come before it: they are the last nodes that are not yet
 /// children of another node.
 #[repr(u32)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EvtxNodeKind {
     /// Something that the core does not know. No children.
+    #[default]
     Unknown,
     /// A column: `number` is its index in the schema. No children.
     Column,
@@ -31,7 +32,7 @@ pub enum EvtxNodeKind {
 
 /// A node of a condition.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct EvtxNode<'a> {
     /// Its kind.
     pub kind: EvtxNodeKind,
@@ -182,9 +183,8 @@ mod tests {
     fn leaf(kind: EvtxNodeKind, number: u64) -> EvtxNode<'static> {
         EvtxNode {
             kind,
-            children: 0,
             number,
-            bytes: EvtxText::NONE,
+            ..EvtxNode::default()
         }
     }
 
@@ -248,33 +248,24 @@ mod tests {
         };
         let index = evtx_arrow::schema(&options).index_of("text").expect("a column");
         let column = leaf(EvtxNodeKind::Column, index as u64);
-        let count = |nodes: &[EvtxNode<'_>]| count_for(options, nodes);
-        let small = [column, operation("lower", 1)];
-        assert_eq!(count(&[column, text("%a_b%"), operation("~~", 2)]), Ok(1));
-        assert_eq!(count(&[column, text("%a_b%"), operation("~~*", 2)]), Ok(1));
-        assert_eq!(
-            count(&[column, text("%a_b%"), operation("!~~*", 2)]),
-            Ok(0),
-            "the search holds for more"
-        );
-        assert_eq!(
-            count(&[column, text("%a$%%"), text("$"), operation("ilike_escape", 3)]),
-            Ok(1)
-        );
-        assert_eq!(
-            count(&[column, text("%a$%%"), text("$$"), operation("ilike_escape", 3)]),
-            Ok(0)
-        );
-        assert_eq!(
-            count(&[&small[..], &[text("%a_b%"), operation("~~", 2)]].concat()),
-            Ok(1)
-        );
-        assert_eq!(
-            count(&[&small[..], &[text("$"), operation("contains", 2)]].concat()),
-            Ok(1)
-        );
-        assert_eq!(count(&[&small[..], &[text("$"), operation("<", 2)]].concat()), Ok(0));
-        assert_eq!(count(&[column, operation("~~", 1)]), Ok(0));
+        let (text_column, lowered) = ([column], [column, operation("lower", 1)]);
+        for (value, texts, name, predicates) in [
+            (&text_column[..], &["%a_b%"][..], "~~", 1),
+            (&text_column, &["%a_b%"], "~~*", 1),
+            // The search holds for more.
+            (&text_column, &["%a_b%"], "!~~*", 0),
+            (&text_column, &["%a$%%", "$"], "ilike_escape", 1),
+            (&text_column, &["%a$%%", "$$"], "ilike_escape", 0),
+            (&text_column, &[], "~~", 0),
+            (&lowered, &["%a_b%"], "~~", 1),
+            (&lowered, &["$"], "contains", 1),
+            (&lowered, &["$"], "<", 0),
+        ] {
+            let mut nodes = value.to_vec();
+            nodes.extend(texts.iter().map(|it| text(it)));
+            nodes.push(operation(name, 1 + texts.len() as u32));
+            assert_eq!(count_for(options, &nodes), Ok(predicates), "{name} {texts:?}");
+        }
     }
 
     #[test]

@@ -232,6 +232,13 @@ fn scan(call: &EvtxCall, columns: &[u64], planned: Option<&EvtxPlanned>) -> Box<
     made(|out| evtx_scan_new(Some(call), EvtxSlice::borrowed(columns), planned, EvtxText::NONE, out))
 }
 
+/// The next batch of a worker and its origin, or the error.
+fn next(worker: &mut EvtxWorker, storage: EvtxStorage) -> Result<(FFI_ArrowArray, EvtxPlace), (EvtxErrorKind, String)> {
+    let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
+    let error = evtx_worker_next(Some(worker), storage, Some(&mut array), Some(&mut place));
+    failure(error).map_or(Ok((array, place)), Err)
+}
+
 /// A log with a chunk that is damaged.
 fn damaged() -> Vec<u8> {
     let mut file = vec![0; 4096 + 65_536];
@@ -258,20 +265,16 @@ fn a_file_is_read_through_the_c_abi() {
     let planned = made(|out| evtx_planned_new(EvtxText::of("x"), out));
     let column = EvtxNode {
         kind: EvtxNodeKind::Column,
-        children: 0,
-        number: 0,
-        bytes: EvtxText::NONE,
+        ..EvtxNode::default()
     };
     let is_null = EvtxNode {
         kind: EvtxNodeKind::Operation,
         children: 1,
-        number: 0,
         bytes: EvtxText::of("IS NULL"),
+        ..EvtxNode::default()
     };
-    check(evtx_planned_hint(
-        Some(&planned),
-        EvtxSlice::borrowed(&[column, is_null]),
-    ));
+    let nodes = [column, is_null];
+    check(evtx_planned_hint(Some(&planned), EvtxSlice::borrowed(&nodes)));
     let scan = scan(&call, &[0, 23, 99], Some(&planned));
     check(evtx_scan_schema(Some(&scan), Some(&mut schema)));
     assert_eq!(schema.child(1).name(), Some("error"));
@@ -280,22 +283,8 @@ fn a_file_is_read_through_the_c_abi() {
     evtx_call_free(Some(call));
     // The damage of the file and of its chunk, then the end.
     for rows in [2, 0] {
-        let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
-        check(evtx_worker_next(
-            Some(&mut worker),
-            storage,
-            Some(&mut array),
-            Some(&mut place),
-        ));
-        assert_eq!(array.len(), rows);
-        assert_eq!(
-            place,
-            EvtxPlace {
-                rows,
-                path: 0,
-                index: 0
-            }
-        );
+        let (array, place) = next(&mut worker, storage).expect("a batch");
+        assert_eq!((array.len(), place.rows, place.path, place.index), (rows, rows, 0, 0));
     }
     let mut progress = 0.0;
     check(evtx_scan_progress(Some(&scan), Some(&mut progress)));
@@ -319,9 +308,8 @@ fn errors_have_a_kind() {
         let call = call(&arguments(FILE_METADATA), storage, path);
         let scan = scan(&call, &[], None);
         let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
-        let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
-        let error = evtx_worker_next(Some(&mut worker), storage, Some(&mut array), Some(&mut place));
-        assert_eq!(failure(error), Some((kind, message.to_owned())));
+        let error = next(&mut worker, storage).expect_err("an error");
+        assert_eq!(error, (kind, message.to_owned()));
     }
 }
 
@@ -403,13 +391,7 @@ fn reports_are_read_through_the_c_abi() {
         assert_eq!(projected.children().count(), 1);
         assert_eq!(projected.child(0).name(), schema.child(1).name());
         let mut worker = made(|out| evtx_worker_new(Some(&scan), out));
-        let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
-        check(evtx_worker_next(
-            Some(&mut worker),
-            storage,
-            Some(&mut array),
-            Some(&mut place),
-        ));
+        let (_, place) = next(&mut worker, storage).expect("a batch");
         assert_eq!(place.rows, rows, "{name}");
         let mut path = EvtxText::NONE;
         check(evtx_worker_reading(Some(&worker), Some(&mut path)));
