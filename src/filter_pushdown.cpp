@@ -10,7 +10,7 @@
 #include <vector>
 
 //! Passes the predicates that DuckDB offers to the core as hints. None is accepted, so DuckDB evaluates each again: its
-//! API does not tell all that a predicate means (for example, whether a BETWEEN excludes its bounds).
+//! API does not expose all details of a predicate (for example, whether a BETWEEN excludes its bounds).
 
 namespace evtx {
 
@@ -24,7 +24,7 @@ using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
 
 //! The most children of an expression that is passed on. DuckDB's API walks to each child from the first, so the time
-//! is quadratic: 20 ms for this many constants, 10 s for 50,000.
+//! is quadratic: 20 ms for 2,000 constants, 10 s for 50,000.
 constexpr idx_t MAX_CHILDREN = 2000;
 
 //! The names in SQL of the operators that DuckDB does not treat as functions.
@@ -134,7 +134,7 @@ private:
 		case LogicalTypeId::DATE:
 		case LogicalTypeId::TIMESTAMP:
 		case LogicalTypeId::ENUM:
-			// Only columns of folders and levels of rules have these types. Their values are text to the core.
+			// Only columns of folders and levels of rules have these types. The core treats their values as text.
 			WriteNode(EvtxNodeKind::TEXT, 0, value.ToText());
 			break;
 		default:

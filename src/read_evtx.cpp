@@ -67,8 +67,9 @@ void PushdownFilters(TableFunction::FilterPushdownInput &input) {
 
 void InitGlobal(TableFunction::InitGlobalInput &input) {
 	const auto &bound = input.GetBindData<BoundCall>();
-	// One thread reads the files in order, so that `on_error := 'fail'` reports the first damage. Otherwise as many as
-	// DuckDB has: the number of blocks is not known before the files are opened, and an idle thread costs little.
+	// With `on_error := 'fail'`, one thread reads the files in order to report the first damage. Otherwise DuckDB uses
+	// as many threads as it has: an idle thread costs little, and only opening the files would tell the number of
+	// blocks.
 	input.SetMaxThreads(Ask<EvtxCallInfo>(evtx_call_info, bound.call.get()).fails ? 1 : MAX_THREADS);
 	std::vector<idx_t> columns;
 	columns.reserve(input.GetColumnCount());

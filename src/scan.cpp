@@ -18,8 +18,8 @@ using duckdb::cxx::Value;
 using duckdb::cxx::Vector;
 
 //! Makes a vector of the output refer to an imported vector, or copies the numbers of an enum. Maps are imported as
-//! lists of their entries: DuckDB checks each map that it imports for duplicate keys, which takes longer than the rest
-//! of a scan. The core's maps have none.
+//! lists of their entries: DuckDB checks each imported map for duplicate keys, which takes longer than the rest of a
+//! scan. The maps of the core have unique keys.
 void HandOut(const Vector &imported, Vector output) {
 	const auto type = output.GetLogicalType().GetTypeId();
 	if (type != LogicalTypeId::MAP && type != LogicalTypeId::ENUM) {

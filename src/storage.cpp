@@ -20,10 +20,10 @@ using duckdb::cxx::FileFlags;
 using duckdb::cxx::FileHandle;
 using duckdb::cxx::FileSystem;
 
-//! How often DuckDB is asked whether the query was interrupted. Each time takes some microseconds.
+//! How often to ask DuckDB whether the query was interrupted. Asking takes some microseconds.
 constexpr std::chrono::milliseconds INTERVAL(5);
 
-//! The last exception of a storage in this thread. It cannot be thrown through the core, so it is kept.
+//! The last exception of a storage in this thread. It must not be thrown through the core, so it is kept.
 thread_local std::exception_ptr kept;
 
 //! Runs a callback of the storage, and keeps its exception.
@@ -56,11 +56,11 @@ EvtxStorageCode Guard(EvtxTexts *texts, Body body) noexcept {
 enum class Sharing {
 	//! A file of this machine: any number of threads read by one handle at once.
 	ONE_HANDLE,
-	//! A scheme of DuckDB's, such as `s3://`: each thread reads by a handle of its own.
+	//! A scheme of DuckDB's, such as `s3://`: each thread has its own handle.
 	OWN_HANDLES,
 	//! Any other scheme: a file system that is registered in Python. All threads of the process take turns, with all of
-	//! its files. Its handles seek and then read, and they can have one position: those of one file in fsspec's memory,
-	//! and those of all files in a tar file.
+	//! its files. Its handles seek and then read, and can share one position: all handles of a file in fsspec's memory
+	//! do, and all handles of files in a tar file.
 	TURNS
 };
 
@@ -72,7 +72,7 @@ Sharing SharingOf(const FileSystem &files, const std::string &path) {
 	return has_scheme ? Sharing::TURNS : Sharing::ONE_HANDLE;
 }
 
-//! Refuses files that cannot be read at offsets. To open a pipe would block until a process writes to it.
+//! Refuses files that cannot be read at offsets. Opening a pipe would block until a process writes to it.
 void CheckKind(const FileSystem &files, const std::string &path) {
 	std::error_code ignored;
 	const auto kind = std::filesystem::status(files.Expand(path), ignored).type();
@@ -84,14 +84,13 @@ void CheckKind(const FileSystem &files, const std::string &path) {
 	}
 }
 
-//! The storage of the call that this thread serves, if it serves one.
+//! The storage of the call that this thread serves, if any.
 thread_local Storage *of_call = nullptr;
 
-//! The turn of a thread with the file systems that are registered in Python. A thread that waits for it asks for
-//! interrupts.
+//! The turn of a thread with the file systems that are registered in Python. A waiting thread checks for interrupts.
 //!
-//! A handle can be closed by a thread that holds Python's lock, for which the thread with the turn may wait. So to
-//! close one never waits: it is left to the thread with the turn.
+//! A thread that closes a handle can hold Python's lock, and the thread with the turn may wait for that lock. So
+//! closing never waits: it is left to the thread with the turn.
 class Turn {
 public:
 	explicit Turn(Sharing sharing) {
@@ -125,7 +124,7 @@ public:
 	}
 
 private:
-	//! Closes what is left, unless a thread has the turn, which does it when it ends.
+	//! Closes the handles that are left, unless another thread has the turn. That thread closes them afterwards.
 	static void CloseLeft() {
 		while (true) {
 			std::vector<FileHandle> closing;
@@ -191,7 +190,7 @@ private:
 		return files.OpenFile(name, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
 	}
 
-	//! A handle that no thread uses. A thread of the core, which has no file system, waits for one.
+	//! A handle that no thread uses. Threads of the core have no file system to open another, and wait.
 	FileHandle Take() {
 		std::unique_lock<std::mutex> guard(lock);
 		if (idle.empty() && of_call) {
@@ -215,7 +214,7 @@ private:
 	std::uint64_t size;
 	std::mutex lock;
 	std::condition_variable given_back;
-	//! The handles that no thread uses, or the one that all threads share.
+	//! The handles that no thread uses, or the only one, which all threads share.
 	std::vector<FileHandle> idle;
 };
 
@@ -237,7 +236,7 @@ EvtxStorage Storage::ForCore() {
 //! Expands a glob, which throws if the query was interrupted. Returns whether the glob could be expanded.
 bool Storage::Ask(const std::string &glob) noexcept {
 	try {
-		// Without a turn: it could be another thread's for long, and a file that is open was listed before.
+		// Without a turn: another thread could have it for long, and an open file was listed before.
 		files.Glob(glob);
 		return true;
 	} catch (const duckdb::cxx::InterruptException &) {

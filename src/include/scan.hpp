@@ -54,11 +54,11 @@ private:
 	Scan scan;
 };
 
-//! Sets the callbacks of a table function that are the same for every scan: all but those that bind and that make the
-//! shared scan, which is the global state.
+//! Sets the callbacks of a table function that every scan shares: all except those that bind and that make the shared
+//! scan, which is the global state.
 void SetScanCallbacks(duckdb::cxx::TableFunction &function);
 
-//! A thread's part of a scan.
+//! A thread's share of a scan.
 class ThreadScan {
 public:
 	explicit ThreadScan(const SharedScan &shared);

@@ -1,6 +1,5 @@
-//! What of `docs/` is made out of the code: `columns.md`, the tables of arguments in `read_evtx.md` and `sigma.md`, and
-//! the sources in `codes.md`.
-//! `EVTX_DOCS=write` writes it anew.
+//! The generated parts of `docs/`: `columns.md`, the tables of arguments in `read_evtx.md` and `sigma.md`, and the sources
+//! in `codes.md`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -137,8 +136,8 @@ fn the_docs_have_the_source_of_every_table_of_codes() {
 fn replaced(page: &str, mark: &str, text: &str) -> String {
     let (start, end) = (format!("<!-- {mark} -->\n"), format!("<!-- /{mark} -->"));
     let (before, rest) = page.split_once(&start).expect("the start");
-    let (_, behind) = rest.split_once(&end).expect("the end");
-    format!("{before}{start}{text}{end}{behind}")
+    let (_, after) = rest.split_once(&end).expect("the end");
+    format!("{before}{start}{text}{end}{after}")
 }
 
 /// Compares a page with what the code makes of it, or writes it.
@@ -149,8 +148,5 @@ fn check(page: &str, make: impl Fn(&str) -> String) {
         std::fs::write(&path, make(&read())).expect("a file that can be written");
     }
     let written = read();
-    assert!(
-        written == make(&written),
-        "docs/{page} is not what the code says; `make docs` writes it"
-    );
+    assert!(written == make(&written), "docs/{page} is out of date; run `make docs`");
 }

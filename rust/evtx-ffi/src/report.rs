@@ -1,4 +1,4 @@
-//! The reports of the table functions whose rows are not records.
+//! The reports: table functions whose rows are not records.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use evtx_arrow::enum_of;
 use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
 use evtx_scan::{Function, ReportScan, ReportThreads, ScanCall};
 
-/// The name of the SQL type as which DuckDB imports a column.
+/// The name of the SQL type of a column that DuckDB imports.
 pub(crate) fn duckdb_type(field: &Field) -> String {
     if let Some(name) = enum_of(field) {
         return name.to_owned();
