@@ -2,7 +2,7 @@
 
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader};
 use evtx_format::container::header::FILE_HEADER;
-use evtx_format::container::records::{PromisedIds, RecordWalk};
+use evtx_format::container::records::{Origin, PromisedIds, RecordWalk};
 use evtx_format::value::time::filetime_to_unix_nanos;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
@@ -73,7 +73,7 @@ impl ChunkSummary {
                 interrupt.check()?;
             }
             match item {
-                Ok(item) if item.is_carved || walk.is_leftover() => records.slack += 1,
+                Ok(item) if item.origin == Origin::Carved || walk.is_leftover() => records.slack += 1,
                 Ok(item) => {
                     if item.is_damaged {
                         error = error.or(walk.damage());

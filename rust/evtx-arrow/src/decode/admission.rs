@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use evtx_format::container::record::Record;
-use evtx_format::container::records::FoundRecord;
+use evtx_format::container::records::{FoundRecord, Origin};
 use evtx_format::render::program::Language;
 use evtx_format::{Error, ErrorKind, Interrupt, Interrupted};
 
@@ -248,7 +248,7 @@ impl Admission {
             record_id: Some(found.record.id),
             chunk_index: self.place.chunk_index(),
             record_offset: Some(self.place.file_offset(found.record.offset)),
-            recovered: Some(found.recovered),
+            recovered: Some(found.origin.is_recovered()),
             written: found.record.written_nanos(),
             ..Row::of_file(&self.place.filename)
         };
@@ -301,7 +301,7 @@ fn recovers<'r>(
     is_again: bool,
     walk: &mut ChunkWalk,
 ) -> bool {
-    let (record, is_carved) = (&found.record, found.is_carved);
+    let (record, is_carved) = (&found.record, found.origin == Origin::Carved);
     let has_instance = || {
         let binxml = reader.chunk.get(record.binxml());
         binxml.is_some_and(|binxml| binxml.starts_with(&INSTANCE))

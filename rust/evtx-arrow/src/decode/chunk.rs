@@ -7,7 +7,7 @@ use bumpalo::Bump;
 use evtx_format::binxml::names::Names;
 use evtx_format::container::chunk::is_unused;
 use evtx_format::container::record::Record;
-use evtx_format::container::records::{FoundRecord, PromisedIds};
+use evtx_format::container::records::{FoundRecord, Origin, PromisedIds};
 use evtx_format::mta::Messages;
 use evtx_format::{Error, ErrorKind, Interrupt};
 use evtx_sigma::Match;
@@ -129,7 +129,10 @@ impl ChunkDecoder {
                 Some(found) => Some(Ok(found)),
                 None => walk.records.next(reader.chunk).map(|found| {
                     found.map(|found| FoundRecord {
-                        recovered: found.recovered || is_stray,
+                        origin: match found.origin {
+                            Origin::Live if is_stray => Origin::Recovered,
+                            origin => origin,
+                        },
                         ..found
                     })
                 }),

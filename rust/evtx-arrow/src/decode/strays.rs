@@ -7,7 +7,7 @@ use std::sync::Arc;
 use evtx_format::Error;
 use evtx_format::container::layout::{Chunks, Stray};
 use evtx_format::container::record::Record;
-use evtx_format::container::records::FoundRecord;
+use evtx_format::container::records::{FoundRecord, Origin};
 
 use super::batch::BareRow;
 use super::place::ChunkPlace;
@@ -57,10 +57,12 @@ impl StrayChunks {
     pub(super) fn take(&mut self, found: &FoundRecord, damage: Option<Error>, place: &ChunkPlace) -> bool {
         let offset = place.file_offset(found.record.offset);
         match self.pass {
-            Pass::Slots => (damage.is_some() || found.is_carved) && self.contain(offset),
+            Pass::Slots => (damage.is_some() || found.origin == Origin::Carved) && self.contain(offset),
             Pass::AroundStrays => {
                 let mut strays = self.all.iter().skip(self.left.start).take(self.left.len());
-                if let Some(error) = damage.filter(|_| !found.is_carved && strays.any(|stray| stray.contains(offset))) {
+                if let Some(error) =
+                    damage.filter(|_| found.origin != Origin::Carved && strays.any(|stray| stray.contains(offset)))
+                {
                     let row = BareRow {
                         record: Some(found.record),
                         chunk: place.chunk_index(),

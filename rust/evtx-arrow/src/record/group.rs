@@ -127,7 +127,7 @@ impl<'r> RecordGroup<'r> {
             offset: found.record.offset,
             start: self.start as u32,
             end: end as u32,
-            recovered: found.recovered,
+            recovered: found.origin.is_recovered(),
             is_damaged: self.error.is_some(),
         });
         self.start = end;

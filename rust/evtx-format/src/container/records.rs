@@ -20,12 +20,30 @@ const MAX_INSIDE: usize = 8;
 pub struct FoundRecord {
     /// The record. If its stored size is wrong, this has the size that the next record or the free space gives it.
     pub record: Record,
-    /// Whether it was recovered: it is carved, or the header of its chunk cannot be read.
-    pub recovered: bool,
-    /// Whether it was carved from bytes that the live records do not reach. It can be noise until its BinXML is read.
-    pub is_carved: bool,
+    /// How the walk came to it.
+    pub origin: Origin,
     /// Whether its frame is damaged. [`RecordWalk::damage`] returns the error.
     pub is_damaged: bool,
+}
+
+/// How a walk came to a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It is live.
+    Live,
+    /// The frames lead to it, but nothing says that it is live: it is slack, in a stray chunk, or in a chunk whose header
+    /// cannot be read.
+    Recovered,
+    /// It was carved from bytes that the live records do not reach. It can be noise until its BinXML is read.
+    Carved,
+}
+
+impl Origin {
+    /// Whether the record was recovered: it may not be live.
+    #[inline]
+    pub fn is_recovered(self) -> bool {
+        self != Origin::Live
+    }
 }
 
 /// A walk over the records of a chunk, in the order of their offsets. It borrows no bytes: the caller passes the chunk
@@ -224,8 +242,7 @@ impl RecordWalk {
             self.known.last = Some(record.id);
             return Some(Ok(FoundRecord {
                 record,
-                recovered: false,
-                is_carved: false,
+                origin: Origin::Live,
                 is_damaged: false,
             }));
         }
@@ -238,8 +255,7 @@ impl RecordWalk {
             if let Some(record) = self.carve(chunk) {
                 return Some(Ok(FoundRecord {
                     record,
-                    recovered: true,
-                    is_carved: true,
+                    origin: Origin::Carved,
                     is_damaged: false,
                 }));
             }
@@ -304,11 +320,14 @@ impl RecordWalk {
         if self.recover {
             self.carve = unused(chunk, &record);
         }
+        let origin = match self.known.header {
+            _ if self.is_leftover => Origin::Recovered,
+            None if self.recover => Origin::Recovered,
+            _ => Origin::Live,
+        };
         FoundRecord {
             record,
-            // Without a header, nothing says that the record is live.
-            recovered: self.is_leftover || self.recover && self.known.header.is_none(),
-            is_carved: false,
+            origin,
             is_damaged: damage.is_some(),
         }
     }
@@ -521,7 +540,9 @@ mod tests {
     fn recovered(chunk: &[u8]) -> Vec<(u64, bool)> {
         let (mut walk, _) = RecordWalk::new(chunk, NO_PROMISE, true);
         let found = std::iter::from_fn(|| walk.next(chunk)).flatten();
-        found.map(|found| (found.record.id, found.recovered)).collect()
+        found
+            .map(|found| (found.record.id, found.origin.is_recovered()))
+            .collect()
     }
 
     #[test]
@@ -595,7 +616,7 @@ mod tests {
             assert_eq!(live(&chunk, promised), [], "{promised:?}");
             let (mut walk, damage) = RecordWalk::new(&chunk, promised, true);
             let found: Vec<_> = std::iter::from_fn(|| walk.next(&chunk)).flatten().collect();
-            assert!(found.iter().all(|found| found.recovered) && damage.is_none());
+            assert!(found.iter().all(|found| found.origin == Origin::Recovered) && damage.is_none());
             assert!(walk.is_leftover() && walk.last_listed().is_none());
             assert_eq!(found.len(), 3, "{promised:?}");
         }
@@ -776,7 +797,7 @@ mod tests {
             };
             assert_eq!(next(None).record.id, 7);
             let first = next(None);
-            assert_eq!((first.record.id, first.recovered), (3, true));
+            assert_eq!((first.record.id, first.origin), (3, Origin::Carved));
             let accepted = next(None);
             assert_eq!(accepted.record.id, 4, "after its BinXML");
             assert_eq!(next(Some(first.record)), accepted);
@@ -810,7 +831,8 @@ mod tests {
             said += &match item {
                 Ok(found) => {
                     let (at, end, id) = (found.record.offset, found.record.end(), found.record.id);
-                    let flags = format!("{} {} {}", found.recovered, found.is_carved, found.is_damaged);
+                    let (recovered, carved) = (found.origin.is_recovered(), found.origin == Origin::Carved);
+                    let flags = format!("{recovered} {carved} {}", found.is_damaged);
                     format!(" {at}..{end} {id} {flags} {:?}", walk.damage())
                 }
                 Err(error) => format!(" {error:?}"),
