@@ -1,5 +1,5 @@
-//! What each phase of reading costs, for one block of a log (1 MiB). The log is the one that `EVTX_BENCH_LOG` names,
-//! else a sample's first chunk again and again.
+//! What each phase of reading costs, for one block of a log (1 MiB). `EVTX_BENCH_LOG` names the log. Without it, the
+//! block repeats the chunks of a sample.
 
 use std::hint::black_box;
 use std::path::Path;

@@ -7,10 +7,10 @@ use evtx_format::Interrupt;
 use evtx_format::container::layout::Layout;
 use evtx_format::container::survey::{Search, Survey};
 
-/// How a log in memory is laid out.
+/// The layout of a log in memory.
 ///
 /// # Panics
-/// Where it is no log.
+/// If it is not a log.
 pub fn layout(file: &[u8]) -> Layout {
     let mut survey = Survey::new(file.len() as u64, Search::Every, false);
     while let Some(range) = survey.wants() {
@@ -23,15 +23,15 @@ pub fn layout(file: &[u8]) -> Layout {
 /// The columns' indexes in the table with these options.
 ///
 /// # Panics
-/// Where there is no such column.
+/// If there is no such column.
 pub fn columns(options: &Options, names: &[&str]) -> Vec<usize> {
     let schema = schema(options);
     let index = |name: &&str| schema.index_of(name).expect("a column");
     names.iter().map(index).collect()
 }
 
-/// Reads all rows of a log into batches that are dropped, and returns how many there were. Each block is copied into
-/// a buffer first, as reading a file does, so that it is as warm in the caches as it would be.
+/// Reads all rows of a log into batches that are dropped, and returns how many there were. Each block is first copied
+/// into a buffer, so that the caches are as warm as after reading it from a file.
 ///
 /// # Errors
 /// Those of the decoder.

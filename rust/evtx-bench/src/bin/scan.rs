@@ -1,8 +1,8 @@
 //! Reads columns of a log over and over, for a profiler. usage: scan LOG TIMES COLUMN [COLUMN ...]
 //!
-//! The median time of a reading goes to standard output. `all` stands for every default column, `events` for what
-//! `evtx_schema` finds, `events=4624,4625` for the fields of events that are asked for by ID, and `sigma=FOLDER` for the
-//! matches of the Sigma rules in a folder, which are loaded each time.
+//! Prints the median time of a reading. In place of columns, `all` reads every default column, `events` the result of
+//! `evtx_schema`, `events=4624,4625` the fields of the events with these IDs, and `sigma=FOLDER` the matches of the Sigma
+//! rules in a folder, which it loads each time.
 
 use std::sync::Arc;
 use std::time::Instant;

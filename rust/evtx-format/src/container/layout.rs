@@ -16,7 +16,7 @@ pub const BLOCK_CHUNKS: u64 = 16;
 /// Chunks in a block of a remote file, where each read takes long: 8 MiB.
 pub const REMOTE_BLOCK_CHUNKS: u64 = 128;
 
-/// Size of the part of an image that one block covers, in bytes: the block's chunks start in it.
+/// How many bytes of an image one block covers: the block's chunks start in them.
 pub(super) const IMAGE_BLOCK: u64 = BLOCK_CHUNKS * CHUNK_SIZE as u64;
 
 /// A chunk that starts at no slot.
@@ -90,7 +90,7 @@ enum Order {
     /// All slots, from that with this index to the last, and then from slot 0 on.
     From(u64),
     /// Only the slots from one index to another.
-    Part(u64, u64),
+    Slots(u64, u64),
     /// The whole file, which is an image: its chunks can start at any sector.
     Image,
 }
@@ -128,7 +128,7 @@ impl Layout {
     pub fn of_slots(self, slots: Range<u64>) -> Self {
         let end = slots.end.min(self.slots());
         Layout {
-            order: Order::Part(slots.start.min(end), end),
+            order: Order::Slots(slots.start.min(end), end),
             ..self
         }
     }
@@ -161,7 +161,7 @@ impl Layout {
     fn runs(&self) -> [Range<u64>; 2] {
         match self.order {
             Order::From(oldest) => [oldest..self.slots(), 0..oldest],
-            Order::Part(start, end) => [start..end, 0..0],
+            Order::Slots(start, end) => [start..end, 0..0],
             Order::Image => [0..0, 0..0],
         }
     }
@@ -318,13 +318,13 @@ mod tests {
             cuts.sort_unstable();
             let mut seen = Vec::new();
             for range in cuts.windows(2) {
-                let part = layout.clone().of_slots(range[0]..range[1]);
-                for index in 0..part.blocks() {
-                    let block = part.block(index).expect("a block");
+                let slots = layout.clone().of_slots(range[0]..range[1]);
+                for index in 0..slots.blocks() {
+                    let block = slots.block(index).expect("a block");
                     prop_assert!(first_slot(&block) >= range[0]);
                     seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| first_slot(&block) + i));
                 }
-                prop_assert_eq!(part.block(part.blocks()), None);
+                prop_assert_eq!(slots.block(slots.blocks()), None);
             }
             prop_assert_eq!(seen, (0..layout.slots()).collect::<Vec<_>>());
         }

@@ -208,20 +208,6 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_record_is_a_filetime() {
-        let mut record = Record {
-            offset: 0,
-            size: 28,
-            id: 1,
-            written: 116_444_736_000_000_000,
-        };
-        assert_eq!(record.written_nanos(), Some(0));
-        record.written += 12;
-        assert_eq!(record.written_nanos(), Some(1200));
-        assert_eq!((record.end(), record.binxml()), (28, 24..24));
-    }
-
-    #[test]
     fn a_record_is_followed_by_the_next_id() {
         let mut sound = vec![0; 200];
         put(&mut sound, 40, 48, 7);

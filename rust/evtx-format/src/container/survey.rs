@@ -39,7 +39,7 @@ pub struct Survey {
     header: Option<FileHeader>,
     strays: Option<StraySearch>,
     /// The slots that are read, if not all.
-    part: Option<Range<u64>>,
+    only: Option<Range<u64>>,
     state: State,
     /// The layout, once nothing more is wanted.
     layout: Option<Layout>,
@@ -89,7 +89,7 @@ impl Survey {
             recover,
             header: None,
             strays: (recover && search == Search::Every).then(|| stray_search(size, search)),
-            part: None,
+            only: None,
             state: State::Header,
             layout: None,
         }
@@ -99,7 +99,7 @@ impl Survey {
     /// the order of the file.
     pub fn of_slots(size: u64, search: Search, slots: Range<u64>) -> Self {
         Survey {
-            part: Some(slots),
+            only: Some(slots),
             ..Survey::new(size, search, false)
         }
     }
@@ -165,7 +165,7 @@ impl Survey {
                     header => header?,
                 };
                 match self.search {
-                    _ if self.slots == 0 || self.part.is_some() => State::Done(0),
+                    _ if self.slots == 0 || self.only.is_some() => State::Done(0),
                     // The search for stray chunks depends on the slots, so they are read even if the header names the
                     // oldest.
                     Search::Bisect if self.recover => State::First { slot: 0 },
@@ -246,7 +246,7 @@ impl Survey {
                 let strays = self.strays.as_ref().map(StraySearch::found).unwrap_or_default();
                 let promised = self.header.as_ref().map(PromisedIds::of_log).unwrap_or_default();
                 let layout = Layout::new(self.size, oldest).with_strays(strays).promising(promised);
-                let layout = match &self.part {
+                let layout = match &self.only {
                     Some(slots) => layout.of_slots(slots.clone()),
                     None => layout,
                 };
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_log_needs_its_header_only() {
+    fn some_slots_of_a_log_need_only_its_header() {
         let mut file = vec![0; FILE_HEADER + 3 * CHUNK_SIZE];
         file[..8].copy_from_slice(&FILE_MAGIC);
         let mut survey = Survey::of_slots(file.len() as u64, Search::Every, 1..9);
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_and_pieces_are_larger_where_reads_take_long() {
+    fn blocks_and_steps_are_larger_where_reads_take_long() {
         let chunks = vec![chunk_start(Some(1)); 200];
         let first = |search| {
             let (survey, _) = survey_of(&chunks, search, false);
@@ -438,7 +438,7 @@ mod tests {
             oldest: None,
         };
         survey.push(&chunks[0][..PROBE]).expect("a log");
-        assert_eq!(survey.wants(), Some(0..(1 << 20) + 65_536), "a chunk more than a piece");
+        assert_eq!(survey.wants(), Some(0..(1 << 20) + 65_536), "a chunk more than a step");
     }
 
     #[test]
