@@ -190,21 +190,39 @@ fn records(
     file: &[u8],
     name: &'static str,
     interrupt: Interrupt<'_>,
-    take: impl FnMut(u32, Range<usize>) -> Option<()>,
+    mut take: impl FnMut(u32, Range<usize>) -> Option<()>,
 ) -> Result<(), MtaError> {
     let section = section(file, name).ok_or(MtaError::Section(name))?;
-    let mut pages = Pages {
-        file,
-        page: Some(section.start),
-        // A circular chain ends at the number of pages that the section has room for.
-        pages_left: section.len() / PAGE_HEADER,
-        bytes_left: section.len(),
-        section,
-        take,
+    // The file offset that is stored at a place, relative to the start of the section.
+    let offset = |at: usize| {
+        let offset = usize::try_from(u64_at(file, at)?).ok()?;
+        section.start.checked_add(offset).filter(|at| section.contains(at))
     };
-    while pages.page.is_some() {
+    // A circular chain ends at the number of pages that the section has room for. No two records share bytes.
+    let (mut pages_left, mut bytes_left) = (section.len() / PAGE_HEADER, section.len());
+    // Passes the records of a page to `take`, and returns the next page.
+    let mut pass = |page: usize| -> Option<Option<usize>> {
+        pages_left = pages_left.checked_sub(1)?;
+        page.checked_add(PAGE_HEADER).filter(|&end| end <= section.end)?;
+        for slot in 0..PAGE_SLOTS {
+            let slot = page + 88 + 8 * slot;
+            if u64_at(file, slot)? == 0 {
+                continue;
+            }
+            let record = offset(slot)?;
+            let start = record + RECORD_HEADER;
+            let size = u32_at(file, record + 4)? as usize;
+            let payload = start..start.checked_add(size).filter(|&end| end <= section.end)?;
+            bytes_left = bytes_left.checked_sub(RECORD_HEADER + size)?;
+            take(u32_at(file, record)?, payload)?;
+        }
+        let next = offset(page + 72)?;
+        Some(Some(next).filter(|&next| next != page))
+    };
+    let mut page = Some(section.start);
+    while let Some(at) = page {
         interrupt.check()?;
-        pages.next().ok_or(MtaError::Damaged(name))?;
+        page = pass(at).ok_or(MtaError::Damaged(name))?;
     }
     Ok(())
 }
@@ -225,52 +243,6 @@ fn section(file: &[u8], name: &str) -> Option<Range<usize>> {
         at += DESCRIPTOR + length;
     }
     None
-}
-
-/// A walk over the pages of a section and their records. The stored offsets are relative to the start of the section.
-struct Pages<'f, T> {
-    file: &'f [u8],
-    section: Range<usize>,
-    /// Offset of the next page in the file; `None` at the end.
-    page: Option<usize>,
-    pages_left: usize,
-    /// How many bytes the remaining records can take. No two records share bytes.
-    bytes_left: usize,
-    take: T,
-}
-
-impl<T: FnMut(u32, Range<usize>) -> Option<()>> Pages<'_, T> {
-    /// Passes the records of the next page to `take`; `None` if the page is damaged.
-    fn next(&mut self) -> Option<()> {
-        let (file, page) = (self.file, self.page?);
-        self.pages_left = self.pages_left.checked_sub(1)?;
-        if page.checked_add(PAGE_HEADER)? > self.section.end {
-            return None;
-        }
-        for slot in 0..PAGE_SLOTS {
-            let slot = page + 88 + 8 * slot;
-            if u64_at(file, slot)? == 0 {
-                continue;
-            }
-            let record = self.offset(slot)?;
-            let start = record + RECORD_HEADER;
-            let size = u32_at(file, record + 4)? as usize;
-            let payload = start..start.checked_add(size).filter(|&end| end <= self.section.end)?;
-            self.bytes_left = self.bytes_left.checked_sub(RECORD_HEADER + size)?;
-            (self.take)(u32_at(file, record)?, payload)?;
-        }
-        self.page = Some(self.offset(page + 72)?).filter(|&next| next != page);
-        Some(())
-    }
-
-    /// The file offset that is stored at `at`; `None` if it is out of bounds.
-    fn offset(&self, at: usize) -> Option<usize> {
-        let offset = usize::try_from(u64_at(self.file, at)?).ok()?;
-        self.section
-            .start
-            .checked_add(offset)
-            .filter(|&at| at < self.section.end)
-    }
 }
 
 #[cfg(test)]
