@@ -21,7 +21,7 @@ use crate::value::text::{self, Form};
 
 const MAGIC: [u8; 8] = *b"MTAFile\0";
 const PAGE_HEADER: usize = 888;
-/// The most bytes of a publisher's name: a log has it in a chunk, of 64 KiB.
+/// The most bytes of a publisher's name: a log has it in a chunk of 64 KiB.
 const MAX_PUBLISHER: usize = 64 << 10;
 const PAGE_SLOTS: usize = 100;
 /// A descriptor before its name: offset u64, size u64, name length u32.

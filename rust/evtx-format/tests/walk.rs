@@ -22,7 +22,7 @@ fn with_record<T>(stream: &Stream, check: impl FnOnce(&[u8], std::ops::Range<usi
     check(chunk, found.record.binxml())
 }
 
-/// The text form of a tree, for the eye.
+/// A readable text form of a tree.
 fn show(element: &Element<'_>) -> String {
     let text = |node: &Node<'_>| {
         let mut text = Vec::new();
@@ -138,7 +138,7 @@ fn streams_nest_where_their_substitution_is() {
 }
 
 #[test]
-fn what_is_no_tree_is_an_error() {
+fn tokens_that_do_not_form_a_tree_are_errors() {
     let kind = |stream: &Stream| filled(stream).unwrap_err().kind;
     let element = Stream::new(vec![writer::Fragment::Element(
         writer::Element::new("A").substitution(Substitution::new(0, 1)),
