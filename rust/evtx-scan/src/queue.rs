@@ -40,14 +40,14 @@ pub(crate) struct Work {
     pub(crate) damage: Option<String>,
     /// The log and the block to read, if there is one.
     pub(crate) block: Option<(Arc<OpenLog>, Block)>,
-    /// The indices of the blocks behind it that were handed out with it.
-    pub(crate) behind: Range<u64>,
+    /// The indices of the blocks after it that were handed out with it.
+    pub(crate) rest: Range<u64>,
 }
 
 impl Work {
     /// The work with the next block that was handed out, if there is one.
     pub(crate) fn next(mut self) -> Option<Work> {
-        let index = self.behind.next()?;
+        let index = self.rest.next()?;
         let (log, _) = self.block?;
         Some(Work {
             batch_index: self.batch_index + 1,
@@ -300,7 +300,7 @@ impl FileQueue {
             batch_index: 0,
             damage: None,
             block: None,
-            behind: 0..0,
+            rest: 0..0,
         };
         if let FileState::Open(log, next) = &mut progress.files[file] {
             let most = if log.file.is_remote() { 1 } else { MAX_BLOCKS };
@@ -309,7 +309,7 @@ impl FileQueue {
             batch_index(self.paths.len(), file, end - 1)?;
             work.batch_index = batch_index(self.paths.len(), file, *next)?;
             work.block = log.block(*next).map(|block| (Arc::clone(log), block));
-            work.behind = *next + 1..end;
+            work.rest = *next + 1..end;
             *next = end;
             if *next >= log.blocks() {
                 // The threads that still read its blocks keep it open.
@@ -334,7 +334,7 @@ impl FileQueue {
             batch_index: batch_index(self.paths.len(), file, 0)?,
             damage: None,
             block: None,
-            behind: 0..0,
+            rest: 0..0,
         };
         let is_whole = log.as_ref().is_none_or(|log| log.blocks() <= 1);
         if let Some(log) = log.filter(|log| log.blocks() > 0) {

@@ -39,21 +39,35 @@ pub struct Worker {
     scan: Arc<FileScan>,
     decoder: Decoder,
     work: Option<Work>,
+    state: State,
     /// The bytes of the current block.
     block: Vec<u8>,
-    /// How many of them were decoded.
-    decoded: usize,
-    /// Whether the decoder has started the current block.
-    is_started: bool,
-    /// Why the current file cannot be read further. Reported behind the rows of the block.
-    failure: Option<String>,
+    batch: Batch,
     last_file: usize,
-    /// The file and position of the block with which the batch began, and how many bytes and blocks were read for it.
-    begun: Option<(usize, u64)>,
-    read: usize,
-    blocks: usize,
     /// How many blocks would have given the last batch enough rows.
     wanted: u64,
+}
+
+/// What a worker does with its work.
+enum State {
+    /// The block was read. A row on damage to the whole file comes before its rows, and the reason why the file cannot be
+    /// read further after them.
+    Read { failure: Option<String> },
+    /// So many bytes of the block were decoded.
+    Decoding { decoded: usize, failure: Option<String> },
+    /// The work is done. The file stays open until the next work is claimed.
+    Done,
+}
+
+/// The batch that is being made.
+#[derive(Default)]
+struct Batch {
+    /// The file and position of its first block.
+    file: usize,
+    index: u64,
+    /// How many bytes and blocks were read for it.
+    bytes: usize,
+    blocks: usize,
 }
 
 impl FileScan {
@@ -91,22 +105,18 @@ impl Worker {
     pub fn new(scan: &Arc<FileScan>, arrays: MakeArrays) -> Self {
         scan.queue.join();
         Worker {
-            begun: None,
-            read: 0,
-            blocks: 0,
-            wanted: 1,
             decoder: Decoder::new(Arc::clone(&scan.scan)).with_arrays(arrays),
             scan: Arc::clone(scan),
             work: None,
+            state: State::Done,
             block: Vec::new(),
-            decoded: 0,
-            is_started: true,
-            failure: None,
+            batch: Batch::default(),
             last_file: 0,
+            wanted: 1,
         }
     }
 
-    /// The path of the file that the worker reads, if there is one: of an entry that of its archive.
+    /// The path of the file of the storage that the worker reads, if there is one.
     pub fn reading(&self) -> Option<&str> {
         let work = self.work.as_ref()?;
         Some(self.scan.queue.path(work.file).storage_path())
@@ -132,57 +142,68 @@ impl Worker {
     }
 
     fn batch(&mut self, call: Call<'_>, reserved: &mut Reserved<'_>) -> Result<Option<FileBatch>, ScanError> {
-        let interrupt = call.interrupt;
         loop {
-            interrupt.check()?;
-            if self.begun.is_none() {
-                self.begun = self.work.as_ref().map(|work| (work.file, work.batch_index));
+            call.interrupt.check()?;
+            if self.decoder.is_full()
+                && let Some(batch) = self.flush()?
+            {
+                return Ok(Some(batch));
             }
-            if !self.decoder.is_done() {
-                let left = self.block.get(self.decoded..).unwrap_or_default();
-                self.decoded += self.decoder.decode(left, interrupt)?;
-            }
-            let is_full = self.decoder.is_full();
-            if !is_full {
-                if !self.decoder.is_done() {
-                    continue;
-                }
-                if !self.is_started {
-                    // The row of what is wrong with the file as a whole comes before the rows of the block.
+            match &mut self.state {
+                State::Read { failure } => {
+                    let failure = failure.take();
                     self.start();
-                    continue;
+                    self.state = State::Decoding { decoded: 0, failure };
                 }
-                if let Some(failure) = self.failure.take() {
-                    self.report(&failure)?;
-                    continue;
+                State::Decoding { decoded, .. } if !self.decoder.is_done() => {
+                    let left = self.block.get(*decoded..).unwrap_or_default();
+                    *decoded += self.decoder.decode(left, call.interrupt)?;
                 }
-            }
-            let has_more = !reserved.is_empty() || self.work.as_ref().is_some_and(|work| !work.behind.is_empty());
-            let rows = self.decoder.rows();
-            let is_enough = rows >= ENOUGH_ROWS && self.read >= ENOUGH_BYTES;
-            if is_full || is_enough || !has_more {
-                let begun = self.begun.take();
-                self.read = 0;
-                let blocks = std::mem::take(&mut self.blocks);
-                if blocks > 0 {
-                    self.wanted = (blocks * ENOUGH_ROWS).div_ceil(rows.max(1)) as u64;
+                State::Decoding { failure, .. } => {
+                    let failure = failure.take();
+                    self.state = State::Done;
+                    if let Some(failure) = failure {
+                        self.report(&failure)?;
+                    }
                 }
-                if let Some(rows) = self.decoder.flush()?
-                    && let Some((file, index)) = begun
-                {
-                    return Ok(Some(FileBatch { rows, file, index }));
+                State::Done => {
+                    if self.is_batch_done(reserved)
+                        && let Some(batch) = self.flush()?
+                    {
+                        return Ok(Some(batch));
+                    }
+                    if !self.claim(call, reserved)? {
+                        return Ok(None);
+                    }
                 }
-            }
-            if !is_full && !self.claim(call, reserved)? {
-                return Ok(None);
             }
         }
     }
 
-    /// Begins the block that was read.
+    /// Whether the batch ends here, though it is not full.
+    fn is_batch_done(&self, reserved: &Reserved<'_>) -> bool {
+        let has_more = !reserved.is_empty() || self.work.as_ref().is_some_and(|work| !work.rest.is_empty());
+        !has_more || self.decoder.rows() >= ENOUGH_ROWS && self.batch.bytes >= ENOUGH_BYTES
+    }
+
+    /// Ends the batch; `None` if it has no rows.
+    fn flush(&mut self) -> Result<Option<FileBatch>, ScanError> {
+        let Batch {
+            file, index, blocks, ..
+        } = std::mem::take(&mut self.batch);
+        if blocks > 0 {
+            self.wanted = (blocks * ENOUGH_ROWS).div_ceil(self.decoder.rows().max(1)) as u64;
+        }
+        if let Some(work) = &self.work {
+            // The next batch can begin with the rest of the same block.
+            (self.batch.file, self.batch.index) = (work.file, work.batch_index);
+        }
+        let rows = self.decoder.flush()?;
+        Ok(rows.map(|rows| FileBatch { rows, file, index }))
+    }
+
+    /// Lets the decoder start the block that was read.
     fn start(&mut self) {
-        self.is_started = true;
-        self.decoded = 0;
         if let Some(work) = &self.work
             && let Some((log, block)) = &work.block
         {
@@ -208,29 +229,25 @@ impl Worker {
             let concerns = log.map(|log| log.concerns(&scan.scan, call.interrupt)).transpose()?;
             self.decoder.of_log(concerns.unwrap_or(true));
         }
-        let path = scan.queue.path(work.file);
-        let read = match &mut work.block {
-            None => Ok(()),
-            Some((log, block)) => {
-                self.read += block.len as usize;
-                self.blocks += 1;
-                let read = log.file.read_chunks(&mut self.block, block.offset, block.len);
-                if let Chunks::Slots(slot) = block.chunks {
-                    block.promised = log.file.promised(&self.block, slot, block.promised)?;
-                }
-                read
-            }
-        };
-        if let Err(error) = read {
-            let why = path.failure(error)?;
-            work.behind = 0..0;
-            // Other threads can fail at other blocks of the same file. One row of the file is enough.
-            let is_first = scan.queue.give_up(work.file);
-            self.failure = is_first.then_some(why);
-        }
-        self.is_started = work.block.is_none();
         if self.decoder.rows() == 0 {
-            self.begun = None;
+            (self.batch.file, self.batch.index) = (work.file, work.batch_index);
+        }
+        self.state = State::Done;
+        if let Some((log, block)) = &mut work.block {
+            self.batch.bytes += block.len as usize;
+            self.batch.blocks += 1;
+            let read = log.file.read_chunks(&mut self.block, block.offset, block.len);
+            if let Chunks::Slots(slot) = block.chunks {
+                block.promised = log.file.promised(&self.block, slot, block.promised)?;
+            }
+            let mut failure = None;
+            if let Err(error) = read {
+                let why = scan.queue.path(work.file).failure(error)?;
+                work.rest = 0..0;
+                // Other threads can fail at other blocks of the same file. One row of the file is enough.
+                failure = scan.queue.give_up(work.file).then_some(why);
+            }
+            self.state = State::Read { failure };
         }
         let damage = work.damage.clone().filter(|_| self.decoder.concerns_log());
         self.work = Some(work);
