@@ -1,10 +1,11 @@
-//! Encrypted entries of ZIP archives: the old cipher (APPNOTE 6.1) and AES (WinZip's AE-1 and AE-2).
+//! Encrypted entries of ZIP archives: the old cipher (APPNOTE 6.1), and AES (WinZip's AE-1 and AE-2).
 
 use std::io::{self, BufRead, Read};
 
-use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
-use hmac::{Hmac, Mac};
+use ctr::Ctr128LE;
+use ctr::cipher::{KeyIvInit, StreamCipher};
+use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 
 use crate::input::read_buffered;
@@ -79,19 +80,16 @@ impl Classic {
     }
 }
 
-/// AES in counter mode, with the counter in little endian, and the check of what it decrypts.
+/// AES in counter mode, and the check of what it decrypts.
 pub(crate) struct Counter {
-    cipher: Cipher,
-    counter: u128,
-    stream: [u8; 16],
-    used: usize,
+    cipher: Box<dyn StreamCipher>,
     mac: Hmac<Sha1>,
 }
 
-enum Cipher {
-    Aes128(Aes128),
-    Aes192(Aes192),
-    Aes256(Aes256),
+/// A cipher in counter mode. The counter is little endian and starts at 1.
+fn counting<C: KeyIvInit + StreamCipher + 'static>(key: &[u8]) -> Option<Box<dyn StreamCipher>> {
+    let cipher = C::new_from_slices(key, &1_u128.to_le_bytes()).ok()?;
+    Some(Box::new(cipher))
 }
 
 /// Bytes of the salt and of the verifier in front of an entry with AES of this strength, 1 to 3.
@@ -107,37 +105,17 @@ impl Counter {
         let mut derived = vec![0; 2 * key + VERIFIER];
         pbkdf2::pbkdf2_hmac::<Sha1>(password, salt, ROUNDS, &mut derived);
         let cipher = match key {
-            16 => Cipher::Aes128(Aes128::new_from_slice(&derived[..key]).ok()?),
-            24 => Cipher::Aes192(Aes192::new_from_slice(&derived[..key]).ok()?),
-            _ => Cipher::Aes256(Aes256::new_from_slice(&derived[..key]).ok()?),
-        };
+            16 => counting::<Ctr128LE<Aes128>>(&derived[..key]),
+            24 => counting::<Ctr128LE<Aes192>>(&derived[..key]),
+            _ => counting::<Ctr128LE<Aes256>>(&derived[..key]),
+        }?;
         let mac = Hmac::new_from_slice(&derived[key..2 * key]).ok()?;
-        (derived[2 * key..] == *verifier).then_some(Counter {
-            cipher,
-            counter: 0,
-            stream: [0; 16],
-            used: 16,
-            mac,
-        })
+        (derived[2 * key..] == *verifier).then_some(Counter { cipher, mac })
     }
 
     fn decrypt(&mut self, bytes: &mut [u8]) {
         self.mac.update(bytes);
-        for byte in bytes {
-            if self.used == 16 {
-                self.counter += 1;
-                let mut block = Array::from(self.counter.to_le_bytes());
-                match &self.cipher {
-                    Cipher::Aes128(cipher) => cipher.encrypt_block(&mut block),
-                    Cipher::Aes192(cipher) => cipher.encrypt_block(&mut block),
-                    Cipher::Aes256(cipher) => cipher.encrypt_block(&mut block),
-                }
-                self.stream = block.into();
-                self.used = 0;
-            }
-            *byte ^= self.stream[self.used];
-            self.used += 1;
-        }
+        self.cipher.apply_keystream(bytes);
     }
 }
 
