@@ -12,7 +12,7 @@ use evtx_scan::{Call, Holds, NestedFile, Nesting, OpenFile, Password, Storage, S
 use crate::cipher::{CLASSIC_HEADER, Classic, Counter, Decrypted, Key, aes_header};
 use crate::codec::{Method, damaged};
 use crate::directory::{Encryption, Head, local_header};
-use crate::held::{Budget, Held, PIECE, Share, unusable};
+use crate::held::{Budget, Held, SEGMENT, Share, unusable};
 use crate::input::Input;
 use crate::names::{Glob, plain};
 
@@ -177,9 +177,9 @@ impl NestedFile for Entry {
                     .filter(|&said| said != size)
                     .map(|said| other_size(size, said));
                 let differs = differs.or(disagreement.map(str::to_owned));
-                let part = Part { file, start, size };
+                let section = Section { file, start, size };
                 return Ok(OpenFile {
-                    file: Arc::new(part),
+                    file: Arc::new(section),
                     is_remote,
                     failure: differs.map(StorageError::Unusable),
                 });
@@ -293,15 +293,15 @@ impl Entry {
             let expected = self
                 .head
                 .size
-                .map_or(PIECE as u64, |size| size.saturating_sub(held.size()) + 1);
-            let mut piece = vec![0; (expected as usize).clamp(1 << 12, PIECE)];
+                .map_or(SEGMENT as u64, |size| size.saturating_sub(held.size()) + 1);
+            let mut segment = vec![0; (expected as usize).clamp(1 << 12, SEGMENT)];
             let (mut len, mut why) = (0, None);
-            while len < PIECE {
-                if len == piece.len() {
-                    piece.resize(PIECE, 0);
+            while len < SEGMENT {
+                if len == segment.len() {
+                    segment.resize(SEGMENT, 0);
                 }
                 // A decoder that panics has met damage.
-                let read = catch_unwind(AssertUnwindSafe(|| decoder.read(&mut piece[len..])));
+                let read = catch_unwind(AssertUnwindSafe(|| decoder.read(&mut segment[len..])));
                 match read.unwrap_or_else(|_| Err(damaged())) {
                     Ok(0) => break,
                     Ok(more) => len += more,
@@ -318,19 +318,19 @@ impl Entry {
                     }
                 }
             }
-            piece.truncate(len);
-            digest.update(&piece);
+            segment.truncate(len);
+            digest.update(&segment);
             if held.size() + len as u64 > most {
                 return Ok(Some(self.too_large(most, compressed)));
             }
             if len > 0 {
-                match held.push(piece, call.interrupt) {
+                match held.push(segment, call.interrupt) {
                     Ok(()) => {}
                     Err(StorageError::Unusable(why)) => return Ok(Some(why)),
                     Err(error) => return Err(error),
                 }
             }
-            if why.is_some() || len < PIECE {
+            if why.is_some() || len < SEGMENT {
                 return Ok(why);
             }
         }
@@ -351,14 +351,14 @@ fn other_size(size: u64, said: u64) -> String {
     format!("it has {size} bytes, and the archive says {said}")
 }
 
-/// A part of a file, as a file.
-struct Part {
+/// A section of a file, as a file.
+struct Section {
     file: Arc<dyn StorageFile>,
     start: u64,
     size: u64,
 }
 
-impl StorageFile for Part {
+impl StorageFile for Section {
     fn size(&self) -> u64 {
         self.size
     }

@@ -13,8 +13,8 @@ use evtx_scan::{LocalFile, StorageError, StorageFile};
 /// How long a thread waits for others before it checks for an interrupt.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Bytes of a piece of the memory.
-pub(crate) const PIECE: usize = 1 << 20;
+/// Bytes of a segment of memory.
+pub(crate) const SEGMENT: usize = 1 << 20;
 
 /// Most bytes of one entry that are held in memory, if there is a folder for what is larger.
 const ENTRY_MEMORY: u64 = 64 << 20;
@@ -139,14 +139,14 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A part of a budget. Drop gives it back.
+/// A share of a budget. Drop gives it back.
 pub(crate) struct Share {
     budget: Arc<Budget>,
     taken: [u64; 2],
 }
 
 impl Share {
-    /// A part that is empty.
+    /// An empty share.
     pub(crate) fn new(budget: &Arc<Budget>) -> Self {
         Share {
             budget: Arc::clone(budget),
@@ -154,7 +154,7 @@ impl Share {
         }
     }
 
-    /// Makes the part so large that a decoder can have a window of so many bytes. Returns whether it is.
+    /// Takes enough for a decoder with a window of so many bytes. Returns whether there is enough.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -230,8 +230,8 @@ impl Drop for Share {
 pub(crate) struct Held {
     share: Share,
     size: u64,
-    /// Pieces of [`PIECE`] bytes; the last one can be shorter. Empty if there is a file.
-    pieces: Vec<Vec<u8>>,
+    /// Segments of [`SEGMENT`] bytes; the last one can be shorter. Empty if there is a file.
+    segments: Vec<Vec<u8>>,
     file: Option<File>,
 }
 
@@ -240,7 +240,7 @@ impl Held {
         Held {
             share: Share::new(budget),
             size: 0,
-            pieces: Vec::new(),
+            segments: Vec::new(),
             file: None,
         }
     }
@@ -249,30 +249,30 @@ impl Held {
         self.size
     }
 
-    /// Adds a piece: [`PIECE`] bytes, or fewer if it is the last one.
+    /// Adds a segment: [`SEGMENT`] bytes, or fewer if it is the last one.
     ///
     /// # Errors
     /// [`StorageError::Unusable`] if that cannot be, [`StorageError::Busy`] and [`StorageError::Interrupted`].
-    pub(crate) fn push(&mut self, mut piece: Vec<u8>, interrupt: Interrupt<'_>) -> Result<(), StorageError> {
-        let more = piece.len() as u64;
+    pub(crate) fn push(&mut self, mut segment: Vec<u8>, interrupt: Interrupt<'_>) -> Result<(), StorageError> {
+        let more = segment.len() as u64;
         let in_memory = match (&self.file, &self.share.budget.folder) {
             (Some(_), _) => false,
             (None, None) => self.share.take(What::Memory, more, interrupt)?,
             (None, Some(_)) => self.size + more <= ENTRY_MEMORY && self.share.try_take(What::Memory, more, false),
         };
         if in_memory {
-            piece.shrink_to_fit();
-            self.pieces.push(piece);
+            segment.shrink_to_fit();
+            self.segments.push(segment);
         } else {
-            self.write(&piece, interrupt)?;
+            self.write(&segment, interrupt)?;
         }
         self.size += more;
         Ok(())
     }
 
-    fn write(&mut self, piece: &[u8], interrupt: Interrupt<'_>) -> Result<(), StorageError> {
+    fn write(&mut self, segment: &[u8], interrupt: Interrupt<'_>) -> Result<(), StorageError> {
         let before = if self.file.is_none() { self.size } else { 0 };
-        let more = before + piece.len() as u64;
+        let more = before + segment.len() as u64;
         let Some(folder) = self.share.budget.folder.clone() else {
             return unusable("it takes more memory than is left, and temp_directory names no folder for it");
         };
@@ -291,16 +291,16 @@ impl Held {
             None => {
                 let mut file = temporary(&folder).map_err(failed)?;
                 // What is in memory stays there if it cannot be written.
-                self.pieces
+                self.segments
                     .iter()
-                    .try_for_each(|piece| file.write_all(piece))
+                    .try_for_each(|segment| file.write_all(segment))
                     .map_err(failed)?;
-                self.pieces = Vec::new();
+                self.segments = Vec::new();
                 self.share.give_back(What::Memory);
                 self.file.insert(file)
             }
         };
-        let written = file.write_all(piece);
+        let written = file.write_all(segment);
         if written.is_err() {
             // The next read is at an offset, and the size says what counts.
             let _ = file.seek(SeekFrom::Start(self.size));
@@ -348,9 +348,11 @@ impl StorageFile for Held {
         let mut done = 0;
         while done < buffer.len() {
             let at = offset + done as u64;
-            let piece = usize::try_from(at / PIECE as u64).ok().and_then(|i| self.pieces.get(i));
-            let rest = piece
-                .and_then(|piece| piece.get(at as usize % PIECE..))
+            let segment = usize::try_from(at / SEGMENT as u64)
+                .ok()
+                .and_then(|i| self.segments.get(i));
+            let rest = segment
+                .and_then(|segment| segment.get(at as usize % SEGMENT..))
                 .unwrap_or_default();
             if rest.is_empty() {
                 return Err(StorageError::Unusable(format!(
@@ -387,15 +389,15 @@ mod tests {
 
     use super::*;
 
-    fn held(budget: &Arc<Budget>, pieces: usize) -> Result<Held, StorageError> {
+    fn held(budget: &Arc<Budget>, segments: usize) -> Result<Held, StorageError> {
         let mut held = Held::new(budget);
-        (0..pieces).try_for_each(|piece| held.push(vec![piece as u8; PIECE], Interrupt::NEVER))?;
+        (0..segments).try_for_each(|segment| held.push(vec![segment as u8; SEGMENT], Interrupt::NEVER))?;
         held.push(b"the end".to_vec(), Interrupt::NEVER)?;
         Ok(held)
     }
 
-    fn refused(budget: &Arc<Budget>, pieces: usize) -> String {
-        held(budget, pieces).map(drop).expect_err("too much").to_string()
+    fn refused(budget: &Arc<Budget>, segments: usize) -> String {
+        held(budget, segments).map(drop).expect_err("too much").to_string()
     }
 
     fn patiently(
@@ -415,16 +417,17 @@ mod tests {
         [0, 1].map(|at| budget.limits[at] - taken[at])
     }
 
-    fn check(file: &dyn StorageFile, pieces: usize) {
-        let size = pieces * PIECE + 7;
+    fn check(file: &dyn StorageFile, segments: usize) {
+        let size = segments * SEGMENT + 7;
         assert_eq!(file.size(), size as u64);
         let mut buffer = vec![0; size];
         file.read_at(&mut buffer, 0).expect("all of it");
         assert!(
-            buffer.ends_with(b"the end") && (0..pieces).all(|piece| buffer[(piece + 1) * PIECE - 1] == piece as u8)
+            buffer.ends_with(b"the end")
+                && (0..segments).all(|segment| buffer[(segment + 1) * SEGMENT - 1] == segment as u8)
         );
         file.read_at(&mut buffer[..12], size as u64 - 12)
-            .expect("across pieces");
+            .expect("across segments");
         assert!(buffer[..12].ends_with(b"the end"));
         assert!(file.read_at(&mut buffer[..8], size as u64 - 7).is_err());
         assert!(file.read_at(&mut buffer[..8], u64::MAX - 8).is_err());

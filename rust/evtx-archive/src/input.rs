@@ -1,4 +1,4 @@
-//! A part of a file as a stream of bytes.
+//! A section of a file as a stream of bytes.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, Read};
@@ -13,11 +13,11 @@ const REMOTE_PIECE: u64 = 8 << 20;
 /// Bytes that a decoder takes between two looks for an interrupt: thousands of empty gzip members.
 const UNCHECKED: usize = 1 << 16;
 
-/// A part of a file, read from its start on. It looks for an interrupt before each read of the file, and in between.
+/// A section of a file, read from its start on. It looks for an interrupt before each read of the file, and in between.
 pub(crate) struct Input<'c> {
     file: &'c dyn StorageFile,
     interrupt: Interrupt<'c>,
-    /// Where the bytes behind the buffer start in the file, and where the part ends.
+    /// Where the bytes after the buffer start in the file, and where the section ends.
     next: u64,
     end: u64,
     piece: u64,
@@ -56,7 +56,7 @@ impl<'c> Input<'c> {
         self.next - (self.buffer.len() - self.used) as u64
     }
 
-    /// Moves the end of the part, which cannot be behind that of the file.
+    /// Moves the end of the section, at most to the end of the file.
     pub(crate) fn set_end(&mut self, end: u64) {
         let (offset, end) = (self.offset(), end.min(self.file.size()));
         if end < self.next {

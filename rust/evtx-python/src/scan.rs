@@ -9,8 +9,8 @@ use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{EventField, EventFieldParts, Expression};
 use evtx_format::Interrupt;
 use evtx_scan::{
-    ARGUMENTS, ArgumentKind, Arguments, FileKind, Function, Part, Piece, ScanCall, ScanError, ScanPath, Storage,
-    expand, partitions,
+    ARGUMENTS, ArgumentKind, Arguments, FileKind, FileSplit, Function, ScanCall, ScanError, ScanPath, ScanTask,
+    Storage, expand, partitions,
 };
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
@@ -56,9 +56,9 @@ struct Source {
     types: Types,
 }
 
-/// A piece of a partition as a tuple of Python.
+/// A task of a partition as a tuple of Python.
 #[derive(FromPyObject, IntoPyObject)]
-pub(crate) enum PieceValue {
+pub(crate) enum TaskValue {
     /// The path of a file, whether the caller named it, its size, and its slots from the first to before the last.
     File(String, bool, u64, Option<(u64, u64)>),
     /// The path of a file that holds others, and these.
@@ -67,38 +67,38 @@ pub(crate) enum PieceValue {
     Unreadable(String, String),
 }
 
-impl From<Piece> for PieceValue {
-    fn from(piece: Piece) -> Self {
-        match piece {
-            Piece::File {
+impl From<ScanTask> for TaskValue {
+    fn from(task: ScanTask) -> Self {
+        match task {
+            ScanTask::File {
                 path,
                 explicitly_named,
-                part,
-            } => PieceValue::File(
+                split,
+            } => TaskValue::File(
                 path,
                 explicitly_named,
-                part.size,
-                part.slots.map(|slots| (slots.start, slots.end)),
+                split.size,
+                split.slots.map(|slots| (slots.start, slots.end)),
             ),
-            Piece::Nested { path, files } => PieceValue::Nested(path, files),
-            Piece::Unreadable { path, why } => PieceValue::Unreadable(path, why),
+            ScanTask::Nested { path, files } => TaskValue::Nested(path, files),
+            ScanTask::Unreadable { path, why } => TaskValue::Unreadable(path, why),
         }
     }
 }
 
-impl From<PieceValue> for Piece {
-    fn from(value: PieceValue) -> Self {
+impl From<TaskValue> for ScanTask {
+    fn from(value: TaskValue) -> Self {
         match value {
-            PieceValue::File(path, explicitly_named, size, slots) => Piece::File {
+            TaskValue::File(path, explicitly_named, size, slots) => ScanTask::File {
                 path,
                 explicitly_named,
-                part: Part {
+                split: FileSplit {
                     size,
                     slots: slots.map(|(start, end)| start..end),
                 },
             },
-            PieceValue::Nested(path, files) => Piece::Nested { path, files },
-            PieceValue::Unreadable(path, why) => Piece::Unreadable { path, why },
+            TaskValue::Nested(path, files) => ScanTask::Nested { path, files },
+            TaskValue::Unreadable(path, why) => ScanTask::Unreadable { path, why },
         }
     }
 }
@@ -108,8 +108,8 @@ impl From<PieceValue> for Piece {
 enum Wanted {
     /// Paths, globs, folders and archives.
     Paths(Vec<String>),
-    /// Pieces of a partition.
-    Pieces(Vec<PieceValue>),
+    /// Tasks of a partition.
+    Tasks(Vec<TaskValue>),
 }
 
 /// Every option of a scan: its name, its default and what it does. For tests of the Python part.
@@ -127,7 +127,7 @@ pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str
 
 /// Makes a scan: finds the files, and the fields of events if they are columns.
 ///
-/// - `files` are paths, or pieces of a partition.
+/// - `files` are paths, or tasks of a partition.
 /// - `values` are the arguments, by name.
 /// - `columns` are the names of the columns; all if it is None.
 /// - `conditions` are columns, keys, operators and values.
@@ -162,7 +162,7 @@ pub(crate) fn open(
         arguments.know_fields(fields.map_err(PyValueError::new_err)?);
     }
     let wanted = match is_partition {
-        true => Wanted::Pieces(files.extract()?),
+        true => Wanted::Tasks(files.extract()?),
         false => Wanted::Paths(files.extract()?),
     };
     let files = match filesystem {
@@ -218,12 +218,12 @@ fn call_of(
                 paths.extend(found.map_err(|error| (Some(path), error))?);
             }
         }
-        Wanted::Pieces(pieces) => {
-            for piece in pieces {
-                if let (PieceValue::File(path, _, size, _), Files::Python(files)) = (&piece, files) {
+        Wanted::Tasks(tasks) => {
+            for task in tasks {
+                if let (TaskValue::File(path, _, size, _), Files::Python(files)) = (&task, files) {
                     files.know_size(path.clone(), *size);
                 }
-                let found = Piece::from(piece).paths(storage, SCAN, interrupt);
+                let found = ScanTask::from(task).paths(storage, SCAN, interrupt);
                 paths.extend(found.map_err(|error| (None, error))?);
             }
         }
@@ -354,8 +354,8 @@ impl NativeScan {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// Partitions of about `target` bytes, each a list of pieces.
-    fn partitions(&self, py: Python<'_>, target: u64) -> PyResult<Vec<Vec<PieceValue>>> {
+    /// Partitions of about `target` bytes, each a list of tasks.
+    fn partitions(&self, py: Python<'_>, target: u64) -> PyResult<Vec<Vec<TaskValue>>> {
         let signals = Arc::new(Signals::new(py)?);
         let planned = py.detach(|| {
             let is_set = || signals.is_set();
@@ -367,7 +367,7 @@ impl NativeScan {
         let planned = planned.map_err(|error| exception(error, &signals))?;
         let values = planned
             .into_iter()
-            .map(|pieces| pieces.into_iter().map(PieceValue::from).collect());
+            .map(|tasks| tasks.into_iter().map(TaskValue::from).collect());
         Ok(values.collect())
     }
 }

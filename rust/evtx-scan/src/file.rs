@@ -8,7 +8,7 @@ use evtx_format::container::layout::previous_chunk;
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
-use crate::paths::{Part, ScanPath, Source};
+use crate::paths::{FileSplit, ScanPath, Source};
 use crate::storage::{Call, Modified, OpenFile, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.
@@ -39,16 +39,16 @@ impl LogFile {
             is_remote,
             failure,
         } = path.open(call)?;
-        let part = path.part.as_ref();
-        if let Some(part) = part.filter(|part| file.size() < part.size) {
-            let (name, planned, size) = (&path.path, part.size, file.size());
+        let split = path.split.as_ref();
+        if let Some(split) = split.filter(|split| file.size() < split.size) {
+            let (name, planned, size) = (&path.path, split.size, file.size());
             let text = format!("{name}: the file had {planned} bytes when the scan was planned, and has {size} now");
             return Err(StorageError::Changed(text));
         }
         let mut head = Vec::new();
         if is_remote {
-            // The first chunks are of no use to a part that does not have them.
-            let chunks = if part.is_none_or(Part::is_first) {
+            // The first chunks are of no use to a split without them.
+            let chunks = if split.is_none_or(FileSplit::is_first) {
                 REMOTE_PIECE
             } else {
                 0

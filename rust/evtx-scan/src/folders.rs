@@ -165,7 +165,7 @@ mod tests {
             path: (*path).to_owned(),
             explicitly_named: false,
             source: crate::paths::Source::File,
-            part: None,
+            split: None,
         };
         let paths: Vec<_> = paths.iter().map(path).collect();
         folder_columns(&paths, Interrupt::NEVER)

@@ -55,7 +55,7 @@ impl Storage for LocalStorage {
         let walk = Walk::new(pattern, MatchOptions::new(), true).map_err(|error| failed(pattern, error))?;
         let mut files = Vec::new();
         let walked = walk.visit(Interrupt::NEVER, &mut |path, found| {
-            if matches!(found, Found::File) {
+            if matches!(found, Visited::File) {
                 files.push(path.into_os_string().into_encoded_bytes());
             }
         });
@@ -113,9 +113,11 @@ pub(crate) fn out_of_reach(
     walk.visit(interrupt, &mut |path, found| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let reason = match found {
-            Found::BrokenLink(error) if is_wanted(&name) => Some(format!("it is a link, and where it leads: {error}")),
-            Found::ClosedFolder(error) => Some(error.to_string()),
-            Found::File if is_wanted(&name) && path.to_str().is_some_and(|path| path.contains('\\')) => None,
+            Visited::BrokenLink(error) if is_wanted(&name) => {
+                Some(format!("it is a link, and where it leads: {error}"))
+            }
+            Visited::ClosedFolder(error) => Some(error.to_string()),
+            Visited::File if is_wanted(&name) && path.to_str().is_some_and(|path| path.contains('\\')) => None,
             _ => return,
         };
         reasons.insert(path.to_string_lossy().trim_end_matches('/').to_owned(), reason);
@@ -134,7 +136,7 @@ struct Walk {
 }
 
 /// What a walk finds at a path.
-enum Found {
+enum Visited {
     /// A file, or a link to one.
     File,
     /// A link to nothing.
@@ -159,7 +161,7 @@ impl Walk {
     }
 
     /// Tells what it finds, in no order. A name that is not UTF-8 matches as the text that shows it.
-    fn visit(&self, interrupt: Interrupt<'_>, tell: &mut dyn FnMut(PathBuf, Found)) -> Result<(), Interrupted> {
+    fn visit(&self, interrupt: Interrupt<'_>, tell: &mut dyn FnMut(PathBuf, Visited)) -> Result<(), Interrupted> {
         // Folders, with the slash behind them, and which part of the glob comes next.
         let mut folders = vec![(OsString::new(), 0)];
         while let Some((folder, at)) = folders.pop() {
@@ -177,7 +179,7 @@ impl Walk {
                 Ok(entries) => entries,
                 Err(error) => {
                     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
-                        tell(folder.into(), Found::ClosedFolder(error));
+                        tell(folder.into(), Visited::ClosedFolder(error));
                     }
                     continue;
                 }
@@ -196,9 +198,9 @@ impl Walk {
                     }
                     let path = PathBuf::from(joined(&folder, &name, ""));
                     match kind.is_symlink().then(|| std::fs::metadata(&path)) {
-                        None if kind.is_file() => tell(path, Found::File),
-                        Some(Ok(leads)) if leads.is_file() => tell(path, Found::File),
-                        Some(Err(error)) => tell(path, Found::BrokenLink(error)),
+                        None if kind.is_file() => tell(path, Visited::File),
+                        Some(Ok(leads)) if leads.is_file() => tell(path, Visited::File),
+                        Some(Err(error)) => tell(path, Visited::BrokenLink(error)),
                         _ => {}
                     }
                 } else if is_deep && kind.is_dir() {

@@ -44,7 +44,7 @@ impl OpenLog {
         } else {
             Search::Every
         };
-        let slots = path.part.as_ref().and_then(|part| part.slots.clone());
+        let slots = path.split.as_ref().and_then(|split| split.slots.clone());
         let mut survey = match slots {
             Some(slots) => Survey::of_slots(file.size(), search, slots),
             None => Survey::new(file.size(), search, recover),

@@ -95,7 +95,7 @@ impl MessageFinder {
             path,
             explicitly_named: false,
             source,
-            part: None,
+            split: None,
         }))
     }
 

@@ -1,26 +1,26 @@
-//! Partitions: the work of a scan in pieces of about the same size, which other processes can do.
+//! Partitions: shares of a scan of about the same size, which other processes can read.
 
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
 
-use crate::paths::{FileKind, Part, ScanPath, expand};
+use crate::paths::{FileKind, FileSplit, ScanPath, expand};
 use crate::storage::{ScanError, Storage, StorageError};
 
 /// What it costs to open a file, in bytes that are read in the same time.
 const OPEN_COST: u64 = 1 << 20;
 
-/// A piece of the work of a scan.
+/// What a partition reads: a file, or several in the same outer file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// A part of a file of the storage.
+pub enum ScanTask {
+    /// A file of the storage, or a split of it.
     File {
         /// The path of the file.
         path: String,
         /// Whether the caller named the file.
         explicitly_named: bool,
-        /// Which part of the file.
-        part: Part,
+        /// What is read of it.
+        split: FileSplit,
     },
     /// Files in another file. They are not split.
     Nested {
@@ -50,19 +50,19 @@ pub fn partitions(
     target: u64,
     splits: bool,
     interrupt: Interrupt<'_>,
-) -> Result<Vec<Vec<Piece>>, ScanError> {
-    let mut partitions: Vec<Vec<Piece>> = Vec::new();
+) -> Result<Vec<Vec<ScanTask>>, ScanError> {
+    let mut partitions: Vec<Vec<ScanTask>> = Vec::new();
     let mut taken = 0_u64;
-    let mut add = |piece: Piece, size: u64| {
+    let mut add = |task: ScanTask, size: u64| {
         let cost = size.saturating_add(OPEN_COST);
         match partitions.last_mut() {
             Some(last) if taken.saturating_add(cost) <= target => {
                 taken += cost;
-                last.push(piece);
+                last.push(task);
             }
             _ => {
                 taken = cost;
-                partitions.push(vec![piece]);
+                partitions.push(vec![task]);
             }
         }
     };
@@ -71,7 +71,7 @@ pub fn partitions(
         interrupt.check()?;
         if let Some(why) = path.why_unreadable() {
             let (path, why) = (path.path.clone(), why.to_owned());
-            add(Piece::Unreadable { path, why }, 0);
+            add(ScanTask::Unreadable { path, why }, 0);
             rest = &rest[1..];
             continue;
         }
@@ -86,18 +86,18 @@ pub fn partitions(
             let count = rest.iter().take_while(is_beside).count();
             let files = rest[..count].iter();
             let files = files.map(|path| (path.path.clone(), path.explicitly_named));
-            let piece = Piece::Nested {
+            let task = ScanTask::Nested {
                 path: storage_path.to_owned(),
                 files: files.collect(),
             };
-            add(piece, size);
+            add(task, size);
             rest = &rest[count..];
             continue;
         }
-        let file = |slots| Piece::File {
+        let file = |slots| ScanTask::File {
             path: path.path.clone(),
             explicitly_named: path.explicitly_named,
-            part: Part { size, slots },
+            split: FileSplit { size, slots },
         };
         let slots = size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64);
         let of_each = (target / CHUNK_SIZE as u64).max(1);
@@ -105,7 +105,7 @@ pub fn partitions(
             for start in (0..slots).step_by(usize::try_from(of_each).unwrap_or(usize::MAX)) {
                 let end = start + of_each;
                 let bytes = (end.min(slots) - start) * CHUNK_SIZE as u64;
-                // Slots that the file gets meanwhile belong to its last part.
+                // Slots that the file gets meanwhile belong to its last split.
                 let end = if end < slots { end } else { u64::MAX };
                 add(file(Some(start..end)), bytes);
             }
@@ -117,8 +117,8 @@ pub fn partitions(
     Ok(partitions)
 }
 
-impl Piece {
-    /// The files that the piece stands for. Lists nested files anew. Errors name `function` as the caller.
+impl ScanTask {
+    /// The files of the task. Lists nested files anew. Errors name `function` as the caller.
     ///
     /// # Errors
     /// As [`expand`], and [`ScanError::Storage`] if a nested file is no longer there.
@@ -129,13 +129,13 @@ impl Piece {
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<ScanPath>, ScanError> {
         match self {
-            Piece::File {
+            ScanTask::File {
                 path,
                 explicitly_named,
-                part,
-            } => Ok(vec![ScanPath::of_part(path.clone(), *explicitly_named, part.clone())]),
-            Piece::Unreadable { path, why } => Ok(vec![ScanPath::unreadable(path.clone(), why)]),
-            Piece::Nested { path, files } => {
+                split,
+            } => Ok(vec![ScanPath::of_split(path.clone(), *explicitly_named, split.clone())]),
+            ScanTask::Unreadable { path, why } => Ok(vec![ScanPath::unreadable(path.clone(), why)]),
+            ScanTask::Nested { path, files } => {
                 let mut listed = match expand(storage, path, FileKind::Logs, function, interrupt) {
                     // The caller may have named files whose names are not those of logs.
                     Err(ScanError::NoFiles(_)) => Vec::new(),
@@ -207,13 +207,13 @@ mod tests {
         );
         let paths: Vec<_> = (0..sizes.len()).map(|index| ScanPath::named(&name(index))).collect();
         let planned = partitions(&storage, &paths, target, splits, Interrupt::NEVER).expect("a plan");
-        let place = |piece: Piece| match piece {
-            Piece::File { path, part, .. } => (path, part.slots),
+        let place = |task: ScanTask| match task {
+            ScanTask::File { path, split, .. } => (path, split.slots),
             other => panic!("{other:?}"),
         };
         planned
             .into_iter()
-            .map(|pieces| pieces.into_iter().map(place).collect())
+            .map(|tasks| tasks.into_iter().map(place).collect())
             .collect()
     }
 
@@ -242,7 +242,7 @@ mod tests {
         let planned = partitions(&storage, &paths, 1 << 26, true, Interrupt::NEVER).expect("a plan");
         assert_eq!(planned.len(), 1);
         assert_eq!(planned[0].len(), 2);
-        let read = |piece: &Piece| piece.paths(&storage, "a test", Interrupt::NEVER).expect("a path");
+        let read = |task: &ScanTask| task.paths(&storage, "a test", Interrupt::NEVER).expect("a path");
         assert_eq!(read(&planned[0][1])[0].why_unreadable(), Some("broken"));
         assert_eq!(read(&planned[0][0])[0].path, "gone.evtx");
     }

@@ -73,22 +73,22 @@ pub struct ScanPath {
     /// folder: it then becomes a row that says what is wrong.
     pub explicitly_named: bool,
     pub(crate) source: Source,
-    /// Which part of the file is read; `None` for all of it.
-    pub(crate) part: Option<Part>,
+    /// What of the file is read; `None` for all of it.
+    pub(crate) split: Option<FileSplit>,
 }
 
-/// A part of a file, as it was planned.
+/// A share of a file, as it was planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// The size of the file in bytes when the part was planned. A file that is smaller when it is read is an error.
+pub struct FileSplit {
+    /// The size of the file in bytes when the split was planned. A file that is smaller when it is read is an error.
     pub size: u64,
-    /// The slots of 64 KiB that are read, from the file header on; `None` for the whole file. The part with slot 0 tells
+    /// The slots of 64 KiB that are read, from the file header on; `None` for the whole file. The split with slot 0 tells
     /// what is wrong with the file as a whole.
     pub slots: Option<Range<u64>>,
 }
 
-impl Part {
-    /// Whether the part tells what is wrong with the file as a whole.
+impl FileSplit {
+    /// Whether the split tells what is wrong with the file as a whole.
     pub(crate) fn is_first(&self) -> bool {
         self.slots.as_ref().is_none_or(|slots| slots.start == 0)
     }
@@ -112,17 +112,17 @@ impl ScanPath {
             path: path.to_owned(),
             explicitly_named: true,
             source: Source::File,
-            part: None,
+            split: None,
         }
     }
 
-    /// A part of a file of the storage.
-    pub fn of_part(path: String, explicitly_named: bool, part: Part) -> Self {
+    /// A split of a file of the storage.
+    pub fn of_split(path: String, explicitly_named: bool, split: FileSplit) -> Self {
         ScanPath {
             path,
             explicitly_named,
             source: Source::File,
-            part: Some(part),
+            split: Some(split),
         }
     }
 
@@ -132,7 +132,7 @@ impl ScanPath {
             path,
             explicitly_named: false,
             source: Source::Unreadable(why.into()),
-            part: None,
+            split: None,
         }
     }
 
@@ -209,7 +209,7 @@ impl ScanPath {
         }
     }
 
-    /// What becomes of damage to a file of which a part can be read: a text for its row, also if the caller named it.
+    /// What becomes of damage to a file that can be read in part: a text for its row, also if the caller named it.
     ///
     /// # Errors
     /// [`ScanError`] if the storage failed for a file that the caller named, or the caller has interrupted the work.
@@ -312,7 +312,7 @@ impl Expansion<'_> {
             path,
             explicitly_named,
             source,
-            part: None,
+            split: None,
         });
     }
 
@@ -389,7 +389,7 @@ impl Expansion<'_> {
             path: outer,
             explicitly_named: is_named,
             source: Source::File,
-            part: None,
+            split: None,
         };
         let listed = match listed {
             Ok(listed) => listed,

@@ -8,7 +8,7 @@ use evtx_format::container::layout::Block;
 
 use crate::log::{OpenLog, Opened};
 use crate::messages::MessageFinder;
-use crate::paths::{Part, ScanPath, Source};
+use crate::paths::{FileSplit, ScanPath, Source};
 use crate::storage::{Call, LastOpened, ScanError, WAIT};
 
 /// DuckDB's batch indexes are below this.
@@ -278,7 +278,7 @@ impl FileQueue {
     fn end_of_small(&self, first: usize, call: Call<'_>) -> usize {
         let is_small = |path: &&ScanPath| {
             matches!(path.source, Source::File)
-                && path.part.is_none()
+                && path.split.is_none()
                 && !call.storage.is_remote(&path.path)
                 && std::fs::metadata(&path.path).is_ok_and(|file| file.is_file() && file.len() <= SMALL)
         };
@@ -352,7 +352,7 @@ impl FileQueue {
     /// Opens and surveys a file. Returns the log, and what is wrong with the file.
     fn opened(&self, call: Call<'_>, file: usize) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
         let path = &self.paths[file];
-        let is_first = path.part.as_ref().is_none_or(Part::is_first);
+        let is_first = path.split.as_ref().is_none_or(FileSplit::is_first);
         let open = || {
             let mut opened = OpenLog::open(call, path, self.options.recover)?;
             if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.messages)

@@ -68,7 +68,7 @@ struct Progress<R: Report> {
     /// The files that are open and have pieces left.
     open: Vec<OpenFile>,
     /// What was found and not told to the report yet, by its place.
-    waiting: BTreeMap<Place, Found<R>>,
+    waiting: BTreeMap<Place, Outcome<R>>,
     /// Where the report stands.
     at: Place,
     /// How many threads look for work or do some.
@@ -84,7 +84,7 @@ struct Progress<R: Report> {
 type Place = (usize, u64);
 
 /// What a thread found.
-enum Found<R: Report> {
+enum Outcome<R: Report> {
     /// The file was opened, or could not be.
     Start {
         size: u64,
@@ -206,7 +206,7 @@ impl<R: Report> Progress<R> {
     }
 
     /// Takes what a thread found, and tells the report what is in order now.
-    fn tell(&mut self, paths: &[ScanPath], place: Place, found: Found<R>) {
+    fn tell(&mut self, paths: &[ScanPath], place: Place, found: Outcome<R>) {
         if place >= self.at {
             self.waiting.insert(place, found);
         }
@@ -214,9 +214,9 @@ impl<R: Report> Progress<R> {
             let (file, step) = self.at;
             self.at = (file, step + 1);
             match found {
-                Found::Start { size, header } => self.report.start(&paths[file].path, size, header),
-                Found::Piece(piece) => self.report.add(piece),
-                Found::End(failure) => {
+                Outcome::Start { size, header } => self.report.start(&paths[file].path, size, header),
+                Outcome::Piece(piece) => self.report.add(piece),
+                Outcome::End(failure) => {
                     self.report.end(failure.as_deref());
                     // What was found behind a failure does not count.
                     self.at = (file + 1, 0);
@@ -326,14 +326,14 @@ impl<R: Report> Thread<R> {
                 let is_empty = size <= open.offset;
                 let end = is_empty.then(|| open.failure.clone());
                 let header = Some(header);
-                ((!is_empty).then_some(open), Found::Start { size, header }, end)
+                ((!is_empty).then_some(open), Outcome::Start { size, header }, end)
             }
-            Started::Unreadable(size, why) => (None, Found::Start { size, header: None }, Some(Some(why))),
+            Started::Unreadable(size, why) => (None, Outcome::Start { size, header: None }, Some(Some(why))),
         };
         let mut progress = self.shared.lock();
         progress.tell(&self.shared.paths, (index, 0), start);
         if let Some(end) = end {
-            progress.tell(&self.shared.paths, (index, 1), Found::End(end));
+            progress.tell(&self.shared.paths, (index, 1), Outcome::End(end));
         }
         if let Some(open) = open {
             let at = progress.open.partition_point(|other| other.index < index);
@@ -367,13 +367,13 @@ impl<R: Report> Thread<R> {
         };
         let is_last = open.offset + len >= open.file.size();
         let (found, end) = match found {
-            Ok(piece) => (Found::Piece(piece), is_last.then(|| open.failure.clone())),
-            Err(why) => (Found::End(Some(why)), None),
+            Ok(piece) => (Outcome::Piece(piece), is_last.then(|| open.failure.clone())),
+            Err(why) => (Outcome::End(Some(why)), None),
         };
         let mut progress = self.shared.lock();
         progress.tell(&self.shared.paths, (open.index, open.step), found);
         if let Some(end) = end {
-            progress.tell(&self.shared.paths, (open.index, open.step + 1), Found::End(end));
+            progress.tell(&self.shared.paths, (open.index, open.step + 1), Outcome::End(end));
         }
         drop(progress);
         self.shared.changed.notify_all();

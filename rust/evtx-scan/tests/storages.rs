@@ -13,7 +13,7 @@ use evtx_arrow::{MakeArrays, OnError, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::{ChunkReport, FileReport, Report, SchemaReport};
 use evtx_scan::{
-    Argument, ArgumentValue, Arguments, FileKind, FileScan, Function, LocalStorage, Modified, Part, ReportScan,
+    Argument, ArgumentValue, Arguments, FileKind, FileScan, FileSplit, Function, LocalStorage, Modified, ReportScan,
     ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 
@@ -478,11 +478,11 @@ fn a_begun_chunk_is_live_if_the_chunk_before_it_says_so_wherever_the_pieces_end(
         // Parts of a file that several processes read.
         let storage = Memory::default().with("log", &log, Manner::default());
         let part = |slots| {
-            let part = Part {
+            let part = FileSplit {
                 size: log.len() as u64,
                 slots: Some(slots),
             };
-            let paths = vec![ScanPath::of_part("log".to_owned(), true, part)];
+            let paths = vec![ScanPath::of_split("log".to_owned(), true, part)];
             rows(&storage, &file_scan(Options::default(), paths), 1).expect("rows")
         };
         let cut = begun.max(1) as u64;
