@@ -27,7 +27,7 @@ pub(crate) struct Glob {
 
 impl Glob {
     pub(crate) fn new(pattern: &str) -> Result<Self, glob::PatternError> {
-        // As in DuckDB's globs, `**` beside other letters is the same as `*`.
+        // `**` beside other letters is the same as `*`.
         let parts = pattern.split(['/', '\\']).map(|part| match part {
             "**" => part.to_owned(),
             _ => single_stars(part),

@@ -16,7 +16,7 @@ use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
 use evtx_reports::FileReport;
 use evtx_scan::{
-    ARGUMENTS, ArgumentValue, Arguments, FileKind, FileScan, Function, MessageFinder, ReportScan, ReportThreads,
+    ARGUMENTS, ArgumentValue, Arguments, FileKind, FileScan, MessageFinder, Query, ReportScan, ReportThreads,
     ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 use zip::unstable::write::FileOptionsExt;
@@ -179,7 +179,7 @@ fn end(mut out: Vec<u8>, directory: &[u8], count: usize) -> Vec<u8> {
 }
 
 fn with_password(password: &str) -> Archives {
-    let mut arguments = Arguments::new(Function::ReadEvtx);
+    let mut arguments = Arguments::new(Query::Records);
     let argument = ARGUMENTS
         .iter()
         .find(|argument| argument.name == "password")

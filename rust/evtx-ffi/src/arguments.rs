@@ -1,6 +1,6 @@
 //! The table functions over files and their arguments, which `COPY ... FROM` takes too.
 
-use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, Function};
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, FileKind, Query};
 
 use crate::boundary::{EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
 
@@ -96,54 +96,71 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
         default_text: EvtxText::of_option(argument.default),
         kind: argument.kind().into(),
     };
-    let functions = Function::ALL.iter().enumerate().map(|(number, function)| {
-        let (description, example) = about(*function);
+    let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
+        let (description, example) = about(*query);
+        let files = query.kind().map(|kind| match kind {
+            FileKind::Logs => "files",
+            FileKind::Rules => "rules",
+        });
         EvtxScanFunction {
-            function: EvtxFunction::new(function.name(), description, example),
+            function: EvtxFunction::new(name(*query), description, example),
             number,
-            files: EvtxText::of_option(function.files()),
-            arguments: EvtxSlice::leaked(function.arguments().map(argument).collect::<Vec<_>>()),
+            files: EvtxText::of_option(files),
+            arguments: EvtxSlice::leaked(query.arguments().map(argument).collect::<Vec<_>>()),
         }
     });
     EvtxSlice::leaked(functions.collect::<Vec<_>>())
 }
 
+/// The name of a function.
+fn name(query: Query) -> &'static str {
+    match query {
+        Query::Records => "read_evtx",
+        Query::Matches => "evtx_sigma",
+        Query::Rules => "evtx_sigma_rules",
+        Query::Fields => "evtx_schema",
+        Query::Files => "evtx_file_metadata",
+        Query::Chunks => "evtx_chunk_metadata",
+        Query::DeclaredEvents => "evtx_event_catalog",
+    }
+}
+
 /// The description of a function, and an example.
-fn about(function: Function) -> (&'static str, &'static str) {
-    match function {
-        Function::ReadEvtx => (
+fn about(query: Query) -> (&'static str, &'static str) {
+    match query {
+        Query::Records => (
             "Reads Windows event logs (EVTX), a row per record. Takes a path, a glob, a folder, or a list of them. With \
              event_id, it reads the records of these events only, and has a column for each of their fields.",
             "SELECT event_id, count(*) FROM read_evtx('logs/**/*.evtx') GROUP BY ALL ORDER BY 2 DESC",
         ),
-        Function::Sigma => (
+        Query::Matches => (
             "Matches Sigma rules against Windows event logs (EVTX): a row per event and matching rule, with the columns \
              of read_evtx. Both files and rules take a path, a glob, a folder, or a list of them.",
             "SELECT rule_level, rule_title, count(*) FROM evtx_sigma('logs/**/*.evtx', rules := 'sigma/rules/windows') \
              GROUP BY ALL ORDER BY ALL DESC",
         ),
-        Function::SigmaRules => (
+        Query::Rules => (
             "Lists Sigma rules: a row per rule, with the events that it applies to, or the reason why it is not used.",
             "SELECT rule_file, error FROM evtx_sigma_rules('sigma/rules/**/*.yml') WHERE error IS NOT NULL",
         ),
-        Function::Schema => (
+        Query::Fields => (
             "Lists the events in Windows event logs (EVTX): a row per field of each provider, event ID, version and \
              channel, with its type in the template, the type of its column in read_evtx(..., event_id := ...), and the \
              number of records.",
             "SELECT DISTINCT field_name, column_type FROM evtx_schema('logs/**/*.evtx') WHERE event_id = 4624",
         ),
-        Function::FileMetadata => (
+        Query::Files => (
             "Describes each Windows event log (EVTX), from its header and its contents: flags, stored and computed \
              checksums, chunks, records, the range of record IDs and the IDs missing in it, the time range, damage.",
             "SELECT filename, records, missing_records, is_dirty FROM evtx_file_metadata('logs/**/*.evtx')",
         ),
-        Function::ChunkMetadata => (
+        Query::Chunks => (
             "Describes each chunk of Windows event logs (EVTX), from its header and its contents: record numbers and \
              IDs, free space, stored and computed checksums, templates, the time range, damage.",
             "SELECT chunk_index, first_record_id, last_record_id, records, error FROM \
              evtx_chunk_metadata('Security.evtx')",
         ),
-        Function::EventCatalog => (
+        Query::DeclaredEvents => (
             "Lists the events that Sysmon and the providers of Windows declare, whether or not a log contains them: a \
              row per field of each provider, event ID and version, with its type in templates and the type of its \
              column in read_evtx(..., event_id := ...).",
@@ -169,8 +186,8 @@ pub extern "C" fn evtx_arguments_new(
     out: Option<&mut EvtxOwned<EvtxArguments>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let function = Function::ALL.get(function).ok_or("there is no such function")?;
-        let (arguments, caller) = (Arguments::new(*function), caller.text()?.to_owned());
+        let query = Query::ALL.get(function).ok_or("there is no such function")?;
+        let (arguments, caller) = (Arguments::new(*query), caller.text()?.to_owned());
         Ok(Some(EvtxArguments { arguments, caller }.into()))
     })
 }
@@ -195,7 +212,7 @@ pub extern "C" fn evtx_arguments_set(
     entry(|| {
         let EvtxArguments { arguments, caller } = required(arguments)?;
         let name = name.text()?;
-        let argument = Argument::find(arguments.function(), name);
+        let argument = Argument::find(arguments.query(), name);
         let argument = argument.ok_or_else(|| format!("{caller} has no argument {name}"))?;
         arguments.set(argument, value.decode()?, caller)?;
         Ok(())

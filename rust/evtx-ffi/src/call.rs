@@ -74,12 +74,12 @@ pub extern "C" fn evtx_call_new(
     out: Option<&mut EvtxOwned<EvtxCall>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let arguments = &required(arguments)?.arguments;
+        let EvtxArguments { arguments, caller } = required(arguments)?;
         let EvtxPaths { paths, archives } = *required(paths)?;
         storage.during(|storage, interrupt| {
             let with_archives = ArchiveStorage::new(storage, &archives);
-            let call = arguments.call(paths, threads, &with_archives, interrupt)?;
-            let report = report_of(arguments.function());
+            let call = arguments.call(paths, threads, &with_archives, caller, interrupt)?;
+            let report = report_of(arguments.query());
             let (schema, records) = match &report {
                 Some(report) => (Arc::clone(&report.schema), 0),
                 None => (call.table.schema(), estimate_records(storage, &call.paths, interrupt)?),

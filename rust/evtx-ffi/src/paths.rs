@@ -1,7 +1,7 @@
 //! The list of files of a call.
 
 use evtx_archive::{ArchiveStorage, Archives};
-use evtx_scan::{ScanPath, expand};
+use evtx_scan::{FileKind, ScanPath, expand};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxText, entry, produce, release, required, size};
@@ -65,7 +65,7 @@ pub extern "C" fn evtx_paths_expand(
     entry(|| {
         let (EvtxPaths { paths, archives }, EvtxArguments { arguments, caller }) =
             (required(paths)?, required(arguments)?);
-        let (path, kind) = (path.text()?, arguments.function().kind());
+        let (path, kind) = (path.text()?, arguments.query().kind().unwrap_or(FileKind::Logs));
         let found = storage.during(|storage, interrupt| {
             let storage = ArchiveStorage::new(storage, archives);
             expand(&storage, path, kind, caller, interrupt)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use evtx_arrow::{reference, rule_reference};
 use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
-use evtx_scan::{Argument, ArgumentKind, Function};
+use evtx_scan::{Argument, ArgumentKind, Query};
 
 use crate::report::duckdb_type;
 use evtx_codes::tables;
@@ -97,11 +97,11 @@ fn the_reference_has_every_column() {
 
 #[test]
 fn the_docs_have_every_argument() {
-    let of_logs: Vec<&Argument> = Function::ReadEvtx.arguments().collect();
+    let of_logs: Vec<&Argument> = Query::Records.arguments().collect();
     check("read_evtx.md", |written| {
         replaced(written, "arguments", &arguments_table(&of_logs))
     });
-    let of_rules: Vec<&Argument> = Function::Sigma
+    let of_rules: Vec<&Argument> = Query::Matches
         .arguments()
         .filter(|argument| of_logs.iter().all(|known| known.name != argument.name))
         .collect();

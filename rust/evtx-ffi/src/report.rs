@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, SchemaRef};
 use evtx_arrow::enum_of;
 use evtx_reports::{ChunkReport, DeclaredEventReport, FileReport, Report, RuleReport, SchemaReport};
-use evtx_scan::{Function, ReportScan, ReportThreads, ScanCall};
+use evtx_scan::{Query, ReportScan, ReportThreads, ScanCall};
 
 /// The name of the SQL type of a column that DuckDB imports.
 pub(crate) fn duckdb_type(field: &Field) -> String {
@@ -53,27 +53,27 @@ fn scan<R: Report + 'static>(report: R, call: &ScanCall, columns: &[usize]) -> B
     Box::new(ReportScan::new(report, call.paths.clone(), columns))
 }
 
-/// The report that a function gives; `None` if its rows are records.
-pub(crate) fn report_of(function: Function) -> Option<ReportFunction> {
-    let report: ReportFunction = match function {
-        Function::ReadEvtx | Function::Sigma => return None,
-        Function::SigmaRules => ReportFunction {
+/// The report that a query gives; `None` if its rows are records.
+pub(crate) fn report_of(query: Query) -> Option<ReportFunction> {
+    let report: ReportFunction = match query {
+        Query::Records | Query::Matches => return None,
+        Query::Rules => ReportFunction {
             schema: RuleReport::schema(),
             make: |call, columns| scan(RuleReport::new(Arc::clone(&call.rules)), call, columns),
         },
-        Function::Schema => ReportFunction {
+        Query::Fields => ReportFunction {
             schema: SchemaReport::schema(),
             make: |call, columns| scan(SchemaReport::new(duckdb_type), call, columns),
         },
-        Function::FileMetadata => ReportFunction {
+        Query::Files => ReportFunction {
             schema: FileReport::schema(),
             make: |call, columns| scan(FileReport::of_columns(columns), call, columns),
         },
-        Function::ChunkMetadata => ReportFunction {
+        Query::Chunks => ReportFunction {
             schema: ChunkReport::schema(),
             make: |call, columns| scan(ChunkReport::default(), call, columns),
         },
-        Function::EventCatalog => ReportFunction {
+        Query::DeclaredEvents => ReportFunction {
             schema: DeclaredEventReport::schema(),
             make: |call, columns| scan(DeclaredEventReport::new(duckdb_type), call, columns),
         },

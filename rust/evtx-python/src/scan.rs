@@ -9,8 +9,8 @@ use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{EventField, EventFieldParts, Expression};
 use evtx_format::Interrupt;
 use evtx_scan::{
-    ARGUMENTS, ArgumentKind, Arguments, FileKind, FileSplit, Function, ScanCall, ScanError, ScanPath, ScanTask,
-    Storage, expand, partitions,
+    ARGUMENTS, ArgumentKind, Arguments, FileKind, FileSplit, Query, ScanCall, ScanError, ScanPath, ScanTask, Storage,
+    expand, partitions,
 };
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
@@ -115,8 +115,7 @@ enum Wanted {
 /// Every option of a scan: its name, its default and what it does. For tests of the Python part.
 #[pyfunction]
 pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str)> {
-    let of_scan =
-        |argument: &&evtx_scan::Argument| Function::ReadEvtx.arguments().any(|known| known.name == argument.name);
+    let of_scan = |argument: &&evtx_scan::Argument| Query::Records.arguments().any(|known| known.name == argument.name);
     let options = ARGUMENTS.iter().filter(of_scan);
     let options =
         options.filter(|argument| argument.kind() != ArgumentKind::Map && argument.name != "hive_partitioning");
@@ -229,7 +228,7 @@ fn call_of(
         }
     }
     arguments
-        .call(paths, threads, storage, interrupt)
+        .call(paths, threads, storage, SCAN, interrupt)
         .map_err(|error| (None, error))
 }
 

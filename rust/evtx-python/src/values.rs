@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, Field};
 use evtx_arrow::Literal;
-use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, Function};
+use evtx_scan::{Argument, ArgumentKind, ArgumentValue, Arguments, Query};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -63,10 +63,10 @@ fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<Arg
 
 /// The arguments of a scan, by name. Those that are None keep their defaults.
 pub(crate) fn arguments(values: &Bound<'_, PyDict>) -> PyResult<Arguments> {
-    let mut arguments = Arguments::new(Function::ReadEvtx);
+    let mut arguments = Arguments::new(Query::Records);
     for (name, value) in values {
         let name: String = name.extract()?;
-        let found = Argument::find(Function::ReadEvtx, &name).filter(|found| found.name != "hive_partitioning");
+        let found = Argument::find(Query::Records, &name).filter(|found| found.name != "hive_partitioning");
         let Some(argument) = found else {
             return Err(PyTypeError::new_err(format!("scan() has no argument {name}")));
         };

@@ -15,83 +15,57 @@ use crate::sample::{SampleSize, read_sample};
 use crate::scan::FileScan;
 use crate::storage::{ScanError, Storage};
 
-/// A table function over files, with a list of arguments.
+/// What a call asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Function {
+pub enum Query {
     /// A row per record.
-    ReadEvtx,
+    Records,
     /// A row per record and rule that it matches.
-    Sigma,
+    Matches,
     /// A row per rule.
-    SigmaRules,
+    Rules,
     /// A row per field of each kind of events.
-    Schema,
+    Fields,
     /// A row per file.
-    FileMetadata,
+    Files,
     /// A row per chunk.
-    ChunkMetadata,
+    Chunks,
     /// A row per field of each declared event. It reads no files.
-    EventCatalog,
+    DeclaredEvents,
 }
 
-impl Function {
-    /// All functions.
-    pub const ALL: [Function; 7] = [
-        Function::ReadEvtx,
-        Function::Sigma,
-        Function::SigmaRules,
-        Function::Schema,
-        Function::FileMetadata,
-        Function::ChunkMetadata,
-        Function::EventCatalog,
+impl Query {
+    /// All queries.
+    pub const ALL: [Query; 7] = [
+        Query::Records,
+        Query::Matches,
+        Query::Rules,
+        Query::Fields,
+        Query::Files,
+        Query::Chunks,
+        Query::DeclaredEvents,
     ];
 
-    /// Its name in SQL.
-    pub fn name(self) -> &'static str {
+    /// What files it reads, if any.
+    pub fn kind(self) -> Option<FileKind> {
         match self {
-            Function::ReadEvtx => "read_evtx",
-            Function::Sigma => "evtx_sigma",
-            Function::SigmaRules => "evtx_sigma_rules",
-            Function::Schema => "evtx_schema",
-            Function::FileMetadata => "evtx_file_metadata",
-            Function::ChunkMetadata => "evtx_chunk_metadata",
-            Function::EventCatalog => "evtx_event_catalog",
+            Query::Rules => Some(FileKind::Rules),
+            Query::DeclaredEvents => None,
+            _ => Some(FileKind::Logs),
         }
     }
 
-    /// The name of its first argument, the files; `None` if it reads none.
-    pub fn files(self) -> Option<&'static str> {
-        match self {
-            Function::SigmaRules => Some("rules"),
-            Function::EventCatalog => None,
-            _ => Some("files"),
-        }
-    }
-
-    /// What the files are.
-    pub fn kind(self) -> FileKind {
-        match self {
-            Function::SigmaRules => FileKind::Rules,
-            _ => FileKind::Logs,
-        }
-    }
-
-    /// Whether its rows are records.
-    fn has_records(self) -> bool {
-        matches!(self, Function::ReadEvtx | Function::Sigma)
-    }
-
-    /// Its arguments beside the files, in the order of their names.
+    /// Its arguments besides the files, sorted by name.
     pub fn arguments(self) -> impl Iterator<Item = &'static Argument> {
         ARGUMENTS.iter().filter(move |argument| argument.of.contains(&self))
     }
 }
 
-// Which functions take an argument.
-const OF_LOGS: &[Function] = &[Function::ReadEvtx, Function::Sigma];
-const OF_MATCHES: &[Function] = &[Function::Sigma];
-const OF_RULES: &[Function] = &[Function::Sigma, Function::SigmaRules];
-const OF_FILES: &[Function] = Function::ALL.split_at(6).0;
+// Which queries take an argument.
+const OF_LOGS: &[Query] = &[Query::Records, Query::Matches];
+const OF_MATCHES: &[Query] = &[Query::Matches];
+const OF_RULES: &[Query] = &[Query::Matches, Query::Rules];
+const OF_FILES: &[Query] = Query::ALL.split_at(6).0;
 
 /// What an argument takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +104,7 @@ pub struct Argument {
     pub default: Option<&'static str>,
     /// What it does, in a sentence.
     pub about: &'static str,
-    of: &'static [Function],
+    of: &'static [Query],
     set: Set,
 }
 
@@ -349,9 +323,9 @@ impl Argument {
         }
     }
 
-    /// The argument of a name, whose case does not matter, if a function has it.
-    pub fn find(function: Function, name: &str) -> Option<&'static Argument> {
-        function
+    /// The argument of a name, whose case does not matter, if a query has it.
+    pub fn find(query: Query, name: &str) -> Option<&'static Argument> {
+        query
             .arguments()
             .find(|argument| argument.name.eq_ignore_ascii_case(name))
     }
@@ -360,7 +334,7 @@ impl Argument {
 /// What a call says beside its files.
 #[derive(Debug, Clone)]
 pub struct Arguments {
-    function: Function,
+    query: Query,
     options: Options,
     event_ids: Option<Vec<u32>>,
     providers: Option<Vec<String>>,
@@ -374,10 +348,10 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The arguments of a call of a function, with their defaults.
-    pub fn new(function: Function) -> Self {
+    /// The arguments of a query, with their defaults.
+    pub fn new(query: Query) -> Self {
         Arguments {
-            function,
+            query,
             options: Options::default(),
             event_ids: None,
             providers: None,
@@ -419,7 +393,7 @@ fn event_ids(texts: &[String]) -> Result<Vec<u32>, String> {
     }
     let parse = |text: &String| {
         let text = text.trim();
-        // DuckDB shows 4624 as 4624.0 if its type has fractions.
+        // A number of a type with fractions can come as 4624.0.
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let is_whole = fraction.bytes().all(|digit| digit == b'0');
         let number = whole.parse().ok().filter(|_| is_whole);
@@ -432,12 +406,12 @@ fn event_ids(texts: &[String]) -> Result<Vec<u32>, String> {
 }
 
 impl Arguments {
-    /// The function.
-    pub fn function(&self) -> Function {
-        self.function
+    /// The query.
+    pub fn query(&self) -> Query {
+        self.query
     }
 
-    /// Takes a value for an argument. `function` is who asks.
+    /// Takes a value for an argument. Errors name `function` as the caller.
     ///
     /// # Errors
     /// [`ScanError::Input`] if the argument does not take it.
@@ -473,7 +447,7 @@ impl Arguments {
         let found = columns.find(|known| known.field.name().eq_ignore_ascii_case(column));
         let option = found.and_then(|known| known.option).filter(|&name| name != "recover");
         if let Some(Set::Flag(flag)) = option
-            .and_then(|name| Argument::find(self.function, name))
+            .and_then(|name| Argument::find(self.query, name))
             .map(|argument| &argument.set)
         {
             *flag(self) = true;
@@ -496,8 +470,8 @@ impl Arguments {
         self.password.as_ref()
     }
 
-    /// What a statement with these arguments reads of files. Loads rules, and reads some of the files if the columns
-    /// depend on them, with so many threads at most.
+    /// Plans a call with these arguments. Loads rules, and reads some of the files if the columns depend on them, with at
+    /// most so many threads. Errors name `function` as the caller.
     ///
     /// # Errors
     /// [`ScanError::Input`] if the folders of the files have different keys, and [`ScanError::Interrupted`].
@@ -506,6 +480,7 @@ impl Arguments {
         paths: Vec<ScanPath>,
         threads: usize,
         storage: &dyn Storage,
+        function: &str,
         interrupt: Interrupt<'_>,
     ) -> Result<ScanCall, ScanError> {
         let mut call = ScanCall {
@@ -518,12 +493,12 @@ impl Arguments {
             warning: None,
             rules: Arc::default(),
         };
-        if self.function == Function::SigmaRules {
+        if self.query == Query::Rules {
             let rules = self.of_rules.load(&call.paths, threads, storage, interrupt)?;
             call.rules = rules.into_rows().into();
             call.paths.clear();
         }
-        if !self.function.has_records() {
+        if !matches!(self.query, Query::Records | Query::Matches) {
             return Ok(call);
         }
         let providers = self.providers.as_ref();
@@ -546,8 +521,7 @@ impl Arguments {
                 Table::of_events(self.options, events, &call.fields)
             }
         };
-        if self.function == Function::Sigma {
-            let function = self.function.name();
+        if self.query == Query::Matches {
             let loaded = self.of_rules.load_named(function, threads, storage, interrupt)?;
             let (rules, failed) = loaded.into_rules()?;
             call.table = call.table.of_matches(rules.into());
@@ -563,7 +537,7 @@ impl Arguments {
     }
 }
 
-/// What a statement reads.
+/// A planned call.
 #[derive(Debug, Clone)]
 pub struct ScanCall {
     /// The columns.
@@ -624,7 +598,7 @@ mod tests {
     #[test]
     fn the_list_is_in_order_and_its_defaults_are_those_of_a_call() {
         assert!(ARGUMENTS.is_sorted_by_key(|argument| argument.name));
-        let mut arguments = Arguments::new(Function::ReadEvtx);
+        let mut arguments = Arguments::new(Query::Records);
         let before = format!("{arguments:?}");
         for argument in ARGUMENTS {
             let value = match (argument.default, argument.kind()) {
@@ -640,7 +614,7 @@ mod tests {
 
     #[test]
     fn a_column_sets_the_option_that_only_adds_it() {
-        let mut arguments = Arguments::new(Function::ReadEvtx);
+        let mut arguments = Arguments::new(Query::Records);
         for column in ["XML", "record_offset", "recovered", "level", "nothing"] {
             arguments.need(column);
         }
@@ -650,10 +624,10 @@ mod tests {
 
     #[test]
     fn values_are_taken_by_their_kind() {
-        let mut arguments = Arguments::new(Function::ReadEvtx);
+        let mut arguments = Arguments::new(Query::Records);
         let list = |texts: &[&str]| ArgumentValue::List(texts.iter().map(|&text| text.to_owned()).collect());
         let mut set = |name: &str, value| {
-            let argument = Argument::find(Function::ReadEvtx, name).expect("an argument");
+            let argument = Argument::find(Query::Records, name).expect("an argument");
             arguments
                 .set(argument, value, "read_evtx")
                 .map_err(|error| error.to_string())
@@ -677,7 +651,7 @@ mod tests {
             assert!(set("event_id", list(&[text])).is_err(), "{text}");
         }
         assert!(set("event_id", ArgumentValue::Integer(7)).is_err(), "not by its text");
-        assert!(Argument::find(Function::ReadEvtx, "nothing").is_none());
+        assert!(Argument::find(Query::Records, "nothing").is_none());
         assert!(!format!("{arguments:?}").contains("s3cret"));
         assert!(arguments.options.verify && arguments.options.on_error == OnError::Skip);
         assert_eq!(arguments.sample_size, SampleSize::All);

@@ -115,7 +115,7 @@ pub(crate) fn folder_columns(paths: &[ScanPath], interrupt: Interrupt<'_>) -> Re
 /// Whether a type shows the value of a text exactly as the text.
 fn is_of(wanted: FolderType, text: &str) -> bool {
     match wanted {
-        // DuckDB shows years before 1 otherwise: 0000 as 0001 (BC).
+        // Engines show years before 1 in other ways, such as 0001 (BC).
         FolderType::Date => text
             .parse::<Date>()
             .is_ok_and(|date| date.year() > 0 && date.to_string() == text),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn years_that_duckdb_shows_otherwise_are_text() {
+    fn years_before_1_are_text() {
         assert_eq!(type_of(&["0001-01-01"]), FolderType::Date);
         for text in ["0000-01-01", "-000001-01-01", "0000-01-01 10:00:00"] {
             assert_eq!(type_of(&[text]), FolderType::Text, "{text}");

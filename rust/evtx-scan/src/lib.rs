@@ -29,7 +29,7 @@ mod sample;
 mod arguments;
 mod partitions;
 
-pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Function, Password, ScanCall};
+pub use arguments::{ARGUMENTS, Argument, ArgumentKind, ArgumentValue, Arguments, Password, Query, ScanCall};
 pub use file::estimate_records;
 pub use folders::{FolderColumn, FolderPredicate, FolderType};
 pub use local::{LocalFile, LocalStorage, single_stars};

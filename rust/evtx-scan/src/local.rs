@@ -93,7 +93,8 @@ impl Storage for LocalStorage {
 }
 
 /// What a glob of this machine's files may leave out without a word, with the reasons: folders that cannot be listed, and
-/// links to nothing whose names match. Files without a reason can be read; DuckDB's globs find no path with a backslash.
+/// links to nothing whose names match. Files without a reason can be read: some engines'
+/// globs miss paths with a backslash.
 ///
 /// # Errors
 /// [`Interrupted`].
@@ -125,7 +126,7 @@ pub(crate) fn out_of_reach(
     Ok(reasons)
 }
 
-/// A walk over what a glob names. `**` does not follow links to folders, as in DuckDB, so that links in a circle end.
+/// A walk over what a glob names. `**` does not follow links to folders, so that links in a circle end.
 struct Walk {
     /// What stands between the slashes, each with the text that it was.
     parts: Vec<(Pattern, String)>,
@@ -147,7 +148,7 @@ enum Visited {
 
 impl Walk {
     fn new(glob: &str, options: MatchOptions, has_files: bool) -> Result<Self, PatternError> {
-        // As in DuckDB's globs, `**` beside other letters is the same as `*`.
+        // `**` beside other letters is the same as `*`.
         let parts = glob.split(std::path::is_separator).map(|part| match part {
             "**" => part.to_owned(),
             _ => single_stars(part),

@@ -290,8 +290,8 @@ fn other_case(inside: &str) -> String {
     out
 }
 
-/// The most names of folders in a path. A path of Linux has at most 4,096 bytes. DuckDB's globs take time that is
-/// quadratic in their number: 3 s for 16,000, without a look for interrupts.
+/// The most names of folders in a path. A path of Linux has at most 4,096 bytes. An engine's globs can take
+/// time that is quadratic in their number, such as 3 s for 16,000, without a check for interrupts.
 const MAX_FOLDERS: usize = 2048;
 
 /// What an expansion finds.
@@ -494,7 +494,7 @@ pub fn expand(
         let mut files = match is_glob {
             true if is_remote && storage.exists(path)? => vec![path.into()],
             true => Vec::new(),
-            // DuckDB can refuse a folder, but allow what is in it.
+            // An engine can refuse a folder, but allow what is in it.
             false => storage.glob(path).or_else(|error| match Path::new(path).is_dir() {
                 true => Ok(Vec::new()),
                 false => Err(error),
@@ -504,8 +504,8 @@ pub fn expand(
         let is_named = !files.is_empty();
         // Names of folders can have brackets, too.
         if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
-            // A folder stands for all files of the kind in it and in its subfolders, as in DuckDB's own readers. One walk finds logs
-            // and archives.
+            // A folder stands for all files of the kind in it and in its subfolders. One walk finds them, and those that
+            // hold some.
             files = storage.glob(&format!("{}/**/{}", literal(path), kind.glob(storage)))?;
             files.retain(|file| kind.is_read(storage, &String::from_utf8_lossy(file)));
             let all = format!("{}/**/*", literal(path.trim_end_matches('/')));

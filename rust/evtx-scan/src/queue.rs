@@ -11,7 +11,7 @@ use crate::messages::MessageFinder;
 use crate::paths::{FileSplit, ScanPath, Source};
 use crate::storage::{Call, LastOpened, ScanError, WAIT};
 
-/// DuckDB's batch indexes are below this.
+/// Batch indexes are below this: engines reserve the larger ones.
 const BATCH_INDEXES: u64 = 10_000_000_000_000;
 
 /// The batch index of a block: its position in the order of all rows. `files` is the number of files, `file` the index
@@ -25,7 +25,7 @@ pub fn batch_index(files: usize, file: usize, block: u64) -> Result<u64, ScanErr
     match block < of_each && file < files.max(1) {
         true => Ok(file as u64 * of_each + block),
         false => Err(ScanError::Input(format!(
-            "a file of more than {of_each} blocks is too large to be read in one statement with {files} files"
+            "a file of more than {of_each} blocks is too large to be read together with {files} files"
         ))),
     }
 }

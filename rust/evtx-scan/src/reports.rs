@@ -170,7 +170,7 @@ struct Thread<R: Report> {
 }
 
 impl<R: Report> Shared<R> {
-    // A poisoned lock is used all the same: an error or a panic of one thread ends the statement.
+    // A poisoned lock is used all the same: an error or a panic of one thread ends the report.
     fn lock(&self) -> MutexGuard<'_, Progress<R>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }

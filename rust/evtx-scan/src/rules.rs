@@ -104,8 +104,7 @@ impl RuleArguments {
     ) -> Result<LoadedRules, ScanError> {
         let named = self.rules.as_deref().unwrap_or_default();
         if named.is_empty() {
-            let text =
-                format!("{function} needs rules := '...': the path of rules, a glob, a folder, or a list of them");
+            let text = format!("{function} needs rules: a path, a glob, a folder, or a list of them");
             return Err(ScanError::Input(text));
         }
         let mut paths = Vec::new();
@@ -379,7 +378,7 @@ impl LoadedRules {
         };
         let (count, all) = (1 + failed.count(), self.rows.len());
         let warning = format!(
-            "{count} of {all} rules did not load; evtx_sigma_rules tells of each. The first is that of {}: {}",
+            "{count} of {all} rules did not load; the list of the rules gives the reason for each. The first is that of {}: {}",
             first.file,
             first.error.as_deref().unwrap_or_default()
         );

@@ -1,8 +1,8 @@
-//! The fields of events, found in files before a statement runs.
+//! The fields of events, found in files before a scan runs.
 //!
 //! The calling thread opens the files. In rounds, other threads read pieces of them. What the pieces have is put together
 //! in the order of the files, so that the columns do not depend on the threads. What was found in a file is kept for the
-//! next statement, as long as the file stays as it is.
+//! next scan, as long as the file stays as it is.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,7 +101,7 @@ fn kept() -> MutexGuard<'static, Kept> {
 impl Kept {
     fn insert(&mut self, identity: Identity, found: CollectedEvents) {
         let bytes = |identity: &Identity, found: &CollectedEvents| {
-            // The events' IDs and names are shared by all files of a statement, and count for each.
+            // The events' IDs and names are shared by all files of a scan, and count for each.
             let of_events = 4 * identity.events.ids.as_ref().map_or(0, |ids| ids.len());
             size_of::<Identity>() + identity.path.len() + identity.header.len() + of_events + found.bytes()
         };
@@ -153,7 +153,7 @@ pub(crate) fn read_sample(
     let warning = (stride > 1 && size == SampleSize::Local).then(|| {
         format!(
             "the logs have {} MiB, of which one MiB in {stride} is read to find the columns of the events; fields that \
-             only the others have are in event_data; sample_size := -1 reads all",
+             only the others have are in event_data; with sample_size -1, all is read",
             bytes >> 20
         )
     });

@@ -13,7 +13,7 @@ use evtx_arrow::{MakeArrays, OnError, Options, Scan, Table};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_reports::{ChunkReport, FileReport, Report, SchemaReport};
 use evtx_scan::{
-    Argument, ArgumentValue, Arguments, FileKind, FileScan, FileSplit, Function, LocalStorage, Modified, ReportScan,
+    Argument, ArgumentValue, Arguments, FileKind, FileScan, FileSplit, LocalStorage, Modified, Query, ReportScan,
     ReportThreads, ScanError, ScanPath, Storage, StorageError, StorageFile, Worker, expand,
 };
 
@@ -645,14 +645,14 @@ fn a_thread_that_panics_holds_up_no_other() {
 
 /// The columns of a call for an event.
 fn columns_of_event(storage: &dyn Storage, pattern: &str, id: &str) -> Result<Vec<String>, ScanError> {
-    let mut arguments = Arguments::new(Function::ReadEvtx);
+    let mut arguments = Arguments::new(Query::Records);
     let value = ArgumentValue::List(vec![id.to_owned()]);
     arguments.set(
-        Argument::find(Function::ReadEvtx, "event_id").expect("an argument"),
+        Argument::find(Query::Records, "event_id").expect("an argument"),
         value,
         "a test",
     )?;
-    let call = arguments.call(paths(storage, pattern), 2, storage, Interrupt::NEVER)?;
+    let call = arguments.call(paths(storage, pattern), 2, storage, "a test", Interrupt::NEVER)?;
     let schema = call.table.schema();
     Ok(schema.fields().iter().map(|field| field.name().clone()).collect())
 }
@@ -750,16 +750,16 @@ fn an_interrupt_ends_the_search_for_fields() {
     let storage = with_oddities(&slow);
     let told = Instant::now();
     let is_set = || told.elapsed() > Duration::from_millis(30);
-    let mut arguments = Arguments::new(Function::ReadEvtx);
+    let mut arguments = Arguments::new(Query::Records);
     let value = ArgumentValue::List(vec!["3".to_owned()]);
     arguments
         .set(
-            Argument::find(Function::ReadEvtx, "event_id").expect("an argument"),
+            Argument::find(Query::Records, "event_id").expect("an argument"),
             value,
             "a test",
         )
         .expect("an ID");
-    let ended = arguments.call(paths(&storage, "*"), 2, &storage, Interrupt::new(&is_set));
+    let ended = arguments.call(paths(&storage, "*"), 2, &storage, "a test", Interrupt::new(&is_set));
     assert!(matches!(ended, Err(ScanError::Interrupted(_))), "{ended:?}");
     assert!(told.elapsed() < Duration::from_secs(1));
     storage.is_interrupted.store(true, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::time::Instant;
 use evtx_arrow::{EventCollector, Events, Options, Scan, Slots};
 use evtx_format::Interrupt;
 use evtx_format::container::header::FILE_HEADER;
-use evtx_scan::{Argument, ArgumentValue, Arguments, Function, LocalStorage};
+use evtx_scan::{Argument, ArgumentValue, Arguments, LocalStorage, Query};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,11 +41,11 @@ fn main() {
             let folder = first.trim_start_matches("sigma=").to_owned();
             let layout = evtx_bench::layout(&file);
             Box::new(move || {
-                let mut arguments = Arguments::new(Function::Sigma);
-                let rules = Argument::find(Function::Sigma, "rules").expect("an argument");
+                let mut arguments = Arguments::new(Query::Matches);
+                let rules = Argument::find(Query::Matches, "rules").expect("an argument");
                 let value = ArgumentValue::List(vec![folder.clone()]);
                 arguments.set(rules, value, "scan").expect("a folder");
-                let call = arguments.call(Vec::new(), 1, &LocalStorage, Interrupt::NEVER);
+                let call = arguments.call(Vec::new(), 1, &LocalStorage, "scan", Interrupt::NEVER);
                 let table = call.expect("rules").table;
                 let columns = (0..table.schema().fields().len()).collect::<Vec<_>>();
                 let scan = Arc::new(Scan::new(table, &columns));
