@@ -10,13 +10,13 @@ use sha1::Sha1;
 
 use crate::input::read_buffered;
 
-/// Bytes in front of an entry with the old cipher.
+/// Bytes before an entry with the old cipher.
 pub(crate) const CLASSIC_HEADER: u64 = 12;
-/// Bytes behind an entry with AES: the start of an HMAC.
+/// Bytes after an entry with AES: the start of an HMAC.
 const TAG: usize = 10;
 /// How often AES keys are hashed.
 const ROUNDS: u32 = 1000;
-/// Bytes that tell most wrong passwords.
+/// Bytes that reveal most wrong passwords.
 const VERIFIER: usize = 2;
 
 const BUFFER: usize = 1 << 16;
@@ -92,7 +92,7 @@ fn counting<C: KeyIvInit + StreamCipher + 'static>(key: &[u8]) -> Option<Box<dyn
     Some(Box::new(cipher))
 }
 
-/// Bytes of the salt and of the verifier in front of an entry with AES of this strength, 1 to 3.
+/// Bytes of salt and verifier before an entry with AES of this strength, 1 to 3.
 pub(crate) fn aes_header(strength: u8) -> Option<usize> {
     Some(4 + 4 * usize::from(strength.checked_sub(1).filter(|&less| less < 3)? + 1) + VERIFIER)
 }
@@ -122,7 +122,7 @@ impl Counter {
 /// A stream that is decrypted.
 pub(crate) enum Key {
     Classic(Classic),
-    /// AES, and how many encrypted bytes are left in front of the tag.
+    /// AES, and how many encrypted bytes are left before the tag.
     Aes(Box<Counter>, u64),
 }
 

@@ -60,8 +60,8 @@ impl Method {
         name.to_owned()
     }
 
-    /// Decompresses a stream. A stream that ends too early can look as if it were whole. A large window is taken of
-    /// `share`. An error of the kind `ResourceBusy` is [`StorageError::Busy`].
+    /// Decompresses a stream. A stream that ends too early can look complete. A large window is taken from `share`. An
+    /// error of the kind `ResourceBusy` means [`StorageError::Busy`].
     pub(crate) fn decoder<'r>(
         self,
         input: &'r mut dyn BufRead,
@@ -77,7 +77,7 @@ impl Method {
                 decoder: FrameDecoder::new(),
                 input,
                 is_inside: false,
-                is_behind: false,
+                has_frames: false,
                 failure: None,
                 share,
                 interrupt,
@@ -91,13 +91,13 @@ pub(crate) fn damaged() -> io::Error {
     io::Error::other("its compressed bytes are damaged")
 }
 
-/// A stream that is compressed with deflate, in the format that the decoder is made for. The readers of `flate2` and
-/// `deflate64` drop what a call has decompressed before it met damage. This one hands it out first.
+/// A deflate stream, in the format of the decoder. The readers of `flate2` and `deflate64` drop what a call
+/// decompressed before it met damage. This one returns it first.
 struct Inflate<'r> {
     input: &'r mut dyn BufRead,
     decoder: Decompress,
     is_done: bool,
-    /// What is wrong behind the bytes that were handed out.
+    /// The damage after the bytes that were returned.
     failure: Option<io::Error>,
 }
 
@@ -146,7 +146,7 @@ impl Read for Inflate<'_> {
     }
 }
 
-/// As [`Inflate`], for a stream that is compressed with deflate64.
+/// Like [`Inflate`], for deflate64.
 struct Inflate64<'r>(&'r mut dyn BufRead, Box<InflaterManaged>);
 
 impl Read for Inflate64<'_> {
@@ -158,7 +158,7 @@ impl Read for Inflate64<'_> {
             let result = decoder.inflate(bytes, buffer);
             input.consume(result.bytes_consumed);
             match result.bytes_written {
-                // The next call hands out what the window has.
+                // The next call returns what the window holds.
                 0 if decoder.available_output() > 0 => {}
                 0 if result.data_error => return Err(damaged()),
                 0 if decoder.finished() => break,
@@ -207,9 +207,9 @@ struct Zstd<'r> {
     decoder: FrameDecoder,
     input: &'r mut dyn BufRead,
     is_inside: bool,
-    /// Whether there was a frame before.
-    is_behind: bool,
-    /// What is wrong behind the bytes that are still to be handed out.
+    /// Whether a frame was read before.
+    has_frames: bool,
+    /// The damage after the bytes that are still to be returned.
     failure: Option<io::Error>,
     share: Share,
     interrupt: Interrupt<'r>,
@@ -245,18 +245,18 @@ fn frame_header(start: &[u8; 5]) -> usize {
 }
 
 impl Zstd<'_> {
-    /// Reads the header of a frame. Passes over a frame that is not for decoders.
+    /// Reads the header of a frame. Skips a skippable frame.
     fn start(&mut self) -> io::Result<()> {
         let mut header = [0; FRAME_HEADER];
         let (start, rest) = header.split_first_chunk_mut().ok_or(io::ErrorKind::InvalidInput)?;
         self.input.read_exact(start)?;
         if !matches!(start, [0x28, 0xB5, 0x2F, 0xFD, _] | [0x50..=0x5F, 0x2A, 0x4D, 0x18, _]) {
-            return Err(io::Error::other(match self.is_behind {
+            return Err(io::Error::other(match self.has_frames {
                 false => "it is not a Zstandard file",
                 true => "its last bytes are not compressed",
             }));
         }
-        self.is_behind = true;
+        self.has_frames = true;
         let len = frame_header(start);
         self.input.read_exact(&mut rest[..len - start.len()])?;
         self.decoder.set_max_window_size(0);
@@ -310,12 +310,12 @@ impl Read for Zstd<'_> {
             } else if let Some(failure) = self.failure.take() {
                 return Err(failure);
             } else if !self.decoder.is_finished() {
-                // A block of nine bytes can give 128 KiB, and nothing is handed out before the window is full.
+                // A block of nine bytes can expand to 128 KiB, and nothing is returned before the window is full.
                 self.interrupt.check().map_err(io::Error::other)?;
                 let one = || BlockDecodingStrategy::UptoBlocks(1);
                 if let Err(error) = self.decoder.decode_blocks(&mut self.input, one()) {
                     self.failure = Some(of_decoder(&error));
-                    // The decoder hands out its window at the end of a frame.
+                    // The decoder returns its window at the end of a frame.
                     let _ = self.decoder.decode_blocks(LAST_BLOCK, one());
                 }
             } else {
@@ -489,7 +489,7 @@ mod tests {
 
     #[test]
     fn what_stands_before_damage_in_deflate64_is_handed_out() {
-        // Blocks that are not compressed, and behind them a block of a kind that does not exist.
+        // Stored blocks, and after them a block of a type that does not exist.
         let plain: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
         let mut bytes = Vec::new();
         for piece in plain.chunks(60_000) {

@@ -15,23 +15,23 @@ use crate::input::Input;
 const MAX_ENTRIES: usize = 1_000_000;
 const MAX_DIRECTORY: u64 = 256 << 20;
 
-/// Most end records of an archive that are looked at.
+/// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
 
-/// Of how many others an entry can be inside before its size counts, and most bytes that entries for which it counts
-/// may have together.
+/// How many other entries an entry may lie in before its size counts, and the most bytes that counted entries may have
+/// together.
 const MAX_DEPTH: usize = 8;
 const MAX_OVERLAP: u64 = 1 << 30;
 
-/// Bytes of a record of the directory's end, of a locator of its ZIP64 record, of that, of an entry's record, and of
-/// the header of its data, without what follows each.
+/// Bytes of the fixed fields: of an end record, a ZIP64 locator, a ZIP64 end record, a directory record and a local
+/// header.
 const END: usize = 22;
 const LOCATOR: usize = 20;
 const END64: usize = 56;
 const RECORD: usize = 46;
 const LOCAL: usize = 30;
 
-/// Bytes at the end of the file where the directory's end is looked for: it, and its comment.
+/// Bytes at the end of the file that can hold the end record: with its locator and its comment.
 const TAIL: u64 = (END + LOCATOR + 0xFFFF) as u64;
 
 const SAYS_UTF8: u16 = 1 << 11;
@@ -44,7 +44,7 @@ const LINK: u32 = 0o120_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encryption {
     None,
-    /// The old cipher, with the byte that tells most wrong passwords.
+    /// The old cipher, with the byte that reveals most wrong passwords.
     Classic {
         check: u8,
     },
@@ -55,12 +55,12 @@ pub(crate) enum Encryption {
     Unsupported,
 }
 
-/// What the directory says of an entry, beside its name.
+/// An entry of the directory, without its name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
-    /// Where the header of its data is in the file.
+    /// The offset of its local header in the file.
     pub(crate) offset: u64,
-    /// Bytes of that header, by the directory.
+    /// Bytes of its local header, estimated from the directory.
     pub(crate) header: u64,
     pub(crate) compressed: u64,
     /// Its size, if it is known.
@@ -72,18 +72,18 @@ pub(crate) struct Head {
     pub(crate) is_link: bool,
     /// How many bytes of it are read at most.
     pub(crate) limit: u64,
-    /// What the header of its data should say, too.
+    /// What its local header should repeat.
     pub(crate) own: Own,
 }
 
-/// What the directory says of an entry, and the header of its data says again.
+/// Fields of the directory that the local header repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Own {
     /// The CRC-32 of the bytes of its name.
     name: u32,
     /// The number of its method.
     method: u16,
-    /// Its CRC-32, as it is written.
+    /// Its CRC-32, as stored.
     checksum: u32,
 }
 
@@ -94,8 +94,8 @@ impl Own {
         checksum: 0,
     };
 
-    /// What the header of an entry's data says that the directory does not, if it does. Writers that do not know the
-    /// checksum yet set bit 3 of the flags.
+    /// How the local header of an entry differs, if it does. Writers that do not know the checksum yet set bit 3 of the
+    /// flags.
     pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8]) -> Option<&'static str> {
         let is_known = two(header, 6) & 8 == 0;
         match () {
@@ -130,7 +130,7 @@ fn four(bytes: &[u8], at: usize) -> u32 {
     number::<4>(bytes, at) as u32
 }
 
-/// What an end record says of the directory.
+/// The directory according to an end record.
 struct End {
     /// Where it ends in the file, its bytes, and where it starts in the archive.
     end: u64,
@@ -142,8 +142,8 @@ struct End {
 }
 
 impl End {
-    /// Whether a directory of so many entries is the one that is meant. Without ZIP64, the count has 16 bits: writers of
-    /// more entries write its lowest ones, or all ones.
+    /// Whether the count agrees with a directory of so many entries. Without ZIP64 it has 16 bits: writers of more
+    /// entries store the lowest 16, or all ones.
     fn counts(&self, count: usize) -> bool {
         let count = count as u64;
         match self.is_zip64 {
@@ -167,8 +167,8 @@ struct Reader<'r> {
 }
 
 impl Directory {
-    /// Reads the directory of an archive. An end record that stands in the comment of another one can be either's: the
-    /// directory then has the entries of both, and a failure.
+    /// Reads the directory of an archive. If an end record has another one in its comment, either can be meant: the
+    /// result then has the entries of both, and a failure.
     ///
     /// # Errors
     /// Those of the storage, and [`StorageError::Unusable`] if there is no directory, or if it is too large.
@@ -205,8 +205,8 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Limits what is read of entries whose data starts inside of that of many others: such entries make a small archive
-    /// expand to any size. Inside of a few is where an entry is if the sizes of others are wrong.
+    /// Limits entries whose data starts inside the data of many others, because they make a small archive expand to any
+    /// size. Wrong sizes alone put an entry inside a few others.
     fn limit_overlaps(&mut self, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         let offset = |index: usize| self.entries[index].1.offset;
@@ -232,8 +232,8 @@ impl Directory {
 }
 
 impl Reader<'_> {
-    /// Reads the directory that an end record names. Where it starts is told twice, by its length and by its offset. The
-    /// offset counts from the start of the archive, in front of which bytes can have been put.
+    /// Reads the directory of an end record, which states its start twice: by its length, and by its offset from the
+    /// start of the archive. Other bytes can precede the archive.
     fn directory(&self, end: &End) -> Result<Directory, StorageError> {
         let by_length = match end.end.checked_sub(end.len) {
             None => unusable("its directory is larger than what is there of the file"),
@@ -279,7 +279,7 @@ impl Reader<'_> {
         Ok(directory)
     }
 
-    /// Tells of an archive that says that it has no entries, and starts with one.
+    /// Adds a failure if an archive states that it has no entries, but starts with one.
     fn check_empty(&self, mut directory: Directory, count: usize, end: &End) -> Result<Directory, StorageError> {
         if count == 0 && end.end >= LOCAL as u64 {
             let mut start = [0; 4];
@@ -291,8 +291,8 @@ impl Reader<'_> {
         Ok(directory)
     }
 
-    /// Reads the records of a directory from a start to an end. `base` is added to the offsets of entries: the bytes in
-    /// front of the archive. Returns how many records there are, too.
+    /// Reads the records of a directory, and counts them. `base` is how many bytes precede the archive; it is added to
+    /// the offsets of entries.
     fn records(&self, start: u64, end: u64, base: u64) -> Result<(Directory, usize), StorageError> {
         let failure = RefCell::new(None);
         let mut input = Input::new(self.file, start, end, self.is_remote, self.interrupt, &failure);
@@ -343,7 +343,7 @@ impl Tail {
         Ok(Tail { bytes, start })
     }
 
-    /// Where end records are: the last one, and those that have it in their comment.
+    /// The positions of end records: the last one, and those with the last one in their comment.
     fn ends(&self, file: &dyn StorageFile) -> Result<Vec<usize>, StorageError> {
         let places = (0..=self.bytes.len().saturating_sub(END)).rev();
         let ends = places.filter_map(|at| {
@@ -370,7 +370,7 @@ impl Tail {
         Ok(found)
     }
 
-    /// What the end record at a place says, or its ZIP64 record.
+    /// The directory according to the end record at a place, or its ZIP64 record.
     fn end(&self, at: usize, file: &dyn StorageFile) -> Result<End, StorageError> {
         let record = &self.bytes[at..];
         let (mut parts, mut own_part) = (u32::from(two(record, 6)), u32::from(two(record, 4)));
@@ -386,7 +386,7 @@ impl Tail {
             if four(locator, 16) > 1 {
                 return unusable("it is a part of an archive of several files");
             }
-            // It stands in front of its locator. Its offset is wrong if bytes were put in front of the archive.
+            // It precedes its locator. Its offset is wrong if other bytes precede the archive.
             let mut record = [0; END64];
             let locator_at = end.end - LOCATOR as u64;
             let places = [number::<8>(locator, 8), locator_at.saturating_sub(END64 as u64)];
@@ -422,7 +422,7 @@ impl Tail {
     }
 }
 
-/// An entry of its record and what follows it; `None` for a folder.
+/// The entry of a record and its variable fields; `None` for a folder.
 fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)> {
     let (name, rest) = rest.split_at(usize::from(two(record, 28)));
     let extra = &rest[..usize::from(two(record, 30))];
@@ -495,7 +495,7 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
     (!is_folder).then_some((name, head))
 }
 
-/// A name as text. Bytes that are not UTF-8 are code page 437, in which every byte is a character.
+/// A name as text: UTF-8, or else code page 437, in which every byte is a character.
 fn text(name: &[u8], says_utf8: bool) -> String {
     match std::str::from_utf8(name) {
         // Many writers do not set the flag.
@@ -519,8 +519,7 @@ fn character(byte: u8) -> char {
     }
 }
 
-/// How many bytes of name and of other fields follow the first ones of the header of an entry's data. `None` if it is no
-/// such header.
+/// The lengths of the name and of the extra fields after the fixed fields of a local header; `None` for other bytes.
 pub(crate) fn local_header(bytes: &[u8; LOCAL]) -> Option<(usize, u64)> {
     let lengths = (usize::from(two(bytes, 26)), u64::from(two(bytes, 28)));
     bytes.starts_with(b"PK\x03\x04").then_some(lengths)

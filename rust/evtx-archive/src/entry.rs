@@ -22,7 +22,7 @@ const MAX_SIZE: u64 = 64 << 30;
 const BOMB_SIZE: u64 = 256 << 20;
 const BOMB_RATIO: u64 = 200;
 
-/// Most companions of a log that are looked at.
+/// The most companions of a log that are compared.
 const MAX_COMPANIONS: usize = 1000;
 
 /// Which files are archives.
@@ -48,8 +48,8 @@ impl Default for Archives {
 }
 
 impl Archives {
-    /// `memory` is how many bytes of memory the entries that are open may take together. What takes more is in
-    /// temporary files in `folder`, if there is one, which have up to `disk` bytes together.
+    /// Open entries take at most `memory` bytes of memory together. Larger ones go to temporary files in `folder`, if
+    /// there is one, of at most `disk` bytes together.
     pub fn new(memory: u64, disk: u64, folder: Option<PathBuf>) -> Self {
         Archives {
             budget: Arc::new(Budget::new(memory, disk, folder)),
@@ -154,7 +154,7 @@ impl NestedFile for Entry {
         let mut is_cut = false;
         let mut disagreement = None;
         if head.size.is_some() {
-            // The first read takes the header and what is behind it, and no more.
+            // The first read takes the header and the data after it, and no more.
             input.set_end(head.offset.saturating_add(head.header).saturating_add(head.compressed));
             let mut header = [0; 30];
             let lengths = input.fill(&mut header)?.then(|| local_header(&header)).flatten();
@@ -206,7 +206,7 @@ impl Entry {
         Entry { archive, head }
     }
 
-    /// Decompresses it. Returns what it holds, and what is wrong with that.
+    /// Decompresses it. Returns the bytes, and what is wrong with them.
     fn hold(&self, mut input: Input<'_>, end: u64, call: Call<'_>) -> Result<(Held, Option<String>), StorageError> {
         let mut held = Held::new(&self.archive.shared.budget);
         let len = end.saturating_sub(input.offset());
@@ -249,7 +249,7 @@ impl Entry {
         let mut why = self.copy(&mut *decoder, len, &mut held, &mut digest, call)?;
         drop(decoder);
         if why.is_none() && matches!(self.head.encryption, Encryption::Aes { .. }) {
-            // The tag is behind the last byte.
+            // The tag follows the last byte.
             why = std::io::copy(&mut plain, &mut std::io::sink())
                 .err()
                 .map(|error| error.to_string());
@@ -274,7 +274,7 @@ impl Entry {
         Ok((held, why))
     }
 
-    /// Decompresses all that may be. Returns why it has ended early.
+    /// Decompresses up to the limits. Returns why it ended early.
     fn copy(
         &self,
         decoder: &mut dyn Read,
@@ -300,7 +300,7 @@ impl Entry {
                 if len == segment.len() {
                     segment.resize(SEGMENT, 0);
                 }
-                // A decoder that panics has met damage.
+                // A panic of a decoder means damage.
                 let read = catch_unwind(AssertUnwindSafe(|| decoder.read(&mut segment[len..])));
                 match read.unwrap_or_else(|_| Err(damaged())) {
                     Ok(0) => break,

@@ -19,29 +19,29 @@ pub(crate) const SEGMENT: usize = 1 << 20;
 /// Most bytes of one entry that are held in memory, if there is a folder for what is larger.
 const ENTRY_MEMORY: u64 = 64 << 20;
 
-/// Bytes of memory that a decoder may take without a share of the budget. Every Zstandard decoder should have as many
-/// for its window (RFC 8878, 3.1.1.1.2).
+/// Bytes of memory that a decoder may take outside the budget: the window that every Zstandard decoder should support
+/// (RFC 8878, 3.1.1.1.2).
 const FREE_WINDOW: u64 = 8 << 20;
 
-/// How long a thread that waits for others looks on while none of them gives anything back.
+/// How long a waiting thread tolerates that no other thread returns anything.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn unusable<T>(why: impl Into<String>) -> Result<T, StorageError> {
     Err(StorageError::Unusable(why.into()))
 }
 
-/// What is limited.
+/// A limited resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Memory,
     Disk,
 }
 
-/// What entries that are held at the same time may take together.
+/// The limits that entries share while they are held.
 ///
-/// Threads open entries at the same time, and which of them is refused must not decide which rows come. A thread that
-/// is refused because of others lets go of what its entry has ([`StorageError::Busy`]), and opens it again when it has
-/// the turn. Only the thread that has it waits, and only for entries that are open: so no two wait for each other.
+/// Results must not depend on which thread gets the memory. A thread that lacks memory because of others releases its
+/// entry ([`StorageError::Busy`]), and opens it again when it has the turn. Only the thread with the turn waits, and
+/// only for open entries, so that no two threads wait for each other.
 #[derive(Debug)]
 pub(crate) struct Budget {
     /// The most memory and disk, in bytes.
@@ -64,7 +64,7 @@ struct State {
 }
 
 impl State {
-    /// What the calling thread took since it has the turn, if it has.
+    /// How much the calling thread took since it got the turn, if it has it.
     fn own(&mut self) -> Option<&mut [u64; 2]> {
         let turn = self
             .turn
@@ -86,12 +86,12 @@ impl Budget {
         }
     }
 
-    // A poisoned lock is used all the same: no change under the lock can panic.
+    // A poisoned lock stays usable: no change under the lock can panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a change, without the lock for a look for an interrupt.
+    /// Waits for a change. Checks for an interrupt without the lock.
     fn wait<'b>(
         &'b self,
         state: MutexGuard<'b, State>,
@@ -178,9 +178,9 @@ impl Share {
         is_left
     }
 
-    /// Takes more. Returns false if there would be too little without others, too. A thread that has the turn waits for
-    /// others. If they give nothing back for long, they may wait for the rows of this thread: then it takes memory all
-    /// the same, and no disk.
+    /// Takes more. Returns false if there would be too little even without others. A thread with the turn waits for
+    /// others. If they return nothing for long, they may be waiting for the rows of this thread: it then takes memory
+    /// over the limit, but no disk.
     ///
     /// # Errors
     /// [`StorageError::Busy`] and [`StorageError::Interrupted`].
@@ -290,7 +290,7 @@ impl Held {
             Some(file) => file,
             None => {
                 let mut file = temporary(&folder).map_err(failed)?;
-                // What is in memory stays there if it cannot be written.
+                // The bytes stay in memory if they cannot be written.
                 self.segments
                     .iter()
                     .try_for_each(|segment| file.write_all(segment))
@@ -320,8 +320,7 @@ impl Held {
     }
 }
 
-/// Makes a file without a name in a folder. A folder that is not there is made for that, and removed again if it can
-/// be.
+/// Creates an unnamed file in a folder. Creates a missing folder for that, and removes it again if possible.
 fn temporary(folder: &PathBuf) -> std::io::Result<File> {
     let mut tries = 0;
     loop {

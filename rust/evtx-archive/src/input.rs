@@ -10,10 +10,11 @@ use evtx_scan::{StorageError, StorageFile};
 const LOCAL_PIECE: u64 = 1 << 20;
 const REMOTE_PIECE: u64 = 8 << 20;
 
-/// Bytes that a decoder takes between two looks for an interrupt: thousands of empty gzip members.
+/// Bytes that a decoder takes between two checks for an interrupt: thousands of empty gzip members.
 const UNCHECKED: usize = 1 << 16;
 
-/// A section of a file, read from its start on. It looks for an interrupt before each read of the file, and in between.
+/// A section of a file, read from its start on. It checks for an interrupt before each read of the file, and in
+/// between.
 pub(crate) struct Input<'c> {
     file: &'c dyn StorageFile,
     interrupt: Interrupt<'c>,
@@ -23,7 +24,7 @@ pub(crate) struct Input<'c> {
     piece: u64,
     buffer: Vec<u8>,
     used: usize,
-    /// Bytes that were taken since the last look for an interrupt.
+    /// Bytes that were taken since the last check for an interrupt.
     unchecked: usize,
     /// Receives why the storage failed. An `io::Error` cannot hold it for a decoder.
     failure: &'c RefCell<Option<StorageError>>,

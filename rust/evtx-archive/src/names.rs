@@ -37,7 +37,7 @@ impl Glob {
         Ok(Glob { pattern, text })
     }
 
-    /// What every name that matches starts with, as far as case does not matter there.
+    /// The start of every name that matches, in some case.
     pub(crate) fn start(&self) -> &str {
         let end = self.text.find(['*', '?', '[']).unwrap_or(self.text.len());
         &self.text[..end]

@@ -118,7 +118,7 @@ impl<'s> ArchiveStorage<'s> {
     }
 }
 
-/// What is asked for in an archive: a name, a pattern or a folder.
+/// A name, a pattern or a folder that is asked for in an archive.
 struct Asked<'i> {
     inner: &'i str,
     folder: &'i str,
@@ -135,8 +135,8 @@ impl<'i> Asked<'i> {
         }
     }
 
-    /// The rank of a name, if it is asked for. Only names of the lowest rank count: a name as it is comes before names in
-    /// other cases, and those before a pattern and a folder.
+    /// The rank of a name, if it is asked for. Only names of the lowest rank count: the exact name comes before the
+    /// name in another case, and that before a pattern and a folder.
     fn rank(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Option<u8> {
         let len = self.folder.len();
         let is_inside = matches!(name.as_bytes().get(len), Some(b'/' | b'\\'))

@@ -95,7 +95,7 @@ pub enum ArgumentValue {
     Map(Vec<(String, String)>),
 }
 
-/// An argument beside the files.
+/// An argument besides the files.
 #[derive(Debug)]
 pub struct Argument {
     /// Its name, in small letters.
@@ -331,7 +331,7 @@ impl Argument {
     }
 }
 
-/// What a call says beside its files.
+/// The arguments of a call, besides its files.
 #[derive(Debug, Clone)]
 pub struct Arguments {
     query: Query,
@@ -470,8 +470,8 @@ impl Arguments {
         self.password.as_ref()
     }
 
-    /// Plans a call with these arguments. Loads rules, and reads some of the files if the columns depend on them, with at
-    /// most so many threads. Errors name `function` as the caller.
+    /// Plans a call with these arguments. Loads rules, and reads some of the files if the columns depend on them, with
+    /// at most so many threads. Errors name `function` as the caller.
     ///
     /// # Errors
     /// [`ScanError::Input`] if the folders of the files have different keys, and [`ScanError::Interrupted`].
@@ -544,7 +544,7 @@ pub struct ScanCall {
     pub table: Table,
     /// The files.
     pub paths: Vec<ScanPath>,
-    /// Where the messages of a log stand beside it.
+    /// Where to look for the messages of a log: a glob relative to its folder.
     pub messages: String,
     /// The options of the scan.
     pub options: Options,
@@ -552,17 +552,18 @@ pub struct ScanCall {
     pub folders: Vec<FolderColumn>,
     /// The fields of the events, if the call is for certain events.
     pub fields: Vec<EventField>,
-    /// What the caller should know: what of the files was not read to find the columns, and that rules did not load.
+    /// A warning for the caller: that only parts of the files were read to find the columns, or that rules did not
+    /// load.
     pub warning: Option<String>,
     /// The rows on rules, if the call is for them.
     pub rules: Arc<[RuleRow]>,
 }
 
 impl ScanCall {
-    /// A scan of the columns with these indexes in the schema of the table, in this order, and for each of its files the
-    /// index among the files of the call. Files and records for which the conditions cannot be true are left out; those
-    /// that are left need not fulfil them. The columns of folders follow those of the table in the conditions. The
-    /// messages beside the logs may take `memory` bytes together.
+    /// A scan of the columns with these indexes in the schema of the table, in this order, and for each of its files
+    /// the index among the files of the call. Files and records for which the conditions cannot be true are left out;
+    /// those that are left need not fulfil them. The columns of folders follow those of the table in the conditions.
+    /// The messages beside the logs may take `memory` bytes together.
     pub fn scan(&self, columns: &[usize], conditions: &[Expression], memory: u64) -> (FileScan, Arc<[usize]>) {
         let implied = |condition| Predicate::implied(&self.table, condition);
         let predicates: Vec<_> = conditions.iter().filter_map(implied).collect();

@@ -15,7 +15,7 @@ use crate::storage::{Call, Modified, OpenFile, ScanError, Storage, StorageError,
 const LOCAL_PIECE: u64 = 1 << 20;
 const REMOTE_PIECE: u64 = 8 << 20;
 
-// What an estimate assumes, in bytes: the size of a remote file, and the size of a record.
+// The sizes in bytes that an estimate assumes: of a remote file, and of a record.
 const USUAL_SIZE: u64 = 20 << 20;
 const USUAL_RECORD: u64 = 800;
 
@@ -97,8 +97,8 @@ impl LogFile {
         self.file.read_at(buffer, offset)
     }
 
-    /// The IDs that the log promises to a chunk. `bytes` start with the chunk, which stands in the slot with index `slot`;
-    /// `of_log` is what the file header promises. Reads the chunk before it if the records depend on that.
+    /// The IDs that the log promises to a chunk. `bytes` start with the chunk, `slot` is its index, and `of_log` is
+    /// what the file header promises. Reads the previous chunk if the records depend on it.
     pub(crate) fn promised(&self, bytes: &[u8], slot: u64, of_log: PromisedIds) -> Result<PromisedIds, Interrupted> {
         let chunk = &bytes[..bytes.len().min(CHUNK_SIZE)];
         let previous = previous_chunk(self.size(), slot).filter(|_| PromisedIds::matter_to(chunk));
@@ -107,13 +107,12 @@ impl LogFile {
         match self.read(&mut previous, range.start, range.end - range.start) {
             Ok(()) => Ok(of_log.after_chunk(&previous)),
             Err(StorageError::Interrupted(interrupted)) => Err(interrupted),
-            // What cannot be read promises nothing.
+            // An unreadable chunk promises nothing.
             Err(_) => Ok(of_log),
         }
     }
 
-    /// As [`read`](Self::read), but after an error the buffer holds the chunks that can be read, up to the first that
-    /// cannot.
+    /// Like [`read`](Self::read), but after an error the buffer holds the chunks before the first unreadable one.
     pub(crate) fn read_chunks(&self, buffer: &mut Vec<u8>, offset: u64, len: u64) -> Result<(), StorageError> {
         let why = match self.read(buffer, offset, len) {
             Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
@@ -152,7 +151,7 @@ pub fn estimate_records(storage: &dyn Storage, paths: &[ScanPath], interrupt: In
         match own {
             Ok(own) => size = own.saturating_add(size),
             Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
-            // The scan will report it.
+            // The scan reports it.
             Err(_) => {}
         }
     }

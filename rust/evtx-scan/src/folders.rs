@@ -9,7 +9,7 @@ use jiff::civil::{Date, DateTime};
 use crate::paths::ScanPath;
 use crate::storage::ScanError;
 
-/// The value that stands for NULL.
+/// The folder name for NULL.
 const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The type of a column of folders.
@@ -46,7 +46,7 @@ pub struct FolderPredicate {
 }
 
 impl FolderPredicate {
-    /// The predicate that a condition is, if it is one. The columns of folders follow `columns` others.
+    /// Converts a condition, if it is such a predicate. The columns of folders follow `columns` others.
     pub fn of(condition: &Expression, columns: usize) -> Option<Self> {
         let (column, constants) = match condition {
             Expression::Compare(Comparison::Equal, sides) => (&sides[0], std::slice::from_ref(&sides[1])),

@@ -75,7 +75,7 @@ impl Storage for LocalStorage {
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
         let kind = std::fs::metadata(path).map_err(|error| failed(path, error))?;
         if !kind.is_file() {
-            // To open a pipe would block until a process writes to it.
+            // Opening a pipe would block until a process writes to it.
             return Err(failed(path, "it is not a regular file"));
         }
         let file = File::open(path).map_err(|error| failed(path, error))?;
@@ -92,9 +92,8 @@ impl Storage for LocalStorage {
     }
 }
 
-/// What a glob of this machine's files may leave out without a word, with the reasons: folders that cannot be listed, and
-/// links to nothing whose names match. Files without a reason can be read: some engines'
-/// globs miss paths with a backslash.
+/// Paths that an engine's glob of local files may silently omit, each with the reason: folders that cannot be listed,
+/// and broken links whose names match. Files without a reason can be read: some globs miss paths with a backslash.
 ///
 /// # Errors
 /// [`Interrupted`].
@@ -128,11 +127,11 @@ pub(crate) fn out_of_reach(
 
 /// A walk over what a glob names. `**` does not follow links to folders, so that links in a circle end.
 struct Walk {
-    /// What stands between the slashes, each with the text that it was.
+    /// The patterns between the slashes, each with its text.
     parts: Vec<(Pattern, String)>,
     /// How the names of files match.
     options: MatchOptions,
-    /// Whether it tells of all files, and not only of those whose paths have a backslash.
+    /// Whether it visits all files, not only those whose paths have a backslash.
     has_files: bool,
 }
 
@@ -161,9 +160,9 @@ impl Walk {
         })
     }
 
-    /// Tells what it finds, in no order. A name that is not UTF-8 matches as the text that shows it.
+    /// Calls `tell` for each find, in any order. A name that is not UTF-8 is matched by its lossy text.
     fn visit(&self, interrupt: Interrupt<'_>, tell: &mut dyn FnMut(PathBuf, Visited)) -> Result<(), Interrupted> {
-        // Folders, with the slash behind them, and which part of the glob comes next.
+        // Folders, with a slash at the end, and the index of the next pattern.
         let mut folders = vec![(OsString::new(), 0)];
         while let Some((folder, at)) = folders.pop() {
             let (pattern, text) = &self.parts[at];
@@ -215,7 +214,7 @@ impl Walk {
     }
 }
 
-/// A part of a glob with one `*` for several that follow each other.
+/// A pattern with one `*` for several in a row.
 pub fn single_stars(part: &str) -> String {
     let mut out = String::with_capacity(part.len());
     for letter in part.chars() {

@@ -19,7 +19,7 @@ use crate::storage::{Call, ScanError, StorageError};
 pub(crate) struct OpenLog {
     pub(crate) file: LogFile,
     layout: Layout,
-    /// That it has fewer chunks than its file header lists.
+    /// Says that it has fewer chunks than its file header lists.
     pub(crate) cut_short: Option<String>,
     /// What is wrong with the checksum of its file header.
     pub(crate) bad_checksum: Option<String>,
@@ -82,8 +82,8 @@ impl OpenLog {
         })))
     }
 
-    /// Whether rules of a scan can be for the events of the log, by the channels of its first chunk, its last and one
-    /// between. If none of them can be read, they can.
+    /// Whether rules of a scan can be for the events of the log, by the channels of its first, middle and last chunk.
+    /// True if none of them can be read.
     pub(crate) fn concerns(&self, scan: &Scan, interrupt: Interrupt<'_>) -> Result<bool, ScanError> {
         if let Some(&known) = self.concerned.get() {
             return Ok(known);
@@ -94,7 +94,7 @@ impl OpenLog {
             interrupt.check()?;
             let start = FILE_HEADER as u64 + slot * CHUNK_SIZE as u64;
             let len = self.file.size().saturating_sub(start).min(CHUNK_SIZE as u64);
-            // What cannot be read is told by the scan.
+            // The scan reports unreadable chunks.
             if self.file.read(&mut bytes, start, len).is_ok()
                 && let Some(concerned) = Decoder::concerns(scan, &bytes, interrupt)?
             {

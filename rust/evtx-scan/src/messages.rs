@@ -1,4 +1,4 @@
-//! Finds and reads the message files (`.MTA`) that stand beside logs.
+//! Finds and reads the message files (`.MTA`) next to logs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub struct MessageFinder {
     place: String,
     /// How many more bytes of memory messages may take.
     left: Arc<AtomicU64>,
-    /// The last folder of messages, as a glob, and whether it has no files. Most folders of logs have none beside them.
+    /// The last folder of messages, as a glob, and whether it is empty. Most logs have no messages next to them.
     last: Mutex<(String, bool)>,
 }
 
@@ -40,9 +40,9 @@ impl HeldMessages {
 }
 
 impl MessageFinder {
-    /// A finder that looks for the messages of a log at `place`, a glob relative to the log's folder in which `{log}`
-    /// stands for the log's name. `memory` is how many bytes the messages of all logs that are open may take together.
-    /// A log whose messages would take more is read without them.
+    /// A finder that looks for the messages of a log at `place`: a glob relative to the log's folder, in which `{log}`
+    /// is replaced by the log's name. The messages of all open logs take at most `memory` bytes. A log whose messages
+    /// would exceed that is read without them.
     pub fn new(place: &str, memory: u64) -> Self {
         MessageFinder {
             place: place.to_owned(),
@@ -99,7 +99,7 @@ impl MessageFinder {
         }))
     }
 
-    /// Whether the folder that a glob names has no files. It is only looked at if it is one for many logs.
+    /// Whether the folder of a glob is empty. Checks only folders that many logs share.
     fn is_empty(&self, call: Call<'_>, pattern: &str) -> Result<bool, StorageError> {
         let of_all = |(folder, name): &(&str, &str)| !folder.contains("{log}") && !name.contains("**");
         if self.place.rsplit_once('/').filter(of_all).is_none() {

@@ -7,7 +7,7 @@ use evtx_format::container::header::FILE_HEADER;
 use crate::paths::{FileKind, FileSplit, ScanPath, expand};
 use crate::storage::{ScanError, Storage, StorageError};
 
-/// What it costs to open a file, in bytes that are read in the same time.
+/// The cost of opening a file, in bytes that could be read in the same time.
 const OPEN_COST: u64 = 1 << 20;
 
 /// What a partition reads: a file, or several in the same outer file.
@@ -43,7 +43,7 @@ pub enum ScanTask {
 /// No file is read: the sizes are those that the storage lists.
 ///
 /// # Errors
-/// [`ScanError::Interrupted`]. A file whose size cannot be told counts as empty: the scan tells why.
+/// [`ScanError::Interrupted`]. A file of unknown size counts as empty: the scan reports why.
 pub fn partitions(
     storage: &dyn Storage,
     paths: &[ScanPath],

@@ -82,13 +82,13 @@ pub struct ScanPath {
 pub struct FileSplit {
     /// The size of the file in bytes when the split was planned. A file that is smaller when it is read is an error.
     pub size: u64,
-    /// The slots of 64 KiB that are read, from the file header on; `None` for the whole file. The split with slot 0 tells
-    /// what is wrong with the file as a whole.
+    /// The slots of 64 KiB after the file header that are read; `None` for the whole file. The split with slot 0
+    /// reports what is wrong with the file as a whole.
     pub slots: Option<Range<u64>>,
 }
 
 impl FileSplit {
-    /// Whether the split tells what is wrong with the file as a whole.
+    /// Whether the split reports what is wrong with the file as a whole.
     pub(crate) fn is_first(&self) -> bool {
         self.slots.as_ref().is_none_or(|slots| slots.start == 0)
     }
@@ -225,8 +225,8 @@ fn has_glob(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
-/// A glob that finds files whatever the case of the letters of their names is. In a remote one this is so behind its
-/// first wildcard: what stands before that bounds what the storage lists.
+/// A glob that ignores the case of file names. A remote glob does so after its first wildcard: the text before it
+/// limits what the storage lists.
 fn any_case(pattern: &str, is_remote: bool) -> String {
     let start = pattern.rfind('/').map_or(0, |slash| slash + 1);
     let (folders, name) = pattern.split_at(start);
@@ -256,14 +256,14 @@ fn any_case(pattern: &str, is_remote: bool) -> String {
     out
 }
 
-/// What stands in brackets that are open at the start of a text. A `]` at their start is a part of it.
+/// The content of brackets whose opening bracket precedes the text. A `]` at its start belongs to it.
 fn inside(text: &str) -> Option<&str> {
     let start = text.strip_prefix('!').unwrap_or(text);
     let end = start.get(1..)?.find(']')? + 1;
     Some(&text[..text.len() - start.len() + end])
 }
 
-/// The letters and ranges of letters in brackets, in the other case.
+/// The letters and ranges of letters in brackets, in the opposite case.
 fn other_case(inside: &str) -> String {
     let letters: Vec<char> = inside.trim_start_matches('!').chars().collect();
     let (mut out, mut at) = (String::new(), 0);
@@ -294,7 +294,7 @@ fn other_case(inside: &str) -> String {
 /// time that is quadratic in their number, such as 3 s for 16,000, without a check for interrupts.
 const MAX_FOLDERS: usize = 2048;
 
-/// What an expansion finds.
+/// An expansion, and what it has found.
 struct Expansion<'c> {
     storage: &'c dyn Storage,
     interrupt: Interrupt<'c>,
@@ -316,7 +316,7 @@ impl Expansion<'_> {
         });
     }
 
-    /// Adds what a glob of local files has left out, of which it has found some.
+    /// Adds what a glob of local files omitted. `found` is what it found.
     fn add_out_of_reach(
         &mut self,
         glob: &str,
@@ -326,7 +326,7 @@ impl Expansion<'_> {
         if !self.storage.is_remote(glob) {
             let mut known = None;
             for (path, why) in out_of_reach(glob, is_wanted, self.interrupt)? {
-                // The walk follows links to folders, and may leave those to which the storage allows access.
+                // The walk follows links to folders, also to where the storage forbids access.
                 if self.storage.exists(&path).is_err() {
                     continue;
                 }
@@ -345,8 +345,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Whether the path is that of a folder, in a file system of Python: those find folders, too. A path that ends as
-    /// that of a log does is not looked at.
+    /// Whether a path that a remote glob found is a folder, as some file systems list folders, too. Skips paths that
+    /// end like logs.
     fn is_folder(&self, path: &[u8]) -> bool {
         let Ok(path) = std::str::from_utf8(path) else {
             return false;
@@ -366,7 +366,7 @@ impl Expansion<'_> {
         let path = match String::from_utf8(bytes) {
             Ok(path) => path,
             Err(error) => {
-                // A query is UTF-8, so it cannot have named such a path. A storage opens files by their text.
+                // The caller's paths are UTF-8, and a storage opens files by their text.
                 let path = String::from_utf8_lossy(error.as_bytes()).into_owned();
                 self.add(path, false, Source::Unreadable("its name is not UTF-8".into()));
                 return Ok(());
@@ -379,8 +379,8 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds the files in a file that a name or a glob stands for, or all that are wanted. If not all can be listed, that is
-    /// an error only if the caller named the outer file and nothing was found.
+    /// Adds the nested files that `inner` names, or all wanted ones. An incomplete listing is an error only if the
+    /// caller named the outer file and nothing was found.
     fn add_nested(&mut self, outer: String, is_named: bool, inner: Option<&str>) -> Result<(), ScanError> {
         let listed = self
             .storage
@@ -420,7 +420,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Adds what a path stands for if it leads into files that hold others. Returns whether it does.
+    /// Adds the nested files of a path that leads into files that hold others. Returns whether it does.
     fn add_inside(&mut self, path: &str) -> Result<bool, ScanError> {
         let storage = self.storage;
         let is_outer = |path: &str| storage.nesting().holds(path) == Holds::Folder;
@@ -459,8 +459,8 @@ impl Expansion<'_> {
     }
 }
 
-/// The files of a kind that a path, a glob, or a folder stands for, sorted by path. A file that holds others stands for
-/// those in it. Errors name `function` as the caller.
+/// Expands a path, a glob or a folder to files of a kind, sorted by path. A file that holds others is replaced by
+/// those. Errors name `function` as the caller.
 ///
 /// # Errors
 /// [`ScanError::NoFiles`] if there are none, [`ScanError::Input`] if the path is empty or too deep,
@@ -487,7 +487,7 @@ pub fn expand(
         paths: Vec::new(),
     };
     let (is_glob, is_remote) = (has_glob(path), storage.is_remote(path));
-    // A path with wildcards is that of a file first, and then a pattern.
+    // A path with wildcards is the name of a file first, and a pattern otherwise.
     if is_glob && !is_remote && storage.exists(path)? {
         found.add_file(path.into(), true)?;
     } else if !found.add_inside(path)? {
@@ -504,8 +504,8 @@ pub fn expand(
         let is_named = !files.is_empty();
         // Names of folders can have brackets, too.
         if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
-            // A folder stands for all files of the kind in it and in its subfolders. One walk finds them, and those that
-            // hold some.
+            // A folder stands for all files of the kind in it and in its subfolders. One walk finds them, and those
+            // that hold some.
             files = storage.glob(&format!("{}/**/{}", literal(path), kind.glob(storage)))?;
             files.retain(|file| kind.is_read(storage, &String::from_utf8_lossy(file)));
             let all = format!("{}/**/*", literal(path.trim_end_matches('/')));

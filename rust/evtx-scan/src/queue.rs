@@ -58,8 +58,8 @@ impl Work {
     }
 }
 
-/// Files that one thread opens one after the other, so that a batch can have rows of several of them. Other threads wait
-/// for them, so a thread has them only within a call. Drop marks those that are left as done, as then the thread fails.
+/// Files that one thread opens in turn, so that a batch can hold rows of several. Other threads wait for them, so a
+/// reservation lasts only for a call. Dropping it marks the remaining files as done, because the thread has failed.
 pub(crate) struct Reserved<'q> {
     queue: &'q FileQueue,
     files: Range<usize>,
@@ -90,7 +90,7 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// The most files that a thread reserves behind the one that it opens.
+/// The most files that a thread reserves after the one that it opens.
 const MAX_RESERVED: usize = 15;
 
 /// The most blocks of a local file that a thread claims at once. A block of a remote file is claimed alone.
@@ -182,14 +182,14 @@ impl FileQueue {
         &self.paths[file]
     }
 
-    // A poisoned lock is used all the same: each change under the lock is one step, which a panic cannot interrupt.
+    // A poisoned lock stays usable: each change under the lock is one step, which no panic can interrupt.
     fn lock(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The next work for a thread whose last work was of the file with index `last_file`, with at most `blocks` blocks;
     /// `None` at the end. The batch indexes that one thread gets rise. Files that are reserved for it come first. If
-    /// there are none, the small files behind the next one may get reserved.
+    /// there are none, the small files after the next one may be reserved.
     pub(crate) fn claim(
         &self,
         call: Call<'_>,
@@ -230,7 +230,7 @@ impl FileQueue {
                     small = file..self.end_of_small(file, call);
                     progress = self.lock();
                     if progress.unopened != file {
-                        // Another thread was faster. What was seen of the files behind holds.
+                        // Another thread was faster. The result for later files still holds.
                         small = progress.unopened..small.end.max(progress.unopened);
                         continue;
                     }
@@ -239,7 +239,7 @@ impl FileQueue {
                 progress.unopened = if small.contains(&file) { small.end } else { file + 1 };
             }
             if let Some(file) = unopened {
-                // Small files wait behind it, which were just found or were given back.
+                // Small files after it, which were just found or were given back.
                 let behind = progress.files[file + 1..progress.unopened].iter().take(MAX_RESERVED);
                 let waiting = behind.take_while(|state| matches!(state, FileState::Waiting));
                 reserved.files = file + 1..file + 1 + waiting.count();
@@ -259,8 +259,8 @@ impl FileQueue {
         }
     }
 
-    /// How many files a thread may reserve that opens the file with index `file`. As fewer are left, it is fewer, so that
-    /// all threads end at the same time.
+    /// How many files a thread may reserve with the file `file`: fewer when few are left, so that all threads end at
+    /// the same time.
     fn most_reserved(&self, file: usize) -> usize {
         if !self.options.joins_files {
             return 0;
@@ -274,7 +274,7 @@ impl FileQueue {
     }
 
     /// The end of the small files from index `first` on, as far as a thread may reserve them. A large file is never
-    /// reserved: a thread that has read files behind it could not help with its blocks.
+    /// reserved: a thread that has read later files could not help with its blocks.
     fn end_of_small(&self, first: usize, call: Call<'_>) -> usize {
         let is_small = |path: &&ScanPath| {
             matches!(path.source, Source::File)
@@ -292,8 +292,8 @@ impl FileQueue {
         self.opened.notify_all();
     }
 
-    /// Hands out the next block of an open file, and those behind it, at most `blocks`. As fewer are left, it is fewer,
-    /// so that all threads end at the same time.
+    /// Hands out the next blocks of an open file, at most `blocks`. Hands out fewer when few are left, so that all
+    /// threads end at the same time.
     fn claim_blocks(&self, progress: &mut Progress, file: usize, blocks: u64) -> Result<Work, ScanError> {
         let mut work = Work {
             file,

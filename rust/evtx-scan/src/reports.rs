@@ -15,7 +15,7 @@ use crate::file::LogFile;
 use crate::paths::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, WAIT};
 
-/// How many pieces can wait for one that stands before them.
+/// How many pieces can wait for an earlier one.
 const MAX_WAITING: usize = 256;
 
 /// A report on files, without its type.
@@ -29,7 +29,7 @@ pub trait ReportThreads: Send + Sync {
 
 /// A thread of a report.
 pub trait ReportRows: Send {
-    /// The path of the file that is being read, if any is: of an entry that of its archive.
+    /// The path of the file of the storage that is being read, if any.
     fn reading(&self) -> Option<&str>;
 
     /// The next rows; `None` at the end.
@@ -67,23 +67,23 @@ struct Progress<R: Report> {
     next: usize,
     /// The files that are open and have pieces left.
     open: Vec<OpenFile>,
-    /// What was found and not told to the report yet, by its place.
+    /// Outcomes that the report has not received yet, by their places.
     waiting: BTreeMap<Place, Outcome<R>>,
-    /// Where the report stands.
+    /// The next place that the report receives.
     at: Place,
     /// How many threads look for work or do some.
     threads: usize,
     /// The next batch index.
     index: u64,
-    /// Whether a thread has failed, so that what it had to tell never comes.
+    /// Whether a thread has failed, so that its outcome never comes.
     is_failed: bool,
 }
 
-/// A place in the order of all that the report is told: the index of a file, and of a step among its steps, from 0. The
-/// first step of a file is its header, the others are its pieces and its end.
+/// A place in the order in which the report receives outcomes: the index of a file, and the index of a step. Step 0 of
+/// a file is its header; its pieces and its end follow.
 type Place = (usize, u64);
 
-/// What a thread found.
+/// The outcome of a step.
 enum Outcome<R: Report> {
     /// The file was opened, or could not be.
     Start {
@@ -95,7 +95,7 @@ enum Outcome<R: Report> {
     End(Option<String>),
 }
 
-/// A file of which pieces are left.
+/// A file with pieces left to read.
 #[derive(Clone)]
 struct OpenFile {
     file: Arc<LogFile>,
@@ -161,7 +161,7 @@ impl<R: Report + 'static> ReportThreads for ReportScan<R> {
 
 struct Thread<R: Report> {
     shared: Arc<Shared<R>>,
-    /// What it looks at pieces with, from its first call until no more work is left.
+    /// Reads pieces, from the first call until no work is left.
     worker: Option<R::Worker>,
     is_begun: bool,
     bytes: Vec<u8>,
@@ -170,7 +170,7 @@ struct Thread<R: Report> {
 }
 
 impl<R: Report> Shared<R> {
-    // A poisoned lock is used all the same: an error or a panic of one thread ends the report.
+    // A poisoned lock stays usable: an error or a panic of one thread ends the report.
     fn lock(&self) -> MutexGuard<'_, Progress<R>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -205,7 +205,7 @@ impl<R: Report> Progress<R> {
         }
     }
 
-    /// Takes what a thread found, and tells the report what is in order now.
+    /// Takes an outcome, and passes on to the report what is in order now.
     fn tell(&mut self, paths: &[ScanPath], place: Place, found: Outcome<R>) {
         if place >= self.at {
             self.waiting.insert(place, found);
@@ -218,7 +218,7 @@ impl<R: Report> Progress<R> {
                 Outcome::Piece(piece) => self.report.add(piece),
                 Outcome::End(failure) => {
                     self.report.end(failure.as_deref());
-                    // What was found behind a failure does not count.
+                    // Outcomes after a failure do not count.
                     self.at = (file + 1, 0);
                     self.waiting = self.waiting.split_off(&self.at);
                 }
@@ -268,7 +268,7 @@ impl<R: Report> ReportRows for Thread<R> {
                 let joined = progress.report.join(worker);
                 joined.map_err(|why| ScanError::Input(why.to_string()))?;
             }
-            // A report hands out a bounded number of rows at a time: all that are whole go out before more is read.
+            // A report returns a bounded number of rows at a time: return all complete ones before reading more.
             let is_last = is_end && progress.threads == 0;
             if let Some(batch) = progress.batch(&shared.projection, is_last)? {
                 return Ok(Some(batch));
@@ -385,7 +385,7 @@ impl<R: Report> Thread<R> {
 enum Started {
     /// A log, and why it ends before its end.
     Log(FileHeader, LogFile, Option<String>),
-    /// The size of a file that cannot be read or is no log, and why.
+    /// The size of a file that cannot be read or is not a log, and the reason.
     Unreadable(u64, String),
 }
 

@@ -31,7 +31,7 @@ const ROUND_FILES: usize = 256;
 /// that.
 const ROUND_RULES: usize = 32 << 20;
 
-/// What a call says about its rules.
+/// The arguments of a call about rules.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RuleArguments {
     /// Where they are: paths, globs or folders.
@@ -65,7 +65,7 @@ fn named<T: Copy>(argument: &str, all: &[(T, &str)], name: &str) -> Result<T, St
     })
 }
 
-/// A rule of a file, or a document that is none.
+/// A rule of a file, or a document that is not one.
 struct LoadedRule {
     row: RuleRow,
     /// The rule, unless there is an error.
@@ -83,8 +83,8 @@ pub(crate) struct LoadedRules {
     set: RuleSetBuilder,
     files: Vec<Arc<str>>,
     named: Vec<(Option<String>, usize)>,
-    /// The names and IDs of base rules of correlation rules, which are not supported, in small letters. On their own they
-    /// would match far too much.
+    /// The names and IDs of base rules of correlation rules, which are not supported, in small letters. On their own
+    /// they would match far too much.
     silent: HashSet<String>,
     /// By their IDs in small letters, the files of all.
     known: HashMap<String, Arc<str>>,
@@ -114,7 +114,7 @@ impl RuleArguments {
         self.load(&paths, threads, storage, interrupt)
     }
 
-    /// Loads the rules of some files, with so many threads at most. This thread reads them.
+    /// Loads the rules of some files, with at most `threads` threads. The calling thread reads the files.
     ///
     /// # Errors
     /// Those of the storage for files that the caller named, a table of log sources that cannot be used, too many
@@ -180,8 +180,8 @@ impl RuleArguments {
     }
 }
 
-/// How rules are loaded: in rounds. Threads load those of some files, while this one puts the rules of the last files into
-/// the set, and reads the next files.
+/// How rules are loaded: in rounds. Threads load those of some files, while this one puts the rules of the last files
+/// into the set, and reads the next files.
 struct Loading<'a> {
     placeholders: &'a Placeholders,
     log_sources: &'a LogSources,
@@ -232,7 +232,7 @@ impl Loading<'_> {
         let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let mut threads = vec![(); self.threads.min(texts.len())];
         let work = |(): &mut (), interrupt: Interrupt<'_>| {
-            // What follows is loaded when the set has refused what is too much.
+            // The rest is loaded after the set has taken or refused these.
             while bytes.load(Ordering::Relaxed) <= ROUND_RULES
                 && let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed))
             {
@@ -399,7 +399,7 @@ fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>
         call.interrupt.check()?;
         let text = match read_text(call, path) {
             Ok(text) => Ok(text),
-            // What is wrong with a file of rules costs no other rules, also if the caller named it.
+            // A damaged file costs no other rules, even if the caller named it.
             Err(StorageError::Unusable(why)) => Err(format!("cannot be read: {why}")),
             Err(error) => Err(path.failure(error)?),
         };

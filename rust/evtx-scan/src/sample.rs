@@ -1,8 +1,8 @@
 //! The fields of events, found in files before a scan runs.
 //!
-//! The calling thread opens the files. In rounds, other threads read pieces of them. What the pieces have is put together
-//! in the order of the files, so that the columns do not depend on the threads. What was found in a file is kept for the
-//! next scan, as long as the file stays as it is.
+//! The calling thread opens the files. Other threads read pieces of them, in rounds. Their results are merged in the
+//! order of the files, so that the columns do not depend on the threads. The results for a file are kept for the next
+//! scan, as long as the file does not change.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,13 +20,11 @@ use crate::paths::{ScanPath, Source};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 use crate::threads::{MAX_THREADS, on_threads};
 
-/// Most bytes that are read of local files for the fields of events: of all files, unless so many are asked for, and of
-/// so many files.
+/// The most bytes that are read of local files for the fields of events: by default, and of a given number of files.
 const MAX_BYTES: u64 = 4 << 30;
 const SAMPLE_BYTES: u64 = 512 << 20;
 
-/// How many remote files are read, unless so many are asked for, and the pieces of each: its header and the first one,
-/// which the scan mostly needs too.
+/// How many remote files are read by default, and how many pieces of each. The scan mostly needs the first piece, too.
 const REMOTE_FILES: usize = 100;
 const REMOTE_PIECES: u64 = 1;
 
@@ -36,7 +34,7 @@ const OPEN_FILES: usize = 128;
 /// How many pieces the threads read in a round.
 const ROUND: usize = 64;
 
-/// How long ago a file has to be modified to be kept: a later change may leave the time as it is.
+/// Results are kept of files that were modified longer ago. A later change might not change the time.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// Most bytes that are kept of all files, and of one.
@@ -49,18 +47,18 @@ const HEADER_FIELDS: usize = 128;
 /// How much of the files is read for the fields of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SampleSize {
-    /// All local files, and some remote ones. Of very large local files together a part.
+    /// All local files, and some remote ones. Only parts if local files are very large together.
     Local,
-    /// So many files, evenly spread. Of large ones a part.
+    /// So many files, evenly spread. Only parts of large ones.
     Files(usize),
     /// All files. Local ones in full.
     All,
 }
 
-/// What was found.
+/// The result of a sample.
 pub(crate) struct Sample {
     pub(crate) catalog: EventCollector,
-    /// What was left out, if it was not asked for.
+    /// A warning if bytes were left out that the caller did not exclude.
     pub(crate) warning: Option<String>,
 }
 
@@ -73,7 +71,7 @@ struct Candidate<'p> {
     file: Option<LogFile>,
 }
 
-/// What tells that a file is the same, and that what was found in it answers the same question.
+/// Identifies the content of a file and the question that was asked about it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Identity {
     path: String,
@@ -84,7 +82,7 @@ struct Identity {
     events: Arc<Events>,
 }
 
-/// What was found in files, the oldest first.
+/// Results that are kept, the oldest first.
 #[derive(Default)]
 struct Kept {
     found: HashMap<Arc<Identity>, Arc<CollectedEvents>>,
@@ -123,8 +121,8 @@ impl Kept {
     }
 }
 
-/// Reads the fields of events from files, with so many threads at most. A file that cannot be read is the scan's to
-/// tell of.
+/// Reads the fields of events from files, with at most `threads` threads. Skips unreadable files: the scan reports
+/// them.
 ///
 /// # Errors
 /// [`ScanError::Interrupted`], and [`ScanError::Decode`] if a thread has panicked.
@@ -194,7 +192,7 @@ fn candidates<'p>(paths: &'p [ScanPath], size: SampleSize, call: Call<'_>) -> Re
         match &path.source {
             Source::Unreadable(_) => continue,
             _ if candidate.is_remote => {}
-            // A nested file that is open can take its whole size of memory.
+            // An open nested file can take its whole size in memory.
             Source::Nested(file) => {
                 let Some(size) = unless_failed(file.estimate(call.storage))? else {
                     continue;
@@ -217,7 +215,7 @@ fn open(path: &ScanPath, call: Call<'_>) -> Result<Option<LogFile>, ScanError> {
     unless_failed(path.patiently(call, || LogFile::open(call, path)))
 }
 
-/// What the storage gives; `None` if it fails.
+/// The result of the storage; `None` if it failed.
 fn unless_failed<T>(outcome: Result<T, StorageError>) -> Result<Option<T>, ScanError> {
     match outcome {
         Ok(found) => Ok(Some(found)),
@@ -236,7 +234,7 @@ struct Reading<'c> {
     /// The pieces of the next round, and what becomes of them and of other files, in order.
     pieces: Vec<Piece>,
     steps: Vec<Step>,
-    /// What was found in the file at hand; `None` if it cannot be read in full.
+    /// The results for the current file; `None` if it cannot be read in full.
     of_file: Option<CollectedEvents>,
 }
 
@@ -250,7 +248,7 @@ struct Piece {
     found: Mutex<Option<CollectedEvents>>,
 }
 
-/// What becomes of what is found.
+/// A step of a round, in the order of the files.
 enum Step {
     /// It was found before.
     Known(Arc<CollectedEvents>),
@@ -339,7 +337,7 @@ impl<'c> Reading<'c> {
         let mut pieces = self.pieces.drain(..);
         for step in self.steps.drain(..) {
             match step {
-                // What is too much has no columns.
+                // Fields over the limit get no columns.
                 Step::Known(found) => _ = self.catalog.absorb(&found),
                 Step::Piece => {
                     let found = pieces.next();
@@ -400,7 +398,7 @@ fn read_next(
         match outcome {
             Err(SlotsError::Interrupted(interrupted)) => return Err(interrupted.into()),
             Err(SlotsError::Poisoned(poisoned)) => return Err(poisoned.into()),
-            // What is too much has no columns.
+            // Fields over the limit get no columns.
             Ok(()) | Err(SlotsError::TooManyEvents(_)) => {}
         }
         *piece.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);

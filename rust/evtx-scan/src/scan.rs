@@ -29,8 +29,8 @@ pub struct FileBatch {
     pub index: u64,
 }
 
-/// A batch ends with its block once it has so many rows, and so many bytes were read for it. Each batch costs as much as
-/// some hundred rows, however few it has.
+/// A batch ends with its block when it has this many rows and this many bytes were read for it. Each batch costs as
+/// much as some hundred rows, however few it has.
 const ENOUGH_ROWS: usize = 512;
 const ENOUGH_BYTES: usize = 1 << 20;
 
@@ -50,8 +50,8 @@ pub struct Worker {
 
 /// What a worker does with its work.
 enum State {
-    /// The block was read. A row on damage to the whole file comes before its rows, and the reason why the file cannot be
-    /// read further after them.
+    /// The block was read. A row on damage to the whole file comes before its rows, and the reason why the file cannot
+    /// be read further after them.
     Read { failure: Option<String> },
     /// So many bytes of the block were decoded.
     Decoding { decoded: usize, failure: Option<String> },
@@ -213,8 +213,8 @@ impl Worker {
         }
     }
 
-    /// Goes on to the next block that was claimed, or claims the next work, and reads the block. Returns false at the end
-    /// of the scan. A file that a glob found and that cannot be read on is given up.
+    /// Goes on to the next block that was claimed, or claims the next work, and reads the block. Returns false at the
+    /// end of the scan. A file that a glob found and that cannot be read on is given up.
     fn claim(&mut self, call: Call<'_>, reserved: &mut Reserved<'_>) -> Result<bool, ScanError> {
         let scan = Arc::clone(&self.scan);
         // Lets go of the last file, which may close it, before another one is opened.

@@ -27,14 +27,14 @@ pub enum StorageError {
     /// The content of a file is damaged, or of a kind that cannot be read. Holds the reason, as a text for the user.
     #[error("{0}")]
     Unusable(String),
-    /// A file differs from the file that was planned, or could be read before and cannot be read now. It ends every scan.
-    /// Holds a text for the user that names the file.
+    /// A file differs from the file that was planned, or could be read before and cannot be read now. It ends every
+    /// scan. Holds a text for the user that names the file.
     #[error("{0}")]
     Changed(String),
 }
 
-/// Sorts like [`slice::sort_by`], and checks for an interrupt in between. Sorts short runs first and then pairs of runs,
-/// which the standard library merges in linear time.
+/// Sorts like [`slice::sort_by`], and checks for an interrupt in between. Sorts short runs first and then pairs of
+/// runs, which the standard library merges in linear time.
 ///
 /// # Errors
 /// [`Interrupted`]. The items are then in any order.
@@ -206,8 +206,8 @@ pub trait NestedFile: Debug + Send + Sync {
     /// before.
     fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError>;
 
-    /// Calls `open` when the calling thread has the turn: it then waits for other threads to close nested files. Must be
-    /// called after [`StorageError::Busy`], by a thread that has closed all of its own.
+    /// Calls `open` when the calling thread has the turn: it then waits for other threads to close nested files. Must
+    /// be called after [`StorageError::Busy`], by a thread that has closed all of its own.
     ///
     /// # Errors
     /// [`Interrupted`].
@@ -233,7 +233,7 @@ pub trait StorageFile: Send + Sync {
     /// The size in bytes that the file had when it was opened.
     fn size(&self) -> u64;
 
-    /// When the file was last modified, as it was opened. `None` if the storage cannot tell: nothing is then kept of it.
+    /// When the file was last modified before it was opened. `None` if unknown: no results are then kept of the file.
     fn modified(&self) -> Option<Modified> {
         None
     }
@@ -248,7 +248,7 @@ pub trait StorageFile: Send + Sync {
 /// When a file was last modified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Modified {
-    /// A number that is another if the file was modified since, in units of the storage.
+    /// A number that differs if the file was modified since, in units of the storage.
     pub stamp: i64,
     /// How long ago it was.
     pub age: Duration,
@@ -269,7 +269,7 @@ pub enum ScanError {
     /// The storage failed for a file that the caller named. Holds the text of the storage.
     #[error("{0}")]
     Storage(String),
-    /// A file that the caller named is not a log, or is damaged and the scan shall fail then. The text names the file.
+    /// A file that the caller named is not a log, or is damaged and the scan fails on damage. The text names the file.
     #[error("{0}")]
     File(String),
     /// The rows cannot be decoded.

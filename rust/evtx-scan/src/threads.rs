@@ -11,14 +11,14 @@ use crate::storage::{ScanError, WAIT};
 /// The most threads that a call starts for such work.
 pub(crate) const MAX_THREADS: usize = 16;
 
-/// Frees what takes long to free on a thread of its own: whoever interrupts a call waits for the call.
+/// Frees a large value on a thread of its own, because whoever interrupts a call waits for the call.
 pub(crate) fn free<T: Send + 'static>(value: T) {
     // Without a thread, the closure is dropped here, and what it holds.
     _ = thread::Builder::new().spawn(move || drop(value));
 }
 
-/// Does `work` on as many threads as there are states, if there are several, and `meanwhile` on this one; then `work` on
-/// this one with the first state. So `work` takes what is left until nothing is: what no thread could do is done here.
+/// Runs `work` on a thread per state, if there are several, and `meanwhile` on the calling thread. Then runs `work` on
+/// the calling thread with the first state, for what the threads left undone.
 ///
 /// # Errors
 /// [`ScanError::Interrupted`], and those of `meanwhile` and of `work` on this thread.
