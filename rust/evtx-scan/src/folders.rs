@@ -161,13 +161,7 @@ mod tests {
     use super::*;
 
     fn columns(paths: &[&str]) -> Result<Vec<FolderColumn>, ScanError> {
-        let path = |path: &&str| ScanPath {
-            path: (*path).to_owned(),
-            explicitly_named: false,
-            source: crate::paths::Source::File,
-            split: None,
-        };
-        let paths: Vec<_> = paths.iter().map(path).collect();
+        let paths: Vec<_> = paths.iter().map(|path| ScanPath::named(path)).collect();
         folder_columns(&paths, Interrupt::NEVER)
     }
 

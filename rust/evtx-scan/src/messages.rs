@@ -91,12 +91,7 @@ impl MessageFinder {
                 (path, Source::File)
             }
         };
-        Ok(Some(ScanPath {
-            path,
-            explicitly_named: false,
-            source,
-            split: None,
-        }))
+        Ok(Some(ScanPath::new(path, false, source)))
     }
 
     /// Whether the folder of a glob is empty. Checks only folders that many logs share.

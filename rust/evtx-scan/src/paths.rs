@@ -106,34 +106,31 @@ pub(crate) enum Source {
 }
 
 impl ScanPath {
-    /// A file of the storage that the caller named.
-    pub(crate) fn named(path: &str) -> Self {
+    pub(crate) fn new(path: String, explicitly_named: bool, source: Source) -> Self {
         ScanPath {
-            path: path.to_owned(),
-            explicitly_named: true,
-            source: Source::File,
+            path,
+            explicitly_named,
+            source,
             split: None,
         }
+    }
+
+    /// A file of the storage that the caller named.
+    pub(crate) fn named(path: &str) -> Self {
+        ScanPath::new(path.to_owned(), true, Source::File)
     }
 
     /// A split of a file of the storage.
     pub fn of_split(path: String, explicitly_named: bool, split: FileSplit) -> Self {
         ScanPath {
-            path,
-            explicitly_named,
-            source: Source::File,
             split: Some(split),
+            ..ScanPath::new(path, explicitly_named, Source::File)
         }
     }
 
     /// A file that was found and cannot be read, for this reason.
     pub fn unreadable(path: String, why: &str) -> Self {
-        ScanPath {
-            path,
-            explicitly_named: false,
-            source: Source::Unreadable(why.into()),
-            split: None,
-        }
+        ScanPath::new(path, false, Source::Unreadable(why.into()))
     }
 
     /// Why the file cannot be read, if that is known without a look at it.
@@ -308,12 +305,7 @@ impl Expansion<'_> {
     }
 
     fn add(&mut self, path: String, explicitly_named: bool, source: Source) {
-        self.paths.push(ScanPath {
-            path,
-            explicitly_named,
-            source,
-            split: None,
-        });
+        self.paths.push(ScanPath::new(path, explicitly_named, source));
     }
 
     /// Adds what a glob of local files omitted. `found` is what it found.
@@ -385,12 +377,7 @@ impl Expansion<'_> {
         let listed = self
             .storage
             .list(&outer, inner, &|name| self.is_read(name), self.interrupt);
-        let outer = ScanPath {
-            path: outer,
-            explicitly_named: is_named,
-            source: Source::File,
-            split: None,
-        };
+        let outer = ScanPath::new(outer, is_named, Source::File);
         let listed = match listed {
             Ok(listed) => listed,
             Err(error) => {
