@@ -12,14 +12,12 @@ use crate::plan::{Key, Keys};
 #[derive(Debug)]
 pub(crate) struct Dictionary {
     keys: Arc<Keys>,
-    /// The names that the scan kept when a batch last needed more.
+    /// The names that the scan kept at the end of the last batch.
     shared: Arc<StringArray>,
     own: HashMap<Box<str>, i32>,
     own_names: Vec<Box<str>>,
     /// The keys of the batch: the index of a shared name, or `-1 - index` of an own name.
     entries: Vec<i32>,
-    /// The highest index of a shared name in the batch, or -1.
-    highest: i32,
     /// Bytes of memory for the batch's own names.
     own_bytes: usize,
 }
@@ -32,7 +30,6 @@ impl Dictionary {
             own: HashMap::new(),
             own_names: Vec::new(),
             entries: Vec::new(),
-            highest: -1,
             own_bytes: 0,
         }
     }
@@ -40,10 +37,7 @@ impl Dictionary {
     #[inline]
     pub(crate) fn push(&mut self, key: &Key) {
         let index = match key {
-            Key::Shared(index) => {
-                self.highest = self.highest.max(*index);
-                *index
-            }
+            Key::Shared(index) => *index,
             Key::Own(name) => self.own(name),
         };
         self.entries.push(index);
@@ -55,10 +49,9 @@ impl Dictionary {
         self.entries.push(index);
     }
 
-    /// Appends shared keys by their indices. `highest` is the highest of them.
+    /// Appends shared keys by their indices.
     #[inline]
-    pub(crate) fn push_run(&mut self, indices: &[i32], highest: i32) {
-        self.highest = self.highest.max(highest);
+    pub(crate) fn push_run(&mut self, indices: &[i32]) {
         self.entries.extend_from_slice(indices);
     }
 
@@ -87,10 +80,9 @@ impl Dictionary {
     /// Ends the batch. Returns its keys as indices, and the names.
     pub(crate) fn finish(&mut self) -> (Vec<i32>, Arc<StringArray>) {
         let mut entries = take(&mut self.entries);
-        if usize::try_from(self.highest).is_ok_and(|highest| highest >= self.shared.len()) {
+        if self.keys.len() > self.shared.len() {
             self.shared = Arc::new(StringArray::from_iter_values(self.keys.names()));
         }
-        self.highest = -1;
         if self.own_names.is_empty() {
             return (entries, Arc::clone(&self.shared));
         }

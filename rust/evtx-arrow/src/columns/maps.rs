@@ -112,7 +112,7 @@ impl MapBuilder {
     // Kept out of line, so that the loop over the columns stays small.
     #[inline(never)]
     pub(crate) fn push_run(&mut self, run: &Run, values: ValueTable<'_>, template: TemplateId) {
-        self.keys.push_run(&run.keys, run.highest_key);
+        self.keys.push_run(&run.keys);
         match run.consecutive(values) {
             Some(slots) => self.push_slots(slots, values, template),
             None => {

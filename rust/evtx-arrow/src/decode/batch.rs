@@ -327,10 +327,10 @@ impl BatchBuilder {
 #[inline(never)]
 fn push_entries(
     builders: &mut [ColumnBuilder],
-    parts: RecordView<'_, '_>,
+    record: RecordView<'_, '_>,
     templates: &ChunkTemplates,
 ) -> Result<(), ArrowError> {
-    let entries = parts.keyed_entries(templates);
+    let entries = record.keyed_entries(templates);
     for builder in builders {
         if let ColumnBuilder::Entry(lookup, builder) = builder {
             builder.push(entries.get(*lookup).as_ref())?;

@@ -40,7 +40,7 @@ pub(crate) struct Plan {
     /// record. Its places are only used for records whose tree cannot be read.
     pub(super) irregular: bool,
     /// Whether `event_data` ends before its last entry, because its names or constants are too long.
-    pub(super) overflows: bool,
+    pub(crate) overflows: bool,
     /// Whether a text can have so many values that it takes much more memory than the record.
     pub(crate) repeats_values: bool,
     /// The substitutions that are children of `Event`, in order.
@@ -102,8 +102,6 @@ pub(crate) type MapValue<'p, 'r> = (Option<usize>, &'p Entry, Resolved<'p, 'r>);
 pub(crate) struct Run {
     /// The indices of their keys.
     pub(crate) keys: Box<[i32]>,
-    /// The highest of `keys`.
-    pub(crate) highest_key: i32,
     pub(crate) substitutions: Box<[u16]>,
     /// The first substitution, if the others follow it in order.
     first_of_consecutive: Option<u16>,
@@ -139,7 +137,6 @@ impl EventData {
             .filter(|run| run.len() <= FEW_ENTRIES);
         let run = run.map(|run| Run {
             keys: run.iter().map(|(key, _)| *key).collect(),
-            highest_key: run.iter().map(|(key, _)| *key).max().unwrap_or(-1),
             substitutions: run.iter().map(|(_, substitution)| *substitution).collect(),
             first_of_consecutive: run
                 .first()
@@ -362,11 +359,6 @@ impl Plan {
                 .sum::<usize>()
     }
 
-    /// Whether `event_data` ends before its last entry.
-    pub(crate) fn overflows(&self) -> bool {
-        self.overflows
-    }
-
     /// Whether the stream in a substitution is a separate part, and no column reads the substitution.
     pub(crate) fn is_part(&self, substitution: usize) -> bool {
         let need = self.needs.get(substitution);
@@ -410,10 +402,7 @@ mod tests {
         let run = EventData::new(entries([3, 4, 5]), [].into(), [].into())
             .run
             .expect("a run");
-        assert_eq!(
-            (&*run.keys, run.highest_key, &*run.substitutions),
-            (&[5, 4, 3][..], 5, &[3, 4, 5][..])
-        );
+        assert_eq!((&*run.keys, &*run.substitutions), (&[5, 4, 3][..], &[3, 4, 5][..]));
         let first = |substitutions: &[u16]| {
             let run = EventData::new(entries(substitutions.iter().copied()), [].into(), [].into()).run;
             run.expect("a run").first_of_consecutive

@@ -71,6 +71,11 @@ impl Keys {
         Key::Shared(index)
     }
 
+    /// How many names there are.
+    pub(crate) fn len(&self) -> usize {
+        self.read().names.len()
+    }
+
     /// All names, by index.
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         self.read().names.clone()

@@ -259,7 +259,7 @@ impl<'p, 'r> RecordView<'p, 'r> {
 
     /// Whether the text of `event_data` is longer than [`MAX_TEXT`] bytes, or its names or constants are too long.
     pub(crate) fn text_exceeds(self, templates: &ChunkTemplates) -> bool {
-        if self.with_plans(templates).any(|(_, plan)| plan.overflows()) {
+        if self.with_plans(templates).any(|(_, plan)| plan.overflows) {
             return true;
         }
         let Some((event_data, part)) = self.event_data(templates) else {
