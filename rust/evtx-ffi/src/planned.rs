@@ -17,27 +17,24 @@ use evtx_arrow::Expression;
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, entry, produce, release, required};
 use crate::filter::{EvtxNode, conditions};
 
-/// A call that was bound.
-pub struct EvtxPlanned {
-    /// The arguments as text. Calls with the same text can be merged.
-    arguments: String,
-    /// Distinguishes it from other calls with the same arguments.
-    number: u64,
-}
+/// A call that was bound, by its number in the registry.
+pub struct EvtxPlanned(u64);
 
 /// The state of a call.
 #[derive(Default)]
-struct State {
+struct Call {
+    /// The arguments as text. Calls with the same text can be merged.
+    arguments: String,
     hints: Vec<Expression>,
     has_run: bool,
     /// Whether another call with other hints may have been merged into this one.
     may_be_shared: bool,
 }
 
-/// The calls that are alive, by their arguments and number.
+/// The calls that are alive, by number.
 #[derive(Default)]
 struct Registry {
-    calls: HashMap<String, HashMap<u64, State>>,
+    calls: HashMap<u64, Call>,
     next: u64,
 }
 
@@ -52,18 +49,19 @@ impl EvtxPlanned {
         let mut registry = registry();
         let number = registry.next;
         registry.next += 1;
-        let calls = registry.calls.entry(arguments.to_owned()).or_default();
-        calls.insert(number, State::default());
-        EvtxPlanned {
-            arguments: arguments.to_owned(),
+        let arguments = arguments.to_owned();
+        registry.calls.insert(
             number,
-        }
+            Call {
+                arguments,
+                ..Call::default()
+            },
+        );
+        EvtxPlanned(number)
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> Option<T> {
-        let mut registry = registry();
-        let state = registry.calls.get_mut(&self.arguments)?.get_mut(&self.number)?;
-        Some(change(state))
+    fn with<T>(&self, change: impl FnOnce(&mut Call) -> T) -> Option<T> {
+        registry().calls.get_mut(&self.0).map(change)
     }
 
     /// Replaces the hints.
@@ -76,7 +74,7 @@ impl EvtxPlanned {
 
     /// Marks the call as run. Returns its hints, or none if they may not hold.
     pub(crate) fn run(&self) -> Vec<Expression> {
-        let run = |state: &mut State| {
+        let run = |state: &mut Call| {
             state.has_run = true;
             (!state.may_be_shared).then(|| state.hints.clone())
         };
@@ -87,16 +85,12 @@ impl EvtxPlanned {
 impl Drop for EvtxPlanned {
     fn drop(&mut self) {
         let mut registry = registry();
-        let Some(calls) = registry.calls.get_mut(&self.arguments) else {
+        let Some(gone) = registry.calls.remove(&self.0) else {
             return;
         };
-        if let Some(gone) = calls.remove(&self.number) {
-            for other in calls.values_mut() {
-                other.may_be_shared |= !gone.has_run && !other.has_run && other.hints != gone.hints;
-            }
-        }
-        if calls.is_empty() {
-            registry.calls.remove(&self.arguments);
+        let others = registry.calls.values_mut();
+        for other in others.filter(|other| other.arguments == gone.arguments) {
+            other.may_be_shared |= !gone.has_run && !other.has_run && other.hints != gone.hints;
         }
     }
 }
@@ -163,6 +157,6 @@ mod tests {
     fn nothing_remains_of_calls_that_are_gone() {
         let (one, two) = (EvtxPlanned::new("gone"), EvtxPlanned::new("gone"));
         drop((one, two));
-        assert!(!registry().calls.contains_key("gone"));
+        assert!(registry().calls.values().all(|call| call.arguments != "gone"));
     }
 }
