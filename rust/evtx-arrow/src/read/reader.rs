@@ -34,15 +34,8 @@ pub(crate) struct RecordReader<'r, 'c> {
     binxml_end: Cell<usize>,
     /// Whether a tree was built in the arena, or begun before an error.
     builds_trees: Cell<bool>,
-    /// Elements in streams of the current record, which its check and its columns share.
-    trees: RefCell<Vec<KnownTree<'r>>>,
-}
-
-/// The tree of an element that a record spells out.
-struct KnownTree<'r> {
-    /// The chunk offsets of the element.
-    range: Range<usize>,
-    tree: &'r Element<'r>,
+    /// Elements in streams of the current record, by their range in the chunk. The check and the columns share them.
+    trees: RefCell<Vec<(Range<usize>, &'r Element<'r>)>>,
 }
 
 impl<'r, 'c: 'r> RecordReader<'r, 'c> {
@@ -90,10 +83,13 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     pub(crate) fn next_fragment(&self, fragments: &mut StreamCursor<'r>) -> Option<Result<Fragment<'r>>> {
         let start = fragments.offset();
         let mut trees = self.trees.borrow_mut();
-        let is_next = |known: &&KnownTree<'_>| known.range.start == start && known.range.end <= fragments.end();
-        if let Some(known) = trees.iter().find(is_next) {
-            *fragments = self.reader.fragments(known.range.end..fragments.end());
-            return Some(Ok(Fragment::Element(known.tree)));
+        let until = fragments.end();
+        if let Some((range, tree)) = trees
+            .iter()
+            .find(|(range, _)| range.start == start && range.end <= until)
+        {
+            *fragments = self.reader.fragments(range.end..until);
+            return Some(Ok(Fragment::Element(tree)));
         }
         let fragment = self.reader.next_fragment(fragments);
         if !matches!(fragment, None | Some(Ok(Fragment::Instance(_)))) {
@@ -102,8 +98,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         if let Some(Ok(Fragment::Element(tree))) = fragment
             && trees.len() < MAX_TREES
         {
-            let range = start..fragments.offset();
-            trees.push(KnownTree { range, tree });
+            trees.push((start..fragments.offset(), tree));
         }
         fragment
     }
