@@ -31,9 +31,9 @@ fn ends(language: Language) -> (&'static [u8], &'static [u8]) {
 
 /// Compiles a root element, which no array repeats and no dependency leaves out, to [`Language::Text`] or
 /// [`Language::Fields`].
-pub(crate) fn compile_root(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
+pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
     let name = Unnamed::default().name(compiler, root);
-    element(compiler, language, root, name, true);
+    element(compiler, root, name, true);
 }
 
 /// The name of the values of an element.
@@ -98,13 +98,13 @@ fn is_called(element: &Element<'_>) -> bool {
 /// Compiles an element whose values are called `name`.
 ///
 /// Recurses once per level of the tree. [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
-fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, name: Name<'_>, root: bool) {
+fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root: bool) {
     let mut has_attributes = false;
     for attribute in element.attributes {
         compiler.take_single(attribute.content);
         if is_value(element, attribute) {
             has_attributes = true;
-            value(compiler, language, name, Some(attribute.name), attribute.content);
+            value(compiler, name, Some(attribute.name), attribute.content);
         }
     }
     let mut children = Unnamed::default();
@@ -117,10 +117,10 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
             [Node::Element(child)] => {
                 let name = children.name(compiler, child);
                 compiler.guarded(child.dependency, |compiler| {
-                    self::element(compiler, language, child, name, false);
+                    self::element(compiler, child, name, false);
                 });
             }
-            [Node::Repeated(copies)] => repeated(compiler, language, copies, &mut children),
+            [Node::Repeated(copies)] => repeated(compiler, copies, &mut children),
             [Node::Substitution(substitution)] => {
                 let is_all = element.content.len() == 1;
                 // An array repeats the whole element, but this operation repeats only the value. Items without a name
@@ -131,25 +131,25 @@ fn element(compiler: &mut Compiler, language: Language, element: &Element<'_>, n
                     false => AcceptedShapes::STREAMS,
                 };
                 compiler.take(substitution.index, takes);
-                value(compiler, language, name, None, run);
+                value(compiler, name, None, run);
             }
             run if has_text(run) => {
                 // The elements of a stream would split the text.
                 compiler.take_single(run);
-                value(compiler, language, name, None, run);
+                value(compiler, name, None, run);
             }
             // The number of values depends on which of these have text. So a record with text in one of them is
             // rendered from its tree.
             run => substitutions(run).for_each(|substitution| {
                 compiler.take(substitution, AcceptedShapes::STREAMS);
-                compiler.op(Op::Elements { substitution, language });
+                compiler.op(Op::Elements { substitution });
             }),
         }
     }
 }
 
 /// Compiles the copies of an element that an array repeats. They share their name, unless they are unnamed.
-fn repeated(compiler: &mut Compiler, language: Language, copies: &[Element<'_>], siblings: &mut Unnamed) {
+fn repeated(compiler: &mut Compiler, copies: &[Element<'_>], siblings: &mut Unnamed) {
     let mut last: Option<(&Element<'_>, Name<'_>)> = None;
     for copy in copies {
         if compiler.is_full() {
@@ -165,13 +165,13 @@ fn repeated(compiler: &mut Compiler, language: Language, copies: &[Element<'_>],
             _ => siblings.name(compiler, copy),
         };
         last = Some((copy, name));
-        element(compiler, language, copy, name, false);
+        element(compiler, copy, name, false);
     }
 }
 
 /// Compiles the text of an attribute, or a run of an element's text, as a value.
-fn value(compiler: &mut Compiler, language: Language, name: Name<'_>, attribute: Option<&str>, content: &[Node<'_>]) {
-    let (name_end, value_end) = ends(language);
+fn value(compiler: &mut Compiler, name: Name<'_>, attribute: Option<&str>, content: &[Node<'_>]) {
+    let (name_end, value_end) = ends(compiler.language);
     let open = |compiler: &mut Compiler| {
         name.push(&mut compiler.literals);
         if let Some(attribute) = attribute {
@@ -207,7 +207,6 @@ fn value(compiler: &mut Compiler, language: Language, name: Name<'_>, attribute:
                 substitution,
                 open,
                 close,
-                language,
             });
         }
         // No operation checks whether several substitutions are all empty.

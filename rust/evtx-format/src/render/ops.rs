@@ -54,10 +54,9 @@ pub(crate) enum Op {
         substitution: u16,
         open: Literal,
         close: Literal,
-        language: Language,
     },
     /// Text, fields: the elements of a stream.
-    Elements { substitution: u16, language: Language },
+    Elements { substitution: u16 },
     /// JSON: a comma, unless the object is still empty.
     Comma,
     /// JSON: the value of a leaf, or the object of the stream in it. `container`: whether the leaf is `EventData` or
@@ -115,6 +114,7 @@ const MAX_LITERALS: usize = 1 << 20;
 /// A program that is being compiled.
 #[derive(Debug)]
 pub(crate) struct Compiler {
+    pub(super) language: Language,
     /// The literals so far: the whole text, for a tree without substitutions.
     pub(crate) literals: Vec<u8>,
     /// The start of the literals that no operation covers yet.
@@ -130,35 +130,23 @@ pub(crate) struct Compiler {
     overflows: bool,
 }
 
-impl Default for Compiler {
-    fn default() -> Self {
+impl Compiler {
+    /// Compiles a template.
+    pub(super) fn new(language: Language) -> Self {
+        Compiler::appending(language, Vec::new(), MAX_LITERALS)
+    }
+
+    /// Compiles a tree without substitutions: appends its text to `text`, up to `limit` bytes.
+    pub(super) fn appending(language: Language, text: Vec<u8>, limit: usize) -> Self {
         Compiler {
-            literals: Vec::new(),
+            language,
+            literals: text,
             flushed: 0,
             ops: Vec::new(),
             takes: Vec::new(),
             irregular: false,
-            limit: MAX_LITERALS,
-            overflows: false,
-        }
-    }
-}
-
-impl Compiler {
-    /// Compiles a tree without substitutions: appends its text to `text`, up to `limit` bytes.
-    pub(super) fn appending(text: Vec<u8>, limit: usize) -> Self {
-        Compiler {
-            literals: text,
             limit,
-            ..Compiler::default()
-        }
-    }
-
-    /// The compiler of a template that needs trees.
-    pub(super) fn irregular() -> Self {
-        Compiler {
-            irregular: true,
-            ..Compiler::default()
+            overflows: false,
         }
     }
 

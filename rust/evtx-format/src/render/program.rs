@@ -23,6 +23,7 @@ use crate::value::text::{self, Form};
 /// A template, compiled to write its instances in a language.
 #[derive(Debug)]
 pub struct Program {
+    language: Language,
     root: Box<str>,
     literals: Box<[u8]>,
     ops: Box<[Op]>,
@@ -112,13 +113,15 @@ impl<'p> Members<'p> {
 impl Program {
     /// Compiles the tree of a template with open substitutions, whose instances have this layout.
     pub fn new(language: Language, root: &Element<'_>, layout: ValueLayout) -> Self {
-        let mut compiler = Compiler::default();
-        compile(&mut compiler, language, root);
+        let mut compiler = Compiler::new(language);
+        compile(&mut compiler, root);
         if compiler.is_full() {
-            compiler = Compiler::irregular();
+            compiler = Compiler::new(language);
+            compiler.irregular = true;
         }
         compiler.flush();
         Program {
+            language,
             root: root.name.into(),
             system: SystemSections::mark(root, &mut compiler.ops, layout),
             literals: compiler.literals.into(),
@@ -288,10 +291,9 @@ impl Program {
                 substitution,
                 open,
                 close,
-                language,
             } => {
                 if let Some(range) = stream(values, *substitution) {
-                    return push_lines(range, *language, streams, out);
+                    return push_lines(range, self.language, streams, out);
                 }
                 let (open, close) = (literal(open), literal(close));
                 let whole = value(*substitution);
@@ -306,9 +308,9 @@ impl Program {
                     lines::push_line(out, open, item, close);
                 }
             }
-            Op::Elements { substitution, language } => {
+            Op::Elements { substitution } => {
                 return match stream(values, *substitution) {
-                    Some(range) => push_lines(range, *language, streams, out),
+                    Some(range) => push_lines(range, self.language, streams, out),
                     None => Ok(value(*substitution).single().is_empty()),
                 };
             }
@@ -450,11 +452,11 @@ fn stream(values: ValueTable<'_>, substitution: u16) -> Option<Range<usize>> {
     slot.stream()
 }
 
-fn compile(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
-    match language {
+fn compile(compiler: &mut Compiler, root: &Element<'_>) {
+    match compiler.language {
         Language::Xml => xml::compile_root(compiler, root),
         Language::Json => json::compile_root(compiler, root),
-        Language::Text | Language::Fields => lines::compile_root(compiler, language, root),
+        Language::Text | Language::Fields => lines::compile_root(compiler, root),
     }
 }
 
@@ -463,8 +465,8 @@ fn compile(compiler: &mut Compiler, language: Language, root: &Element<'_>) {
 /// # Errors
 /// [`ErrorKind::Text`] if `out` becomes longer than `limit` bytes.
 pub fn push_tree(language: Language, root: &Element<'_>, out: &mut Vec<u8>, limit: usize) -> Result<()> {
-    let mut compiler = Compiler::appending(std::mem::take(out), limit);
-    compile(&mut compiler, language, root);
+    let mut compiler = Compiler::appending(language, std::mem::take(out), limit);
+    compile(&mut compiler, root);
     let is_full = compiler.is_full();
     *out = compiler.literals;
     if is_full {
