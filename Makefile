@@ -1,7 +1,6 @@
-# `make query` answers SQL over the samples, `make test` runs everything. Each target sets up what it lacks and does
-# nothing twice.
+# `make query` runs SQL over the samples, `make test` runs all tests. Each target first makes what it needs.
 
-# Any Python 3.11 or newer. The build works in a virtual environment of its own.
+# Any Python 3.11 or newer. The build uses its own virtual environment.
 PYTHON ?= python3
 # The query that `make query` runs.
 SQL ?= $(file <samples/story.sql)
@@ -18,7 +17,7 @@ VENV_PYTHON := $(VENV)/bin/python
 SHARED := $(if $(filter Darwin,$(shell uname)),dylib,so)
 MODULE := abi3.so
 endif
-# Its name stands in extension_config.cmake only.
+# The name is defined in extension_config.cmake.
 NAME := $(shell sed -n 's/^set(EXTENSION_NAME \(.*\))/\1/p' extension_config.cmake)
 EXTENSION := $(BUILD)/release/extension/$(NAME)/$(NAME).duckdb_extension
 # The extension that the tests load.
@@ -26,10 +25,10 @@ CHECKED := $(BUILD)/checked/extension/$(NAME)/$(NAME).duckdb_extension
 CARGO := cargo
 CARGO_RUN := $(CARGO) --locked
 MANIFEST := --manifest-path rust/Cargo.toml
-# Tests in Rust, SQL and Python share one build of the Rust code.
+# Tests in Rust, SQL and Python share this build of the Rust code.
 PROFILE := --profile checked
 CPP_SOURCES := $(wildcard src/*.cpp) $(wildcard src/include/*.hpp)
-# The extension is built by DuckDB's own build files, which need the headers but do not compile DuckDB.
+# DuckDB's build files build the extension. They need the headers, but do not compile DuckDB.
 CMAKE_FLAGS := -DDUCKDB_EXTENSION_CONFIGS=$(CURDIR)/extension_config.cmake -DOVERRIDE_GIT_DESCRIBE=v2.0.0 -DDUCKDB_COMMIT=0000000000 \
   -DBUILD_SHELL=0 -DBUILD_UNITTESTS=0 -DCMAKE_EXPORT_COMPILE_COMMANDS=1
 ifneq ($(shell command -v ninja 2>/dev/null),)
@@ -47,21 +46,20 @@ MAKEFLAGS += --no-print-directory
 
 ## Build
 
-# `release` is what is published, `checked` what the tests load. `sanitized` also has its C++ under sanitizers.
+# `release` is published, the tests load `checked`, and `sanitized` also compiles the C++ with sanitizers.
 release: $(BUILD)/release/CMakeCache.txt
 checked: $(BUILD)/checked/CMakeCache.txt
 sanitized: $(BUILD)/sanitized/CMakeCache.txt
 release checked sanitized:
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 
-# The packages that are built for the tests. Cargo chooses features for all packages of a call together, so every
-# call names the same.
+# The packages that the tests need. Cargo unifies features over all packages of a call, so every call names the same ones.
 TESTED := -p evtx-ffi -p evtx-python -p evtx-sqltest
 RUST_CHECKED := -DEVTX_CARGO_PROFILE=checked -DEVTX_CARGO_ARGS="$(TESTED)"
 $(BUILD)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
 $(BUILD)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)
 $(BUILD)/sanitized/CMakeCache.txt: CONFIGURE = -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS="$(SANITIZE)" $(RUST_CHECKED)
-# So that a build from before a change of its options is configured anew.
+# Configure again if the options change.
 $(BUILD)/checked/CMakeCache.txt $(BUILD)/sanitized/CMakeCache.txt: Makefile
 $(BUILD)/%/CMakeCache.txt: duckdb/source/.pin extension_config.cmake
 	@cmake $(GENERATOR) -S duckdb/source -B $(@D) $(CONFIGURE) $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 \
@@ -72,7 +70,7 @@ duckdb/source/.pin: duckdb/pin.txt duckdb/fetch.sh | $(VENV)/.created
 	@duckdb/fetch.sh $(abspath $(VENV_PYTHON))
 	@touch $@
 
-## What the build and the tests need
+## Requirements
 
 check-tools:
 	@tools/check_tools.sh $(PYTHON)
@@ -82,7 +80,7 @@ $(VENV)/.created: | check-tools
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# DuckDB alone, for who only asks a query.
+# Only DuckDB, for `make query`.
 $(VENV)/.duckdb: test/requirements.txt | $(VENV)/.created
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $$(grep ^duckdb $<)
 	@touch $@
@@ -105,14 +103,14 @@ $(VENV)/.lint: tools/lint-requirements.txt | $(VENV)/.created
 
 ## The package for Python
 
-# One wheel for every Python from 3.11 on. WHEEL passes on options of maturin, as WHEEL="--zig --target
-# x86_64-unknown-linux-gnu --compatibility manylinux2014" for a wheel that older systems take, too.
+# One wheel for every Python from 3.11 on. WHEEL passes options to maturin, such as WHEEL="--zig --target
+# x86_64-unknown-linux-gnu --compatibility manylinux2014" for a wheel that also installs on older systems.
 WHEELS := $(BUILD)/wheels
 wheel: $(VENV)/.test
 	@rm -rf $(WHEELS)
 	@cd python && CARGO="$(CARGO)" $(abspath $(VENV_PYTHON)) -m maturin build --quiet --release --locked --out $(abspath $(WHEELS)) $(WHEEL)
 
-# The package as the tests import it: its Python files beside the library of the checked build.
+# The package for the tests: its Python files and the library of the checked build.
 PACKAGE := $(BUILD)/package
 package: checked
 	@$(CARGO_RUN) build --quiet $(PROFILE) $(MANIFEST) $(TESTED)
@@ -127,8 +125,7 @@ query: release $(VENV)/.duckdb
 samples:
 	@$(CARGO_RUN) run --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples -- samples
 
-# What is written out of the code and the samples: the reference of columns, the tables of the cookbook, the notebook's
-# outputs.
+# Writes the generated documentation: the reference of columns, the tables of the cookbook, the outputs of the notebook.
 docs: checked package $(VENV)/.test
 	@EVTX_DOCS=write $(CARGO_TEST) -p evtx-ffi reference
 	@EVTX_DOCS=write $(PYTEST) test/python/test_cookbook.py test/python/test_python_page.py
@@ -145,11 +142,11 @@ PYTEST := EVTX_EXTENSION=$(abspath $(CHECKED)) PYTHONPATH=$(abspath $(PACKAGE)) 
 
 test: test-rust test-sql test-python
 
-# Tests say what they compared, and those over real logs whether they were skipped.
+# Tests print what they compared. Those over real logs print whether they were skipped.
 test-rust:
 	$(CARGO_TEST) --workspace --exclude evtx-sqltest --exclude evtx-bench -- --show-output
 
-# Every file under test/sql is a test of its own.
+# Each file in test/sql is a test.
 test-sql: checked $(VENV)/.test
 	EVTX_EXTENSION=$(abspath $(CHECKED)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_TEST) $(TESTED) --test sql
 
@@ -162,38 +159,38 @@ test-python: checked package $(VENV)/.test
 test-spark: checked package $(VENV)/.test $(VENV)/.spark
 	$(PYTEST) -rs test/python/test_spark.py
 
-# What is published passes the SQL tests, too. DuckDB's distribution workflow calls this; the build fetches and pins what
-# it needs itself.
+# Runs the SQL tests on the release build. DuckDB's distribution workflow calls these targets. The first two do nothing, because the build
+# fetches a pinned DuckDB itself.
 .PHONY: configure_ci set_duckdb_version test_release
 configure_ci set_duckdb_version:
 test_release: release $(VENV)/.test
 	EVTX_EXTENSION=$(abspath $(EXTENSION)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_TEST) $(TESTED) --test sql
 
-## Search for what no test draws
+## Long searches with new seeds
 
-# How long each search of `make test-long` runs, in seconds, and the seed that it starts with.
+# The seconds that each search of `make test-long` runs, and its first seed.
 LONG_SECONDS ?= 600
 SEED := $(or $(SEED),$(shell date +%s))
 
 # Every search reads the logs that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or the samples.
 test-long: generate soak campaign
 
-# Events and rules by other seeds than those of `make test`, and more of them.
+# More generated events and rules, with other seeds than `make test`.
 generate:
 	@echo "seed $(SEED)"
 	PROPTEST_RNG_SEED=$(SEED) EVTX_TIMES=$(shell expr 1 + $(LONG_SECONDS) / 30) $(CARGO_TEST) -p evtx-arrow --test rows -- random_ alike
 	PROPTEST_RNG_SEED=$(SEED) EVTX_TIMES=$(shell expr 1 + $(LONG_SECONDS) / 30) $(CARGO_TEST) -p evtx-sigma --test generated
 
-# Compares statements over read_evtx with the same over tables.
+# Compares statements over read_evtx and over tables.
 soak: checked $(VENV)/.test
 	$(VENV_PYTHON) tools/soak.py $(CHECKED) $(LONG_SECONDS) --seed $(SEED)
 
-# Damages logs and judges what is read of them. What shows something is left in build/campaign.
+# Damages logs and checks invariants of reading them. Logs with findings are kept in build/campaign.
 campaign: checked $(VENV)/.test
 	$(VENV_PYTHON) tools/campaign.py $(CHECKED) $(LONG_SECONDS) --seed $(SEED)
 
 
-# How long `make fuzz` runs each target, in seconds, and which.
+# The seconds that `make fuzz` runs each target, and the targets.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= record chunk file mta
 
@@ -204,7 +201,7 @@ $(BUILD)/fuzz/.seeds: tools/fuzz_seeds.py $(wildcard samples/*.evtx) | $(VENV)/.
 	$(VENV_PYTHON) $< $(BUILD)/fuzz/seeds samples/*.evtx
 	@touch $@
 
-# What is found is kept in rust/fuzz/artifacts; what is worth keeping for the next run in build/fuzz/corpus.
+# Crashes are kept in rust/fuzz/artifacts, interesting inputs for the next run in build/fuzz/corpus.
 fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
 	@for target in $(FUZZ_TARGETS); do \
 	  mkdir -p $(abspath $(BUILD))/fuzz/corpus/$$target && (\
@@ -213,20 +210,20 @@ fuzz: $(BUILD)/tools/bin/cargo-fuzz $(BUILD)/fuzz/.seeds
 	    -max_total_time=$(FUZZ_SECONDS) -max_len=140000 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1) || exit 1; \
 	done
 
-# The folders of rules that `make compare-rsigma` asks both about.
+# The folders of rules for `make compare-rsigma`.
 RULES ?= $(or $(EVTX_SIGMA),samples/rules)
 
 compare-rsigma:
 	@$(CARGO) run --quiet --release --locked --ignore-rust-version --manifest-path rust/rsigma/Cargo.toml \
 	  --target-dir $(BUILD)/rsigma -- $(RULES)
 
-# The checked build with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are not ours to find.
+# The checked build with its C++ side under AddressSanitizer and UBSan. Leaks of the Python process are ignored.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g
 SANITIZED := $(BUILD)/sanitized/extension/$(NAME)/$(NAME).duckdb_extension
 UNDER_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
   ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 UBSAN_OPTIONS=print_stacktrace=1
 sanitize: sanitize-logs sanitize-sql sanitize-python
-# Also the logs that EVTX_HOSTILE names.
+# Also reads the logs that EVTX_HOSTILE names.
 sanitize-logs: sanitized $(VENV)/.test
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_logs.py $(SANITIZED) samples/*.evtx
 sanitize-sql: sanitized $(VENV)/.test
@@ -237,7 +234,7 @@ sanitize-python: sanitized $(VENV)/.test
 
 ## Measure
 
-# The peer that times are shares of.
+# The program that `make bench` compares with.
 $(BUILD)/tools/bin/evtx_dump:
 	$(CARGO) install --quiet --locked evtx --version 0.15.1 --root $(BUILD)/tools
 
@@ -245,26 +242,26 @@ bench-logs:
 	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples
 	@$(PYTHON) bench/logs.py $(BUILD)/bench/logs rust/target/release/make_samples
 
-# Alternates with evtx_dump, prints the table, and writes a report. BENCH passes on options, such as BENCH="--log security --query all".
+# Alternates with evtx_dump, prints the table, and writes a report. BENCH passes options, such as BENCH="--log security --query all".
 # BENCH="--against OTHER.duckdb_extension" compares with another build instead: use it to judge a change.
 bench: release $(VENV)/.test $(BUILD)/tools/bin/evtx_dump bench-logs
 	@$(VENV_PYTHON) bench/run.py $(EXTENSION) $(BUILD)/tools/bin/evtx_dump $(BUILD)/bench/logs $(BUILD)/bench/report.json $(BENCH)
 
-# Sigma rules over large and small logs. EVTX_SIGMA is the folder of the rules, EVTX_CORPUS one of small logs. BENCH passes on options,
-# as BENCH="--hayabusa hayabusa".
+# Sigma rules over large and small logs. EVTX_SIGMA names the folder of rules, EVTX_CORPUS a folder of small logs. BENCH passes options,
+# such as BENCH="--hayabusa hayabusa".
 bench-sigma: release $(VENV)/.test bench-logs
 	@$(VENV_PYTHON) bench/sigma.py $(EXTENSION) $(or $(EVTX_SIGMA),samples/rules) $(BUILD)/bench/logs $(or $(EVTX_CORPUS),samples) $(BENCH)
 
-# The package for Python against DuckDB and pyevtx-rs, and in Spark. BENCH passes on options, as BENCH="--rounds 3".
+# The Python package compared with DuckDB and pyevtx-rs, and in Spark. BENCH passes options, such as BENCH="--rounds 3".
 bench-python: release wheel $(VENV)/.spark $(VENV)/.bench bench-logs
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(WHEELS)/*.whl
 	@$(VENV_PYTHON) bench/python.py $(EXTENSION) $(BUILD)/bench/logs --spark $(BENCH)
 
-# What each phase of reading costs, without DuckDB.
+# The time of each phase of reading, without DuckDB.
 bench-phases: bench-logs
 	EVTX_BENCH_LOG=$(abspath $(BUILD))/bench/logs/security.evtx $(CARGO_RUN) bench --quiet $(MANIFEST) -p evtx-bench --bench phases
 
-# Reads 10 GiB, and 4 GiB in one file; takes as much of the disk for as long. Adds to the last report.
+# Reads 10 GiB in many files and 4 GiB in one, which it first writes to disk. Adds to the last report.
 bench-scale: release $(VENV)/.test bench-logs
 	@$(VENV_PYTHON) bench/scale.py $(EXTENSION) $(BUILD)/bench/logs $(BUILD)/bench/report.json
 

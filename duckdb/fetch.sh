@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the pinned DuckDB source into duckdb/source, once. usage: duckdb/fetch.sh PYTHON
+# Downloads the pinned DuckDB source to duckdb/source, once. usage: duckdb/fetch.sh PYTHON
 set -euo pipefail
 cd "$(dirname "$0")"
 python=$1
@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$python" -m pip download --quiet --disable-pip-version-check --require-hashes --no-deps --no-binary duckdb \
   -r pin.txt -d "$work"
-# The archive holds the tree at external/duckdb.
+# In the archive, DuckDB's source is in external/duckdb.
 rm -rf source
 mkdir source
 tar -xzf "$work"/duckdb-*.tar.gz -C source --strip-components=3 --wildcards '*/external/duckdb/*'

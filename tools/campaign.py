@@ -1,11 +1,11 @@
-"""Damages logs and judges what is read of them, for so many seconds, and prints what should not be.
+"""Damages logs, reads them in many ways, and prints broken invariants (see test/python/judge.py).
 
 usage: campaign.py EXTENSION SECONDS [--seed N] [--logs FOLDER ...] [--out FOLDER]
 
-The logs are those in and below the FOLDERs, or those that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or samples/. Each case has a seed of its own.
-With 0 SECONDS there is one case, that of --seed, and every check is made of it. Cases run in a process of their own, so that a crash
-or a hang is a finding like others. Damaged logs that show something are left in --out, with the seed in their names. Ends with 1 if
-there was any.
+Reads the logs in the FOLDERs and their subfolders. Without --logs, EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name the folders, or
+samples/ is read. Each case has its own seed. With 0 SECONDS, only the case of --seed runs, with every check. A separate process runs the
+cases, so that crashes and hangs are findings, too. Damaged logs with findings are kept in --out, with the seed in their names. Exits with
+1 if there was a finding.
 """
 
 import argparse
@@ -30,13 +30,13 @@ sys.path.insert(0, str(ROOT / "test/python"))
 
 from judge import Cases, Judge, log_folders, shrink  # noqa: E402
 
-# How long a case may take, in seconds, until it counts as a hang; after how many cases a process is replaced, and how
-# much memory it may have, in bytes; how often the same invariant is shown in full.
+# A case hangs after HANG seconds. A process runs up to CASES cases, with MEMORY bytes. The first SHOWN findings of an invariant are
+# shown in full.
 HANG, CASES, MEMORY, SHOWN = 120, 1000, 8 << 30, 10
 
 
 def work(arguments):
-    """The process that runs cases: prints a line of JSON before and after each."""
+    """Runs cases, and prints a line of JSON before and after each one."""
     if resource:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     logs = find_logs(arguments)
@@ -63,7 +63,7 @@ def tell(**what):
 
 
 def report(arguments, cases, judge, case, findings, in_full):
-    """Leaves the damaged log, made as small as it goes, and prints what it shows."""
+    """Shrinks the damage, keeps the log, and prints the finding."""
     invariant = findings[0].invariant
     path = keep(arguments, case, invariant)
     counts, judge.counts = judge.counts, collections.Counter()
@@ -103,7 +103,7 @@ def find_logs(arguments):
 
 
 def main(arguments):
-    """Starts processes that run cases, and watches them."""
+    """Starts and watches the processes that run cases."""
     print(f"{len(find_logs(arguments))} logs, from seed {arguments.seed} on", flush=True)
     end = time.monotonic() + arguments.seconds
     counts, worst, found, seed = collections.Counter(), collections.Counter(), collections.Counter(), arguments.seed

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says which tools the build lacks and how to get them. usage: tools/check_tools.sh PYTHON
+# Reports missing build tools and how to get them. usage: tools/check_tools.sh PYTHON
 set -u
 python=$1
 missing=0

@@ -1,7 +1,7 @@
-"""Makes the fuzz targets' seeds out of logs. usage: fuzz_seeds.py OUT LOG [LOG ...]
+"""Makes seeds for the fuzz targets from logs. usage: fuzz_seeds.py OUT LOG [LOG ...]
 
-OUT gets folders `file`, `chunk`, `record` and `mta`: whole small logs, chunks up to their free space, the BinXML of first records,
-and the messages that stand beside the logs.
+Writes the folders `file`, `chunk`, `record` and `mta` into OUT: small logs, chunks up to their free space, the BinXML of first records,
+and the messages next to the logs.
 """
 
 import pathlib
@@ -31,7 +31,7 @@ def main(out, logs):
         log = pathlib.Path(path).read_bytes()
         if len(log) < 300_000:
             (out / "file" / f"{number}").write_bytes(log)
-        # A log of one chunk that ends with its records is a smaller one to change.
+        # A log of one chunk that ends after its records is a smaller seed.
         first = log[FILE_HEADER:FILE_HEADER + CHUNK]
         free, = struct.unpack_from("<I", first, 48)
         (out / "file" / f"{number}-short").write_bytes(log[:FILE_HEADER + max(RECORDS, min(free, CHUNK))])
@@ -41,8 +41,7 @@ def main(out, logs):
                 continue
             free, = struct.unpack_from("<I", chunk, 48)
             (out / "chunk" / f"{number}-{at}").write_bytes(chunk[:max(RECORDS, min(free, CHUNK))])
-            # The first record's inline definitions stand at offsets that only hold where it does, right behind the
-            # header.
+            # The offsets of inline definitions are only right if the record directly follows the header.
             for i, binxml in enumerate(records(chunk, 3)):
                 (out / "record" / f"{number}-{at}-{i}").write_bytes(binxml)
     for folder in {pathlib.Path(path).parent / "LocaleMetaData" for path in logs}:

@@ -1,7 +1,7 @@
-"""Writes the archives of the SQL tests out of the samples: test/data/archives.
+"""Makes the archives of the SQL tests, test/data/archives, from the samples.
 
-Needs inflate64, pyzipper and zstandard from PyPI, beside `zip`. The archives are kept, so that a test needs none of
-these. They are made by other programs than the crates that read them.
+Needs `zip`, and inflate64, pyzipper and zstandard from PyPI. The archives are checked in, so that tests need none of these. None of these
+programs shares code with the crates that read the archives.
 """
 
 import gzip
@@ -31,7 +31,7 @@ def info(name, method=zipfile.ZIP_DEFLATED):
 
 
 def crafted(entries):
-    """An archive of entries (name, method, claimed size, compressed bytes)."""
+    """A ZIP archive of entries (name, method, claimed size, compressed bytes)."""
     body, directory = b"", b""
     for name, method, size, data in entries:
         common = struct.pack("<HHHHHIIIHH", 20, 0, method, 0, 0x58A1, zlib.crc32(LOG), len(data), size, len(name), 0)

@@ -1,13 +1,12 @@
-"""Makes the catalog of events, which says what fields Windows' providers declare for their events.
+"""Makes the catalog of events: the fields that Windows' providers declare.
 
 usage: make_catalog.py MANIFESTS SYSMON CATALOG
 
-MANIFESTS is a table of what providers' manifests declare, compressed by gzip: provider, event ID, version and fields, tab-separated.
-The fields are "type name" each, with ", " between them. SYSMON is the schema that `sysmon -s` prints. CATALOG is written:
-rust/evtx-catalog/data/events.bin, whose format rust/evtx-catalog/src/lib.rs describes.
+MANIFESTS is a table of the providers' manifests, tab-separated and compressed with gzip: provider, event ID, version, fields. Fields are
+written as "type name" and separated by ", ". SYSMON is the schema that `sysmon -s` prints. CATALOG is the output,
+rust/evtx-catalog/data/events.bin. rust/evtx-catalog/src/lib.rs describes its format.
 
-The manifests were listed by way of Windows' Trace Data Helper, and differ from what templates in logs declare. What is known of the
-differences is mended here: see `mend`. Python's standard library is enough.
+The table was listed with Windows' Trace Data Helper. It differs from the templates in logs; `mend` corrects the known differences.
 """
 
 import collections
@@ -25,7 +24,7 @@ Field = collections.namedtuple("Field", "name type")
 
 SYSMON_PROVIDER = "Microsoft-Windows-Sysmon"
 
-# The numbers of the BinXML types (MS-EVEN6, section 2.2.12), by the names that evtx_schema has for them.
+# The numbers of the BinXML types (MS-EVEN6, section 2.2.12), by their names in evtx_schema.
 BINXML_TYPES = {
     "Null": 0,
     "String": 1,
@@ -51,7 +50,7 @@ BINXML_TYPES = {
     "HexInt64": 21,
 }
 
-# The types of manifests by their numbers (TDH_INTYPE in tdh.h), each with the BinXML type of its fields in logs.
+# The types of manifests in the order of their numbers (TDH_INTYPE in tdh.h), each with the BinXML type that logs use.
 MANIFEST_TYPES = {
     "Null": "Null",
     "UnicodeString": "String",
@@ -82,8 +81,7 @@ MANIFEST_TYPES = {
 }
 NUMBERS = {name: number for number, name in enumerate(MANIFEST_TYPES)}
 
-# Providers whose events have their fields in UserData, as logs show, or public scripts that read them. Manifests say so, but the table
-# does not.
+# Providers with fields in UserData, according to logs or public scripts. The table lacks this information.
 USER_DATA = {
     "Microsoft-Windows-AppLocker",
     "Microsoft-Windows-CAPI2",
@@ -98,10 +96,10 @@ USER_DATA = {
     "Microsoft-Windows-WMI-Activity",
 }
 
-# The table has names without spaces and signs. Defender's names have spaces between words, which start with a capital letter.
+# The table drops spaces and punctuation from names. In Defender's names, a space precedes most capital letters.
 DEFENDER = "Microsoft-Windows-Windows Defender"
 
-# The other names that are known to have spaces or signs, and Defender's that have none.
+# Other names with spaces or punctuation, and exceptions among Defender's names.
 SPELLED_NAMES = {
     "Microsoft-Windows-Directory-Services-SAM": ("Default SD String:",),
     "Microsoft-Windows-SetupPlatform": (
@@ -161,10 +159,10 @@ SPELLED_NAMES = {
         "Threat resource path",
     ),
 }
-# By provider and the name that the table has.
+# The names by provider and name in the table.
 NAMES = {(provider, re.sub(r"\W", "", name)): name for provider, names in SPELLED_NAMES.items() for name in names}
 
-# How many bytes the providers of a block have before it is compressed, or more if its last provider has many events.
+# A block is complete once it has this many bytes before compression. A provider is never split.
 BLOCK_BYTES = 48 << 10
 
 
@@ -178,7 +176,7 @@ def main(manifests, sysmon, catalog):
 
 
 def read_sources(manifests, sysmon):
-    """The events of both sources, in the order of the catalog: by provider without regard to case, ID and version."""
+    """The events of both sources in the order of the catalog: provider (ignoring case), ID, version."""
     events = [*read_manifests(manifests), *read_sysmon(sysmon)]
     return sorted(events, key=lambda event: (event.provider.lower(), event.id, event.version))
 
@@ -199,26 +197,26 @@ def read_sysmon(path):
 
 
 def mend(provider, declared):
-    """The fields as templates in logs declare them, of the types and names that the table has."""
+    """Turns the table's types and names into fields as templates in logs declare them."""
     structs = find_structs([NUMBERS.get(type, type) for type, _ in declared])
     fields = []
     for place, (type, name) in enumerate(declared):
         before = fields[-1] if fields else None
         if before and before.name == "__binLength":
-            # What classic events carry beside their strings: the element is named so, and its length is none in a log.
+            # The binary data of classic events. Logs name the element Binary, and omit its length.
             fields[-1] = Field("Binary", "Binary")
         else:
-            # What a struct holds is not in the table.
+            # The table lacks the members of structs.
             fields.append(Field(name_of(provider, name), "Null" if place in structs else MANIFEST_TYPES[type]))
     return tuple(fields)
 
 
 def find_structs(types):
-    """The places of structs among the fields.
+    """The positions of structs among the fields.
 
-    In place of its type, the table has the number of a struct's first member. Members are numbered behind all fields, so the first struct
-    has the number of fields, and each further one a higher number. Where none of them is beyond the numbers of types, the number of a
-    type and that of a member cannot be told apart, and the type is believed.
+    For a struct, the table contains the number of its first member instead of a type. Members are numbered after all fields, so the first
+    struct's number is the number of fields, and later structs have higher numbers. If no such number exceeds those of types, they count
+    as types.
     """
     numbers = [int(type) for type in types]
     found = []
@@ -230,7 +228,7 @@ def find_structs(types):
 
 
 def name_of(provider, name):
-    """A field's name as templates have it."""
+    """A field's name in templates."""
     if (provider, name) in NAMES:
         return NAMES[provider, name]
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name) if provider == DEFENDER else name
@@ -286,7 +284,7 @@ def text(value):
 
 
 def varint(number):
-    """Seven bits a byte, the lowest first; all but the last byte have their top bit set."""
+    """Seven bits per byte, lowest first. All bytes but the last have the top bit set."""
     encoded = bytearray()
     while number > 0x7F:
         encoded.append(number & 0x7F | 0x80)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Lays out a folder from which DuckDB installs the extension. usage: tools/make_repository.py EXTENSION FOLDER
+"""Makes a folder from which DuckDB installs the extension. usage: tools/make_repository.py EXTENSION FOLDER
 
-The folder can be a share, or what a web server serves. The version and the platform are those that the extension says
-of itself: eight fields of 32 bytes before the 256 bytes of its signature, the last first.
+The folder can be a share, or be served by a web server. The version and the platform come from the extension: eight fields of 32 bytes, in
+reverse order, before its signature of 256 bytes.
 """
 
 import gzip
@@ -13,10 +13,10 @@ FIELD, FIELDS, SIGNATURE = 32, 8, 256
 
 
 def described(extension):
-    """The DuckDB version and the platform of an extension."""
+    """An extension's DuckDB version and platform."""
     end = len(extension) - SIGNATURE
     fields = [extension[at:at + FIELD].rstrip(b"\0").decode("ascii") for at in range(end - FIELDS * FIELD, end, FIELD)]
-    # From the last: the version of this layout, the platform, DuckDB's version, the extension's version.
+    # The last four fields, backwards: layout version, platform, DuckDB version, extension version.
     layout, platform, version = fields[:-4:-1]
     if layout != "4":
         raise SystemExit(f"the extension is described by version {layout} of the layout, and this script knows 4")
@@ -30,7 +30,7 @@ def main():
     folder = repository / version / platform
     folder.mkdir(parents=True, exist_ok=True)
     packed = folder / f"{source.name}.gz"
-    # Without a time in it, the same extension gives the same file.
+    # Without a timestamp, the output is reproducible.
     packed.write_bytes(gzip.compress(extension, mtime=0))
     print(packed)
 

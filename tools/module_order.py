@@ -2,9 +2,9 @@
 
 usage: module_order.py ROOT ...
 
-A ROOT is the lib.rs or main.rs of a crate. The order is that of the `mod` lines: a module imports only from modules that stand before it
-in the same list, or whose parents do, and from modules inside of it. What stands in a file cannot be imported by the modules inside of
-it. So no files import each other, not by way of others either. Prints each import against the order, and ends with 1 if there is one.
+A ROOT is the lib.rs or main.rs of a crate. The `mod` lines define the order: a module may import from modules before it in the same list,
+from modules inside those, and from modules inside itself. A module may not import from the file of a module around it. So there are no
+cycles of imports. Prints each import against the order, and exits with 1 if there is one.
 """
 
 import pathlib
@@ -30,7 +30,7 @@ def check(root):
     order = {path: number for number, path in enumerate(files)}
     for path, file in files.items():
         for line, target in imports(code_of(file, names), path):
-            # The longest part of the path that is a module; what follows is an item in it.
+            # The longest prefix of the path that is a module. The rest is an item in it.
             module = next(target[:length] for length in range(len(target), -1, -1) if target[:length] in files)
             if module[: len(path)] == path:
                 continue
@@ -42,7 +42,7 @@ def check(root):
 
 
 def modules(file, path):
-    """The modules of a file and of those inside of it, by their paths, in the order of the `mod` lines."""
+    """The paths and files of a module and of those inside it, in the order of the `mod` lines."""
     yield path, file
     folder = file.parent if file.stem in ("lib", "main", "mod") else file.with_suffix("")
     for name in re.findall(r"^(?:pub(?:\(\w+\))? )?mod (\w+);", file.read_text(), re.MULTILINE):
@@ -52,8 +52,7 @@ def modules(file, path):
 
 
 def code_of(file, names):
-    """The text of a file without its comments and literals, line for line, and its paths from `crate` on. `names` are
-    other names of the crate."""
+    """A file without comments and literals, with the same lines. Replaces `names`, other names of the crate, by `crate`."""
     code = NO_CODE.sub(lambda found: "\n" * found.group().count("\n"), file.read_text())
     for name in names:
         code = re.sub(rf"\b{name}(?=::)", "crate", code)
@@ -61,7 +60,7 @@ def code_of(file, names):
 
 
 def imports(code, path):
-    """The paths that code names from `crate` or `super` on, with their lines."""
+    """The paths in the code that start with `crate` or `super`, with their lines."""
     inner = list(inline_modules(code))
     for start in re.finditer(r"(?<![\w:])(?:crate|super)(?=::)", code):
         depth = sum(begin < start.start() < end for begin, end in inner)
@@ -73,7 +72,8 @@ def imports(code, path):
 
 
 def resolve(words, path, depth):
-    """The module that a path starts from, and the rest of it; none if that is the file itself. `depth` modules are around in the file."""
+    """The module where a path starts, and the rest of the path. None if it starts in the file itself. `depth` is the number of inline
+    modules around the path."""
     if words[0] == "crate":
         return (), tuple(words[1:])
     ups = next((i for i, word in enumerate(words) if word != "super"), len(words)) - depth
@@ -83,14 +83,14 @@ def resolve(words, path, depth):
 
 
 def inline_modules(code):
-    """Where modules that stand in the file itself begin and end."""
+    """The start and end of each inline module."""
     for start in re.finditer(r"^(?:pub(?:\(\w+\))? )?mod \w+ \{", code, re.MULTILINE):
         end = re.compile(r"^\}", re.MULTILINE).search(code, start.end())
         yield start.start(), end.end() if end else len(code)
 
 
 def end_of_path(code, start):
-    """Where a path with its braces ends."""
+    """The end of a path, including braces."""
     at, open_braces = start, 0
     while at < len(code):
         match = re.compile(r"\s*(::|\w+|\*)").match(code, at) if not open_braces else None

@@ -1,4 +1,4 @@
-"""Runs the SQL in the environment variable SQL with the extension loaded, and prints its result. usage: query.py EXTENSION"""
+"""Runs the SQL in the environment variable SQL, with the extension loaded, and prints the result. usage: query.py EXTENSION"""
 
 import os
 import sys

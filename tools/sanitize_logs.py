@@ -1,6 +1,6 @@
-"""Reads damaged logs in every way: for builds that check what they do. usage: sanitize_logs.py EXTENSION LOG [LOG ...]
+"""Reads damaged logs in every way, for builds with sanitizers. usage: sanitize_logs.py EXTENSION LOG [LOG ...]
 
-Each log is damaged in some ways, the same in every run. Those in the folder that EVTX_HOSTILE names are read as they are.
+Damages each log in a few ways, the same in every run. Logs in the folder that EVTX_HOSTILE names are read unchanged.
 """
 
 import os
@@ -13,13 +13,13 @@ import threading
 import duckdb
 
 CASES = 8
-# Statements are interrupted after so long: some logs are made to take long.
+# Statements are interrupted after this time, because some hostile logs take long.
 MOST_SECONDS = 2
-# What an error or a row may not say: that something panicked.
+# The text of errors and rows after a panic.
 PANIC = "internal error in the EVTX reader"
 
 ALL = "recover := true, verify := true, location := true, xml := true, json := true"
-# Every column is read, and little of it comes to Python.
+# These read every column, and return little to Python.
 STATEMENTS = [
     f"SELECT count(COLUMNS(*)) FROM {source}"
     for source in [
@@ -35,7 +35,7 @@ STATEMENTS = [
 
 
 def damage(data, numbers):
-    """Changes some bytes, most of them in a header or among the first records of a chunk."""
+    """Changes a few bytes, mostly in headers or in the first records of a chunk."""
     for _ in range(numbers.randint(1, 8)):
         chunk = 4096 + 65536 * numbers.randrange(max(len(data) // 65536, 1))
         at = min(numbers.choice([numbers.randrange(4608), chunk + numbers.randrange(8192), numbers.randrange(len(data))]), len(data) - 1)
@@ -54,7 +54,7 @@ def damage(data, numbers):
 
 
 def read(connection, path):
-    """Runs all statements over a log, and returns how many of them failed, as they may."""
+    """Runs all statements over a log, and returns the number of errors, which are fine."""
     failed = 0
     for sql in STATEMENTS:
         timer = threading.Timer(MOST_SECONDS, connection.interrupt)
@@ -87,7 +87,7 @@ def main(extension, logs):
             for case in range(CASES):
                 data = bytearray(whole)
                 damage(data, random.Random(f"{pathlib.Path(log).name} {case}"))
-                # Its name says how it was made.
+                # The name says how to reproduce the damage.
                 path = pathlib.Path(folder, f"{pathlib.Path(log).stem}-{case}.evtx")
                 path.write_bytes(data)
                 failed += read(connection, path)

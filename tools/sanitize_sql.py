@@ -1,4 +1,7 @@
-"""Runs the statements of sqllogictest files without looking at what they give: for runs under a sanitizer. usage: sanitize_sql.py EXTENSION FILE [FILE ...]"""
+"""Runs the statements of sqllogictest files and ignores their results, for builds with sanitizers.
+
+usage: sanitize_sql.py EXTENSION FILE [FILE ...]
+"""
 
 import sys
 

@@ -1,10 +1,10 @@
-"""Compares generated statements over read_evtx with the same over tables, for so many seconds, and prints what differs.
+"""Runs generated statements over read_evtx and over tables of the same logs, and prints differences.
 
 usage: soak.py EXTENSION SECONDS [--seed N] [--logs FOLDER]
 
-The logs are those in and below FOLDER, or the folders that EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name, or samples/. A difference is printed as statements
-that run as they are, with as little in them as still differs. Ends with 1 if there was any. Each round has a seed of its own, the
-first N.
+Reads the logs in FOLDER and its subfolders. Without --logs, EVTX_CORPUS, EVTX_VARIED and EVTX_COLLECTIONS name the folders, or samples/ is
+read. A difference is printed as the smallest statements that still show it, ready to run. Exits with 1 if there was one. Each round has its
+own seed, starting with N.
 """
 
 import argparse
@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "test/python"))
 from judge import log_folders  # noqa: E402
 from statements import FAULT, Comparison, make_statements, partition  # noqa: E402
 
-# How many statements a round has, over how many calls, and how large a log may be, in bytes.
+# The statements and calls of a round, and the largest log in bytes.
 STATEMENTS, CALLS, LOG_SIZE = 500, 40, 2 << 20
 
 

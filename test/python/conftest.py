@@ -1,4 +1,4 @@
-"""What the tests of the client share: connections with the extension loaded, and logs large enough to watch."""
+"""Shared by the Python tests: connections with the extension loaded, and large logs."""
 
 import os
 import pathlib
@@ -29,12 +29,12 @@ def con():
 
 @pytest.fixture(scope="session")
 def big_log(tmp_path_factory):
-    """A log of 48 MiB: the chunk of DC01-Security.evtx again and again."""
+    """A log of 48 MiB: the chunk of DC01-Security.evtx, 768 times."""
     return write_log(tmp_path_factory.mktemp("big") / "big.evtx", "DC01-Security.evtx", 768)
 
 
 def write_log(path, sample, chunks):
-    """Writes a log of so many copies of a sample's first chunk."""
+    """Writes a log that repeats a sample's first chunk."""
     data = (SAMPLES / sample).read_bytes()
     header = bytearray(data[:FILE_HEADER])
     struct.pack_into("<QQ", header, 8, 0, chunks - 1)

@@ -1,7 +1,7 @@
-"""Damages logs where their structures stand: each kind of damage by its name, chosen by a random number generator.
+"""Kinds of damage to a log, by name. They know where its structures are, and choose at random.
 
-A log under damage is its bytes and, for each chunk slot, the chunks that its bytes were taken from. What is still as it was is not
-noted: who judges compares a slot with the chunks that it came from.
+A damaged log keeps its bytes and, for each chunk slot, the chunks that the bytes came from. It does not record what changed: the judge
+compares each slot with those chunks.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ import zlib
 
 from structures import CHUNK, CHUNK_HEADER, FILE_FIELDS, FILE_HEADER, SECTOR, place
 
-# Numbers that are at the edge of something.
+# Boundary values.
 EDGES = [0, 1, 2, 3, 4, 7, 8, 23, 24, 27, 28, 63, 64, 127, 128, 255, 256, 511, 512, 0x7FFF, 0x8000, 0xFFFF, 0x10000]
 EDGES += [0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63 - 1, 2**63, 2**64 - 1]
 FILE_KINDS = {what: (at, size) for what, at, size in FILE_FIELDS}
@@ -18,35 +18,35 @@ FILE_KINDS = {what: (at, size) for what, at, size in FILE_FIELDS}
 
 @dataclasses.dataclass
 class Log:
-    """A log under damage."""
+    """A log being damaged."""
 
     data: bytearray
-    # Of each slot, the chunks that its bytes are from. More than one where chunks were spliced.
+    # The chunks that each slot's bytes came from. Spliced slots have several.
     sources: list
-    # Chunks that stand in no slot, or may.
+    # Chunks that may lie outside the slots.
     strays: list = dataclasses.field(default_factory=list)
 
     def copy(self):
         return Log(bytearray(self.data), [list(sources) for sources in self.sources], list(self.strays))
 
     def let_stray(self):
-        """The chunks may stand anywhere from now on."""
+        """From now on, chunks may start anywhere."""
         self.strays += [chunk for sources in self.sources for chunk in sources]
 
     def slot(self, random):
-        """A slot that still has bytes, and the chunk it came from first."""
+        """A slot that still has bytes, and the first chunk that it came from."""
         count = min(len(self.sources), max(1, -(-(len(self.data) - FILE_HEADER) // CHUNK)))
         slot = random.randrange(count)
         return slot, self.sources[slot][0]
 
     def put(self, at, new):
-        """Overwrites as many bytes as there are."""
+        """Overwrites bytes up to the end of the file."""
         end = min(at + len(new), len(self.data))
         if at < end:
             self.data[at:end] = new[: end - at]
 
     def field(self, random, accept=lambda what: True):
-        """A field of some kind, and its offset in the file and size: first a kind is chosen, then one of these."""
+        """A field's kind, offset in the file, and size. Chooses the kind first, then a field of that kind."""
         slot, chunk = self.slot(random)
         kinds = [*chunk.kinds, *FILE_KINDS]
         kind = random.choice([what for what in kinds if accept(what)] or kinds)
@@ -56,13 +56,13 @@ class Log:
         return kind, place(slot) + at, size
 
     def edge(self, random):
-        """The offset of a structure's edge, or of a byte beside it."""
+        """The offset of a structure's edge, or one byte off."""
         _, at, size = self.field(random)
         return at + random.choice([0, 0, size, 1, -1])
 
 
 def flip_bits(log, random, donors):
-    """Some bits anywhere."""
+    """Flips a few bits."""
     for _ in range(random.choice([1, 1, 1, 2, 4, 8])):
         at = random.choice([random.randrange(len(log.data)), log.edge(random)])
         if 0 <= at < len(log.data):
@@ -70,7 +70,7 @@ def flip_bits(log, random, donors):
 
 
 def number(random, old, size):
-    """Another number for a field."""
+    """A new number for a field."""
     choices = [
         old + random.choice([-8, -4, -2, -1, 1, 2, 4, 8]),
         old ^ (1 << random.randrange(8 * size)),
@@ -84,7 +84,7 @@ def number(random, old, size):
 
 
 def set_field(accept):
-    """A damage that gives a field of some kinds another number."""
+    """Damage that changes the number in a field of an accepted kind."""
 
     def damage(log, random, donors):
         _, at, size = log.field(random, accept)
@@ -95,14 +95,14 @@ def set_field(accept):
 
 
 def copy_field(log, random, donors):
-    """A field takes the number of another one of its kind: an offset that leads elsewhere, a size of another."""
+    """Copies the number of another field of the same kind: an offset that leads elsewhere, or another size."""
     what, at, size = log.field(random)
     _, other, _ = log.field(random, lambda kind: kind == what)
     log.put(at, bytes(log.data[other : other + size]))
 
 
 def circle(log, random, donors):
-    """A link of a chain of names or templates leads back, to itself, or elsewhere."""
+    """Points a link in a chain of names or templates to itself, backwards, or elsewhere."""
     slot, chunk = log.slot(random)
     links = [at for what in ("name link", "definition link") for at, _ in chunk.kinds.get(what, [])]
     heads = [at for what in ("chunk names", "chunk templates") for at, _ in chunk.kinds[what]]
@@ -113,23 +113,23 @@ def circle(log, random, donors):
 
 
 def cut(log, random, donors):
-    """The file ends at the edge of a structure."""
+    """Ends the file at the edge of a structure."""
     del log.data[max(log.edge(random), 0) :]
 
 
 def blank(log, random, donors):
-    """A run of zeros or of one other byte, from the edge of a structure on."""
+    """Writes one byte, mostly zero, repeatedly from the edge of a structure on."""
     at, size = log.edge(random), random.choice([1, 4, 24, 64, 256, 512, 4096, CHUNK])
     log.put(max(at, 0), bytes([random.choice([0, 0, 0xFF, 0x2A])]) * size)
 
 
 def noise(log, random, donors):
-    """A run of random bytes, from the edge of a structure on."""
+    """Writes random bytes from the edge of a structure on."""
     log.put(max(log.edge(random), 0), random.randbytes(random.choice([1, 2, 4, 16, 64, 512, 2048])))
 
 
 def sector(log, random, donors):
-    """Sectors as a torn write leaves them: old, zero, or those of another place."""
+    """Tears a write: sectors become zero, random, or copies of others."""
     count = len(log.data) // SECTOR
     at, other, run = random.randrange(max(count, 1)), random.randrange(max(count, 1)), random.choice([1, 1, 2, 8])
     new = bytes(log.data[other * SECTOR : (other + run) * SECTOR])
@@ -142,7 +142,7 @@ def records(log, random):
 
 
 def copy_record(log, random, donors):
-    """A record over others, from its start on or from the start of its BinXML on."""
+    """Copies a record, or just its BinXML, over others."""
     base, chunk, offsets = records(log, random)
     if offsets:
         start, onto, skip = random.choice(offsets), random.choice(offsets), random.choice([0, 0, 24])
@@ -151,7 +151,7 @@ def copy_record(log, random, donors):
 
 
 def hide_records(log, random, donors):
-    """A record's size reaches over the next ones, as tools make it to remove traces."""
+    """Grows a record over the next ones, as tools do to hide records."""
     base, chunk, offsets = records(log, random)
     if len(offsets) > 1:
         first = random.randrange(len(offsets) - 1)
@@ -164,7 +164,7 @@ def hide_records(log, random, donors):
 
 
 def renumber(log, random, donors):
-    """Record IDs that others have, or none can have, from some record on."""
+    """Gives consecutive records duplicate or impossible IDs."""
     base, _, offsets = records(log, random)
     if offsets:
         first, count = random.randrange(len(offsets)), random.choice([1, 1, 2, 10, len(offsets)])
@@ -175,7 +175,7 @@ def renumber(log, random, donors):
 
 
 def shift(log, random, donors):
-    """Some bytes more or less at an edge, and all that is behind them in the chunk moves."""
+    """Inserts or removes bytes at an edge, which moves the rest of the chunk."""
     slot, chunk = log.slot(random)
     at, by = log.edge(random), random.choice([1, 2, 4, 8, 16, 100])
     start, end = place(slot), min(place(slot) + CHUNK, len(log.data))
@@ -186,7 +186,7 @@ def shift(log, random, donors):
 
 
 def swap_chunks(log, random, donors):
-    """Two slots change places."""
+    """Swaps two slots."""
     a, b = log.slot(random)[0], log.slot(random)[0]
     if len(log.data) >= place(max(a, b) + 1):
         old = bytes(log.data[place(a) : place(a + 1)]), bytes(log.data[place(b) : place(b + 1)])
@@ -196,7 +196,7 @@ def swap_chunks(log, random, donors):
 
 
 def drop_chunk(log, random, donors):
-    """A slot is left out."""
+    """Removes a slot."""
     slot, _ = log.slot(random)
     if len(log.sources) > 1:
         del log.data[place(slot) : place(slot + 1)]
@@ -204,7 +204,7 @@ def drop_chunk(log, random, donors):
 
 
 def repeat_chunk(log, random, donors):
-    """A slot is there twice."""
+    """Duplicates a slot."""
     slot, _ = log.slot(random)
     if len(log.data) >= place(len(log.sources)):
         log.data[place(slot) : place(slot)] = log.data[place(slot) : place(slot + 1)]
@@ -212,7 +212,7 @@ def repeat_chunk(log, random, donors):
 
 
 def other_chunk(log, random, donors):
-    """A slot of another log in place of one, or as another."""
+    """Replaces a slot with one of another log, or inserts it."""
     slot, chunk = log.slot(random)[0], random.choice(donors)
     if len(log.data) >= place(slot + 1):
         if random.random() < 0.5:
@@ -224,7 +224,7 @@ def other_chunk(log, random, donors):
 
 
 def splice(log, random, donors):
-    """From an edge on, a slot is that of another chunk."""
+    """Replaces the start or the end of a slot with that of another chunk."""
     slot, own = log.slot(random)
     other = random.choice([random.choice(donors), random.choice(random.choice(log.sources))])
     edges = [at for at, _ in random.choice([own, other]).kinds.get("record magic", [])]
@@ -237,28 +237,28 @@ def splice(log, random, donors):
 
 
 def lost_bytes(log, random, donors):
-    """Some bytes are missing, and all of the file behind them moves."""
+    """Removes bytes, which moves the rest of the file."""
     at = max(log.edge(random), 0)
     log.let_stray()
     del log.data[at : at + random.choice([1, 2, 8, 100, SECTOR, 4096, 10000, CHUNK - SECTOR])]
 
 
 def more_bytes(log, random, donors):
-    """Some bytes come in between, and all of the file behind them moves."""
+    """Inserts bytes, which moves the rest of the file."""
     at, count = max(log.edge(random), 0), random.choice([1, 2, 8, 100, SECTOR, 4096, 10000, CHUNK - SECTOR])
     log.let_stray()
     log.data[at:at] = random.choice([bytes(count), random.randbytes(count)])
 
 
 def appended_log(log, random, donors):
-    """The end of another log stands behind the last chunk."""
+    """Appends the end of another log."""
     chunk = random.choice(donors)
     log.strays.append(chunk)
     log.data += random.choice([bytes(log.data[:FILE_HEADER]), bytes(random.randrange(2 * SECTOR))]) + chunk.data
 
 
 def never_written(log, random, donors):
-    """A log that Windows has created, over what stood on the disk before: one chunk whose header lists no records."""
+    """A log that Windows created over old disk contents: one chunk, whose header lists no records."""
     slot, _ = log.slot(random)
     if len(log.data) < place(slot + 1):
         return
@@ -272,7 +272,7 @@ def never_written(log, random, donors):
 
 
 def left_open(log, random, donors):
-    """A log that was copied while it was open: a chunk's header, and that of the file, are behind."""
+    """A log that was copied while open: the headers of a chunk and of the file are out of date."""
     base, chunk, offsets = records(log, random)
     ids = [struct.unpack_from("<Q", chunk.data, at + 8)[0] for at in offsets]
     ends = [at + chunk.records[at].size for at in offsets]
@@ -288,7 +288,7 @@ def left_open(log, random, donors):
 
 
 def wrapped(log, random, donors):
-    """A full log, whose newest records have replaced the oldest."""
+    """A full log, whose newest chunks replaced the oldest."""
     count = len(log.sources)
     if count > 1 and len(log.data) >= place(count):
         by = random.randrange(1, count)
@@ -339,7 +339,7 @@ KINDS = {
 
 
 def repair(data):
-    """Makes all checksums match, where there are any."""
+    """Makes all checksums match."""
     for at in range(FILE_HEADER, len(data) - CHUNK_HEADER + 1, CHUNK):
         free_space = struct.unpack_from("<I", data, at + 48)[0]
         if CHUNK_HEADER <= free_space <= min(CHUNK, len(data) - at):

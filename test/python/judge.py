@@ -1,12 +1,12 @@
-"""Reads damaged logs in many ways, and says what should not be.
+"""Reads damaged logs in many ways, and reports broken invariants.
 
-A case is a log, cut down to a few chunks, with some damage done to it; its seed decides all of it. What must hold:
+A case is a log of a few chunks with damage. Its seed determines everything. The invariants:
 
-- A record whose bytes, definitions and names stand there as before comes out with the values that it had before.
-- Rows, values and errors do not depend on threads, on the columns or rows that are asked for, or on the run.
-- `recover` gives all that a plain scan gives, and `on_error` what it says of the same rows.
-- What is told of files and chunks agrees with their rows.
-- Time and memory are bounded, and an interrupt is answered.
+- A record whose bytes, definitions and names are unchanged keeps its values.
+- Rows, values and errors depend neither on threads, nor on the selected columns or rows, nor on the run.
+- `recover` returns at least the rows of a plain scan. `on_error` applies to the same rows.
+- The metadata of files and chunks agrees with their rows.
+- Time and memory are bounded, and interrupts take effect.
 """
 
 import collections
@@ -25,28 +25,28 @@ import duckdb
 from damage import KINDS, Log, repair
 from structures import CHUNK, CHUNK_HEADER, CHUNK_MAGIC, FILE_HEADER, FILE_MAGIC, SECTOR, Chunk, place, slots
 
-# How long a query may take, in seconds, with room for a slow machine, and how long an interrupt. What should be met is
-# told.
+# The longest time in seconds that a query may take on a slow machine, and that an interrupt may take. Interrupts slower than INTERRUPT
+# are reported as notes.
 MAX_TIME, MAX_INTERRUPT, INTERRUPT = 5, 1, 0.1
-# After how many seconds a query is given up.
+# The time in seconds after which a query is interrupted.
 STOP = 30
-# What a query on one thread may take, in bytes: 64 MiB above a batch, for which DuckDB and the columns have room too.
+# The memory in bytes that a query on one thread may take: 64 MiB, and room for a batch in DuckDB and in the columns.
 MAX_MEMORY = 96 << 20
-# How many chunks a case has at most, and of how many pieces of one log it takes them.
+# The most chunks of a case, and the number of pieces of a log to choose from.
 CHUNKS, PIECES = 4, 3
-# How long the text of a log is at most, in bytes.
+# The largest text of a log, in bytes.
 MAX_TEXT = 16 << 20
-# How many chunks a log has on which threads work side by side: more than two blocks of them.
+# The chunks of a log that several threads read at once: more than two blocks.
 LONG = 40
 
-# Columns that are about the place of a record, not about its event.
+# Columns that describe where a record is, not its event.
 PLACES = ("error", "filename", "chunk_index", "record_offset", "recovered")
 WHOLE = "location := true, xml := true, json := true"
-# All columns as text, as times of the client have no nanoseconds.
+# All columns as text, because the client drops nanoseconds.
 AS_TEXT = "COLUMNS(*)::VARCHAR"
 
 
-# The variables that name folders of logs.
+# Environment variables that name folders of logs.
 FOLDERS = ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_COLLECTIONS")
 
 
@@ -61,14 +61,14 @@ def log_folders():
 
 @dataclasses.dataclass
 class Case:
-    """A damaged log, and how it came about."""
+    """A damaged log, and how it was made."""
 
     seed: int
     source: pathlib.Path
     kinds: list
     repaired: bool
     log: Log
-    # The log before, whose slots are those of the sources where no chunk was moved.
+    # The log before the damage.
     sound: Log
 
     def title(self):
@@ -77,7 +77,7 @@ class Case:
 
 
 class Cases:
-    """Makes cases out of logs. What logs hold when they are sound is read once."""
+    """Makes cases from logs. Reads each sound log once."""
 
     def __init__(self, extension, logs, folder):
         self.logs, self.folder = logs, folder
@@ -85,7 +85,7 @@ class Cases:
 
     @functools.lru_cache(maxsize=256)
     def piece(self, path, number):
-        """A log of a few chunks of another, and those chunks with what they hold."""
+        """A log of a few chunks of another, whose records have their values."""
         data = path.read_bytes()
         every = [slot for slot in slots(data) if len(slot) == CHUNK and slot.startswith(CHUNK_MAGIC)]
         if not every:
@@ -102,7 +102,7 @@ class Cases:
         sound = pathlib.Path(self.folder, "sound.evtx")
         sound.write_bytes(whole)
         source = f"read_evtx({quoted(str(sound))}, {WHOLE})"
-        # Some logs are made to give gigabytes of text.
+        # Some hostile logs expand to gigabytes of text.
         size = read(self.connection, f"SELECT coalesce(sum(strlen(xml) + strlen(json)), 0) FROM {source}", MAX_TIME)
         if size.error or size.rows > [(MAX_TEXT,)]:
             return None
@@ -115,7 +115,7 @@ class Cases:
         return Log(bytearray(whole), [[chunk] for chunk in chunks])
 
     def make(self, seed, only=None):
-        """The case of a seed; with the damage of some numbers only, if `only` names them."""
+        """The case of a seed. `only` limits the damage to some of its steps, by number."""
         choice = random.Random(seed)
         path = choice.choice(self.logs)
         sound = self.piece(path, choice.randrange(PIECES))
@@ -146,7 +146,7 @@ def connect(extension, **config):
 
 @dataclasses.dataclass
 class Result:
-    """What a query gave: rows, or an error."""
+    """The result of a query: rows or an error."""
 
     sql: str
     columns: list
@@ -162,7 +162,7 @@ class Result:
 
 
 def read(connection, sql, seconds=STOP):
-    """What a query gives. After some seconds it is interrupted."""
+    """Runs a query, and interrupts it after some seconds."""
     start = time.monotonic()
     timer = threading.Timer(seconds, connection.interrupt)
     timer.start()
@@ -185,7 +185,7 @@ def quoted(value):
 
 
 def differing(one, other):
-    """A short text that says where two results differ."""
+    """Describes the first difference between two results."""
     if one.error or other.error:
         return f"{one.error or f'{len(one.rows)} rows'} <> {other.error or f'{len(other.rows)} rows'}"
     if len(one.rows) != len(other.rows):
@@ -208,12 +208,12 @@ def short(value):
 
 @dataclasses.dataclass
 class Finding:
-    """What should not be: which invariant is broken, how, and the queries that show it."""
+    """A broken invariant: its name, the details, and the queries that show it."""
 
     invariant: str
     detail: str
     queries: list
-    # The check that found it; none where every case has it.
+    # The check that found it. Empty for the checks that every case runs.
     check: str = ""
 
 
@@ -228,19 +228,19 @@ class Judge:
         self.off.execute("SET evtx_filter_pushdown = false")
         self.counts = collections.Counter()
         self.worst = collections.Counter()
-        # What is worth a look, but can be the machine.
+        # Oddities that a slow machine may cause.
         self.notes = []
 
     def judge(self, case, count=3):
-        """Findings about a case. Of the checks on how rows are asked for it makes some."""
+        """The findings about a case, from some of the checks."""
         return self.judge_by(case, random.Random(f"{case.seed} checks").sample(sorted(CHECKS), count))
 
     def judge_all(self, case):
-        """Findings about a case, by every check."""
+        """The findings about a case, from every check."""
         return self.judge_by(case, sorted(CHECKS))
 
     def judge_by(self, case, checks):
-        """Findings about a case, by some checks. What a check does depends on the seed only."""
+        """The findings about a case from the named checks. What a check does depends only on the seed."""
         pathlib.Path(self.path).write_bytes(case.log.data)
         self.case, self.findings, self.check = case, [], ""
         self.plain = self.run(self.one, self.call(WHOLE))
@@ -262,7 +262,7 @@ class Judge:
         return self.findings
 
     def call(self, arguments="", path=None):
-        """A query for all columns of a call."""
+        """A query for all columns of a scan."""
         return f"SELECT {AS_TEXT} FROM {self.source(arguments, path)}"
 
     def source(self, arguments="", path=None):
@@ -292,11 +292,11 @@ class Judge:
     # ---- Records
 
     def check_unchanged(self):
-        """Records whose bytes stand there as before come out as before."""
+        """Records whose bytes are unchanged keep their values."""
         plain, recovered = self.by_offset(self.plain), self.by_offset(self.recovered)
         all_slots = slots(bytes(self.case.log.data))
         for number, (slot, sources) in enumerate(zip(all_slots, self.case.log.sources)):
-            # Without a file header, chunks are found by their signature at any sector.
+            # Without a file header, the scan finds chunks by their signature at any sector.
             is_found = self.is_log or slot.startswith(CHUNK_MAGIC) and count_signatures(slot) == 1
             for chunk in sources:
                 for record in chunk.records.values():
@@ -310,8 +310,8 @@ class Judge:
                     self.counts["records judged"] += 1
                     at = place(number) + record.offset
                     ways = []
-                    # Where two chunks meet, the header of one says that records of the other are left behind. One
-                    # without a list may have nothing but such.
+                    # In a spliced slot, the header of one chunk marks records of the other as slack. If the header
+                    # lists no records, all of them may be slack.
                     if self.is_log and len(sources) == 1 and not lists_nothing(slot) and not self.may_be_slack(record, slot):
                         ways.append((self.plain, plain))
                     if is_found:
@@ -325,12 +325,12 @@ class Judge:
             self.find("a log that was never written has no rows", f"{len(self.plain.rows)} rows", self.plain)
 
     def may_be_slack(self, record, slot):
-        """Whether only the record before says that this one is live, and that may be damaged."""
+        """Whether this record is live only because it follows another one, which may be damaged."""
         is_beyond = record.offset >= struct.unpack_from("<I", slot, 48)[0]
         return is_beyond and "left open" in self.case.kinds and len(self.case.kinds) > 1
 
     def judge_strays(self, recovered):
-        """Chunks that stand in no slot are found with `recover`, from their header to the next chunk."""
+        """`recover` finds chunks outside the slots, from their header to the next chunk."""
         data = bytes(self.case.log.data)
         for chunk in {id(chunk): chunk for chunk in self.case.log.strays}.values():
             header = chunk.data[:CHUNK_HEADER]
@@ -348,7 +348,7 @@ class Judge:
         same = [row for row in found if event_of(row) == record.values]
         if not found:
             if any(event_of(row) == record.values for others in rows.values() for row in others):
-                return  # A copy of it was given.
+                return  # The scan returned a copy.
             self.find(f"an unchanged record is in {how}", f"record {record.values['record_id']} at {at:#x} is not there", result)
         elif not same:
             pairs = [(column, value, found[0].get(column)) for column, value in record.values.items()]
@@ -366,13 +366,13 @@ class Judge:
         return rows
 
     def check_recover(self):
-        """All that a plain scan gives."""
+        """`recover` returns at least the rows of a plain scan."""
         if self.plain.error or self.recovered.error:
             return
         column = self.recovered.columns.index("recovered")
         more = collections.Counter(row[:column] + row[column + 1 :] for row in self.recovered.rows)
         missing = collections.Counter(self.plain.rows) - more
-        # What does not read in its slot may be a stray chunk's.
+        # A record that is unreadable in its slot may belong to a stray chunk.
         error, place = (self.plain.columns.index(name) for name in ("error", "record_offset"))
         given = {row[place] for row in self.recovered.rows}
         missing = {row: count for row, count in missing.items() if row[error] is None or row[place] not in given}
@@ -384,7 +384,7 @@ class Judge:
     # ---- Ways to ask
 
     def options(self):
-        """Arguments, and the rows that they give on one thread."""
+        """Arguments, and their rows on one thread."""
         more = self.random.choice(["", "", ", recover := true", ", verify := true", ", on_error := 'skip'"])
         arguments = WHOLE + more
         if more in ("", ", recover := true"):
@@ -396,7 +396,7 @@ class Judge:
         self.compare("rows do not depend on threads", rows, self.run(self.four, self.call(arguments)))
 
     def check_long(self):
-        """The same chunks again and again, so that there is work for several threads."""
+        """Repeats the chunks, so that several threads have work."""
         long, data = self.path_of("long.evtx"), bytes(self.case.log.data)
         body = data[FILE_HEADER : len(data) - (len(data) - FILE_HEADER) % CHUNK]
         if not self.is_log or not body:
@@ -431,7 +431,7 @@ class Judge:
             self.find("the count is that of the rows", f"{count.rows}{count.error} <> {len(rows.rows)}", rows, count)
 
     def check_arguments(self):
-        """Columns that are not declared change nothing."""
+        """Optional columns do not change the others."""
         rows = self.run(self.one, self.call())
         if rows.columns:
             self.compare("rows do not depend on xml, json, location", projected(self.plain, rows.columns), rows)
@@ -464,7 +464,7 @@ class Judge:
                 self.compare("'fail' gives all rows of a sound log", projected(rows, columns), some)
 
     def check_verify(self):
-        """Only what is wrong with checksums is added."""
+        """`verify` adds only rows about checksums."""
         rows = self.run(self.one, self.call(f"{WHOLE}, verify := true"))
         if rows.error or self.plain.error:
             return
@@ -485,7 +485,7 @@ class Judge:
             self.compare("LIMIT takes the first rows", dataclasses.replace(rows, rows=rows.rows[offset : offset + limit]), some)
 
     def check_files(self):
-        """With another file, before it or behind it, each gives what it gives alone. What is known of templates is shared."""
+        """Scanning another file before or after it does not change a file's rows, although files share templates."""
         arguments, rows = self.options()
         other = self.path_of("other.evtx")
         pathlib.Path(other).write_bytes(self.random.choice([self.case.sound.data, self.case.log.data]))
@@ -493,7 +493,7 @@ class Judge:
         if rows.error or others.error:
             return
         for files, expected in [([self.path, other], rows.rows + others.rows), ([other, self.path], others.rows + rows.rows)]:
-            # Files come in the order of the list.
+            # Rows follow the order of the list.
             paths = f"[{', '.join(map(quoted, files))}]"
             both = self.run(self.random.choice([self.one, self.four]), self.call(arguments, paths))
             self.compare("rows do not depend on other files", dataclasses.replace(rows, rows=expected), both)
@@ -537,7 +537,7 @@ class Judge:
         sql = "SELECT DISTINCT unnest(map_keys(event_data)) FROM log WHERE event_data IS NOT NULL ORDER BY 1 LIMIT 200"
         return [name for (name,) in self.one.execute(sql).fetchall() if name is not None]
 
-    # ---- What is told of events, files and chunks
+    # ---- Events and metadata
 
     def check_events(self):
         if self.plain.error:
@@ -550,7 +550,7 @@ class Judge:
             self.find("the fields of events are known", rows.error, rows)
             return
         columns = [column for column in self.plain.columns if column in rows.columns]
-        # Damage to chunks, and to frames of records, may have cost one.
+        # A damaged chunk or frame may have contained one of the events, so its row stays.
         has_error, has_id = (self.plain.columns.index(name) for name in ("error", "record_id"))
         has_event = rows.columns.index("event_id")
         damage = {row for row in projected(self.plain, columns).rows if row[columns.index("error")]}
@@ -585,7 +585,7 @@ class Judge:
         records = collections.defaultdict(list)
         for row in rows:
             if row["record_id"] is not None:
-                # A record whose end the chunk does not hold has a row, and counts only where it is known where it ends.
+                # A record that runs past its chunk has a row. The metadata counts it only if its end is known.
                 is_whole = "which cannot be right" not in (row["error"] or "")
                 records[int(row["chunk_index"])].append((int(row["record_id"]), is_whole))
         file = files.dicts()[0]
@@ -606,14 +606,14 @@ class Judge:
             self.find(f"the metadata of a {what} is that of its rows", detail, result, self.plain)
 
     def whole_errors(self, errors):
-        """Errors that are about frames and chunks, of which there is metadata."""
+        """The errors about frames and chunks, which the metadata covers."""
         frames = ("claims a size", "no record starts", "the chunk starts with", "is cut short", "puts its free space")
         return [error for error in errors if any(text in error for text in frames)]
 
-    # ---- What it takes
+    # ---- Time and memory
 
     def check_interrupt(self):
-        """A scan of the log again and again ends soon after it was told to."""
+        """A long query ends soon after an interrupt."""
         paths = "[" + ", ".join([quoted(self.path)] * 400) + "]"
         call = self.random.choice([
             f"SELECT count(xml), count(json), count(event_data), count(error) FROM {self.source(WHOLE, paths)}",
@@ -644,11 +644,11 @@ class Judge:
             self.worst["interrupt, ms"] = max(self.worst["interrupt, ms"], int(1000 * took))
             if took > MAX_INTERRUPT:
                 self.find("an interrupt is answered", f"after {took:.2f} s", result)
-        # One that came too late is for the next query.
+        # A late interrupt hits the next query.
         read(connection, "SELECT 1")
 
     def check_memory(self):
-        """A scan on one thread that keeps nothing takes no more than its batch."""
+        """A scan on one thread that keeps nothing needs little memory."""
         columns = "max(hash(COLUMNS(* EXCLUDE (filename))))"
         sql = f"SELECT {columns} FROM {self.source(f'{WHOLE}, recover := true')}"
         before = reset_peak()
@@ -662,7 +662,7 @@ class Judge:
 
 
 CHECKS = {name.removeprefix("check_"): getattr(Judge, name) for name in dir(Judge) if name.startswith("check_")}
-# Those that every case has, and parts of others.
+# Checks that every case runs, and parts of other checks.
 del CHECKS["unchanged"], CHECKS["recover"], CHECKS["record"], CHECKS["told"]
 
 
@@ -676,13 +676,13 @@ def projected(result, columns):
 
 
 def lists_nothing(slot):
-    """Whether the header of a chunk says that it has no records yet."""
+    """Whether a chunk's header lists no records yet."""
     return struct.unpack_from("<QQ", slot, 24) == (2**64 - 1, 2**64 - 1) if len(slot) >= CHUNK_HEADER else False
 
 
 def is_unchanged_but_copy(chunk, record, slot):
-    """Whether of a record only the copy of its size was touched, and it is beyond doubt all the same: the chunk's header, the
-    record behind it and, but for its size, the frame of the one before are as they were."""
+    """Whether only the copy of a record's size changed, and the record is certain all the same: the chunk's header, the next record
+    and, apart from its size, the frame of the previous record are unchanged."""
     if slot[:52] != chunk.data[:52] or len(slot) < CHUNK or not chunk.is_unchanged_but_copy(record, slot):
         return False
     before = [other for other in chunk.records.values() if other.offset + other.size == record.offset]
@@ -697,7 +697,7 @@ def count_signatures(slot):
 
 
 def reset_peak():
-    """Makes what memory this process has now its peak, and gives it; None where the system does not tell."""
+    """Resets the process's peak of memory, and returns it. None if the system does not support that."""
     try:
         pathlib.Path("/proc/self/clear_refs").write_text("5")
         return peak()
@@ -712,12 +712,12 @@ def peak():
 # ---- Smaller cases
 
 
-# For how many seconds smaller cases are tried, and from how few sound bytes between them on spans are one.
+# The seconds to spend on smaller cases, and the number of sound bytes up to which two spans count as one.
 SHRINK, GAP = 20, 8
 
 
 def shrink(cases, judge, case, finding):
-    """The case with less damage in it, as long as it breaks the same invariant, and the spans of damage that are left."""
+    """The case with as little damage as still breaks the invariant, and the remaining spans of damage."""
     end = time.monotonic() + SHRINK
     checks = [finding.check] if finding.check else []
 
@@ -752,7 +752,7 @@ def shrink(cases, judge, case, finding):
 
 
 def changes(old, new):
-    """The spans in which two logs of one size differ, with few sound bytes in them."""
+    """The spans in which two logs of the same size differ."""
     spans = []
     for at, (a, b) in enumerate(zip(old, new)):
         if a != b:

@@ -1,6 +1,6 @@
-"""What the generated statements are made of: templates, as tables. `;` parts the forms of a template.
+"""Templates of the generated statements. `;` separates the forms of a template.
 
-`<...>` is a token, which the generator in statements.py expands.
+`<...>` is a token that the generator in statements.py expands.
 """
 
 
@@ -14,14 +14,14 @@ EQUALITIES = ["=", "=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
 COMPARISONS = [*EQUALITIES, "<", "<=", ">", ">="]
 PLAIN = "number text time uuid"
 ORDERED = PLAIN + " float bool blob"
-# DuckDB 2.0.0 has no BETWEEN of lists, and yet makes one of two comparisons. So lists are compared for equality only.
+# DuckDB 2.0.0 merges two comparisons of lists into a BETWEEN, which lists do not support. So lists are only tested for equality.
 ANY = ORDERED + " list"
-# How a predicate on an operand <x> is written: the families of types that it is for, its weight, its forms. <v>, <lo>
-# and
-# <hi> are constants of <x>, <vs> are a few, <many> up to some hundred; <t> is one as text; <near> is a number a little
-# above a value, <k> a small one; <y> is an operand of the same family; <z> is any operand and <w> a constant of it; <s>
-# is <x> in <same>, which is another scan of the same source. What can fail on a value is left out, as it depends on the
-# plan whether the value is looked at.
+# Predicates on an operand <x>: the families of types that they apply to, a weight, and the forms. The tokens:
+# - <v>, <lo>, <hi>: constants of <x>. <vs>: a few of them, <many>: up to some hundred. <t>: one as text.
+# - <near>: a number just above a value. <k>: a small number.
+# - <y>: an operand of the same family. <z>: any operand, <w>: a constant of it.
+# - <s>: <x> in <same>, another scan of the same source.
+# No form can fail on a value, because the plan decides which values are evaluated.
 SHAPES = {
     "comparison": (ANY, 10, "<x> <op> <v>"),
     "constant first": (ANY, 3, "<v> <op> <x>"),
@@ -122,16 +122,14 @@ MACROS = ["strictly_between(x, low, high) AS x > low AND x < high", "is_one_of(x
 
 # ---- Queries
 
-# The weight and the forms of each kind. An alias is a letter, which stands for a source; with a digit it is that source
-# again. <from a> is a source with its alias, <rows a> the same with a predicate, <call a> a source that is a call and
-# no more, <p a b> is a predicate over these sources. <cols a b>, <agg a> and <aggs a b> are what to select. <x1 a> (any
-# operand), <n1 a> (a number) and <g1 a> (one to group by) are the same each time; <vg1 a> is a constant of <g1 a>;
-# <list> is the same list of columns each time.
+# The weight and the forms of each kind. An alias is a letter for a source. With a digit, it is the same source again.
+# - <from a>: a source with its alias. <rows a>: the same with a predicate. <call a>: just a call.
+# - <p a b>: a predicate over these sources. <cols a b>, <agg a>, <aggs a b>: what to select.
+# - <x1 a> (any operand), <n1 a> (a number), <g1 a> (one to group by), <list> (columns): the same each time.
+# - <vg1 a>: a constant of <g1 a>.
 #
-# No form depends on an order that is not total. ORDER BY ALL orders by all that is selected, so that rows that tie are
-# equal; windows order by all that is selected, too. Sums are of integers. An ASOF join selects what rows that are
-# equally near have in common. The exception is a limit without an order: rows come in the order of the logs, and DuckDB
-# keeps it.
+# Every order is total: ORDER BY ALL and windows order by all selected columns, so that tied rows are equal. Sums are of integers. An
+# ASOF join selects only what equally near rows share. The exception is a limit without an order: DuckDB keeps the order of the logs.
 QUERIES = {
     "filter": (
         12,
@@ -210,7 +208,7 @@ QUERIES = {
     ),
     "positional join": (
         1,
-        # Not over filters: DuckDB 2.0.0 lets those hand large chunks on before small ones, whatever stands above.
+        # Not over filters: in DuckDB 2.0.0, those pass large chunks on before small ones.
         "SELECT <cols a b> FROM <call a> AS a POSITIONAL JOIN <call b> AS b WHERE <p a b>",
     ),
     "set operation": (
@@ -309,12 +307,12 @@ QUERIES = {
     "unnest": (1, "SELECT name, count(*) FROM (SELECT unnest(map_keys(a.event_data)) AS name <rows a>) GROUP BY ALL"),
 }
 QUERIES = {name: (weight, forms(text)) for name, (weight, text) in QUERIES.items()}
-# DuckDB copies the plan of a CTE that is below a limit. So some queries get one, of those that match none of this.
+# DuckDB copies the plan of a CTE below a limit. So some queries get a limit, unless they match NO_LIMIT.
 LIMIT = " ORDER BY ALL LIMIT 20"
 NO_LIMIT = r"PIVOT|ORDER BY ALL|LIMIT <k>|DISTINCT ON"
-# Predicates that DuckDB makes a join of, behind which rows have no order.
+# Predicates that DuckDB turns into a join, which loses the order of rows.
 JOINED = r"SELECT|= ANY|<many>"
-# What a source can be, and how often. {t} is the call and {a} the alias; {i} and {j} are aliases of its own.
+# The forms of a source, and their weights. {t} is the call and {a} the alias; {i} and {j} are inner aliases.
 SOURCES = {
     "{t} AS {a}": 70,
     "(SELECT * FROM {t} AS {i} WHERE <p {i}>) AS {a}": 10,
@@ -323,12 +321,12 @@ SOURCES = {
     "(SELECT DISTINCT * FROM {t} AS {i} WHERE <p {i}>) AS {a}": 2,
     "(SELECT {i}.* FROM {t} AS {i} SEMI JOIN {t} AS {j} ON {i}.record_id = {j}.record_id AND <p {j}>) AS {a}": 4,
 }
-# What an aggregate can be. {x} is any operand, {n} a number, {p} a predicate.
+# The forms of an aggregate. {x} is any operand, {n} a number, {p} a predicate.
 AGGREGATES = forms("""
     count(*); count({x}); count(DISTINCT {x}); min({x}); max({x}); bit_xor(hash({x})); list_sort(list(DISTINCT {x}));
     sum({n}::HUGEINT); string_agg({x}::VARCHAR, ',' ORDER BY {x}::VARCHAR); quantile_disc({n}, 0.5);
     count(*) FILTER (WHERE {p}); bool_or({x} IS NULL)""")
-# What the other tokens can be. <on a b> joins few rows, <wide a b> also many.
+# The values of the other tokens. <on a b> joins few rows, <wide a b> may join many.
 WORDS = {
     "join": ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"],
     "set": ["UNION", "UNION ALL", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"],
@@ -348,9 +346,11 @@ WORDS["wide"] = WORDS["on"] + forms("""
 
 # ---- How a query is run
 
-# The weight and the steps. {q} is the query, {$q} has parameters in place of constants and {mq} a macro's; {vq} is over
-# v0, v1, ... in place of its sources; {o} is another query over the same sources. {values} are those of the parameters,
-# {others} are other values. A step with {i} is run for each source.
+# The weight and the steps of each mode:
+# - {q}: the query. {$q}: with parameters for its constants. {mq}: with parameters of a macro.
+# - {vq}: the query over v0, v1, ... for its sources. {o}: another query over the same sources.
+# - {values}: the values of the parameters. {others}: other values.
+# A step with {i} runs once per source.
 MODES = {
     "plain": (50, "{q}"),
     "twice": (6, "{q}; {q}"),

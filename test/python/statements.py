@@ -1,8 +1,10 @@
-"""Generates SQL statements over read_evtx, and compares what they give with what they give over tables made from the logs.
+"""Generates SQL statements, and compares their results over read_evtx with those over tables made from the logs.
 
-A statement is built from the templates in statement_templates.py. What is left when their tokens are expanded has three kinds
-of marks: `{t0}` is a source, which is written as a call of read_evtx or as the table made from that call; `{p0}` is a predicate,
-kept as a tree so that a failing statement can be shrunk; `{c0}` is a constant, written as a literal or as a parameter.
+A statement is built from the templates in statement_templates.py. The expanded template has three kinds of marks:
+
+- `{t0}` is a source: a call of read_evtx, or the table made from that call.
+- `{p0}` is a predicate, kept as a tree so that a failing statement can be shrunk.
+- `{c0}` is a constant: a literal or a parameter.
 """
 
 import collections
@@ -24,17 +26,17 @@ from fsspec.implementations.local import LocalFileSystem
 from statement_templates import AGGREGATES, COMPARISONS, EQUALITIES, JOINED, LIMIT, MACROS, MODES, NO_LIMIT, PLAIN
 from statement_templates import QUERIES, SHAPES, SOURCES, WORDS
 
-# ---- What a user's database has
+# ---- The user's database
 
-# Settings that statements over logs and over tables have alike.
+# Settings for both the statements over logs and those over tables.
 SETTINGS = {
     "old_implicit_casting": "true", "default_null_order": "'NULLS_FIRST'", "default_order": "'DESC'", "integer_division": "true", "TimeZone": "'Asia/Kathmandu'",
     "ieee_floating_point_ops": "false", "preserve_identifier_case": "false", "prefer_range_joins": "true", "order_by_non_integer_literal": "true",
     "late_materialization_max_rows": "1000", "dynamic_or_filter_threshold": "2", "nested_loop_join_threshold": "0", "merge_join_threshold": "0",
 }
-# Types of the user's own, with names of those that columns have.
+# The user's own types, named like the types of columns.
 OWN_TYPES = ["evtx_level", "varchar", "ubigint", "uinteger", "utinyint", "usmallint", "timestamp_ns", "uuid", "date", "bigint", "json"]
-# A file system of Python's, by which a log can be read too: `dir://` before its path.
+# The prefix of paths in a file system that is registered in Python.
 OWN_FILES = "dir://"
 
 
@@ -46,7 +48,7 @@ def connect(extension):
 
 
 def settle(connection, seed, has_types):
-    """Sets some settings, and makes types of a user's own on the search path."""
+    """Changes some settings, and may put the user's own types on the search path."""
     rng = random.Random(f"settings {seed}")
     for name in rng.sample(sorted(SETTINGS), rng.choice([0, 1, 2, 3])):
         connection.execute(f"SET {name} = {SETTINGS[name]}")
@@ -59,12 +61,12 @@ def settle(connection, seed, has_types):
 
 # ---- Sources, their columns and their values
 
-# One more than the largest numbers of types, and the families that types are of.
+# One more than the largest number of each type, and the families of types.
 LARGEST = {"TINYINT": 2**7, "SMALLINT": 2**15, "INTEGER": 2**31, "BIGINT": 2**63}
 LARGEST |= {f"U{name}": 2 * largest for name, largest in LARGEST.items()}
 FAMILIES = dict.fromkeys(LARGEST, "number") | dict.fromkeys(["FLOAT", "DOUBLE"], "float")
 FAMILIES |= {"VARCHAR": "text", "JSON": "json", "TIMESTAMP_NS": "time", "UUID": "uuid", "BOOLEAN": "bool", "BLOB": "blob"}
-# Constants that no log needs to have.
+# Constants that need not occur in a log.
 EXTREMES = {
     "number": ["0", "-1", "255", "256", "4294967295", "9223372036854775807", "18446744073709551615"],
     "text": ["", "A", "zz", "ü", "0"],
@@ -75,18 +77,18 @@ EXTREMES = {
     "blob": ["", "\\x00"],
     "list": ["[]"],
 }
-# How likely a column is to be chosen. Others have 1, or if only some calls have them 2, or 6 if they are no text.
+# The weights of columns. Others have 1. If only some calls have them, 2 for text, else 6.
 WEIGHTS = {"record_id": 4, "time_created": 4, "event_id": 4, "level": 3, "filename": 3, "recovered": 6}
-# A source has at most so many rows, and at most so many if there is another beside it.
+# The most rows of a single source, and of each of several.
 ROWS, JOINED_ROWS = 2000, 420
-# Longer texts, such as the XML of an event, are no constants.
+# Longer texts, such as the XML of an event, are not used as constants.
 LONG = 300
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
 @dataclasses.dataclass(eq=False)
 class Operand:
-    """A column or a field of event_data. Its expression has `@` in place of the alias; its values are text, in order."""
+    """A column or a field of event_data. Its expression has `@` for the alias. Its values are sorted, as text."""
 
     expression: str
     type: str
@@ -94,9 +96,9 @@ class Operand:
     weight: float
     values: list = None
     position: int = 0
-    # Whether its values stay in its type if a little is added to them.
+    # Whether adding a small number to any of its values fits its type.
     small: bool = False
-    # Whether every call has it.
+    # Whether every call has this operand.
     standard: bool = False
 
     def over(self, alias):
@@ -105,7 +107,7 @@ class Operand:
 
 @dataclasses.dataclass(eq=False)
 class Call:
-    """A call of read_evtx, its operands, and some of its rows: a value of each operand, as text."""
+    """A call of read_evtx, its operands, and some rows with the value of each operand as text."""
 
     text: str
     operands: list
@@ -122,7 +124,7 @@ def sort_key(family):
 
 
 def describe(connection, text, standard):
-    """The call with its operands, or None if it gives too many rows."""
+    """The call with its operands, or None if it has too many rows."""
     connection.execute(f"CREATE OR REPLACE TEMP TABLE described AS FROM {text}")
     (size,) = connection.execute("SELECT count(*) FROM described").fetchone()
     if size > ROWS:
@@ -147,7 +149,7 @@ def describe(connection, text, standard):
             values = {row[position] for row in rows if row[position] is not None and len(row[position]) < LONG}
             operand.values = sorted(sorted(values), key=key)
         if operand.family == "number":
-            # With a UBIGINT and a number above 2^63, DuckDB 2.0.0 fails with an internal error.
+            # Adding to a UBIGINT near 2^63 is an internal error in DuckDB 2.0.0.
             operand.small = all(int(value) + 20 < min(LARGEST[operand.type], 2**63) for value in operand.values)
     return Call(text, operands, rows[:: len(rows) // 48 + 1], size)
 
@@ -162,12 +164,12 @@ def partition(folder, logs):
 
 
 def make_calls(connection, logs, seed, count, first=None, seconds=1):
-    """So many calls over one or a few of the logs, leaving out those that take longer. The first may be given."""
+    """`count` calls over one or a few logs. Skips calls that take longer than `seconds`. `first` sets the first call."""
     rng = random.Random(f"calls {seed}")
     calls, standard = {}, None
     logs = rng.sample(logs, len(logs))
     for attempt in range(20 * count):
-        # Logs that take long, as some do that were made to, take long in every statement.
+        # A hostile log is slow in every statement.
         timer = threading.Timer(seconds, connection.interrupt)
         timer.start()
         try:
@@ -210,7 +212,7 @@ def call_arguments(rng, connection, files):
 
 
 def beside(rng, family, text):
-    """A value one step beside a value, both as text."""
+    """A neighbour of a value, both as text."""
     if family == "number":
         return str(int(text) + rng.choice([1, 1, -1, -1, 2, -7, 1000]))
     if family == "time":
@@ -238,7 +240,7 @@ def beside(rng, family, text):
 
 @dataclasses.dataclass
 class Constant:
-    """A constant as SQL. If it can be a parameter, it has a value, a cast of the parameter, and another value to run with."""
+    """A constant as SQL. As a parameter, it has a value, a cast, and another value for a second run."""
 
     sql: str
     value: object = None
@@ -248,7 +250,7 @@ class Constant:
 
 @dataclasses.dataclass
 class Statement:
-    """A query and how to run it. Its kinds say what is in it."""
+    """A query and how to run it. Its kinds count the features that it uses."""
 
     name: str
     mode: str
@@ -262,7 +264,7 @@ class Statement:
     kinds: collections.Counter
 
     def write(self, query, sources, parameter=None):
-        """The SQL of a query with these sources, and the constants that are parameters of such a name."""
+        """The SQL of a query over some sources. With a name for parameters, also the constants that became parameters."""
         taken = []
 
         def mark(match):
@@ -278,7 +280,7 @@ class Statement:
         return re.sub(r"\{([ct])(\d+)\}", mark, query), taken
 
     def steps(self, source):
-        """The SQL of each step and its parameters, where `source` writes a call."""
+        """The SQL of each step and its parameters. `source` writes a call."""
         sources = [source(call) for call in self.calls]
         query, _ = self.write(self.query, sources)
         of_prepared, parameters = self.write(self.query, sources, "$")
@@ -299,7 +301,7 @@ class Statement:
                 yield sql, [constant.value for constant in parameters] if step == "{$q}" else []
 
     def text(self):
-        """The statement over read_evtx, as a person runs it."""
+        """The statement over read_evtx, ready to run by hand."""
         steps = [f"{sql};" + f"  -- with {values}" * bool(values) for sql, values in self.steps(lambda call: call.text)]
         settings = [f"SET threads = {self.threads};", f"SET disabled_optimizers = '{','.join(self.disabled)}';"]
         macros = [f"CREATE MACRO {macro};" for macro in MACROS if macro.partition("(")[0] in str(steps)]
@@ -307,7 +309,7 @@ class Statement:
 
 
 def condition(tree):
-    """A predicate as SQL. It is text, or a junction and what it joins."""
+    """A predicate as SQL. The tree is text, or a junction with its parts."""
     if isinstance(tree, str):
         return tree
     junction, parts = tree
@@ -317,7 +319,7 @@ def condition(tree):
 
 
 def simpler(tree):
-    """Predicates with less in them."""
+    """Simpler predicates."""
     if tree != "true":
         yield "true"
     if not isinstance(tree, str):
@@ -333,13 +335,13 @@ def literal(value):
 
 
 # DuckDB 2.0.0 loses the values of parameters when it copies a plan for window_self_join, so that `PREPARE s AS SELECT
-# count(*) OVER (PARTITION BY g) FROM (SELECT i, i % 3 AS g FROM range(9) r(i)) WHERE i::VARCHAR = $1` gives no row.
-# Where filters are pushed down to a scan, the statement is planned anew with the values.
+# count(*) OVER (PARTITION BY g) FROM (SELECT i, i % 3 AS g FROM range(9) r(i)) WHERE i::VARCHAR = $1` returns no rows.
+# If filters are pushed down to a scan, DuckDB plans the statement again with the values.
 NEEDED_BY_PARAMETERS = ["filter_pushdown"]
 
 
 class Builder:
-    """Builds the statement of a number. The same calls, optimizers, seed and number give the same statement."""
+    """Builds one statement, which depends only on the calls, optimizers, seed and number."""
 
     def __init__(self, calls, optimizers, seed, number):
         self.rng = random.Random(f"{seed} {number}")
@@ -349,7 +351,7 @@ class Builder:
         self.calls, self.predicates, self.constants = [], [], []
         self.kinds = collections.Counter()
         self.counter = itertools.count(1)
-        # Whether the rows have the order of the log.
+        # Whether the result depends on the order of the log.
         self.in_order = False
 
     def statement(self):
@@ -362,7 +364,7 @@ class Builder:
         if not re.search(NO_LIMIT, template) and self.rng.random() < 0.35:
             template += LIMIT
         query = self.expand(template)
-        if self.rng.random() < 0.5:  # Else the other query has the same columns, and only its predicates differ.
+        if self.rng.random() < 0.5:  # Otherwise the other query differs only in its predicates.
             self.same.clear()
             template = self.rng.choice(QUERIES["filter"][1] + QUERIES["aggregate"][1])
         other = self.expand(template) if any("{o}" in step for step in MODES[mode][1]) else ""
@@ -417,11 +419,11 @@ class Builder:
         return self.operand(name, a).over(a)
 
     def call(self, alias):
-        """The call that an alias stands for. Letters most often stand for the same call."""
+        """The call of an alias. Different letters often share a call."""
         key = alias if alias in self.aliases else alias[0]
         if key not in self.aliases:
             first = self.aliases.get("a")
-            if not first or self.rng.random() >= 0.6:  # Few calls have columns of many types.
+            if not first or self.rng.random() >= 0.6:  # Prefer calls with columns of many types, which are few.
                 types = [len({operand.type for operand in call.operands}) ** 2 for call in self.choice_of_calls]
                 first = self.rng.choices(self.choice_of_calls, types)[0]
             self.aliases[key] = first
@@ -433,7 +435,7 @@ class Builder:
         return f"{{t{self.calls.index(call)}}}"
 
     def operand(self, name, alias):
-        """An operand for a place: x (any), n (a number), g (one to group by), id; with a digit it is the same each time."""
+        """An operand by name: x (any), n (a number), g (one to group by), id. With a digit, it is the same each time."""
         key = (name, alias[:1])
         if key not in self.same:
             operands = [operand for operand in self.call(alias).operands if operand.family in EXTREMES]
@@ -456,7 +458,7 @@ class Builder:
         return self.rng.choices(operands, [operand.weight for operand in operands])[0]
 
     def output(self, alias):
-        """A column to select. The client gives times to a microsecond only, so they are numbers or text."""
+        """A column to select. The client cuts times to microseconds, so times are selected as numbers."""
         operand = self.weighted(self.call(alias).operands)
         self.kinds[f"type: {operand.type}"] += 1
         return f"epoch_ns({operand.over(alias)})" if operand.family == "time" else operand.over(alias)
@@ -468,7 +470,7 @@ class Builder:
     # Constants
 
     def value(self, operand, row=None):
-        """A value for an operand, as text: that of a row, or another of the data, or an extreme one, or one beside these."""
+        """A value for an operand, as text: from a row, from the data, extreme, or a neighbour of one."""
         roll = self.rng.random()
         text = row[operand.position] if row and roll < 0.55 else None
         if text is None or len(text) >= LONG:
@@ -476,12 +478,12 @@ class Builder:
         if self.rng.random() < 0.25:
             try:
                 text = beside(self.rng, operand.family, text)
-            except OverflowError:  # There is no later date.
+            except OverflowError:  # There is no later or earlier date.
                 pass
         return text
 
     def constant(self, operand, text, other=None, alone=True):
-        """A mark for a constant. As a parameter it has the other value too. If alone, it can be NULL, or a number as text."""
+        """A mark for a constant. `other` is its second value as a parameter. If alone, it may be NULL, or a number as text."""
         self.kinds["constant: of the data" if text in (operand.values or ()) else "constant: not of the data"] += 1
         constant = self.write(operand, text)
         if constant.value is not None:
@@ -517,7 +519,7 @@ class Builder:
         return Constant(f"{quoted(text)}::{operand.type}")
 
     def pattern(self, name, operand, row):
-        """A mark for a piece of a value: for LIKE, GLOB, a regular expression, or as it is."""
+        """A mark for a piece of a value: for LIKE, GLOB, a regular expression, or unchanged."""
 
         def piece():
             text = self.value(operand, row)
@@ -541,7 +543,7 @@ class Builder:
     # Predicates
 
     def predicate(self, aliases):
-        """A mark for a predicate over sources. Many of its constants are of one row of each, so that it holds for some rows."""
+        """A mark for a predicate over sources. Many constants come from one row of each source, so that some rows match."""
         rows = {alias: self.rng.choice(self.call(alias).rows or [None]) for alias in aliases}
         self.predicates.append(self.tree(rows, 0))
         return f"{{p{len(self.predicates) - 1}}}"
@@ -587,7 +589,7 @@ class Builder:
             elif name == "v":
                 same[name] = constants(1)
             elif name == "vs":
-                # DuckDB makes a join of five, which keeps no order, and NULL can be one of them.
+                # DuckDB turns a list of five into a join, which loses the order. One of them may be NULL.
                 same[name] = constants(self.rng.randint(1, 3 if self.in_order else 5))
             elif name == "many":
                 same[name] = constants(self.rng.choice([20, 20, 40, 40, 80, 300]))
@@ -612,7 +614,7 @@ class Builder:
 
 
 def make_statements(extension, logs, seed, count, calls, first=None, seconds=1):
-    """So many statements over so many calls of read_evtx that take no more seconds. The first call may be given."""
+    """`count` statements over a number of calls. For `first` and `seconds`, see make_calls."""
     with connect(extension) as connection:
         calls = make_calls(connection, logs, seed, calls, first, seconds)
         names = optimizers(connection)
@@ -626,26 +628,25 @@ def optimizers(connection):
 
 # ---- The comparison
 
-# Errors after which a database can no longer be used.
+# Errors that invalidate a database.
 INTERNAL = ("InternalException", "FatalException")
-# How long a statement may take, in seconds.
+# The longest time of a statement, in seconds.
 TIMEOUT = 60
-# The forms of a statement, and what a difference between them says.
+# The forms of a statement, and the kinds of difference between them.
 TABLES, SCANS, OFF = "tables", "read_evtx", "read_evtx without pushdown"
 WRONG = "read_evtx with pushdown differs from both others"
-# As where a scan gives other values when other columns are selected.
+# For example, if values depend on the selected columns.
 BOTH_WRONG = "read_evtx differs with and without pushdown"
 UNSTABLE = "the statement gives something else each time"
-# DuckDB 2.0.0 has faults that show over other sources too, but in one form only, as plans differ. It fails with an
-# internal error on a correlated EXISTS over an OR with many constants in an IN, and on some statements where
-# projection_pullup is disabled. Over tables, whose values it knows bounds of, it drops the LIMIT of `t LEFT JOIN u ON
-# t.id = u.id AND u.x <> 1 LIMIT 20` where all u.x are 1. There, tables give what read_evtx gives once nothing is
-# optimized.
+# DuckDB 2.0.0 has bugs of its own, which may show in only one form because plans differ. Internal errors: a correlated EXISTS over an
+# OR with many constants in an IN, and some statements without projection_pullup. Wrong rows: over tables, whose bounds of values it
+# knows, it drops the LIMIT of `t LEFT JOIN u ON t.id = u.id AND u.x <> 1 LIMIT 20` if all u.x are 1. Without optimizers, the table
+# then has the rows of read_evtx.
 FAULT = "a fault of DuckDB"
 
 
 class Form:
-    """A database in which statements run over tables, or over read_evtx with or without its pushdown."""
+    """A database that runs statements over tables, or over read_evtx with or without pushdown."""
 
     def __init__(self, extension, kind, seed=0):
         self.extension, self.kind, self.seed = str(extension), kind, seed
@@ -661,7 +662,7 @@ class Form:
         self.tables = {}
 
     def source(self, call):
-        """What stands for a call. A table is made when it is first needed."""
+        """The source for a call. Creates a table when it is first needed."""
         if self.kind != TABLES:
             return call.text
         if call.text not in self.tables:
@@ -670,7 +671,7 @@ class Form:
         return self.tables[call.text]
 
     def run(self, statement):
-        """What each step gives, up to the first that fails."""
+        """The result of each step, up to the first that fails."""
         self.connection.execute("RESET disabled_optimizers")
         for call in statement.calls:
             self.source(call)
@@ -696,7 +697,7 @@ class Form:
 
 @dataclasses.dataclass
 class Result:
-    """What a step gave. Errors are equal if their classes are."""
+    """The result of a step. Errors of the same class are equal."""
 
     rows: list
     error: str = ""
@@ -705,7 +706,7 @@ class Result:
 
 @dataclasses.dataclass
 class Difference:
-    """A statement that gives something else over read_evtx than over tables."""
+    """A statement whose results over read_evtx and over tables differ."""
 
     kind: str
     statement: Statement
@@ -728,13 +729,13 @@ class Comparison:
     """Runs statements over tables and over read_evtx."""
 
     def __init__(self, extension, seed=0):
-        """Databases with the settings and types of a seed, if there is one."""
+        """Creates the databases, with the settings and types of a seed if there is one."""
         self.forms = {kind: Form(extension, kind, seed) for kind in (TABLES, SCANS, OFF)}
         self.optimizers = optimizers(self.forms[TABLES].connection)
         self.pool = concurrent.futures.ThreadPoolExecutor(2)
 
     def run(self, statement):
-        """What the statement gives over the tables, and the difference, if there is one. What takes too long is not compared."""
+        """The results over tables, and the difference if there is one. Statements that time out are not compared."""
         tables, scans = self.pool.map(lambda kind: self.forms[kind].run(statement), [TABLES, SCANS])
         if tables == scans or "InterruptException" in (tables[-1].error, scans[-1].error):
             return tables, None
@@ -751,7 +752,7 @@ class Comparison:
         return tables, Difference(kind, statement, {TABLES: tables, SCANS: scans, OFF: off})
 
     def shrink(self, difference):
-        """The same kind of difference with less in the statement."""
+        """A difference of the same kind in the smallest statement found."""
         found = difference
         while found:
             difference = found
@@ -761,7 +762,7 @@ class Comparison:
 
 
 def smaller_statements(statement):
-    """Statements with less in them."""
+    """Simpler statements."""
     for mode in ("plain", "digest"):
         if statement.mode not in ("plain", mode):
             yield dataclasses.replace(statement, mode=mode)

@@ -1,7 +1,7 @@
-"""Where the structures of a chunk stand, and which bytes each record's values come from.
+"""Finds the structures of a chunk, and the bytes that each record's values come from.
 
-This is a second reading of the format, slow and plain, that shares nothing with the extension. It serves to damage logs and to
-judge what is read of them, so it is strict: of a record that it does not fully understand it says nothing.
+This is a second, simple reader of the format, which shares no code with the extension. It skips records that it does not fully
+understand.
 """
 
 import bisect
@@ -13,7 +13,7 @@ FILE_MAGIC, CHUNK_MAGIC, RECORD_MAGIC = b"ElfFile\0", b"ElfChnk\0", b"**\0\0"
 RECORD_HEADER, DEFINITION_HEADER, NAME_HEADER = 24, 24, 8
 MAX_DEPTH = 20
 
-# Fields as (what, offset, size), of the file header and of a chunk header.
+# The fields of the file header and of a chunk header: name, offset, size.
 FILE_FIELDS = [
     ("file magic", 0, 8), ("file first chunk", 8, 8), ("file last chunk", 16, 8), ("file next record", 24, 8),
     ("file header size", 32, 4), ("file version", 36, 4), ("file block size", 40, 2), ("file chunk count", 42, 2),
@@ -27,24 +27,24 @@ CHUNK_FIELDS = [
     *[("chunk templates", 384 + 4 * number, 4) for number in range(32)],
 ]  # fmt: skip
 
-# Sizes of values that stand in a stream itself, by type.
+# The sizes of inline values, by type.
 SIZES = {0: 0, 3: 1, 4: 1, 5: 2, 6: 2, 7: 4, 8: 4, 9: 8, 10: 8, 11: 4, 12: 8, 13: 4, 15: 16, 17: 8, 18: 16, 20: 4, 21: 8}
 STRING, BINXML = 0x01, 0x21
 
 
 class Odd(Exception):
-    """What this reader does not understand."""
+    """Bytes that this reader does not understand."""
 
 
 @dataclasses.dataclass
 class Record:
-    """A record's place in its chunk, and the spans of bytes that its values come from: its own, those of the definitions and
-    names that it refers to. The links of chains are left out, as no value comes from them."""
+    """A record's place in its chunk, and the spans of bytes that its values come from: its own, and the definitions and names that it
+    refers to. The spans exclude the links of chains, which affect no value."""
 
     offset: int
     size: int
     spans: list
-    # What a sound reading of it gives, by column. Set by whoever has read it.
+    # The values in the sound log, by column. Set by the caller.
     values: dict = None
 
 
@@ -55,7 +55,7 @@ class Chunk:
         self.data = bytes(data)
         self.fields = list(CHUNK_FIELDS)
         self.records = {}
-        # The spans of definitions, by offset, and the places of links.
+        # The spans of definitions by offset, and the offsets of links.
         self.definitions, self.names, self.links = {}, set(), set()
         self.free_space = self.number("<I", 48)
         spans = {}
@@ -72,7 +72,7 @@ class Chunk:
             own = [(start, end) for start, end in found if not (offset <= start and end <= offset + size)]
             own.append((offset, offset + size))
             self.records[offset] = Record(offset, size, [part for span in sorted(own) for part in without(span, links)])
-        # The fields by what they are, each with its offset and size.
+        # The offsets and sizes of fields, by name.
         self.kinds = {}
         for what, at, size in sorted(set(self.fields), key=lambda field: field[1]):
             self.kinds.setdefault(what, []).append((at, size))
@@ -81,7 +81,7 @@ class Chunk:
         return struct.unpack_from(form, self.data, at)[0]
 
     def frames(self):
-        """The frames of records, as long as they follow each other."""
+        """The consecutive record frames from the start of the chunk."""
         at = CHUNK_HEADER
         while at + RECORD_HEADER + 4 <= min(self.free_space, len(self.data)) and self.data[at : at + 4] == RECORD_MAGIC:
             size = self.number("<I", at + 4)
@@ -98,7 +98,7 @@ class Chunk:
         self.fields.append((what, at, size))
 
     def name(self, at, until, spans):
-        """Passes a reference to a name, and the name where it is inline."""
+        """Skips a reference to a name, and the name if it is inline."""
         reference = self.number("<I", at)
         self.note("name reference", at, 4)
         length = self.number("<H", reference + 6)
@@ -132,7 +132,7 @@ class Chunk:
         return self.definitions[offset]
 
     def instance(self, at, spans, depth):
-        """Passes a template instance, behind its token."""
+        """Skips a template instance after its token."""
         template, reference = struct.unpack_from("<II", self.data, at + 1)
         self.note("instance template", at + 1, 4)
         self.note("instance definition", at + 5, 4)
@@ -162,7 +162,7 @@ class Chunk:
         return start
 
     def stream(self, at, until, is_definition, spans, depth):
-        """Passes a stream, and adds the spans that it refers to."""
+        """Skips a stream, and adds the spans that it refers to."""
         if depth > MAX_DEPTH or until > len(self.data):
             raise Odd("a stream runs past the chunk, or is deep")
         while at < until:
@@ -219,18 +219,18 @@ class Chunk:
             raise Odd("a stream runs past its end")
 
     def is_unchanged(self, record, slot):
-        """Whether all that a record's values come from stands in a slot as it does here."""
+        """Whether a slot has the same bytes as this chunk wherever the record's values come from."""
         return all(slot[start:end] == self.data[start:end] for start, end in record.spans)
 
     def is_unchanged_but_copy(self, record, slot):
-        """The same, but for the copy of the record's size."""
+        """The same, ignoring the copy of the record's size."""
         copy = record.offset + record.size - 4
         spans = [(start, copy if end == copy + 4 else end) for start, end in record.spans]
         return all(slot[start:end] == self.data[start:end] for start, end in spans)
 
 
 def without(span, links):
-    """What is left of a span without some links, which are sorted."""
+    """The parts of a span between links, which are sorted."""
     start, end = span
     for link in links[bisect.bisect_left(links, start) : bisect.bisect_left(links, end)]:
         if start < link:
@@ -241,10 +241,10 @@ def without(span, links):
 
 
 def slots(data):
-    """The chunk slots of a log, the last of which can be cut short."""
+    """The chunk slots of a log. The last one may be cut short."""
     return [data[at : at + CHUNK] for at in range(FILE_HEADER, len(data), CHUNK)]
 
 
 def place(slot):
-    """Where a slot starts in its file."""
+    """The offset of a slot in its file."""
     return FILE_HEADER + CHUNK * slot

@@ -1,4 +1,4 @@
-"""Archives in the client: found, named, encrypted, hostile, and larger than memory."""
+"""Archives: finding and naming entries, encryption, hostile input, and logs larger than memory."""
 
 import gzip
 import shutil
@@ -16,7 +16,7 @@ FILES = "SELECT filename, count(*) FILTER (error IS NULL), any_value(error) FROM
 
 @pytest.fixture
 def case(tmp_path):
-    """An archive of two logs and a text."""
+    """An archive of two logs and a text file."""
     path = tmp_path / "case.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(SAMPLES / "dirty.evtx", "C/Windows/SECURITY.EVTX")
@@ -129,7 +129,7 @@ def test_a_damaged_end_hides_no_entries(con, case):
 def test_records_before_damage_are_read(con, tmp_path):
     log, path = (SAMPLES / "wrapped.evtx").read_bytes(), tmp_path / "a.evtx.gz"
     deflate = zlib.compressobj(wbits=31)
-    # A block of a kind that does not exist.
+    # A block of a reserved type.
     damaged = deflate.compress(log[:100_000]) + deflate.flush(zlib.Z_SYNC_FLUSH) + b"\x07"
     path.write_bytes(damaged + deflate.compress(log[100_000:]) + deflate.flush())
     (tmp_path / "plain.log").write_bytes(log[:100_000])

@@ -1,4 +1,4 @@
-"""What is read of damaged logs is what still stands in them, however it is asked for."""
+"""Damaged logs: every unchanged record is still read, in every way to read it."""
 
 import collections
 import pathlib
@@ -24,7 +24,7 @@ def test_damage_costs_only_what_it_touches(tmp_path):
     print(f"{CASES} cases: {counts['records judged']} of {counts['records']} records judged, {len(found)} findings")
     print(f"`tools/campaign.py EXTENSION 0 --seed N` makes a case smaller. At worst: {dict(judge.worst)}")
     assert found == []
-    # Most records are still what they were, and every kind of damage and every check has its turn.
+    # Most records are unchanged, and every kind of damage and every check was used.
     assert counts["records judged"] > counts["records"] * 0.5 > CASES
     assert counts["records judged in strays"] > CASES / 2
     assert set(kinds) == set(KINDS)
@@ -33,7 +33,7 @@ def test_damage_costs_only_what_it_touches(tmp_path):
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.evtx")), ids=lambda path: path.stem)
 def test_the_judge_knows_which_bytes_a_record_comes_from(path):
-    """Every record of a sound chunk is understood, and every record has spans that hold its own frame."""
+    """The judge understands every record of a sound chunk, and notices a change to its frame."""
     for slot in slots(pathlib.Path(path).read_bytes()):
         if len(slot) == CHUNK:
             chunk = Chunk(slot)
@@ -47,7 +47,7 @@ def test_the_judge_knows_which_bytes_a_record_comes_from(path):
 
 
 def test_the_judge_misses_what_is_missing(tmp_path):
-    """A sound log is without findings; read in place of another, it is not."""
+    """A sound log has no findings, unless other values are expected."""
     cases, judge = Cases(EXTENSION, [SAMPLES / "dirty.evtx"], tmp_path), Judge(EXTENSION, tmp_path)
     case = cases.make(SEED, only=[])
     case.log = case.sound.copy()

@@ -1,4 +1,4 @@
-"""The catalog of events says what its sources say.
+"""The catalog of events agrees with its sources.
 
 EVTX_CATALOG_SOURCES names the folder of the sources: event-manifests.tsv.gz and sysmon-15.15-schema.xml.
 """
@@ -19,7 +19,7 @@ import make_catalog  # noqa: E402
 CATALOG = ROOT / "rust/evtx-catalog/data/events.bin"
 SOURCES = os.environ.get("EVTX_CATALOG_SOURCES")
 
-# The types of columns, by those of fields.
+# The column type of each field type.
 COLUMN_TYPES = {
     "Null": "VARCHAR",
     "String": "VARCHAR",
@@ -55,7 +55,7 @@ def fixture_sources():
 
 
 def rows_of(events):
-    """The rows of the table that events are."""
+    """The rows of evtx_event_catalog() for some events."""
     for event in events:
         head = (event.provider, event.id, event.version)
         if not event.fields:
@@ -72,7 +72,7 @@ def test_every_event_is_that_of_the_sources(con, sources):
 
 
 def test_the_sources_are_read_whole(sources):
-    """Counts what the script makes of the table against the lines of the table."""
+    """Compares the events that the script reads with the lines of the table."""
     manifests, _ = sources
     with gzip.open(manifests, "rt", encoding="utf-8") as file:
         lines = file.read().splitlines()[1:]
@@ -80,11 +80,11 @@ def test_the_sources_are_read_whole(sources):
     read = list(make_catalog.read_manifests(manifests))
     key = collections.Counter((provider, int(event_id), int(version)) for provider, event_id, version, _ in declared)
     assert collections.Counter((event.provider, event.id, event.version) for event in read) == key
-    # Only the length that stands before a classic event's Binary is left out.
+    # The script drops only the length before a classic event's Binary.
     lengths = sum(line.count("__binLength") for line in lines)
     fields = sum(len(fields.split(", ")) if fields else 0 for *_, fields in declared)
     assert sum(len(event.fields) for event in read) == fields - lengths
-    # Most names are those of the table, but for Defender's and Binary.
+    # Apart from Defender's and Binary, names are those of the table.
     for (provider, _, _, fields), event in zip(declared, read):
         names = re.findall(r"\S+ (\S+?)(?:, |$)", fields)
         plain = [re.sub(r"\W", "", field.name) for field in event.fields]
@@ -93,7 +93,7 @@ def test_the_sources_are_read_whole(sources):
 
 
 def test_the_script_writes_the_catalog_that_is_there(sources, tmp_path):
-    """Unpacked, it is the same: how well zlib packs depends on its version."""
+    """The unpacked data is the same. Compressed bytes depend on the version of zlib."""
     make_catalog.main(*sources, tmp_path / "events.bin")
     assert unpack(tmp_path / "events.bin") == unpack(CATALOG)
 
@@ -113,12 +113,12 @@ def unpack(path):
     ([], set()),
     ([8, 1, 8], set()),
     ([10, 1, 20], set()),
-    # The number of fields is that of a type too: nothing says that it is a struct.
+    # 3 may be a type: nothing proves that it is a struct.
     ([8, 3, 1], set()),
-    # The first struct's members start behind the 7 fields, the last one's at 29.
+    # The first struct's members start after the 7 fields, the last one's at 29.
     ([7, 13, 20, 23, 16, 16, 29], {0, 1, 2, 3, 6}),
     ([16, 16, 16, 16, 16, 6, 9, 24, 8], {6, 7}),
-    # 25 is a type too.
+    # 25 is also a type.
     ([16, 25, 20], set()),
 ])  # fmt: skip
 def test_structs_are_told_from_types(types, structs):

@@ -1,4 +1,4 @@
-"""Whole machines, as people hand them over: the folders that EVTX_COLLECTIONS names. They are sound."""
+"""Logs of whole machines, undamaged, in the folders that EVTX_COLLECTIONS names."""
 
 import collections
 import os
@@ -26,12 +26,12 @@ def test_sound_machines_have_no_damage(con):
     assert rows > errors
     records, damaged, slack = con.execute(f"SELECT sum(records), sum(damaged_chunks), sum(slack_records) FROM evtx_file_metadata({every})").fetchone()
     assert (records, damaged) == (live[0], 0)
-    # Copies of others come once.
+    # Duplicates are returned once.
     assert 0.95 * slack < recovered <= slack
 
 
 def test_a_log_has_the_events_of_its_own_channel(con):
-    """Logs that were never written, and the ends of others, have records of other logs in their clusters."""
+    """The unused space of a log may contain records of other logs, which a plain scan must not return."""
     odd = con.execute(f"""
         SELECT filename, list(DISTINCT channel) FROM read_evtx('{FOLDER}/**/*.evtx')
         WHERE filename NOT LIKE '%ForwardedEvents%' GROUP BY 1 HAVING count(DISTINCT channel) > 1""").fetchall()

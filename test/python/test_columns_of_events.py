@@ -1,4 +1,4 @@
-"""The columns of events, judged by a plain reading of their XML: names, and values by name, of EventData and UserData."""
+"""The columns of events, compared with the names and values of EventData and UserData in their XML."""
 
 import datetime
 import itertools
@@ -15,7 +15,7 @@ LOGS = sorted(SAMPLES.glob("*.evtx"))
 if os.environ.get("EVTX_CORPUS"):
     LOGS += sorted(pathlib.Path(os.environ["EVTX_CORPUS"]).rglob("*.[eE][vV][tT][xX]"))
 
-# How many bits an integer has, and whether one of them is its sign.
+# The range of each integer type.
 INTEGERS = {
     **{f"U{name}": (0, (1 << bits) - 1) for name, bits in [("TINYINT", 8), ("SMALLINT", 16), ("INTEGER", 32), ("BIGINT", 64)]},
     **{
@@ -34,7 +34,7 @@ def local(tag):
 
 
 def leaves(element):
-    """The leaves below an element, each with its name."""
+    """The leaves below an element, with their names."""
     unnamed, taken, last = 0, set(), {}
     for child in element.iter():
         if child is element or len(child):
@@ -52,23 +52,23 @@ def leaves(element):
 
 
 def fields_of(xml):
-    """The fields of an event by name, with their texts; those of EventData count before those of UserData."""
+    """The texts of an event's fields, by name."""
     root = ElementTree.fromstring(xml)
     fields = {}
     for wanted in ("EventData", "UserData"):
         for child in root:
             if local(child.tag) == wanted:
-                # An element without others is a leaf itself.
+                # An element without children is a leaf itself.
                 own = {wanted: child.text} if child.text and not len(child) else {}
                 found = dict(leaves(child)) or own
-                # No event has both.
+                # No event has both EventData and UserData.
                 assert not fields or not found
                 fields.update(found)
     return fields
 
 
 def without_case(texts):
-    """Texts by the names of their columns in small letters: SQL minds no case, so a name that comes again has a number."""
+    """Texts by lower-case column name. SQL ignores case, so repeated names get a number."""
     named = {}
     for name, text in texts.items():
         numbers = (f"{name.lower()}_{number}" for number in itertools.count(1))
@@ -77,7 +77,7 @@ def without_case(texts):
 
 
 def expected(text, column_type):
-    """What a column of a type holds of a text, as text; None for NULL."""
+    """The value of a text in a column of some type, as text. None for NULL."""
     if text is None:
         return None
     if column_type in INTEGERS:
@@ -111,7 +111,7 @@ def expected(text, column_type):
 
 
 def shown(name, column_type):
-    """SQL that shows a column as `expected` does."""
+    """SQL that formats a column as `expected` does."""
     name = '"' + name.replace('"', '""') + '"'
     if column_type == "TIMESTAMP_NS":
         return f"epoch_ns({name})::VARCHAR"
@@ -121,8 +121,7 @@ def shown(name, column_type):
 
 
 def judge(con, log, event_id):
-    """Compares every field's column of an event. Returns how many values there were, and which of them are NULL though
-    the event has a text."""
+    """Compares all columns of an event's fields. Returns the number of values, and the texts that did not fit their column."""
     source = f"read_evtx({log}, event_id := {event_id}, xml := true)"
     columns = con.execute(f"SELECT column_name, column_type FROM (DESCRIBE FROM {source})").fetchall()
     names = [name for name, _ in columns]
@@ -135,43 +134,43 @@ def judge(con, log, event_id):
         try:
             texts = without_case(fields_of(xml))
         except ElementTree.ParseError:
-            # Characters that XML does not allow.
+            # The event contains characters that XML does not allow.
             continue
         left = set(texts)
-        # XML does not show which elements are the items of an array, which is one entry.
+        # An array is one entry, but the XML does not show which elements are its items.
         has_array = any(isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" for value in found)
         for (name, column_type), value in zip(fields, found):
             key = name.lower()
             key = key if key in texts else key.removeprefix("data_")
             left.discard(key)
             if column_type.endswith("[]"):
-                # Its items may look like anything.
+                # The text of the items cannot be predicted.
                 assert (value is None) == (key not in texts), (log, event_id, record_id, name)
                 continue
             if has_array and re.fullmatch(r"param\d+(_\d+)?|.*_\d+", name):
                 continue
             text = texts.get(key)
             if column_type == "VARCHAR" and value is not None:
-                # As XML ends lines.
+                # XML normalizes line ends.
                 value = value.replace("\r\n", "\n").replace("\r", "\n")
             if text is not None and "_" in text and column_type == "VARCHAR" and value is not None:
-                # XML has a form for characters that it does not allow.
+                # The XML escapes characters that XML does not allow.
                 text = value if len(value) == len(text) else text
             if column_type == "VARCHAR" and value is not None and value[:1] == "[" and value != text:
-                # An array of texts, where other templates have one.
+                # An array of texts, where other templates have a single one.
                 continue
             assert value == expected(text, column_type), (log, event_id, record_id, name, column_type, value, text)
             values += 1
             if text and value is None:
                 misfits.append((name, column_type, text))
-        # Each field has a column, but for items of arrays.
+        # Every field has a column, except items of arrays.
         assert not {name for name in left if not re.search(r"_\d+$|^param\d+$", name)}, (log, event_id, left)
     return values, misfits
 
 
 def test_every_field_is_what_the_xml_says(con):
-    """Of each event, over all logs that have it: their templates, and those of other versions, have columns together."""
-    # A glob that finds them makes rows of those that are no logs.
+    """For each event over all logs that contain it, so that all of its templates and versions share the columns."""
+    # With globs, files that are not logs become rows instead of errors.
     paths = "[" + ", ".join(quoted(str(log)[:-1] + "[xX]") for log in LOGS) + "]"
     of_events = con.execute(
         f"SELECT event_id, list(DISTINCT filename ORDER BY filename) FROM read_evtx({paths}) WHERE event_id IS NOT NULL GROUP BY 1 ORDER BY 1"

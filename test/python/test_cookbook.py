@@ -1,6 +1,6 @@
-"""Every query of the cookbook runs on the samples, and gives what stands behind it; those of all other pages give rows.
+"""Every query of the cookbook returns the table printed after it. The queries of the other pages return rows.
 
-EVTX_DOCS=write writes the tables of the cookbook anew.
+EVTX_DOCS=write rewrites the tables of the cookbook.
 """
 
 import os
@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, SAMPLES
 
 COOKBOOK = ROOT / "docs" / "cookbook.md"
-# A query, with its question and the table that may stand behind it.
+# A query, with its question and an optional table after it.
 RECIPE = re.compile(
     r"^### (?P<question>[^\n]+)\n(?P<text>(?:(?!^#|^```).*\n)*)```sql\n(?P<sql>[^`]*)```\n(?P<table>\n(?:(?:\|.*\n)+|The samples hold none\.\n))?", re.M
 )
@@ -24,7 +24,7 @@ def cell(value):
 
 
 def table(con, sql):
-    """The result as a table in Markdown; none for a statement that gives no rows of its own."""
+    """The result as a Markdown table. Empty for statements other than queries."""
     relation = con.sql(sql.rstrip().rstrip(";"))
     if not sql.startswith(("SELECT", "WITH")):
         return ""
@@ -38,7 +38,7 @@ def table(con, sql):
 
 @pytest.fixture(name="case")
 def fixture_case(con, tmp_path, monkeypatch):
-    """A connection in an empty folder with the samples in it, and archives of a case."""
+    """A connection in a folder with the samples and archives of a case."""
     (tmp_path / "samples").symlink_to(SAMPLES)
     (tmp_path / "collection").mkdir()
     with zipfile.ZipFile(tmp_path / "case.zip", "w") as archive:
@@ -66,11 +66,11 @@ def recipe(question):
 
 
 def test_no_query_takes_damage_for_an_event(case):
-    """Over all samples, some of which are damaged, no row is without what its first column names."""
+    """Over all samples, some of them damaged, the first column is never NULL."""
     run = 0
     for found in RECIPE.finditer(COOKBOOK.read_text(encoding="utf-8")):
         if "in_its_own_log" in found["sql"]:
-            continue  # Of two certain logs.
+            continue  # This query needs two specific logs.
         sql, changed = re.subn(r"'samples[^']*'|\['samples[^\]]*\]", "'samples'", found["sql"])
         if changed and sql.startswith(("SELECT", "WITH")):
             rows = case.sql(sql.rstrip().rstrip(";")).fetchall()
@@ -80,7 +80,7 @@ def test_no_query_takes_damage_for_an_event(case):
 
 
 def test_the_first_query_counts_every_layout_of_an_event(case):
-    """Two records of one event that spell their fields out, and have others: only the fields tell their rows of evtx_schema apart."""
+    """Two records of one event without a template, with different fields: their rows of evtx_schema differ only in the fields."""
     records = "read_evtx('samples/oddities.evtx', location := true) WHERE provider = 'Northwind-Oddities' AND event_id = 9"
     data, offset = bytearray((SAMPLES / "oddities.evtx").read_bytes()), case.execute(f"SELECT record_offset FROM {records}").fetchall()[0][0]
     data[data.index(b"\x09\0", offset)] = 4
@@ -127,7 +127,7 @@ def test_every_python_example_of_the_cookbook_runs(case, capsys):
 
 
 def test_every_query_of_the_other_pages_gives_rows(case):
-    # The statements of duckdb-bugs.md have a test of their own.
+    # test_duckdb_bugs.py tests the statements of duckdb-bugs.md.
     pages = [ROOT / "README.md", *sorted(set((ROOT / "docs").glob("*.md")) - {COOKBOOK, ROOT / "docs" / "duckdb-bugs.md"})]
     queries = [sql for page in pages for sql in re.findall(r"```sql\n([^`]*)```", page.read_text(encoding="utf-8"))]
     assert len(queries) >= 10

@@ -1,4 +1,4 @@
-"""Damage that once lost sound records, or spoiled those of other chunks and files. `make campaign` found it."""
+"""Regression tests for damage that lost sound records, or affected other chunks and files. `make campaign` found it."""
 
 import struct
 import time
@@ -7,19 +7,19 @@ import pytest
 from conftest import SAMPLES
 from structures import FILE_HEADER, Chunk, slots
 
-# A log of ten records, 14002 to 14011.
+# A log of ten records, with IDs 14002 to 14011.
 LOG = (SAMPLES / "DC01-System.evtx").read_bytes()
 FIRST, COUNT = 14002, 10
 
 
 def frames():
-    """Offset in the file and size of each record of `LOG`."""
+    """The file offset and size of each record of LOG."""
     chunk = Chunk(slots(LOG)[0])
     return [(FILE_HEADER + offset, chunk.records[offset].size) for offset in sorted(chunk.records)]
 
 
 class Damage:
-    """A copy of `LOG`, and where its records start and end."""
+    """A copy of LOG, and where its records start and end."""
 
     def __init__(self):
         self.data = bytearray(LOG)
@@ -30,7 +30,7 @@ class Damage:
         struct.pack_into(form, self.data, at, *numbers)
 
     def hide(self, hider, last):
-        """Makes a record as long as if those up to the `last` were part of it."""
+        """Grows a record up to the end of the `last` one."""
         size = self.ends[last] - self.starts[hider]
         self.put("<I", self.starts[hider] + 4, size)
         self.put("<I", self.ends[last] - 4, size)
@@ -78,7 +78,7 @@ def test_a_torn_record_does_not_cover_those_behind_it(con, tmp_path):
 def test_the_free_space_hides_no_record_that_the_header_knows(con, tmp_path):
     log = Damage()
     log.put("<I", FILE_HEADER + 48, log.starts[2] - 8 - FILE_HEADER)
-    # The copy of a size behind it is damaged, or a record is gone.
+    # The copy of a size after it is damaged, or a record is gone.
     log.data[log.ends[2] - 4] ^= 1
     assert missing(con, tmp_path, log) == set()
     log.data[log.starts[4]:log.ends[4]] = bytes(log.ends[4] - log.starts[4])
@@ -88,7 +88,7 @@ def test_the_free_space_hides_no_record_that_the_header_knows(con, tmp_path):
 @pytest.mark.parametrize("field, value", [(8, 77), (0, 0)])
 def test_a_header_that_ends_before_a_damaged_record_hides_nothing(con, tmp_path, field, value):
     log = Damage()
-    # The header says that the log ends before the fifth record, of which the ID or the magic is another.
+    # According to the header, the log ends before the fifth record, whose ID or magic is damaged.
     log.put("<Q", FILE_HEADER + 16, 4)
     log.put("<Q", FILE_HEADER + 32, FIRST + 3)
     log.put("<II", FILE_HEADER + 44, log.starts[3] - FILE_HEADER, log.starts[4] - FILE_HEADER)
@@ -112,7 +112,7 @@ def test_a_header_of_an_empty_chunk_hides_nothing(con, tmp_path, ids, damage):
 @pytest.mark.parametrize("damage", ["", "magic", "ID"])
 def test_records_behind_the_header_of_a_new_chunk_are_slack(con, tmp_path, damage):
     log = Damage()
-    # As Windows begins a chunk. The file header promises the record after the last one, which is not there.
+    # The header of a new chunk, as Windows writes it. The next record of the file header is not in the chunk.
     log.put("<QQ", FILE_HEADER + 24, 2**64 - 1, 2**64 - 1)
     log.put("<II", FILE_HEADER + 44, 0, 512)
     if damage == "magic":
@@ -134,7 +134,7 @@ def test_records_behind_the_header_of_a_new_chunk_are_slack(con, tmp_path, damag
 def test_a_damaged_copy_takes_no_record_away(con, tmp_path, header):
     log = Damage()
     log.data[FILE_HEADER:FILE_HEADER + 7] = header
-    # The second record has the ID and the time of the third, and cannot be read.
+    # The second record has the ID and the time of the third, and is unreadable.
     third = log.starts[2] + 8
     log.data[log.starts[1] + 8:log.starts[1] + 24] = log.data[third:third + 16]
     log.data[log.starts[1] + 28] = 0x7F
@@ -143,7 +143,7 @@ def test_a_damaged_copy_takes_no_record_away(con, tmp_path, header):
 
 def test_a_record_before_a_damaged_one_is_found_past_an_overwritten_one(con, tmp_path):
     log = Damage()
-    # The second record has a later ID, and ends before its end in bytes that are none; the fourth ends in zeros.
+    # The second record has a later ID and ends too early, before bytes that are not a record. The fourth ends in zeros.
     log.put("<IQ", log.starts[1] + 4, log.ends[1] - log.starts[1] - 24, FIRST + 30)
     log.put("<I", log.ends[1] - 28, log.ends[1] - log.starts[1] - 24)
     log.data[log.ends[3] - 16:log.ends[3]] = bytes(16)
@@ -152,7 +152,7 @@ def test_a_record_before_a_damaged_one_is_found_past_an_overwritten_one(con, tmp
 
 def test_a_header_that_another_record_follows_takes_nothing_with_it(con, tmp_path):
     log = Damage()
-    # A record reaches to the last bytes of the next one, and those are a header.
+    # A record extends to the last bytes of the next one, which look like a record header.
     start = log.ends[3] - 24
     log.data[log.starts[3]:start] = bytes(start - log.starts[3])
     log.put("<I", log.starts[2] + 4, start - log.starts[2])
@@ -170,7 +170,7 @@ def test_a_record_with_the_next_id_needs_no_copy_of_its_size(con, tmp_path, numb
 
 
 def missing(con, tmp_path, log):
-    """The IDs that no row without an error has, which must be the same with `recover`."""
+    """The IDs whose event was not read. With `recover`, no more may be missing."""
     path = tmp_path / "log.evtx"
     path.write_bytes(log.data)
     found = []
@@ -198,7 +198,7 @@ def test_a_damaged_name_spoils_its_chunk_alone(con, tmp_path):
 
 
 def stray(con, tmp_path, *spans):
-    """Records and errors that a log of a header, a byte and those spans of bytes has with `recover`, and how long that took."""
+    """Reads a log of a header, one byte and some spans with `recover`. Returns the IDs of sound records, and the seconds it took."""
     path = tmp_path / "stray.evtx"
     path.write_bytes(b"".join([LOG[:FILE_HEADER], b"x", *spans]))
     start = time.monotonic()
@@ -212,21 +212,21 @@ IDS = list(range(FIRST, FIRST + COUNT))
 
 def test_a_stray_chunk_is_found(con, tmp_path):
     assert stray(con, tmp_path, CHUNK_OF_LOG)[0] == IDS
-    # A bit of its first record's ID in the header, and one of its flags, do not matter.
+    # Damage to the first record ID, the flags, or the name table of the header does not matter.
     for at in (24, 120, 130):
         chunk = bytearray(CHUNK_OF_LOG)
         chunk[at] ^= 4
         assert stray(con, tmp_path, bytes(chunk))[0] == IDS
-    # Nor does a header before it that stands by itself.
+    # A header without records before it does not matter either.
     assert stray(con, tmp_path, CHUNK_OF_LOG[:512], bytes(100), CHUNK_OF_LOG)[0] == IDS
     assert stray(con, tmp_path, CHUNK_OF_LOG[:400], CHUNK_OF_LOG)[0] == IDS
-    # Two of them, the first cut short in its last records.
+    # Two stray chunks, the first cut short after five records.
     cut = CHUNK_OF_LOG[: frames()[5][0] - FILE_HEADER]
     assert stray(con, tmp_path, cut, CHUNK_OF_LOG)[0] == sorted([*IDS, *IDS[:5]])
 
 
 def test_many_headers_are_no_reason_to_take_long(con, tmp_path):
-    # As many stray chunks as there can be; and a chunk whose records hold nothing but signatures.
+    # Many stray headers, then records that consist of signatures.
     header = CHUNK_OF_LOG[:512]
     assert stray(con, tmp_path, header * 16384)[1] < 5
     record = b"**\0\0" + struct.pack("<IQQ", 600, 1, 0) + b"ElfChnk\0" * 71 + bytes(4) + struct.pack("<I", 600)
@@ -234,7 +234,7 @@ def test_many_headers_are_no_reason_to_take_long(con, tmp_path):
 
 
 def test_zeros_are_no_name(con, tmp_path):
-    """What refers to names of a record that was wiped says so."""
+    """Records that refer to names in a wiped record have an error."""
     log = (SAMPLES / "dirty.evtx").read_bytes()
     first = Chunk(slots(log)[0]).records[512]
     data = bytearray(log)
@@ -246,7 +246,7 @@ def test_zeros_are_no_name(con, tmp_path):
 
 
 def test_predicates_do_not_choose_between_an_error_and_a_stray_chunk(con, tmp_path):
-    """The end of a log behind another one: what reads in the stray chunk takes the place of the errors in the slots."""
+    """A log followed by the end of another: records of the stray chunk replace the errors of the slots."""
     data = (SAMPLES / "damaged-checksums.evtx").read_bytes()
     log = tmp_path / "two.evtx"
     log.write_bytes(data + data[:4096] + data[4096:4096 + 65536])
@@ -260,7 +260,7 @@ def test_predicates_do_not_choose_between_an_error_and_a_stray_chunk(con, tmp_pa
 
 
 def test_slack_whose_definition_was_overwritten_is_told(con, tmp_path):
-    """What names the definition is still a record, whether the bytes there are another definition or none at all."""
+    """A record that refers to the definition still counts, whether its bytes became another definition or garbage."""
     data = bytearray((SAMPLES / "never-written.evtx").read_bytes())
     log = tmp_path / "log.evtx"
     log.write_bytes(data)

@@ -1,4 +1,4 @@
-"""The bugs of DuckDB in docs/duckdb-bugs.md: they are still there, and the ways around them work."""
+"""The DuckDB bugs in docs/duckdb-bugs.md still exist, and their workarounds work."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ LOG = f"read_evtx('{SAMPLES}/DC01-System.evtx')"
 
 
 def in_a_process(statements):
-    """The outcome of each statement: its rows, or the kind of its error. A fatal error is one of its process only."""
+    """The rows or the kind of error of each statement. A process of its own contains fatal errors."""
     script = f"""
 import duckdb
 con = duckdb.connect(config={{"allow_unsigned_extensions": "true"}})
@@ -66,7 +66,7 @@ def test_a_condition_of_an_outer_join_is_dropped(con):
 
 
 def test_a_list_of_constants_is_a_join(con):
-    """Its order depends on threads. That it is a join does not."""
+    """The order of its rows depends on threads, so this checks the plan."""
     for condition in ["IN (1, 2, 3, 4, 5)", "= ANY([1, 2, 3, 4, 5])"]:
         plan = con.execute(f"EXPLAIN SELECT record_id FROM {LOG} WHERE record_id {condition} LIMIT 3").fetchone()[1]
         assert "Hash Join" in plan, "DuckDB has fixed it: delete the report"

@@ -1,4 +1,4 @@
-"""Tables of certain events: predicates on fields, the way through Parquet, copies of plans."""
+"""Scans with event_id: predicates on fields, Parquet, copied plans, hive partitioning."""
 
 import pathlib
 import random
@@ -83,7 +83,7 @@ def test_a_filter_on_a_folder_skips_files_without_opening_them(con, tmp_path):
     assert con.execute(f"SELECT count(error), count(*) FROM {logs}").fetchone() == (1, 81)
     assert con.execute(f"SELECT count(error), count(*) FROM {logs} WHERE host = 'a'").fetchone() == (0, 80)
     named = f"read_evtx(['{tmp_path}/host=a/log.evtx', '{tmp_path}/host=b/log.evtx'], hive_partitioning := true)"
-    # The second is an error once it is opened.
+    # Opening the second file would be an error.
     assert con.execute(f"SELECT count(*) FROM {named} WHERE host = 'a'").fetchone() == (80,)
 
 
@@ -98,7 +98,7 @@ def test_folders_with_other_keys_and_keys_that_are_columns(con, tmp_path):
 
 
 def test_of_more_than_4_gib_a_part_is_read_for_the_fields(con, tmp_path):
-    """The file has holes behind its two chunks, of which the second stands in the second MiB."""
+    """The file is sparse after its two chunks. The second chunk is in the second MiB."""
     log = tmp_path / "large.evtx"
     first = (pathlib.Path(SAMPLES) / "DC01-Security.evtx").read_bytes()
     second = (pathlib.Path(SAMPLES) / "oddities.evtx").read_bytes()

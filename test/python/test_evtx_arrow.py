@@ -1,4 +1,4 @@
-"""The package evtx_arrow: its rows are those of read_evtx, in every library that reads them, and in all types."""
+"""The package evtx_arrow returns the rows of read_evtx, in all types and to every supported library."""
 
 import datetime
 import decimal
@@ -24,11 +24,11 @@ def list_of(logs):
 
 
 def assert_same(con, rows, statement):
-    """That an Arrow table has the rows of a statement, with the names and the number of its columns."""
+    """Asserts that an Arrow table has the columns and rows of a statement."""
     expected = con.sql(statement)
     assert rows.schema.names == expected.columns
     con.register("own_rows", rows)
-    # Structs and maps of dictionaries are compared by their values.
+    # The casts compare structs and maps of dictionaries by value.
     ours = ", ".join(f"{quoted_name(name)}::{kind} AS {quoted_name(name)}" for name, kind in zip(expected.columns, expected.types))
     for one, other in (("own", "theirs"), ("theirs", "own")):
         sql = f"WITH own AS (SELECT {ours} FROM own_rows), theirs AS ({statement}) FROM {one} EXCEPT ALL FROM {other}"
@@ -94,7 +94,7 @@ def test_the_libraries_read_a_scan(con):
     duck = con.execute("SELECT count(*), count(DISTINCT event_id), min(time_created) FROM rows WHERE event_id > 4000").fetchone()
     assert duck == con.execute(f"SELECT count(*), count(DISTINCT event_id), min(time_created) FROM read_evtx('{log}') WHERE event_id > 4000").fetchone()
     frame = polars.DataFrame(rows)
-    # This gives a column of structs of a stream that is not pyarrow's.
+    # For a stream from another library than pyarrow, this returns a column of structs.
     assert polars.from_arrow(rows).struct.unnest().equals(frame)
     assert frame.height == expected.num_rows
     assert frame["event_id"].to_list() == expected["event_id"].to_pylist()
@@ -102,7 +102,7 @@ def test_the_libraries_read_a_scan(con):
     table = pandas.DataFrame.from_arrow(rows)
     assert table["record_id"].tolist() == expected["record_id"].to_pylist()
     assert [text for text in table["provider"]] == expected["provider"].to_pylist()
-    # As often as it is asked for, each time anew.
+    # A scan can be read again.
     assert pa.table(rows).equals(expected)
 
 
@@ -341,7 +341,7 @@ def test_conditions_on_entries_and_on_values_of_python(con):
 
 
 def test_conditions_hold_where_damage_ends_the_scan(con):
-    """With on_error="fail" the core decides none of them."""
+    """With on_error="fail", the core evaluates no conditions."""
     log = SAMPLES / "DC01-Security.evtx"
     for where, sql in [(("event_id", "in", [4624, 4625]), "event_id IN (4624, 4625)"), (("computer", "like", "%DC01%"), "computer LIKE '%DC01%'"),
                        (("level", "<", 300), "level < 300"), ((("event_data", "LogonType"), "=", "3"), "event_data['LogonType'] = '3'"),

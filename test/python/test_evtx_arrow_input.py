@@ -1,4 +1,4 @@
-"""What evtx_arrow does with bad input, with consumers that stop half way, and with interrupts; and that it leaks nothing."""
+"""evtx_arrow with bad input, consumers that stop early, interrupts, threads and forks. And leaks."""
 
 import gc
 import os
@@ -179,9 +179,9 @@ def test_a_consumer_that_stops_half_way_leaves_nothing(big_log):
                 assert reader.read_next_batch().num_rows > 0
             del reader
     gc.collect()
-    # Threads of other libraries may end meanwhile.
+    # Threads of other libraries may end in the meantime.
     assert threads() <= before and psutil.Process().num_fds() <= files
-    # A capsule that nobody reads.
+    # A capsule that is never read.
     evtx.scan(big_log, threads=4).__arrow_c_stream__()
     assert threads() <= before
     assert evtx.scan_polars(big_log).head(5).collect().height == 5
@@ -210,7 +210,7 @@ def test_nothing_leaks_over_100_rounds():
     gc.collect()
     grown, grown_traced = process.memory_info().rss - resident, tracemalloc.get_traced_memory()[0] - traced
     tracemalloc.stop()
-    # A round decodes more than 1 MiB: what it leaves behind would be seen.
+    # A round decodes more than 1 MiB, so a leak would show.
     assert grown < 24 << 20 and grown_traced < 1 << 20, (grown, grown_traced)
 
 
@@ -261,7 +261,7 @@ def test_ctrl_c_ends_a_read(big_log, consumer, workers, options):
 
 @on_unix
 def test_an_interrupt_is_answered_at_once_and_handlers_of_signals_run(big_log):
-    """A handler that raises something else than KeyboardInterrupt ends the read, too."""
+    """Any exception of a signal handler ends the read, not only KeyboardInterrupt."""
     class Enough(Exception):
         pass
 
@@ -307,7 +307,7 @@ def test_streams_are_read_on_several_threads_at_once(big_log):
     for reader in readers:
         reader.join()
     assert len(found) == 4 and all(rows.equals(expected) for rows in found)
-    # A stream that one thread made and another one reads.
+    # A stream that another thread reads.
     stream = pa.RecordBatchReader.from_stream(scan)
     other = threading.Thread(target=lambda: found.append(stream.read_all()))
     other.start()

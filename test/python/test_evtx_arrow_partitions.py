@@ -1,4 +1,4 @@
-"""The partitions of evtx_arrow: together they have the rows of the scan, in any process."""
+"""The partitions of evtx_arrow together return the rows of the scan, in any process."""
 
 import pickle
 import subprocess
@@ -29,7 +29,7 @@ def test_partitions_have_the_rows_of_the_scan(con, target):
 @pytest.mark.parametrize("slots", [1, 2, 7])
 def test_ranges_of_slots_have_the_rows_of_the_log(con, tmp_path, slots):
     logs = [write_log(tmp_path / "large.evtx", "DC01-Security.evtx", 23), *SAMPLES.glob("*.evtx")]
-    # The last slot is cut short, and a chunk is damaged.
+    # Cut the last slot short, and damage a chunk.
     data = bytearray((tmp_path / "large.evtx").read_bytes()[:-30000])
     data[4096 + 5 * SLOT: 4096 + 5 * SLOT + 600] = bytes(600)
     (tmp_path / "large.evtx").write_bytes(data)
@@ -81,7 +81,7 @@ def test_entries_of_archives_are_pieces(con, tmp_path):
 
 
 def test_columns_of_events_are_resolved_once(con, tmp_path):
-    """A partition whose own file has fewer fields has all columns."""
+    """A partition has all columns, even if its own files have fewer fields."""
     logs = sorted(SAMPLES.glob("*-Security.evtx")) + [SAMPLES / "DC01-System.evtx"]
     scan = evtx.scan(logs, event_id=[4624, 4625, 7045], where=("level", "is not null"))
     partitions = scan.partitions(1)

@@ -1,4 +1,4 @@
-"""Files of other file systems: pyarrow.fs and fsspec, in few and large requests, on the thread that reads."""
+"""evtx_arrow reads from pyarrow.fs and fsspec: with few, large requests, on the thread that reads the stream."""
 
 import collections
 import concurrent.futures
@@ -18,7 +18,7 @@ from pyarrow import fs
 from test_evtx_arrow import assert_same
 
 PIECE, HEADER, CHUNK = 8 << 20, 4096, 65536
-# Messages are found beside local logs only.
+# Only local logs have their messages next to them.
 SQL = f"""
     SELECT * REPLACE (parse_filename(filename) AS filename, replace(error, filename, parse_filename(filename)) AS error)
     FROM   read_evtx('{SAMPLES}', messages := 'none')
@@ -26,7 +26,7 @@ SQL = f"""
 
 
 def named(table):
-    """The rows with the names of their files in place of the paths."""
+    """The rows with file names instead of paths."""
     paths = table["filename"].to_pylist()
     names = [path.rsplit("/", 1)[-1] for path in paths]
     errors = [error and error.replace(path, name) for error, path, name in zip(table["error"].to_pylist(), paths, names)]
@@ -36,7 +36,7 @@ def named(table):
 
 
 class Recorded(fs.FileSystemHandler):
-    """A file system of pyarrow in Python, which tells what was asked of it, and on which thread."""
+    """A pyarrow file system that records requests and the threads that make them."""
 
     def __init__(self, folder):
         self.inner = fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem())
@@ -141,7 +141,7 @@ def test_requests_are_few_and_large_and_come_from_the_reading_thread(tmp_path):
     handler = Recorded(tmp_path)
     scan = evtx.scan("logs", filesystem=fs.PyFileSystem(handler), threads=8)
     assert handler.asked["list"] == 1 and handler.asked["open"] == handler.asked["read"] == 0
-    # One that asks for the path itself, and none for each file.
+    # One request for the path itself, none per file.
     assert handler.asked["info"] <= 2
     rows = pa.table(scan)
     assert rows.num_rows == 20 * pa.table(evtx.scan(SAMPLES / "DC01-System.evtx")).num_rows
@@ -153,7 +153,7 @@ def test_requests_are_few_and_large_and_come_from_the_reading_thread(tmp_path):
     large = Recorded(tmp_path)
     scan = evtx.scan("logs/large.evtx", filesystem=fs.PyFileSystem(large))
     assert pa.table(scan, ).num_rows == pa.table(evtx.scan(tmp_path / "logs/large.evtx")).num_rows
-    # Ranges of 8 MiB, and two small reads that tell where the oldest chunk is.
+    # Ranges of 8 MiB, and two small reads to find the oldest chunk.
     assert large.asked["read"] <= -(-chunks * CHUNK // PIECE) + 3
     assert large.asked["bytes"] <= HEADER + chunks * CHUNK + PIECE
     part = Recorded(tmp_path)
@@ -255,7 +255,7 @@ def test_uris(con, tmp_path):
 
 @pytest.fixture(scope="module")
 def s3():
-    """The address of a server that answers as S3 does, with the samples in a bucket."""
+    """The address of a mock S3 server with the samples in a bucket."""
     with s3_server() as endpoint:
         yield endpoint
 

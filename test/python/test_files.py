@@ -1,4 +1,4 @@
-"""Where files come from: folders with rubbish in them, file systems of Python, names that need care."""
+"""Which files are read: folders that also contain other files, file systems registered in Python, unusual names, access rights."""
 
 import os
 import pathlib
@@ -125,7 +125,7 @@ def test_messages_take_memory_within_its_limit(con):
     con.execute("SET memory_limit = '20MB'")
     query = f"SELECT count(*), count(message) FROM '{SAMPLES}/DC01-System.evtx'"
     assert con.execute(query).fetchone() == (10, 9)
-    # A quarter of that is too little for what the file of messages could take.
+    # A quarter of this is less than the file of messages could take.
     con.execute("SET memory_limit = '2MB'")
     assert con.execute(query).fetchone() == (10, 0)
 
@@ -241,7 +241,7 @@ def test_values_of_folders_stay_what_they_are(con, tmp_path, values, column_type
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege there")
 def test_names_beyond_what_may_be_read_are_not_shown(con, tmp_path):
-    """DuckDB refuses the glob itself, but its walk follows links to folders."""
+    """DuckDB refuses the glob itself, but its traversal follows links to folders."""
     for folder in ["open", "secret"]:
         (tmp_path / folder).mkdir()
         shutil.copy(SAMPLES / "DC01-System.evtx", tmp_path / folder / "log.evtx")
@@ -271,7 +271,7 @@ def test_a_text_with_a_nul_is_one_value(con):
 
 
 def test_an_allowed_folder_can_be_read_by_its_name(con, tmp_path):
-    """DuckDB allows what is in the folder, but refuses the folder."""
+    """DuckDB allows the contents of the folder, but refuses the folder itself."""
     (tmp_path / "open" / "sub").mkdir(parents=True)
     shutil.copy(SAMPLES / "dirty.evtx", tmp_path / "open" / "sub" / "log.evtx")
     con.execute(f"SET allowed_directories = ['{tmp_path}/open']")

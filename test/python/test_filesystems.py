@@ -1,4 +1,4 @@
-"""File systems that are registered in Python, of which all files or all handles can share one position."""
+"""File systems registered in Python whose files or handles share one position."""
 
 import io
 import tarfile
@@ -17,7 +17,7 @@ RULE = SAMPLES / "rules"
 
 @pytest.fixture(name="files", scope="module")
 def fixture_files(tmp_path_factory):
-    """The path of each file in the file systems, and its bytes: two large logs, small ones, and rules."""
+    """The files for the file systems, by path: two large logs, small ones, and rules."""
     folder = tmp_path_factory.mktemp("logs")
     large = {name: write_log(folder / name, f"{name}.evtx", 200).read_bytes() for name in ["DC01-Sysmon", "DC01-System"]}
     files = {f"large/{name}.evtx": data for name, data in large.items()}
@@ -46,7 +46,7 @@ def zipped(files, folder):
 def libarchive(files, folder):
     try:
         import libarchive  # noqa: F401
-    except Exception as error:  # the package is there, and not the library
+    except Exception as error:  # The package is installed without the library.
         pytest.skip(str(error))
     zipped(files, folder)
     return fsspec.filesystem("libarchive", fo=str(folder / "logs.zip"), skip_instance_cache=True)
@@ -57,7 +57,7 @@ def memory(files, _folder):
 
 
 class OnePosition(MemoryFileSystem):
-    """One position for all files, and a count of the calls that came while another one was under way."""
+    """A file system with one position for all files, which counts overlapping calls."""
 
     protocol = "own"
     cachable = False
@@ -161,7 +161,7 @@ def test_any_number_of_threads_reads_the_same(con, tmp_path, files, make):
 
 
 def test_two_connections_take_turns(con, tmp_path, files):
-    """And a statement that is left half read does not hold the turn."""
+    """A result that is only partly read does not block other connections."""
     filesystem = own(files, tmp_path)
     con.register_filesystem(filesystem)
     left = con.cursor()

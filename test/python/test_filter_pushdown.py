@@ -1,4 +1,4 @@
-"""Predicates are hints to read_evtx: they save work, and never change the rows."""
+"""Filter pushdown saves work and never changes the rows."""
 
 import json
 import random
@@ -10,12 +10,12 @@ from conftest import EXTENSION, SAMPLES, connect
 ALL_LOGS = f"read_evtx('{SAMPLES}/*.evtx')"
 LOGS = f"read_evtx('{SAMPLES}/*.evtx', location := true, text := true)"
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
-# Columns whose predicates save work.
+# Columns whose predicates are pushed down.
 NUMBERS = ["record_id", "event_id", "level", "task", "opcode", "keywords", "version", "qualifiers", "process_id", "thread_id",
            "event_record_id", "chunk_index", "record_offset"]  # fmt: skip
 TEXTS = ["provider", "channel", "computer", "event_source_name", "user_sid", "filename"]
 OTHERS = ["time_created", "provider_guid", "activity_id"]
-# Text whose case is odd: characters that are one as a capital and another as a small letter, or have no other.
+# Characters with unusual case mappings, and ordinary letters that they map to.
 ODD = ["\u00df", "\u1e9e", "\u0130", "\u0131", "\u017f", "\u212a", "\u03a3", "\u03c2", "\u03c3", "k", "K", "i", "I", "s", "\U00010400"]
 KEYS = ["TargetUserName", "IpAddress", "LogonType", "param1", "Image", "no such key"]
 
@@ -28,7 +28,7 @@ def loaded():
 
 @pytest.fixture(name="values", scope="module")
 def fixture_values():
-    """Some values of each column, as literals: those of the logs, and neighbours of theirs."""
+    """Values of each column as literals: from the logs, and a few others."""
     connection = loaded()
     values = {}
     for column in NUMBERS + TEXTS + OTHERS + [f"event_data['{key}']" for key in KEYS]:
@@ -47,7 +47,7 @@ def fixture_values():
 
 
 def like(rng, column, value):
-    """LIKE, ILIKE and functions that mean the same, with a pattern made of a part of a value."""
+    """LIKE, ILIKE or an equivalent function, with a pattern from a part of a value."""
     value = value[1:-1].replace("''", "'")
     start = rng.randint(0, len(value))
     part = value[start : start + rng.randint(0, 8)]
@@ -87,7 +87,7 @@ def predicate(rng, values, depth=0):
     if test == "between":
         return f"{column} {rng.choice(['', 'NOT '])}BETWEEN {pick()} AND {pick()}"
     if test == "range":
-        # DuckDB makes one node of both, which does not tell whether the bounds are left out.
+        # DuckDB merges both into one node, which does not say whether the bounds are included.
         return f"({column} {rng.choice(['>', '>='])} {pick()} AND {column} {rng.choice(['<', '<='])} {pick()})"
     if test == "like" and (column in TEXTS or "[" in column):
         return like(rng, column, pick())
@@ -99,7 +99,7 @@ def predicate(rng, values, depth=0):
 
 
 def scanned(connection, query):
-    """How many rows each scan of a query gives to DuckDB."""
+    """The number of rows that each scan of a query returns to DuckDB."""
     (text,) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query}").fetchall()[0][1:]
     rows = []
 
@@ -199,7 +199,7 @@ def test_a_part_that_the_core_does_not_know_does_not_cost_the_others():
     assert scanned(connection, f"FROM {ALL_LOGS} WHERE NOT (event_id <> 4625 OR upper(computer) LIKE 'X_')") == [42]
 
 
-# On DC01-Security.evtx, whose record IDs are 88201 to 88255.
+# DC01-Security.evtx has record IDs 88201 to 88255.
 @pytest.mark.parametrize(
     "where, rows",
     [
@@ -247,7 +247,7 @@ def test_a_filter_on_filename_opens_no_other_file(tmp_path):
     assert len(connection.execute(f"FROM {files} WHERE filename = '{good}'").fetchall()) == 10
 
 
-# Statements in which a scan is copied, or stands beside another of the same files, and the rows that each scan gives.
+# Statements with copies of a scan, or several scans of the same files, and the rows that each scan returns.
 @pytest.mark.parametrize(
     "query, rows",
     [
@@ -279,7 +279,7 @@ def test_a_filter_on_filename_opens_no_other_file(tmp_path):
         (
             "WITH t AS (SELECT computer, count(*) c, count(DISTINCT channel) d FROM {logs} WHERE event_id = 4625 GROUP BY 1) "
             "SELECT * FROM t WHERE c = (SELECT max(c) FROM t) LIMIT 1",
-            # DuckDB copies the scan after it has told the predicates, and does not tell them to the copies.
+            # DuckDB copies the scan after it has pushed the predicates down, and does not push them into the copies.
             [414, 414],
         ),
         ("SELECT event_id, channel, count(*) FROM {logs} WHERE event_id = 4625 GROUP BY ROLLUP (event_id, channel)", [42]),
@@ -320,7 +320,7 @@ def test_a_statement_that_was_never_run_is_in_nobodys_way():
 
 
 def test_a_call_whose_equal_was_destroyed_unrun_does_without_hints():
-    # As it may be that DuckDB has made one scan of the two. Here it has not, which the call cannot know.
+    # DuckDB may have merged the two scans into one. Here it has not, but the call cannot know that.
     connection = loaded()
     connection.execute(f"PREPARE failed AS SELECT count(*) FROM {ALL_LOGS} WHERE event_id = 4625")
     connection.execute(f"EXPLAIN SELECT count(*) FROM {ALL_LOGS} WHERE event_id = 4625")
@@ -346,7 +346,7 @@ def test_the_setting_is_read_before_all_else():
     assert scanned(connection, query) == [414]
 
 
-# Each text stands in the log's value as it is here; whether DuckDB finds the other in it is DuckDB's to say.
+# Whether characters match regardless of case is up to DuckDB.
 @pytest.mark.parametrize("column", ["text", "event_data['TargetUserName']", "computer"])
 def test_case_is_that_of_duckdb(column, values):
     connection, off = loaded(), loaded()

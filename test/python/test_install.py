@@ -1,4 +1,4 @@
-"""The extension installs from a repository of one's own, and the client for Java loads it."""
+"""The extension installs from a custom repository, and the Java client loads it."""
 
 import functools
 import hashlib

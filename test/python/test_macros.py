@@ -1,7 +1,4 @@
-"""What the macros make of events that no sample has: their SQL runs over made-up events rather than over a log.
-
-test/sql/macros.test runs them over the samples.
-"""
+"""The macros over made-up events that no sample contains. test/sql/macros.test runs them over the samples."""
 
 import base64
 import random
@@ -18,7 +15,7 @@ SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sys
 
 @pytest.fixture(name="over", params=["ASC", "DESC"])
 def fixture_over(con, request):
-    """Runs a macro over events: tuples of a time in seconds, a provider, an ID, and the fields; whatever the defaults of ORDER BY are."""
+    """Runs a macro over events, with both defaults of ORDER BY. An event is a tuple of seconds, provider, ID and fields."""
     con.execute(f"SET default_order = '{request.param}'; SET default_null_order = '{'NULLS_LAST' if request.param == 'ASC' else 'NULLS_FIRST'}'")
     con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0")
 
@@ -100,7 +97,7 @@ def test_decoding_base64_takes_little_and_can_be_interrupted(con):
     (5156, "%%14592", "dest"), (5156, "%%14593", "dest"), (5157, "%%14592", "dest"), (5157, "%%14593", "dest"),
 ])
 def test_the_remote_host_of_a_connection_is_the_other_end(over, event_id, direction, remote):
-    """Of packets, the source is who sent them; of connections, it is this machine (events 5152 to 5157 on Microsoft Learn)."""
+    """The source of a packet is its sender. The source of a connection is this machine (Microsoft Learn, events 5152 to 5157)."""
     event = (1, SECURITY, event_id, {"Application": "a.exe", "Direction": direction, "SourceAddress": "source", "DestAddress": "dest"})
     assert over("evtx_timeline", [event], "remote_host, process") == [(remote, "a.exe")]
 
@@ -129,13 +126,13 @@ DEFENDER = "Microsoft-Windows-Windows Defender"
 
 
 @pytest.mark.parametrize(("provider", "event_id", "fields", "columns"), [
-    # The calling computer stands where other events have a domain.
+    # This event has the calling computer in the field for the domain.
     (SECURITY, 4740, {"TargetUserName": "bob", "TargetDomainName": "WS01", **CALLER}, ("bob", "WS01", None)),
     (SECURITY, 5447, {"UserSid": "S-1-5-19", "UserName": "NT AUTHORITY\\LOCAL SERVICE"}, ("NT AUTHORITY\\LOCAL SERVICE", None, None)),
     (SECURITY, 5890, {"SubjectUserName": "SYSTEM", "SubjectUserDomainName": "NT AUTHORITY"}, ("NT AUTHORITY\\SYSTEM", None, None)),
     (SECURITY, 4688, {"TargetUserName": "-", "TargetDomainName": "-", "NewProcessName": "a.exe", **CALLER}, ("CORP\\DC01$", None, "a.exe")),
     (SECURITY, 4688, {"TargetUserName": "eve", "TargetDomainName": "X", "NewProcessName": "a.exe", **CALLER}, ("X\\eve", None, "a.exe")),
-    # Other events than 1149 have such names too.
+    # Other events than 1149 have fields with these names.
     ("Microsoft-Windows-PrintService", 316, {"Param1": "Windows x64", "Param2": "Generic", "Param3": "driver"}, (None, None, None)),
     (SMB, 30803, {"ServerName": "FS01"}, (None, "FS01", None)),
     (SMB, 30812, {"ServerName": "\\Device\\NetBT_Tcpip_{1}"}, (None, None, None)),
@@ -155,13 +152,13 @@ def test_columns_come_from_the_fields_of_the_event(over, provider, event_id, fie
 def test_details_do_not_repeat_other_columns(over):
     fields = {"TargetUserName": "bob", "TargetDomainName": "CORP", "IpAddress": "::ffff:10.0.0.1", "ProcessName": "a.exe", "Other": "x", "Machine": "pc", "Empty": "-"}
     assert over("evtx_timeline", [(1, SECURITY, 4624, fields)], "user_name, remote_host, process, details") == [("CORP\\bob", "10.0.0.1", "a.exe", "Other: x")]
-    # A port is more than the column has.
+    # The address stays in the details, because the column lacks the port.
     rdp = (1, "Microsoft-Windows-RemoteDesktopServices-RdpCoreTS", 131, {"ConnType": "TCP", "ClientIP": "10.0.0.1:5"})
     assert over("evtx_timeline", [rdp], "remote_host, details") == [("10.0.0.1", "ConnType: TCP ¦ ClientIP: 10.0.0.1:5")]
 
 
 def test_every_field_of_the_timeline_is_declared(con):
-    """What the table of fields has from the manifests of providers, each event of each provider once."""
+    """The fields that the table takes from manifests exist there, and each event occurs once."""
     con.execute("CREATE TABLE kinds AS SELECT *, unnest(event_ids) AS event_id FROM (SELECT unnest(evtx_timeline_fields(), max_depth := 2))")
     assert con.execute("SELECT provider, event_id FROM kinds GROUP BY ALL HAVING count(*) > 1").fetchall() == []
     assert con.execute("SELECT * FROM kinds WHERE (coalesce(account, domain, remote_host, process) IS NULL) <> (source IS NULL)").fetchall() == []
@@ -271,7 +268,7 @@ def test_a_clock_that_was_set_back_splits_no_session(over):
 
 
 def test_a_log_that_was_cleared_splits_no_session(over):
-    """Its records start at 1 again, in another file than what was archived."""
+    """After clearing, records start at 1 again. The older ones are in an archived file."""
     over("evtx_logons", [logon(10, 4624, "0xa1", LogonType="10"), logon(20, 4624, "0xb1", LogonType="3"), logon(30, 4634, "0xa1", LogonType="10")])
     over.con.execute("UPDATE events SET filename = CASE WHEN record_id < 2 THEN 'archived' ELSE 'live' END")
     over.con.execute("UPDATE events SET event_record_id = CASE WHEN record_id < 2 THEN 5000 + record_id ELSE 1 END")
@@ -301,7 +298,7 @@ def test_privileges_without_an_open_session_are_those_of_the_next_logon(over):
         logon(1, 4672, "0xa1", PrivilegeList="SeDebugPrivilege"),
         logon(5, 4624, "0xa1", LogonType="3"),
         logon(6, 4634, "0xa1"),
-        logon(10, 4672, "0xA1", PrivilegeList="SeDebugPrivilege\r\n\t\t\tSeTcbPrivilege"),  # the ID comes back
+        logon(10, 4672, "0xA1", PrivilegeList="SeDebugPrivilege\r\n\t\t\tSeTcbPrivilege"),  # the ID is reused
         logon(15, 4624, "0xa1", LogonType="3"),
         logon(16, 4672, "0xa2", PrivilegeList="SeDebugPrivilege"),  # of a logon before the log
         logon(17, 4634, "0xa2", LogonType="3"),
@@ -397,7 +394,7 @@ def test_computers_are_apart(over):
 
 @pytest.mark.parametrize("parents", [100, 100000])
 def test_100000_events_take_seconds(over, parents):
-    """Also where each process starts the next."""
+    """Even if each process starts the next."""
     over.con.execute(f"""
         INSERT INTO events BY NAME SELECT
             i::UBIGINT AS record_id, i::UBIGINT AS event_record_id, '2024-03-05'::TIMESTAMP_NS + i * INTERVAL 1 SECOND AS time_created,

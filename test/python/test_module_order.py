@@ -1,4 +1,4 @@
-"""The lint that keeps modules in order sees what is against it."""
+"""tools/module_order.py reports imports against the order of modules."""
 
 import subprocess
 import sys

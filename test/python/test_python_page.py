@@ -1,6 +1,6 @@
-"""The examples of docs/python.md and the notebook beside it run on the samples.
+"""The examples of docs/python.md and the notebook next to it run on the samples.
 
-EVTX_DOCS=write writes the outputs of the notebook anew.
+EVTX_DOCS=write rewrites the outputs of the notebook.
 """
 
 import os
@@ -21,7 +21,7 @@ def test_every_example_runs(con, tmp_path, monkeypatch, capsys):
     assert len(examples) >= 8
     names = {"con": con}
     for example in examples:
-        # The fixture is a connection with the extension loaded, from where it was built.
+        # The fixture already has a connection with the extension loaded.
         if "duckdb.connect" not in example:
             exec(example, names)
     assert "203.0.113.45" in capsys.readouterr().out

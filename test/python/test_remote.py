@@ -1,4 +1,4 @@
-"""Files on other machines: read with few, large requests, and only where a query needs them."""
+"""Remote files: few, large requests, and only for the parts that a query needs."""
 
 import contextlib
 import http.server
@@ -22,7 +22,7 @@ SIZE = HEADER + CHUNKS * CHUNK
 
 
 class CountingFileSystem(MemoryFileSystem):
-    """Memory, and a list of what was read of it."""
+    """A memory file system that records every read."""
 
     cachable = False
     reads = []
@@ -46,7 +46,7 @@ class CountingFileSystem(MemoryFileSystem):
 
 @pytest.fixture(name="memory")
 def fixture_memory(con, tmp_path):
-    """What was read so far, by a connection that sees some logs in memory."""
+    """The reads so far, by a connection with some logs in memory."""
     memory = CountingFileSystem()
     memory.pipe("/remote/big.evtx", write_log(tmp_path / "big.evtx", "DC01-Security.evtx", CHUNKS).read_bytes())
     for name in ["DC01-Security", "wrapped", "dirty"]:
@@ -81,7 +81,7 @@ def test_only_the_pieces_that_a_query_needs_are_read(con, memory):
     query = "SELECT count(*) FROM read_evtx('memory://remote/*.evtx') WHERE filename = 'memory://remote/dirty.evtx'"
     (count,) = con.execute(query).fetchone()
     assert {name for name, *_ in memory} <= {"dirty.evtx"}
-    assert count in (0, 80)  # the file system may name its files otherwise
+    assert count in (0, 80)  # The file system may name its files differently.
     memory.clear()
     assert con.execute("DESCRIBE FROM 'memory://remote/big.evtx'").fetchone()
     assert memory == []
@@ -100,7 +100,7 @@ def test_reports_read_a_remote_log_once(con, memory):
 
 
 class SlowFileSystem(MemoryFileSystem):
-    """Memory in which other threads come between seek and read, and a count of how often files were opened."""
+    """A memory file system that lets other threads run between seek and read, and records which files are opened."""
 
     cachable = False
     opened = []
@@ -110,7 +110,7 @@ class SlowFileSystem(MemoryFileSystem):
         return "/" + path.split("://")[-1].strip("/")
 
     def _open(self, path, mode="rb", **options):
-        # In fsspec's memory all open files of a path are one, which has one position.
+        # In fsspec's memory file system, all handles of a path share one position.
         file = super()._open(path, mode, **options)
         if self.protocol != "memory":
             file = io.BytesIO(file.getvalue())
@@ -134,7 +134,7 @@ class SlowFileSystem(MemoryFileSystem):
 
 @pytest.mark.parametrize("protocol", ["memory", "s3", "own"])
 def test_threads_read_what_they_have_sought(con, protocol):
-    """DuckDB's file systems of Python seek and then read, and several threads read a log."""
+    """DuckDB calls seek and then read on a Python file, and several threads read a log."""
     names = ["DC01-Security", "DC01-System", "DC01-Sysmon", "dirty", "wrapped"]
     logs = [(SAMPLES / f"{name}.evtx").read_bytes() for name in names]
     slow = type("Slow", (SlowFileSystem,), {"protocol": protocol, "opened": [], "store": {}})()
@@ -149,13 +149,13 @@ def test_threads_read_what_they_have_sought(con, protocol):
     con.execute("SET threads = 4")
     for _ in range(5):
         assert con.execute(query).fetchall() == want
-    # One for each run, and one more for each further thread at most.
+    # One handle per run, or at most one per thread.
     assert len(slow.opened) == 5 if protocol != "s3" else len(slow.opened) <= 20
     con.unregister_filesystem(protocol)
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Serves one folder, in ranges, and keeps the ranges that it was asked for."""
+    """Serves ranges of the files in one folder, and records them."""
 
     protocol_version = "HTTP/1.1"
     folder = None
@@ -185,7 +185,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         if body:
-            # A client that asks for all of it only wants to know whether it is there.
+            # Some clients request the whole file only to see whether it exists, and disconnect.
             with contextlib.suppress(ConnectionError):
                 self.wfile.write(data)
 
@@ -198,13 +198,13 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(name="web")
 def fixture_web(con, tmp_path):
-    """The address of a server with some logs, and what it was asked for."""
+    """The address of a server with some logs, and the ranges requested so far."""
     write_log(tmp_path / "big.evtx", "DC01-Security.evtx", CHUNKS)
     (tmp_path / "wrapped.evtx").write_bytes((SAMPLES / "wrapped.evtx").read_bytes())
     handler = type("Handler", (Server,), {"folder": tmp_path, "ranges": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    # Without read-ahead of its own, so that requests are those of the extension.
+    # Without read-ahead, so that all requests come from the extension.
     con.register_filesystem(fsspec.filesystem("http", cache_type="none", skip_instance_cache=True))
     yield f"http://127.0.0.1:{server.server_address[1]}", handler.ranges
     server.shutdown()
@@ -228,7 +228,7 @@ def test_http_reads_no_more_than_a_limit_needs(con, web):
 
 
 class FailingFileSystem(MemoryFileSystem):
-    """Memory, of which what lies behind the first pieces of a log cannot be read."""
+    """A memory file system that fails to read past the first piece of a log."""
 
     cachable = False
 
@@ -249,7 +249,7 @@ class FailingFileSystem(MemoryFileSystem):
 
 @pytest.fixture(name="failing")
 def fixture_failing(con, tmp_path):
-    """The glob of some logs, of which one in the middle cannot be read to its end."""
+    """A glob of logs. The one in the middle fails to read past its first piece."""
     failing = FailingFileSystem()
     failing.pipe("/failing/b.evtx", write_log(tmp_path / "big.evtx", "DC01-Security.evtx", CHUNKS).read_bytes())
     for name, log in [("a", "dirty"), ("c", "wrapped")]:
@@ -260,7 +260,7 @@ def fixture_failing(con, tmp_path):
 
 
 def failures(rows):
-    """Rows of a name and a text, with what the text says in the end."""
+    """The file name of each row, and whether its error is the read error. None without an error."""
     is_cut = re.compile("cannot be read: .*the line is cut", re.DOTALL)
     return [(name.rsplit("/", 1)[1], text and is_cut.search(text) is not None) for name, text in rows]
 

@@ -1,4 +1,4 @@
-"""What only a client sees of a scan: order under threads, interrupts, progress, plans, memory."""
+"""Scans from a client's view: order under threads, interrupts, progress, plans."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ def test_order_is_kept_under_threads(con, big_log, tmp_path):
     positions = [(paths.index(filename), offset) for filename, _, offset in rows]
     assert positions == sorted(positions)
     assert len(rows) == 768 * 55 + sum(27 * (1 + i % 3) for i in range(40))
-    # A LIMIT without an order gives the first rows.
+    # A LIMIT without an order returns the first rows.
     first = con.execute("SELECT record_offset FROM read_evtx($paths, location := true) LIMIT 3000", {"paths": paths})
     assert first.fetchall() == [(offset,) for _, _, offset in rows[:3000]]
 
@@ -38,10 +38,10 @@ def test_results_do_not_depend_on_threads(con, big_log):
     "query",
     [
         "SELECT sum(length(event_data::VARCHAR)) FROM read_evtx({logs})",
-        # Without rows, DuckDB does not look for interrupts itself.
+        # Without rows, DuckDB does not check for interrupts itself.
         "SELECT count(*) FROM read_evtx({logs}) WHERE event_data['IpAddress'] = 'nowhere'",
         "SELECT count(*) FROM read_evtx({logs}, event_id := 9999, sample_size := 1)",
-        # Nor while a statement is planned.
+        # Nor while it plans a statement.
         "SELECT count(*) FROM read_evtx({logs}, event_id := 9999, sample_size := -1)",
         "FROM evtx_schema({logs})",
         "FROM evtx_file_metadata({logs})",
@@ -74,9 +74,9 @@ def test_a_query_can_be_interrupted(con, big_log, tmp_path, query, restricted):
     assert not thread.is_alive()
     assert failure, "the query was interrupted, rather than done"
     assert isinstance(failure[0], duckdb.InterruptException)
-    # It takes some milliseconds. What else the machine does can make it more.
+    # It takes milliseconds, but the machine may be loaded.
     assert time.monotonic() - interrupted < 1
-    # The connection goes on.
+    # The connection still works.
     assert con.execute(f"SELECT count(*) FROM '{SAMPLES}/dirty.evtx'").fetchone() == (80,)
 
 
@@ -137,5 +137,5 @@ def test_the_log_is_the_side_of_a_join_that_is_not_kept(con, big_log):
     con.execute("CREATE TABLE few AS SELECT range::UBIGINT AS record_id FROM range(1000)")
     for tables in [f"'{big_log}' JOIN few", f"few JOIN '{big_log}'", f"(FROM '{big_log}' WHERE event_id = 4625) JOIN few"]:
         plan = con.execute(f"EXPLAIN (FORMAT json) SELECT count(*) FROM {tables} USING (record_id)").fetchall()[0][1]
-        # The side that is kept comes second.
+        # The side that DuckDB keeps in memory comes second.
         assert 0 < plan.index("READ_EVTX") < plan.index("memory.main.few"), tables

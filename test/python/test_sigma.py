@@ -1,4 +1,4 @@
-"""Sigma rules in the client: where rules are found, what they cost, and what becomes of bad ones."""
+"""Sigma rules: where they are found, what loading costs, and errors of bad rules."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ RULES = ROOT / "samples" / "rules"
 
 
 def rule(title, detection, id=None, logsource="{product: windows}", level="high"):
-    """The text of a rule, whose detection is given as a value of JSON, which YAML can read."""
+    """The text of a rule. The detection is written as JSON, which is also YAML."""
     about = f"id: {id}\n" if id else ""
     return f"title: {title}\n{about}logsource: {logsource}\nlevel: {level}\ndetection: {json.dumps(detection)}\n"
 
@@ -53,7 +53,7 @@ def test_logs_are_read_as_by_read_evtx(con, tmp_path):
     sql = "FROM (FROM evtx_sigma($1, rules := $2, xml := true, json := true, text := true, fields := true, location := true)) SELECT * EXCLUDE (filename, rule_file)"
     one = con.execute(sql, [str(SAMPLES / "DC01-Security.evtx"), str(RULES)]).fetchall()
     assert con.execute(sql, [str(tmp_path / "case.zip"), str(RULES)]).fetchall() == one
-    # Beside the rule, rows are those of read_evtx.
+    # Apart from the rule, rows are those of read_evtx.
     same = """
         SELECT count(*) FROM (
             SELECT COLUMNS(lambda c: c NOT IN ('rule_id', 'rule_title', 'rule_level', 'rule_status', 'tags', 'rule_file', 'matched'))
@@ -153,7 +153,7 @@ def test_what_cannot_be_a_rule_is_told(con, tmp_path):
     fine = {("a_good.yml", "Good"), ("p_two.yml", "One")}
     assert {key for key, error in told.items() if error is None} == fine
     for key, error in told.items():
-        # Errors in a text name the place.
+        # Errors in a text name its position.
         has_place = error is None or "line " in error and "column " in error
         assert has_place or key[0] in ("n_binary.yml", "o_huge.yml", "p_two.yml"), (key, error)
     assert "has the same ID" in told[("p_two.yml", "Two")]
@@ -203,7 +203,7 @@ def test_an_interrupt_ends_a_scan_soon(con, tmp_path, big_log):
     asked = time.monotonic()
     con.interrupt()
     thread.join(60)
-    # It may have been done before.
+    # The scan may have ended before the interrupt.
     assert not thread.is_alive() and all(end - asked < 5 for end in ended)
 
 
@@ -280,7 +280,7 @@ def test_a_text_that_is_no_level_compares_as_null(con, predicate, rows):
 @pytest.mark.parametrize("generate", ["", "generate: true"])
 @pytest.mark.parametrize("is_one_file", [True, False])
 def test_base_rules_of_a_correlation_are_silent(con, tmp_path, generate, is_one_file):
-    """Unless it generates their matches too (Sigma correlation rules specification)."""
+    """Unless the correlation also generates their matches (Sigma correlation rules specification)."""
     logons = {"a": {"EventID": 4625}, "condition": "a"}
     documents = [
         "name: failed_logon\n" + rule("By name", logons), rule("By ID", logons, id="0E95725D-7320-415D-80F7-004DA920FC11"), rule("Own", logons),
@@ -299,7 +299,7 @@ def test_damage_is_told_of_logs_that_rules_are_for(con, tmp_path):
     rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource="{product: windows, service: security}"))
     for sample in ["DC01-System.evtx", "DC01-Security.evtx"]:
         data = bytearray((SAMPLES / sample).read_bytes()[:4096 + 65536])
-        # A chunk of which nothing is left, and one with a damaged record.
+        # One log with a chunk of zeros, and one with a damaged record.
         (tmp_path / f"lost-{sample}").write_bytes(data + b"ElfChnk\0" + bytes(65528))
         data[4096 + 512 + 200:4096 + 512 + 240] = bytes(40)
         (tmp_path / sample).write_bytes(data)
@@ -331,7 +331,7 @@ def test_a_rule_of_chainsaw_is_called_that(con, tmp_path):
 
 
 def test_damaged_events_are_asked_by_their_own_fields(con, tmp_path):
-    # A predicate drops events whose rules were chosen already; the damaged event behind one has other fields.
+    # The predicate drops events after their rules were chosen. The damaged event that follows has other fields.
     rng = random.Random(11)
     rules = write(tmp_path, any=rule("Any", {"a": {"EventID|exists": True}, "condition": "a"}),
                   user=rule("User", {"a": {"TargetUserName|exists": True}, "condition": "a"}),
@@ -358,7 +358,7 @@ def test_a_text_that_is_no_yaml_costs_no_other_rule(con, tmp_path):
     told = con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1)", [folder]).fetchall()
     assert told == [("One", None), (None, 'line 7, column 1: the key "a" appears twice'), ("Three", None)]
     assert [title for title, _ in titles(con, SAMPLES / "DC01-Security.evtx", folder)] == ["One", "Three"]
-    # A file that is no text costs no other rules, also if the caller named it.
+    # A file that is not UTF-8 does not affect other rules, even if the caller names it.
     (tmp_path / "latin.yml").write_bytes(b"title: \xe4")
     for paths in [folder, [f"{tmp_path}/latin.yml", f"{tmp_path}/many.yml"]]:
         assert [title for title, _ in titles(con, SAMPLES / "DC01-Security.evtx", paths)] == ["One", "Three"]
@@ -371,7 +371,7 @@ def test_no_rule_at_all_is_an_error(con, tmp_path):
         folder.mkdir()
         with pytest.raises(duckdb.Error, match=rf"1 of 1 rules did not load; .*{name}\.yml: line 1|1 of 1 rules did not load; .*unmapped log source"):
             titles(con, log, write(folder, **{name: text}))
-    # Rules that the caller does not want are no error.
+    # Excluding all rules is not an error.
     low = write(tmp_path / "empty", empty=rule("A", {"a": {"EventID": 1}, "condition": "a"}, level="low"))
     assert titles(con, log, low, min_level="'high'") == []
 
@@ -430,7 +430,7 @@ def test_regular_expressions_of_many_files_take_bounded_memory(con, tmp_path):
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_rules_that_are_refused_take_bounded_memory_while_they_load(con, tmp_path, threads):
-    """40 files of 28 KB: their needles take 1.8 GB, of which all rules together may have 256 MiB."""
+    """The needles of 40 files of 28 KB would take 1.8 GB. All rules together may have 256 MiB."""
     for file in range(40):
         aliases = "[&a '" + "q" * 10000 + f"{file}'" + ", *a" * 400 + "]"
         texts = [f"title: T{file}-{number}\nlogsource: {{product: windows}}\ndetection: {{s: {{F|contains: {aliases}}}, condition: s}}\n" for number in range(2)]
@@ -452,7 +452,7 @@ def test_a_rule_with_many_tags_is_refused(con, tmp_path):
 
 
 def test_rules_do_not_depend_on_threads(con, tmp_path):
-    """Several rounds of files, with IDs that are there twice, and rules that all together are too large."""
+    """Many files, with duplicate IDs, and rules that are too large together."""
     for file in range(700):
         needles = [f"{file}-{needle}" + "x" * 50 for needle in range(150)]
         text = rule(f"R{file}", {"a": {"F|contains": needles}, "condition": "a"}, id=f"0b4a7c16-0000-0000-0000-{file % 650:012}")

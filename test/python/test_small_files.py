@@ -1,4 +1,4 @@
-"""Folders of small logs, whose rows share batches, against the same logs one by one."""
+"""Folders of small logs, whose rows share batches, compared with the same logs one by one."""
 
 import random
 import shutil
@@ -13,7 +13,7 @@ LOGS = sorted(SAMPLES.glob("*.evtx"))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Small logs in any order, among them damaged ones, files that are no logs, empty ones, and logs of several blocks."""
+    """Small logs in random order, with damaged ones, other files, empty files, and logs of several blocks."""
     folder = tmp_path_factory.mktemp("small")
     choose = random.Random(7)
     for i in range(150):
@@ -56,7 +56,7 @@ def test_rows_are_those_of_each_file_in_order(folder, select, options, where):
     con.load_extension(EXTENSION)
     con.execute(f"CREATE TEMP TABLE of_folder AS FROM read_evtx('{folder}/*.evtx'{options}) LIMIT 0")
     for file in files:
-        # A glob of its own, as a file that is named has to be a log. Columns are those of the folder.
+        # The glob turns errors of non-logs into rows. UNION ALL adds the columns of the whole folder.
         each += con.execute(f"SELECT {columns} FROM (FROM of_folder UNION ALL BY NAME FROM read_evtx('{file}*'{options})) {where}").fetchall()
     for threads in (1, 2, 5):
         (rows,) = ask(threads, f"SELECT {select} FROM read_evtx('{folder}/*.evtx'{options}) {where}")
@@ -106,7 +106,7 @@ def test_an_interrupt_ends_the_scan_of_a_folder(folder):
 
 @pytest.mark.parametrize("threads", [2, 3, 4, 8])
 def test_a_result_that_is_read_slowly_has_all_rows(tmp_path, threads):
-    """DuckDB holds back threads that are ahead of the reader. The others must not wait for files that those would read."""
+    """DuckDB pauses threads that are ahead of the reader. The others must not wait for the files of those threads."""
     header = (SAMPLES / "DC01-Security.evtx").read_bytes()[:4096]
     for number in range(40):
         write_log(tmp_path / f"a{number:02}.evtx", "DC01-Security.evtx", 15)

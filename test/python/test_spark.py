@@ -1,4 +1,4 @@
-"""evtx_arrow.spark in Spark itself: local[2], one session for all tests. `make test-spark` runs them."""
+"""evtx_arrow.spark in a real Spark session (local[2]), which all tests share. Run `make test-spark`."""
 
 import gc
 import json
@@ -36,7 +36,7 @@ def spark(tmp_path_factory, s3):
 
     folder = tmp_path_factory.mktemp("spark")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    # Spark's own processes have the variables with which it starts.
+    # Spark's worker processes inherit these variables.
     os.environ.update({"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": s3})
     settings = {
         "spark.driver.memory": "512m", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2",
@@ -57,7 +57,7 @@ def load(spark, files, **options):
 
 
 def spark_sql(con, statement):
-    """A statement of DuckDB with the types that Spark has."""
+    """A DuckDB statement, cast to the types of Spark."""
     relation = con.sql(statement)
     columns = []
     for name, kind in zip(relation.columns, relation.types):
@@ -84,14 +84,14 @@ def spark_sql(con, statement):
 
 
 def rows_of(frame, folder):
-    """The rows of a frame, through Parquet."""
+    """The rows of a frame, read back from Parquet."""
     path = folder / f"{time.monotonic_ns()}.parquet"
     frame.write.parquet(str(path))
     from pyarrow import parquet
 
     table = parquet.read_table(path)
     for index, field in enumerate(table.schema):
-        # Instants, as their UTC times.
+        # Convert instants to UTC times without a zone.
         if pa.types.is_timestamp(field.type):
             table = table.set_column(index, field.name, table[field.name].cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")))
     return table
@@ -156,7 +156,7 @@ def test_the_examples_of_the_page_run(spark, tmp_path, capsys):
 
 
 def test_a_frame_that_is_used_twice(spark):
-    """A union, a self-join and a view of one frame, with filters on either side."""
+    """A union, a join and a view of one frame, with different filters on each side."""
     frame = load(spark, str(SAMPLES))
     logons, failures = frame.where("event_id = 4624"), frame.where("event_id = 4625")
     counts = logons.count(), failures.count()
@@ -215,7 +215,7 @@ def test_decode_over_binary_files(spark, con, tmp_path):
         assert_same(con, ours, theirs)
     some = decode(binary, columns=["event_id", "computer"], where=("event_id", "=", 4625))
     assert some.columns == ["event_id", "computer"] and some.count() == load(spark, str(SAMPLES)).where("event_id = 4625").count()
-    # Without a sample, the columns are those that providers declare.
+    # Without a sample, the columns come from the providers' manifests.
     assert "TargetUserName" in decode(binary, event_id=4625).columns
     with pytest.raises(TypeError, match="nonsense"):
         decode(binary, nonsense=1)

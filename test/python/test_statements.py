@@ -1,4 +1,4 @@
-"""Statements over read_evtx give what they give over tables made from the logs."""
+"""Generated statements return the same over read_evtx as over tables made from the logs."""
 
 import collections
 import dataclasses
@@ -14,7 +14,7 @@ from statements import Call, Comparison, Constant, Form, Statement, make_stateme
 SEED, STATEMENTS, CALLS = 20240305, 2000, 60
 TYPES = """UTINYINT USMALLINT UINTEGER UBIGINT TINYINT SMALLINT INTEGER BIGINT FLOAT DOUBLE BOOLEAN VARCHAR UUID TIMESTAMP_NS BLOB
     JSON VARCHAR[] UINTEGER[]""".split()
-# What there has to be among the statements.
+# Features that must occur among the statements.
 KINDS = ["all optimizers", "disabled optimizers"]
 KINDS += [f"query: {kind}" for kind in QUERIES] + [f"run: {mode}" for mode in MODES] + [f"predicate: {shape}" for shape in SHAPES]
 KINDS += [f"word: {word}" for words in WORDS.values() for word in words if "{" not in word]
@@ -23,7 +23,7 @@ KINDS += [f"{place}: {name}" for name in [*TYPES, "MAP(VARCHAR, VARCHAR)"] for p
 
 @pytest.fixture(name="logs")
 def fixture_logs(tmp_path, monkeypatch):
-    """The samples under short names, so that statements are the same wherever the project is."""
+    """The samples under relative paths, so that statements do not depend on where the project is."""
     shutil.copytree(SAMPLES, tmp_path / "samples")
     monkeypatch.chdir(tmp_path)
     return sorted(pathlib.Path("samples").glob("*.evtx"))
@@ -41,7 +41,7 @@ def test_statements_give_the_same_over_logs_and_over_tables(logs):
             counts["faults"] += 1
         elif difference:
             differences.append(difference)
-        if number % 10 == 0:  # Whether the predicates make a difference.
+        if number % 10 == 0:  # Check whether the predicates make a difference.
             all_rows = dataclasses.replace(statement, predicates=["true"] * len(statement.predicates))
             counts["selective"] += comparison.forms[TABLES].run(all_rows) != results
     print(f"{STATEMENTS} statements: {len(differences)} differ, {counts['faults']} by a fault of DuckDB, {counts['errors']} fail")
@@ -53,7 +53,7 @@ def test_statements_give_the_same_over_logs_and_over_tables(logs):
     assert counts["errors"] < STATEMENTS * 0.02
     assert counts["faults"] < STATEMENTS * 0.005
     assert counts["selective"] > STATEMENTS // 10 * 0.6
-    # Most bounds are values that are there, the others are beside them.
+    # Most constants occur in the data. The others are neighbours or extremes.
     assert kinds["constant: of the data"] > kinds["constant: not of the data"] > STATEMENTS
     assert not [kind for kind in KINDS if kinds[kind] == 0]
 
@@ -71,7 +71,7 @@ def statement_of(query, predicates=(), constants=(), mode="plain"):
 
 @pytest.fixture(name="comparison")
 def fixture_comparison():
-    """A comparison in which read_evtx is a table that lacks records."""
+    """A comparison in which a table with missing records replaces read_evtx."""
     comparison = Comparison(EXTENSION)
     lacking = comparison.forms[SCANS] = Form(EXTENSION, TABLES)
     lacking.source(statement_of("").calls[0])

@@ -1,8 +1,7 @@
-"""A DuckDB client with the extension loaded, for the tests: takes a JSON string of SQL per line, answers with a line of JSON.
+"""A DuckDB client with the extension loaded, for the SQL tests. usage: client.py EXTENSION
 
-usage: client.py EXTENSION
-
-Values are what DuckDB's own cast to VARCHAR gives; NULL and the empty string are written so.
+Reads SQL as one JSON string per line, and answers with one line of JSON. Values are cast to VARCHAR by DuckDB. NULL and the empty string
+are written as NULL and (empty).
 """
 
 import json
