@@ -209,11 +209,11 @@ impl<'a> Value<'a> {
             Scalar::String => text::push_utf16(out, bytes, form),
             Scalar::AnsiString => text::push_ansi(out, bytes, form),
             Scalar::Int8 => push_integer(out, number!(bytes, i8)),
-            Scalar::UInt8 => push_integer(out, number!(bytes, u8)),
+            Scalar::UInt8 => push_unsigned(out, number!(bytes, u8).into()),
             Scalar::Int16 => push_integer(out, number!(bytes, i16)),
-            Scalar::UInt16 => push_integer(out, number!(bytes, u16)),
+            Scalar::UInt16 => push_unsigned(out, number!(bytes, u16).into()),
             Scalar::Int32 => push_integer(out, number!(bytes, i32)),
-            Scalar::UInt32 => push_integer(out, number!(bytes, u32)),
+            Scalar::UInt32 => push_unsigned(out, number!(bytes, u32)),
             Scalar::Int64 => push_integer(out, number!(bytes, i64)),
             Scalar::UInt64 => push_integer(out, number!(bytes, u64)),
             Scalar::Real32 => push_float(out, number!(bytes, f32)),
@@ -354,11 +354,24 @@ fn push_integer(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
+/// Appends a number, which mostly has at most eight digits.
+#[inline]
+fn push_unsigned(out: &mut Vec<u8>, number: u32) {
+    if number < 100_000_000 {
+        text::push_short(out, text::short_decimal(number));
+    } else {
+        push_integer(out, number);
+    }
+}
+
 fn push_float(out: &mut Vec<u8>, number: impl zmij::Float) {
     out.extend_from_slice(zmij::Buffer::new().format(number).as_bytes());
 }
 
 fn push_hex(out: &mut Vec<u8>, number: u64) {
+    if let Ok(number) = u32::try_from(number) {
+        return text::push_short(out, text::short_hex(number));
+    }
     let digits = (64 - number.leading_zeros()).div_ceil(4).max(1) as usize;
     let bytes = number.to_be_bytes();
     let mut text = [0; 16];

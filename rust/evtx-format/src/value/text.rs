@@ -1,10 +1,10 @@
 //! Text: converts UTF-16LE and Windows-1252 to UTF-8 and escapes it, in one pass.
 
-/// Where text is written, which decides what is escaped or replaced.
+/// Where text is written to, which decides what is escaped or replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A column: nothing is escaped, as in the text that a reader of the XML gets. As in Windows, `_` replaces the
-    /// characters that XML 1.0 does not allow: C0 controls but tab, LF and CR; U+FFFE and U+FFFF; lone surrogates.
+    /// A column: nothing is escaped, as a reader of the XML gets the text. `_` replaces the characters that XML 1.0
+    /// does not allow, as Windows does it: C0 controls but tab, LF and CR; U+FFFE and U+FFFF; lone surrogates.
     Plain,
     /// A JSON string: quotes, backslashes and C0 controls are escaped. U+FFFD replaces lone surrogates.
     Json,
@@ -44,7 +44,7 @@ fn narrow<const UNITS: usize>(units: &[[u8; 2]; UNITS], form: Form) -> Option<[u
     bare.then_some(bytes)
 }
 
-/// The units of UTF-16LE text, without the NUL with which strings of some providers end.
+/// The units of UTF-16LE text, without a NUL at its end, which the strings of some providers have.
 #[inline(always)]
 fn units_of(text: &[u8]) -> &[[u8; 2]] {
     match text.as_chunks::<2>().0 {
@@ -165,7 +165,7 @@ fn push_units(out: &mut Vec<u8>, text: &[u8], form: Form) {
     if rest.is_empty() {
         return;
     }
-    // Replaces the units before the last one to three, so that four can be written at once.
+    // The last one to three units, together with units before them that were written already: those are replaced.
     if rest.len() < 4
         && let Some(units) = text.last_chunk::<4>()
         && let Some(bytes) = narrow(units, form)
@@ -215,7 +215,38 @@ fn push_escaped(out: &mut Vec<u8>, units: &[[u8; 2]]) -> bool {
     true
 }
 
-/// Appends at least `units` units, one at a time. Returns the units after them; `None` at a NUL.
+/// Appends the first characters of a block, up to 16 bytes: the bytes of a number, the first one in the lowest byte,
+/// and how many.
+#[inline(always)]
+pub(crate) fn push_short(out: &mut Vec<u8>, (block, len): (u128, usize)) {
+    // A copy of constant size takes few instructions.
+    let end = out.len() + len;
+    out.extend_from_slice(&block.to_le_bytes());
+    out.truncate(end);
+}
+
+/// The highest bit of each byte that the form does not write unchanged, in a word of ASCII. Bytes behind such a byte
+/// can have the bit too.
+#[inline(always)]
+fn specials(word: u64, form: Form) -> u64 {
+    // A byte below a limit borrows from its highest bit, which ASCII does not have.
+    let below = |bytes: u64, limit: u8| bytes.wrapping_sub(all(limit)) & !bytes & all(0x80);
+    let is = |byte: u8| below(word ^ all(byte), 1);
+    match form {
+        Form::Raw => 0,
+        Form::Json => below(word, b' ') | is(b'"') | is(b'\\'),
+        Form::Plain => below(word, b' '),
+        Form::XmlText => below(word, b' ') | is(b'&') | is(b'<') | is(b'>'),
+        Form::XmlAttribute => below(word, b' ') | is(b'&') | is(b'<') | is(b'>') | is(b'"') | is(b'\''),
+    }
+}
+
+/// A word with this byte eight times.
+const fn all(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// Appends at least `units` units, one at a time. Returns the units behind them; `None` at a NUL.
 fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, form: Form) -> Option<&'t [[u8; 2]]> {
     let mut taken = 0;
     while taken < units {
@@ -290,8 +321,8 @@ pub fn push_char(out: &mut Vec<u8>, c: char, form: Form) {
     }
 }
 
-/// Appends the JSON escape of a control character. As in the output of the `evtx` crate, the digits are upper case in
-/// UTF-16 text and lower case elsewhere.
+/// Appends the JSON escape of a control character. The output of the `evtx` crate, which is the reference, has
+/// upper-case digits for control characters of UTF-16 text and lower-case digits for others.
 #[cold]
 fn push_json_control(out: &mut Vec<u8>, control: u8, digits: &[u8; 16]) {
     match control {
@@ -328,8 +359,7 @@ pub fn push_str(out: &mut Vec<u8>, text: &str, form: Form) {
 fn push_characters(out: &mut Vec<u8>, text: &str, form: Form) {
     let mut rest = text;
     while !rest.is_empty() {
-        let bare = rest.bytes().take_while(|&byte| is_bare(byte.into(), form)).count();
-        let (bare, tail) = rest.split_at(bare);
+        let (bare, tail) = rest.split_at(bare_len(rest.as_bytes(), form));
         out.extend_from_slice(bare.as_bytes());
         let mut chars = tail.chars();
         if let Some(c) = chars.next() {
@@ -339,11 +369,43 @@ fn push_characters(out: &mut Vec<u8>, text: &str, form: Form) {
     }
 }
 
-/// Appends an ANSI string as UTF-8, without its NULs. EVTX does not name the code page, so this assumes the common one,
+/// How many bytes from the first on the form writes unchanged.
+#[inline(always)]
+fn bare_len(text: &[u8], form: Form) -> usize {
+    // The bytes that are not ASCII are special too.
+    let first_special = |word: u64| (specials(word, form) | word & all(0x80)).trailing_zeros() as usize / 8;
+    let (words, rest) = text.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        let bare = first_special(u64::from_le_bytes(*word));
+        if bare < 8 {
+            return 8 * i + bare;
+        }
+    }
+    let word = match (rest.len(), text.last_chunk()) {
+        (0, _) => return text.len(),
+        (left, Some(last)) => u64::from_le_bytes(*last) >> (8 * (8 - left)),
+        (_, None) => short_word(rest),
+    };
+    text.len() - rest.len() + first_special(word).min(rest.len())
+}
+
+/// Fewer than eight bytes as the bytes of a number, the first one in the lowest byte.
+#[inline(always)]
+fn short_word(bytes: &[u8]) -> u64 {
+    let len = bytes.len();
+    // The second half overlaps the first.
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (len - 4));
+    }
+    let Some(&last) = bytes.last() else { return 0 };
+    u64::from(bytes[0]) | u64::from(bytes[len / 2]) << (8 * (len / 2)) | u64::from(last) << (8 * (len - 1))
+}
+
+/// Appends an ANSI string as UTF-8, without its NULs. EVTX does not name the code page, so the common one is assumed:
 /// Windows-1252.
 pub fn push_ansi(out: &mut Vec<u8>, text: &[u8], form: Form) {
     let (text, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(text);
-    text.split('\0').for_each(|text| push_str(out, text, form));
+    text.split('\0').for_each(|part| push_str(out, part, form));
 }
 
 /// Appends the two hexadecimal digits of a byte. `digits` are the characters of 0 to 15.
@@ -447,7 +509,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn utf8_is_written_as_its_characters_are(text in "[a-z<&\"'\\\\\n\u{1}\u{7f}é日😀]{0,80}|[a-z]{0,80}[<\\\\]?[a-z]{0,40}") {
+        fn utf8_is_what_its_characters_are(text in "[a-z<&\"'\\\\\n\u{1}\u{7f}é日😀]{0,80}|[a-z]{0,80}[<\\\\]?[a-z]{0,40}") {
             for form in [Form::Plain, Form::Json, Form::XmlText, Form::XmlAttribute, Form::Raw] {
                 let (mut whole, mut single) = (Vec::new(), Vec::new());
                 push_str(&mut whole, &text, form);
