@@ -28,7 +28,7 @@ except ImportError:  # Windows has no such limits.
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test/python"))
 
-from judge import Cases, Judge, log_folders, shrink  # noqa: E402
+from judge import Cases, Judge, find_logs, shrink  # noqa: E402
 
 # A case hangs after HANG seconds. A process runs up to CASES cases, with MEMORY bytes. The first SHOWN findings of an invariant are
 # shown in full.
@@ -39,7 +39,7 @@ def work(arguments):
     """Runs cases, and prints a line of JSON before and after each one."""
     if resource:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    logs = find_logs(arguments)
+    logs = find_logs(arguments.logs)
     with tempfile.TemporaryDirectory(prefix="evtx-campaign-") as folder:
         cases, judge = Cases(arguments.extension, logs, folder), Judge(arguments.extension, folder)
         shown = collections.Counter()
@@ -97,14 +97,9 @@ def logs_option(arguments):
     return "".join(f" --logs {folder}" for folder in arguments.logs or [])
 
 
-def find_logs(arguments):
-    folders = arguments.logs or log_folders()
-    return sorted(path.resolve() for folder in folders for path in pathlib.Path(folder).rglob("*.evtx"))
-
-
 def main(arguments):
     """Starts and watches the processes that run cases."""
-    print(f"{len(find_logs(arguments))} logs, from seed {arguments.seed} on", flush=True)
+    print(f"{len(find_logs(arguments.logs))} logs, from seed {arguments.seed} on", flush=True)
     end = time.monotonic() + arguments.seconds
     counts, worst, found, seed = collections.Counter(), collections.Counter(), collections.Counter(), arguments.seed
     told = time.monotonic()
@@ -143,15 +138,15 @@ def main(arguments):
         if timer:
             timer.cancel()
         if child.returncode and current is not None:
-            invariant = "a hang" if child.returncode < 0 and child.returncode == -9 else f"a crash ({child.returncode})"
+            invariant = "a hang" if child.returncode == -9 else f"a crash ({child.returncode})"
             found[invariant] += 1
             print(f"\nseed {current}: {invariant}\n  {sys.argv[0]} {arguments.extension} 0 --seed {current}{logs_option(arguments)}\n")
             with tempfile.TemporaryDirectory() as folder:
-                case = Cases(arguments.extension, find_logs(arguments), folder).make(current)
+                case = Cases(arguments.extension, find_logs(arguments.logs), folder).make(current)
                 print(f"  {case.title()}: {keep(arguments, case, invariant)}", flush=True)
             seed = current + 1
         elif child.returncode:
-            print(f"the process that runs cases ends with {child.returncode}")
+            print(f"the process that runs cases exited with {child.returncode}")
             return 1
         if time.monotonic() >= end:
             break

@@ -26,28 +26,11 @@ SYSMON_PROVIDER = "Microsoft-Windows-Sysmon"
 
 # The numbers of the BinXML types (MS-EVEN6, section 2.2.12), by their names in evtx_schema.
 BINXML_TYPES = {
-    "Null": 0,
-    "String": 1,
-    "AnsiString": 2,
-    "Int8": 3,
-    "UInt8": 4,
-    "Int16": 5,
-    "UInt16": 6,
-    "Int32": 7,
-    "UInt32": 8,
-    "Int64": 9,
-    "UInt64": 10,
-    "Real32": 11,
-    "Real64": 12,
-    "Boolean": 13,
-    "Binary": 14,
-    "GUID": 15,
-    "SizeT": 16,
-    "FILETIME": 17,
-    "SYSTEMTIME": 18,
-    "SID": 19,
-    "HexInt32": 20,
-    "HexInt64": 21,
+    name: number
+    for number, name in enumerate(
+        "Null String AnsiString Int8 UInt8 Int16 UInt16 Int32 UInt32 Int64 UInt64 Real32 Real64 Boolean Binary GUID SizeT FILETIME SYSTEMTIME "
+        "SID HexInt32 HexInt64".split()
+    )
 }
 
 # The types of manifests in the order of their numbers (TDH_INTYPE in tdh.h), each with the BinXML type that logs use.

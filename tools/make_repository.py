@@ -19,7 +19,7 @@ def described(extension):
     # The last four fields, backwards: layout version, platform, DuckDB version, extension version.
     layout, platform, version = fields[:-4:-1]
     if layout != "4":
-        raise SystemExit(f"the extension is described by version {layout} of the layout, and this script knows 4")
+        raise SystemExit(f"the extension has metadata of version {layout}; this script supports version 4")
     return version, platform
 
 

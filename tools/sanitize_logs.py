@@ -93,7 +93,7 @@ def main(extension, logs):
                 failed += read(connection, path)
                 path.unlink()
                 count += 1
-    print(f"{count} damaged logs, {len(kept)} of them from EVTX_HOSTILE; {failed} of {count * len(STATEMENTS)} statements ended with an error")
+    print(f"{count} damaged logs, {len(kept)} of them from EVTX_HOSTILE; {failed} of {count * len(STATEMENTS)} statements failed")
 
 
 if __name__ == "__main__":

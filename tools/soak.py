@@ -17,7 +17,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "test/python"))
 
-from judge import log_folders  # noqa: E402
+from judge import find_logs  # noqa: E402
 from statements import FAULT, Comparison, make_statements, partition  # noqa: E402
 
 # The statements and calls of a round, and the largest log in bytes.
@@ -25,13 +25,11 @@ STATEMENTS, CALLS, LOG_SIZE = 500, 40, 2 << 20
 
 
 def main(arguments):
-    folders = [arguments.logs] if arguments.logs else log_folders()
-    every = [path.resolve() for folder in folders for path in pathlib.Path(folder).rglob("*.evtx")]
-    logs = sorted(path for path in every if path.stat().st_size <= LOG_SIZE)
+    logs = find_logs([arguments.logs] if arguments.logs else None, LOG_SIZE)
     end = time.monotonic() + arguments.seconds
     seed, found, statements = arguments.seed, collections.Counter(), 0
     first = partition(pathlib.Path(tempfile.mkdtemp(prefix="evtx-soak-")), logs)
-    print(f"{len(logs)} logs in {', '.join(map(str, folders))}", flush=True)
+    print(f"{len(logs)} logs, from seed {seed} on", flush=True)
     while time.monotonic() < end:
         comparison = Comparison(arguments.extension, seed)
         for statement in make_statements(arguments.extension, logs, seed, STATEMENTS, CALLS, first):

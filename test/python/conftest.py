@@ -1,30 +1,37 @@
 """Shared by the Python tests: connections with the extension loaded, and large logs."""
 
+import contextlib
 import os
 import pathlib
-import struct
-import zlib
+import threading
+import time
+import zipfile
 
+import client
 import duckdb
 import pytest
+from structures import CHUNK, FILE_HEADER, file_header
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples"
 EXTENSION = os.environ.get("EVTX_EXTENSION", str(ROOT / "build/release/extension/evtx/evtx.duckdb_extension"))
-FILE_HEADER, CHUNK = 4096, 65536
 
 
 def connect(database=":memory:", **config):
+    """A connection without the extension."""
     return duckdb.connect(str(database), config={"allow_unsigned_extensions": "true", **config})
+
+
+def loaded(**config):
+    """A connection with the extension loaded."""
+    return client.connect(EXTENSION, **config)
 
 
 @pytest.fixture
 def con():
     """A connection with the extension loaded."""
-    connection = connect()
-    connection.load_extension(EXTENSION)
-    yield connection
-    connection.close()
+    with loaded() as connection:
+        yield connection
 
 
 @pytest.fixture(scope="session")
@@ -36,12 +43,61 @@ def big_log(tmp_path_factory):
 def write_log(path, sample, chunks):
     """Writes a log that repeats a sample's first chunk."""
     data = (SAMPLES / sample).read_bytes()
-    header = bytearray(data[:FILE_HEADER])
-    struct.pack_into("<QQ", header, 8, 0, chunks - 1)
-    struct.pack_into("<H", header, 42, chunks & 0xFFFF)
-    struct.pack_into("<I", header, 124, zlib.crc32(bytes(header[:120])))
     with open(path, "wb") as log:
-        log.write(header)
+        log.write(file_header(data, chunks))
         for _ in range(chunks):
             log.write(data[FILE_HEADER:FILE_HEADER + CHUNK])
     return path
+
+
+def write_zip(path, files, method=zipfile.ZIP_DEFLATED):
+    """Writes an archive of files by entry name."""
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, file in files.items():
+            archive.write(file, name)
+    return path
+
+
+@contextlib.contextmanager
+def interrupted(connection, after, within):
+    """Interrupts the query of the block after some seconds, and asserts that it ends soon."""
+    at = []
+    timer = threading.Timer(after, lambda: (at.append(time.monotonic()), connection.interrupt()))
+    timer.start()
+    with pytest.raises(duckdb.InterruptException):
+        yield
+    assert time.monotonic() - at[0] < within
+
+
+def rows_with_and_without_pushdown(connection, sql, parameters=()):
+    """The rows of a query, which must be the same without pushdown."""
+    rows = []
+    for pushdown in ["true", "false"]:
+        connection.execute(f"SET evtx_filter_pushdown = {pushdown}")
+        rows.append(connection.execute(sql, parameters).fetchall())
+    connection.execute("RESET evtx_filter_pushdown")
+    assert rows[0] == rows[1], sql
+    return rows[0]
+
+
+def assert_same_rows(connection, one, other):
+    """Asserts that two queries return the same rows in any order."""
+    for first, second in [(one, other), (other, one)]:
+        assert connection.execute(f"FROM ({first}) EXCEPT ALL FROM ({second})").fetchmany(3) == []
+
+
+@pytest.fixture(scope="session")
+def s3():
+    """The address of a mock S3 server with the samples in a bucket."""
+    server = pytest.importorskip("moto.server")
+    boto3 = pytest.importorskip("boto3")
+    running = server.ThreadedMotoServer(port=0)
+    running.start()
+    host, port = running.get_host_and_port()
+    endpoint = f"http://{host}:{port}"
+    bucket_client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret")
+    bucket_client.create_bucket(Bucket="logs")
+    for log in SAMPLES.glob("*.evtx"):
+        bucket_client.put_object(Bucket="logs", Key=f"case 1/{log.name}", Body=log.read_bytes())
+    yield endpoint
+    running.stop()

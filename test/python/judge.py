@@ -19,11 +19,11 @@ import re
 import struct
 import threading
 import time
-import zlib
 
 import duckdb
+from client import connect, list_of, quoted
 from damage import KINDS, Log, repair
-from structures import CHUNK, CHUNK_HEADER, CHUNK_MAGIC, FILE_HEADER, FILE_MAGIC, SECTOR, Chunk, place, slots
+from structures import CHUNK, CHUNK_HEADER, CHUNK_MAGIC, FILE_HEADER, FILE_MAGIC, SECTOR, Chunk, file_header, place, slots
 
 # The longest time in seconds that a query may take on a slow machine, and that an interrupt may take. Interrupts slower than INTERRUPT
 # are reported as notes.
@@ -50,10 +50,13 @@ AS_TEXT = "COLUMNS(*)::VARCHAR"
 FOLDERS = ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_COLLECTIONS")
 
 
-def log_folders():
-    """The folders of logs that the environment names, or the samples."""
-    named = [os.environ[name] for name in FOLDERS if os.environ.get(name)]
-    return named or [pathlib.Path(__file__).resolve().parents[2] / "samples"]
+def find_logs(folders=None, largest=1 << 40):
+    """The logs of up to some bytes in folders and their subfolders. By default, the environment names the folders, or the samples are
+    used."""
+    named = folders or [os.environ[name] for name in FOLDERS if os.environ.get(name)]
+    named = named or [pathlib.Path(__file__).resolve().parents[2] / "samples"]
+    paths = (path.resolve() for folder in named for path in pathlib.Path(folder).rglob("*.evtx"))
+    return sorted(path for path in paths if path.stat().st_size <= largest)
 
 
 # ---- Cases
@@ -93,15 +96,11 @@ class Cases:
         choice = random.Random(f"{path.name} {number}")
         count = min(choice.choice([1, 1, 1, 2, 2, 3, CHUNKS]), len(every))
         first = choice.randrange(len(every) - count + 1)
-        header = bytearray(data[:FILE_HEADER])
-        struct.pack_into("<QQ", header, 8, 0, count - 1)
-        struct.pack_into("<H", header, 42, count)
-        struct.pack_into("<I", header, 124, zlib.crc32(bytes(header[:120])))
         chunks = [Chunk(slot) for slot in every[first : first + count]]
-        whole = bytes(header) + b"".join(chunk.data for chunk in chunks)
+        whole = file_header(data, count) + b"".join(chunk.data for chunk in chunks)
         sound = pathlib.Path(self.folder, "sound.evtx")
         sound.write_bytes(whole)
-        source = f"read_evtx({quoted(str(sound))}, {WHOLE})"
+        source = f"read_evtx({quoted(sound)}, {WHOLE})"
         # Some hostile logs expand to gigabytes of text.
         size = read(self.connection, f"SELECT coalesce(sum(strlen(xml) + strlen(json)), 0) FROM {source}", MAX_TIME)
         if size.error or size.rows > [(MAX_TEXT,)]:
@@ -138,12 +137,6 @@ class Cases:
 # ---- Queries
 
 
-def connect(extension, **config):
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true", **config})
-    connection.load_extension(str(extension))
-    return connection
-
-
 @dataclasses.dataclass
 class Result:
     """The result of a query: rows or an error."""
@@ -178,10 +171,6 @@ def read(connection, sql, seconds=STOP):
 
 def event_of(row):
     return {column: value for column, value in row.items() if column not in PLACES}
-
-
-def quoted(value):
-    return "'" + value.replace("'", "''") + "'"
 
 
 def differing(one, other):
@@ -239,6 +228,12 @@ class Judge:
         """The findings about a case, from every check."""
         return self.judge_by(case, sorted(CHECKS))
 
+    def findings_of(self, cases, seeds):
+        """The findings about the cases of some seeds, as text. Each case gets one of the checks."""
+        for case in filter(None, map(cases.make, seeds)):
+            for finding in self.judge(case, 1):
+                yield f"{case.title()}: {finding.invariant}: {finding.detail}: {finding.queries}"
+
     def judge_by(self, case, checks):
         """The findings about a case from the named checks. What a check does depends only on the seed."""
         pathlib.Path(self.path).write_bytes(case.log.data)
@@ -246,11 +241,12 @@ class Judge:
         self.plain = self.run(self.one, self.call(WHOLE))
         self.recovered = self.run(self.one, self.call(f"{WHOLE}, recover := true"))
         self.counts["cases"] += 1
+        self.counts.update(f"damage: {kind}" for kind in case.kinds)
         self.counts["rows"] += len(self.plain.rows)
         data = case.log.data
         self.is_log = data[:8] == FILE_MAGIC and len(data) >= FILE_HEADER
         if self.is_log == bool(self.plain.error) or self.plain.error and "not an EVTX log" not in self.plain.error:
-            self.find("a scan fails", self.plain.error or "what is no log is read", self.plain)
+            self.find("a scan fails", self.plain.error or "a file that is not a log is read", self.plain)
         if self.recovered.error:
             self.find("a scan fails", self.recovered.error, self.recovered)
         self.check_unchanged()
@@ -494,8 +490,7 @@ class Judge:
             return
         for files, expected in [([self.path, other], rows.rows + others.rows), ([other, self.path], others.rows + rows.rows)]:
             # Rows follow the order of the list.
-            paths = f"[{', '.join(map(quoted, files))}]"
-            both = self.run(self.random.choice([self.one, self.four]), self.call(arguments, paths))
+            both = self.run(self.random.choice([self.one, self.four]), self.call(arguments, list_of(files)))
             self.compare("rows do not depend on other files", dataclasses.replace(rows, rows=expected), both)
 
     # ---- Predicates
@@ -521,7 +516,7 @@ class Judge:
             parts = [self.predicate(depth + 1) for _ in range(2)]
             return choice.choice([f"({parts[0]} AND {parts[1]})", f"({parts[0]} OR {parts[1]})", f"NOT ({parts[0]})"])
         columns = [column for column in self.recovered.columns if column not in ("event_data", "filename", "recovered")]
-        operand, constants = choice.choice(columns), ["0"]
+        operand = choice.choice(columns)
         if choice.random() < 0.25:
             names = self.names()
             operand = f"event_data[{quoted(choice.choice(names))}]" if names else operand
@@ -559,7 +554,7 @@ class Judge:
             self.find("event_id gives the rows of its events", f"{len(other)} others", self.plain, rows)
         of_chunks = [row for row in self.plain.rows if row[has_id] is None and row[has_error]]
         if len(of_chunks) > len(other):
-            self.find("event_id tells of damage", f"{len(other)} rows for {len(of_chunks)}", self.plain, rows)
+            self.find("event_id keeps the rows for damage", f"{len(other)} rows for {len(of_chunks)}", self.plain, rows)
         of_events = [row for row in self.plain.rows if row[event] in ids]
         found = dataclasses.replace(rows, rows=[row for row in rows.rows if row[has_event] in ids])
         expected = projected(dataclasses.replace(self.plain, rows=of_events), columns)
@@ -575,7 +570,7 @@ class Judge:
         if self.plain.error:
             for result in (chunks, files, schema):
                 if not result.error:
-                    self.find("what is no log is refused", f"{len(result.rows)} rows", result)
+                    self.find("a file that is not a log is refused", f"{len(result.rows)} rows", result)
             return
         for result in (chunks, files, schema):
             if result.error:
@@ -592,7 +587,7 @@ class Judge:
         self.check_told("file", file, [record for chunk in records.values() for record in chunk], files)
         errors = [row["error"] for row in rows if row["error"]]
         if self.whole_errors(errors) and file["error"] is None:
-            self.find("the metadata tells of damage", f"none, but a row has {errors[0]}", files, self.plain)
+            self.find("the metadata reports damage", f"none, but a row has {errors[0]}", files, self.plain)
         for chunk in chunks.dicts():
             if chunk["records"] is not None:
                 self.check_told("chunk", chunk, records.get(chunk["chunk_index"], []), chunks)
@@ -614,7 +609,7 @@ class Judge:
 
     def check_interrupt(self):
         """A long query ends soon after an interrupt."""
-        paths = "[" + ", ".join([quoted(self.path)] * 400) + "]"
+        paths = list_of([self.path] * 400)
         call = self.random.choice([
             f"SELECT count(xml), count(json), count(event_data), count(error) FROM {self.source(WHOLE, paths)}",
             f"SELECT count(*) FROM {self.source(f'{WHOLE}, recover := true', paths)} WHERE xml = 'x'",

@@ -20,7 +20,9 @@ import shutil
 import threading
 import uuid
 
+import client
 import duckdb
+from client import list_of, quoted, quoted_name
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 from statement_templates import AGGREGATES, COMPARISONS, EQUALITIES, JOINED, LIMIT, MACROS, MODES, NO_LIMIT, PLAIN
@@ -41,8 +43,7 @@ OWN_FILES = "dir://"
 
 
 def connect(extension):
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    connection.load_extension(str(extension))
+    connection = client.connect(extension)
     connection.register_filesystem(DirFileSystem("/", LocalFileSystem()))
     return connection
 
@@ -115,10 +116,6 @@ class Call:
     size: int
 
 
-def quoted(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
 def sort_key(family):
     return {"number": int, "float": float}.get(family, str)
 
@@ -131,7 +128,7 @@ def describe(connection, text, standard):
         return None
     operands = []
     for name, type_name, *_ in connection.execute("DESCRIBE described").fetchall():
-        column = '@."' + name.replace('"', '""') + '"'
+        column = f"@.{quoted_name(name)}"
         family = "list" if type_name.endswith("[]") else "map" if type_name.startswith("MAP") else FAMILIES[type_name]
         weight = WEIGHTS.get(name, 1 if name in standard else 2 if type_name == "VARCHAR" else 6)
         operands.append(Operand(column, type_name, family, weight, standard=name in standard))
@@ -174,7 +171,7 @@ def make_calls(connection, logs, seed, count, first=None, seconds=1):
         timer.start()
         try:
             if not standard:
-                columns = connection.execute(f"DESCRIBE FROM read_evtx({quoted(str(rng.choice(logs)))})").fetchall()
+                columns = connection.execute(f"DESCRIBE FROM read_evtx({quoted(rng.choice(logs))})").fetchall()
                 standard = {name for name, *_ in columns}
             files = [str(logs[attempt % len(logs)]), *(str(log) for log in rng.choices(logs, k=rng.choice([0, 0, 0, 0, 1, 2])))]
             if rng.random() < 0.1:
@@ -194,7 +191,7 @@ def make_calls(connection, logs, seed, count, first=None, seconds=1):
 
 
 def call_arguments(rng, connection, files):
-    paths = quoted(files[0]) if len(files) == 1 else f"[{', '.join(map(quoted, files))}]"
+    paths = quoted(files[0]) if len(files) == 1 else list_of(files)
     if rng.random() < 0.12:
         paths = quoted(re.sub(r"(.*/.{2,5})[^/]*$", r"\1*.evtx", files[0]))
     arguments = [paths]
@@ -637,12 +634,12 @@ TABLES, SCANS, OFF = "tables", "read_evtx", "read_evtx without pushdown"
 WRONG = "read_evtx with pushdown differs from both others"
 # For example, if values depend on the selected columns.
 BOTH_WRONG = "read_evtx differs with and without pushdown"
-UNSTABLE = "the statement gives something else each time"
+UNSTABLE = "the results change with each run"
 # DuckDB 2.0.0 has bugs of its own, which may show in only one form because plans differ. Internal errors: a correlated EXISTS over an
 # OR with many constants in an IN, and some statements without projection_pullup. Wrong rows: over tables, whose bounds of values it
 # knows, it drops the LIMIT of `t LEFT JOIN u ON t.id = u.id AND u.x <> 1 LIMIT 20` if all u.x are 1. Without optimizers, the table
 # then has the rows of read_evtx.
-FAULT = "a fault of DuckDB"
+FAULT = "a bug in DuckDB"
 
 
 class Form:

@@ -7,6 +7,7 @@ understand.
 import bisect
 import dataclasses
 import struct
+import zlib
 
 FILE_HEADER, CHUNK, CHUNK_HEADER, SECTOR = 4096, 65536, 512, 512
 FILE_MAGIC, CHUNK_MAGIC, RECORD_MAGIC = b"ElfFile\0", b"ElfChnk\0", b"**\0\0"
@@ -238,6 +239,15 @@ def without(span, links):
         start = link + 4
     if start < end:
         yield start, end
+
+
+def file_header(data, chunks):
+    """The header of a log, for another number of chunks."""
+    header = bytearray(data[:FILE_HEADER])
+    struct.pack_into("<QQ", header, 8, 0, chunks - 1)
+    struct.pack_into("<H", header, 42, chunks & 0xFFFF)
+    struct.pack_into("<I", header, 124, zlib.crc32(bytes(header[:120])))
+    return bytes(header)
 
 
 def slots(data):

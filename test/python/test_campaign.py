@@ -1,6 +1,5 @@
 """Damaged logs: every unchanged record is still read, in every way to read it."""
 
-import collections
 import pathlib
 
 import pytest
@@ -14,12 +13,7 @@ SEED, CASES = 20240305, 300
 
 def test_damage_costs_only_what_it_touches(tmp_path):
     cases, judge = Cases(EXTENSION, sorted(SAMPLES.glob("*.evtx")), tmp_path), Judge(EXTENSION, tmp_path)
-    kinds, found = collections.Counter(), []
-    for seed in range(SEED, SEED + CASES):
-        case = cases.make(seed)
-        kinds.update(case.kinds)
-        for finding in judge.judge(case, 1):
-            found.append(f"{case.title()}: {finding.invariant}: {finding.detail}: {finding.queries}")
+    found = list(judge.findings_of(cases, range(SEED, SEED + CASES)))
     counts = judge.counts
     print(f"{CASES} cases: {counts['records judged']} of {counts['records']} records judged, {len(found)} findings")
     print(f"`tools/campaign.py EXTENSION 0 --seed N` makes a case smaller. At worst: {dict(judge.worst)}")
@@ -27,7 +21,7 @@ def test_damage_costs_only_what_it_touches(tmp_path):
     # Most records are unchanged, and every kind of damage and every check was used.
     assert counts["records judged"] > counts["records"] * 0.5 > CASES
     assert counts["records judged in strays"] > CASES / 2
-    assert set(kinds) == set(KINDS)
+    assert {kind for kind in KINDS if counts[f"damage: {kind}"]} == set(KINDS)
     assert {name for name in CHECKS if counts[f"check: {name}"]} == set(CHECKS)
 
 

@@ -49,7 +49,7 @@ COLUMN_TYPES = {
 @pytest.fixture(name="sources", scope="module")
 def fixture_sources():
     if not SOURCES:
-        pytest.skip("EVTX_CATALOG_SOURCES does not name the folder of the catalog's sources")
+        pytest.skip("EVTX_CATALOG_SOURCES is not set")
     folder = pathlib.Path(SOURCES)
     return folder / "event-manifests.tsv.gz", folder / "sysmon-15.15-schema.xml"
 

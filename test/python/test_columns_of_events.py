@@ -9,6 +9,7 @@ import struct
 import uuid
 import xml.etree.ElementTree as ElementTree
 
+from client import list_of, quoted_name
 from conftest import SAMPLES
 
 LOGS = sorted(SAMPLES.glob("*.evtx"))
@@ -23,10 +24,6 @@ INTEGERS = {
         for name, bits in [("TINYINT", 8), ("SMALLINT", 16), ("INTEGER", 32), ("BIGINT", 64), ("HUGEINT", 128)]
     },
 }
-
-
-def quoted(path):
-    return "'" + str(path).replace("'", "''") + "'"
 
 
 def local(tag):
@@ -112,7 +109,7 @@ def expected(text, column_type):
 
 def shown(name, column_type):
     """SQL that formats a column as `expected` does."""
-    name = '"' + name.replace('"', '""') + '"'
+    name = quoted_name(name)
     if column_type == "TIMESTAMP_NS":
         return f"epoch_ns({name})::VARCHAR"
     if column_type == "BLOB":
@@ -171,14 +168,13 @@ def judge(con, log, event_id):
 def test_every_field_is_what_the_xml_says(con):
     """For each event over all logs that contain it, so that all of its templates and versions share the columns."""
     # With globs, files that are not logs become rows instead of errors.
-    paths = "[" + ", ".join(quoted(str(log)[:-1] + "[xX]") for log in LOGS) + "]"
+    paths = list_of(str(log)[:-1] + "[xX]" for log in LOGS)
     of_events = con.execute(
         f"SELECT event_id, list(DISTINCT filename ORDER BY filename) FROM read_evtx({paths}) WHERE event_id IS NOT NULL GROUP BY 1 ORDER BY 1"
     ).fetchall()
     values, misfits = 0, []
     for event_id, logs in of_events:
-        source = "[" + ", ".join(quoted(log) for log in logs) + "]"
-        of_event = judge(con, source, event_id)
+        of_event = judge(con, list_of(logs), event_id)
         values += of_event[0]
         misfits += of_event[1]
     print(f"{values} values of {len(of_events)} events; texts that do not fit their column: {sorted(set(misfits))[:50]}")

@@ -4,7 +4,7 @@ import struct
 import time
 
 import pytest
-from conftest import SAMPLES
+from conftest import SAMPLES, rows_with_and_without_pushdown
 from structures import FILE_HEADER, Chunk, slots
 
 # A log of ten records, with IDs 14002 to 14011.
@@ -55,7 +55,7 @@ def hidden_behind_a_wrong_size(log, hider, last):
 @pytest.mark.parametrize("hider, last", [(0, 1), (0, 2), (1, 2), (1, 3), (8, 9)])
 def test_a_record_behind_a_records_end_is_one(con, tmp_path, damage, hider, last):
     if damage is hidden_behind_a_damaged_magic and hider == 0:
-        pytest.skip("nothing tells that the first record is one")
+        pytest.skip("without its magic, nothing identifies the first record")
     log = Damage()
     damage(log, hider, last)
     lost = missing(con, tmp_path, log)
@@ -252,11 +252,7 @@ def test_predicates_do_not_choose_between_an_error_and_a_stray_chunk(con, tmp_pa
     log.write_bytes(data + data[:4096] + data[4096:4096 + 65536])
     source = f"read_evtx('{log}', recover := true, location := true)"
     for predicate in ["channel IS DISTINCT FROM 'System'", "event_id IS NULL", "record_id = 1", "error IS NOT NULL", "recovered"]:
-        rows = []
-        for pushdown in ["true", "false"]:
-            con.execute(f"SET evtx_filter_pushdown = {pushdown}")
-            rows.append(con.execute(f"SELECT record_id, record_offset, recovered, error FROM {source} WHERE {predicate} ORDER BY ALL").fetchall())
-        assert rows[0] == rows[1], predicate
+        rows_with_and_without_pushdown(con, f"SELECT record_id, record_offset, recovered, error FROM {source} WHERE {predicate} ORDER BY ALL")
 
 
 def test_slack_whose_definition_was_overwritten_is_told(con, tmp_path):

@@ -4,7 +4,8 @@ import pathlib
 import random
 
 import pytest
-from conftest import EXTENSION, SAMPLES, connect
+from client import quoted
+from conftest import SAMPLES, assert_same_rows, loaded, rows_with_and_without_pushdown
 
 LOGS = f"read_evtx('{SAMPLES}/*.evtx', event_id := [1, 2, 3, 4624, 4625, 4688])"
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
@@ -13,14 +14,13 @@ COMPARISONS = ["=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DIST
 @pytest.fixture(name="fields", scope="module")
 def fixture_fields():
     """The fields, with their types and values as literals."""
-    connection = connect()
-    connection.load_extension(EXTENSION)
+    connection = loaded()
     system = {name for (name, *_) in connection.sql(f"DESCRIBE FROM '{SAMPLES}/*.evtx'").fetchall()}
     fields = {}
     for name, column_type, *_ in connection.sql(f"DESCRIBE FROM {LOGS}").fetchall():
         if name not in system:
             rows = connection.sql(f'SELECT DISTINCT "{name}"::VARCHAR FROM {LOGS} ORDER BY 1').fetchall()
-            fields[name] = (column_type, ["'" + value.replace("'", "''") + "'" for (value,) in rows if value is not None])
+            fields[name] = (column_type, [quoted(value) for (value,) in rows if value is not None])
     return fields
 
 
@@ -31,20 +31,14 @@ def test_predicates_on_fields_give_the_rows_that_duckdb_gives(con, fields):
         value = f"{rng.choice(values)}::{column_type}"
         test = rng.choice([*COMPARISONS, "IN", "BETWEEN", "IS NULL", "IS NOT NULL"])
         operand = {"IN": f"({value})", "BETWEEN": f"{value} AND {value}", "IS NULL": "", "IS NOT NULL": ""}.get(test, value)
-        query = f'SELECT filename, record_id FROM {LOGS} WHERE "{name}" {test} {operand}'
-        with_pushdown = con.sql(query).fetchall()
-        con.execute("SET evtx_filter_pushdown = false")
-        assert with_pushdown == con.sql(query).fetchall(), query
-        con.execute("RESET evtx_filter_pushdown")
+        rows_with_and_without_pushdown(con, f'SELECT filename, record_id FROM {LOGS} WHERE "{name}" {test} {operand}')
 
 
 def test_every_column_survives_parquet(con, tmp_path):
     path = tmp_path / "events.parquet"
     con.execute(f"COPY (FROM {LOGS}) TO '{path}'")
-    difference = "SELECT count(*) FROM (({0}) EXCEPT ALL ({1}))"
-    log, parquet = f"SELECT * EXCLUDE (event_data, user_data) FROM {LOGS}", f"SELECT * EXCLUDE (event_data, user_data) FROM '{path}'"
-    assert con.execute(difference.format(log, parquet)).fetchone() == (0,)
-    assert con.execute(difference.format(parquet, log)).fetchone() == (0,)
+    columns = "SELECT * EXCLUDE (event_data, user_data) FROM"
+    assert_same_rows(con, f"{columns} {LOGS}", f"{columns} '{path}'")
 
 
 def test_two_scans_of_one_log_keep_their_predicates(con):

@@ -12,6 +12,8 @@ import time
 import tracemalloc
 
 import evtx_arrow as evtx
+import numpy
+import pandas
 import polars
 import psutil
 import pyarrow as pa
@@ -19,7 +21,7 @@ import pytest
 from conftest import SAMPLES, write_log
 
 LOG = SAMPLES / "DC01-Security.evtx"
-on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals, and no numbers of files")
+on_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor file descriptors")
 
 
 @pytest.mark.parametrize("make, error, texts", [
@@ -333,9 +335,6 @@ def test_iterators_as_arguments_reach_partitions():
 
 
 def test_events_of_numpy_and_pandas():
-    import numpy
-    import pandas
-
     expected = pa.table(evtx.scan(LOG, event_id=[4624, 4625]))
     for ids in (numpy.array([4624, 4625]), pandas.Series([4624, 4625]), [numpy.uint16(4624), 4625], (4624, numpy.int64(4625))):
         assert pa.table(evtx.scan(LOG, event_id=ids)) == expected
@@ -344,8 +343,7 @@ def test_events_of_numpy_and_pandas():
         evtx.scan(LOG, event_id=numpy.array([4624.5]))
 
 
-def test_times_that_are_none(tmp_path):
-    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+def test_times_that_are_none():
     for value in [numpy.datetime64("NaT"), numpy.datetime64("9999-01-01"), pandas.NaT]:
         with pytest.raises(ValueError, match="no time"):
             evtx.scan(LOG, where=[("time_created", "<=", value)])

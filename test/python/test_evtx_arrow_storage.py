@@ -2,7 +2,6 @@
 
 import collections
 import concurrent.futures
-import contextlib
 import pickle
 import tarfile
 import threading
@@ -12,12 +11,13 @@ import fsspec
 import polars
 import pyarrow as pa
 import pytest
-from conftest import SAMPLES, write_log
+from conftest import SAMPLES, write_log, write_zip
 from fsspec.implementations.memory import MemoryFileSystem
 from pyarrow import fs
+from structures import CHUNK, FILE_HEADER
 from test_evtx_arrow import assert_same
 
-PIECE, HEADER, CHUNK = 8 << 20, 4096, 65536
+PIECE = 8 << 20
 # Only local logs have their messages next to them.
 SQL = f"""
     SELECT * REPLACE (parse_filename(filename) AS filename, replace(error, filename, parse_filename(filename)) AS error)
@@ -63,9 +63,6 @@ class Recorded(fs.FileSystemHandler):
 
     create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = delete_file = None
     move = copy_file = open_input_stream = open_output_stream = open_append_stream = None
-
-
-Recorded.__abstractmethods__ = frozenset()
 
 
 class RecordedFile:
@@ -122,12 +119,8 @@ def test_fsspec_file_systems(con, memory):
 
 
 def test_archives_in_a_file_system(con, memory, tmp_path):
-    import zipfile
-
-    with zipfile.ZipFile(tmp_path / "case.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for log in SAMPLES.glob("*.evtx"):
-            archive.write(log, log.name)
-    memory.pipe("/zips/case.zip", (tmp_path / "case.zip").read_bytes())
+    archive = write_zip(tmp_path / "case.zip", {log.name: log for log in SAMPLES.glob("*.evtx")})
+    memory.pipe("/zips/case.zip", archive.read_bytes())
     rows = evtx.scan("/zips/*.zip", filesystem=memory)
     assert_same(con, named(pa.table(rows)), SQL)
     for partition in rows.partitions():
@@ -145,21 +138,21 @@ def test_requests_are_few_and_large_and_come_from_the_reading_thread(tmp_path):
     assert handler.asked["info"] <= 2
     rows = pa.table(scan)
     assert rows.num_rows == 20 * pa.table(evtx.scan(SAMPLES / "DC01-System.evtx")).num_rows
-    assert handler.asked["open"] == handler.asked["read"] == 20, "a file of up to 8 MiB is one read"
+    assert handler.asked["open"] == handler.asked["read"] == 20, "a file of up to 8 MiB takes one read"
     assert handler.asked["info"] <= 2 and handler.threads == {threading.get_ident()}
 
     chunks = 300
     write_log(tmp_path / "logs/large.evtx", "DC01-Security.evtx", chunks)
     large = Recorded(tmp_path)
     scan = evtx.scan("logs/large.evtx", filesystem=fs.PyFileSystem(large))
-    assert pa.table(scan, ).num_rows == pa.table(evtx.scan(tmp_path / "logs/large.evtx")).num_rows
+    assert pa.table(scan).num_rows == pa.table(evtx.scan(tmp_path / "logs/large.evtx")).num_rows
     # Ranges of 8 MiB, and two small reads to find the oldest chunk.
     assert large.asked["read"] <= -(-chunks * CHUNK // PIECE) + 3
-    assert large.asked["bytes"] <= HEADER + chunks * CHUNK + PIECE
+    assert large.asked["bytes"] <= FILE_HEADER + chunks * CHUNK + PIECE
     part = Recorded(tmp_path)
     for partition in evtx.scan("logs/large.evtx", filesystem=fs.PyFileSystem(part), columns=["record_id"]).partitions(PIECE)[1:]:
         pa.table(partition)
-    assert part.asked["bytes"] <= (chunks * CHUNK - PIECE) + 3 * HEADER
+    assert part.asked["bytes"] <= (chunks * CHUNK - PIECE) + 3 * FILE_HEADER
 
 
 def test_fsspec_asks_for_ranges_only(memory):
@@ -224,7 +217,7 @@ def test_exceptions_of_a_file_system_reach_the_caller(tmp_path, memory):
     handler = Recorded(tmp_path)
     handler.fails_after = 0
     rows = pa.table(evtx.scan("*.evtx", filesystem=fs.PyFileSystem(handler), columns=["error"]))
-    assert [("the network is gone" in error) for error in rows["error"].to_pylist()] == [True], "what was never read is a row"
+    assert [("the network is gone" in error) for error in rows["error"].to_pylist()] == [True], "an unreadable file that a glob found becomes a row"
     memory.pipe("/shrinks.evtx", (tmp_path / "large.evtx").read_bytes())
     partitions = evtx.scan("/shrinks.evtx", filesystem=memory).partitions(16 << 20)
     memory.pipe("/shrinks.evtx", (tmp_path / "large.evtx").read_bytes()[:100_000])
@@ -251,31 +244,6 @@ def test_uris(con, tmp_path):
     assert evtx.scan((tmp_path / "a b/c.evtx").as_uri()).files == [str(tmp_path / "a b/c.evtx")]
     with pytest.raises((ValueError, OSError), match="nonsense"):
         evtx.scan("nonsense://a/b.evtx")
-
-
-@pytest.fixture(scope="module")
-def s3():
-    """The address of a mock S3 server with the samples in a bucket."""
-    with s3_server() as endpoint:
-        yield endpoint
-
-
-@contextlib.contextmanager
-def s3_server():
-    server = pytest.importorskip("moto.server")
-    boto3 = pytest.importorskip("boto3")
-    running = server.ThreadedMotoServer(port=0)
-    running.start()
-    host, port = running.get_host_and_port()
-    endpoint = f"http://{host}:{port}"
-    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret")
-    client.create_bucket(Bucket="logs")
-    for log in SAMPLES.glob("*.evtx"):
-        client.put_object(Bucket="logs", Key=f"case 1/{log.name}", Body=log.read_bytes())
-    try:
-        yield endpoint
-    finally:
-        running.stop()
 
 
 def test_s3_through_pyarrow(con, s3, monkeypatch):

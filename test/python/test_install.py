@@ -52,7 +52,7 @@ def test_it_installs_from_a_web_server(repository, tmp_path):
 @pytest.fixture(name="jdbc")
 def fixture_jdbc():
     if not shutil.which("java"):
-        pytest.skip("there is no Java here")
+        pytest.skip("Java is not installed")
     jar = ROOT / "build" / "tools" / os.path.basename(JDBC)
     if not jar.exists():
         jar.parent.mkdir(parents=True, exist_ok=True)

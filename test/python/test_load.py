@@ -5,15 +5,9 @@ from conftest import EXTENSION, SAMPLES, connect
 QUERY = f"SELECT count(*) FROM '{SAMPLES}/DC01-Security.evtx'"
 
 
-def test_load_by_path():
+def test_load_by_path_twice_and_in_many_connections():
     with connect() as con:
         con.execute(f"LOAD '{EXTENSION}'")
-        assert con.execute(QUERY).fetchone() == (55,)
-
-
-def test_load_twice_and_in_many_connections():
-    with connect() as con:
-        con.load_extension(EXTENSION)
         con.load_extension(EXTENSION)
         assert con.cursor().execute(QUERY).fetchone() == (55,)
     with connect() as con:

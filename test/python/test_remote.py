@@ -13,9 +13,10 @@ import fsspec
 import pytest
 from conftest import SAMPLES, write_log
 from fsspec.implementations.memory import MemoryFileSystem
+from structures import CHUNK
+from structures import FILE_HEADER as HEADER
 
 PIECE = 8 << 20
-HEADER, CHUNK = 4096, 65536
 # More than two pieces, and not a whole number of them.
 CHUNKS = 300
 SIZE = HEADER + CHUNKS * CHUNK

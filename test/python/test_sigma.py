@@ -10,9 +10,12 @@ import zipfile
 import duckdb
 import psutil
 import pytest
-from conftest import EXTENSION, ROOT, SAMPLES, connect, write_log
+from conftest import ROOT, SAMPLES, interrupted, loaded, rows_with_and_without_pushdown, write_zip
 
 RULES = ROOT / "samples" / "rules"
+# The detection of a rule that matches every event.
+EVERYTHING = {"a": {"EventID|exists": True}, "condition": "a"}
+FOR_SECURITY = "{product: windows, service: security}"
 
 
 def rule(title, detection, id=None, logsource="{product: windows}", level="high"):
@@ -48,8 +51,7 @@ def test_rules_are_found_where_logs_are(con, tmp_path):
 
 
 def test_logs_are_read_as_by_read_evtx(con, tmp_path):
-    with zipfile.ZipFile(tmp_path / "case.zip", "w") as archive:
-        archive.write(SAMPLES / "DC01-Security.evtx", "DC01/Security.evtx")
+    write_zip(tmp_path / "case.zip", {"DC01/Security.evtx": SAMPLES / "DC01-Security.evtx"})
     sql = "FROM (FROM evtx_sigma($1, rules := $2, xml := true, json := true, text := true, fields := true, location := true)) SELECT * EXCLUDE (filename, rule_file)"
     one = con.execute(sql, [str(SAMPLES / "DC01-Security.evtx"), str(RULES)]).fetchall()
     assert con.execute(sql, [str(tmp_path / "case.zip"), str(RULES)]).fetchall() == one
@@ -66,8 +68,7 @@ def test_logs_are_read_as_by_read_evtx(con, tmp_path):
 @pytest.mark.parametrize("threads", [1, 4])
 def test_an_event_has_a_row_per_rule(con, tmp_path, big_log, threads):
     con.execute(f"SET threads = {threads}")
-    everything = {"all": {"EventID|exists": True}, "condition": "all"}
-    texts = {f"r{i:04}": rule(f"R{i:04}", everything, id=f"id-{i}") for i in range(700)}
+    texts = {f"r{i:04}": rule(f"R{i:04}", EVERYTHING, id=f"id-{i}") for i in range(700)}
     folder = write(tmp_path, **texts)
     log = str(SAMPLES / "DC01-Security.evtx")
     records = con.execute("SELECT count(*) FROM read_evtx($1)", [log]).fetchone()[0]
@@ -169,7 +170,7 @@ def test_an_own_table_of_log_sources(con, tmp_path):
     table = tmp_path / "own.txt"
     table.write_text("logsources:\n- {category: webserver, channels: [Security], event_ids: [4625], renames: {cs-uri-query: TargetUserName}}\n")
     rules = write(tmp_path / "own", web=rule("Web", {"a": {"cs-uri-query": "carol.ng"}, "condition": "a"}, logsource="{category: webserver}"),
-                  other=rule("Other", {"a": {"EventID": 4624}, "condition": "a"}, logsource="{product: windows, service: security}"))
+                  other=rule("Other", {"a": {"EventID": 4624}, "condition": "a"}, logsource=FOR_SECURITY))
     log = SAMPLES / "DC01-Security.evtx"
     assert titles(con, log, rules) == [("Other", 7)]
     assert titles(con, log, rules, logsources=f"'{table}'") == [("Other", 7), ("Web", 4)]
@@ -211,12 +212,8 @@ def test_an_interrupt_ends_a_scan_soon(con, tmp_path, big_log):
 def test_an_interrupt_ends_the_loading_of_rules_soon(con, tmp_path, text):
     (tmp_path / "rules.yml").write_text(text)
     sql = f"FROM evtx_sigma_rules([{', '.join(['$1'] * 100)}])"
-    timer = threading.Timer(0.3, con.interrupt)
-    timer.start()
-    start = time.monotonic()
-    with pytest.raises(duckdb.InterruptException):
+    with interrupted(con, after=0.3, within=1):
         con.execute(sql, [str(tmp_path / "rules.yml")]).fetchall()
-    assert time.monotonic() - start < 1.3
 
 
 def test_a_file_has_so_many_documents(con, tmp_path):
@@ -226,7 +223,7 @@ def test_a_file_has_so_many_documents(con, tmp_path):
 
 
 def test_rows_do_not_depend_on_columns(con, tmp_path):
-    write(tmp_path, one=rule("Any", {"a": {"EventID|exists": True}, "condition": "a"}),
+    write(tmp_path, one=rule("Any", EVERYTHING),
           two=rule("Logons", {"a": {"EventID": [4624, 4625], "LogonType": 3}, "condition": "a"}))
     for log in sorted(SAMPLES.glob("*.evtx")):
         counts = set()
@@ -242,10 +239,8 @@ def test_prepared_statements_and_views(con):
     assert [con.execute(f"EXECUTE q('{level}')").fetchone() for level in ["high", "low", "critical"]] == [(4,), (49,), (1,)]
     both = con.execute("SELECT count(*) FROM hits a JOIN hits b USING (filename, record_id) WHERE a.rule_level = 'high' AND b.rule_level >= 'low'")
     assert both.fetchone() == (3,)
-    other = connect()
-    other.load_extension(EXTENSION)
-    assert other.execute(f"SELECT typeof(rule_level) FROM evtx_sigma_rules('{RULES}') LIMIT 1").fetchone() == ("evtx_level",)
-    other.close()
+    with loaded() as other:
+        assert other.execute(f"SELECT typeof(rule_level) FROM evtx_sigma_rules('{RULES}') LIMIT 1").fetchone() == ("evtx_level",)
 
 
 @pytest.mark.parametrize("values", ["'x'", "'critical', 'high', 'medium', 'low', 'informational'"])
@@ -296,7 +291,7 @@ def test_base_rules_of_a_correlation_are_silent(con, tmp_path, generate, is_one_
 
 
 def test_damage_is_told_of_logs_that_rules_are_for(con, tmp_path):
-    rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource="{product: windows, service: security}"))
+    rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource=FOR_SECURITY))
     for sample in ["DC01-System.evtx", "DC01-Security.evtx"]:
         data = bytearray((SAMPLES / sample).read_bytes()[:4096 + 65536])
         # One log with a chunk of zeros, and one with a damaged record.
@@ -316,7 +311,7 @@ def test_damage_is_told_of_a_log_with_several_channels(con, tmp_path, order):
     header = bytearray((SAMPLES / "DC01-Security.evtx").read_bytes()[:4096])
     header[42:44] = len(order).to_bytes(2, "little")
     (tmp_path / "mixed.evtx").write_bytes(header + b"".join(chunks[name] for name in order))
-    rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource="{product: windows, service: security}"))
+    rules = write(tmp_path, a=rule("Logon", {"a": {"EventID": 4624}, "condition": "a"}, logsource=FOR_SECURITY))
     found = con.execute("SELECT count(rule_title), count(error) FROM evtx_sigma($1, rules := $2)", [str(tmp_path / "mixed.evtx"), rules]).fetchone()
     assert found == (7, con.execute("SELECT count(error) FROM read_evtx($1)", [str(tmp_path / "mixed.evtx")]).fetchone()[0])
 
@@ -333,28 +328,23 @@ def test_a_rule_of_chainsaw_is_called_that(con, tmp_path):
 def test_damaged_events_are_asked_by_their_own_fields(con, tmp_path):
     # The predicate drops events after their rules were chosen. The damaged event that follows has other fields.
     rng = random.Random(11)
-    rules = write(tmp_path, any=rule("Any", {"a": {"EventID|exists": True}, "condition": "a"}),
+    rules = write(tmp_path, any=rule("Any", EVERYTHING),
                   user=rule("User", {"a": {"TargetUserName|exists": True}, "condition": "a"}),
                   none=rule("None", {"a": {"TargetUserName": None, "SubjectUserName": None}, "condition": "a"}))
     sql = """
         SELECT record_id, rule_title, matched, error FROM evtx_sigma($1, rules := $2)
         WHERE event_data['LogonType'] IS DISTINCT FROM '3' AND event_data['SubjectUserName'] IS DISTINCT FROM 'DC01$' ORDER BY ALL"""
-    for turn in range(60):
+    for _ in range(60):
         data = bytearray((SAMPLES / "DC01-Security.evtx").read_bytes())
         for _ in range(12):
             data[rng.randrange(4096 + 2000, len(data))] ^= 1 << rng.randrange(8)
         (tmp_path / "damaged.evtx").write_bytes(data)
-        rows = []
-        for pushdown in ["true", "false"]:
-            con.execute(f"SET evtx_filter_pushdown = {pushdown}")
-            rows.append(con.execute(sql, [str(tmp_path / "damaged.evtx"), rules]).fetchall())
-        assert rows[0] == rows[1], turn
+        rows_with_and_without_pushdown(con, sql, [str(tmp_path / "damaged.evtx"), rules])
 
 
 def test_a_text_that_is_no_yaml_costs_no_other_rule(con, tmp_path):
-    everything = {"a": {"EventID|exists": True}, "condition": "a"}
     broken = "a: 1\na: 2\n"
-    folder = write(tmp_path, many="---\n".join([rule("One", everything), broken, rule("Three", everything)]))
+    folder = write(tmp_path, many="---\n".join([rule("One", EVERYTHING), broken, rule("Three", EVERYTHING)]))
     told = con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1)", [folder]).fetchall()
     assert told == [("One", None), (None, 'line 7, column 1: the key "a" appears twice'), ("Three", None)]
     assert [title for title, _ in titles(con, SAMPLES / "DC01-Security.evtx", folder)] == ["One", "Three"]
@@ -377,8 +367,7 @@ def test_no_rule_at_all_is_an_error(con, tmp_path):
 
 
 def test_names_in_rules_have_any_case(con, tmp_path):
-    everything = {"a": {"EventID|exists": True}, "condition": "a"}
-    text = rule("A", everything, id="0B4A7C16-0000-0000-0000-00000000000a", logsource="{product: Windows, service: SECURITY}", level="High")
+    text = rule("A", EVERYTHING, id="0B4A7C16-0000-0000-0000-00000000000a", logsource="{product: Windows, service: SECURITY}", level="High")
     folder = write(tmp_path, a=text, b=text.replace("title: A", "title: B").replace("00a", "00A"))
     told = con.execute("SELECT rule_title, rule_level, error FROM evtx_sigma_rules($1)", [folder]).fetchall()
     assert [row[:2] for row in told] == [("A", "high"), ("B", "high")]
@@ -389,7 +378,7 @@ def test_names_in_rules_have_any_case(con, tmp_path):
 
 
 def test_compressed_rules_in_a_folder(con, tmp_path):
-    text = rule("A", {"a": {"EventID|exists": True}, "condition": "a"})
+    text = rule("A", EVERYTHING)
     (tmp_path / "a.yml.gz").write_bytes(gzip.compress(text.encode()))
     for path in [str(tmp_path), f"{tmp_path}/a.yml.gz", f"{tmp_path}/*"]:
         assert [title for title, _ in titles(con, SAMPLES / "DC01-Security.evtx", path)] == ["A"]
@@ -445,7 +434,7 @@ def test_rules_that_are_refused_take_bounded_memory_while_they_load(con, tmp_pat
 
 def test_a_rule_with_many_tags_is_refused(con, tmp_path):
     for count, error in [(1000, None), (1001, "tags of a rule")]:
-        text = rule("A", {"a": {"EventID|exists": True}, "condition": "a"}) + f"\ntags: [{', '.join(map(str, range(count)))}]\n"
+        text = rule("A", EVERYTHING) + f"\ntags: [{', '.join(map(str, range(count)))}]\n"
         (tmp_path / "a.yml").write_text(text)
         ((found,),) = con.execute("SELECT error FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchall()
         assert found is None if error is None else error in found
@@ -463,4 +452,5 @@ def test_rules_do_not_depend_on_threads(con, tmp_path):
         told.append(con.execute("SELECT rule_title, error FROM evtx_sigma_rules($1)", [str(tmp_path)]).fetchall())
     assert told[0] == told[1] == told[2]
     errors = [error for _, error in told[0] if error]
-    assert {kind: any(kind in error for error in errors) for kind in ("bytes of needles", "the same ID", "not valid YAML")} == dict.fromkeys(("bytes of needles", "the same ID", "not valid YAML"), True)
+    for kind in ["bytes of needles", "the same ID", "not valid YAML"]:
+        assert any(kind in error for error in errors), kind

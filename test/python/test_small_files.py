@@ -6,7 +6,7 @@ import threading
 
 import duckdb
 import pytest
-from conftest import EXTENSION, SAMPLES, connect, write_log
+from conftest import SAMPLES, interrupted, loaded, write_log
 
 LOGS = sorted(SAMPLES.glob("*.evtx"))
 
@@ -31,8 +31,7 @@ def folder(tmp_path_factory):
 
 
 def ask(threads, *statements):
-    con = connect(threads=threads)
-    con.load_extension(EXTENSION)
+    con = loaded(threads=threads)
     return [con.execute(statement).fetchall() for statement in statements]
 
 
@@ -52,8 +51,7 @@ def test_rows_are_those_of_each_file_in_order(folder, select, options, where):
     columns = select.removeprefix("count(*) OVER () AS rows, ")
     files = sorted(folder.iterdir())
     each = []
-    con = connect(threads=1)
-    con.load_extension(EXTENSION)
+    con = loaded(threads=1)
     con.execute(f"CREATE TEMP TABLE of_folder AS FROM read_evtx('{folder}/*.evtx'{options}) LIMIT 0")
     for file in files:
         # The glob turns errors of non-logs into rows. UNION ALL adds the columns of the whole folder.
@@ -94,13 +92,9 @@ def test_the_first_error_ends_the_query_for_all_threads(folder):
 
 
 def test_an_interrupt_ends_the_scan_of_a_folder(folder):
-    con = connect(threads=4)
-    con.load_extension(EXTENSION)
-    timer = threading.Timer(0.02, con.interrupt)
-    timer.start()
-    with pytest.raises(duckdb.InterruptException):
+    con = loaded(threads=4)
+    with interrupted(con, after=0.02, within=10):
         con.execute(f"SELECT count(COLUMNS(*)) FROM read_evtx({[f'{folder}/*.evtx'] * 200})").fetchall()
-    timer.join()
     assert con.execute(f"SELECT count(*) > 0 FROM read_evtx('{folder}/*.evtx')").fetchall() == [(True,)]
 
 
@@ -111,8 +105,7 @@ def test_a_result_that_is_read_slowly_has_all_rows(tmp_path, threads):
     for number in range(40):
         write_log(tmp_path / f"a{number:02}.evtx", "DC01-Security.evtx", 15)
         (tmp_path / f"b{number:02}.evtx").write_bytes(header)
-    con = connect(threads=threads)
-    con.load_extension(EXTENSION)
+    con = loaded(threads=threads)
     (expected,) = con.execute(f"SELECT count(*) FROM read_evtx('{tmp_path}/*.evtx')").fetchone()
     watch = threading.Timer(60, con.interrupt)
     watch.start()

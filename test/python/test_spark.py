@@ -11,22 +11,17 @@ import time
 
 import pyarrow as pa
 import pytest
+from client import list_of, quoted_name
 from conftest import ROOT, SAMPLES, write_log
+from structures import CHUNK
 from test_columns_of_events import LOGS
-from test_evtx_arrow import assert_same, list_of, quoted_name
-from test_evtx_arrow_storage import SQL, named, s3_server
+from test_evtx_arrow import assert_same
+from test_evtx_arrow_storage import SQL, named
 
 pyspark = pytest.importorskip("pyspark", reason="pip install -r test/spark-requirements.txt")
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: install OpenJDK 17 (openjdk-17-jre-headless)")
 
-SLOT = 65536
 EVENTS = [4624, 4625, 4688, 7045, 1]
-
-
-@pytest.fixture(scope="session")
-def s3():
-    with s3_server() as endpoint:
-        yield endpoint
 
 
 @pytest.fixture(scope="session")
@@ -105,7 +100,7 @@ def test_parquet_of_all_logs_is_read_evtx(spark, con, tmp_path):
 @pytest.mark.parametrize("slots", [1, 2, 5])
 def test_ranges_of_slots(spark, con, tmp_path, slots):
     log = write_log(tmp_path / "large.evtx", "DC01-Security.evtx", 9)
-    frame = load(spark, str(log), location="true", target_bytes=str(slots * SLOT))
+    frame = load(spark, str(log), location="true", target_bytes=str(slots * CHUNK))
     assert frame.rdd.getNumPartitions() == -(-9 // slots)
     assert_same(con, rows_of(frame, tmp_path), spark_sql(con, f"FROM read_evtx('{log}', location := true)"))
 
@@ -258,7 +253,7 @@ def test_a_task_is_sent_one_partition_and_not_all(tmp_path):
         source = EvtxDataSource({"path": str(log), "target_bytes": str(target)})
         return source.reader(source.schema())
 
-    few, many = reader(40 * SLOT), reader(SLOT)
+    few, many = reader(40 * CHUNK), reader(CHUNK)
     assert (len(few.partitions()), len(many.partitions())) == (1, 40)
     assert len(pickle.dumps(many)) == len(pickle.dumps(few))
     rows = sum(batch.num_rows for part in many.partitions() for batch in pickle.loads(pickle.dumps(many)).read(pickle.loads(pickle.dumps(part))))
@@ -275,7 +270,7 @@ def test_garbage_of_a_worker_is_collected_without_its_modules(spark):
 
     assert spark.range(1).mapInArrow(frozen, "frozen bigint").first()[0] > 10_000
     _freeze()
-    assert gc.get_freeze_count() == 0, "this is no worker"
+    assert gc.get_freeze_count() == 0, "this process is not a worker"
 
 
 def test_no_reader_takes_filters():

@@ -44,8 +44,8 @@ def test_statements_give_the_same_over_logs_and_over_tables(logs):
         if number % 10 == 0:  # Check whether the predicates make a difference.
             all_rows = dataclasses.replace(statement, predicates=["true"] * len(statement.predicates))
             counts["selective"] += comparison.forms[TABLES].run(all_rows) != results
-    print(f"{STATEMENTS} statements: {len(differences)} differ, {counts['faults']} by a fault of DuckDB, {counts['errors']} fail")
-    print(f"{counts['rows']} give rows; of every tenth, {counts['selective']} give something else without their predicates")
+    print(f"{STATEMENTS} statements: {len(differences)} differ, {counts['faults']} because of DuckDB bugs, {counts['errors']} fail")
+    print(f"{counts['rows']} return rows; {counts['selective']} of {STATEMENTS // 10} return something else without their predicates")
     for difference in differences[:5]:
         print(comparison.shrink(difference).text(), end="\n\n")
     assert len(differences) == 0
