@@ -59,10 +59,9 @@ def rows_of(events):
     for event in events:
         head = (event.provider, event.id, event.version)
         if not event.fields:
-            yield (*head, None, None, None, None)
+            yield (*head, None, None, None, None, None)
         for position, field in enumerate(event.fields):
-            column_type = None if event.in_user_data else COLUMN_TYPES[field.type]
-            yield (*head, position, field.name, field.type, column_type)
+            yield (*head, position, field.name, field.type, COLUMN_TYPES[field.type], event.in_user_data)
 
 
 def test_every_event_is_that_of_the_sources(con, sources):
