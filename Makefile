@@ -150,10 +150,8 @@ test-rust:
 test-sql: checked $(VENV)/.test
 	EVTX_EXTENSION=$(abspath $(CHECKED)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_TEST) $(TESTED) --test sql
 
-# Tests of time and memory run alone, after the others.
 test-python: checked package $(VENV)/.test
-	$(PYTEST) -n auto -m "not alone" test/python --ignore=test/python/test_spark.py
-	$(PYTEST) -m alone test/python --ignore=test/python/test_spark.py
+	$(PYTEST) -n auto test/python --ignore=test/python/test_spark.py
 
 # Starts Spark, which needs Java.
 test-spark: checked package $(VENV)/.test $(VENV)/.spark
