@@ -3,7 +3,7 @@
 /// A code to look up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code<'a> {
-    /// A number. Only its 32 bits count: see [`Code::number`].
+    /// A number of 32 bits. Wider numbers count if their upper half only extends its sign.
     Number(i128),
     /// A text, which can also be a number: `0xc000006a`, `3221225578`, `-1073741718`, `%%2313`.
     Text(&'a str),
