@@ -2,6 +2,7 @@
 
 mod ops;
 pub mod json;
+mod json_stream;
 mod xml;
 pub mod lines;
 mod system;

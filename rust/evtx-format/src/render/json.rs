@@ -124,7 +124,7 @@ fn has_literal_text(content: &[Node<'_>]) -> bool {
 }
 
 /// Whether the `Data` children of an element become members named by their `Name`.
-fn is_container(name: &str) -> bool {
+pub(super) fn is_container(name: &str) -> bool {
     matches!(name, "EventData" | "UserData")
 }
 
