@@ -47,6 +47,8 @@ pub struct Name<'c> {
     pub(super) offset: u32,
     /// Whether the stored hash is the hash of the units.
     pub(crate) is_sound: bool,
+    /// Whether the text is the same in JSON.
+    pub(crate) is_bare: bool,
     /// The name that was read before this one and has the same place in [`Names::known`].
     before: Option<&'c Name<'c>>,
 }
@@ -132,6 +134,7 @@ impl<'c> Names<'c> {
             offset,
             // Zeroed bytes would be an empty name whose hash matches, but no element has an empty name.
             is_sound: !units.is_empty() && stored_hash(self.chunk, offset) == Some(hash(units)),
+            is_bare: text.bytes().all(|byte| text::is_bare(byte.into(), Form::Json)),
             before,
         })
     }

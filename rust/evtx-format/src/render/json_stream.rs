@@ -111,6 +111,17 @@ impl<'o, 'a> JsonStream<'o, 'a> {
         Ok(0)
     }
 
+    fn key(&mut self, name: &Name<'_>, number: usize) {
+        if number > 0 || !name.is_bare {
+            text::push_json_key(self.out, name.text, number);
+            return;
+        }
+        self.out.reserve(name.text.len() + 3);
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.text.as_bytes());
+        self.out.extend_from_slice(b"\":");
+    }
+
     /// Writes a node of a text. Before the first, `begin` writes what comes before the text.
     #[inline(always)]
     fn text(&mut self, node: Node<'a>, begin: impl FnOnce(&mut Self)) -> Outcome {
@@ -169,7 +180,7 @@ impl<'a> Sink<'a> for JsonStream<'_, 'a> {
                 parent.written = Written::Children;
                 let names = parent.names;
                 let number = self.count(name.text, names)?;
-                text::push_json_key(self.out, name.text, number);
+                self.key(name, number);
             }
         }
         self.open.push(Open {
@@ -194,7 +205,7 @@ impl<'a> Sink<'a> for JsonStream<'_, 'a> {
         self.text(node, |stream| {
             let lead: &[u8] = if first { b"{\"#attributes\":{" } else { b"," };
             stream.out.extend_from_slice(lead);
-            text::push_json_key(stream.out, name.text, 0);
+            stream.key(name, 0);
         })
     }
 
