@@ -125,33 +125,32 @@ impl ChunkDecoder {
         while left > 0 {
             left -= 1;
             let (again, matches) = walk.again.take().unzip();
-            let found = match again {
+            // The record stays where the walk has built it. To move it, the processor would wait for the stores.
+            let mut found = match again {
                 Some(found) => Some(Ok(found)),
-                None => walk.records.next(reader.chunk).map(|found| {
-                    found.map(|found| FoundRecord {
-                        origin: match found.origin {
-                            Origin::Live if is_stray => Origin::Recovered,
-                            origin => origin,
-                        },
-                        ..found
-                    })
-                }),
+                None => walk.records.next(reader.chunk),
             };
-            match found {
-                Some(Ok(found)) if !self.admission.keeps_header(scan, &found) => look(left)?,
+            if is_stray
+                && let Some(Ok(found)) = &mut found
+                && found.origin == Origin::Live
+            {
+                found.origin = Origin::Recovered;
+            }
+            match &found {
+                Some(Ok(found)) if !self.admission.keeps_header(scan, found) => look(left)?,
                 Some(Ok(found)) if !scan.reads_binxml => {
-                    group.keep(&found);
+                    group.keep(found);
                     look(left)?;
                 }
                 Some(Ok(found)) => {
                     let (admission, is_again) = (&mut self.admission, matches.is_some());
-                    if admission.admit(reader, &mut group, &found, is_again, walk, &mut self.batch)? {
+                    if admission.admit(reader, &mut group, found, is_again, walk, &mut self.batch)? {
                         match &mut admission.detector {
                             Some(detector) => {
                                 let matches = matches.unwrap_or_else(|| detector.take_found().into_iter());
-                                left -= self.keep_matches(&mut group, &found, matches, left, walk);
+                                left -= self.keep_matches(&mut group, found, matches, left, walk);
                             }
-                            None => group.keep(&found),
+                            None => group.keep(found),
                         }
                     }
                     // A record that takes much more memory than its bytes ends the group.
@@ -166,7 +165,7 @@ impl ChunkDecoder {
                     let has_header = matches!(error.kind, ErrorKind::RecordSize { .. });
                     let record = has_header.then(|| Record::header(reader.chunk, error.offset as usize).ok());
                     if self.admission.reports_damage(scan, reader.chunk, reader.interrupt)? {
-                        self.report_in_chunk(&error, record.flatten())?;
+                        self.report_in_chunk(error, record.flatten())?;
                     }
                 }
                 None => {
