@@ -202,12 +202,14 @@ impl Look<'_> {
                 found(atom);
             };
             match texts.get(field, text) {
-                Some(atoms) => atoms.iter().for_each(&mut add),
-                None => {
+                Ok(atoms) => atoms.iter().for_each(&mut add),
+                Err(key) => {
                     atoms.clear();
                     automaton.look(decoded.folded(), &set.atoms.all, seen, stop, atoms)?;
                     atoms.iter().for_each(&mut add);
-                    texts.insert(field, text, atoms);
+                    if let Some(key) = key {
+                        texts.insert(key, field, text, atoms);
+                    }
                 }
             }
         }
