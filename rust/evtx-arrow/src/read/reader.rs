@@ -555,7 +555,9 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Ok((compiled, true));
         }
         let reader = Reader::new(self.chunk, self.names, self.arena);
-        let template = reader.template(&definition)?;
+        // A damaged name counts more than what follows from it, as in the record itself.
+        let template = reader.template(&definition);
+        let template = template.map_err(|error| reader.unsound_name().unwrap_or(error))?;
         let compiled = Arc::new(Compiled {
             unsound_name: reader.unsound_name(),
             ..Compiled::new(&scan.projection, &scan.keys, &definition, template.root, root)
