@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evtx_arrow::{Slots, SlotsError, TooManyEvents};
+use evtx_arrow::{Slots, SlotsError};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::{CHUNK_SIZE, ChunkHeader, is_unused, template_count};
 use evtx_format::container::header::FileHeader;
@@ -10,7 +10,7 @@ use evtx_format::container::header::FileHeader;
 use crate::report::Report;
 use crate::runs::Span;
 use crate::summary::{ChunkSummary, RecordSummary, offset};
-use crate::table::{ReportColumn, Row, Value};
+use crate::table::columns;
 
 /// A report on chunks, with one row for each slot of a chunk, and one for each file that cannot be read to its end.
 #[derive(Default)]
@@ -93,144 +93,62 @@ impl Report for ChunkReport {
         }
     }
 
-    fn join(&mut self, (): ()) -> Result<(), TooManyEvents> {
-        Ok(())
-    }
-
     fn rows(&mut self, _last: bool) -> Vec<ChunkRow> {
         std::mem::take(&mut self.rows)
     }
 }
 
-impl Row for ChunkRow {
-    const COLUMNS: &'static [ReportColumn<Self>] = &[
-        ReportColumn {
-            name: "filename",
-            about: "The path of the file.",
-            value: Value::Text(|row| Some((*row.filename).into())),
-        },
-        ReportColumn {
-            name: "chunk_index",
-            about: "The index of the chunk in the file, from 0. For a file that is not an EVTX log, only `filename` and `error` are not NULL.",
-            value: Value::UInt64(|row| row.index),
-        },
-        ReportColumn {
-            name: "chunk_offset",
-            about: "Where the chunk starts in the file, in bytes.",
-            value: Value::UInt64(|row| row.index.map(offset)),
-        },
-        ReportColumn {
-            name: "is_used",
-            about: "Whether the chunk was ever used. An unused chunk is all zeros and has no header.",
-            value: Value::Bool(|row| row.is_used),
-        },
-        ReportColumn {
-            name: "flags",
-            about: "The chunk header's flags: 4 no checksums.",
-            value: Value::UInt32(|row| row.header.map(|header| header.flags)),
-        },
-        ReportColumn {
-            name: "first_record_number",
-            about: "The number of its first record, counted from the start of the log, according to the chunk header.",
-            value: Value::UInt64(|row| row.header.map(|header| header.first_record_number)),
-        },
-        ReportColumn {
-            name: "last_record_number",
-            about: "The number of its last record, according to the chunk header.",
-            value: Value::UInt64(|row| row.header.map(|header| header.last_record_number)),
-        },
-        ReportColumn {
-            name: "header_first_record_id",
-            about: "The ID of its first record, according to the chunk header.",
-            value: Value::UInt64(|row| row.header.map(|header| header.first_record_id)),
-        },
-        ReportColumn {
-            name: "header_last_record_id",
-            about: "The ID of its last record, according to the chunk header.",
-            value: Value::UInt64(|row| row.header.map(|header| header.last_record_id)),
-        },
-        ReportColumn {
-            name: "last_record_offset",
-            about: "Where its last record starts in the chunk, in bytes, according to the chunk header.",
-            value: Value::UInt32(|row| row.header.map(|header| header.last_record)),
-        },
-        ReportColumn {
-            name: "free_space_offset",
-            about: "Where its free space starts in the chunk, in bytes, according to the chunk header.",
-            value: Value::UInt32(|row| row.header.map(|header| header.free_space)),
-        },
-        ReportColumn {
-            name: "free_bytes",
-            about: "How many bytes of the chunk are free space, according to the chunk header.",
-            value: Value::UInt32(|row| {
-                row.header
-                    .map(|header| (CHUNK_SIZE as u32).saturating_sub(header.free_space))
-            }),
-        },
-        ReportColumn {
-            name: "stored_header_checksum",
-            about: "The CRC32 of the chunk header, as stored in it.",
-            value: Value::UInt32(|row| row.header.map(|header| header.header_checksum)),
-        },
-        ReportColumn {
-            name: "computed_header_checksum",
-            about: "The CRC32 of the chunk header, as computed from its bytes.",
-            value: Value::UInt32(|row| row.checksums.0),
-        },
-        ReportColumn {
-            name: "stored_records_checksum",
-            about: "The CRC32 of the records, as stored in the chunk header.",
-            value: Value::UInt32(|row| row.header.map(|header| header.records_checksum)),
-        },
-        ReportColumn {
-            name: "computed_records_checksum",
-            about: "The CRC32 of the records, as computed from their bytes. NULL if the free space is out of range.",
-            value: Value::UInt32(|row| row.checksums.1),
-        },
-        ReportColumn {
-            name: "templates",
-            about: "How many template definitions the chunk's table leads to.",
-            value: Value::UInt32(|row| row.templates),
-        },
-        ReportColumn {
-            name: "records",
-            about: "How many records there are.",
-            value: Value::UInt64(|row| row.is_used.map(|_| row.records.live)),
-        },
-        ReportColumn {
-            name: "first_record_id",
-            about: "The lowest record ID.",
-            value: Value::UInt64(|row| row.span.map(|span| span.least)),
-        },
-        ReportColumn {
-            name: "last_record_id",
-            about: "The highest record ID.",
-            value: Value::UInt64(|row| row.span.map(|span| span.greatest)),
-        },
-        ReportColumn {
-            name: "missing_records",
-            about: "How many IDs between these two have no record. NULL if there are more than 262,143 gaps.",
-            value: Value::UInt64(|row| row.span?.missing),
-        },
-        ReportColumn {
-            name: "first_written",
-            about: "The earliest time at which a record was written, UTC.",
-            value: Value::Time(|row| row.records.times.map(|(first, _)| first)),
-        },
-        ReportColumn {
-            name: "last_written",
-            about: "The latest time at which a record was written, UTC.",
-            value: Value::Time(|row| row.records.times.map(|(_, last)| last)),
-        },
-        ReportColumn {
-            name: "slack_records",
-            about: "How many sound records are not live: left over from an older use of the chunk, or from another file in a chunk that was never written. `recover := true` returns them, except copies of other records.",
-            value: Value::UInt64(|row| row.is_used.map(|_| row.records.slack)),
-        },
-        ReportColumn {
-            name: "error",
-            about: "NULL, or the first damage in the chunk, or why the file could not be read.",
-            value: Value::Text(|row| row.records.error.as_deref().map(Into::into)),
-        },
-    ];
+columns! { ChunkRow:
+    /// The path of the file.
+    filename: Text(|row| Some((*row.filename).into()));
+    /// The index of the chunk in the file, from 0. For a file that is not an EVTX log, only `filename` and `error` are
+    /// not NULL.
+    chunk_index: UInt64(|row| row.index);
+    /// Where the chunk starts in the file, in bytes.
+    chunk_offset: UInt64(|row| row.index.map(offset));
+    /// Whether the chunk was ever used. An unused chunk is all zeros and has no header.
+    is_used: Bool(|row| row.is_used);
+    /// The chunk header's flags: 4 no checksums.
+    flags: UInt32(|row| row.header.map(|header| header.flags));
+    /// The number of its first record, counted from the start of the log, according to the chunk header.
+    first_record_number: UInt64(|row| row.header.map(|header| header.first_record_number));
+    /// The number of its last record, according to the chunk header.
+    last_record_number: UInt64(|row| row.header.map(|header| header.last_record_number));
+    /// The ID of its first record, according to the chunk header.
+    header_first_record_id: UInt64(|row| row.header.map(|header| header.first_record_id));
+    /// The ID of its last record, according to the chunk header.
+    header_last_record_id: UInt64(|row| row.header.map(|header| header.last_record_id));
+    /// Where its last record starts in the chunk, in bytes, according to the chunk header.
+    last_record_offset: UInt32(|row| row.header.map(|header| header.last_record));
+    /// Where its free space starts in the chunk, in bytes, according to the chunk header.
+    free_space_offset: UInt32(|row| row.header.map(|header| header.free_space));
+    /// How many bytes of the chunk are free space, according to the chunk header.
+    free_bytes: UInt32(|row| row.header.map(|header| (CHUNK_SIZE as u32).saturating_sub(header.free_space)));
+    /// The CRC32 of the chunk header, as stored in it.
+    stored_header_checksum: UInt32(|row| row.header.map(|header| header.header_checksum));
+    /// The CRC32 of the chunk header, as computed from its bytes.
+    computed_header_checksum: UInt32(|row| row.checksums.0);
+    /// The CRC32 of the records, as stored in the chunk header.
+    stored_records_checksum: UInt32(|row| row.header.map(|header| header.records_checksum));
+    /// The CRC32 of the records, as computed from their bytes. NULL if the free space is out of range.
+    computed_records_checksum: UInt32(|row| row.checksums.1);
+    /// How many template definitions the chunk's table leads to.
+    templates: UInt32(|row| row.templates);
+    /// How many records there are.
+    records: UInt64(|row| row.is_used.map(|_| row.records.live));
+    /// The lowest record ID.
+    first_record_id: UInt64(|row| row.span.map(|span| span.least));
+    /// The highest record ID.
+    last_record_id: UInt64(|row| row.span.map(|span| span.greatest));
+    /// How many IDs between these two have no record. NULL if there are more than 262,143 gaps.
+    missing_records: UInt64(|row| row.span?.missing);
+    /// The earliest time at which a record was written, UTC.
+    first_written: Time(|row| row.records.times.map(|(first, _)| first));
+    /// The latest time at which a record was written, UTC.
+    last_written: Time(|row| row.records.times.map(|(_, last)| last));
+    /// How many sound records are not live: left over from an older use of the chunk, or from another file in a chunk
+    /// that was never written. `recover := true` returns them, except copies of other records.
+    slack_records: UInt64(|row| row.is_used.map(|_| row.records.slack));
+    /// NULL, or the first damage in the chunk, or why the file could not be read.
+    error: Text(|row| row.records.error.as_deref().map(Into::into));
 }

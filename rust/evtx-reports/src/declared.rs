@@ -7,7 +7,7 @@ use evtx_catalog::{DeclaredEvent, all_events};
 use evtx_format::value::ValueType;
 
 use crate::report::{ListReport, TypeName};
-use crate::table::{ReportColumn, Row, Value};
+use crate::table::columns;
 
 /// A report on the catalog of declared events ([`evtx_catalog`]): a row for each field of each event, and one for an
 /// event without fields.
@@ -43,50 +43,21 @@ impl DeclaredRow {
     }
 }
 
-impl Row for DeclaredRow {
-    const COLUMNS: &'static [ReportColumn<Self>] = &[
-        ReportColumn {
-            name: "provider",
-            about: "The name of the provider that raises the event.",
-            value: Value::Text(|row| Some((*row.event.provider).into())),
-        },
-        ReportColumn {
-            name: "event_id",
-            about: "The ID of the event.",
-            value: Value::UInt32(|row| Some(row.event.id)),
-        },
-        ReportColumn {
-            name: "version",
-            about: "The version of the event.",
-            value: Value::UInt8(|row| Some(row.event.version)),
-        },
-        ReportColumn {
-            name: "field_position",
-            about: "The index of the field, from 0. NULL for an event without fields, as are the next three columns and the last.",
-            value: Value::UInt32(|row| row.field().and_then(|_| u32::try_from(row.position).ok())),
-        },
-        ReportColumn {
-            name: "field_name",
-            about: "The field's name, its key in `event_data`.",
-            value: Value::Text(|row| row.field().map(|(name, _)| name.into())),
-        },
-        ReportColumn {
-            name: "binxml_type",
-            about: "The BinXML type that templates in logs declare; `Null` if unknown.",
-            value: Value::Text(|row| row.field().map(|(_, value_type)| value_type.to_string().into())),
-        },
-        ReportColumn {
-            name: "column_type",
-            about: "The type of its column in `read_evtx(..., event_id := ...)`, unless a template of a log differs.",
-            value: Value::Text(|row| {
-                let (name, value_type) = row.field()?;
-                Some((row.type_name)(&column_field(name, value_type)).into())
-            }),
-        },
-        ReportColumn {
-            name: "in_user_data",
-            about: "Whether the field is in `UserData`.",
-            value: Value::Bool(|row| row.field().map(|_| row.event.in_user_data)),
-        },
-    ];
+columns! { DeclaredRow:
+    /// The name of the provider that raises the event.
+    provider: Text(|row| Some((*row.event.provider).into()));
+    /// The ID of the event.
+    event_id: UInt32(|row| Some(row.event.id));
+    /// The version of the event.
+    version: UInt8(|row| Some(row.event.version));
+    /// The index of the field, from 0. NULL for an event without fields, as are the next three columns and the last.
+    field_position: UInt32(|row| row.field().and_then(|_| u32::try_from(row.position).ok()));
+    /// The field's name, its key in `event_data`.
+    field_name: Text(|row| row.field().map(|(name, _)| name.into()));
+    /// The BinXML type that templates in logs declare; `Null` if unknown.
+    binxml_type: Text(|row| row.field().map(|(_, value_type)| value_type.to_string().into()));
+    /// The type of its column in `read_evtx(..., event_id := ...)`, unless a template of a log differs.
+    column_type: Text(|row| row.field().map(|(name, of)| (row.type_name)(&column_field(name, of)).into()));
+    /// Whether the field is in `UserData`.
+    in_user_data: Bool(|row| row.field().map(|_| row.event.in_user_data));
 }

@@ -1,6 +1,6 @@
 //! The report on files.
 
-use evtx_arrow::{Slots, SlotsError, TooManyEvents};
+use evtx_arrow::{Slots, SlotsError};
 use evtx_format::container::chunk::is_unused;
 use evtx_format::container::header::FileHeader;
 use evtx_format::container::records::PromisedIds;
@@ -10,7 +10,7 @@ use crate::event_ids::{EventIdReader, EventIds, LogSpan};
 use crate::report::Report;
 use crate::runs::Span;
 use crate::summary::{ChunkSummary, RecordSummary};
-use crate::table::{ReportColumn, Row, Value};
+use crate::table::{Row, columns};
 
 /// The column for which events are read, and not only the frames of their records.
 const EVENT_RECORD_IDS: &str = "event_record_ids";
@@ -196,10 +196,6 @@ impl Report for FileReport {
         }
     }
 
-    fn join(&mut self, _worker: FileWorker) -> Result<(), TooManyEvents> {
-        Ok(())
-    }
-
     fn rows(&mut self, _last: bool) -> Vec<FileRow> {
         match self.is_open {
             true => Vec::new(),
@@ -211,135 +207,60 @@ impl Report for FileReport {
 /// What a thread needs to look at pieces for a [`FileReport`].
 pub struct FileWorker(Option<EventIdReader>);
 
-impl Row for FileRow {
-    const COLUMNS: &'static [ReportColumn<Self>] = &[
-        ReportColumn {
-            name: "filename",
-            about: "The path of the file.",
-            value: Value::Text(|row| Some(row.filename.as_str().into())),
-        },
-        ReportColumn {
-            name: "file_size",
-            about: "The size of the file, in bytes.",
-            value: Value::UInt64(|row| Some(row.size)),
-        },
-        ReportColumn {
-            name: "version",
-            about: "The version of the format: 3.1, or 3.2 on newer Windows.",
-            value: Value::Text(|row| {
-                row.header
-                    .map(|header| format!("{}.{}", header.version.0, header.version.1).into())
-            }),
-        },
-        ReportColumn {
-            name: "flags",
-            about: "The header's flags: 1 dirty, 2 full, 4 no checksums.",
-            value: Value::UInt32(|row| row.header.map(|header| header.flags)),
-        },
-        ReportColumn {
-            name: "is_dirty",
-            about: "Whether the log was open when it was copied, so that its header can be older than its chunks.",
-            value: Value::Bool(|row| row.header.map(|header| header.is_dirty())),
-        },
-        ReportColumn {
-            name: "is_full",
-            about: "Whether the header says that the log has reached its maximum size. Windows does not set this flag in every log that has wrapped.",
-            value: Value::Bool(|row| row.header.map(|header| header.is_full())),
-        },
-        ReportColumn {
-            name: "is_wrapped",
-            about: "Whether the newest records have replaced the oldest: the first chunk starts above record ID 1, or a chunk has lower IDs than the one before it.",
-            value: Value::Bool(|row| row.header.map(|_| row.pieces.order.has_wrapped())),
-        },
-        ReportColumn {
-            name: "first_chunk",
-            about: "The index of the oldest chunk, according to the header.",
-            value: Value::UInt64(|row| row.header.map(|header| header.first_chunk)),
-        },
-        ReportColumn {
-            name: "last_chunk",
-            about: "The index of the newest chunk, according to the header.",
-            value: Value::UInt64(|row| row.header.map(|header| header.last_chunk)),
-        },
-        ReportColumn {
-            name: "next_record_id",
-            about: "The ID of the next record, according to the header.",
-            value: Value::UInt64(|row| row.header.map(|header| header.next_record_id)),
-        },
-        ReportColumn {
-            name: "header_chunks",
-            about: "The number of chunks, according to the header.",
-            value: Value::UInt16(|row| row.header.map(|header| header.chunk_count)),
-        },
-        ReportColumn {
-            name: "stored_checksum",
-            about: "The CRC32 of the header, as stored in it.",
-            value: Value::UInt32(|row| row.header.map(|header| header.checksum)),
-        },
-        ReportColumn {
-            name: "computed_checksum",
-            about: "The CRC32 of the header, as computed from its bytes.",
-            value: Value::UInt32(|row| row.header.map(|header| header.computed_checksum)),
-        },
-        ReportColumn {
-            name: "chunks",
-            about: "How many chunks the file has room for. A chunk that is cut short counts.",
-            value: Value::UInt64(|row| row.header.map(|_| row.pieces.chunks)),
-        },
-        ReportColumn {
-            name: "unused_chunks",
-            about: "How many of these chunks are all zeros.",
-            value: Value::UInt64(|row| row.header.map(|_| row.pieces.unused)),
-        },
-        ReportColumn {
-            name: "damaged_chunks",
-            about: "How many of these chunks are damaged or do not match their checksums.",
-            value: Value::UInt64(|row| row.header.map(|_| row.pieces.damaged)),
-        },
-        ReportColumn {
-            name: "records",
-            about: "How many records there are, by their frames. Only `read_evtx` finds records that cannot be decoded.",
-            value: Value::UInt64(|row| row.header.map(|_| row.pieces.records.live)),
-        },
-        ReportColumn {
-            name: "first_record_id",
-            about: "The lowest record ID.",
-            value: Value::UInt64(|row| row.span.map(|span| span.least)),
-        },
-        ReportColumn {
-            name: "last_record_id",
-            about: "The highest record ID.",
-            value: Value::UInt64(|row| row.span.map(|span| span.greatest)),
-        },
-        ReportColumn {
-            name: "missing_records",
-            about: "How many IDs between these two have no record. NULL if there are more than 262,143 gaps.",
-            value: Value::UInt64(|row| row.span?.missing),
-        },
-        ReportColumn {
-            name: "first_written",
-            about: "The earliest time at which a record was written, UTC.",
-            value: Value::Time(|row| row.pieces.records.times.map(|(first, _)| first)),
-        },
-        ReportColumn {
-            name: "last_written",
-            about: "The latest time at which a record was written, UTC.",
-            value: Value::Time(|row| row.pieces.records.times.map(|(_, last)| last)),
-        },
-        ReportColumn {
-            name: "slack_records",
-            about: "How many sound records are not live: left over from an older use of the chunk, or from another file in a chunk that was never written. `recover := true` returns them, except copies of other records.",
-            value: Value::UInt64(|row| row.header.map(|_| row.pieces.records.slack)),
-        },
-        ReportColumn {
-            name: EVENT_RECORD_IDS,
-            about: "For each channel and computer: the number of records, the lowest and the highest `event_record_id`, and how many IDs between these have no record. An exported log has new record IDs, but keeps these. NULL if there are more gaps, or more channels and computers, than in any real log.",
-            value: Value::LogSpans(|row| row.logs.as_deref()),
-        },
-        ReportColumn {
-            name: "error",
-            about: "NULL, or why the file could not be read to its end, or its first damage.",
-            value: Value::Text(|row| row.error.as_deref().map(Into::into)),
-        },
-    ];
+columns! { FileRow:
+    /// The path of the file.
+    filename: Text(|row| Some(row.filename.as_str().into()));
+    /// The size of the file, in bytes.
+    file_size: UInt64(|row| Some(row.size));
+    /// The version of the format: 3.1, or 3.2 on newer Windows.
+    version: Text(|row| row.header.map(|header| format!("{}.{}", header.version.0, header.version.1).into()));
+    /// The header's flags: 1 dirty, 2 full, 4 no checksums.
+    flags: UInt32(|row| row.header.map(|header| header.flags));
+    /// Whether the log was open when it was copied, so that its header can be older than its chunks.
+    is_dirty: Bool(|row| row.header.map(|header| header.is_dirty()));
+    /// Whether the header says that the log has reached its maximum size. Windows does not set this flag in every log
+    /// that has wrapped.
+    is_full: Bool(|row| row.header.map(|header| header.is_full()));
+    /// Whether the newest records have replaced the oldest: the first chunk starts above record ID 1, or a chunk has
+    /// lower IDs than the one before it.
+    is_wrapped: Bool(|row| row.header.map(|_| row.pieces.order.has_wrapped()));
+    /// The index of the oldest chunk, according to the header.
+    first_chunk: UInt64(|row| row.header.map(|header| header.first_chunk));
+    /// The index of the newest chunk, according to the header.
+    last_chunk: UInt64(|row| row.header.map(|header| header.last_chunk));
+    /// The ID of the next record, according to the header.
+    next_record_id: UInt64(|row| row.header.map(|header| header.next_record_id));
+    /// The number of chunks, according to the header.
+    header_chunks: UInt16(|row| row.header.map(|header| header.chunk_count));
+    /// The CRC32 of the header, as stored in it.
+    stored_checksum: UInt32(|row| row.header.map(|header| header.checksum));
+    /// The CRC32 of the header, as computed from its bytes.
+    computed_checksum: UInt32(|row| row.header.map(|header| header.computed_checksum));
+    /// How many chunks the file has room for. A chunk that is cut short counts.
+    chunks: UInt64(|row| row.header.map(|_| row.pieces.chunks));
+    /// How many of these chunks are all zeros.
+    unused_chunks: UInt64(|row| row.header.map(|_| row.pieces.unused));
+    /// How many of these chunks are damaged or do not match their checksums.
+    damaged_chunks: UInt64(|row| row.header.map(|_| row.pieces.damaged));
+    /// How many records there are, by their frames. Only `read_evtx` finds records that cannot be decoded.
+    records: UInt64(|row| row.header.map(|_| row.pieces.records.live));
+    /// The lowest record ID.
+    first_record_id: UInt64(|row| row.span.map(|span| span.least));
+    /// The highest record ID.
+    last_record_id: UInt64(|row| row.span.map(|span| span.greatest));
+    /// How many IDs between these two have no record. NULL if there are more than 262,143 gaps.
+    missing_records: UInt64(|row| row.span?.missing);
+    /// The earliest time at which a record was written, UTC.
+    first_written: Time(|row| row.pieces.records.times.map(|(first, _)| first));
+    /// The latest time at which a record was written, UTC.
+    last_written: Time(|row| row.pieces.records.times.map(|(_, last)| last));
+    /// How many sound records are not live: left over from an older use of the chunk, or from another file in a chunk
+    /// that was never written. `recover := true` returns them, except copies of other records.
+    slack_records: UInt64(|row| row.header.map(|_| row.pieces.records.slack));
+    /// For each channel and computer: the number of records, the lowest and the highest `event_record_id`, and how many
+    /// IDs between these have no record. An exported log has new record IDs, but keeps these. NULL if there are more
+    /// gaps, or more channels and computers, than in any real log.
+    event_record_ids: LogSpans(|row| row.logs.as_deref());
+    /// NULL, or why the file could not be read to its end, or its first damage.
+    error: Text(|row| row.error.as_deref().map(Into::into));
 }

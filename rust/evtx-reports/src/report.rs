@@ -38,19 +38,28 @@ pub trait Report: Send {
     fn look(worker: &mut Self::Worker, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<Self::Piece, SlotsError>;
 
     /// Begins a file of `size` bytes. A file without a header is not an EVTX log, or cannot be read.
-    fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>);
+    fn start(&mut self, filename: &str, size: u64, header: Option<FileHeader>) {
+        let _ = (filename, size, header);
+    }
 
     /// Takes the result for the next piece of the file.
-    fn add(&mut self, piece: Self::Piece);
+    fn add(&mut self, piece: Self::Piece) {
+        drop(piece);
+    }
 
     /// Ends the file. `failure` says why it was not read to its end.
-    fn end(&mut self, failure: Option<&str>);
+    fn end(&mut self, failure: Option<&str>) {
+        let _ = failure;
+    }
 
     /// Takes what a worker has kept.
     ///
     /// # Errors
     /// [`TooManyEvents`].
-    fn join(&mut self, worker: Self::Worker) -> Result<(), TooManyEvents>;
+    fn join(&mut self, worker: Self::Worker) -> Result<(), TooManyEvents> {
+        drop(worker);
+        Ok(())
+    }
 
     /// The next complete rows, at most some thousand; none if there are none yet. `last` says that every worker has
     /// joined.
@@ -94,16 +103,6 @@ impl<R: Row> Report for ListReport<R> {
     fn worker(&self) {}
 
     fn look((): &mut (), _slots: Slots<'_>, _interrupt: Interrupt<'_>) -> Result<(), SlotsError> {
-        Ok(())
-    }
-
-    fn start(&mut self, _filename: &str, _size: u64, _header: Option<FileHeader>) {}
-
-    fn add(&mut self, (): ()) {}
-
-    fn end(&mut self, _failure: Option<&str>) {}
-
-    fn join(&mut self, (): ()) -> Result<(), TooManyEvents> {
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use evtx_sigma::{Alternative, Level, LogSource, Rule, Status};
 
 use crate::report::ListReport;
-use crate::table::{ReportColumn, Row, Value};
+use crate::table::columns;
 
 /// A report on rules that were loaded.
 pub type RuleReport = ListReport<RuleRow>;
@@ -77,67 +77,29 @@ fn source(row: &RuleRow, part: fn(&LogSource) -> &Option<String>) -> Option<&str
     part(row.log_source.as_ref()?).as_deref()
 }
 
-impl Row for RuleRow {
-    const COLUMNS: &'static [ReportColumn<Self>] = &[
-        ReportColumn {
-            name: "rule_id",
-            about: "The ID of the rule.",
-            value: Value::Text(|row| row.id.as_deref().map(Into::into)),
-        },
-        ReportColumn {
-            name: "rule_title",
-            about: "Its title.",
-            value: Value::Text(|row| row.title.as_deref().map(Into::into)),
-        },
-        ReportColumn {
-            name: "rule_level",
-            about: "How much it matters: `informational`, `low`, `medium`, `high` or `critical`, which compare in this order.",
-            value: Value::Level(|row| row.level),
-        },
-        ReportColumn {
-            name: "rule_status",
-            about: "How mature it is.",
-            value: Value::Text(|row| Some(row.status?.name().into())),
-        },
-        ReportColumn {
-            name: "tags",
-            about: "Its tags.",
-            value: Value::Texts(|row| &row.tags),
-        },
-        ReportColumn {
-            name: "category",
-            about: "The category of its log source.",
-            value: Value::Text(|row| source(row, |of| &of.category).map(Into::into)),
-        },
-        ReportColumn {
-            name: "product",
-            about: "The product of its log source.",
-            value: Value::Text(|row| source(row, |of| &of.product).map(Into::into)),
-        },
-        ReportColumn {
-            name: "service",
-            about: "The service of its log source.",
-            value: Value::Text(|row| source(row, |of| &of.service).map(Into::into)),
-        },
-        ReportColumn {
-            name: "channels",
-            about: "The channels of the events that it is for; an empty list for any channel.",
-            value: Value::Texts(|row| &row.channels),
-        },
-        ReportColumn {
-            name: "event_ids",
-            about: "The IDs of the events that it is for; an empty list for any ID.",
-            value: Value::Numbers(|row| &row.event_ids),
-        },
-        ReportColumn {
-            name: "rule_file",
-            about: "The path of its file.",
-            value: Value::Text(|row| Some((&*row.file).into())),
-        },
-        ReportColumn {
-            name: "error",
-            about: "NULL, or why the rule is not used, with line and column.",
-            value: Value::Text(|row| row.error.as_deref().map(Into::into)),
-        },
-    ];
+columns! { RuleRow:
+    /// The ID of the rule.
+    rule_id: Text(|row| row.id.as_deref().map(Into::into));
+    /// Its title.
+    rule_title: Text(|row| row.title.as_deref().map(Into::into));
+    /// How much it matters: `informational`, `low`, `medium`, `high` or `critical`, which compare in this order.
+    rule_level: Level(|row| row.level);
+    /// How mature it is.
+    rule_status: Text(|row| Some(row.status?.name().into()));
+    /// Its tags.
+    tags: Texts(|row| &row.tags);
+    /// The category of its log source.
+    category: Text(|row| source(row, |of| &of.category).map(Into::into));
+    /// The product of its log source.
+    product: Text(|row| source(row, |of| &of.product).map(Into::into));
+    /// The service of its log source.
+    service: Text(|row| source(row, |of| &of.service).map(Into::into));
+    /// The channels of the events that it is for; an empty list for any channel.
+    channels: Texts(|row| &row.channels);
+    /// The IDs of the events that it is for; an empty list for any ID.
+    event_ids: Numbers(|row| &row.event_ids);
+    /// The path of its file.
+    rule_file: Text(|row| Some((&*row.file).into()));
+    /// NULL, or why the rule is not used, with line and column.
+    error: Text(|row| row.error.as_deref().map(Into::into));
 }

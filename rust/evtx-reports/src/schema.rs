@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use evtx_arrow::{CollectedEvent, CollectedEvents, CollectedField, EventCollector, Slots, SlotsError, TooManyEvents};
 use evtx_format::Interrupt;
-use evtx_format::container::header::FileHeader;
 
 use crate::report::{BATCH_ROWS, Report, TypeName};
-use crate::table::{ReportColumn, Row, Value};
+use crate::table::columns;
 
 /// A report on the events of files: a row for each field of each event, and one for an event without fields. It has
 /// rows only after all files were read.
@@ -42,13 +41,6 @@ impl Report for SchemaReport {
     fn look(worker: &mut EventCollector, slots: Slots<'_>, interrupt: Interrupt<'_>) -> Result<(), SlotsError> {
         worker.push(slots, interrupt)
     }
-
-    fn start(&mut self, _filename: &str, _size: u64, _header: Option<FileHeader>) {}
-
-    fn add(&mut self, (): ()) {}
-
-    // The part of a file that cannot be read has no events.
-    fn end(&mut self, _failure: Option<&str>) {}
 
     fn join(&mut self, mut worker: EventCollector) -> Result<(), TooManyEvents> {
         self.collected.absorb(&worker.take())
@@ -90,62 +82,29 @@ impl EventRow {
     }
 }
 
-impl Row for EventRow {
-    const COLUMNS: &'static [ReportColumn<Self>] = &[
-        ReportColumn {
-            name: "provider",
-            about: "The name of the provider that raises the event.",
-            value: Value::Text(|row| row.event.provider.as_deref().map(Into::into)),
-        },
-        ReportColumn {
-            name: "event_id",
-            about: "The ID of the event.",
-            value: Value::UInt32(|row| row.event.id),
-        },
-        ReportColumn {
-            name: "version",
-            about: "The version of the event.",
-            value: Value::UInt8(|row| row.event.version),
-        },
-        ReportColumn {
-            name: "channel",
-            about: "The log that the event is written to.",
-            value: Value::Text(|row| row.event.channel.as_deref().map(Into::into)),
-        },
-        ReportColumn {
-            name: "field_position",
-            about: "The index of the field in `EventData` or `UserData`, from 0. NULL for an event without fields, as are the next three columns and the last.",
-            value: Value::UInt32(|row| row.field().map(|_| row.position as u32)),
-        },
-        ReportColumn {
-            name: "field_name",
-            about: "The field's name: its key in `event_data`, or the name of its element in `UserData`.",
-            value: Value::Text(|row| row.field().map(|field| (*field.key).into())),
-        },
-        ReportColumn {
-            name: "binxml_type",
-            about: "The type that the template declares, `[]` for an array.",
-            value: Value::Text(|row| row.field().map(|field| field.value_type.to_string().into())),
-        },
-        ReportColumn {
-            name: "column_type",
-            about: "The type of its column in `read_evtx(..., event_id := ...)`, if this were its only template.",
-            value: Value::Text(|row| Some((row.type_name)(&row.field()?.column()).into())),
-        },
-        ReportColumn {
-            name: "template_guid",
-            about: "The template of `EventData` or `UserData`. NULL if records spell the element out.",
-            value: Value::Uuid(|row| row.event.layout.template),
-        },
-        ReportColumn {
-            name: "records",
-            about: "How many records have this provider, event, version, channel and template. If records spell their fields out: how many have exactly these fields. No column distinguishes such rows, so count events with `read_evtx`.",
-            value: Value::UInt64(|row| Some(row.event.records)),
-        },
-        ReportColumn {
-            name: "in_user_data",
-            about: "Whether the field is in `UserData`.",
-            value: Value::Bool(|row| row.field().map(|field| field.in_user_data)),
-        },
-    ];
+columns! { EventRow:
+    /// The name of the provider that raises the event.
+    provider: Text(|row| row.event.provider.as_deref().map(Into::into));
+    /// The ID of the event.
+    event_id: UInt32(|row| row.event.id);
+    /// The version of the event.
+    version: UInt8(|row| row.event.version);
+    /// The log that the event is written to.
+    channel: Text(|row| row.event.channel.as_deref().map(Into::into));
+    /// The index of the field in `EventData` or `UserData`, from 0. NULL for an event without fields, as are the next
+    /// three columns and the last.
+    field_position: UInt32(|row| row.field().map(|_| row.position as u32));
+    /// The field's name: its key in `event_data`, or the name of its element in `UserData`.
+    field_name: Text(|row| row.field().map(|field| (*field.key).into()));
+    /// The type that the template declares, `[]` for an array.
+    binxml_type: Text(|row| row.field().map(|field| field.value_type.to_string().into()));
+    /// The type of its column in `read_evtx(..., event_id := ...)`, if this were its only template.
+    column_type: Text(|row| Some((row.type_name)(&row.field()?.column()).into()));
+    /// The template of `EventData` or `UserData`. NULL if records spell the element out.
+    template_guid: Uuid(|row| row.event.layout.template);
+    /// How many records have this provider, event, version, channel and template. If records spell their fields out:
+    /// how many have exactly these fields. No column distinguishes such rows, so count events with `read_evtx`.
+    records: UInt64(|row| Some(row.event.records));
+    /// Whether the field is in `UserData`.
+    in_user_data: Bool(|row| row.field().map(|field| field.in_user_data));
 }

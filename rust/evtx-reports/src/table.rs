@@ -15,6 +15,20 @@ use evtx_sigma::Level;
 
 use crate::event_ids::LogSpan;
 
+/// Declares the columns of a row in order: the description of each, its name, its type and its value for a row.
+macro_rules! columns {
+    ($row:ty: $($(#[doc = $about:literal])* $name:ident: $kind:ident($value:expr);)*) => {
+        impl crate::table::Row for $row {
+            const COLUMNS: &'static [crate::table::ReportColumn<Self>] = &[$(crate::table::ReportColumn {
+                name: stringify!($name),
+                about: concat!($($about),*).trim_ascii_start(),
+                value: crate::table::Value::$kind($value),
+            }),*];
+        }
+    };
+}
+pub(crate) use columns;
+
 /// A row of a report.
 pub trait Row: Sized + 'static {
     /// The columns, in order.
@@ -122,39 +136,13 @@ impl<R> Value<R> {
     }
 }
 
-impl Row for LogSpan {
-    const COLUMNS: &'static [ReportColumn<Self>] = &[
-        ReportColumn {
-            name: "channel",
-            about: "",
-            value: Value::Text(|log| log.channel.as_deref().map(Into::into)),
-        },
-        ReportColumn {
-            name: "computer",
-            about: "",
-            value: Value::Text(|log| log.computer.as_deref().map(Into::into)),
-        },
-        ReportColumn {
-            name: "records",
-            about: "",
-            value: Value::UInt64(|log| Some(log.records)),
-        },
-        ReportColumn {
-            name: "first_event_record_id",
-            about: "",
-            value: Value::UInt64(|log| log.span.map(|span| span.least)),
-        },
-        ReportColumn {
-            name: "last_event_record_id",
-            about: "",
-            value: Value::UInt64(|log| log.span.map(|span| span.greatest)),
-        },
-        ReportColumn {
-            name: "missing",
-            about: "",
-            value: Value::UInt64(|log| log.span?.missing),
-        },
-    ];
+columns! { LogSpan:
+    channel: Text(|log| log.channel.as_deref().map(Into::into));
+    computer: Text(|log| log.computer.as_deref().map(Into::into));
+    records: UInt64(|log| Some(log.records));
+    first_event_record_id: UInt64(|log| log.span.map(|span| span.least));
+    last_event_record_id: UInt64(|log| log.span.map(|span| span.greatest));
+    missing: UInt64(|log| log.span?.missing);
 }
 
 /// The schema of a report.
