@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use uuid::Uuid;
+
 use crate::binxml::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 use crate::error::WriteError;
-use crate::value::{stored_guid, utf16};
+use crate::value::utf16;
 
 pub(crate) const CHUNK_SIZE: usize = 65_536;
 const HEADER_SIZE: usize = 512;
@@ -133,7 +135,7 @@ impl Chunk {
     }
 
     fn instance(&mut self, event: &Event) -> Result<(), WriteError> {
-        let guid = stored_guid(&event.template.guid);
+        let guid = Uuid::from_bytes(event.template.guid).to_bytes_le();
         let id = u32::from_le_bytes([guid[0], guid[1], guid[2], guid[3]]);
         self.bytes.extend([0x0c, 1]);
         self.push_u32(id);

@@ -1,5 +1,7 @@
 //! The types of values, and their bytes in a value table.
 
+use uuid::Uuid;
+
 use crate::binxml::Value;
 
 impl Value {
@@ -58,7 +60,7 @@ impl Value {
             Value::Real32(number) => out.extend(number.to_le_bytes()),
             Value::Real64(number) => out.extend(number.to_le_bytes()),
             Value::Bool(truth) => out.extend(u32::from(*truth).to_le_bytes()),
-            Value::Guid(guid) => out.extend(stored_guid(guid)),
+            Value::Guid(guid) => out.extend(Uuid::from_bytes(*guid).to_bytes_le()),
             Value::SystemTime(fields) => out.extend(fields.iter().flat_map(|field| field.to_le_bytes())),
             Value::Sid(authority, subs) => {
                 out.extend([1, subs.len() as u8]);
@@ -79,10 +81,4 @@ impl Value {
 /// UTF-16LE, without a NUL.
 pub(crate) fn utf16(text: &str) -> impl Iterator<Item = u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes)
-}
-
-/// A GUID as it is stored: its first three parts are little endian numbers.
-pub(crate) fn stored_guid(text_order: &[u8; 16]) -> [u8; 16] {
-    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-    ORDER.map(|i| text_order[i])
 }

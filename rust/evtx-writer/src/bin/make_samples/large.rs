@@ -1,8 +1,9 @@
 //! Large logs for measurements, with any number of different chunks: days of events of the story's machines.
 
-use crate::provider::{DC, Machine, at};
-use crate::story::{self, Logon, USERS, account};
-use crate::sysmon;
+use uuid::Uuid;
+
+use crate::machine::{DC, Machine, at};
+use crate::story::account;
 
 /// A series of events that differ as real ones do: by user, source address, time and numbers.
 struct Days {
@@ -41,6 +42,23 @@ impl Days {
 
 const PROGRAMS: [&str; 6] = ["svchost", "powershell", "cmd", "conhost", "msiexec", "rundll32"];
 
+const USERS: [&str; 14] = [
+    "administrator",
+    "anna.berg",
+    "b.silva",
+    "carol.ng",
+    "d.okafor",
+    "elena.rossi",
+    "f.dubois",
+    "g.kowalski",
+    "helpdesk",
+    "i.tanaka",
+    "jon.smith",
+    "k.novak",
+    "sql-agent",
+    "svc-backup",
+];
+
 /// A Security log of this many chunks: logons, failed ones, privileges, processes.
 pub(crate) fn security(chunks: usize) -> Vec<u8> {
     let mut days = Days::new(0x5eed_0001);
@@ -50,41 +68,46 @@ pub(crate) fn security(chunks: usize) -> Vec<u8> {
         let user = days.user();
         let (name, sid) = (USERS[user], account(1103 + user as u32));
         let id = 0x10_0000 + days.below(1 << 24);
-        let port = 49_152 + days.below(16_000) as u16;
+        let port = (49_152 + days.below(16_000)).to_string();
         let address = days.address();
         let workstation = format!("WS{:02}", days.below(60));
+        let logon_id = format!("{id:#x}");
+        let subject = [
+            ("SubjectUserSid", &*sid),
+            ("SubjectUserName", name),
+            ("SubjectLogonId", &logon_id),
+        ];
+        let target = [
+            ("TargetUserName", name),
+            ("WorkstationName", &workstation),
+            ("IpAddress", &address),
+            ("IpPort", &port),
+        ];
         match days.below(10) {
-            0..3 => story::failed_logon(&mut log, time, name, 0xc000_006a, (&workstation, &address, port)),
+            0..3 => log.event("failed logon", time, &target),
             3..6 => {
                 let mut guid = [0x5a; 16];
                 guid[..8].copy_from_slice(&days.below(u64::MAX).to_le_bytes());
-                let ntlm = days.below(3) == 0;
-                let logon = Logon {
-                    sid,
-                    user: name,
-                    id,
-                    logon_type: 3,
-                    package: if ntlm { "NTLM" } else { "Kerberos" },
-                    workstation: &workstation,
-                    address: &address,
-                    port: &port.to_string(),
-                    guid,
-                };
-                story::logon(&mut log, time, logon);
+                let guid = Uuid::from_bytes(guid).to_string();
+                let activity = format!("9c1d2e3f-6e71-4a10-910e-{:02x}3f6e71da01", id as u8);
+                let mut changes = target.to_vec();
+                changes.extend([("TargetUserSid", &*sid), ("TargetLogonId", &logon_id)]);
+                changes.extend([("LogonGuid", &*guid), ("ActivityID", &activity)]);
+                if days.below(3) == 0 {
+                    changes.extend([("AuthenticationPackageName", "NTLM"), ("LogonProcessName", "NtLmSsp ")]);
+                    changes.extend([("LmPackageName", "NTLM V2"), ("KeyLength", "128")]);
+                }
+                log.event("logon", time, &changes);
             }
-            6..8 => story::special_privileges(&mut log, time, sid, name, id),
+            6..8 => log.event("special privileges", time, &subject),
             _ => {
                 let program = PROGRAMS[days.below(6) as usize];
                 let image = format!(r"C:\Windows\System32\{program}.exe");
                 let command = format!(r#""{image}" -k job{} -p {}"#, days.below(9999), days.below(99));
-                story::process(
-                    &mut log,
-                    time,
-                    (sid, name, id),
-                    &image,
-                    &command,
-                    r"C:\Windows\System32\services.exe",
-                );
+                let mut changes = subject.to_vec();
+                changes.extend([("NewProcessName", &*image), ("CommandLine", &command)]);
+                changes.push(("ParentProcessName", PARENT));
+                log.event("process", time, &changes);
             }
         }
     }
@@ -98,7 +121,7 @@ pub(crate) fn sysmon(chunks: usize) -> Vec<u8> {
     while log.log.chunks() < chunks {
         let time = days.pass();
         let clock = format!(
-            "{:02}:{:02}:{:02}.{:03}",
+            "2024-03-05 {:02}:{:02}:{:02}.{:03}",
             days.below(24),
             days.below(60),
             days.below(60),
@@ -106,20 +129,24 @@ pub(crate) fn sysmon(chunks: usize) -> Vec<u8> {
         );
         let program = PROGRAMS[days.below(6) as usize];
         let image = format!(r"C:\Windows\System32\{program}.exe");
+        let mut changes = vec![("UtcTime", &*clock), ("Image", &image)];
         if days.below(3) == 0 {
             let host = format!("host{}.example", days.below(500));
-            sysmon::connection(&mut log, time, &clock, &image, &host, &days.address(), 443);
+            let address = days.address();
+            changes.extend([("DestinationHostname", &*host), ("DestinationIp", &address)]);
+            log.event("connection", time, &changes);
         } else {
             let command = format!("{program}.exe /c task{} {}", days.below(9999), days.address());
-            sysmon::create(
-                &mut log,
-                time,
-                &clock,
-                1 + days.below(200) as u8,
-                &image,
-                &command,
-                PARENT,
+            let n = 1 + days.below(200) as u8;
+            let guid = |n: u8| format!("2a7f114c-059b-65e6-{n:02x}01-000000001800");
+            let ([guid, parent_guid], [id, parent_id]) = (
+                [n, n - 1].map(guid),
+                [n, n - 1].map(|n| (6000 + u32::from(n)).to_string()),
             );
+            changes.extend([("ProcessGuid", &*guid), ("ProcessId", &id), ("CommandLine", &command)]);
+            changes.extend([("ParentProcessGuid", &*parent_guid), ("ParentProcessId", &parent_id)]);
+            changes.extend([("ParentImage", PARENT), ("ParentCommandLine", PARENT)]);
+            log.event("process create", time, &changes);
         }
     }
     log.log.finish()

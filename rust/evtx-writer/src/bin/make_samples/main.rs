@@ -8,8 +8,7 @@
 //! a downloaded program, and clear the Security log of the workstation WS07. Other logs have shapes that readers must
 //! handle: wrapped, dirty, damaged, and with everything that BinXML can hold.
 
-mod provider;
-mod sysmon;
+mod machine;
 mod story;
 mod oddities;
 mod shapes;

@@ -2,28 +2,26 @@
 
 use evtx_writer::{Content, Element, Event, Fragment, Stream, Substitution, Template, Value};
 
-use crate::provider::{Header, Machine, Provider, at, data, text};
-
-const PROVIDER: Provider = Provider {
-    name: "Northwind-Oddities",
-    guid: Some("0d0d17e5-0000-4000-8000-000000000001"),
-    source: None,
-    channel: "Northwind-Oddities/Debug",
-};
+use crate::machine::{Machine, at, data, text};
 
 pub(crate) fn logs() -> Vec<(&'static str, Vec<u8>)> {
     vec![("oddities.evtx", oddities())]
 }
 
+fn time(event_id: u64) -> u64 {
+    at(10, 0, event_id, 1)
+}
+
+/// Writes an event whose data is an element with values.
+fn odd(log: &mut Machine, event_id: u64, key: &str, data: Element, values: Vec<Value>) {
+    let id = event_id.to_string();
+    log.event_of("oddity", time(event_id), &[("EventID", &id)], key, data, values);
+}
+
 fn oddities() -> Vec<u8> {
     let mut log = Machine::new("ODD01", 1);
-    let header = |event_id| Header {
-        level: 5,
-        ..Header::new(event_id, at(10, 0, u64::from(event_id), 1))
-    };
-
     // 1: every type of value.
-    log.event(&PROVIDER, &header(1), every_type());
+    log.fields("oddity", time(1), &[("EventID", "1")], every_type());
 
     // 2: names that come back, are missing or empty, and elements with names of their own.
     let leaf = Element::new("Leaf")
@@ -37,7 +35,7 @@ fn oddities() -> Vec<u8> {
         .child(Element::new("Own").substitution(Substitution::new(3, 8)))
         .child(Element::new("Deep").child(leaf).text("beside"));
     let values = vec![text("a"), text("b"), text("c"), Value::UInt32(7)];
-    log.event_of(&PROVIDER, &header(2), "names", names, values);
+    odd(&mut log, 2, "names", names, values);
 
     // 3: arrays. One of strings repeats its element; one of a single item does not; one of numbers does.
     let arrays = Element::new("EventData")
@@ -54,7 +52,7 @@ fn oddities() -> Vec<u8> {
         strings(&[]),
         text("end"),
     ];
-    log.event_of(&PROVIDER, &header(3), "arrays", arrays, values);
+    odd(&mut log, 3, "arrays", arrays, values);
 
     // 4: an array in an attribute repeats the element under other names.
     let repeated = Element::new("Data")
@@ -62,7 +60,7 @@ fn oddities() -> Vec<u8> {
         .substitution(Substitution::new(1, 1));
     let array_names = Element::new("EventData").child(repeated).child(data("After", 1, 1));
     let values = vec![strings(&["x", "y"]), text("same")];
-    log.event_of(&PROVIDER, &header(4), "array names", array_names, values);
+    odd(&mut log, 4, "array names", array_names, values);
 
     // 5: text that has to be escaped, in every way that BinXML has for it.
     let entity = |name: &str| Content::EntityRef(name.into());
@@ -78,7 +76,7 @@ fn oddities() -> Vec<u8> {
         .content(entity("custom"));
     let escapes = Element::new("EventData").child(mixed).child(data("Controls", 1, 1));
     let values = vec![text("<&>\"'\t日本 😀"), text("a\u{1}b\u{fffe}c\r\nd")];
-    log.event_of(&PROVIDER, &header(5), "escapes", escapes, values);
+    odd(&mut log, 5, "escapes", escapes, values);
 
     // 6: elements and attributes that their values leave out.
     let left_out = Element::new("EventData")
@@ -87,16 +85,16 @@ fn oddities() -> Vec<u8> {
         .child(data("Empty", 0, 1));
     for value in [Value::Null, text("there")] {
         let values = vec![value, text("always")];
-        log.event_of(&PROVIDER, &header(6), "left out", left_out.clone(), values);
+        odd(&mut log, 6, "left out", left_out.clone(), values);
     }
 
     // 7: no data at all, and data without elements.
-    log.event_with(&PROVIDER, &header(7), Value::Null);
+    log.event_with("oddity", time(7), &[("EventID", "7")], Value::Null);
     for (key, element) in [
         ("bare", Element::new("EventData")),
         ("text", Element::new("EventData").text("only text")),
     ] {
-        log.event_of(&PROVIDER, &header(7), key, element, vec![]);
+        odd(&mut log, 7, key, element, vec![]);
     }
 
     // 8: user data of several shapes: attributes, mixed text, numbers, names that come back.
@@ -114,13 +112,7 @@ fn oddities() -> Vec<u8> {
         .child(Element::new("Items").child(of("Item", 3, 0x81)))
         .child(Element::new("Nothing"));
     let values = vec![Value::UInt32(7), text("\"x\""), Value::Bool(true), strings(&["p", "q"])];
-    log.event_of(
-        &PROVIDER,
-        &header(8),
-        "user data",
-        Element::new("UserData").child(xml),
-        values,
-    );
+    odd(&mut log, 8, "user data", Element::new("UserData").child(xml), values);
 
     // 9: a value that holds elements where no column expects them: entries of EventData.
     let inner = Element::new("Data").attribute("Name", "Nested").text("deep");
@@ -129,7 +121,7 @@ fn oddities() -> Vec<u8> {
         .child(data("Flat", 0, 1))
         .substitution(Substitution::new(1, 33));
     let values = vec![text("flat"), Value::BinXml(inner)];
-    log.event_of(&PROVIDER, &header(9), "nested", nested, values);
+    odd(&mut log, 9, "nested", nested, values);
 
     // 10: a record that is an instance of an event without substitutions, and one that is spelled out.
     let event = Element::new("Event").child(Element::new("System").child(Element::new("EventID").text("10")));

@@ -1,7 +1,6 @@
 //! Logs of unusual shapes: wrapped, dirty, damaged.
 
-use crate::provider::{DC, Header, Machine, at, text};
-use crate::story::SERVICES;
+use crate::machine::{DC, Machine, at};
 
 const FILE_HEADER: usize = 4096;
 const CHUNK: usize = 65_536;
@@ -36,13 +35,8 @@ fn services_from(first_id: u64, chunks: std::ops::Range<u64>, per_chunk: u64) ->
     let mut log = Machine::new(DC, first_id);
     for chunk in chunks {
         for i in 0..per_chunk {
-            let header = Header {
-                qualifiers: Some(16384),
-                ..Header::new(7036, at(1 + chunk, i, 0, i))
-            };
             let state = if i % 2 == 0 { "running" } else { "stopped" };
-            let fields = vec![("param1", text("Windows Update")), ("param2", text(state))];
-            log.event(&SERVICES, &header, fields);
+            log.event("plain service state", at(1 + chunk, i, 0, i), &[("param2", state)]);
         }
         log.log.end_chunk();
     }
