@@ -20,31 +20,14 @@ use pyo3::prelude::*;
 use crate::types::is_text;
 use crate::values::{Constant, constant};
 
-/// What a condition says about a value.
-#[derive(Debug, Clone)]
-enum Test {
-    /// The value is NULL.
-    Null,
-    /// The value is not NULL.
-    NotNull,
-    Compare(Comparison, Literal),
-    /// The value equals one of these.
-    In(Vec<Literal>),
-    /// The value is not NULL and equals none of these.
-    NotIn(Vec<Literal>),
-    /// The text matches a pattern. The flag says whether case is ignored.
-    Like(Box<str>, bool),
-    /// The text does not match a pattern.
-    NotLike(Box<str>, bool),
-}
-
 /// A condition on the values of a column, or of an entry of a map.
 #[derive(Debug, Clone)]
 pub(crate) struct Condition {
     /// The index of the column in the schema of the table.
     pub(crate) column: usize,
     key: Option<Box<str>>,
-    test: Test,
+    /// For the core: a comparison of the value with constants, IS NULL, IN or LIKE, or NOT with one of them.
+    pub(crate) expression: Expression,
 }
 
 /// A condition from Python: the column, perhaps the key of an entry, the operator and the values.
@@ -75,11 +58,20 @@ impl Condition {
             (_, None) => None,
         };
         let field = entry.as_ref().unwrap_or(field);
-        let one = |test| {
+        let key: Option<Box<str>> = key.as_deref().map(Into::into);
+        let value = || match &key {
+            None => Box::new(Expression::Column(column)),
+            Some(key) => Box::new(Expression::Entry(column, key.clone())),
+        };
+        let not = |expression| Expression::Not(Box::new(expression));
+        let compared =
+            |comparison, literal| Expression::Compare(comparison, Box::new([*value(), Expression::Constant(literal)]));
+        let one = |expression| {
+            let key = key.clone();
             Ok(vec![Condition {
                 column,
-                key: key.as_deref().map(Into::into),
-                test,
+                key,
+                expression,
             }])
         };
         let count = |wanted: usize| match values.len() == wanted {
@@ -90,25 +82,23 @@ impl Condition {
                 Err(PyValueError::new_err(text))
             }
         };
-        let compare = |comparison: Comparison, value: &Bound<'_, PyAny>| {
-            Ok::<_, PyErr>(match (constant(field, value)?, comparison) {
-                (Constant::Literal(literal), _) => Test::Compare(comparison, literal),
+        let compare = |comparison: Comparison, with: &Bound<'_, PyAny>| {
+            Ok::<_, PyErr>(match (constant(field, with)?, comparison) {
+                (Constant::Literal(literal), _) => compared(comparison, literal),
                 // Every value of the column compares in the same way.
                 (Constant::Below, NotEqual | Greater | GreaterOrEqual)
-                | (Constant::Above, NotEqual | Less | LessOrEqual) => Test::NotNull,
-                (Constant::Below | Constant::Above, _) => Test::In(Vec::new()),
+                | (Constant::Above, NotEqual | Less | LessOrEqual) => not(Expression::IsNull(value())),
+                (Constant::Below | Constant::Above, _) => Expression::In(value(), Vec::new()),
             })
         };
-        let literals = || {
-            let constants = values
-                .iter()
-                .map(|value| constant(field, value))
-                .collect::<PyResult<Vec<_>>>()?;
-            let literals = constants.into_iter().filter_map(|constant| match constant {
-                Constant::Literal(literal) => Some(literal),
+        let is_in = || {
+            let constants = values.iter().map(|value| constant(field, value));
+            let constants = constants.collect::<PyResult<Vec<_>>>()?.into_iter();
+            let literals = constants.filter_map(|constant| match constant {
+                Constant::Literal(literal) => Some(Expression::Constant(literal)),
                 Constant::Below | Constant::Above => None,
             });
-            Ok::<Vec<_>, PyErr>(literals.collect())
+            Ok::<_, PyErr>(Expression::In(value(), literals.collect()))
         };
         let of_text = || {
             count(1)?;
@@ -118,6 +108,15 @@ impl Condition {
                     "{operator} compares texts, but {name} has none"
                 ))),
             }
+        };
+        let like = |ignores_case| {
+            let (text, escape) = (of_text()?, Some('\\'));
+            let pattern = Pattern {
+                text,
+                escape,
+                ignores_case,
+            };
+            Ok::<_, PyErr>(Expression::Matches(value(), pattern))
         };
         let ordered = match operator.as_str() {
             "=" | "==" => Some(Equal),
@@ -135,64 +134,36 @@ impl Condition {
         match operator.as_str() {
             "is null" => {
                 count(0)?;
-                one(Test::Null)
+                one(Expression::IsNull(value()))
             }
             "is not null" => {
                 count(0)?;
-                one(Test::NotNull)
+                one(not(Expression::IsNull(value())))
             }
-            "in" => one(Test::In(literals()?)),
-            "not in" => one(Test::NotIn(literals()?)),
+            "in" => one(is_in()?),
+            "not in" => one(not(is_in()?)),
             "between" => {
                 count(2)?;
                 let lower = one(compare(GreaterOrEqual, &values[0])?)?;
                 Ok([lower, one(compare(LessOrEqual, &values[1])?)?].concat())
             }
-            "starts_with" => one(Test::Compare(Prefix, Literal::Text(of_text()?))),
-            "ends_with" => one(Test::Compare(Suffix, Literal::Text(of_text()?))),
-            "contains" => one(Test::Compare(Contains, Literal::Text(of_text()?))),
-            "like" => one(Test::Like(of_text()?, false)),
-            "ilike" => one(Test::Like(of_text()?, true)),
-            "not like" => one(Test::NotLike(of_text()?, false)),
-            "not ilike" => one(Test::NotLike(of_text()?, true)),
+            "starts_with" => one(compared(Prefix, Literal::Text(of_text()?))),
+            "ends_with" => one(compared(Suffix, Literal::Text(of_text()?))),
+            "contains" => one(compared(Contains, Literal::Text(of_text()?))),
+            "like" => one(like(false)?),
+            "ilike" => one(like(true)?),
+            "not like" => one(not(like(false)?)),
+            "not ilike" => one(not(like(true)?)),
             _ => Err(PyValueError::new_err(format!(
                 "unknown operator \"{operator}\" in a condition on {name}: use one of {OPERATORS}"
             ))),
         }
     }
 
-    /// The condition for the core: true wherever the condition is true.
-    pub(crate) fn expression(&self) -> Expression {
-        let value = || match &self.key {
-            None => Expression::Column(self.column),
-            Some(key) => Expression::Entry(self.column, key.clone()),
-        };
-        let not = |expression| Expression::Not(Box::new(expression));
-        let constants = |literals: &[Literal]| literals.iter().cloned().map(Expression::Constant).collect();
-        match &self.test {
-            Test::Null => Expression::IsNull(Box::new(value())),
-            Test::NotNull => not(Expression::IsNull(Box::new(value()))),
-            Test::Compare(comparison, literal) => {
-                Expression::Compare(*comparison, Box::new([value(), Expression::Constant(literal.clone())]))
-            }
-            Test::In(literals) => Expression::In(Box::new(value()), constants(literals)),
-            Test::NotIn(literals) => not(Expression::In(Box::new(value()), constants(literals))),
-            Test::Like(pattern, ignores_case) => Expression::Matches(
-                Box::new(value()),
-                Pattern {
-                    text: pattern.clone(),
-                    escape: Some('\\'),
-                    ignores_case: *ignores_case,
-                },
-            ),
-            Test::NotLike(..) => Expression::Unknown,
-        }
-    }
-
     /// Whether the core decides the condition in full, so that rows need no filter.
     pub(crate) fn is_decided(&self, table: &Table) -> bool {
-        let is_pattern = matches!(self.test, Test::Like(..) | Test::NotLike(..));
-        !is_pattern && Predicate::implied(table, &self.expression()).is_some()
+        // The core searches for a part of a pattern.
+        !matches!(self.expression, Expression::Matches(..)) && Predicate::implied(table, &self.expression).is_some()
     }
 
     /// The rows that fulfil the condition. `at` is the index of its column in the rows.
@@ -206,40 +177,38 @@ impl Condition {
             None if is_text(column.data_type()) => cast(column, &DataType::Utf8)?,
             None => Arc::clone(column),
         };
-        filter_record_batch(rows, &self.mask(&column)?)
+        filter_record_batch(rows, &truth(&self.expression, &column)?)
     }
+}
 
-    /// For each row, whether the value fulfils the condition. NULL counts as false.
-    fn mask(&self, values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
-        let any = |literals: &[Literal]| -> Result<BooleanBuffer, ArrowError> {
+/// For each row, whether an expression of a [`Condition`] is true of the value.
+fn truth(expression: &Expression, values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
+    Ok(match expression {
+        Expression::IsNull(_) => match values.logical_nulls() {
+            Some(nulls) => BooleanArray::new(!nulls.inner(), None),
+            None => BooleanArray::new(BooleanBuffer::new_unset(values.len()), None),
+        },
+        Expression::Not(inner) => {
+            let (truth, nulls) = truth(inner, values)?.into_parts();
+            BooleanArray::new(!&truth, nulls)
+        }
+        Expression::Compare(comparison, sides) => compared(values, *comparison, &sides[1])?,
+        Expression::In(_, constants) => {
             let mut mask = BooleanBuffer::new_unset(values.len());
-            for literal in literals {
-                mask = &mask | &truths(&compared(values, Comparison::Equal, literal)?);
+            for constant in constants {
+                mask = &mask | compared(values, Comparison::Equal, constant)?.values();
             }
-            Ok(mask)
-        };
-        let nulls = || match values.logical_nulls() {
-            Some(nulls) => nulls.into_inner(),
-            None => BooleanBuffer::new_set(values.len()),
-        };
-        let matching = |pattern: &str, ignores_case: bool| {
-            let pattern = Scalar::new(StringArray::from(vec![pattern]));
-            match ignores_case {
-                true => like::ilike(values, &pattern),
-                false => like::like(values, &pattern),
+            BooleanArray::new(mask, values.logical_nulls())
+        }
+        Expression::Matches(_, pattern) => {
+            let text = Scalar::new(StringArray::from(vec![&*pattern.text]));
+            match pattern.ignores_case {
+                true => like::ilike(values, &text)?,
+                false => like::like(values, &text)?,
             }
-        };
-        let mask = match &self.test {
-            Test::Null => !&nulls(),
-            Test::NotNull => nulls(),
-            Test::Compare(comparison, literal) => truths(&compared(values, *comparison, literal)?),
-            Test::In(literals) => any(literals)?,
-            Test::NotIn(literals) => &nulls() & &!&any(literals)?,
-            Test::Like(pattern, ignores_case) => truths(&matching(pattern, *ignores_case)?),
-            Test::NotLike(pattern, ignores_case) => &nulls() & &!&truths(&matching(pattern, *ignores_case)?),
-        };
-        Ok(BooleanArray::new(mask, None))
-    }
+        }
+        other => return Err(ArrowError::NotYetImplemented(format!("the condition {other:?}"))),
+    })
 }
 
 /// The index of a column of a schema, by its name in any case.
@@ -259,14 +228,6 @@ pub(crate) fn column_index(schema: &Schema, name: &str) -> PyResult<usize> {
     })
 }
 
-/// The truth of each row. NULL counts as false.
-fn truths(array: &BooleanArray) -> BooleanBuffer {
-    match array.nulls() {
-        Some(nulls) => array.values() & nulls.inner(),
-        None => array.values().clone(),
-    }
-}
-
 /// The values of an entry of a map.
 fn entry(column: &ArrayRef, key: &str) -> Result<StringArray, ArrowError> {
     let map = column.as_map();
@@ -282,8 +243,11 @@ fn entry(column: &ArrayRef, key: &str) -> Result<StringArray, ArrowError> {
 }
 
 /// Values compared with a constant of their type.
-fn compared(values: &ArrayRef, comparison: Comparison, literal: &Literal) -> Result<BooleanArray, ArrowError> {
+fn compared(values: &ArrayRef, comparison: Comparison, constant: &Expression) -> Result<BooleanArray, ArrowError> {
     use Comparison::{Contains, Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual, Prefix, Suffix};
+    let Expression::Constant(literal) = constant else {
+        return Err(ArrowError::NotYetImplemented(format!("a comparison with {constant:?}")));
+    };
     let constant: ArrayRef = match literal {
         Literal::Number(number) => Arc::new(UInt64Array::from(vec![*number])),
         Literal::Integer(number) => Arc::new(Int64Array::from(vec![*number])),

@@ -342,7 +342,8 @@ impl NativeScan {
 
     /// A stream of the rows, as the Arrow C stream interface passes it. Each stream reads the files again.
     fn stream_capsule<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let expressions: Vec<Expression> = self.conditions.iter().map(Condition::expression).collect();
+        let expressions = self.conditions.iter().map(|condition| condition.expression.clone());
+        let expressions: Vec<Expression> = expressions.collect();
         let (scan, _) = self.source.call.scan(&self.projection, &expressions, MESSAGES);
         let signals = Arc::new(Signals::new(py)?);
         let waits_for_others = self.source.call.paths.iter().any(ScanPath::is_nested);

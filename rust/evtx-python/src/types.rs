@@ -6,10 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
+use arrow_array::types::{Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type};
 use arrow_array::{
     Array, ArrayRef, Decimal128Array, ListArray, MapArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StructArray,
 };
@@ -123,10 +120,7 @@ impl Types {
 
 /// Converts an array of a field to the field that [`Types::field`] made of it.
 fn convert(array: &ArrayRef, from: &FieldRef, to: &FieldRef) -> Result<ArrayRef, ArrowError> {
-    use DataType::{
-        Decimal128, FixedSizeBinary, Int16, Int32, Int64, List, Map, Struct, Timestamp, UInt8, UInt16, UInt32, UInt64,
-        Utf8,
-    };
+    use DataType::{Decimal128, FixedSizeBinary, Int64, List, Map, Struct, Timestamp, UInt64, Utf8};
     if from.data_type() == to.data_type() {
         return Ok(Arc::clone(array));
     }
@@ -177,9 +171,6 @@ fn convert(array: &ArrayRef, from: &FieldRef, to: &FieldRef) -> Result<ArrayRef,
             let micros: PrimitiveArray<TimestampMicrosecondType> = nanos.unary(|nanos| nanos.div_euclid(1000));
             Arc::new(micros.with_timezone("UTC"))
         }
-        (UInt8, Int16) => Arc::new(array.as_primitive::<UInt8Type>().unary::<_, Int16Type>(i16::from)),
-        (UInt16, Int32) => Arc::new(array.as_primitive::<UInt16Type>().unary::<_, Int32Type>(i32::from)),
-        (UInt32, Int64) => Arc::new(array.as_primitive::<UInt32Type>().unary::<_, Int64Type>(i64::from)),
         (UInt64, Int64) => Arc::new(
             array
                 .as_primitive::<UInt64Type>()

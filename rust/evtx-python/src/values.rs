@@ -91,16 +91,11 @@ pub(crate) enum Constant {
 
 /// The range of a column of integers.
 fn bounds(data_type: &DataType) -> Option<(i128, i128)> {
-    Some(match data_type {
-        DataType::UInt8 => (0, u8::MAX.into()),
-        DataType::UInt16 => (0, u16::MAX.into()),
-        DataType::UInt32 => (0, u32::MAX.into()),
-        DataType::UInt64 => (0, u64::MAX.into()),
-        DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
-        DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
-        DataType::Int32 => (i32::MIN.into(), i32::MAX.into()),
-        DataType::Int64 => (i64::MIN.into(), i64::MAX.into()),
-        _ => return None,
+    let bytes = data_type.primitive_width().filter(|_| data_type.is_integer())?;
+    let count = 1_i128 << (8 * bytes);
+    Some(match data_type.is_unsigned_integer() {
+        true => (0, count - 1),
+        false => (-count / 2, count / 2 - 1),
     })
 }
 
