@@ -6,6 +6,7 @@ use std::sync::Arc;
 use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Scan, Table, reference};
 use evtx_format::Interrupt;
 use evtx_reports::RuleRow;
+use evtx_sigma::Placeholders;
 
 use crate::folders::{FolderColumn, FolderPredicate, folder_columns};
 use crate::messages::MessageFinder;
@@ -115,201 +116,97 @@ enum Set {
     Integer(fn(&mut Arguments, Option<i64>) -> Result<(), String>),
     Text(fn(&mut Arguments, Option<String>) -> Result<(), String>),
     List(fn(&mut Arguments, Option<Vec<String>>) -> Result<(), String>),
-    Map(fn(&mut Arguments, Vec<(String, String)>)),
+    Map(fn(&mut Arguments, Option<Vec<(String, String)>>) -> Result<(), String>),
 }
 
 /// Where Event Viewer saves the messages of a log, as in the list.
 const MESSAGES: &str = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
 
-/// Every argument, in the order of their names.
-pub const ARGUMENTS: &[Argument] = &[
-    Argument {
-        name: "event_id",
-        default: None,
-        about: "Only the records of this event, or of a list of them, with a column for each of their fields.",
-        of: OF_LOGS,
-        set: Set::List(|arguments, texts| {
-            arguments.event_ids = texts.as_deref().map(event_ids).transpose()?;
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "exclude",
-        default: None,
-        about: "The ID of a rule that is not wanted, or a list of them.",
-        of: OF_MATCHES,
-        set: Set::List(|arguments, ids| {
-            arguments.of_rules.exclude = ids.unwrap_or_default();
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "fields",
-        default: Some("false"),
-        about: "Adds a column `fields`: all values of the event, each with its name.",
-        of: OF_LOGS,
-        set: Set::Flag(|arguments| &mut arguments.options.fields),
-    },
-    Argument {
-        name: "hive_partitioning",
-        default: Some("false"),
-        about: "Folders named `key=value` are columns.",
-        of: OF_LOGS,
-        set: Set::Flag(|arguments| &mut arguments.hive_partitioning),
-    },
-    Argument {
-        name: "json",
-        default: Some("false"),
-        about: "Adds a column `json`: the whole event as JSON.",
-        of: OF_LOGS,
-        set: Set::Flag(|arguments| &mut arguments.options.json),
-    },
-    Argument {
-        name: "location",
-        default: Some("false"),
-        about: "Adds `chunk_index` and `record_offset`: where in the file a record stands.",
-        of: OF_LOGS,
-        set: Set::Flag(|arguments| &mut arguments.options.location),
-    },
-    Argument {
-        name: "logsources",
-        default: None,
-        about: "The path of a table of log sources of your own. Its entries replace those of the same log sources in the built-in table.",
-        of: OF_RULES,
-        set: Set::Text(|arguments, path| {
-            arguments.of_rules.log_sources = path;
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "messages",
-        default: Some(MESSAGES),
-        about: "Where a log's messages are: a glob relative to its folder, in which `{log}` is the log's name.",
-        of: OF_LOGS,
-        set: Set::Text(|arguments, text| {
-            arguments.messages = text.unwrap_or_default();
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "min_level",
-        default: None,
-        about: "The lowest level of the rules that are wanted.",
-        of: OF_MATCHES,
-        set: Set::Text(|arguments, name| {
-            arguments.of_rules.min_level = name.as_deref().map(rules::level).transpose()?;
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "on_error",
-        default: Some("report"),
-        about: "What becomes of damage: a row with `error` set (`report`), no row (`skip`), an error of the query (`fail`).",
-        of: OF_LOGS,
-        set: Set::Text(|arguments, text| {
-            arguments.options.on_error = text.unwrap_or_default().parse()?;
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "password",
-        default: None,
-        about: "The password of encrypted entries of ZIP archives.",
-        of: OF_FILES,
-        set: Set::Text(|arguments, text| {
-            arguments.password = text.map(|text| Password(text.into()));
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "placeholders",
-        default: None,
-        about: "The values of placeholders in rules (`expand`): a map from each name to a value or a list of them.",
-        of: OF_RULES,
-        set: Set::Map(|arguments, values| {
-            arguments.of_rules.placeholders.clear();
-            for (name, value) in values {
-                arguments.of_rules.placeholders.entry(name).or_default().push(value);
-            }
-        }),
-    },
-    Argument {
-        name: "provider",
-        default: None,
-        about: "Only the records of this provider, or of a list of them, whatever the case of the letters A to Z.",
-        of: OF_LOGS,
-        set: Set::List(|arguments, names| {
-            arguments.providers = names;
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "recover",
-        default: Some("false"),
-        about: "Adds records in free space and in damaged chunks, stray chunks, and chunks in files that are no logs.",
-        of: OF_LOGS,
-        set: Set::Flag(|arguments| &mut arguments.options.recover),
-    },
-    Argument {
-        name: "rules",
-        default: None,
-        about: "The rules: a path, a glob, a folder, an archive, or a list of them.",
-        of: OF_MATCHES,
-        set: Set::List(|arguments, paths| {
-            arguments.of_rules.rules = paths;
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "sample_size",
-        default: None,
-        about: "With `event_id`: how many files are read to find the fields, -1 for all. If it is not given, all local ones.",
-        of: OF_LOGS,
-        set: Set::Integer(|arguments, size| {
-            arguments.sample_size = match size {
-                None => SampleSize::Local,
-                Some(-1) => SampleSize::All,
-                Some(size) => SampleSize::Files(
-                    usize::try_from(size)
-                        .map_err(|_| format!("sample_size must be a number of files, or -1 for all, not {size}"))?,
-                ),
-            };
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "status",
-        default: None,
-        about: "The status of the rules that are wanted, or a list of them.",
-        of: OF_MATCHES,
-        set: Set::List(|arguments, names| {
-            let statuses = names.map(|names| names.iter().map(|name| rules::status(name)).collect());
-            arguments.of_rules.statuses = statuses.transpose()?;
-            Ok(())
-        }),
-    },
-    Argument {
-        name: "text",
-        default: Some("false"),
-        about: "Adds a column `text`: all values of the event, a line for each, to search them at once.",
-        of: OF_LOGS,
-        set: Set::Flag(|arguments| &mut arguments.options.text),
-    },
-    Argument {
-        name: "verify",
-        default: Some("false"),
-        about: "Compares checksums; one that does not match is damage.",
-        of: OF_LOGS,
-        set: Set::Flag(|arguments| &mut arguments.options.verify),
-    },
-    Argument {
-        name: "xml",
-        default: Some("false"),
-        about: "Adds a column `xml`: the whole event as XML.",
-        of: OF_LOGS,
-        set: Set::Flag(|arguments| &mut arguments.options.xml),
-    },
-];
+/// Declares [`ARGUMENTS`]: what an argument does, its name and default, the queries that take it, and how.
+macro_rules! arguments {
+    ($($(#[doc = $about:literal])* $name:ident = $default:expr, $of:ident: $kind:ident($set:expr);)*) => {
+        /// Every argument, in the order of their names.
+        pub const ARGUMENTS: &[Argument] = &[$(Argument {
+            name: stringify!($name),
+            default: $default,
+            about: concat!($($about),*).trim_ascii_start(),
+            of: $of,
+            set: Set::$kind($set),
+        }),*];
+    };
+}
+
+arguments! {
+    /// Only the records of this event, or of a list of them, with a column for each of their fields.
+    event_id = None, OF_LOGS: List(|all, texts| put(&mut all.event_ids, texts.as_deref().map(event_ids).transpose()));
+    /// The ID of a rule that is not wanted, or a list of them.
+    exclude = None, OF_MATCHES: List(|all, ids| put(&mut all.of_rules.exclude, Ok(ids.unwrap_or_default())));
+    /// Adds a column `fields`: all values of the event, each with its name.
+    fields = Some("false"), OF_LOGS: Flag(|all| &mut all.options.fields);
+    /// Folders named `key=value` are columns.
+    hive_partitioning = Some("false"), OF_LOGS: Flag(|all| &mut all.hive_partitioning);
+    /// Adds a column `json`: the whole event as JSON.
+    json = Some("false"), OF_LOGS: Flag(|all| &mut all.options.json);
+    /// Adds `chunk_index` and `record_offset`: where in the file a record stands.
+    location = Some("false"), OF_LOGS: Flag(|all| &mut all.options.location);
+    /// The path of a table of log sources of your own. Its entries replace those of the same log sources in the built-in
+    /// table.
+    logsources = None, OF_RULES: Text(|all, path| put(&mut all.of_rules.log_sources, Ok(path)));
+    /// Where a log's messages are: a glob relative to its folder, in which `{log}` is the log's name.
+    messages = Some(MESSAGES), OF_LOGS: Text(|all, text| put(&mut all.messages, Ok(text.unwrap_or_default())));
+    /// The lowest level of the rules that are wanted.
+    min_level = None, OF_MATCHES: Text(|all, name| {
+        put(&mut all.of_rules.min_level, name.as_deref().map(rules::level).transpose())
+    });
+    /// What becomes of damage: a row with `error` set (`report`), no row (`skip`), an error of the query (`fail`).
+    on_error = Some("report"), OF_LOGS: Text(|all, text| {
+        put(&mut all.options.on_error, text.unwrap_or_default().parse())
+    });
+    /// The password of encrypted entries of ZIP archives.
+    password = None, OF_FILES: Text(|all, text| put(&mut all.password, Ok(text.map(|text| Password(text.into())))));
+    /// The values of placeholders in rules (`expand`): a map from each name to a value or a list of them.
+    placeholders = None, OF_RULES: Map(|all, values| {
+        let mut known = Placeholders::new();
+        for (name, value) in values.unwrap_or_default() {
+            known.entry(name).or_default().push(value);
+        }
+        put(&mut all.of_rules.placeholders, Ok(known))
+    });
+    /// Only the records of this provider, or of a list of them, whatever the case of the letters A to Z.
+    provider = None, OF_LOGS: List(|all, names| put(&mut all.providers, Ok(names)));
+    /// Adds records in free space and in damaged chunks, stray chunks, and chunks in files that are no logs.
+    recover = Some("false"), OF_LOGS: Flag(|all| &mut all.options.recover);
+    /// The rules: a path, a glob, a folder, an archive, or a list of them.
+    rules = None, OF_MATCHES: List(|all, paths| put(&mut all.of_rules.rules, Ok(paths)));
+    /// With `event_id`: how many files are read to find the fields, -1 for all. If it is not given, all local ones.
+    sample_size = None, OF_LOGS: Integer(|all, size| put(&mut all.sample_size, sample_size(size)));
+    /// The status of the rules that are wanted, or a list of them.
+    status = None, OF_MATCHES: List(|all, names| {
+        let statuses = names.map(|names| names.iter().map(|name| rules::status(name)).collect());
+        put(&mut all.of_rules.statuses, statuses.transpose())
+    });
+    /// Adds a column `text`: all values of the event, a line for each, to search them at once.
+    text = Some("false"), OF_LOGS: Flag(|all| &mut all.options.text);
+    /// Compares checksums; one that does not match is damage.
+    verify = Some("false"), OF_LOGS: Flag(|all| &mut all.options.verify);
+    /// Adds a column `xml`: the whole event as XML.
+    xml = Some("false"), OF_LOGS: Flag(|all| &mut all.options.xml);
+}
+
+fn put<T>(place: &mut T, value: Result<T, String>) -> Result<(), String> {
+    *place = value?;
+    Ok(())
+}
+
+fn sample_size(size: Option<i64>) -> Result<SampleSize, String> {
+    match size {
+        None => Ok(SampleSize::Local),
+        Some(-1) => Ok(SampleSize::All),
+        Some(size) => usize::try_from(size)
+            .map(SampleSize::Files)
+            .map_err(|_| format!("sample_size must be a number of files, or -1 for all, not {size}")),
+    }
+}
 
 impl Argument {
     /// What it takes.
@@ -421,21 +318,15 @@ impl Arguments {
         let input = |text: String| Err(ScanError::Input(text));
         let taken = match (&argument.set, value) {
             (_, Null) if argument.default.is_some() => return input(format!("{function} cannot take NULL as {name}")),
-            (Set::Flag(flag), Flag(value)) => {
-                *flag(self) = value;
-                Ok(())
-            }
+            (Set::Flag(flag), Flag(value)) => put(flag(self), Ok(value)),
             (Set::Integer(set), Null) => set(self, None),
             (Set::Integer(set), Integer(number)) => set(self, Some(number)),
             (Set::Text(set), Null) => set(self, None),
             (Set::Text(set), Text(text)) => set(self, Some(text)),
             (Set::List(set), Null) => set(self, None),
             (Set::List(set), List(texts)) => set(self, Some(texts)),
-            (Set::Map(_), Null) => Ok(()),
-            (Set::Map(set), Map(values)) => {
-                set(self, values);
-                Ok(())
-            }
+            (Set::Map(set), Null) => set(self, None),
+            (Set::Map(set), Map(values)) => set(self, Some(values)),
             _ => return input(format!("{function} cannot take this as {name}")),
         };
         taken.or_else(|why| input(format!("{function}: {why}")))
