@@ -339,23 +339,20 @@ mod tests {
     use super::*;
     use crate::held::Budget;
 
-    fn zstd(bytes: &[u8], memory: u64) -> Result<Vec<u8>, String> {
-        let budget = Arc::new(Budget::new(memory, 0, None));
-        let (mut input, mut out) = (bytes, Vec::new());
-        let mut decoder = Method::Zstd.decoder(&mut input, Share::new(&budget), Interrupt::NEVER);
-        let read = decoder.read_to_end(&mut out).map_err(|error| match error.kind() {
+    /// What a method hands out, and why it ends.
+    fn all(method: Method, mut input: &[u8], memory: u64) -> (Vec<u8>, Option<String>) {
+        let (budget, mut out) = (Arc::new(Budget::new(memory, 0, None)), Vec::new());
+        let mut decoder = method.decoder(&mut input, Share::new(&budget), Interrupt::NEVER);
+        let error = decoder.read_to_end(&mut out).err().map(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => "cut short".to_owned(),
             _ => error.to_string(),
         });
-        read.map(|_| out)
+        (out, error)
     }
 
-    /// What is handed out before an error.
-    fn before_failure(mut bytes: &[u8]) -> Vec<u8> {
-        let (budget, mut out) = (Arc::new(Budget::new(0, 0, None)), Vec::new());
-        let mut decoder = Method::Zstd.decoder(&mut bytes, Share::new(&budget), Interrupt::NEVER);
-        decoder.read_to_end(&mut out).expect_err("it is cut short");
-        out
+    fn zstd(bytes: &[u8], memory: u64) -> Result<Vec<u8>, String> {
+        let (out, error) = all(Method::Zstd, bytes, memory);
+        error.map_or(Ok(out), Err)
     }
 
     /// A frame of one byte, with a window of 2^(10 + exponent) bytes.
@@ -400,25 +397,13 @@ mod tests {
         assert_eq!(zstd(&whole, 0).expect("a frame"), plain);
         for len in 1..whole.len() {
             assert_eq!(zstd(&whole[..len], 0).unwrap_err(), "cut short", "{len} bytes");
-            assert!(plain.starts_with(&before_failure(&whole[..len])));
+            assert!(plain.starts_with(&all(Method::Zstd, &whole[..len], 0).0));
         }
-        assert_eq!(
-            before_failure(&whole[..whole.len() - 1]),
-            plain,
-            "only the checksum is missing"
-        );
+        let (out, _) = all(Method::Zstd, &whole[..whole.len() - 1], 0);
+        assert_eq!(out, plain, "only the checksum is missing");
         let mut damaged = whole.clone();
         *damaged.last_mut().expect("a checksum") ^= 1;
         assert_eq!(zstd(&damaged, 0).unwrap_err(), "its checksum does not match");
-    }
-
-    /// What a method hands out, and why it ends.
-    fn all(method: Method, mut input: &[u8]) -> (Vec<u8>, Option<io::Error>) {
-        let budget = Arc::new(Budget::new(0, 0, None));
-        let mut out = Vec::new();
-        let mut decoder = method.decoder(&mut input, Share::new(&budget), Interrupt::NEVER);
-        let error = decoder.read_to_end(&mut out).err();
-        (out, error)
     }
 
     fn deflate(plain: &[u8], window: Option<u8>) -> Vec<u8> {
@@ -456,13 +441,12 @@ mod tests {
             for (which, method, bytes) in [(0, Method::Deflate, &zip), (1, Method::Gzip, &gzip)] {
                 let mut bytes = bytes.clone();
                 bytes[at..at + 300].fill(0xFF);
-                let (out, error) = all(method, &bytes);
+                let (out, why) = all(method, &bytes, 0);
                 let decoder = match method {
                     Method::Gzip => Decompress::new_gzip(15),
                     _ => Decompress::new(false),
                 };
                 assert_eq!(out, before_damage(decoder, &bytes), "{method:?}, {at}");
-                let why = error.map(|error| error.to_string());
                 breaks[which] += usize::from(why.is_some_and(|why| why == "its compressed bytes are damaged"));
             }
         }
@@ -474,17 +458,12 @@ mod tests {
         let mut bytes = deflate(b"some bytes", Some(15));
         let at = bytes.len() - 8;
         bytes[at] ^= 1;
-        let (out, error) = all(Method::Gzip, &bytes);
-        let why = error.map(|error| error.to_string());
-        assert_eq!(
-            (&out[..], why.as_deref()),
-            (&b"some bytes"[..], Some("its checksum does not match"))
-        );
-        let (_, error) = all(Method::Gzip, b"some bytes");
-        assert_eq!(
-            error.map(|error| error.to_string()).as_deref(),
-            Some("it is not a gzip file")
-        );
+        for (bytes, out, why) in [
+            (&bytes[..], &b"some bytes"[..], "its checksum does not match"),
+            (b"some bytes", b"", "it is not a gzip file"),
+        ] {
+            assert_eq!(all(Method::Gzip, bytes, 0), (out.to_vec(), Some(why.to_owned())));
+        }
     }
 
     #[test]
@@ -501,10 +480,13 @@ mod tests {
         }
         let whole = bytes.len();
         bytes.push(0b111);
-        let (out, error) = all(Method::Deflate64, &bytes);
-        assert!(out == plain && error.is_some_and(|error| error.to_string() == "its compressed bytes are damaged"));
-        let (out, error) = all(Method::Deflate64, &bytes[..whole]);
-        assert!(out == plain && error.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof));
+        for (bytes, why) in [
+            (&bytes[..], "its compressed bytes are damaged"),
+            (&bytes[..whole], "cut short"),
+        ] {
+            let (out, error) = all(Method::Deflate64, bytes, 0);
+            assert!(out == plain && error.as_deref() == Some(why), "{error:?}");
+        }
         // Literals of the fixed code, and then its code 286, which stands for no length (RFC 1951, 3.2.6).
         let mut bits: Vec<bool> = [1, 1, 0].map(|bit| bit == 1).into();
         for _ in 0..100_000 {
@@ -516,7 +498,7 @@ mod tests {
             .chunks(8)
             .map(|bits| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit)))
             .collect();
-        let (out, error) = all(Method::Deflate64, &bytes);
+        let (out, error) = all(Method::Deflate64, &bytes, 0);
         assert!(out == vec![b'x'; 100_000] && error.is_some(), "{} {error:?}", out.len());
     }
 

@@ -77,7 +77,7 @@ pub(crate) struct Head {
 }
 
 /// Fields of the directory that the local header repeats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Own {
     /// The CRC-32 of the bytes of its name.
     name: u32,
@@ -88,12 +88,6 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    pub(crate) const NONE: Own = Own {
-        name: 0,
-        method: 0,
-        checksum: 0,
-    };
-
     /// How the local header of an entry differs, if it does. Writers that do not know the checksum yet set bit 3 of the
     /// flags.
     pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8]) -> Option<&'static str> {
@@ -212,10 +206,8 @@ impl Directory {
         let offset = |index: usize| self.entries[index].1.offset;
         sort_by(&mut order, |&a, &b| offset(a).cmp(&offset(b)), interrupt)?;
         let (mut ends, mut left) = (BinaryHeap::new(), MAX_OVERLAP);
-        for (nth, index) in order.into_iter().enumerate() {
-            if nth.is_multiple_of(1024) {
-                interrupt.check()?;
-            }
+        for index in order {
+            interrupt.check()?;
             let head = &mut self.entries[index].1;
             while ends.peek().is_some_and(|&Reverse(end)| end <= head.offset) {
                 ends.pop();
@@ -301,17 +293,10 @@ impl Reader<'_> {
         let mut rest = Vec::new();
         let mut count = 0_usize;
         while input.offset() < end {
-            if count.is_multiple_of(1024) {
-                self.interrupt.check()?;
-            }
+            self.interrupt.check()?;
             let is_whole = input.fill(&mut record)? && record.starts_with(b"PK\x01\x02");
-            rest.resize(
-                [28, 30, 32]
-                    .iter()
-                    .map(|&at| usize::from(two(&record, at)))
-                    .sum::<usize>(),
-                0,
-            );
+            let lengths = [28, 30, 32].map(|at| usize::from(two(&record, at)));
+            rest.resize(lengths.iter().sum(), 0);
             // A signature may follow the entries.
             if record.starts_with(b"PK\x05\x05") && count > 0 {
                 break;
@@ -392,10 +377,8 @@ impl Tail {
             let places = [number::<8>(locator, 8), locator_at.saturating_sub(END64 as u64)];
             let mut found = None;
             for place in places {
-                if place
-                    .checked_add(END64 as u64)
-                    .is_some_and(|behind| behind <= locator_at)
-                {
+                let end = place.checked_add(END64 as u64);
+                if end.is_some_and(|end| end <= locator_at) {
                     file.read_at(&mut record, place)?;
                     if record.starts_with(b"PK\x06\x06") {
                         found = Some(place);

@@ -125,17 +125,12 @@ impl BufRead for Input<'_> {
     }
 }
 
-/// Reads what a reader has in its buffer.
-pub(crate) fn read_buffered(reader: &mut impl BufRead, buffer: &mut [u8]) -> io::Result<usize> {
-    let from = reader.fill_buf()?;
-    let len = from.len().min(buffer.len());
-    buffer[..len].copy_from_slice(&from[..len]);
-    reader.consume(len);
-    Ok(len)
-}
-
 impl Read for Input<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        read_buffered(self, buffer)
+        let from = self.fill_buf()?;
+        let len = from.len().min(buffer.len());
+        buffer[..len].copy_from_slice(&from[..len]);
+        self.consume(len);
+        Ok(len)
     }
 }

@@ -34,10 +34,8 @@ impl<'s> ArchiveStorage<'s> {
         let directory = Directory::read(&*file, self.storage.is_remote(outer), interrupt)?;
         let asked = inner.map(Asked::new);
         let (mut wanted, mut companions, mut lowest) = (Vec::new(), Vec::new(), u8::MAX);
-        for (nth, (name, head)) in directory.entries.into_iter().enumerate() {
-            if nth.is_multiple_of(1024) {
-                interrupt.check()?;
-            }
+        for (name, head) in directory.entries {
+            interrupt.check()?;
             if ends_with(&name, ".mta") {
                 companions.push((plain(&name).collect::<String>(), name.clone(), head));
             }
@@ -63,10 +61,8 @@ impl<'s> ArchiveStorage<'s> {
             companions,
         });
         let mut files = Vec::with_capacity(wanted.len());
-        for (nth, (name, head)) in wanted.into_iter().enumerate() {
-            if nth.is_multiple_of(1024) {
-                interrupt.check()?;
-            }
+        for (name, head) in wanted {
+            interrupt.check()?;
             files.push(ListedFile {
                 path: format!("{outer}/{name}"),
                 is_named: inner.is_some_and(|inner| is_same(&name, inner)),
@@ -96,15 +92,14 @@ impl<'s> ArchiveStorage<'s> {
             compressed: u64::MAX,
             size: None,
             checksum: None,
-            method: if ends_with(outer, ".gz") {
-                Method::Gzip
-            } else {
-                Method::Zstd
+            method: match ends_with(outer, ".gz") {
+                true => Method::Gzip,
+                false => Method::Zstd,
             },
             encryption: Encryption::None,
             is_link: false,
             limit: u64::MAX,
-            own: Own::NONE,
+            own: Own::default(),
         };
         let file = ListedFile {
             path: outer.to_owned(),
