@@ -291,23 +291,14 @@ mod tests {
         }
     }
 
-    /// The answers as text, with commas between the names of a list.
+    /// The answers as texts.
     fn answers(lookup: Lookup, tables: EvtxVector, codes: EvtxVector) -> Vec<Option<String>> {
         let answers = EvtxAnswers::of(lookup, tables, codes, Interrupt::NEVER).expect("answers");
-        let range = |range: EvtxRange| {
+        let text = |range: &EvtxRange| {
             let start = range.offset as usize;
-            (!range.is_null).then_some(start..start + range.len as usize)
+            (!range.is_null).then(|| answers.bytes[start..start + range.len as usize].to_owned())
         };
-        let text = |text: &EvtxRange| Some(answers.bytes[range(*text)?].to_owned());
-        let texts: Vec<_> = answers.texts.iter().map(text).collect();
-        if lookup != Lookup::Names {
-            return texts;
-        }
-        let list = |list: &EvtxRange| {
-            let names = texts[range(*list)?].iter().flatten();
-            Some(names.cloned().collect::<Vec<_>>().join(","))
-        };
-        answers.lists.iter().map(list).collect()
+        answers.texts.iter().map(text).collect()
     }
 
     #[test]
@@ -326,38 +317,6 @@ mod tests {
         assert_eq!(
             answers(Lookup::Name, status(&[0; 3]), numbers),
             [wrong.clone(), wrong, denied]
-        );
-    }
-
-    #[test]
-    fn lists_and_texts_have_their_own() {
-        let of = ["access_File", "access_key", "access_FILE", "access_Nothing"].map(element);
-        let masks: [i128; 4] = [0x801, 1, 1, 1];
-        let known = |text: &str| Some(text.to_owned());
-        assert_eq!(
-            answers(
-                Lookup::Names,
-                vector(&of, &u64::MAX, None),
-                vector(&masks, &u64::MAX, None)
-            ),
-            [
-                known("FILE_READ_DATA,0x800"),
-                known("KEY_QUERY_VALUE"),
-                known("FILE_READ_DATA"),
-                None
-            ]
-        );
-        let of = [element("parameters")];
-        let texts = ["%%1841 or %%99999", "%%1842", "%%1842", ""].map(element);
-        let tables = vector(&of, &u64::MAX, Some(&[0; 4]));
-        assert_eq!(
-            answers(Lookup::Text, tables, vector(&texts, &u64::MAX, None)),
-            [
-                known("Denied by process trust label ACE or %%99999"),
-                known("Yes"),
-                known("Yes"),
-                known("")
-            ]
         );
     }
 }

@@ -1,5 +1,5 @@
-//! The generated parts of `docs/`: `columns.md`, the tables of arguments in `read_evtx.md` and `sigma.md`, and the sources
-//! in `codes.md`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
+//! The generated parts of `docs/`: the tables in `columns.md`, those of arguments in `read_evtx.md` and `sigma.md`, and
+//! the sources in `codes.md`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,88 +11,46 @@ use evtx_scan::{Argument, ArgumentKind, Query};
 use crate::report::duckdb_type;
 use evtx_codes::tables;
 
-const INTRODUCTION: &str = "# Columns
-
-<!-- Written by `make docs`, out of the code. -->
-
-Times are UTC. Any column can be NULL: where the event does not have it, where it does not fit, where the record is
-damaged.
-
-## read_evtx(files)
-
-| column | type | in the event | what it holds |
-| --- | --- | --- | --- |
-";
-
-const FIELDS: &str = "
-## read_evtx(files, event_id := ...)
-
-The columns of `read_evtx(files)`, with one for each field in place of `event_data`, and `event_data` behind
-`filename`. The type of a field is the one that its template declares:
-
-| BinXML | column |
-| --- | --- |
-| `Int8`, `Int16`, `Int32`, `Int64` | TINYINT, SMALLINT, INTEGER, BIGINT |
-| `UInt8`, `UInt16`, `UInt32`, `UInt64` | UTINYINT, USMALLINT, UINTEGER, UBIGINT |
-| `HexInt32`, `HexInt64`, `SizeT` | UINTEGER, UBIGINT, UBIGINT |
-| `Real32`, `Real64` | FLOAT, DOUBLE |
-| `Boolean` | BOOLEAN; NULL for a value other than 0 and 1, of which Windows makes bit masks |
-| `FILETIME`, `SYSTEMTIME` | TIMESTAMP_NS |
-| `GUID` | UUID |
-| `Binary` | BLOB |
-| `String`, `AnsiString`, `SID`, and all others | VARCHAR, as in `event_data` |
-| an array of these | a list; an empty value is an empty list |
-
-Where templates differ, the column has the narrowest type that holds both: of two numbers a wider one (at most
-HUGEINT), of a value and an array the list, of all others VARCHAR.
-";
-
-fn report<R: Report>(out: &mut String, call: &str) {
-    writeln!(
-        out,
-        "\n## {call}\n\n| column | type | what it holds |\n| --- | --- | --- |"
-    )
-    .expect("memory");
+/// The table of the columns of a report.
+fn report<R: Report>() -> String {
+    let mut table = "| column | type | what it holds |\n| --- | --- | --- |\n".to_owned();
     for (field, (name, about)) in R::schema().fields().iter().zip(R::reference()) {
-        writeln!(out, "| `{name}` | {} | {about} |", duckdb_type(field)).expect("memory");
+        writeln!(table, "| `{name}` | {} | {about} |", duckdb_type(field)).expect("memory");
     }
+    table
 }
 
 #[test]
 fn the_reference_has_every_column() {
-    let mut text = INTRODUCTION.to_owned();
+    let mut columns = "| column | type | in the event | what it holds |\n| --- | --- | --- | --- |\n".to_owned();
     for column in reference() {
-        let name = column.field.name();
-        let place = match &*column.place {
-            "" => String::new(),
-            place => format!("`{place}`"),
-        };
-        let option = column
-            .option
-            .map(|option| format!(" With `{option} := true`."))
-            .unwrap_or_default();
-        let about = column.about;
-        writeln!(
-            text,
-            "| `{name}` | {} | {place} | {about}{option} |",
-            duckdb_type(&column.field)
-        )
-        .expect("memory");
+        let (name, duckdb_type, about) = (column.field.name(), duckdb_type(&column.field), column.about);
+        let place = Some(&*column.place).filter(|place| !place.is_empty());
+        let place = place.map(|place| format!("`{place}`")).unwrap_or_default();
+        let option = column.option.map(|option| format!(" With `{option} := true`."));
+        let option = option.unwrap_or_default();
+        writeln!(columns, "| `{name}` | {duckdb_type} | {place} | {about}{option} |").expect("memory");
     }
-    text.push_str(FIELDS);
-    text.push_str("\n## evtx_sigma(files, rules := ...)\n\nThese columns stand before those of `read_evtx`. They are NULL in rows of damage that no rule matches.\n\n");
-    text.push_str("| column | type | what it holds |\n| --- | --- | --- |\n");
+    let mut rules = "| column | type | what it holds |\n| --- | --- | --- |\n".to_owned();
     for column in rule_reference() {
         let (field, about) = (&column.field, column.about);
-        writeln!(text, "| `{}` | {} | {about} |", field.name(), duckdb_type(field)).expect("memory");
+        writeln!(rules, "| `{}` | {} | {about} |", field.name(), duckdb_type(field)).expect("memory");
     }
-    report::<RuleReport>(&mut text, "evtx_sigma_rules(rules)");
-    report::<SchemaReport>(&mut text, "evtx_schema(files)");
-    report::<FileReport>(&mut text, "evtx_file_metadata(files)");
-    report::<ChunkReport>(&mut text, "evtx_chunk_metadata(files)");
-    report::<DeclaredEventReport>(&mut text, "evtx_event_catalog()");
-
-    check("columns.md", |_| text.clone());
+    let tables = [
+        ("read_evtx", columns),
+        ("evtx_sigma", rules),
+        ("evtx_sigma_rules", report::<RuleReport>()),
+        ("evtx_schema", report::<SchemaReport>()),
+        ("evtx_file_metadata", report::<FileReport>()),
+        ("evtx_chunk_metadata", report::<ChunkReport>()),
+        ("evtx_event_catalog", report::<DeclaredEventReport>()),
+    ];
+    check("columns.md", |written| {
+        let page = written.to_owned();
+        tables
+            .iter()
+            .fold(page, |page, (mark, table)| replaced(&page, mark, table))
+    });
 }
 
 #[test]
