@@ -113,11 +113,13 @@ pub struct Argument {
 #[derive(Debug)]
 enum Set {
     Flag(fn(&mut Arguments) -> &mut bool),
-    Integer(fn(&mut Arguments, Option<i64>) -> Result<(), String>),
-    Text(fn(&mut Arguments, Option<String>) -> Result<(), String>),
-    List(fn(&mut Arguments, Option<Vec<String>>) -> Result<(), String>),
-    Map(fn(&mut Arguments, Option<Vec<(String, String)>>) -> Result<(), String>),
+    Integer(Setter<i64>),
+    Text(Setter<String>),
+    List(Setter<Vec<String>>),
+    Map(Setter<Vec<(String, String)>>),
 }
+
+type Setter<T> = fn(&mut Arguments, Option<T>) -> Result<(), String>;
 
 /// Where Event Viewer saves the messages of a log, as in the list.
 const MESSAGES: &str = "LocaleMetaData/{log}_*.[Mm][Tt][Aa]";
