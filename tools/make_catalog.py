@@ -13,7 +13,6 @@ import collections
 import gzip
 import itertools
 import re
-import struct
 import sys
 import xml.etree.ElementTree
 import zlib
@@ -145,8 +144,8 @@ SPELLED_NAMES = {
 # The names by provider and name in the table.
 NAMES = {(provider, re.sub(r"\W", "", name)): name for provider, names in SPELLED_NAMES.items() for name in names}
 
-# A block is complete once it has this many bytes before compression. A provider is never split.
-BLOCK_BYTES = 48 << 10
+# A block is complete once it has this many characters. A provider is never split.
+BLOCK_SIZE = 16 << 10
 
 
 def main(manifests, sysmon, catalog):
@@ -219,60 +218,26 @@ def name_of(provider, name):
 
 def encode(events):
     """The bytes of the catalog."""
-    blocks, block, size = [], [], 0
+    blocks, size = [[]], 0
     for provider, group in itertools.groupby(events, key=lambda event: event.provider):
-        block.append((provider, list(group)))
-        size += len(encode_block(block[-1:]))
-        if size >= BLOCK_BYTES:
-            blocks.append(block)
-            block, size = [], 0
-    if block:
-        blocks.append(block)
-    directory, bodies = [varint(len(blocks))], []
-    for block in blocks:
-        raw = encode_block(block)
-        bodies.append(compress(raw))
-        directory += [varint(len(bodies[-1])), varint(len(raw)), varint(len(block)), *(text(provider) for provider, _ in block)]
-    raw = b"".join(directory)
-    packed = compress(raw)
-    return struct.pack("<II", len(packed), len(raw)) + packed + b"".join(bodies)
+        if size >= BLOCK_SIZE:
+            blocks.append([])
+            size = 0
+        lines = [provider, *(line_of(event) for event in group)]
+        blocks[-1].append(lines)
+        size += sum(len(line) + 1 for line in lines)
+    packed = [compress(line for lines in block for line in lines) for block in blocks]
+    directory = ("\t".join([str(len(bytes)), *(lines[0] for lines in block)]) for block, bytes in zip(blocks, packed))
+    return b"".join([compress(directory), *packed])
 
 
-def encode_block(providers):
-    names, shapes = {}, {}
-    body = []
-    for _, events in providers:
-        body.append(varint(len(events)))
-        last = 0
-        for event in events:
-            for field in event.fields:
-                names.setdefault(field.name, len(names))
-            shape = shapes.setdefault((event.in_user_data, event.fields), len(shapes))
-            body += [varint(event.id - last), bytes([event.version]), varint(shape)]
-            last = event.id
-    head = [varint(len(names)), *(text(name) for name in names), varint(len(shapes))]
-    for in_user_data, fields in shapes:
-        head.append(varint(len(fields) << 1 | in_user_data))
-        head += [varint(names[field.name]) + bytes([BINXML_TYPES[field.type]]) for field in fields]
-    return b"".join(head + body)
+def line_of(event):
+    fields = (chr(ord("A") + BINXML_TYPES[field.type]) + field.name for field in event.fields)
+    return "\t".join([str(event.id), str(event.version), str(int(event.in_user_data)), *fields])
 
 
-def compress(raw):
-    return zlib.compress(raw, 9)
-
-
-def text(value):
-    encoded = value.encode()
-    return varint(len(encoded)) + encoded
-
-
-def varint(number):
-    """Seven bits per byte, lowest first. All bytes but the last have the top bit set."""
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes(encoded + bytes([number]))
+def compress(lines):
+    return zlib.compress("".join(line + "\n" for line in lines).encode(), 9)
 
 
 if __name__ == "__main__":

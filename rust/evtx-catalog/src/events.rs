@@ -1,21 +1,55 @@
 //! The events of the catalog.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use evtx_format::value::ValueType;
-
-use crate::packed::{Block, BlockEntry, directory};
+use flate2::bufread::ZlibDecoder;
 
 static CATALOG: &[u8] = include_bytes!("../data/events.bin");
 
-/// The blocks, each unpacked at its first use and then kept, because unpacking all takes longer than reading many logs.
-/// All of them take 3 MiB.
-static BLOCKS: LazyLock<Vec<(BlockEntry, OnceLock<Block>)>> = LazyLock::new(|| {
-    // Tests read the whole catalog, so it is not damaged.
-    let blocks = directory(CATALOG).unwrap_or_default();
-    blocks.into_iter().map(|entry| (entry, OnceLock::new())).collect()
-});
+/// The blocks of the catalog.
+static BLOCKS: LazyLock<Vec<Block>> = LazyLock::new(|| blocks(CATALOG).unwrap_or_default());
+
+/// Some providers and their events.
+#[derive(Debug)]
+struct Block {
+    packed: &'static [u8],
+    providers: Vec<String>,
+    /// Unpacked at the first use and then kept, because unpacking all blocks takes longer than reading many logs. All of
+    /// them take 3 MiB.
+    text: OnceLock<String>,
+}
+
+impl Block {
+    fn text(&self) -> &str {
+        // Tests read the whole catalog, so it is not damaged.
+        let text = || unpack(&mut &*self.packed).unwrap_or_default();
+        self.text.get_or_init(text)
+    }
+}
+
+/// The blocks of a catalog; `None` if its directory is damaged.
+fn blocks(mut catalog: &'static [u8]) -> Option<Vec<Block>> {
+    let directory = unpack(&mut catalog)?;
+    let block = |line: &str| {
+        let (size, providers) = line.split_once('\t')?;
+        Some(Block {
+            packed: catalog.split_off(..size.parse().ok()?)?,
+            providers: providers.split('\t').map(str::to_owned).collect(),
+            text: OnceLock::new(),
+        })
+    };
+    directory.lines().map(block).collect()
+}
+
+/// Unpacks the text at the start of some bytes, and moves past it.
+fn unpack(bytes: &mut &[u8]) -> Option<String> {
+    let mut text = String::new();
+    ZlibDecoder::new(bytes).read_to_string(&mut text).ok()?;
+    Some(text)
+}
 
 /// An event that a provider declares.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,12 +85,11 @@ pub struct Events<'q> {
     wanted: Option<&'q HashSet<String>>,
     /// Sorted.
     ids: Vec<u32>,
-    blocks: std::slice::Iter<'static, (BlockEntry, OnceLock<Block>)>,
-    /// The providers of the current block, `None` for those that are not wanted.
-    providers: Vec<Option<Arc<str>>>,
-    block: Option<&'static Block>,
-    /// The index of the next event in the block.
-    next: usize,
+    blocks: std::slice::Iter<'static, Block>,
+    /// The lines of the block that come next.
+    lines: &'static str,
+    /// The provider of the next events, if it is wanted.
+    provider: Option<Arc<str>>,
 }
 
 impl<'q> Events<'q> {
@@ -67,9 +100,8 @@ impl<'q> Events<'q> {
             wanted,
             ids,
             blocks: BLOCKS.iter(),
-            providers: Vec::new(),
-            block: None,
-            next: 0,
+            lines: "",
+            provider: None,
         }
     }
 }
@@ -78,37 +110,40 @@ impl Iterator for Events<'_> {
     type Item = DeclaredEvent;
 
     fn next(&mut self) -> Option<DeclaredEvent> {
+        let wanted = self.wanted;
+        let is_wanted = |name: &str| wanted.is_none_or(|wanted| wanted.contains(&name.to_ascii_lowercase()));
         loop {
-            while let Some((block, event)) = self.block.and_then(|block| Some((block, block.events.get(self.next)?))) {
-                self.next += 1;
-                if !self.ids.is_empty() && self.ids.binary_search(&event.id).is_err() {
-                    continue;
-                }
-                let Some(provider) = &self.providers[event.provider] else {
-                    continue;
-                };
-                let (fields, in_user_data) = block.fields(*event).ok()?;
-                return Some(DeclaredEvent {
-                    provider: Arc::clone(provider),
-                    id: event.id,
-                    version: event.version,
-                    in_user_data,
-                    fields,
-                });
-            }
-            (self.block, self.next) = (None, 0);
-            let (entry, unpacked) = self.blocks.next()?;
-            let is_wanted = |name: &Arc<str>| {
-                self.wanted
-                    .is_none_or(|wanted| wanted.contains(&name.to_ascii_lowercase()))
+            // A search by character takes longer than all the rest.
+            let Some(end) = memchr::memchr(b'\n', self.lines.as_bytes()) else {
+                let is_wanted = |block: &&Block| block.providers.iter().any(|name| is_wanted(name));
+                self.lines = self.blocks.find(is_wanted)?.text();
+                continue;
             };
-            let providers = entry.providers.iter();
-            self.providers = providers
-                .map(|name| Some(name).filter(|name| is_wanted(name)).cloned())
-                .collect();
-            if self.providers.iter().any(Option::is_some) {
-                self.block = Some(unpacked.get_or_init(|| entry.read().unwrap_or_default()));
+            let line = &self.lines[..end];
+            self.lines = &self.lines[end + 1..];
+            let Some((id, event)) = line.split_once('\t') else {
+                self.provider = is_wanted(line).then(|| line.into());
+                continue;
+            };
+            let Some(provider) = &self.provider else { continue };
+            let id = id.parse().ok()?;
+            if !self.ids.is_empty() && self.ids.binary_search(&id).is_err() {
+                continue;
             }
+            let mut columns = event.split('\t');
+            let (version, in_user_data) = (columns.next()?, columns.next()?);
+            let field = |column: &str| {
+                let (letter, name) = column.split_at_checked(1)?;
+                let value_type = letter.bytes().next()?.checked_sub(b'A')?;
+                Some((name.into(), ValueType::from_byte(value_type)?))
+            };
+            return Some(DeclaredEvent {
+                provider: Arc::clone(provider),
+                id,
+                version: version.parse().ok()?,
+                in_user_data: in_user_data == "1",
+                fields: columns.map(field).collect::<Option<_>>()?,
+            });
         }
     }
 }
@@ -116,7 +151,6 @@ impl Iterator for Events<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packed::directory;
 
     fn events(provider: &str, ids: &[u32]) -> Vec<DeclaredEvent> {
         events_of(&[provider.to_ascii_lowercase()].into(), ids).collect()
@@ -135,11 +169,10 @@ mod tests {
     #[test]
     fn the_catalog_is_small_and_whole() {
         assert!(CATALOG.len() < 1 << 20, "{}", CATALOG.len());
-        let blocks = directory(CATALOG).expect("a directory");
-        for block in &blocks {
-            let block = block.read().expect("a block");
-            assert!(block.events.iter().all(|event| block.fields(*event).is_ok()));
-        }
+        let blocks = blocks(CATALOG).expect("a directory");
+        let sizes: Vec<usize> = BLOCKS.iter().map(|block| block.text().len()).collect();
+        assert!(sizes.iter().all(|size| (1..=256 << 10).contains(size)), "{sizes:?}");
+        assert!(sizes.iter().sum::<usize>() <= 4 << 20);
         let mut providers: Vec<_> = blocks.iter().flat_map(|block| &block.providers).collect();
         assert_eq!(providers.len(), 899);
         assert!(providers.is_sorted_by_key(|name| name.to_lowercase()));

@@ -5,29 +5,21 @@
 //! from the manifests of providers. Where a log's template differs, trust the template: the log may come from another
 //! version of Windows.
 //!
-//! The catalog is `data/events.bin`, less than 1 MiB. It consists of a directory and blocks, each compressed with zlib.
-//! A block has the events of some providers and refers to no other block. So reading the events of one provider takes
-//! the directory and one block.
+//! The catalog is `data/events.bin`, less than 1 MiB: some texts, each compressed with zlib. The first is the directory.
+//! Each of the others is a block, which has the events of some providers. So reading the events of one provider takes the
+//! directory and one block.
 //!
 //! ```text
-//! file        u32 size of the packed directory, u32 its size, the packed directory, then the packed blocks in order
-//! directory   number of blocks; for each: its packed size, its size, number of providers, the name of each
-//! block       number of names, the names;
-//!             number of field lists; for each: 2 * number of fields, + 1 if they are in UserData;
-//!                                    for each field: the index of its name, a byte for its BinXML type;
-//!             for each provider: number of events;
-//!                                for each event: its ID minus the one before, a byte for its version, the index of its
-//!                                field list
+//! directory   for each block a line: its compressed size in bytes, and the names of its providers
+//! block       for each provider a line with its name, then for each of its events a line: ID, version, 1 if its fields
+//!             are in UserData or 0, and for each field a letter for its BinXML type and its name
 //! ```
 //!
-//! The two sizes at the start of the file are little-endian. All other numbers have seven bits per byte, the lowest
-//! first, and the top bit set in all but the last byte. A name is its length in bytes, then UTF-8. Providers are sorted
-//! by name without regard to case, and events by ID and version. Some manifests declare several events with one ID and
-//! version.
+//! Tabs separate the columns of a line. The letter A means type 0, B means type 1, and so on. Providers are sorted by name
+//! without regard to case, and events by ID and version. Some manifests declare several events with one ID and version.
 
-mod packed;
-mod classic;
 mod events;
+mod classic;
 
 pub use classic::classic_providers;
 pub use events::{DeclaredEvent, Events, all_events, events_of};
