@@ -1,11 +1,9 @@
 //! Finds the needles of all rules in the text of a field, in one search.
 
-use std::hash::BuildHasher;
-
 use aho_corasick::automaton::Automaton as _;
 use aho_corasick::nfa::contiguous::{self, NFA};
 use aho_corasick::{Anchored, MatchKind};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::HashMap;
 
 use super::atoms::{Atom, AtomId, Test};
 use super::bits::Bits;
@@ -15,9 +13,8 @@ use crate::stop::{Stop, Stopped};
 /// Decides the needles of one field.
 #[derive(Debug, Default)]
 pub(super) struct FieldAutomaton {
-    hasher: DefaultHashBuilder,
     /// Needles that are the whole text.
-    whole: HashTable<AtomId>,
+    whole: HashMap<Box<str>, AtomId>,
     /// Searches for all other needles, usually one.
     searches: Vec<Search>,
 }
@@ -28,17 +25,11 @@ struct Search {
     automaton: NFA,
     /// By the index of a needle in the automaton, its atoms.
     atoms: Vec<Vec<(AtomId, Place)>>,
-    /// Atoms whose needles are not in the automaton, each with the index of a needle that is the end of theirs.
-    nested: Vec<(u32, AtomId, Place)>,
 }
 
 /// The most bytes of the needles of an automaton. Building one takes some 1,000 instructions for each byte, and cannot be
 /// stopped.
 const TOGETHER: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
-
-/// How many needles of the automaton may be ends of another. Each state lists all needles that end there: without a
-/// limit, needles that are ends of each other would multiply the size of the automaton.
-const NESTED: usize = 8;
 
 impl FieldAutomaton {
     /// Builds the automaton of some atoms.
@@ -48,24 +39,16 @@ impl FieldAutomaton {
     pub(super) fn new(ids: &[AtomId], all: &[Atom], stop: &Stop<'_>) -> Result<FieldAutomaton, Stopped> {
         let mut automaton = FieldAutomaton::default();
         let mut inside: HashMap<&str, Vec<(AtomId, Place)>> = HashMap::new();
-        for (number, &id) in ids.iter().enumerate() {
-            if number.is_multiple_of(1 << 13) {
-                stop.check()?;
-            }
-            let Test::Needle(place, needle) = &all[id as usize].test else {
-                continue;
-            };
-            if *place == Place::Whole {
-                let hash = |needle: &str| automaton.hasher.hash_one(needle);
-                let whole = &mut automaton.whole;
-                whole.insert_unique(hash(needle), id, |&other| hash(needle_of(other, all)));
-            } else {
-                inside.entry(needle).or_default().push((id, *place));
+        for &id in ids {
+            stop.check()?;
+            match &all[id as usize].test {
+                Test::Needle(Place::Whole, needle) => _ = automaton.whole.insert(needle.clone(), id),
+                Test::Needle(place, needle) => inside.entry(needle).or_default().push((id, *place)),
+                Test::Costly(_) => {}
             }
         }
         let mut needles: Vec<_> = inside.into_iter().collect();
-        // In this order, a needle follows all needles that are ends of it.
-        needles.sort_unstable_by(|(one, _), (other, _)| one.bytes().rev().cmp(other.bytes().rev()));
+        needles.sort_unstable_by_key(|(needle, _)| *needle);
         let mut needles = needles.into_iter().peekable();
         while needles.peek().is_some() {
             stop.check()?;
@@ -90,8 +73,7 @@ impl FieldAutomaton {
         stop: &Stop<'_>,
         found: &mut Vec<AtomId>,
     ) -> Result<(), Stopped> {
-        let is_same = |&id: &AtomId| needle_of(id, all) == text;
-        found.extend(self.whole.find(self.hasher.hash_one(text), is_same));
+        found.extend(self.whole.get(text));
         let mut searches = self.searches.iter();
         searches.try_for_each(|search| search.look(text, all, seen, stop, found))
     }
@@ -105,30 +87,14 @@ fn needle_of(atom: AtomId, all: &[Atom]) -> &str {
 }
 
 impl Search {
-    /// Takes needles with their atoms. A needle follows all needles that are ends of it.
     fn new<'a>(needles: impl Iterator<Item = (&'a str, Vec<(AtomId, Place)>)>) -> Search {
-        let (mut patterns, mut atoms, mut nested) = (Vec::new(), Vec::new(), Vec::new());
-        // The needles that are ends of the current one, each with its index in the automaton.
-        let mut ends: Vec<(&str, u32)> = Vec::new();
-        for (needle, of_needle) in needles {
-            while ends.pop_if(|(end, _)| !needle.ends_with(*end)).is_some() {}
-            if let (NESTED.., Some(&(_, end))) = (ends.len(), ends.last()) {
-                nested.extend(of_needle.iter().map(|&(id, place)| (end, id, place)));
-                continue;
-            }
-            ends.push((needle, atoms.len() as u32));
-            patterns.push(needle);
-            atoms.push(of_needle);
-        }
+        let (needles, atoms): (Vec<_>, Vec<_>) = needles.unzip();
         let automaton = contiguous::Builder::new()
             .match_kind(MatchKind::Standard)
             .prefilter(false)
-            .build(&patterns);
-        Search {
-            automaton: automaton.expect("the limits of a set keep its needles within those of an automaton"),
-            atoms,
-            nested,
-        }
+            .build(&needles);
+        let automaton = automaton.expect("the limits of a set keep its needles within those of an automaton");
+        Search { automaton, atoms }
     }
 
     fn look(
@@ -145,12 +111,6 @@ impl Search {
         for needle in seen.iter() {
             let atoms = self.atoms[needle as usize].iter();
             found.extend(atoms.filter(|(id, place)| is_at(*place, *id)).map(|(id, _)| id));
-        }
-        for &(end, id, place) in &self.nested {
-            if seen.contains(end) {
-                stop.check()?;
-                found.extend(place.holds(text, needle_of(id, all)).then_some(id));
-            }
         }
         Ok(())
     }

@@ -19,9 +19,6 @@ use crate::logsource::Alternative;
 use crate::matcher::{Matcher, Subject};
 use crate::stop::{Stop, Stopped};
 
-/// How many rules are folded between two questions whether to stop.
-const RULES: usize = 1 << 8;
-
 /// What a kind of events can match of a [`RuleSet`], and where its texts are. It belongs to that set.
 #[derive(Debug, Default)]
 pub struct EventKind {
@@ -181,10 +178,8 @@ impl<'a> Folding<'a> {
         let mut views: BTreeMap<u32, View> = BTreeMap::new();
         let event_id = self.only_known("EventID").and_then(|text| text.parse().ok());
         let of_events = self.set.for_events(self.only_known(self.channel()), event_id);
-        for (number, (rule, alternative)) in of_events.into_iter().enumerate() {
-            if number.is_multiple_of(RULES) {
-                self.stop.check()?;
-            }
+        for (rule, alternative) in of_events {
+            self.stop.check()?;
             let one = &self.set.rules()[rule as usize];
             let Some(takes) = self.takes(&one.alternatives[alternative as usize]) else {
                 continue;

@@ -4,45 +4,36 @@ use super::atoms::{AtomId, Atoms, Test};
 use super::formula::Formula;
 use crate::pattern::Place;
 
-/// The rarest witnesses of a formula. `None` if there are none, because the formula may be true whatever the texts are.
-/// `detections` are those that it names.
+/// The rarest witnesses of a formula, sorted. `None` if there are none, because the formula may be true whatever the
+/// texts are. `detections` are those that it names.
 pub(super) fn witnesses(formula: &Formula, detections: &[Formula], atoms: &Atoms) -> Option<Vec<AtomId>> {
-    let mut found = Vec::new();
-    cost(formula, detections, atoms)?;
-    collect(formula, detections, atoms, &mut found);
+    let (_, mut found) = rarest(formula, detections, atoms)?;
     found.sort_unstable();
     found.dedup();
     Some(found)
 }
 
-/// How often one of the witnesses of a formula may be true, as a number to compare.
-fn cost(formula: &Formula, detections: &[Formula], atoms: &Atoms) -> Option<f32> {
+/// The same, with how often one of them may be true, as a number to compare.
+fn rarest(formula: &Formula, detections: &[Formula], atoms: &Atoms) -> Option<(f32, Vec<AtomId>)> {
+    let parts = |parts: &[Formula]| {
+        parts
+            .iter()
+            .map(|part| rarest(part, detections, atoms))
+            .collect::<Vec<_>>()
+    };
     match formula {
-        &Formula::Needle(id) => Some(frequency(id, atoms)),
-        &Formula::Detection(index) => cost(&detections[index as usize], detections, atoms),
-        Formula::All(parts) => {
-            let costs = parts.iter().filter_map(|part| cost(part, detections, atoms));
-            costs.min_by(f32::total_cmp)
+        &Formula::Needle(id) => Some((frequency(id, atoms), vec![id])),
+        &Formula::Detection(index) => rarest(&detections[index as usize], detections, atoms),
+        Formula::All(all) => parts(all)
+            .into_iter()
+            .flatten()
+            .min_by(|(one, _), (other, _)| one.total_cmp(other)),
+        Formula::Any(any) => {
+            let parts: Vec<_> = parts(any).into_iter().collect::<Option<_>>()?;
+            let (costs, atoms): (Vec<f32>, Vec<_>) = parts.into_iter().unzip();
+            Some((costs.iter().sum(), atoms.concat()))
         }
-        Formula::Any(parts) => parts.iter().map(|part| cost(part, detections, atoms)).sum(),
         Formula::Known(_) | Formula::Costly(_) | Formula::Field(..) | Formula::Not(_) => None,
-    }
-}
-
-/// Adds the witnesses of a formula that has some.
-fn collect(formula: &Formula, detections: &[Formula], atoms: &Atoms, found: &mut Vec<AtomId>) {
-    match formula {
-        &Formula::Needle(id) => found.push(id),
-        &Formula::Detection(index) => collect(&detections[index as usize], detections, atoms, found),
-        Formula::All(parts) => {
-            let with_cost = |part| Some((part, cost(part, detections, atoms)?));
-            let costs = parts.iter().filter_map(with_cost);
-            if let Some((part, _)) = costs.min_by(|(_, one), (_, other)| one.total_cmp(other)) {
-                collect(part, detections, atoms, found);
-            }
-        }
-        Formula::Any(parts) => parts.iter().for_each(|part| collect(part, detections, atoms, found)),
-        Formula::Known(_) | Formula::Costly(_) | Formula::Field(..) | Formula::Not(_) => {}
     }
 }
 
