@@ -268,14 +268,11 @@ mod tests {
             ("all of them", "(sel_a & sel_b & filter)"),
             ("1 of *", "(sel_a | sel_b | filter)"),
             ("1 of _h*", "(_hidden | _hid_b)"),
-            ("_hidden AND 1 OF s*_?", "_"),
             ("all of s*l*b", "sel_b"),
         ] {
-            match expected {
-                "_" => assert!(read(text).is_err(), "{text}"),
-                _ => assert_eq!(read(text).as_deref(), Ok(expected)),
-            }
+            assert_eq!(read(text).as_deref(), Ok(expected));
         }
+        assert!(read("_hidden AND 1 OF s*_?").is_err());
     }
 
     #[test]
@@ -297,10 +294,6 @@ mod tests {
                 "column 7: \"and\", \"or\" or the end is expected here, not \")\"",
             ),
             (
-                "sel_a and nothing",
-                "column 12: the condition names \"nothing\", but this rule has no such detection",
-            ),
-            (
                 "1 of nothing*",
                 "column 7: this rule has no detection with a name like \"nothing*\"",
             ),
@@ -309,10 +302,6 @@ mod tests {
                 "column 2: there is \"1 of\", \"any of\" and \"all of\", but no \"2 of\"",
             ),
             ("1 of", "column 6: \"of\" is followed by \"them\" or by a name with *"),
-            (
-                "sel_a | count() > 5",
-                "column 8: an aggregation after \"|\" belongs to Sigma 1; Sigma 2 replaced it with correlation rules",
-            ),
         ] {
             assert_eq!(read(text), Err(format!("line 1, {expected}")), "{text}");
         }
@@ -321,21 +310,15 @@ mod tests {
     #[test]
     fn bounds_nesting_and_length() {
         assert!(read(&("(".repeat(60) + "sel_a" + &")".repeat(60))).is_ok());
-        assert!(
-            read(&"(".repeat(100_000))
-                .expect_err("an error")
-                .contains("levels of parentheses and not")
-        );
-        assert!(
-            read(&"not ".repeat(100_000))
-                .expect_err("an error")
-                .contains("levels of parentheses and not")
-        );
-        let many = "1 of them or ".repeat(20_000) + "sel_a";
-        assert!(
-            read(&many)
-                .expect_err("an error")
-                .contains("the limit is 10000 names in a condition")
-        );
+        for (text, why) in [
+            ("(".repeat(100_000), "levels of parentheses and not"),
+            ("not ".repeat(100_000), "levels of parentheses and not"),
+            (
+                "1 of them or ".repeat(20_000),
+                "the limit is 10000 names in a condition",
+            ),
+        ] {
+            assert!(read(&text).expect_err("an error").contains(why));
+        }
     }
 }

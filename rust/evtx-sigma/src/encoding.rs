@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::error::Problem;
 use crate::limits::Budget;
-use crate::pattern::{DASHES, Segment};
+use crate::pattern::{DASHES, Segment, segments};
 
 /// A modifier that transforms values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,18 @@ pub(crate) enum Draft {
 /// further dash would make five times as many.
 const FEW_DASHES: usize = 3;
 
+/// The values that encodings make of the value of a rule, in this order.
+pub(crate) fn encoded(value: &str, encodings: &[Encoding], budget: &Budget) -> Result<Vec<Draft>, Problem> {
+    let mut drafts = vec![Draft::Segments(segments(value))];
+    for (index, encoding) in encodings.iter().enumerate() {
+        budget.has_room(drafts.len(), value.len())?;
+        let is_last = index + 1 == encodings.len();
+        let made = drafts.into_iter().map(|draft| encoding.apply(draft, is_last, budget));
+        drafts = made.collect::<Result<Vec<_>, _>>()?.concat();
+    }
+    Ok(drafts)
+}
+
 impl Encoding {
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -44,7 +56,7 @@ impl Encoding {
     }
 
     /// Transforms a value. `is_last` is whether no other encoding follows.
-    pub(crate) fn apply(self, draft: Draft, is_last: bool, budget: &Budget) -> Result<Vec<Draft>, Problem> {
+    fn apply(self, draft: Draft, is_last: bool, budget: &Budget) -> Result<Vec<Draft>, Problem> {
         let text = |text: String| Draft::Segments(vec![Segment::Text(text.into())]);
         Ok(match self {
             Encoding::Windash => {
@@ -160,18 +172,9 @@ fn with_wildcards(segment: &Segment) -> Vec<Segment> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::segments;
 
     fn applied(value: &str, encodings: &[Encoding]) -> Result<Vec<Draft>, Problem> {
-        let mut drafts = vec![Draft::Segments(segments(value))];
-        for (index, encoding) in encodings.iter().enumerate() {
-            let is_last = index + 1 == encodings.len();
-            let applied = drafts
-                .into_iter()
-                .map(|draft| encoding.apply(draft, is_last, &Budget::default()));
-            drafts = applied.collect::<Result<Vec<_>, _>>()?.concat();
-        }
-        Ok(drafts)
+        encoded(value, encodings, &Budget::default())
     }
 
     fn texts(value: &str, encodings: &[Encoding]) -> Vec<String> {

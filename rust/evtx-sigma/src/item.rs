@@ -4,13 +4,13 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::encoding::Draft;
+use crate::encoding::encoded;
 use crate::error::{LoadError, Problem};
 use crate::expression::Expression;
 use crate::limits::{Budget, Limits};
 use crate::matcher::Matcher;
 use crate::modifiers::{Meaning, Modifiers, modifiers};
-use crate::pattern::{Pattern, Place, Segment, fold_segments, segments};
+use crate::pattern::{Pattern, Place, Segment, fold_segments};
 use crate::placeholders::{Placeholders, expand};
 use crate::yaml::{Key, Node, Value};
 
@@ -182,14 +182,7 @@ fn text_matchers(
     budget: &mut Budget,
     matchers: &mut Vec<Matcher>,
 ) -> Result<(), Problem> {
-    let mut drafts = vec![Draft::Segments(segments(text))];
-    for (index, encoding) in modifiers.encodings.iter().enumerate() {
-        budget.has_room(drafts.len(), text.len())?;
-        let is_last = index + 1 == modifiers.encodings.len();
-        let made = drafts.into_iter().map(|draft| encoding.apply(draft, is_last, budget));
-        drafts = made.collect::<Result<Vec<_>, _>>()?.concat();
-    }
-    for draft in drafts {
+    for draft in encoded(text, &modifiers.encodings, budget)? {
         let mut segments = draft.into_segments()?;
         if !modifiers.cased {
             fold_segments(&mut segments);

@@ -56,13 +56,14 @@ impl Limits {
 
 /// What is left for the rule that is being loaded, and for the rules of its text.
 #[derive(Debug)]
-pub(crate) struct Budget {
-    needles: Left,
-    bytes: Left,
-    regexes: Left,
-    regex_bytes: Left,
-    terms: Left,
-}
+pub(crate) struct Budget([Left; 5]);
+
+// The indices of what is limited.
+const NEEDLES: usize = 0;
+const BYTES: usize = 1;
+const REGEXES: usize = 2;
+const REGEX_BYTES: usize = 3;
+const TERMS: usize = 4;
 
 /// How much of something is left.
 #[derive(Debug)]
@@ -76,50 +77,41 @@ struct Left {
 
 impl Default for Budget {
     fn default() -> Self {
-        let left = |what, limit| Left {
+        let limits = [
+            ("needles of a rule", Limits::NEEDLES),
+            ("bytes of the needles of a rule", Limits::NEEDLE_BYTES),
+            ("regular expressions of a rule", Limits::REGEXES),
+            (
+                "bytes of memory of the regular expressions of a rule",
+                Limits::REGEX_BYTES,
+            ),
+            ("names in a condition", Limits::CONDITION_TERMS),
+        ];
+        Budget(limits.map(|(what, limit)| Left {
             what,
             limit,
             of_rule: limit,
             of_text: limit * Limits::RULES,
-        };
-        Budget {
-            needles: left("needles of a rule", Limits::NEEDLES),
-            bytes: left("bytes of the needles of a rule", Limits::NEEDLE_BYTES),
-            regexes: left("regular expressions of a rule", Limits::REGEXES),
-            regex_bytes: left(
-                "bytes of memory of the regular expressions of a rule",
-                Limits::REGEX_BYTES,
-            ),
-            terms: left("names in a condition", Limits::CONDITION_TERMS),
-        }
+        }))
     }
 }
 
 impl Budget {
     /// Begins the next rule of the text.
     pub(crate) fn next_rule(&mut self) {
-        let Budget {
-            needles,
-            bytes,
-            regexes,
-            regex_bytes,
-            terms,
-        } = self;
-        for left in [needles, bytes, regexes, regex_bytes, terms] {
-            left.of_rule = left.limit;
-        }
+        self.0.iter_mut().for_each(|left| left.of_rule = left.limit);
     }
 
     /// Takes a needle with this number of bytes.
     pub(crate) fn take_needle(&mut self, bytes: usize) -> Result<(), Problem> {
-        self.needles.take(1)?;
-        self.bytes.take(bytes)
+        self.0[NEEDLES].take(1)?;
+        self.0[BYTES].take(bytes)
     }
 
     /// Checks that a number of needles, each of some bytes, can still be taken.
     pub(crate) fn has_room(&self, needles: usize, bytes: usize) -> Result<(), Problem> {
-        self.needles.after(needles)?;
-        self.bytes.after(needles.saturating_mul(bytes)).map(|_| ())
+        self.0[NEEDLES].after(needles)?;
+        self.0[BYTES].after(needles.saturating_mul(bytes)).map(|_| ())
     }
 
     /// Takes a regular expression. `compile` returns it with the bytes of memory that it takes. An expression that is
@@ -128,19 +120,19 @@ impl Budget {
         &mut self,
         compile: impl FnOnce() -> Result<(T, usize), Problem>,
     ) -> Result<T, Problem> {
-        self.regexes.take(1)?;
-        self.regex_bytes.after(1)?;
+        self.0[REGEXES].take(1)?;
+        self.0[REGEX_BYTES].after(1)?;
         let (regex, bytes) = compile()?;
-        let taken = self.regex_bytes.take(bytes);
+        let taken = self.0[REGEX_BYTES].take(bytes);
         if taken.is_err() {
-            self.regex_bytes.of_text = self.regex_bytes.of_text.saturating_sub(bytes);
+            self.0[REGEX_BYTES].of_text = self.0[REGEX_BYTES].of_text.saturating_sub(bytes);
         }
         taken.map(|()| regex)
     }
 
     /// Takes a name in a condition.
     pub(crate) fn take_term(&mut self) -> Result<(), Problem> {
-        self.terms.take(1)
+        self.0[TERMS].take(1)
     }
 }
 

@@ -56,16 +56,12 @@ pub enum Matcher {
 
 /// How a number of an event compares with one of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // the names say it
 pub enum Comparison {
-    /// Less.
     Less,
-    /// Less or equal.
     LessOrEqual,
-    /// Equal.
     Equal,
-    /// Greater or equal.
     GreaterOrEqual,
-    /// Greater.
     Greater,
 }
 
