@@ -14,7 +14,7 @@ use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::Projection;
 use super::root::TreeRoot;
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
-use crate::schema::Numbering;
+use crate::schema::{Numbering, Place};
 
 impl Plan {
     /// The plan of a tree. Its substitutions are open in the tree of a template, and filled in the tree of a record.
@@ -133,7 +133,7 @@ impl Planner<'_> {
         self.plan.system |= element.name == "System";
         for (i, place) in self.projection.places.iter().enumerate() {
             if place.elements[0] == element.name && self.plan.places[i].is_none() {
-                let source = self.place(element, &place.elements[1..], place.attribute, guard);
+                let source = self.place(element, place, guard);
                 self.plan.places[i] = self.regular(source).flatten();
             }
         }
@@ -242,46 +242,42 @@ impl Planner<'_> {
         });
     }
 
-    /// The first match of a path below an element, in the order of XPath.
-    fn place(
-        &mut self,
-        element: &Element<'_>,
-        path: &[&str],
-        attribute: Option<&str>,
-        guard: Guard,
-    ) -> Result<Option<Extractor>, Irregular> {
-        if let Some((name, path)) = path.split_first() {
-            self.need_content(element.content, RequiredShape::Single);
-            let mut found: Option<Extractor> = None;
-            for child in element.elements().filter(|child| child.name == *name) {
-                let guard = deeper(guard, child)?;
-                match (&found, self.place(child, path, attribute, guard)?) {
-                    (None, first) => found = first,
-                    // If a record leaves the first out, the second counts.
-                    (Some(first), Some(_)) if first.guard.is_some() || first.attribute => return Err(Irregular),
-                    _ => {}
-                }
+    /// The first match of a place in a child of `Event`, in the order of XPath.
+    fn place(&mut self, child: &Element<'_>, place: &Place, guard: Guard) -> Result<Option<Extractor>, Irregular> {
+        self.need_content(child.content, RequiredShape::Single);
+        let mut found: Option<Extractor> = None;
+        for element in child.elements().filter(|element| element.name == place.elements[1]) {
+            let guard = deeper(guard, element)?;
+            let value = match place.attribute {
+                Some(name) => self.attribute(element, name, guard),
+                None => Some(self.text(element, guard, MAX_FIELD)?),
+            };
+            match (&found, value) {
+                (None, first) => found = first,
+                // If a record leaves the first out, the second counts.
+                (Some(first), Some(_)) if first.guard.is_some() || first.attribute => return Err(Irregular),
+                _ => {}
             }
-            return Ok(found);
         }
-        let Some(name) = attribute else {
-            return self.text(element, guard, MAX_FIELD).map(Some);
-        };
-        let Some(content) = element.attribute(name) else {
-            return Ok(None);
-        };
-        let mut source = self.source(content, MAX_FIELD);
-        source.guard = guard;
+        Ok(found)
+    }
+
+    /// The value of an attribute of an element; `None` if no record has it.
+    fn attribute(&mut self, element: &Element<'_>, name: &str, guard: Guard) -> Option<Extractor> {
+        let content = element.attribute(name)?;
+        let source = self.source(content, MAX_FIELD);
         // An attribute with literal text is in every record.
-        source.attribute = !content.iter().any(|node| match node {
+        let has_text = content.iter().any(|node| match node {
             Node::Substitution(_) => false,
             Node::CData(_) => true,
             node => node.is_text(),
         });
-        if source.attribute && matches!(&source.content, Content::Constant(_)) {
-            return Ok(None);
-        }
-        Ok(Some(source))
+        let is_there = has_text || !matches!(source.content, Content::Constant(_));
+        is_there.then_some(Extractor {
+            guard,
+            attribute: !has_text,
+            ..source
+        })
     }
 
     /// The text of an element. A constant longer than `limit` bytes is cut somewhere after that length.

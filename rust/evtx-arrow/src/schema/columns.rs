@@ -90,35 +90,37 @@ impl ColumnSource {
     }
 }
 
-/// A place in the event's XML: the text of an element, or an attribute.
+/// A place in the event's XML: the text of a grandchild of `Event`, or an attribute of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The names of the elements on the path to it, from the child of `Event` on.
-    pub(crate) elements: &'static [&'static str],
-    /// The attribute of the last element; `None` for the text of this element.
+    /// The names of the child of `Event` and of the grandchild.
+    pub(crate) elements: [&'static str; 2],
+    /// The attribute of the grandchild; `None` for its text.
     pub(crate) attribute: Option<&'static str>,
-    /// Whether the first of the elements is `System`.
+    /// Whether the child is `System`.
     pub(crate) in_system: bool,
 }
 
-impl Place {
-    const fn new(elements: &'static [&'static str], attribute: Option<&'static str>) -> Self {
-        // A constant function cannot compare strings, but can match bytes.
-        let in_system = matches!(elements[0].as_bytes(), b"System");
-        Place {
-            elements,
-            attribute,
-            in_system,
-        }
+/// A place in `System`.
+const fn system(element: &'static str, attribute: Option<&'static str>) -> Place {
+    Place {
+        elements: ["System", element],
+        attribute,
+        in_system: true,
     }
+}
 
+impl Place {
     /// Whether the place is in `System`, and many records have the same value there.
     pub(crate) fn repeats(&self) -> bool {
-        let varies = matches!(
-            self.elements.last(),
-            Some(&("TimeCreated" | "EventRecordID" | "Execution" | "Correlation"))
-        );
+        let varies = ["TimeCreated", "EventRecordID", "Execution", "Correlation"].contains(&self.elements[1]);
         self.in_system && !varies
+    }
+
+    /// Its path below `Event`, such as `System/Provider/@Name`.
+    pub(crate) fn path(&self) -> String {
+        let attribute = self.attribute.map(|name| format!("/@{name}")).unwrap_or_default();
+        format!("{}{attribute}", self.elements.join("/"))
     }
 }
 
@@ -170,233 +172,133 @@ pub(crate) struct ColumnType {
 }
 
 /// The message that a forwarded event carries.
-pub(crate) const MESSAGE: Place = Place::new(&["RenderingInfo", "Message"], None);
+pub(crate) const MESSAGE: Place = Place {
+    elements: ["RenderingInfo", "Message"],
+    attribute: None,
+    in_system: false,
+};
 
 /// The name of the event's provider.
-pub(crate) const PROVIDER: Place = Place::new(&["System", "Provider"], Some("Name"));
+pub(crate) const PROVIDER: Place = system("Provider", Some("Name"));
 
 /// The ID of the event.
-pub(crate) const EVENT_ID: Place = Place::new(&["System", "EventID"], None);
+pub(crate) const EVENT_ID: Place = system("EventID", None);
 
 /// The ID of the event's record in the log in which the event was first written.
-pub(crate) const EVENT_RECORD_ID: Place = Place::new(&["System", "EventRecordID"], None);
-
-const fn text(elements: &'static [&'static str], field_type: FieldType) -> ColumnSource {
-    ColumnSource::Place(Place::new(elements, None), field_type)
-}
-
-const fn attribute(elements: &'static [&'static str], name: &'static str, field_type: FieldType) -> ColumnSource {
-    ColumnSource::Place(Place::new(elements, Some(name)), field_type)
-}
-
-const fn column(name: &'static str, about: &'static str, source: ColumnSource) -> Column {
-    Column {
-        name: Cow::Borrowed(name),
-        about,
-        source,
-    }
-}
+pub(crate) const EVENT_RECORD_ID: Place = system("EventRecordID", None);
 
 use FieldType::{
     Bool, Bytes, Float32, Float64, Int8, Int16, Int32, Int64, Int128, Name, Text, Time, UInt8, UInt16, UInt32, UInt64,
     Uuid,
 };
 
+/// Columns in order: the description of each, its name, and its source.
+macro_rules! columns {
+    ($($(#[doc = $about:literal])* $name:ident: $source:ident$(($($of:expr),+))?;)*) => {
+        &[$(Column {
+            name: Cow::Borrowed(stringify!($name)),
+            about: concat!($($about),*).trim_ascii_start(),
+            source: ColumnSource::$source$(($($of),+))?,
+        }),*]
+    };
+}
+
 /// Every column, in the order of a table of all events. The first is the cheapest, because engines ask for the first
 /// column to count rows.
-pub(crate) const COLUMNS: &[Column] = &[
-    column(
-        "record_id",
-        "The ID of the record in this log. Windows counts them up without gaps.",
-        ColumnSource::RecordId,
-    ),
-    column(
-        "time_created",
-        "When the event happened, UTC, to 100 ns. If the event cannot be read: when the record was written.",
-        attribute(&["System", "TimeCreated"], "SystemTime", Time),
-    ),
-    column(
-        "event_id",
-        "The kind of event. Each provider numbers its own.",
-        ColumnSource::Place(EVENT_ID, UInt32),
-    ),
-    column(
-        "level",
-        "1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.",
-        text(&["System", "Level"], UInt8),
-    ),
-    column("provider", "Who raised the event.", ColumnSource::Place(PROVIDER, Name)),
-    column(
-        "channel",
-        "The log that it was written to.",
-        text(&["System", "Channel"], Name),
-    ),
-    column(
-        "computer",
-        "The machine that it happened on.",
-        text(&["System", "Computer"], Name),
-    ),
-    column(
-        "event_data",
-        "The values of `EventData` by name, as text. With `event_id := ...`, each field has its own column here, and `event_data` follows `filename`.",
-        ColumnSource::EventData,
-    ),
-    column(
-        "user_data",
-        "The `UserData` of the few events that have it, as JSON. With `event_id := ...`, its leaves have columns too.",
-        ColumnSource::UserData,
-    ),
-    column(
-        "message",
-        "The rendered message, if the event carries it or a file beside the log has it.",
-        ColumnSource::Place(MESSAGE, Text),
-    ),
-    column(
-        "task",
-        "The task that the event belongs to. Each provider numbers its own.",
-        text(&["System", "Task"], UInt16),
-    ),
-    column(
-        "opcode",
-        "The step of the task. Each provider numbers its own.",
-        text(&["System", "Opcode"], UInt8),
-    ),
-    column(
-        "keywords",
-        "A set of bits; `evtx_keyword_names` names those that Windows defines.",
-        text(&["System", "Keywords"], UInt64),
-    ),
-    column(
-        "version",
-        "The version of the event, on which its fields depend.",
-        text(&["System", "Version"], UInt8),
-    ),
-    column(
-        "qualifiers",
-        "The upper half of a classic event's ID.",
-        attribute(&["System", "EventID"], "Qualifiers", UInt16),
-    ),
-    column(
-        "provider_guid",
-        "The provider's GUID.",
-        attribute(&["System", "Provider"], "Guid", Uuid),
-    ),
-    column(
-        "event_source_name",
-        "The name of a classic event's source.",
-        attribute(&["System", "Provider"], "EventSourceName", Name),
-    ),
-    column(
-        "process_id",
-        "The process that wrote the event.",
-        attribute(&["System", "Execution"], "ProcessID", UInt32),
-    ),
-    column(
-        "thread_id",
-        "The thread that wrote the event.",
-        attribute(&["System", "Execution"], "ThreadID", UInt32),
-    ),
-    column(
-        "activity_id",
-        "The activity that the event is a part of.",
-        attribute(&["System", "Correlation"], "ActivityID", Uuid),
-    ),
-    column(
-        "related_activity_id",
-        "A related activity, often the one that started the event's own.",
-        attribute(&["System", "Correlation"], "RelatedActivityID", Uuid),
-    ),
-    column(
-        "user_sid",
-        "The SID of the account under which the event was raised.",
-        attribute(&["System", "Security"], "UserID", Text),
-    ),
-    column(
-        "event_record_id",
-        "The ID of the record in the log in which the event was first written. Differs from `record_id` in forwarded events.",
-        ColumnSource::Place(EVENT_RECORD_ID, UInt64),
-    ),
-    column(
-        "error",
-        "NULL, or what is damaged: file, chunk and offset.",
-        ColumnSource::Error,
-    ),
-    column("filename", "The path of the log.", ColumnSource::FileName),
+pub(crate) const COLUMNS: &[Column] = columns! {
+    /// The ID of the record in this log. Windows counts them up without gaps.
+    record_id: RecordId;
+    /// When the event happened, UTC, to 100 ns. If the event cannot be read: when the record was written.
+    time_created: Place(system("TimeCreated", Some("SystemTime")), Time);
+    /// The kind of event. Each provider numbers its own.
+    event_id: Place(EVENT_ID, UInt32);
+    /// 1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.
+    level: Place(system("Level", None), UInt8);
+    /// Who raised the event.
+    provider: Place(PROVIDER, Name);
+    /// The log that it was written to.
+    channel: Place(system("Channel", None), Name);
+    /// The machine that it happened on.
+    computer: Place(system("Computer", None), Name);
+    /// The values of `EventData` by name, as text. With `event_id := ...`, each field has its own column here, and
+    /// `event_data` follows `filename`.
+    event_data: EventData;
+    /// The `UserData` of the few events that have it, as JSON. With `event_id := ...`, its leaves have columns too.
+    user_data: UserData;
+    /// The rendered message, if the event carries it or a file beside the log has it.
+    message: Place(MESSAGE, Text);
+    /// The task that the event belongs to. Each provider numbers its own.
+    task: Place(system("Task", None), UInt16);
+    /// The step of the task. Each provider numbers its own.
+    opcode: Place(system("Opcode", None), UInt8);
+    /// A set of bits; `evtx_keyword_names` names those that Windows defines.
+    keywords: Place(system("Keywords", None), UInt64);
+    /// The version of the event, on which its fields depend.
+    version: Place(system("Version", None), UInt8);
+    /// The upper half of a classic event's ID.
+    qualifiers: Place(system("EventID", Some("Qualifiers")), UInt16);
+    /// The provider's GUID.
+    provider_guid: Place(system("Provider", Some("Guid")), Uuid);
+    /// The name of a classic event's source.
+    event_source_name: Place(system("Provider", Some("EventSourceName")), Name);
+    /// The process that wrote the event.
+    process_id: Place(system("Execution", Some("ProcessID")), UInt32);
+    /// The thread that wrote the event.
+    thread_id: Place(system("Execution", Some("ThreadID")), UInt32);
+    /// The activity that the event is a part of.
+    activity_id: Place(system("Correlation", Some("ActivityID")), Uuid);
+    /// A related activity, often the one that started the event's own.
+    related_activity_id: Place(system("Correlation", Some("RelatedActivityID")), Uuid);
+    /// The SID of the account under which the event was raised.
+    user_sid: Place(system("Security", Some("UserID")), Text);
+    /// The ID of the record in the log in which the event was first written. Differs from `record_id` in forwarded
+    /// events.
+    event_record_id: Place(EVENT_RECORD_ID, UInt64);
+    /// NULL, or what is damaged: file, chunk and offset.
+    error: Error;
+    /// The path of the log.
+    filename: FileName;
     // The columns from here on are added by options.
-    column(
-        "xml",
-        "The whole event as XML, byte for byte what the `evtx` crate renders.",
-        ColumnSource::Event(Language::Xml),
-    ),
-    column(
-        "json",
-        "The whole event as JSON, byte for byte what the `evtx` crate renders.",
-        ColumnSource::Event(Language::Json),
-    ),
-    column(
-        "text",
-        "All values of the event, of `System` and `UserData` too: a line `name: value` for each, unescaped.",
-        ColumnSource::Event(Language::Text),
-    ),
-    column(
-        "fields",
-        "The same values as a list: the name and the value of each.",
-        ColumnSource::Event(Language::Fields),
-    ),
-    column(
-        "chunk_index",
-        "The index of the record's chunk in the file, from 0. NULL in an image.",
-        ColumnSource::ChunkIndex,
-    ),
-    column(
-        "record_offset",
-        "Where the record starts in the file, in bytes.",
-        ColumnSource::RecordOffset,
-    ),
-    column(
-        "recovered",
-        "Whether the record was recovered: the log's own bookkeeping no longer leads to it.",
-        ColumnSource::Recovered,
-    ),
-];
+    /// The whole event as XML, byte for byte what the `evtx` crate renders.
+    xml: Event(Language::Xml);
+    /// The whole event as JSON, byte for byte what the `evtx` crate renders.
+    json: Event(Language::Json);
+    /// All values of the event, of `System` and `UserData` too: a line `name: value` for each, unescaped.
+    text: Event(Language::Text);
+    /// The same values as a list: the name and the value of each.
+    fields: Event(Language::Fields);
+    /// The index of the record's chunk in the file, from 0. NULL in an image.
+    chunk_index: ChunkIndex;
+    /// Where the record starts in the file, in bytes.
+    record_offset: RecordOffset;
+    /// Whether the record was recovered: the log's own bookkeeping no longer leads to it.
+    recovered: Recovered;
+};
 
 /// The columns about rules, which come before the others in a table of matches.
-pub(crate) const RULE_COLUMNS: &[Column] = &[
-    column("rule_id", "The ID of the rule.", ColumnSource::Rule(RuleColumn::Id)),
-    column("rule_title", "Its title.", ColumnSource::Rule(RuleColumn::Title)),
-    column(
-        "rule_level",
-        "How much it matters: `informational`, `low`, `medium`, `high` or `critical`, which compare in this order.",
-        ColumnSource::Rule(RuleColumn::Level),
-    ),
-    column(
-        "rule_status",
-        "How mature the rule is: `stable`, `test`, `experimental`, `deprecated` or `unsupported`.",
-        ColumnSource::Rule(RuleColumn::Status),
-    ),
-    column(
-        "tags",
-        "Its tags, such as `attack.t1059.001`.",
-        ColumnSource::Rule(RuleColumn::Tags),
-    ),
-    column(
-        "rule_file",
-        "The path of its file.",
-        ColumnSource::Rule(RuleColumn::File),
-    ),
-    column(
-        "matched",
-        "The fields that made the rule true, with their values.",
-        ColumnSource::Matched,
-    ),
-];
+pub(crate) const RULE_COLUMNS: &[Column] = columns! {
+    /// The ID of the rule.
+    rule_id: Rule(RuleColumn::Id);
+    /// Its title.
+    rule_title: Rule(RuleColumn::Title);
+    /// How much it matters: `informational`, `low`, `medium`, `high` or `critical`, which compare in this order.
+    rule_level: Rule(RuleColumn::Level);
+    /// How mature the rule is: `stable`, `test`, `experimental`, `deprecated` or `unsupported`.
+    rule_status: Rule(RuleColumn::Status);
+    /// Its tags, such as `attack.t1059.001`.
+    tags: Rule(RuleColumn::Tags);
+    /// The path of its file.
+    rule_file: Rule(RuleColumn::File);
+    /// The fields that made the rule true, with their values.
+    matched: Matched;
+};
 
 /// The places in `System` without a column.
 const WITHOUT_COLUMN: [Place; 4] = [
-    Place::new(&["System", "Execution"], Some("ProcessorID")),
-    Place::new(&["System", "Execution"], Some("SessionID")),
-    Place::new(&["System", "Execution"], Some("KernelTime")),
-    Place::new(&["System", "Execution"], Some("UserTime")),
+    system("Execution", Some("ProcessorID")),
+    system("Execution", Some("SessionID")),
+    system("Execution", Some("KernelTime")),
+    system("Execution", Some("UserTime")),
 ];
 
 /// The places in `System` with their names in Sigma rules: element and attribute with `_` between them, such as
@@ -407,8 +309,8 @@ pub(crate) fn sigma_names() -> impl Iterator<Item = (String, Place)> {
         _ => None,
     });
     of_columns.chain(WITHOUT_COLUMN).map(|place| {
-        let names = place.elements.iter().skip(1).copied().chain(place.attribute);
-        (names.collect::<Vec<_>>().join("_"), place)
+        let attribute = place.attribute.map(|name| format!("_{name}")).unwrap_or_default();
+        (format!("{}{attribute}", place.elements[1]), place)
     })
 }
 
@@ -445,10 +347,7 @@ pub fn rule_reference() -> Vec<ColumnReference> {
 
 fn reference_of(columns: &[Column]) -> Vec<ColumnReference> {
     let place = |source: &ColumnSource| match source {
-        ColumnSource::Place(place, _) => {
-            let attribute = place.attribute.map(|name| format!("/@{name}")).unwrap_or_default();
-            format!("{}{attribute}", place.elements.join("/"))
-        }
+        ColumnSource::Place(place, _) => place.path(),
         ColumnSource::EventData => "EventData".to_owned(),
         ColumnSource::UserData => "UserData".to_owned(),
         _ => String::new(),
