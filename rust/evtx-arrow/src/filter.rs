@@ -22,7 +22,7 @@ use crate::schema::ColumnSource;
 pub use comparison::Comparison;
 pub use expression::Expression;
 pub use predicate::Predicate;
-use predicate::{Node, Term};
+use predicate::{Node, Term, Test};
 pub use search::Pattern;
 pub use value::Literal;
 use value::{Read, Value};
@@ -207,13 +207,8 @@ impl<'x, 'r> Row<'x, 'r> {
         }
     }
 
-    /// The result of a test for the value of an operand. The test gets `None` for NULL.
-    fn test(
-        &self,
-        operand: Operand,
-        scratch: &mut Scratch,
-        test: &mut dyn FnMut(Option<Value<'_>>) -> Option<bool>,
-    ) -> Option<bool> {
+    /// The result of a test for the value of an operand.
+    fn test(&self, operand: Operand, scratch: &mut Scratch, test: &Test) -> Option<bool> {
         let field = |place| {
             self.record
                 .and_then(|(record, templates)| record.place(templates, place))
@@ -241,7 +236,7 @@ impl<'x, 'r> Row<'x, 'r> {
                 }
             }
         };
-        test(value)
+        test.of(value)
     }
 
     /// The value of an entry.
@@ -289,18 +284,14 @@ const LONG: usize = 64 << 10;
 
 /// Where a scan reads the value of a term. Adds the place, key or text to `projection`.
 fn operand(term: &Term, projection: &mut Projection) -> Operand {
+    let read = Read::of(term.field_type()).unwrap_or(Read::Text);
     match &term.source {
         ColumnSource::RecordId => Operand::RecordId,
         ColumnSource::ChunkIndex => Operand::ChunkIndex,
         ColumnSource::RecordOffset => Operand::RecordOffset,
         ColumnSource::Recovered => Operand::Recovered,
-        ColumnSource::Place(place, field_type) => {
-            Operand::Field(projection.place(*place), Read::of(*field_type).unwrap_or(Read::Text))
-        }
-        ColumnSource::Entry(keys, column_type) => Operand::Entry(
-            projection.column(keys),
-            Read::of(column_type.item).unwrap_or(Read::Text),
-        ),
+        ColumnSource::Place(place, _) => Operand::Field(projection.place(*place), read),
+        ColumnSource::Entry(keys, _) => Operand::Entry(projection.column(keys), read),
         ColumnSource::EventData => {
             let lookup = projection.key(term.key.as_deref().unwrap_or_default());
             Operand::Entry(lookup, Read::Text)
@@ -338,11 +329,7 @@ fn cost(node: &Node<Operand>) -> usize {
     match node {
         Node::And(nodes) | Node::Or(nodes) => nodes.iter().map(cost).sum(),
         Node::Not(node) => cost(node),
-        Node::IsNull(operand)
-        | Node::Compare(operand, ..)
-        | Node::In(operand, _)
-        | Node::Named(operand, _)
-        | Node::Holds(operand, _) => match operand {
+        Node::Test(operand, _) => match operand {
             Operand::Field(_, Read::Text) => 8,
             Operand::Field(..) => 2,
             Operand::Entry(..) => 16,
@@ -437,45 +424,30 @@ mod tests {
         let mut projection = Projection::default();
         let message = projection.place(schema::MESSAGE);
         assert_eq!(
-            stage(&Node::IsNull(Operand::Field(message, Read::Text)), &projection),
+            stage(
+                &Node::Test(Operand::Field(message, Read::Text), Test::IsNull),
+                &projection
+            ),
             Stage::Record
         );
     }
 
     #[test]
     fn the_cheapest_predicate_of_a_stage_is_decided_first() {
-        let or = |count| Expression::Or(vec![is_null(column("event_id")); count]);
-        let not = |of| Expression::Not(Box::new(of));
-        // In the order in which they are to be decided.
+        let some = |count| vec![is_null(column("event_id")); count];
+        // From the first to the last.
         let sorted = [
             is_null(column("filename")),
             is_null(column("event_id")),
-            not(or(3)),
+            Expression::Not(Box::new(Expression::Or(some(3)))),
             is_null(column("provider")),
-            Expression::And(vec![is_null(column("event_id")); 5]),
-            Expression::And(vec![is_null(column("event_id")); 6]),
+            Expression::And(some(5)),
             is_null(entry("a")),
-            or(9).clone(),
+            Expression::And(vec![is_null(entry("a")), Expression::Or(some(9))]),
         ];
-        let last = Expression::And(vec![is_null(entry("a")), sorted[7].clone()]);
-        let sorted: Vec<_> = sorted.into_iter().take(7).chain([last]).collect();
-        let costs = |conditions: &[Expression]| -> Vec<_> {
-            let (filter, _) = filter(conditions);
-            let conjuncts = filter.conjuncts.iter();
-            conjuncts
-                .map(|conjunct| (conjunct.stage, cost(&conjunct.node)))
-                .collect()
-        };
-        let reversed: Vec<_> = sorted.iter().rev().cloned().collect();
-        let expected: Vec<_> = sorted
-            .iter()
-            .flat_map(|condition| costs(std::slice::from_ref(condition)))
-            .collect();
-        assert!(expected.is_sorted() && costs(&reversed) == expected, "{expected:?}");
-        assert_eq!(
-            expected.iter().map(|(_, cost)| *cost).collect::<Vec<_>>(),
-            [1, 2, 6, 8, 10, 12, 16, 34]
-        );
+        let reversed: Vec<_> = sorted.into_iter().rev().collect();
+        let costs = filter(&reversed).0.conjuncts.into_iter().map(|it| cost(&it.node));
+        assert_eq!(costs.collect::<Vec<_>>(), [1, 2, 6, 8, 10, 16, 34]);
     }
 
     #[test]
@@ -520,87 +492,6 @@ mod tests {
                 "{name}"
             );
         }
-    }
-
-    #[test]
-    fn a_stage_decides_its_own_predicates_and_no_others() {
-        use Stage::{Event, Header, Record};
-        let stages = [Header, Event, Record];
-        let conditions = [column("record_id"), column("event_id"), entry("a")];
-        for (fails, &at) in stages.iter().enumerate() {
-            let conditions: Vec<_> = conditions
-                .iter()
-                .enumerate()
-                // All are NULL in this row.
-                .map(|(i, of)| {
-                    if i == fails {
-                        equals(of.clone(), literal(i))
-                    } else {
-                        is_null(of.clone())
-                    }
-                })
-                .collect();
-            let (filter, _) = filter(&conditions);
-            let row = Row {
-                record_id: None,
-                ..row()
-            };
-            for from in stages {
-                for to in stages.into_iter().filter(|to| *to >= from) {
-                    let kept = filter.keeps(from, to, &row, &mut Scratch::default());
-                    assert_eq!(kept, !(from..=to).contains(&at), "{from:?} to {to:?}, false at {at:?}");
-                }
-            }
-        }
-        fn literal(of: usize) -> Literal {
-            if of == 2 {
-                Literal::Text("".into())
-            } else {
-                Literal::Number(1)
-            }
-        }
-    }
-
-    #[test]
-    fn a_field_with_a_column_of_its_own_is_read_as_that_is() {
-        let of_type = |item| {
-            let keys = EntryKeys {
-                key: "b".into(),
-                in_both: Some("d".into()),
-            };
-            ColumnSource::Entry(keys, ColumnType { item, list: false })
-        };
-        let of_column = Lookup::Column {
-            key: 0,
-            in_both: Some(1),
-        };
-        let mut projection = Projection::default();
-        projection.key("a");
-        let mut read = |source, key: Option<&str>| {
-            let key = key.map(Into::into);
-            match operand(&Term { source, key }, &mut projection) {
-                Operand::Entry(key, read) => (key, read.value(&Resolved::Value(Stored::new(Scalar::UInt8, &[7])))),
-                other => panic!("{other:?}"),
-            }
-        };
-        assert!(matches!(
-            read(of_type(FieldType::UInt16), None),
-            (of, Some(Value::Number(7))) if of == of_column
-        ));
-        assert!(matches!(
-            read(of_type(FieldType::Int64), None),
-            (of, Some(Value::Integer(7))) if of == of_column
-        ));
-        assert!(
-            matches!(read(of_type(FieldType::Text), None), (of, None) if of == of_column),
-            "a text needs room"
-        );
-        let of_map = read(ColumnSource::EventData, Some("c"));
-        assert!(
-            matches!(of_map, (Lookup::EventData { key: 1, number: None }, None)),
-            "{of_map:?}"
-        );
-        assert!(projection.event_data && projection.user_entries);
     }
 
     #[test]

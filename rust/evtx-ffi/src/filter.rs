@@ -107,9 +107,9 @@ fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
         "NOT" => Expression::Not(one(children)?),
         "IS NULL" => Expression::IsNull(one(children)?),
         "IS NOT NULL" => not(Expression::IsNull(one(children)?)),
-        "IS DISTINCT FROM" => Expression::DistinctFrom(two(children)?),
-        "IS NOT DISTINCT FROM" => not(Expression::DistinctFrom(two(children)?)),
-        "BETWEEN" => Expression::Between(Box::new(children.try_into().ok()?)),
+        "IS DISTINCT FROM" => Expression::distinct_from(children.try_into().ok()?),
+        "IS NOT DISTINCT FROM" => not(Expression::distinct_from(children.try_into().ok()?)),
+        "BETWEEN" => Expression::between(children.try_into().ok()?),
         "IN" => is_in(children)?,
         "NOT IN" => not(is_in(children)?),
         "map_extract_value" => match <[_; 2]>::try_from(children).ok()? {

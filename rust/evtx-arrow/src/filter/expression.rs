@@ -30,10 +30,6 @@ pub enum Expression {
     Matches(Box<Expression>, Pattern),
     /// The text in lower case.
     Lower(Box<Expression>),
-    /// Whether the two values differ. NULL equals NULL, and differs from every other value.
-    DistinctFrom(Box<[Expression; 2]>),
-    /// Whether the first value is between the second and the third. It is unknown whether the range includes the bounds.
-    Between(Box<[Expression; 3]>),
     /// Whether the value equals one of the values in the list.
     In(Box<Expression>, Vec<Expression>),
 }
@@ -45,5 +41,26 @@ impl Expression {
             comparison,
             Box::new([Expression::Column(column), Expression::Constant(literal)]),
         )
+    }
+    /// Whether the two values differ, one of which is a constant. NULL differs from every constant.
+    pub fn distinct_from(sides: [Expression; 2]) -> Self {
+        let column = match &sides {
+            [column, Expression::Constant(_)] | [Expression::Constant(_), column] => column.clone(),
+            _ => return Expression::Unknown,
+        };
+        Expression::Or(vec![
+            Expression::IsNull(Box::new(column)),
+            Expression::Compare(Comparison::NotEqual, Box::new(sides)),
+        ])
+    }
+
+    /// Whether the first value is between the second and the third. It is unknown whether the range includes the bounds.
+    pub fn between([value, lower, upper]: [Expression; 3]) -> Self {
+        let compare = |comparison, bound| Expression::Compare(comparison, Box::new([value.clone(), bound]));
+        Expression::And(vec![
+            compare(Comparison::GreaterOrEqual, lower),
+            compare(Comparison::LessOrEqual, upper),
+            Expression::Unknown,
+        ])
     }
 }

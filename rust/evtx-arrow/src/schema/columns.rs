@@ -88,6 +88,25 @@ impl ColumnSource {
         };
         Some(option)
     }
+
+    /// The type of its values; `None` if they are maps or lists.
+    pub(crate) fn field_type(&self) -> Option<FieldType> {
+        Some(match self {
+            ColumnSource::RecordId | ColumnSource::RecordOffset => UInt64,
+            ColumnSource::ChunkIndex => UInt32,
+            ColumnSource::Recovered => Bool,
+            ColumnSource::Place(_, field_type) => *field_type,
+            ColumnSource::Entry(_, ColumnType { item, list: false }) => *item,
+            ColumnSource::Rule(RuleColumn::Level) => UInt8,
+            ColumnSource::Rule(RuleColumn::Tags)
+            | ColumnSource::EventData
+            | ColumnSource::Entry(..)
+            | ColumnSource::Matched
+            | ColumnSource::Event(Language::Fields) => return None,
+            ColumnSource::FileName | ColumnSource::Rule(_) => Name,
+            ColumnSource::Error | ColumnSource::UserData | ColumnSource::Event(_) => Text,
+        })
+    }
 }
 
 /// A place in the event's XML: the text of a grandchild of `Event`, or an attribute of it.
@@ -369,26 +388,22 @@ pub(crate) fn schema_of<'c>(columns: impl Iterator<Item = &'c Column>) -> Schema
 impl Column {
     /// The column as a field of an Arrow schema. It can be NULL.
     fn field(&self) -> Field {
-        let (data_type, extension) = match &self.source {
-            ColumnSource::RecordId | ColumnSource::RecordOffset => (DataType::UInt64, None),
-            ColumnSource::ChunkIndex => (DataType::UInt32, None),
-            ColumnSource::Recovered => (DataType::Boolean, None),
-            ColumnSource::EventData => (map_type(), None),
-            ColumnSource::UserData | ColumnSource::Event(Language::Json) => (DataType::Utf8View, Some("arrow.json")),
-            ColumnSource::Event(Language::Fields) => (DataType::List(list_field()), None),
-            ColumnSource::Error | ColumnSource::Event(_) => (DataType::Utf8View, None),
-            ColumnSource::FileName => (name_type(), None),
-            ColumnSource::Rule(RuleColumn::Level) => return level_field(&self.name),
+        let of_type = |data_type| Field::new(&*self.name, data_type, true);
+        match &self.source {
+            ColumnSource::EventData => of_type(map_type()),
+            ColumnSource::Matched => of_type(matched_type()),
+            ColumnSource::Event(Language::Fields) => of_type(DataType::List(list_field())),
             ColumnSource::Rule(RuleColumn::Tags) => {
-                (DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))), None)
+                of_type(DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))))
             }
-            ColumnSource::Rule(_) => (name_type(), None),
-            ColumnSource::Matched => (matched_type(), None),
-            ColumnSource::Entry(_, column_type) => return column_type.field(&self.name),
-            ColumnSource::Place(_, field_type) => return field_type.field(&self.name),
-        };
-        let metadata = extension.map(|name| ("ARROW:extension:name".to_owned(), name.to_owned()));
-        Field::new(&*self.name, data_type, true).with_metadata(HashMap::from_iter(metadata))
+            ColumnSource::Rule(RuleColumn::Level) => level_field(&self.name),
+            ColumnSource::UserData | ColumnSource::Event(Language::Json) => {
+                let extension = ("ARROW:extension:name".to_owned(), "arrow.json".to_owned());
+                Text.field(&self.name).with_metadata(HashMap::from([extension]))
+            }
+            ColumnSource::Entry(_, column_type) => column_type.field(&self.name),
+            source => source.field_type().unwrap_or(Text).field(&self.name),
+        }
     }
 }
 
