@@ -344,7 +344,7 @@ mod tests {
     use evtx_format::value::{Scalar, Value as Stored};
 
     use super::*;
-    use crate::schema::{self, ColumnType, EntryKeys, Events, FieldType, Options, Table};
+    use crate::schema::{self, Events, Options, Table};
 
     fn table() -> Table {
         Table::from(Options {

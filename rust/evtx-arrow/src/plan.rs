@@ -11,14 +11,12 @@ mod column_plan;
 mod planner;
 mod system;
 mod cache;
-mod outlines;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
 pub(crate) use keys::{Key, Keys};
-pub(crate) use outlines::OutlineCache;
 pub(crate) use projection::{Lookup, PlaceId, Projection};
 pub(crate) use root::TreeRoot;
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::filter::{Filter, Predicate};
-use crate::plan::{Keys, OutlineCache, PlaceId, PlanCache, Projection};
+use crate::plan::{Keys, PlaceId, PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options, Rules, Table};
 
 /// The projection, options and predicates of a query, and the plans that its threads have compiled. Only the plans and
@@ -16,7 +16,6 @@ pub struct Scan {
     pub(crate) projection: Projection,
     pub(crate) keys: Arc<Keys>,
     pub(crate) plans: PlanCache,
-    pub(crate) outlines: OutlineCache,
     /// Whether a column or predicate needs the BinXML of a record.
     pub(crate) reads_binxml: bool,
     /// Whether a column or predicate needs the streams in the substitutions of `Event`, which have all but `System`.
@@ -121,7 +120,6 @@ impl Scan {
             keys: Arc::default(),
             all_rules,
             plans: PlanCache::default(),
-            outlines: OutlineCache::default(),
             reads_binxml: validates_all
                 || projection.event_data
                 || projection.user_data
@@ -188,7 +186,7 @@ impl Scan {
     /// # Errors
     /// [`Poisoned`] if a thread has panicked while it changed them.
     pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
-        match self.keys.is_poisoned() || self.plans.is_poisoned() || self.outlines.is_poisoned() {
+        match self.keys.is_poisoned() || self.plans.is_poisoned() {
             true => Err(Poisoned),
             false => Ok(()),
         }

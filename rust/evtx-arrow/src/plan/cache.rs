@@ -3,10 +3,11 @@
 //! A chunk's copy of a template refers to names by chunk offset, and has a name inline if it is the first to use it. So
 //! the bytes of a template differ from chunk to chunk. Two copies are the same template if their names are equal, and
 //! their bytes are equal apart from the references to names. Both are compared in full: with a GUID or a hash alone, a
-//! crafted file could pass one template for another.
+//! crafted file could pass one template for another. The same goes for the templates of spelled-out elements, which have
+//! the content of an outline in common.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use evtx_format::binxml::instance::{Definition, Instance, ValueTable};
 use evtx_format::binxml::names::name_units;
@@ -25,6 +26,10 @@ use super::system::SystemSubstitutions;
 
 /// The most bytes of templates and their compiled form that a scan keeps. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
+
+/// The same for outlines. A limit of their own, so that a file with a new outline in every record does not take the room
+/// of the templates.
+const MAX_OUTLINE_BYTES: usize = 4 << 20;
 
 /// A template, compiled for the columns of a scan.
 #[derive(Debug)]
@@ -149,15 +154,24 @@ type Identity = ([u8; 16], TreeRoot);
 /// The compiled templates of a scan.
 #[derive(Debug, Default)]
 pub(crate) struct PlanCache {
-    templates: RwLock<HashMap<Identity, Vec<Known>>>,
-    bytes: AtomicUsize,
+    known: RwLock<Known>,
 }
 
-/// About how many bytes an entry of the map takes, with the unused capacity of its parts.
-const ENTRY: usize = 2 * (size_of::<Identity>() + size_of::<Vec<Known>>()) + 4 * size_of::<Known>();
+#[derive(Debug, Default)]
+struct Known {
+    templates: HashMap<Identity, Vec<KnownTemplate>>,
+    bytes: usize,
+    /// By role of the root and content of the outline.
+    outlines: [HashMap<Box<[u8]>, Arc<Compiled>>; TreeRoot::COUNT],
+    outline_bytes: usize,
+}
+
+/// About how many bytes an entry of the maps takes, with the unused capacity of its parts.
+const ENTRY: usize = 2 * (size_of::<Identity>() + size_of::<Vec<KnownTemplate>>()) + 4 * size_of::<KnownTemplate>();
+const OUTLINE: usize = 2 * size_of::<(Box<[u8]>, Arc<Compiled>)>();
 
 #[derive(Debug)]
-struct Known {
+struct KnownTemplate {
     content: TemplateContent,
     compiled: Arc<Compiled>,
 }
@@ -165,19 +179,38 @@ struct Known {
 impl PlanCache {
     /// Whether a thread panicked while it added a template. The decoder then returns no batch (`Scan::check_shared`).
     pub(crate) fn is_poisoned(&self) -> bool {
-        self.templates.is_poisoned()
+        self.known.is_poisoned()
     }
 
     #[cfg(test)]
     pub(crate) fn lock(&self) -> &RwLock<impl Send + Sync + use<>> {
-        &self.templates
+        &self.known
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what takes some bytes. `room` selects the bytes of its kind so far, and the most that are kept. Returns
+    /// false if there is no room.
+    fn add(&self, bytes: usize, room: fn(&mut Known) -> (&mut usize, usize), add: impl FnOnce(&mut Known)) -> bool {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let (held, most) = room(&mut known);
+        let has_room = *held + bytes <= most;
+        if has_room {
+            *held += bytes;
+            add(&mut known);
+        }
+        has_room
     }
 
     /// The compiled template of a chunk's definition, if the scan keeps it.
     pub(crate) fn get(&self, chunk: &[u8], definition: &Definition, root: TreeRoot) -> Option<Arc<Compiled>> {
-        let templates = self.templates.read().unwrap_or_else(PoisonError::into_inner);
-        let known = templates.get(&(definition.guid, root))?;
-        let found = known.iter().find(|known| known.content.matches(chunk, definition))?;
+        let known = self.read();
+        let templates = known.templates.get(&(definition.guid, root))?;
+        let found = templates
+            .iter()
+            .find(|known| known.content.matches(chunk, definition))?;
         Some(Arc::clone(&found.compiled))
     }
 
@@ -198,15 +231,32 @@ impl PlanCache {
             return false;
         };
         let bytes = ENTRY + content.bytes() + compiled.bytes();
-        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_BYTES {
-            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            return false;
-        }
-        let mut templates = self.templates.write().unwrap_or_else(PoisonError::into_inner);
         let compiled = Arc::clone(compiled);
-        let known = Known { content, compiled };
-        templates.entry((definition.guid, root)).or_default().push(known);
-        true
+        self.add(
+            bytes,
+            |known| (&mut known.bytes, MAX_BYTES),
+            |known| {
+                let templates = known.templates.entry((definition.guid, root)).or_default();
+                templates.push(KnownTemplate { content, compiled });
+            },
+        )
+    }
+
+    /// The compiled template of the elements whose outline has this content, if the scan keeps it.
+    pub(crate) fn outline(&self, content: &[u8], root: TreeRoot) -> Option<Arc<Compiled>> {
+        self.read().outlines[root as usize].get(content).map(Arc::clone)
+    }
+
+    /// Keeps the compiled template of an outline for other chunks, if there is room. Returns whether it is kept.
+    pub(crate) fn insert_outline(&self, content: Box<[u8]>, root: TreeRoot, compiled: &Arc<Compiled>) -> bool {
+        let bytes = OUTLINE + content.len() + compiled.bytes();
+        self.add(
+            bytes,
+            |known| (&mut known.outline_bytes, MAX_OUTLINE_BYTES),
+            |known| {
+                known.outlines[root as usize].insert(content, Arc::clone(compiled));
+            },
+        )
     }
 }
 
@@ -489,10 +539,32 @@ mod tests {
             let bytes = ENTRY + content.bytes() + compiled.bytes();
             let kept = (0..).take_while(|_| insert(&known[0])).count();
             assert_eq!(kept, MAX_BYTES / bytes);
-            assert_eq!(cache.bytes.load(Ordering::Relaxed), kept * bytes);
+            assert_eq!(cache.read().bytes, kept * bytes);
             // One that fits still does.
             assert_eq!(insert(&known[1]), MAX_BYTES - kept * bytes > 4096);
         });
+    }
+
+    #[test]
+    fn an_outline_is_known_by_all_of_its_content_and_its_root() {
+        let (projection, keys) = (Projection::default(), Keys::default());
+        let tree = evtx_format::binxml::tree::Element::new("Event", &[], &[]);
+        let known = Arc::new(Compiled::of_outline(&projection, &keys, &tree, EVENT));
+        let (cache, content) = (PlanCache::default(), vec![7; 10_000]);
+        assert!(cache.outline(&content, EVENT).is_none());
+        let bytes = OUTLINE + content.len() + known.bytes();
+        let insert = |number: &usize| {
+            let mut content = content.clone();
+            content[..8].copy_from_slice(&number.to_le_bytes());
+            cache.insert_outline(content.into(), EVENT, &known)
+        };
+        let kept = (0..).take_while(insert).count();
+        assert_eq!(kept, MAX_OUTLINE_BYTES / bytes);
+        assert_eq!(cache.read().outline_bytes, kept * bytes);
+        let first = [&[0; 8][..], &content[8..]].concat();
+        let found = cache.outline(&first, EVENT).expect("the outline");
+        assert!(Arc::ptr_eq(&found, &known) && cache.outline(&first, TreeRoot::Child).is_none());
+        assert!(cache.outline(&first[1..], EVENT).is_none() && cache.outline(&content, EVENT).is_none());
     }
 
     #[test]

@@ -192,61 +192,54 @@ impl Resolved<'_, '_> {
         (text.len() <= MAX_FIELD).then(|| String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// Converts the value, or else the text, if it has at most [`MAX_FIELD`] bytes.
+    #[inline(always)]
+    fn convert<T>(
+        &self,
+        from_value: impl FnOnce(&Value<'_>) -> Option<T>,
+        from_text: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        match self {
+            Resolved::Constant(Constant { text, .. }) if text.len() > MAX_FIELD => None,
+            Resolved::Constant(constant) => from_text(&constant.text),
+            Resolved::Value(value) => from_value(value),
+            Resolved::Pieces(..) => from_text(&self.text()?),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn number(&self) -> Option<u64> {
-        match self {
-            Resolved::Constant(constant) => convert::number_from_text(&constant.text),
-            Resolved::Value(value) => convert::number(value),
-            Resolved::Pieces(..) => convert::number_from_text(&self.text()?),
-        }
+        self.convert(convert::number, convert::number_from_text)
     }
 
     /// The integer, which can be negative.
     pub(crate) fn integer(&self) -> Option<i128> {
-        match self {
-            Resolved::Value(value) => convert::integer(value),
-            found => convert::integer_from_text(&found.text()?),
-        }
+        self.convert(convert::integer, convert::integer_from_text)
     }
 
     pub(crate) fn float(&self) -> Option<f64> {
-        match self {
-            Resolved::Value(value) => convert::float(value),
-            found => convert::float_from_text(&found.text()?),
-        }
+        self.convert(convert::float, convert::float_from_text)
     }
 
     pub(crate) fn bool(&self) -> Option<bool> {
-        match self {
-            Resolved::Value(value) => convert::bool(value),
-            found => convert::bool_from_text(&found.text()?),
-        }
+        self.convert(convert::bool, convert::bool_from_text)
     }
 
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
-        match self {
-            Resolved::Value(value) => convert::bytes(value),
-            found => convert::bytes_from_text(&found.text()?),
-        }
+        self.convert(convert::bytes, convert::bytes_from_text)
     }
 
     #[inline(always)]
     pub(crate) fn nanos(&self) -> Option<i64> {
         match self {
             Resolved::Constant(Constant { time: Some(nanos), .. }) => *nanos,
-            Resolved::Constant(constant) => convert::nanos_from_text(&constant.text),
-            Resolved::Value(value) => convert::nanos(value),
-            Resolved::Pieces(..) => convert::nanos_from_text(&self.text()?),
+            _ => self.convert(convert::nanos, convert::nanos_from_text),
         }
     }
 
     #[inline(always)]
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
-        match self {
-            Resolved::Constant(constant) => convert::uuid_from_text(&constant.text),
-            Resolved::Value(value) => convert::uuid(value),
-            Resolved::Pieces(..) => convert::uuid_from_text(&self.text()?),
-        }
+        self.convert(convert::uuid, convert::uuid_from_text)
     }
 }
 
@@ -331,22 +324,6 @@ mod tests {
             (float.float(), truth.bool(), bytes.bytes()),
             (Some(-1.5), Some(true), Some(vec![0x0a, 0xff]))
         );
-    }
-
-    #[test]
-    fn a_value_is_read_as_it_is() {
-        let found = |scalar, bytes| Resolved::Value(Value::new(scalar, bytes));
-        let number = found(Scalar::UInt16, &[16, 0]);
-        assert_eq!(
-            (number.number(), number.integer(), number.float()),
-            (Some(16), Some(16), Some(16.0))
-        );
-        assert_eq!((number.nanos(), number.uuid(), number.bool()), (None, None, None));
-        assert_eq!(number.bytes(), Some(vec![0x16]));
-        assert_eq!(found(Scalar::Guid, &[1; 16]).uuid(), Some([1; 16]));
-        let ticks = 116_444_736_000_000_001_u64.to_le_bytes();
-        assert_eq!(found(Scalar::FileTime, &ticks).nanos(), Some(100));
-        assert_eq!(found(Scalar::Bool, &[1, 0, 0, 0]).bool(), Some(true));
     }
 
     #[test]

@@ -312,7 +312,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let scan = self.scan;
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let content = reader.content_of(outline).ok()?;
-        if let Some(compiled) = scan.outlines.get(&content, root) {
+        if let Some(compiled) = scan.plans.outline(&content, root) {
             return Some((compiled, false));
         }
         if !may_compile {
@@ -321,7 +321,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let tree = reader.open_texts(element).ok()??;
         let compiled = Arc::new(Compiled::of_outline(&scan.projection, &scan.keys, tree, root));
-        scan.outlines.insert(content, root, &compiled);
+        scan.plans.insert_outline(content, root, &compiled);
         Some((compiled, true))
     }
 
