@@ -8,8 +8,8 @@ mod rules;
 mod table;
 
 pub(crate) use columns::{
-    COLUMNS, Column, ColumnSource, ColumnType, EVENT_ID, EVENT_RECORD_ID, EntryKeys, FieldType, MESSAGE, PROVIDER,
-    Place, RuleColumn, entries_field, entry_fields, list_field, list_fields, schema_of, sigma_names,
+    COLUMNS, Column, ColumnSource, ColumnType, EVENT_RECORD_ID, EntryKeys, FieldType, MESSAGE, PROVIDER, Place,
+    RuleColumn, entries_field, entry_fields, list_field, list_fields, schema_of, sigma_names,
 };
 pub use columns::{ColumnReference, ENUMS, enum_of, level_field, reference, rule_reference, uuid_field};
 pub(crate) use numbering::Numbering;

@@ -36,9 +36,7 @@ const CHANNEL: PlaceId = PlaceId(3);
 /// Collects the events of logs.
 pub struct EventCollector {
     scan: Arc<Scan>,
-    /// If only some events count: reads just enough to tell them apart, as most records are of other events.
-    first: Option<(Arc<Scan>, ChunkTemplates)>,
-    /// If only some event IDs count: rejects most records of other events even sooner.
+    /// If only some event IDs count: rejects most records of other events by a few of their bytes.
     others: Option<OtherEvents>,
     /// Which events count, if not all.
     events: Option<Arc<Events>>,
@@ -68,24 +66,14 @@ impl EventCollector {
         let mut table = Table::from(Options::default());
         table.events = events.clone();
         let columns = table.indices_of(&COLUMNS);
-        let mut scan = Scan::new(table.clone(), &columns);
+        let mut scan = Scan::new(table, &columns);
         scan.projection.user_entries = true;
         scan.projection.names_only = true;
         scan.reads_outlines = reads_outlines;
-        let first = events.as_ref().map(|_| {
-            let mut first = Scan::new(table, &[]);
-            first.reads_outlines = reads_outlines;
-            Arc::new(first)
-        });
         let ids = events.as_ref().and_then(|events| events.ids.as_deref());
-        let others = first
-            .as_ref()
-            .zip(ids)
-            .map(|(first, ids)| OtherEvents::new(ids, &first.projection));
         EventCollector {
+            others: ids.map(|ids| OtherEvents::new(ids, EVENT_ID)),
             scan: Arc::new(scan),
-            first: first.map(|scan| (scan, ChunkTemplates::default())),
-            others,
             events,
             templates: ChunkTemplates::default(),
             arenas: Default::default(),
@@ -136,8 +124,6 @@ impl EventCollector {
         });
         self.arenas = arenas;
         pushed?;
-        let first = self.first.as_ref().map(|(scan, _)| scan.check_shared());
-        first.transpose()?;
         Ok(self.scan.check_shared()?)
     }
 
@@ -156,17 +142,10 @@ impl EventCollector {
         let scan = Arc::clone(&self.scan);
         let mut is_end = false;
         while !is_end {
-            if self.templates.are_many() || self.first.as_ref().is_some_and(|(_, templates)| templates.are_many()) {
+            if self.templates.are_many() {
                 self.clear_templates();
             }
             arena.reset();
-            let first = self.first.as_ref().map(|(scan, _)| Arc::clone(scan));
-            let first = first
-                .as_ref()
-                .map(|scan| RecordReader::new(scan, chunk, &names, arena, interrupt));
-            let mut first_records = first
-                .as_ref()
-                .map(|reader| RecordGroup::new(&reader.scan.projection, 1, arena));
             let reader = RecordReader::new(&scan, chunk, &names, arena, interrupt);
             let mut records = RecordGroup::new(&scan.projection, 1, arena);
             for _ in 0..GROUP {
@@ -174,12 +153,10 @@ impl EventCollector {
                     is_end = true;
                     break;
                 };
-                if let Ok(found) = item
-                    && !self.is_another(first.as_ref().zip(first_records.as_mut()), &found.record)
-                {
+                if let Ok(found) = item {
                     self.record(&reader, &mut records, &found.record)?;
                 }
-                if reader.takes_much() || first.as_ref().is_some_and(RecordReader::takes_much) {
+                if reader.takes_much() {
                     break;
                 }
             }
@@ -191,38 +168,9 @@ impl EventCollector {
     fn clear_templates(&mut self) {
         self.templates.clear();
         self.chunk_layouts.clear();
-        if let Some((_, templates)) = &mut self.first {
-            templates.clear();
-        }
         if let Some(others) = &mut self.others {
             others.clear();
         }
-    }
-
-    /// Whether a record's own instance tells that it is of an event that does not count.
-    fn is_another<'x, 'r: 'x, 'c: 'r>(
-        &mut self,
-        first: Option<(&'x RecordReader<'r, 'c>, &'x mut RecordGroup<'r>)>,
-        record: &Record,
-    ) -> bool {
-        let (Some((reader, records)), Some((scan, templates))) = (first, &mut self.first) else {
-            return false;
-        };
-        let (chunk, binxml) = (reader.chunk, record.binxml());
-        if self
-            .others
-            .as_ref()
-            .is_some_and(|others| others.has(chunk, binxml.clone()))
-        {
-            return true;
-        }
-        reader.read_event(templates, records, binxml.clone());
-        if let Some(others) = &mut self.others {
-            others.learn(chunk, binxml, records, templates);
-        }
-        let row = row(records, templates, reader.interrupt);
-        let filter = &scan.filter;
-        records.current().has_system(templates) && !filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
     }
 
     fn record<'r, 'c: 'r>(
@@ -231,12 +179,24 @@ impl EventCollector {
         records: &mut RecordGroup<'r>,
         record: &Record,
     ) -> Result<(), TooManyEvents> {
-        let EventCollector { templates, .. } = self;
-        let (scan, interrupt) = (reader.scan, reader.interrupt);
-        reader.read_event(templates, records, record.binxml());
+        let EventCollector { templates, scratch, .. } = self;
+        let (scan, binxml) = (reader.scan, record.binxml());
+        if let Some(others) = &self.others
+            && others.has(reader.chunk, binxml.clone())
+        {
+            return Ok(());
+        }
+        reader.read_event(templates, records, binxml.clone());
+        if let Some(others) = &mut self.others {
+            others.learn(reader.chunk, binxml, records, templates);
+        }
         let mut keeps = |records: &RecordGroup<'_>, templates: &ChunkTemplates| {
-            let row = row(records, templates, interrupt);
-            scan.filter.keeps(Stage::Header, Stage::Record, &row, &mut self.scratch)
+            let row = Row {
+                record: Some((records.current(), templates)),
+                interrupt: reader.interrupt,
+                ..Row::of_file("")
+            };
+            scan.filter.keeps(Stage::Header, Stage::Record, &row, scratch)
         };
         let has_system = records.current().has_system(templates);
         if has_system && !keeps(records, templates) {
@@ -338,15 +298,6 @@ impl EventCollector {
             providers.contains(&event.provider.to_ascii_lowercase())
         };
         events_of(&all, ids).filter(counts).collect()
-    }
-}
-
-/// A record as predicates on events see it.
-fn row<'x, 'r>(records: &'x RecordGroup<'r>, templates: &'x ChunkTemplates, interrupt: Interrupt<'x>) -> Row<'x, 'r> {
-    Row {
-        record: Some((records.current(), templates)),
-        interrupt,
-        ..Row::of_file("")
     }
 }
 

@@ -7,9 +7,8 @@ use std::ops::Range;
 
 use evtx_format::binxml::instance::LeadingInstance;
 
-use crate::plan::{PlaceId, Projection};
+use crate::plan::PlaceId;
 use crate::record::{ChunkTemplates, Part, RecordGroup};
-use crate::schema::EVENT_ID;
 
 /// How many templates are known at a time.
 const PLACES: usize = 64;
@@ -20,19 +19,19 @@ pub(super) struct OtherEvents {
     /// The IDs that count, sorted.
     ids: Box<[u32]>,
     /// The place of the ID.
-    place: Option<PlaceId>,
+    place: PlaceId,
     /// The chunk offset of a definition and the substitution that is the ID, at [`place`].
     known: [Option<(u32, u16)>; PLACES],
 }
 
 impl OtherEvents {
-    /// Rejects events without one of these IDs. [`learn`](Self::learn) gets records that were read for `projection`.
-    pub(super) fn new(ids: &[u32], projection: &Projection) -> Self {
+    /// Rejects events without one of these IDs, which records have at a place.
+    pub(super) fn new(ids: &[u32], place: PlaceId) -> Self {
         let mut ids: Box<[u32]> = ids.into();
         ids.sort_unstable();
         OtherEvents {
             ids,
-            place: projection.place_id(EVENT_ID),
+            place,
             known: [None; PLACES],
         }
     }
@@ -67,7 +66,7 @@ impl OtherEvents {
             let definition = LeadingInstance::read(chunk, binxml)?.definition;
             let (at, _) = records.current().event().and_then(Part::instance)?;
             let plan = &templates.get(at).ok()?.plan;
-            Some((definition, plan.bare_substitution[self.place?.0]?))
+            Some((definition, plan.bare_substitution[self.place.0]?))
         };
         if let Some((definition, substitution)) = substitution() {
             self.known[place(definition)] = Some((definition, substitution));

@@ -200,9 +200,6 @@ pub(crate) const MESSAGE: Place = Place {
 /// The name of the event's provider.
 pub(crate) const PROVIDER: Place = system("Provider", Some("Name"));
 
-/// The ID of the event.
-pub(crate) const EVENT_ID: Place = system("EventID", None);
-
 /// The ID of the event's record in the log in which the event was first written.
 pub(crate) const EVENT_RECORD_ID: Place = system("EventRecordID", None);
 
@@ -230,7 +227,7 @@ pub(crate) const COLUMNS: &[Column] = columns! {
     /// When the event happened, UTC, to 100 ns. If the event cannot be read: when the record was written.
     time_created: Place(system("TimeCreated", Some("SystemTime")), Time);
     /// The kind of event. Each provider numbers its own.
-    event_id: Place(EVENT_ID, UInt32);
+    event_id: Place(system("EventID", None), UInt32);
     /// 1 critical, 2 error, 3 warning, 4 information, 5 verbose, 0 always; `evtx_level_name` names it.
     level: Place(system("Level", None), UInt8);
     /// Who raised the event.
