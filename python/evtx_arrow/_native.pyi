@@ -29,8 +29,8 @@ class NativeScan:
     def partitions(self, target: int) -> list[list[_Piece]]: ...
 
 def open(
-    files: Sequence[str] | Sequence[_Piece],
-    is_partition: bool,
+    files: Sequence[str],
+    tasks: Sequence[_Piece],
     values: dict[str, Any],
     columns: Sequence[str] | None,
     conditions: Sequence[_Condition],

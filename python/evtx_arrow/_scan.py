@@ -92,7 +92,7 @@ def scan(
         raise TypeError(f"types must be text, not {types!r}")
     paths, found = resolve(files, filesystem)
     stated = _stated(where, types)
-    native = _native.open(paths, False, options, columns, stated, types, _threads(threads), found, _fields)
+    native = _native.open(paths, [], options, columns, stated, types, _threads(threads), found, _fields)
     return Scan(native, options, stated, found, _threads(threads))
 
 
@@ -228,7 +228,7 @@ class Partition:
     def _open(self) -> _native.NativeScan:
         fields = self._fields if self._options["event_id"] is not None else None
         return _native.open(
-            self._pieces, True, self._options, self._columns, self._where, self._types, self._threads, self._files, fields
+            [], self._pieces, self._options, self._columns, self._where, self._types, self._threads, self._files, fields
         )
 
     def __repr__(self) -> str:

@@ -103,15 +103,6 @@ impl From<TaskValue> for ScanTask {
     }
 }
 
-/// The files of a scan.
-#[derive(FromPyObject)]
-enum Wanted {
-    /// Paths, globs, folders and archives.
-    Paths(Vec<String>),
-    /// Tasks of a partition.
-    Tasks(Vec<TaskValue>),
-}
-
 /// Every option of a scan: its name, its default and what it does. For tests of the Python part.
 #[pyfunction]
 pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str)> {
@@ -126,7 +117,8 @@ pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str
 
 /// Makes a scan: finds the files, and the fields of events if they are columns.
 ///
-/// - `files` are paths, or tasks of a partition.
+/// - `files` are paths, globs, folders and archives.
+/// - `tasks` are those of a partition.
 /// - `values` are the arguments, by name.
 /// - `columns` are the names of the columns; all if it is None.
 /// - `conditions` are columns, keys, operators and values.
@@ -138,8 +130,8 @@ pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str
 #[allow(clippy::too_many_arguments)] // Python passes them by position, once.
 pub(crate) fn open(
     py: Python<'_>,
-    files: &Bound<'_, PyAny>,
-    is_partition: bool,
+    files: Vec<String>,
+    tasks: Vec<TaskValue>,
     values: &Bound<'_, PyDict>,
     columns: Option<Vec<String>>,
     conditions: Vec<Stated<'_>>,
@@ -160,10 +152,7 @@ pub(crate) fn open(
         let fields = fields.into_iter().map(EventField::try_from).collect::<Result<_, _>>();
         arguments.know_fields(fields.map_err(PyValueError::new_err)?);
     }
-    let wanted = match is_partition {
-        true => Wanted::Tasks(files.extract()?),
-        false => Wanted::Paths(files.extract()?),
-    };
+    let wanted = (files, tasks);
     let files = match filesystem {
         Some(files) => Files::Python(Arc::new(PythonFiles::new(files))),
         None => Files::Local,
@@ -201,7 +190,7 @@ pub(crate) fn open(
 /// The call of a scan. An error has the path that it is about, if that is known.
 fn call_of(
     arguments: &Arguments,
-    wanted: Wanted,
+    (wanted, tasks): (Vec<String>, Vec<TaskValue>),
     files: &Files,
     storage: &dyn Storage,
     threads: usize,
@@ -210,22 +199,16 @@ fn call_of(
     let archives = Archives::new(MEMORY, DISK, Some(std::env::temp_dir())).with_password(arguments.password());
     let storage = &ArchiveStorage::new(storage, &archives);
     let mut paths: Vec<ScanPath> = Vec::new();
-    match wanted {
-        Wanted::Paths(wanted) => {
-            for path in wanted {
-                let found = expand(storage, &path, FileKind::Logs, SCAN, interrupt);
-                paths.extend(found.map_err(|error| (Some(path), error))?);
-            }
+    for path in wanted {
+        let found = expand(storage, &path, FileKind::Logs, SCAN, interrupt);
+        paths.extend(found.map_err(|error| (Some(path), error))?);
+    }
+    for task in tasks {
+        if let (TaskValue::File(path, _, size, _), Files::Python(files)) = (&task, files) {
+            files.know_size(path.clone(), *size);
         }
-        Wanted::Tasks(tasks) => {
-            for task in tasks {
-                if let (TaskValue::File(path, _, size, _), Files::Python(files)) = (&task, files) {
-                    files.know_size(path.clone(), *size);
-                }
-                let found = ScanTask::from(task).paths(storage, SCAN, interrupt);
-                paths.extend(found.map_err(|error| (None, error))?);
-            }
-        }
+        let found = ScanTask::from(task).paths(storage, SCAN, interrupt);
+        paths.extend(found.map_err(|error| (None, error))?);
     }
     arguments
         .call(paths, threads, storage, SCAN, interrupt)
