@@ -97,13 +97,13 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
         kind: argument.kind().into(),
     };
     let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
-        let (description, example) = about(*query);
+        let [name, description, example] = about(*query);
         let files = query.kind().map(|kind| match kind {
             FileKind::Logs => "files",
             FileKind::Rules => "rules",
         });
         EvtxScanFunction {
-            function: EvtxFunction::new(name(*query), description, example),
+            function: EvtxFunction::new(name, description, example),
             number,
             files: EvtxText::of_option(files),
             arguments: EvtxSlice::leaked(query.arguments().map(argument).collect::<Vec<_>>()),
@@ -112,61 +112,55 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
     EvtxSlice::leaked(functions.collect::<Vec<_>>())
 }
 
-/// The name of a function.
-fn name(query: Query) -> &'static str {
+/// The name of a function, its description and an example.
+fn about(query: Query) -> [&'static str; 3] {
     match query {
-        Query::Records => "read_evtx",
-        Query::Matches => "evtx_sigma",
-        Query::Rules => "evtx_sigma_rules",
-        Query::Fields => "evtx_schema",
-        Query::Files => "evtx_file_metadata",
-        Query::Chunks => "evtx_chunk_metadata",
-        Query::DeclaredEvents => "evtx_event_catalog",
-    }
-}
-
-/// The description of a function, and an example.
-fn about(query: Query) -> (&'static str, &'static str) {
-    match query {
-        Query::Records => (
+        Query::Records => [
+            "read_evtx",
             "Reads Windows event logs (EVTX), a row per record. Takes a path, a glob, a folder, or a list of them. With \
              event_id, it reads the records of these events only, and has a column for each of their fields.",
             "SELECT event_id, count(*) FROM read_evtx('logs/**/*.evtx') GROUP BY ALL ORDER BY 2 DESC",
-        ),
-        Query::Matches => (
+        ],
+        Query::Matches => [
+            "evtx_sigma",
             "Matches Sigma rules against Windows event logs (EVTX): a row per event and matching rule, with the columns \
              of read_evtx. Both files and rules take a path, a glob, a folder, or a list of them.",
             "SELECT rule_level, rule_title, count(*) FROM evtx_sigma('logs/**/*.evtx', rules := 'sigma/rules/windows') \
              GROUP BY ALL ORDER BY ALL DESC",
-        ),
-        Query::Rules => (
+        ],
+        Query::Rules => [
+            "evtx_sigma_rules",
             "Lists Sigma rules: a row per rule, with the events that it applies to, or the reason why it is not used.",
             "SELECT rule_file, error FROM evtx_sigma_rules('sigma/rules/**/*.yml') WHERE error IS NOT NULL",
-        ),
-        Query::Fields => (
+        ],
+        Query::Fields => [
+            "evtx_schema",
             "Lists the events in Windows event logs (EVTX): a row per field of each provider, event ID, version and \
              channel, with its type in the template, the type of its column in read_evtx(..., event_id := ...), and the \
              number of records.",
             "SELECT DISTINCT field_name, column_type FROM evtx_schema('logs/**/*.evtx') WHERE event_id = 4624",
-        ),
-        Query::Files => (
+        ],
+        Query::Files => [
+            "evtx_file_metadata",
             "Describes each Windows event log (EVTX), from its header and its contents: flags, stored and computed \
              checksums, chunks, records, the range of record IDs and the IDs missing in it, the time range, damage.",
             "SELECT filename, records, missing_records, is_dirty FROM evtx_file_metadata('logs/**/*.evtx')",
-        ),
-        Query::Chunks => (
+        ],
+        Query::Chunks => [
+            "evtx_chunk_metadata",
             "Describes each chunk of Windows event logs (EVTX), from its header and its contents: record numbers and \
              IDs, free space, stored and computed checksums, templates, the time range, damage.",
             "SELECT chunk_index, first_record_id, last_record_id, records, error FROM \
              evtx_chunk_metadata('Security.evtx')",
-        ),
-        Query::DeclaredEvents => (
+        ],
+        Query::DeclaredEvents => [
+            "evtx_event_catalog",
             "Lists the events that Sysmon and the providers of Windows declare, whether or not a log contains them: a \
              row per field of each provider, event ID and version, with its type in templates and the type of its \
              column in read_evtx(..., event_id := ...).",
             "SELECT version, list(field_name ORDER BY field_position) FROM evtx_event_catalog() WHERE provider = \
              'Microsoft-Windows-Security-Auditing' AND event_id = 4624 GROUP BY ALL",
-        ),
+        ],
     }
 }
 
