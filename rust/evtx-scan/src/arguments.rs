@@ -406,9 +406,9 @@ impl Arguments {
                     Some(fields) => fields.clone(),
                     None => {
                         let (paths, size) = (&call.paths, self.sample_size);
-                        let sample = read_sample(events.clone(), storage, paths, size, threads, interrupt)?;
-                        call.warning = sample.warning;
-                        sample.catalog.fields()
+                        let fields;
+                        (fields, call.warning) = read_sample(events.clone(), storage, paths, size, threads, interrupt)?;
+                        fields
                     }
                 };
                 Table::of_events(self.options, events, &call.fields)

@@ -174,6 +174,23 @@ impl<R: Report> Shared<R> {
     fn lock(&self) -> MutexGuard<'_, Progress<R>> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Takes the outcome of a step of a file, the end of the file if it has ended after it, and the file if it was
+    /// opened and has pieces.
+    fn tell(&self, place: Place, outcome: Outcome<R>, end: Option<Option<String>>, opened: Option<OpenFile>) {
+        let mut progress = self.lock();
+        let (index, step) = place;
+        progress.tell(&self.paths, place, outcome);
+        if let Some(end) = end {
+            progress.tell(&self.paths, (index, step + 1), Outcome::End(end));
+        }
+        if let Some(opened) = opened {
+            let at = progress.open.partition_point(|other| other.index < index);
+            progress.open.insert(at, opened);
+        }
+        drop(progress);
+        self.changed.notify_all();
+    }
 }
 
 impl<R: Report> Progress<R> {
@@ -276,22 +293,19 @@ impl<R: Report> ReportRows for Thread<R> {
             if is_end {
                 return Ok(None);
             }
-            match progress.claim(shared.paths.len()) {
-                Work::Nothing => {}
-                Work::Wait => drop(shared.changed.wait_timeout(progress, WAIT)),
-                Work::Open(index) => {
-                    drop(progress);
-                    let doing = Doing(&shared);
-                    self.open(index, call)?;
-                    std::mem::forget(doing);
-                }
-                Work::Look(open) => {
-                    drop(progress);
-                    let doing = Doing(&shared);
-                    self.look(&open, call)?;
-                    std::mem::forget(doing);
-                }
+            let work = progress.claim(shared.paths.len());
+            if let Work::Wait = work {
+                drop(shared.changed.wait_timeout(progress, WAIT));
+                continue;
             }
+            drop(progress);
+            let doing = Doing(&shared);
+            match work {
+                Work::Open(index) => self.open(index, call)?,
+                Work::Look(open) => self.look(&open, call)?,
+                Work::Wait | Work::Nothing => {}
+            }
+            std::mem::forget(doing);
         }
     }
 }
@@ -330,17 +344,7 @@ impl<R: Report> Thread<R> {
             }
             Started::Unreadable(size, why) => (None, Outcome::Start { size, header: None }, Some(Some(why))),
         };
-        let mut progress = self.shared.lock();
-        progress.tell(&self.shared.paths, (index, 0), start);
-        if let Some(end) = end {
-            progress.tell(&self.shared.paths, (index, 1), Outcome::End(end));
-        }
-        if let Some(open) = open {
-            let at = progress.open.partition_point(|other| other.index < index);
-            progress.open.insert(at, open);
-        }
-        drop(progress);
-        self.shared.changed.notify_all();
+        self.shared.tell((index, 0), start, end, open);
         Ok(())
     }
 
@@ -370,13 +374,7 @@ impl<R: Report> Thread<R> {
             Ok(piece) => (Outcome::Piece(piece), is_last.then(|| open.failure.clone())),
             Err(why) => (Outcome::End(Some(why)), None),
         };
-        let mut progress = self.shared.lock();
-        progress.tell(&self.shared.paths, (open.index, open.step), found);
-        if let Some(end) = end {
-            progress.tell(&self.shared.paths, (open.index, open.step + 1), Outcome::End(end));
-        }
-        drop(progress);
-        self.shared.changed.notify_all();
+        self.shared.tell((open.index, open.step), found, end, None);
         Ok(())
     }
 }

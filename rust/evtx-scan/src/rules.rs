@@ -66,6 +66,7 @@ fn named<T: Copy>(argument: &str, all: &[(T, &str)], name: &str) -> Result<T, St
 }
 
 /// A rule of a file, or a document that is not one.
+#[derive(Default)]
 struct LoadedRule {
     row: RuleRow,
     /// The rule, unless there is an error.
@@ -207,8 +208,7 @@ impl RuleText {
                 };
                 return Ok(vec![LoadedRule {
                     row,
-                    rule: None,
-                    silences: Vec::new(),
+                    ..LoadedRule::default()
                 }]);
             }
         };
@@ -261,10 +261,8 @@ impl Loading<'_> {
                 Some(loaded) => loaded,
                 None => text.load(self, interrupt)?,
             };
-            for (nth, one) in loaded.into_iter().enumerate() {
-                if nth.is_multiple_of(64) {
-                    interrupt.check()?;
-                }
+            for one in loaded {
+                interrupt.check()?;
                 rules.add(one, arguments);
             }
             if rules.rows.len() > MAX_RULES {
@@ -287,10 +285,11 @@ impl LoadedRule {
                     error: Some(refused.error.to_string()),
                     ..RuleRow::default()
                 };
+                let silences = refused.silences;
                 return LoadedRule {
                     row,
-                    rule: None,
-                    silences: refused.silences,
+                    silences,
+                    ..LoadedRule::default()
                 };
             }
         };
@@ -304,7 +303,7 @@ impl LoadedRule {
         LoadedRule {
             row,
             rule,
-            silences: Vec::new(),
+            ..LoadedRule::default()
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use evtx_arrow::{CollectedEvents, EventCollector, Events, Slots, SlotsError};
+use evtx_arrow::{CollectedEvents, EventCollector, EventField, Events, Slots, SlotsError};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
@@ -53,13 +53,6 @@ pub(crate) enum SampleSize {
     Files(usize),
     /// All files. Local ones in full.
     All,
-}
-
-/// The result of a sample.
-pub(crate) struct Sample {
-    pub(crate) catalog: EventCollector,
-    /// A warning if bytes were left out that the caller did not exclude.
-    pub(crate) warning: Option<String>,
 }
 
 /// A file, as far as it is known.
@@ -122,7 +115,7 @@ impl Kept {
 }
 
 /// Reads the fields of events from files, with at most `threads` threads. Skips unreadable files: the scan reports
-/// them.
+/// them. The fields come with a warning if bytes were left out that the caller did not exclude.
 ///
 /// # Errors
 /// [`ScanError::Interrupted`], and [`ScanError::Decode`] if a thread has panicked.
@@ -133,7 +126,7 @@ pub(crate) fn read_sample(
     size: SampleSize,
     threads: usize,
     interrupt: Interrupt<'_>,
-) -> Result<Sample, ScanError> {
+) -> Result<(Vec<EventField>, Option<String>), ScanError> {
     let call = Call {
         storage,
         interrupt,
@@ -160,8 +153,7 @@ pub(crate) fn read_sample(
         reading.file(candidate, stride)?;
     }
     reading.round()?;
-    let catalog = reading.catalog;
-    Ok(Sample { catalog, warning })
+    Ok((reading.catalog.fields(), warning))
 }
 
 /// The files to read, with their sizes if these matter.
