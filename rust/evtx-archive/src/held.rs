@@ -155,9 +155,6 @@ impl Share {
     }
 
     /// Takes enough for a decoder with a window of so many bytes. Returns whether there is enough.
-    ///
-    /// # Errors
-    /// As [`take`](Self::take).
     pub(crate) fn covers(&mut self, window: u64, interrupt: Interrupt<'_>) -> Result<bool, StorageError> {
         let more = window.saturating_sub(self.taken[What::Memory as usize]);
         Ok(window <= FREE_WINDOW || self.take(What::Memory, more, interrupt)?)

@@ -167,9 +167,6 @@ impl Condition {
     }
 
     /// The rows that fulfil the condition. `at` is the index of its column in the rows.
-    ///
-    /// # Errors
-    /// [`ArrowError`] if a kernel of Arrow fails.
     pub(crate) fn filter(&self, rows: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
         let column = rows.column(at);
         let column: ArrayRef = match &self.key {

@@ -15,9 +15,6 @@ static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
 /// The current thread, if it is Python's main thread or Python has started it. `None` for a thread of a library, which
 /// usually does not hold the lock of the interpreter when it reads a stream.
-///
-/// # Errors
-/// Those of Python's module `threading`.
 pub(crate) fn python_thread(py: Python<'_>) -> PyResult<Option<ThreadId>> {
     let threading = py.import("threading")?;
     let ident = threading.call_method0("get_ident")?;
@@ -41,9 +38,6 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Watches for signals from now on.
-    ///
-    /// # Errors
-    /// Those of Python's module `threading`.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
         let threading = py.import("threading")?;
         let main = threading.call_method0("main_thread")?.getattr("ident")?;

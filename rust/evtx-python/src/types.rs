@@ -7,9 +7,7 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type};
-use arrow_array::{
-    Array, ArrayRef, Decimal128Array, ListArray, MapArray, PrimitiveArray, RecordBatch, RecordBatchOptions, StructArray,
-};
+use arrow_array::{Array, ArrayRef, Decimal128Array, PrimitiveArray, RecordBatch, RecordBatchOptions, make_array};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use uuid::Uuid;
@@ -118,6 +116,15 @@ impl Types {
     }
 }
 
+/// The fields of the arrays in an array.
+fn children(data_type: &DataType) -> Vec<&FieldRef> {
+    match data_type {
+        DataType::List(item) | DataType::Map(item, _) => vec![item],
+        DataType::Struct(fields) => fields.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Converts an array of a field to the field that [`Types::field`] made of it.
 fn convert(array: &ArrayRef, from: &FieldRef, to: &FieldRef) -> Result<ArrayRef, ArrowError> {
     use DataType::{Decimal128, FixedSizeBinary, Int64, List, Map, Struct, Timestamp, UInt64, Utf8};
@@ -125,31 +132,14 @@ fn convert(array: &ArrayRef, from: &FieldRef, to: &FieldRef) -> Result<ArrayRef,
         return Ok(Arc::clone(array));
     }
     Ok(match (from.data_type(), to.data_type()) {
-        (List(from), List(to)) => {
-            let list = array.as_list::<i32>();
-            let values = convert(list.values(), from, to)?;
-            Arc::new(ListArray::try_new(
-                Arc::clone(to),
-                list.offsets().clone(),
-                values,
-                list.nulls().cloned(),
-            )?)
-        }
-        (Map(from, _), Map(to, sorted)) => {
-            let map = array.as_map();
-            let entries: ArrayRef = Arc::new(map.entries().clone());
-            let entries = convert(&entries, from, to)?;
-            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
-            let entries = entries.as_struct().clone();
-            Arc::new(MapArray::try_new(Arc::clone(to), offsets, entries, nulls, *sorted)?)
-        }
-        (Struct(from), Struct(to)) => {
-            let structs = array.as_struct();
-            let columns = structs.columns().iter().zip(from.iter().zip(to));
-            let columns = columns
-                .map(|(column, (from, to))| convert(column, from, to))
-                .collect::<Result<_, _>>()?;
-            Arc::new(StructArray::try_new(to.clone(), columns, structs.nulls().cloned())?)
+        (List(_) | Map(..) | Struct(_), data_type) => {
+            let data = array.to_data();
+            let fields = children(from.data_type()).into_iter().zip(children(data_type));
+            let values = data.child_data().iter().zip(fields);
+            let values = values.map(|(child, (from, to))| Ok(convert(&make_array(child.clone()), from, to)?.to_data()));
+            let values = values.collect::<Result<_, ArrowError>>()?;
+            let builder = data.into_builder().data_type(data_type.clone());
+            make_array(builder.child_data(values).build()?)
         }
         (FixedSizeBinary(_), Decimal128(precision, scale)) => {
             let bytes = array.as_fixed_size_binary().iter();

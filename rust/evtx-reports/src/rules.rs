@@ -19,26 +19,17 @@ impl RuleReport {
 
 /// A rule of a file, or a document that is not a rule.
 #[derive(Debug, Clone, Default)]
+#[allow(missing_docs)] // the columns below describe them
 pub struct RuleRow {
-    /// Its ID.
     pub id: Option<String>,
-    /// Its title.
     pub title: Option<String>,
-    /// Its level.
     pub level: Option<Level>,
-    /// Its status.
     pub status: Option<Status>,
-    /// Its tags.
     pub tags: Vec<String>,
-    /// Its log source.
     pub log_source: Option<LogSource>,
-    /// The channels of the events that it is for. Empty for any channel.
     pub channels: Vec<String>,
-    /// The IDs of the events that it is for. Empty for any ID.
     pub event_ids: Vec<u32>,
-    /// The path of its file.
     pub file: Arc<str>,
-    /// Why it is not used, if so.
     pub error: Option<String>,
 }
 

@@ -56,9 +56,6 @@ impl RecordSummary {
 
 impl ChunkSummary {
     /// Walks over the records of a chunk with this index in the file.
-    ///
-    /// # Errors
-    /// [`Interrupted`].
     pub(crate) fn of(
         chunk: &[u8],
         index: u64,

@@ -152,9 +152,6 @@ pub(crate) fn schema<R: Row>() -> SchemaRef {
 }
 
 /// The rows as a batch.
-///
-/// # Errors
-/// The error of Arrow if it refuses an array of the batch.
 pub(crate) fn batch<R: Row>(rows: &[R]) -> Result<RecordBatch, ArrowError> {
     let arrays = R::COLUMNS.iter().map(|column| column.value.array(rows.iter()));
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));

@@ -8,7 +8,7 @@ use evtx_format::container::layout::previous_chunk;
 use evtx_format::container::records::PromisedIds;
 use evtx_format::{Interrupt, Interrupted};
 
-use crate::paths::{FileSplit, ScanPath, Source};
+use crate::paths::{FileSplit, ScanPath};
 use crate::storage::{Call, Modified, OpenFile, ScanError, Storage, StorageError, StorageFile};
 
 // Bytes that are read at once: the size of a block of a local and of a remote file.
@@ -141,14 +141,7 @@ pub fn estimate_records(storage: &dyn Storage, paths: &[ScanPath], interrupt: In
     let mut size = 0_u64;
     for i in 0..asked {
         interrupt.check()?;
-        let path = &paths[i * paths.len() / asked];
-        let own = match &path.source {
-            Source::Unreadable(_) => Ok(0),
-            _ if storage.is_remote(path.storage_path()) => Ok(USUAL_SIZE),
-            Source::Nested(file) => file.estimate(storage),
-            Source::File => storage.open(&path.path).map(|file| file.size()),
-        };
-        match own {
+        match paths[i * paths.len() / asked].size(storage, USUAL_SIZE) {
             Ok(own) => size = own.saturating_add(size),
             Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
             // The scan reports it.

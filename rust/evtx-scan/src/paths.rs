@@ -154,6 +154,16 @@ impl ScanPath {
         }
     }
 
+    /// About how many bytes the file has: `of_remote` if it is remote. Nothing is read of it.
+    pub(crate) fn size(&self, storage: &dyn Storage, of_remote: u64) -> Result<u64, StorageError> {
+        match &self.source {
+            Source::Unreadable(why) => Err(StorageError::Unusable(why.to_string())),
+            _ if storage.is_remote(self.storage_path()) => Ok(of_remote),
+            Source::Nested(file) => file.estimate(storage),
+            Source::File => storage.size(&self.path),
+        }
+    }
+
     /// Opens the file.
     pub(crate) fn open(&self, call: Call<'_>) -> Result<OpenFile, StorageError> {
         match &self.source {

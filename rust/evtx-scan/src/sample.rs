@@ -16,7 +16,7 @@ use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::PromisedIds;
 
 use crate::file::LogFile;
-use crate::paths::{ScanPath, Source};
+use crate::paths::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 use crate::threads::{MAX_THREADS, on_threads};
 
@@ -27,9 +27,6 @@ const SAMPLE_BYTES: u64 = 512 << 20;
 /// How many remote files are read by default, and how many pieces of each. The scan mostly needs the first piece, too.
 const REMOTE_FILES: usize = 100;
 const REMOTE_PIECES: u64 = 1;
-
-/// How many files stay open between the look at their sizes and the read.
-const OPEN_FILES: usize = 128;
 
 /// How many pieces the threads read in a round.
 const ROUND: usize = 64;
@@ -59,9 +56,8 @@ pub(crate) enum SampleSize {
 struct Candidate<'p> {
     path: &'p ScanPath,
     is_remote: bool,
+    /// Its size, 0 if it is remote.
     size: u64,
-    /// The open file, if it stayed open.
-    file: Option<LogFile>,
 }
 
 /// Identifies the content of a file and the question that was asked about it.
@@ -175,36 +171,12 @@ fn candidates<'p>(paths: &'p [ScanPath], size: SampleSize, call: Call<'_>) -> Re
     let mut candidates = Vec::with_capacity(chosen.len());
     for path in chosen {
         call.interrupt.check()?;
-        let mut candidate = Candidate {
-            path,
-            is_remote: is_remote(&path),
-            size: 0,
-            file: None,
-        };
-        match &path.source {
-            Source::Unreadable(_) => continue,
-            _ if candidate.is_remote => {}
-            // An open nested file can take its whole size in memory.
-            Source::Nested(file) => {
-                let Some(size) = unless_failed(file.estimate(call.storage))? else {
-                    continue;
-                };
-                candidate.size = size;
-            }
-            Source::File => {
-                let Some(file) = open(path, call)? else { continue };
-                candidate.size = file.size();
-                candidate.file = (candidates.len() < OPEN_FILES).then_some(file);
-            }
+        if let Some(size) = unless_failed(path.size(call.storage, 0))? {
+            let is_remote = is_remote(&path);
+            candidates.push(Candidate { path, is_remote, size });
         }
-        candidates.push(candidate);
     }
     Ok(candidates)
-}
-
-/// Opens a file; `None` if that fails.
-fn open(path: &ScanPath, call: Call<'_>) -> Result<Option<LogFile>, ScanError> {
-    unless_failed(path.patiently(call, || LogFile::open(call, path)))
 }
 
 /// The result of the storage; `None` if it failed.
@@ -223,8 +195,7 @@ struct Reading<'c> {
     catalog: EventCollector,
     /// For each thread one.
     readers: Vec<EventCollector>,
-    /// The pieces of the next round, and what becomes of them and of other files, in order.
-    pieces: Vec<Piece>,
+    /// The steps of the next round, in the order of the files.
     steps: Vec<Step>,
     /// The results for the current file; `None` if it cannot be read in full.
     of_file: Option<CollectedEvents>,
@@ -240,12 +211,12 @@ struct Piece {
     found: Mutex<Option<CollectedEvents>>,
 }
 
-/// A step of a round, in the order of the files.
+/// A step of a round.
 enum Step {
     /// It was found before.
     Known(Arc<CollectedEvents>),
     /// The next piece of the file at hand.
-    Piece,
+    Piece(Piece),
     /// The file ends.
     End(Option<Identity>),
 }
@@ -258,7 +229,6 @@ impl<'c> Reading<'c> {
             catalog,
             events: Arc::new(events),
             call,
-            pieces: Vec::new(),
             steps: Vec::new(),
             of_file: Some(CollectedEvents::default()),
         }
@@ -267,11 +237,10 @@ impl<'c> Reading<'c> {
     /// Reads a file: the first of each `stride` pieces.
     fn file(&mut self, candidate: Candidate<'_>, stride: u64) -> Result<(), ScanError> {
         self.call.interrupt.check()?;
-        let file = match candidate.file {
-            Some(file) => Some(file),
-            None => open(candidate.path, self.call)?,
+        let (path, call) = (candidate.path, self.call);
+        let Some(file) = unless_failed(path.patiently(call, || LogFile::open(call, path)))? else {
+            return Ok(());
         };
-        let Some(file) = file else { return Ok(()) };
         let mut header = Vec::new();
         let len = file.size().min(FILE_HEADER as u64);
         let is_read = unless_failed(file.read(&mut header, 0, len))?.is_some();
@@ -285,7 +254,7 @@ impl<'c> Reading<'c> {
             is_settled && !(cfg!(windows) && known.is_dirty())
         });
         let identity = modified.filter(|_| !candidate.is_remote).map(|modified| Identity {
-            path: candidate.path.path.clone(),
+            path: path.path.clone(),
             size: file.size(),
             modified: modified.stamp,
             header,
@@ -306,16 +275,15 @@ impl<'c> Reading<'c> {
             if len == 0 {
                 break;
             }
-            self.steps.push(Step::Piece);
-            self.pieces.push(Piece {
+            self.steps.push(Step::Piece(Piece {
                 file: Arc::clone(&file),
                 offset,
                 len,
                 promised: PromisedIds::of_log(&known),
                 found: Mutex::default(),
-            });
+            }));
             offset = offset.saturating_add(stride.saturating_mul(file.piece()));
-            if self.pieces.len() >= ROUND {
+            if self.steps.len() >= ROUND {
                 self.round()?;
             }
         }
@@ -325,16 +293,17 @@ impl<'c> Reading<'c> {
 
     /// Reads the pieces, and puts together what they have.
     fn round(&mut self) -> Result<(), ScanError> {
-        self.read_pieces()?;
-        let mut pieces = self.pieces.drain(..);
+        let next = AtomicUsize::new(0);
+        let threads = self.readers.len().min(self.steps.len());
+        let read =
+            |reader: &mut EventCollector, interrupt: Interrupt<'_>| read_next(reader, &self.steps, &next, interrupt);
+        on_threads(&mut self.readers[..threads], self.call.interrupt, read, || Ok(()))?;
         for step in self.steps.drain(..) {
             match step {
                 // Fields over the limit get no columns.
                 Step::Known(found) => _ = self.catalog.absorb(&found),
-                Step::Piece => {
-                    let found = pieces.next();
-                    let found =
-                        found.and_then(|piece| piece.found.into_inner().unwrap_or_else(PoisonError::into_inner));
+                Step::Piece(piece) => {
+                    let found = piece.found.into_inner().unwrap_or_else(PoisonError::into_inner);
                     if let Some(found) = &found {
                         _ = self.catalog.absorb(found);
                     }
@@ -354,28 +323,19 @@ impl<'c> Reading<'c> {
         }
         Ok(())
     }
-
-    fn read_pieces(&mut self) -> Result<(), ScanError> {
-        let Reading {
-            readers, pieces, call, ..
-        } = self;
-        let next = AtomicUsize::new(0);
-        let threads = readers.len().min(pieces.len());
-        let read = |reader: &mut EventCollector, interrupt: Interrupt<'_>| read_next(reader, pieces, &next, interrupt);
-        on_threads(&mut readers[..threads], call.interrupt, read, || Ok(()))
-    }
 }
 
 /// Reads pieces until there are no more.
 fn read_next(
     reader: &mut EventCollector,
-    pieces: &[Piece],
+    steps: &[Step],
     next: &AtomicUsize,
     interrupt: Interrupt<'_>,
 ) -> Result<(), ScanError> {
     let mut bytes = Vec::new();
-    while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+    while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
         interrupt.check()?;
+        let Step::Piece(piece) = step else { continue };
         if unless_failed(piece.file.read(&mut bytes, piece.offset, piece.len))?.is_none() {
             continue;
         }

@@ -33,9 +33,6 @@ const TOGETHER: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
 
 impl FieldAutomaton {
     /// Builds the automaton of some atoms.
-    ///
-    /// # Errors
-    /// [`Stopped`].
     pub(super) fn new(ids: &[AtomId], all: &[Atom], stop: &Stop<'_>) -> Result<FieldAutomaton, Stopped> {
         let mut automaton = FieldAutomaton::default();
         let mut inside: HashMap<&str, Vec<(AtomId, Place)>> = HashMap::new();
@@ -74,8 +71,16 @@ impl FieldAutomaton {
         found: &mut Vec<AtomId>,
     ) -> Result<(), Stopped> {
         found.extend(self.whole.get(text));
-        let mut searches = self.searches.iter();
-        searches.try_for_each(|search| search.look(text, all, seen, stop, found))
+        let is_at = |place: Place, id| place == Place::Anywhere || place.holds(text, needle_of(id, all));
+        for search in &self.searches {
+            seen.clear();
+            search.run(text, seen, stop)?;
+            for needle in seen.iter() {
+                let atoms = search.atoms[needle as usize].iter();
+                found.extend(atoms.filter(|(id, place)| is_at(*place, *id)).map(|(id, _)| id));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -95,24 +100,6 @@ impl Search {
             .build(&needles);
         let automaton = automaton.expect("the limits of a set keep its needles within those of an automaton");
         Search { automaton, atoms }
-    }
-
-    fn look(
-        &self,
-        text: &str,
-        all: &[Atom],
-        seen: &mut Bits,
-        stop: &Stop<'_>,
-        found: &mut Vec<AtomId>,
-    ) -> Result<(), Stopped> {
-        seen.clear();
-        self.run(text, seen, stop)?;
-        let is_at = |place: Place, id| place == Place::Anywhere || place.holds(text, needle_of(id, all));
-        for needle in seen.iter() {
-            let atoms = self.atoms[needle as usize].iter();
-            found.extend(atoms.filter(|(id, place)| is_at(*place, *id)).map(|(id, _)| id));
-        }
-        Ok(())
     }
 
     /// Adds the needles that a text contains.
