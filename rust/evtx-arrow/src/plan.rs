@@ -9,7 +9,6 @@ mod content;
 mod other_values;
 mod column_plan;
 mod planner;
-mod system;
 mod cache;
 #[cfg(test)]
 mod tests;
@@ -20,4 +19,3 @@ pub(crate) use keys::{Key, Keys};
 pub(crate) use projection::{Lookup, PlaceId, Projection};
 pub(crate) use root::TreeRoot;
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};
-pub(crate) use system::SystemSubstitutions;

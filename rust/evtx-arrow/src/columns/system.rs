@@ -11,7 +11,7 @@ use evtx_format::binxml::instance::ValueTable;
 use super::arrays::{self, MakeArrays};
 use super::column::ColumnBuilder;
 use super::value::ValueBuilder;
-use crate::plan::{PlaceId, Projection, SystemSubstitutions};
+use crate::plan::{Compiled, PlaceId, Projection};
 use crate::record::Places;
 
 /// The size of the hash table of row memos: a power of two.
@@ -99,15 +99,14 @@ impl SystemRows {
         self.columns.is_empty()
     }
 
-    /// Appends the row of a record. `system` has the substitutions from which `System` is read and their values, if the
-    /// record has the plan of a template.
+    /// Appends the row of a record, given the template of its event and its values.
     #[inline]
     pub(crate) fn push(
         &mut self,
-        system: Option<(&SystemSubstitutions, ValueTable<'_>)>,
+        event: Option<(&Compiled, ValueTable<'_>)>,
         places: &Places<'_, '_>,
     ) -> Result<(), ArrowError> {
-        if let Some(row) = system.and_then(|(substitutions, values)| self.find(substitutions, values)) {
+        if let Some(row) = event.and_then(|(template, values)| self.find(template, values)) {
             self.rows.push(row);
             return Ok(());
         }
@@ -129,24 +128,25 @@ impl SystemRows {
 
     /// The row of an earlier record with the same values. If there is none, notes that the next new row has them.
     #[inline]
-    fn find(&mut self, substitutions: &SystemSubstitutions, values: ValueTable<'_>) -> Option<u32> {
-        let (hash, len) = substitutions.runs.hash(substitutions.template, values)?;
+    fn find(&mut self, template: &Compiled, values: ValueTable<'_>) -> Option<u32> {
+        let runs = template.system.as_ref()?;
+        let (hash, len) = runs.hash(template.number, values)?;
         let seen = self.seen.get_mut((hash >> 32) as usize % SEEN)?;
-        if seen.template == substitutions.template
+        if seen.template == template.number
             && seen.len == len
             && let Some(known) = self.bytes.get(seen.start..seen.start + len)
-            && substitutions.runs.matches(values, known)
+            && runs.matches(values, known)
         {
             return Some(seen.row);
         }
         if len <= MAX_BYTES {
             *seen = RowMemo {
-                template: substitutions.template,
+                template: template.number,
                 start: self.bytes.len(),
                 len,
                 row: self.len,
             };
-            substitutions.runs.keep(values, &mut self.bytes);
+            runs.keep(values, &mut self.bytes);
         }
         None
     }

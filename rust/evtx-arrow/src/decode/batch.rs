@@ -213,7 +213,7 @@ impl BatchBuilder {
         let rows = BumpVec::from_iter_in(rows, reader.arena);
         if !system.is_empty() {
             for places in &rows {
-                system.push(places.record.system(templates), places)?;
+                system.push(places.record.event_template(templates), places)?;
             }
         }
         for builder in &mut *builders {

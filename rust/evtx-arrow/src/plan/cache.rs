@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use evtx_format::binxml::instance::{Definition, Instance, ValueTable};
 use evtx_format::binxml::names::name_units;
 use evtx_format::binxml::tree::Element;
-use evtx_format::binxml::{Template, ValueLayout};
+use evtx_format::binxml::{SubstitutionRuns, Template, ValueLayout};
 use evtx_format::render::program::{Language, Program};
 use evtx_format::value::guid_in_text_order;
 use evtx_format::{Error, ErrorKind, MAX_NAMES};
@@ -22,7 +22,7 @@ use super::column_plan::Plan;
 use super::keys::Keys;
 use super::projection::Projection;
 use super::root::TreeRoot;
-use super::system::SystemSubstitutions;
+use super::source::Extractor;
 
 /// The most bytes of templates and their compiled form that a scan keeps. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
@@ -43,8 +43,9 @@ pub(crate) struct Compiled {
     /// The error of a name in it whose hash does not match.
     pub(crate) unsound_name: Option<Error>,
     pub(crate) plan: Plan,
-    /// The substitutions from which its `System` is read, if rows of `System` are shared.
-    pub(crate) system: Option<SystemSubstitutions>,
+    /// The substitutions from which its `System` is read, if rows of `System` are shared. Records with equal values of
+    /// them have the same row.
+    pub(crate) system: Option<SubstitutionRuns>,
     /// Write the whole element, by [`Language`].
     pub(crate) programs: [Option<Program>; Language::ALL.len()],
     /// Writes the value of its `UserData` as JSON.
@@ -84,14 +85,19 @@ impl Compiled {
         } else {
             plan
         };
-        let number = next_number();
+        let shares_system = root == TreeRoot::Event && plan.system && projection.shares_system();
+        let system = shares_system.then(|| {
+            let places = projection.places.iter().zip(&plan.places);
+            let sources = places.filter_map(|(place, source)| source.as_ref().filter(|_| place.repeats()));
+            sources.flat_map(Extractor::substitutions).collect()
+        });
         let user_data = user_data(tree, root).filter(|_| plan.may_have_user_data());
         Compiled {
-            number,
+            number: next_number(),
             guid: [0; 16],
             template_id: 0,
             unsound_name: None,
-            system: SystemSubstitutions::new(number, projection, &plan, layout).filter(|_| root == TreeRoot::Event),
+            system: system.map(|substitutions| SubstitutionRuns::new(substitutions, layout)),
             user_data: user_data.map(|element| Program::new(Language::Json, element, layout)),
             plan,
             programs: Language::ALL.map(|language| {

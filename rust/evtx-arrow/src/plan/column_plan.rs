@@ -452,35 +452,4 @@ mod tests {
             assert_eq!(of_field.texts_hold_many_values(), exceeds);
         }
     }
-
-    #[test]
-    fn a_plan_knows_what_it_takes() {
-        assert_eq!(Plan::default().bytes(), 0);
-        let text = |text: &str| source(Content::Pieces([Piece::Text(text.into())].into()));
-        let plan = Plan {
-            places: [Some(text("abc")), None].into(),
-            bare_substitution: [None, None].into(),
-            needs: [RequiredShape::Nothing, RequiredShape::Child, RequiredShape::Leaf].into(),
-            children: [1].into(),
-            event_data: Some(Conditional {
-                guard: None,
-                given: EventData::new(
-                    [
-                        entry(Key::Own("four".into()), text("de")),
-                        entry(Key::Shared(0), text("")),
-                    ]
-                    .into(),
-                    [Some(EntryId(1))].into(),
-                    [].into(),
-                ),
-            }),
-            ..Plan::default()
-        };
-        let fixed =
-            2 * size_of::<Option<Extractor>>() + 2 * size_of::<Option<u16>>() + size_of::<Option<EntryId>>() + 3 + 2;
-        let of_entries = 2 * (size_of::<Entry>() + size_of::<(i32, u16)>()) + "four".len();
-        let texts = 3 * size_of::<Piece>() + "abcde".len();
-        assert_eq!(plan.bytes(), fixed + of_entries + texts);
-        assert_eq!([0, 1, 2, 3].map(|at| plan.is_part(at)), [false, true, false, false]);
-    }
 }

@@ -9,9 +9,7 @@ use evtx_format::binxml::instance::{Instance, ValueTable};
 use evtx_format::binxml::tree::Element;
 
 use super::templates::{ChunkTemplates, TemplateId};
-use crate::plan::{
-    Entry, EntryId, EventData, Lookup, PlaceId, Plan, Projection, Resolved, SystemSubstitutions, TreeRoot,
-};
+use crate::plan::{Compiled, Entry, EntryId, EventData, Lookup, PlaceId, Plan, Projection, Resolved, TreeRoot};
 
 /// The parts of a record.
 #[derive(Clone, Copy)]
@@ -159,13 +157,11 @@ impl<'p, 'r> RecordView<'p, 'r> {
         self.with_plans(templates).next().is_some_and(|(_, plan)| plan.system)
     }
 
-    /// The substitutions from which `System` is read, and their values, if rows of `System` are shared and the event has
-    /// the plan of a template.
+    /// The template of the event and its values, if the event has the plan of a template.
     #[inline]
-    pub(crate) fn system(self, templates: &'p ChunkTemplates) -> Option<(&'p SystemSubstitutions, ValueTable<'r>)> {
+    pub(crate) fn event_template(self, templates: &'p ChunkTemplates) -> Option<(&'p Compiled, ValueTable<'r>)> {
         let event = self.event()?;
-        let compiled = templates.get(event.template()?).ok()?;
-        Some((compiled.system.as_ref()?, event.values))
+        Some((templates.get(event.template()?).ok()?, event.values))
     }
 
     /// The first part, which is the event.
