@@ -75,6 +75,20 @@ impl MakeArrays {
     };
 }
 
+/// What the builders of values do.
+pub(crate) trait Build {
+    /// How many bytes of text it has.
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    /// Ends the batch.
+    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
+
+    /// The rows so far. They stay in the builder.
+    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
+}
+
 /// Takes the values of a batch and leaves an empty vector with the same capacity.
 pub(crate) fn take<T>(values: &mut Vec<T>) -> Vec<T> {
     let room = Vec::with_capacity(values.len());

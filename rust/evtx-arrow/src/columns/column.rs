@@ -8,7 +8,7 @@ use arrow_array::types::{UInt32Type, UInt64Type};
 use arrow_schema::ArrowError;
 use evtx_format::render::program::Language;
 
-use super::arrays::MakeArrays;
+use super::arrays::{Build, MakeArrays};
 use super::entries::EntryBuilder;
 use super::fields::FieldsBuilder;
 use super::files::FileRows;
@@ -113,9 +113,9 @@ impl ColumnBuilder {
             ColumnBuilder::Place(_, builder) => builder.finish(make)?,
             ColumnBuilder::EventData(builder) => Arc::new(builder.finish(make)?),
             ColumnBuilder::Entry(_, builder) => builder.finish(make)?,
-            ColumnBuilder::Rendered(_, builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::Rendered(_, builder) => builder.finish(make)?,
             ColumnBuilder::Fields(builder) => builder.finish(make)?,
-            ColumnBuilder::Error(builder) => Arc::new(builder.finish(make)?),
+            ColumnBuilder::Error(builder) => builder.finish(make)?,
             ColumnBuilder::FileName => Arc::new((make.dictionary)(files.indices(rows))?),
             ColumnBuilder::ChunkIndex(builder) => Arc::new(builder.finish()),
             ColumnBuilder::RecordOffset(builder) => Arc::new(builder.finish()),

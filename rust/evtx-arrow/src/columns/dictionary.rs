@@ -9,7 +9,7 @@ use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 use hashbrown::HashMap;
 
-use super::arrays::{Indices, MakeArrays, take};
+use super::arrays::{Build, Indices, MakeArrays, take};
 use crate::plan::{Constant, MAX_FIELD, Resolved};
 
 // The most strings, and the most bytes of them, that a dictionary keeps from batch to batch.
@@ -109,12 +109,21 @@ impl DictionaryBuilder {
         Some(index)
     }
 
-    /// How many bytes of text the dictionary has.
-    pub(crate) fn bytes(&self) -> usize {
+    fn array_of(&mut self, rows: Int32Array, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+        if self.array.len() != self.names.len() {
+            self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
+        }
+        let array = (make.dictionary)(Indices::new(rows, Arc::clone(&self.array) as ArrayRef))?;
+        Ok(Arc::new(array))
+    }
+}
+
+impl Build for DictionaryBuilder {
+    fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let rows = Int32Array::new(take(&mut self.rows).into(), self.nulls.finish());
         let array = self.array_of(rows, make)?;
         if self.names.len() > MAX_NAMES || self.bytes > MAX_BYTES {
@@ -123,18 +132,9 @@ impl DictionaryBuilder {
         Ok(array)
     }
 
-    /// The rows so far as an array. They stay in the builder.
-    pub(crate) fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
+    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let rows = Int32Array::new(self.rows.clone().into(), self.nulls.finish_cloned());
         self.array_of(rows, make)
-    }
-
-    fn array_of(&mut self, rows: Int32Array, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        if self.array.len() != self.names.len() {
-            self.array = Arc::new(StringArray::from_iter_values(self.names.iter()));
-        }
-        let array = (make.dictionary)(Indices::new(rows, Arc::clone(&self.array) as ArrayRef))?;
-        Ok(Arc::new(array))
     }
 }
 

@@ -9,7 +9,7 @@ use evtx_format::Error;
 use evtx_format::render::lines::{END_OF_NAME, END_OF_VALUE};
 use memchr::memchr;
 
-use super::arrays::{MakeArrays, take};
+use super::arrays::{Build, MakeArrays, take};
 use super::text::TextBuilder;
 use crate::plan::MAX_FIELD;
 use crate::schema::{list_field, list_fields};
@@ -108,7 +108,7 @@ impl FieldsBuilder {
     /// # Errors
     /// If Arrow refuses an array.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        let columns: Vec<ArrayRef> = vec![Arc::new(self.names.finish(make)?), Arc::new(self.values.finish(make)?)];
+        let columns = vec![self.names.finish(make)?, self.values.finish(make)?];
         let items = StructArray::try_new(list_fields(), columns, None)?;
         let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
         self.offsets.push(0);

@@ -10,7 +10,7 @@ use evtx_format::binxml::instance::{ValueDescriptors, ValueTable, value_size};
 use evtx_format::value::Value;
 use evtx_format::{Interrupt, MAX_TEXT};
 
-use super::arrays::{Indices, MakeArrays, take};
+use super::arrays::{Build, Indices, MakeArrays, take};
 use super::key_dictionary::Dictionary;
 use super::text::TextBuilder;
 use crate::plan::{Entry, EventData, Keys, MapValue, Resolved, Run};
@@ -236,6 +236,6 @@ impl MapValues {
     fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let indices = take(&mut self.indices).into();
         let texts = self.texts.finish(make)?;
-        Ok(Arc::new((make.dictionary)(Indices::new(indices, Arc::new(texts)))?))
+        Ok(Arc::new((make.dictionary)(Indices::new(indices, texts))?))
     }
 }

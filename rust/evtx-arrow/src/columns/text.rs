@@ -1,13 +1,15 @@
 //! The builder of a column of text. Text is written from the bytes of the chunk straight into the column's buffer.
 
-use arrow_array::StringViewArray;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
 use arrow_array::builder::make_view;
 use arrow_buffer::NullBufferBuilder;
 use arrow_schema::ArrowError;
 use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
-use super::arrays::{MakeArrays, Strings, take};
+use super::arrays::{Build, MakeArrays, Strings, take};
 use crate::plan::{MAX_FIELD, Resolved};
 
 /// The most bytes of a string that is stored in its view.
@@ -171,33 +173,39 @@ impl TextBuilder {
     pub(crate) fn len(&self) -> usize {
         self.views.len() + self.nulls
     }
+}
 
+impl Build for TextBuilder {
     /// How many bytes the builder holds, without NULLs at the end.
-    pub(crate) fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.data.len() + size_of_val(&*self.views)
     }
 
-    pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
+    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.end_nulls();
-        (make.strings)(Strings {
+        let strings = (make.strings)(Strings {
             views: take(&mut self.views).into(),
             buffers: vec![take(&mut self.data).into()],
             nulls: self.validity.finish(),
-        })
+        });
+        Ok(Arc::new(strings?))
     }
 
-    pub(super) fn finish_cloned(&mut self, make: MakeArrays) -> Result<StringViewArray, ArrowError> {
+    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.end_nulls();
-        (make.strings)(Strings {
+        let strings = (make.strings)(Strings {
             views: self.views.clone().into(),
             buffers: vec![self.data.clone().into()],
             nulls: self.validity.finish_cloned(),
-        })
+        });
+        Ok(Arc::new(strings?))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::cast::AsArray;
+
     use super::*;
 
     #[test]
@@ -222,6 +230,7 @@ mod tests {
         builder.push_option(Some("last"));
         assert_eq!(builder.len(), 2 * texts.len() + 3);
         let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        let array = array.as_string_view();
         let expected = texts
             .iter()
             .flat_map(|text| [None, Some(&**text)])
@@ -248,6 +257,7 @@ mod tests {
             assert_eq!(pushed, outcome.map(drop));
         }
         let array = builder.finish(MakeArrays::CHECKED).expect("an array");
+        let array = array.as_string_view();
         let long = Some("a text that is long");
         assert_eq!(array.iter().collect::<Vec<_>>(), [long, None, None, long]);
     }

@@ -1,7 +1,5 @@
 //! The builder of a column of values at a place in the event.
 
-use std::sync::Arc;
-
 use arrow_array::ArrayRef;
 use arrow_array::builder::{ArrayBuilder, BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder};
 use arrow_array::types::{
@@ -13,7 +11,7 @@ use evtx_format::binxml::instance::ValueTable;
 use evtx_format::value::Scalar;
 use evtx_format::value::time::filetime_to_unix_nanos;
 
-use super::arrays::MakeArrays;
+use super::arrays::{Build, MakeArrays};
 use super::dictionary::DictionaryBuilder;
 use super::text::TextBuilder;
 use crate::plan::{PlaceId, Resolved};
@@ -102,20 +100,6 @@ impl FixedBuilder {
     }
 }
 
-/// What all builders do.
-trait Build {
-    /// How many bytes of text it has.
-    fn bytes(&self) -> usize {
-        0
-    }
-
-    /// Ends the batch.
-    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
-
-    /// The rows so far. They stay in the builder.
-    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError>;
-}
-
 impl<B: ArrayBuilder> Build for B {
     fn bytes(&self) -> usize {
         let binary = self.as_any().downcast_ref::<BinaryBuilder>();
@@ -140,34 +124,6 @@ impl Build for FixedBuilder {
     fn finish_cloned(&mut self, _: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.end_nulls();
         Ok(ArrayBuilder::finish_cloned(&self.rows))
-    }
-}
-
-impl Build for TextBuilder {
-    fn bytes(&self) -> usize {
-        TextBuilder::bytes(self)
-    }
-
-    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(TextBuilder::finish(self, make)?))
-    }
-
-    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        Ok(Arc::new(TextBuilder::finish_cloned(self, make)?))
-    }
-}
-
-impl Build for DictionaryBuilder {
-    fn bytes(&self) -> usize {
-        DictionaryBuilder::bytes(self)
-    }
-
-    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        DictionaryBuilder::finish(self, make)
-    }
-
-    fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        DictionaryBuilder::finish_cloned(self, make)
     }
 }
 
