@@ -59,10 +59,8 @@ impl KnownKind {
     }
 }
 
-/// Where the value of a field is.
 #[derive(Clone, Copy)]
 enum Slot {
-    /// At a place.
     Place(PlaceId),
     /// An entry of `EventData` if the flag is true, else a leaf of `UserData`.
     Entry(bool, EntryId),
@@ -98,7 +96,6 @@ impl<'p, 'r> Arrays<'p, 'r> {
     }
 }
 
-/// The values of a record.
 struct RecordValues<'v, 'p, 'r> {
     slots: &'v [Slot],
     places: Places<'p, 'r>,

@@ -46,7 +46,6 @@ enum Operand {
     ChunkIndex,
     RecordOffset,
     Recovered,
-    /// A place.
     Field(PlaceId, Read),
     /// An entry of `EventData` or `UserData`.
     Entry(Lookup, Read),
@@ -109,7 +108,6 @@ pub(crate) struct Row<'x, 'r> {
     pub(crate) interrupt: Interrupt<'x>,
 }
 
-/// The predicates of a scan. A record is kept if all are true.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     /// Sorted by stage, and within a stage by cost.
@@ -146,7 +144,6 @@ impl Filter {
         Filter { conjuncts }
     }
 
-    /// Whether there are no predicates.
     pub(crate) fn is_empty(&self) -> bool {
         self.conjuncts.is_empty()
     }
@@ -239,7 +236,6 @@ impl<'x, 'r> Row<'x, 'r> {
         test.of(value)
     }
 
-    /// The value of an entry.
     fn entry(&self, lookup: Lookup) -> Option<Resolved<'x, 'r>> {
         let entries = self.entries.get_or_init(|| {
             let (record, templates) = self.record?;

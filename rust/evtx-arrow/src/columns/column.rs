@@ -19,16 +19,13 @@ use super::value::ValueBuilder;
 use crate::plan::{Keys, Lookup, PlaceId, Projection};
 use crate::schema::{Column, ColumnSource, Rules};
 
-/// What a column of rendered text holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rendering {
-    /// The whole event.
     Event(Language),
     /// The value of its `UserData` element, as JSON.
     UserData,
 }
 
-/// The builder of a column.
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
     RecordId(PrimitiveBuilder<UInt64Type>),

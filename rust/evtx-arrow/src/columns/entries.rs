@@ -20,7 +20,6 @@ pub(crate) struct EntryBuilder {
     /// 0, then the end of each list in the items.
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
-    /// How many items there are.
     len: i32,
 }
 

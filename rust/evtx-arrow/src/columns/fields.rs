@@ -28,7 +28,6 @@ pub(crate) struct FieldsBuilder {
 }
 
 impl FieldsBuilder {
-    /// A builder of an empty column.
     pub(crate) fn new() -> Self {
         FieldsBuilder {
             names: TextBuilder::new(),
@@ -59,7 +58,6 @@ impl FieldsBuilder {
         written.map(drop)
     }
 
-    /// Appends the list of the fields in `rendered`.
     fn push_rendered(&mut self) {
         let mut rest = &self.rendered[..];
         while let Some(name) = memchr(END_OF_NAME, rest)
@@ -87,13 +85,11 @@ impl FieldsBuilder {
         self.nulls.append(is_valid);
     }
 
-    /// Appends NULL.
     pub(crate) fn push_null(&mut self) {
         self.end_list();
         self.nulls.append_null();
     }
 
-    /// Ends a list with the items that were appended.
     fn end_list(&mut self) {
         self.offsets.push(self.names.len() as i32);
     }

@@ -67,12 +67,10 @@ impl Dictionary {
         index
     }
 
-    /// How many bytes the batch takes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.entries) + self.own_bytes
     }
 
-    /// How many keys the batch has.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -126,24 +124,5 @@ mod tests {
             let read: Vec<_> = entries.iter().map(|&entry| names.value(entry as usize)).collect();
             assert_eq!(read, batch);
         }
-    }
-
-    #[test]
-    fn all_names_stay_when_a_thread_panics_among_them() {
-        let keys = Arc::new(Keys::default());
-        let mut dictionary = Dictionary::new(Arc::clone(&keys));
-        dictionary.push(&keys.key("a"));
-        let panics = std::thread::spawn({
-            let keys = Arc::clone(&keys);
-            move || {
-                let _known = keys.lock().write();
-                panic!("with the lock held");
-            }
-        });
-        assert!(panics.join().is_err() && keys.is_poisoned());
-        assert_eq!((keys.key("a"), keys.key("b")), (Key::Shared(0), Key::Shared(1)));
-        assert_eq!(&*keys.name(&Key::Shared(1)), "b");
-        let (entries, names) = dictionary.finish();
-        assert_eq!((entries, names.len()), (vec![0], 2));
     }
 }

@@ -20,7 +20,6 @@ use crate::schema::{entries_field, entry_fields};
 /// How many bytes of text are written between two checks for an interrupt.
 pub(crate) const LONG: usize = 1 << 20;
 
-/// A column of maps.
 #[derive(Debug)]
 pub(crate) struct MapBuilder {
     keys: Dictionary,
@@ -51,7 +50,6 @@ struct PreviousMap {
     descriptors: u32,
     /// Chunk offset of its first value.
     values: u32,
-    /// How many values it has.
     count: usize,
 }
 
@@ -72,7 +70,6 @@ impl MapBuilder {
         self.epoch += 1;
     }
 
-    /// Appends the map of a record.
     pub(crate) fn push_entries(&mut self, entries: &[Entry], values: ValueTable<'_>, interrupt: Interrupt<'_>) {
         let found = entries
             .iter()
@@ -173,7 +170,6 @@ impl MapBuilder {
         }
     }
 
-    /// Ends the map of a record.
     #[inline]
     fn end_map(&mut self) {
         self.offsets.push(self.keys.len() as i32);

@@ -37,7 +37,6 @@ impl RuleBuilder {
         self.rows.push(rule);
     }
 
-    /// Ends the column of a batch.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let rows = arrays::take(&mut self.rows);
         if !self.is_name {
@@ -58,12 +57,10 @@ impl RuleBuilder {
 #[derive(Debug)]
 pub(crate) struct MatchedBuilder {
     maps: MapBuilder<StringBuilder, StringBuilder>,
-    /// How many bytes of text it holds.
     bytes: usize,
 }
 
 impl MatchedBuilder {
-    /// A builder of an empty column.
     pub(crate) fn new() -> Self {
         let names = MapFieldNames {
             entry: "entries".to_owned(),
@@ -91,12 +88,10 @@ impl MatchedBuilder {
         self.maps.append(matched.is_some())
     }
 
-    /// How many bytes of text it holds.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Ends the column of a batch.
     pub(crate) fn finish(&mut self) -> ArrayRef {
         self.bytes = 0;
         Arc::new(self.maps.finish())

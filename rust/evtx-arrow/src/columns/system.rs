@@ -29,7 +29,6 @@ const MAX_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct SystemRows {
     columns: Vec<SystemColumn>,
-    /// How many rows the columns have.
     len: u32,
     /// By row of the batch: the index of its row in the columns.
     rows: Vec<u32>,
@@ -37,13 +36,11 @@ pub(crate) struct SystemRows {
     seen: Box<[RowMemo]>,
     /// The descriptors and values of the row memos, run by run.
     bytes: Vec<u8>,
-    /// How many bytes of text the columns have.
     text: usize,
 }
 
 #[derive(Debug)]
 struct SystemColumn {
-    /// Its index among all columns.
     index: usize,
     place: PlaceId,
     builder: ValueBuilder,
@@ -51,7 +48,6 @@ struct SystemColumn {
     array: Option<ArrayRef>,
 }
 
-/// The values from which a row was read.
 #[derive(Debug, Clone, Copy, Default)]
 struct RowMemo {
     /// The number of the template; 0 for an unused memo.
@@ -59,7 +55,6 @@ struct RowMemo {
     /// The range of the values in `SystemRows::bytes`.
     start: usize,
     len: usize,
-    /// The index of the row.
     row: u32,
 }
 
@@ -93,7 +88,6 @@ impl SystemRows {
         }
     }
 
-    /// Whether no rows are shared.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty()
@@ -151,7 +145,6 @@ impl SystemRows {
         None
     }
 
-    /// How many bytes of text the columns have.
     pub(crate) fn text(&self) -> usize {
         self.text
     }
@@ -176,7 +169,6 @@ impl SystemRows {
         Ok(columns)
     }
 
-    /// Drops all rows.
     #[cold]
     fn forget(&mut self, make: MakeArrays) -> Result<(), ArrowError> {
         for column in &mut self.columns {

@@ -89,7 +89,6 @@ impl TextBuilder {
         self.push(MAX_TEXT, push)
     }
 
-    /// Appends a string, or NULL for `None`.
     pub(crate) fn push_option(&mut self, text: Option<&str>) {
         match text {
             Some(text) => _ = self.push(MAX_TEXT, |out| out.extend_from_slice(text.as_bytes())),
@@ -169,7 +168,6 @@ impl TextBuilder {
         self.nulls += 1;
     }
 
-    /// How many rows the batch has.
     pub(crate) fn len(&self) -> usize {
         self.views.len() + self.nulls
     }

@@ -201,7 +201,6 @@ fn signed<N: TryFrom<i128>>(found: Option<&Resolved<'_, '_>>) -> Option<N> {
 }
 
 impl ValueBuilder {
-    /// Appends NULLs.
     pub(crate) fn push_nulls(&mut self, count: usize) -> Result<(), ArrowError> {
         match self {
             ValueBuilder::Text(builder) => builder.nulls += count,
@@ -261,7 +260,6 @@ impl ValueBuilder {
         self.builder_mut().finish(make)
     }
 
-    /// The rows so far as an array. They stay in the builder.
     pub(crate) fn finish_cloned(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         self.builder_mut().finish_cloned(make)
     }

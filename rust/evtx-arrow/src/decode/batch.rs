@@ -64,7 +64,6 @@ impl BatchBuilder {
         }
     }
 
-    /// How many rows the batch has.
     pub(crate) fn len(&self) -> usize {
         self.rows
     }
@@ -89,7 +88,6 @@ impl BatchBuilder {
         rendered.any(|&text| self.builders[text].bytes() >= BATCH_BYTES)
     }
 
-    /// Begins the rows of a file.
     pub(crate) fn start_file(&mut self, filename: &Arc<str>) {
         self.files.begin(filename, self.rows);
     }

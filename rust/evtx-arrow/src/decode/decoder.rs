@@ -1,6 +1,5 @@
 //! The push decoder: the caller pushes the bytes of blocks, and gets record batches.
 
-use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -41,16 +40,6 @@ pub struct Decoder {
     chunks: Chunks,
     /// The IDs that the log promises to the next chunk.
     promised: PromisedIds,
-}
-
-impl fmt::Debug for Decoder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decoder")
-            .field("offset", &self.offset)
-            .field("left", &self.left)
-            .field("rows", &self.rows())
-            .finish_non_exhaustive()
-    }
 }
 
 impl Decoder {

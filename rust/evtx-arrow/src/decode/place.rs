@@ -5,7 +5,6 @@ use std::sync::Arc;
 use evtx_format::Error;
 use evtx_format::container::record::Record;
 
-/// The place of the current chunk.
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkPlace {
     /// The path of the file.

@@ -15,13 +15,10 @@ use super::place::ChunkPlace;
 /// Which chunks of a block are being decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pass {
-    /// The chunks in slots.
     Slots,
-    /// The chunks of an image.
     Image,
     /// The slots around stray chunks. They give no rows: they are read to know which of their records are damaged.
     AroundStrays,
-    /// Stray chunks.
     Strays,
 }
 
@@ -77,12 +74,10 @@ impl StrayChunks {
         }
     }
 
-    /// The next stray chunk of the block.
     pub(super) fn next(&self) -> Option<Stray> {
         self.all.get(self.left.start).filter(|_| !self.left.is_empty()).copied()
     }
 
-    /// Whether a file offset is in a stray chunk.
     fn contain(&self, offset: u64) -> bool {
         let after = self.all.partition_point(|stray| stray.offset <= offset);
         after > 0 && self.all[after - 1].contains(offset)

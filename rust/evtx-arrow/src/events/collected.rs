@@ -94,7 +94,6 @@ impl CollectedEvents {
         })
     }
 
-    /// The layout with an index.
     pub(super) fn layout(&self, index: usize) -> Arc<FieldLayout> {
         Arc::clone(&self.layouts[index])
     }

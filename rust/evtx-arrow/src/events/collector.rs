@@ -38,7 +38,6 @@ pub struct EventCollector {
     scan: Arc<Scan>,
     /// If only some event IDs count: rejects most records of other events by a few of their bytes.
     others: Option<OtherEvents>,
-    /// Which events count, if not all.
     events: Option<Arc<Events>>,
     templates: ChunkTemplates,
     arenas: [Bump; 2],
@@ -127,7 +126,6 @@ impl EventCollector {
         Ok(self.scan.check_shared()?)
     }
 
-    /// Adds the records of a chunk.
     fn chunk(
         &mut self,
         chunk: &[u8],

@@ -112,7 +112,6 @@ impl FieldColumns {
         }
     }
 
-    /// The columns in the order of the list.
     pub(super) fn in_order(&self) -> Vec<EventField> {
         let next = |index: &usize| self.columns[*index].next;
         let indices = std::iter::successors(self.first, next);

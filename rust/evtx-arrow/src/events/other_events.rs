@@ -18,7 +18,6 @@ const PLACES: usize = 64;
 pub(super) struct OtherEvents {
     /// The IDs that count, sorted.
     ids: Box<[u32]>,
-    /// The place of the ID.
     place: PlaceId,
     /// The chunk offset of a definition and the substitution that is the ID, at [`place`].
     known: [Option<(u32, u16)>; PLACES],

@@ -145,7 +145,6 @@ impl Compiled {
     }
 }
 
-/// The `UserData` element of a tree.
 pub(crate) fn user_data<'a>(tree: &'a Element<'a>, root: TreeRoot) -> Option<&'a Element<'a>> {
     match root {
         TreeRoot::Event => tree.elements().find(|child| child.name == "UserData"),

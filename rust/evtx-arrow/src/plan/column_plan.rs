@@ -191,7 +191,6 @@ impl EventData {
     }
 }
 
-/// An entry of `event_data`.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) key: Key,
@@ -312,7 +311,6 @@ impl Plan {
             .map(|it| &it.given)
     }
 
-    /// All entries.
     fn all_entries(&self) -> impl Iterator<Item = &EventData> {
         self.both().chain(&self.other_values)
     }

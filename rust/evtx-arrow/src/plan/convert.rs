@@ -34,7 +34,6 @@ fn convert<'v, T>(
     }
 }
 
-/// An integer that is not negative.
 #[inline(always)]
 pub(crate) fn number(value: &Value<'_>) -> Option<u64> {
     convert(value, Value::to_u64, number_from_text)
@@ -70,7 +69,6 @@ pub(crate) fn integer_from_text(text: &str) -> Option<i128> {
     }
 }
 
-/// A floating-point number.
 pub(crate) fn float(value: &Value<'_>) -> Option<f64> {
     convert(value, Value::to_f64, float_from_text)
 }
@@ -138,7 +136,6 @@ pub(crate) fn uuid(value: &Value<'_>) -> Option<[u8; 16]> {
     convert(value, Value::to_uuid, uuid_from_text)
 }
 
-/// A GUID from its text, with or without braces.
 pub(crate) fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
     uuid::Uuid::try_parse(text.trim()).ok().map(uuid::Uuid::into_bytes)
 }

@@ -71,17 +71,14 @@ impl Keys {
         Key::Shared(index)
     }
 
-    /// How many names there are.
     pub(crate) fn len(&self) -> usize {
         self.read().names.len()
     }
 
-    /// All names, by index.
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         self.read().names.clone()
     }
 
-    /// The name of a key.
     pub(crate) fn name(&self, key: &Key) -> Arc<str> {
         match key {
             Key::Shared(index) => {

@@ -13,11 +13,9 @@ pub(super) struct ChildOfEvent<'e> {
     pub(super) element: &'e Element<'e>,
     /// Whether its leaves are entries.
     pub(super) has_entries: bool,
-    /// The places that are read.
     pub(super) places: &'e [Place],
 }
 
-/// A value: its content, which has no elements, and the substitution on which it depends.
 pub(super) struct OtherValue<'v> {
     child: ChildOfEvent<'v>,
     element: &'v Element<'v>,

@@ -20,7 +20,6 @@ pub(crate) struct PlaceId(pub(crate) usize);
 pub(crate) struct Projection {
     /// The places that are read, each once.
     pub(crate) places: Vec<Place>,
-    /// Whether `event_data` is read.
     pub(crate) event_data: bool,
     /// Whether the leaves of `UserData` are read as entries.
     pub(crate) user_entries: bool,
@@ -32,7 +31,6 @@ pub(crate) struct Projection {
     pub(crate) keys: HashMap<String, usize>,
     /// The keys of the columns of fields, as in [`EntryKeys`], with their indices.
     pub(crate) columns: HashMap<Arc<str>, usize>,
-    /// Whether `user_data` is read.
     pub(crate) user_data: bool,
     /// The languages in which whole events are rendered.
     pub(crate) languages: Vec<Language>,

@@ -29,7 +29,6 @@ pub(super) enum Content {
     Pieces(Box<[Piece]>),
 }
 
-/// A piece of text.
 #[derive(Debug)]
 pub(crate) enum Piece {
     Text(Box<str>),

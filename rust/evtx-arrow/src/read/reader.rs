@@ -22,7 +22,6 @@ const MAX_TREES: usize = 8;
 /// How many bytes of the arena end a group of records. Groups of real logs take some ten thousand.
 const MUCH: usize = 1 << 20;
 
-/// Reads the records of a chunk.
 pub(crate) struct RecordReader<'r, 'c> {
     pub(crate) scan: &'r Scan,
     pub(crate) chunk: &'r [u8],

@@ -93,7 +93,6 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data |= plan.may_have_user_data();
     }
 
-    /// Adds a part to the current record.
     #[inline]
     pub(crate) fn push(&mut self, part: Part<'r>) {
         self.parts.push(part);
@@ -117,7 +116,6 @@ impl<'r> RecordGroup<'r> {
         }
     }
 
-    /// Keeps the current record.
     #[inline]
     pub(crate) fn keep(&mut self, found: &FoundRecord) {
         let end = self.parts.len();
@@ -160,12 +158,10 @@ impl<'r> RecordGroup<'r> {
         Some(&report.1)
     }
 
-    /// The kept records.
     pub(crate) fn kept(&self) -> &[KeptRecord] {
         &self.kept
     }
 
-    /// The parts of a kept record.
     #[inline]
     pub(crate) fn parts(&self, record: &KeptRecord) -> RecordView<'_, 'r> {
         RecordView {
@@ -176,7 +172,6 @@ impl<'r> RecordGroup<'r> {
         }
     }
 
-    /// Drops all records.
     pub(crate) fn clear(&mut self) {
         self.kept.clear();
         self.parts.clear();

@@ -28,7 +28,6 @@ pub(crate) struct Part<'r> {
 }
 
 impl<'r> Part<'r> {
-    /// A part with the plan of a template.
     #[inline]
     pub(crate) fn of_template(template: TemplateId, values: ValueTable<'r>, content: PartContent<'r>) -> Self {
         Part {
@@ -100,7 +99,6 @@ impl<'r> Part<'r> {
 /// Where the plan of a part is.
 #[derive(Clone, Copy)]
 enum PlanAt {
-    /// That of a template.
     Template(TemplateId),
     /// Among the own plans of the group, by index.
     Own(usize),
@@ -109,7 +107,6 @@ enum PlanAt {
 /// What a part was read from.
 #[derive(Clone, Copy)]
 pub(crate) enum PartContent<'r> {
-    /// A template instance.
     Instance(Instance<'r>, TreeRoot),
     /// A tree. If it is the tree of an instance, with the values that fill its substitutions.
     Tree(&'r Element<'r>, TreeRoot, Option<ValueTable<'r>>),
@@ -164,7 +161,6 @@ impl<'p, 'r> RecordView<'p, 'r> {
         Some((templates.get(event.template()?).ok()?, event.values))
     }
 
-    /// The first part, which is the event.
     pub(crate) fn event(self) -> Option<&'p Part<'r>> {
         self.parts.first()
     }
@@ -181,7 +177,6 @@ impl<'p, 'r> RecordView<'p, 'r> {
             .any(|(part, plan)| part.template().is_none() || plan.may_have_arrays(part.values))
     }
 
-    /// The parts with their plans.
     pub(crate) fn with_plans(self, templates: &'p ChunkTemplates) -> impl Iterator<Item = (&'p Part<'r>, &'p Plan)> {
         self.parts.iter().filter_map(move |part| match part.plan {
             PlanAt::Own(at) => Some((part, &self.own_plans[at])),
@@ -189,12 +184,10 @@ impl<'p, 'r> RecordView<'p, 'r> {
         })
     }
 
-    /// The value at a place.
     pub(crate) fn place(self, templates: &'p ChunkTemplates, place: PlaceId) -> Option<Resolved<'p, 'r>> {
         self.places(templates).get(place)
     }
 
-    /// The values at all places.
     #[inline]
     pub(crate) fn places(self, templates: &'p ChunkTemplates) -> Places<'p, 'r> {
         let event = self.with_plans(templates).next();
@@ -272,7 +265,6 @@ pub(crate) struct KeyedEntries<'p, 'r> {
     user_data: Option<Keyed<'p, 'r>>,
 }
 
-/// The entries of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Keyed<'p, 'r> {
     pub(crate) of: &'p EventData,
@@ -314,7 +306,6 @@ impl<'p, 'r> Keyed<'p, 'r> {
         *self.of.columns.get(key)?
     }
 
-    /// The value of an entry.
     #[inline]
     pub(crate) fn get(&self, EntryId(entry): EntryId) -> Option<Resolved<'p, 'r>> {
         let entry = self.of.entries.get(entry).filter(|_| entry < self.limit)?;
@@ -345,7 +336,6 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
         keyed.as_ref()?.get(entry)
     }
 
-    /// The value of an entry.
     #[inline]
     pub(crate) fn get(&self, lookup: Lookup) -> Option<Resolved<'p, 'r>> {
         let entries = self.event_data.as_ref();
@@ -380,7 +370,6 @@ pub(crate) struct Places<'p, 'r> {
 }
 
 impl<'p, 'r> Places<'p, 'r> {
-    /// The value at a place.
     pub(crate) fn get(&self, place: PlaceId) -> Option<Resolved<'p, 'r>> {
         self.get_at(place, self.record.projection.is_in_system(place))
     }

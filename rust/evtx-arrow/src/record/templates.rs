@@ -160,7 +160,6 @@ impl ChunkTemplates {
         self.bytes > MAX_BYTES
     }
 
-    /// Drops all templates.
     pub(crate) fn clear(&mut self) {
         self.bytes = 0;
         for used in self.used.drain(..) {

@@ -10,7 +10,6 @@ use hashbrown::{HashMap, HashSet};
 pub(crate) struct Numbering<K, F> {
     /// Folds names, so that those that count as the same become equal: for example, to lower case.
     fold: F,
-    /// The names, folded.
     taken: HashSet<K>,
     /// The last number that was tried for a folded name. All numbers before it are taken.
     last: HashMap<K, usize>,
@@ -26,7 +25,6 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
         }
     }
 
-    /// Makes room for some more names.
     pub(crate) fn reserve(&mut self, count: usize) {
         self.taken.reserve(count);
     }

@@ -28,7 +28,6 @@ impl Rules {
         }
     }
 
-    /// No rules.
     pub(crate) fn none() -> Self {
         Rules::new(RuleSet::new(Vec::new()), Vec::new())
     }
@@ -63,7 +62,6 @@ impl Rules {
         }
     }
 
-    /// The level of a rule, as an index in [`Level::ALL`].
     pub(crate) fn level(&self, rule: usize) -> Option<u8> {
         Some(self.set.rules().get(rule)?.rule.level? as u8)
     }

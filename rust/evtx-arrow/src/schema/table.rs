@@ -70,13 +70,11 @@ impl TryFrom<EventFieldParts> for EventField {
 /// column for each of their fields.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// The options of the call.
     pub(crate) options: Options,
     /// The columns, in the order of the schema.
     pub(crate) columns: Arc<[Column]>,
     /// The events that the table is restricted to; `None` for all events.
     pub(crate) events: Option<Arc<Events>>,
-    /// The rules of a table of matches.
     pub(crate) rules: Option<Arc<Rules>>,
 }
 
