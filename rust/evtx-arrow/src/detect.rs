@@ -159,9 +159,6 @@ impl Detector {
     }
 
     /// Finds the rules that a record of a kind matches. They replace those of the last record.
-    ///
-    /// # Errors
-    /// [`Interrupted`] if the caller has interrupted the scan.
     pub(crate) fn detect(
         &mut self,
         known: &KnownKind,
@@ -195,9 +192,6 @@ impl Detector {
     }
 
     /// The kind of a record.
-    ///
-    /// # Errors
-    /// [`Interrupted`] if the caller has interrupted the scan.
     pub(crate) fn kind(
         &mut self,
         scan: &Scan,

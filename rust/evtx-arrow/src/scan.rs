@@ -182,9 +182,6 @@ impl Scan {
 
     /// Checks that the shared plans and keys are sound. A poisoned lock stays poisoned, so one check after some work
     /// covers all of it.
-    ///
-    /// # Errors
-    /// [`Poisoned`] if a thread has panicked while it changed them.
     pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
         match self.keys.is_poisoned() || self.plans.is_poisoned() {
             true => Err(Poisoned),

@@ -100,9 +100,6 @@ impl FieldsBuilder {
     }
 
     /// Ends the batch and returns its lists.
-    ///
-    /// # Errors
-    /// If Arrow refuses an array.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let columns = vec![self.names.finish(make)?, self.values.finish(make)?];
         let items = StructArray::try_new(list_fields(), columns, None)?;

@@ -74,9 +74,6 @@ impl MatchedBuilder {
     }
 
     /// Appends the fields of a match, or NULL. If a field is repeated with another value, its name gets a number.
-    ///
-    /// # Errors
-    /// If Arrow refuses the map.
     pub(crate) fn push(&mut self, matched: Option<&Matched>) -> Result<(), ArrowError> {
         let mut names = Numbering::new(str::to_owned);
         for (field, value) in matched.iter().flat_map(|matched| &matched.fields) {

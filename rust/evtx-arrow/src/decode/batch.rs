@@ -102,9 +102,6 @@ impl BatchBuilder {
     }
 
     /// Ends the batch; `None` if it has no rows.
-    ///
-    /// # Errors
-    /// If Arrow refuses an array.
     pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         if rows == 0 {

@@ -602,43 +602,6 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_asked_for_is_compiled() {
-        let user = Element::new("UserData").child(Element::new("X").text("x"));
-        let root = Element::new("Event").child(user);
-        let chunk = chunk(&[Event::new(&Written::new([1; 16], root), vec![])]);
-        with_instances(&chunk, |reader, instances| {
-            let definition = Definition::read(&chunk, instances[0].definition).expect("a definition");
-            let template = reader.template(&definition).expect("a template");
-            for flags in 0..8 {
-                let [xml, json, user_data] = [1, 2, 4].map(|flag| flags & flag != 0);
-                let languages = [(xml, Language::Xml), (json, Language::Json)];
-                let languages = languages
-                    .into_iter()
-                    .filter_map(|(is_asked, it)| is_asked.then_some(it));
-                let projection = Projection {
-                    languages: languages.collect(),
-                    user_data,
-                    ..Projection::default()
-                };
-                for root in [EVENT, TreeRoot::Child] {
-                    // As a child, the root is the content of `UserData`, not `UserData` itself.
-                    let compiled = Compiled::new(&projection, &Keys::default(), &definition, template.root, root);
-                    let (of_xml, of_json) = (compiled.program(Language::Xml), compiled.program(Language::Json));
-                    assert_eq!(of_xml.is_some(), xml);
-                    assert_eq!(of_json.is_some(), json || user_data && root == TreeRoot::Child);
-                    assert_eq!(compiled.user_data.is_some(), user_data && root == EVENT);
-                    let has_text = of_xml.is_some() || of_json.is_some();
-                    assert_eq!(compiled.supports_text(instances[0].values), has_text);
-                    let programs = [of_xml, of_json, compiled.user_data.as_ref()].into_iter().flatten();
-                    let bytes =
-                        size_of::<Compiled>() + compiled.plan.bytes() + programs.map(Program::bytes).sum::<usize>();
-                    assert_eq!(compiled.bytes(), bytes);
-                }
-            }
-        });
-    }
-
-    #[test]
     fn a_reference_that_is_not_there_is_to_no_name() {
         let chunk = [9, 4, 0, 0, 0, 6, 0, 0, 0];
         assert_eq!(reference(&chunk, 1), (4, false));

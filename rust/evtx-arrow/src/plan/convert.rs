@@ -23,7 +23,7 @@ fn by_text<'v, T>(
 
 /// Converts a value itself, or else [by its text](by_text).
 #[inline(always)]
-fn convert<'v, T>(
+pub(super) fn convert<'v, T>(
     value: &Value<'v>,
     binary: impl Fn(Value<'v>) -> Option<T>,
     from_text: impl FnOnce(&str) -> Option<T>,
@@ -34,13 +34,8 @@ fn convert<'v, T>(
     }
 }
 
-#[inline(always)]
-pub(crate) fn number(value: &Value<'_>) -> Option<u64> {
-    convert(value, Value::to_u64, number_from_text)
-}
-
 /// An integer that is not negative, from its decimal text, or its hexadecimal text after `0x`.
-pub(crate) fn number_from_text(text: &str) -> Option<u64> {
+pub(super) fn number_from_text(text: &str) -> Option<u64> {
     let text = text.trim();
     // `parse` and `from_str_radix` accept a plus, which neither form has.
     if text.starts_with('+') {
@@ -53,13 +48,8 @@ pub(crate) fn number_from_text(text: &str) -> Option<u64> {
     }
 }
 
-/// An integer, which can be negative.
-pub(crate) fn integer(value: &Value<'_>) -> Option<i128> {
-    convert(value, Value::to_i128, integer_from_text)
-}
-
 /// An integer from its decimal text, or its hexadecimal text after `0x`.
-pub(crate) fn integer_from_text(text: &str) -> Option<i128> {
+pub(super) fn integer_from_text(text: &str) -> Option<i128> {
     match text.trim().strip_prefix('-') {
         Some(digits) if digits.starts_with(|first: char| first.is_ascii_digit()) => {
             digits.parse::<i128>().ok().map(|n| -n)
@@ -69,22 +59,13 @@ pub(crate) fn integer_from_text(text: &str) -> Option<i128> {
     }
 }
 
-pub(crate) fn float(value: &Value<'_>) -> Option<f64> {
-    convert(value, Value::to_f64, float_from_text)
-}
-
 /// A floating-point number from its decimal text.
-pub(crate) fn float_from_text(text: &str) -> Option<f64> {
+pub(super) fn float_from_text(text: &str) -> Option<f64> {
     text.trim().parse().ok()
 }
 
-/// A boolean. A bit mask is not one.
-pub(crate) fn bool(value: &Value<'_>) -> Option<bool> {
-    by_text(value, |_| None, bool_from_text)
-}
-
 /// A boolean from `true` or `false`.
-pub(crate) fn bool_from_text(text: &str) -> Option<bool> {
+pub(super) fn bool_from_text(text: &str) -> Option<bool> {
     match text {
         "true" => Some(true),
         "false" => Some(false),
@@ -92,14 +73,8 @@ pub(crate) fn bool_from_text(text: &str) -> Option<bool> {
     }
 }
 
-/// The bytes of a binary value.
-pub(crate) fn bytes(value: &Value<'_>) -> Option<Vec<u8>> {
-    let binary = |value: Value<'_>| (value.scalar() == Some(Scalar::Binary)).then(|| value.bytes.to_vec());
-    convert(value, binary, bytes_from_text)
-}
-
 /// Bytes from their hexadecimal digits.
-pub(crate) fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
+pub(super) fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
     let (pairs, odd) = text.as_bytes().as_chunks::<2>();
     let digit = |digit: u8| char::from(digit).to_digit(16);
     let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
@@ -112,7 +87,7 @@ pub(crate) fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
 
 /// An instant, in nanoseconds since 1970-01-01 UTC.
 #[inline(always)]
-pub(crate) fn nanos(value: &Value<'_>) -> Option<i64> {
+pub(super) fn nanos(value: &Value<'_>) -> Option<i64> {
     convert(value, Value::to_unix_nanos, |text| {
         // The text of a time past the year 9999 shows another year.
         nanos_from_text(text).filter(|_| !is_time(value))
@@ -120,29 +95,24 @@ pub(crate) fn nanos(value: &Value<'_>) -> Option<i64> {
 }
 
 /// Whether the value is a time, or an array of times.
-pub(crate) fn is_time(value: &Value<'_>) -> bool {
+pub(super) fn is_time(value: &Value<'_>) -> bool {
     matches!(value.value_type.scalar, Scalar::FileTime | Scalar::SystemTime)
 }
 
 /// An instant from its ISO 8601 text with an offset, as `2024-03-01T12:00:00.123456789Z`.
-pub(crate) fn nanos_from_text(text: &str) -> Option<i64> {
+pub(super) fn nanos_from_text(text: &str) -> Option<i64> {
     let instant: jiff::Timestamp = text.trim().parse().ok()?;
     i64::try_from(instant.as_nanosecond()).ok()
 }
 
-/// The 16 bytes of a GUID, in the order of its text.
-#[inline(always)]
-pub(crate) fn uuid(value: &Value<'_>) -> Option<[u8; 16]> {
-    convert(value, Value::to_uuid, uuid_from_text)
-}
-
-pub(crate) fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
+pub(super) fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
     uuid::Uuid::try_parse(text.trim()).ok().map(uuid::Uuid::into_bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Resolved;
 
     /// FILETIME of 1970-01-01.
     const EPOCH: u64 = 116_444_736_000_000_000;
@@ -152,15 +122,15 @@ mod tests {
     }
 
     /// What is made of the value of a type.
-    fn of<T>(convert: impl Fn(&Value<'_>) -> T, scalar: Scalar, bytes: &[u8]) -> T {
-        convert(&Value::new(scalar, bytes))
+    fn of<'v, T>(convert: impl Fn(&Resolved<'v, 'v>) -> T, scalar: Scalar, bytes: &'v [u8]) -> T {
+        convert(&Resolved::Value(Value::new(scalar, bytes)))
     }
 
     /// What is made of an array of a type.
-    fn of_array<T>(convert: impl Fn(&Value<'_>) -> T, scalar: Scalar, bytes: &[u8]) -> T {
+    fn of_array<'v, T>(convert: impl Fn(&Resolved<'v, 'v>) -> T, scalar: Scalar, bytes: &'v [u8]) -> T {
         let mut value = Value::new(scalar, bytes);
         value.value_type.array = true;
-        convert(&value)
+        convert(&Resolved::Value(value))
     }
 
     #[test]
@@ -232,59 +202,72 @@ mod tests {
             (UInt64, &[0; 8], 0),
         ];
         for (scalar, bytes, expected) in table {
-            assert_eq!(of(integer, scalar, bytes), Some(expected), "{scalar:?}");
-            assert_eq!(of(number, scalar, bytes), u64::try_from(expected).ok(), "{scalar:?}");
-            assert_eq!(of(float, scalar, bytes), Some(expected as f64), "{scalar:?}");
+            assert_eq!(of(Resolved::integer, scalar, bytes), Some(expected), "{scalar:?}");
+            assert_eq!(
+                of(Resolved::number, scalar, bytes),
+                u64::try_from(expected).ok(),
+                "{scalar:?}"
+            );
+            assert_eq!(of(Resolved::float, scalar, bytes), Some(expected as f64), "{scalar:?}");
         }
     }
 
     #[test]
     fn values_go_by_way_of_their_text() {
         let text = utf16(" -7 ");
-        assert_eq!(of(integer, Scalar::String, &text), Some(-7));
-        assert_eq!(of(number, Scalar::String, &text), None);
-        assert_eq!(of(float, Scalar::String, &text), Some(-7.0));
-        assert_eq!(of(number, Scalar::AnsiString, b"0x10"), Some(16));
+        assert_eq!(of(Resolved::integer, Scalar::String, &text), Some(-7));
+        assert_eq!(of(Resolved::number, Scalar::String, &text), None);
+        assert_eq!(of(Resolved::float, Scalar::String, &text), Some(-7.0));
+        assert_eq!(of(Resolved::number, Scalar::AnsiString, b"0x10"), Some(16));
         assert_eq!(
-            of(nanos, Scalar::String, &utf16("1970-01-01T00:00:01Z")),
+            of(Resolved::nanos, Scalar::String, &utf16("1970-01-01T00:00:01Z")),
             Some(1_000_000_000)
         );
-        assert_eq!(of(bool, Scalar::String, &utf16("true")), Some(true));
-        assert_eq!(of(bytes, Scalar::String, &utf16("0aFf")), Some(vec![0x0a, 0xff]));
-        assert_eq!(of(nanos, Scalar::UInt64, &[0; 8]), None);
+        assert_eq!(of(Resolved::bool, Scalar::String, &utf16("true")), Some(true));
+        assert_eq!(
+            of(Resolved::bytes, Scalar::String, &utf16("0aFf")),
+            Some(vec![0x0a, 0xff])
+        );
+        assert_eq!(of(Resolved::nanos, Scalar::UInt64, &[0; 8]), None);
         // An array of one item is that item.
         let seven = utf16("7\0");
-        assert_eq!(of_array(number, Scalar::UInt16, &[7, 0]), Some(7));
-        assert_eq!(of_array(number, Scalar::String, &seven), Some(7));
-        assert_eq!(of_array(number, Scalar::UInt16, &[7, 0, 8, 0]), None);
-        assert_eq!(of_array(integer, Scalar::Int8, &[0xff]), Some(-1));
-        assert_eq!(of_array(float, Scalar::Real32, &1.5_f32.to_le_bytes()), Some(1.5));
-        assert_eq!(of_array(nanos, Scalar::FileTime, &EPOCH.to_le_bytes()), Some(0));
-        assert_eq!(of_array(uuid, Scalar::Guid, &[9; 16]), Some([9; 16]));
+        assert_eq!(of_array(Resolved::number, Scalar::UInt16, &[7, 0]), Some(7));
+        assert_eq!(of_array(Resolved::number, Scalar::String, &seven), Some(7));
+        assert_eq!(of_array(Resolved::number, Scalar::UInt16, &[7, 0, 8, 0]), None);
+        assert_eq!(of_array(Resolved::integer, Scalar::Int8, &[0xff]), Some(-1));
+        assert_eq!(
+            of_array(Resolved::float, Scalar::Real32, &1.5_f32.to_le_bytes()),
+            Some(1.5)
+        );
+        assert_eq!(
+            of_array(Resolved::nanos, Scalar::FileTime, &EPOCH.to_le_bytes()),
+            Some(0)
+        );
+        assert_eq!(of_array(Resolved::uuid, Scalar::Guid, &[9; 16]), Some([9; 16]));
     }
 
     #[test]
     fn null_and_sizes_that_do_not_fit_are_nothing() {
-        let null = Value::null();
+        let null = Resolved::Value(Value::null());
+        assert_eq!((null.number(), null.integer(), null.float()), (None, None, None));
         assert_eq!(
-            (number(&null), integer(&null), float(&null), bool(&null)),
+            (null.nanos(), null.uuid(), null.bytes(), null.bool()),
             (None, None, None, None)
         );
-        assert_eq!((nanos(&null), uuid(&null), bytes(&null)), (None, None, None));
         for (scalar, short) in [
             (Scalar::UInt32, 3),
             (Scalar::Int64, 7),
             (Scalar::HexInt32, 0),
             (Scalar::Int8, 0),
         ] {
-            assert_eq!(of(number, scalar, &[1; 8][..short]), None, "{scalar:?}");
-            assert_eq!(of(integer, scalar, &[1; 8][..short]), None, "{scalar:?}");
+            assert_eq!(of(Resolved::number, scalar, &[1; 8][..short]), None, "{scalar:?}");
+            assert_eq!(of(Resolved::integer, scalar, &[1; 8][..short]), None, "{scalar:?}");
         }
-        assert_eq!(of(float, Scalar::Real64, &[0; 7]), None);
-        assert_eq!(of(nanos, Scalar::FileTime, &[0; 7]), None);
-        assert_eq!(of(uuid, Scalar::Guid, &[0; 15]), None);
+        assert_eq!(of(Resolved::float, Scalar::Real64, &[0; 7]), None);
+        assert_eq!(of(Resolved::nanos, Scalar::FileTime, &[0; 7]), None);
+        assert_eq!(of(Resolved::uuid, Scalar::Guid, &[0; 15]), None);
         // Bytes after the value are ignored.
-        assert_eq!(of(number, Scalar::UInt16, &[1, 2, 3, 4]), Some(0x0201));
+        assert_eq!(of(Resolved::number, Scalar::UInt16, &[1, 2, 3, 4]), Some(0x0201));
     }
 
     #[test]
@@ -297,8 +280,11 @@ mod tests {
         for none in ["", "0x10", "1,5"] {
             assert_eq!(float_from_text(none), None, "{none:?}");
         }
-        assert_eq!(of(float, Scalar::Real64, &f64::MIN.to_le_bytes()), Some(f64::MIN));
-        assert_eq!(of(float, Scalar::Bool, &[1, 0, 0, 0]), None);
+        assert_eq!(
+            of(Resolved::float, Scalar::Real64, &f64::MIN.to_le_bytes()),
+            Some(f64::MIN)
+        );
+        assert_eq!(of(Resolved::float, Scalar::Bool, &[1, 0, 0, 0]), None);
     }
 
     #[test]
@@ -311,8 +297,8 @@ mod tests {
         ];
         for (stored, truth, mask) in table {
             let stored = i32::to_le_bytes(stored);
-            assert_eq!(of(bool, Scalar::Bool, &stored), truth, "{stored:?}");
-            assert_eq!(of(number, Scalar::Bool, &stored), mask, "{stored:?}");
+            assert_eq!(of(Resolved::bool, Scalar::Bool, &stored), truth, "{stored:?}");
+            assert_eq!(of(Resolved::number, Scalar::Bool, &stored), mask, "{stored:?}");
         }
         for none in ["True", " true", "1", ""] {
             assert_eq!(bool_from_text(none), None, "{none:?}");
@@ -334,9 +320,17 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(bytes_from_text(text).as_deref(), expected, "{text:?}");
         }
-        assert_eq!(of(bytes, Scalar::Binary, b"0a"), Some(b"0a".to_vec()), "not their text");
-        assert_eq!(of(bytes, Scalar::Binary, &[]), Some(vec![]));
-        assert_eq!(of(bytes, Scalar::UInt8, &[16]), Some(vec![0x16]), "by way of the text");
+        assert_eq!(
+            of(Resolved::bytes, Scalar::Binary, b"0a"),
+            Some(b"0a".to_vec()),
+            "not their text"
+        );
+        assert_eq!(of(Resolved::bytes, Scalar::Binary, &[]), Some(vec![]));
+        assert_eq!(
+            of(Resolved::bytes, Scalar::UInt8, &[16]),
+            Some(vec![0x16]),
+            "by way of the text"
+        );
     }
 
     #[test]
@@ -355,7 +349,11 @@ mod tests {
             (3_179_906_215_631_452_242, None),
         ];
         for (ticks, expected) in table {
-            assert_eq!(of(nanos, Scalar::FileTime, &ticks.to_le_bytes()), expected, "{ticks}");
+            assert_eq!(
+                of(Resolved::nanos, Scalar::FileTime, &ticks.to_le_bytes()),
+                expected,
+                "{ticks}"
+            );
         }
         let texts = [
             ("1970-01-01T00:00:01.123456789Z", Some(1_123_456_789)),
@@ -373,12 +371,12 @@ mod tests {
         }
         let time = [2024, 2, 0, 29, 0, 0, 0, 1].map(u16::to_le_bytes);
         assert_eq!(
-            of(nanos, Scalar::SystemTime, time.as_flattened()),
+            of(Resolved::nanos, Scalar::SystemTime, time.as_flattened()),
             Some(1_709_164_800_001_000_000)
         );
         let no_time = [2023, 2, 0, 29, 0, 0, 0, 1].map(u16::to_le_bytes);
         // Windows shows 1601-01-01 for it.
-        assert_eq!(of(nanos, Scalar::SystemTime, no_time.as_flattened()), None);
+        assert_eq!(of(Resolved::nanos, Scalar::SystemTime, no_time.as_flattened()), None);
     }
 
     #[test]
@@ -389,10 +387,10 @@ mod tests {
             " 54849625-5478-4994-a5ba-3e3b0328c30d ",
         ] {
             assert_eq!(uuid_from_text(text), Some(guid), "{text:?}");
-            assert_eq!(of(uuid, Scalar::String, &utf16(text)), Some(guid), "{text:?}");
+            assert_eq!(of(Resolved::uuid, Scalar::String, &utf16(text)), Some(guid), "{text:?}");
         }
         let stored = *b"\x25\x96\x84\x54\x78\x54\x94\x49\xa5\xba\x3e\x3b\x03\x28\xc3\x0d";
-        assert_eq!(of(uuid, Scalar::Guid, &stored), Some(guid));
+        assert_eq!(of(Resolved::uuid, Scalar::Guid, &stored), Some(guid));
         for none in ["54849625", "", "{54849625-5478-4994-A5BA-3E3B0328C30D"] {
             assert_eq!(uuid_from_text(none), None, "{none:?}");
         }

@@ -582,7 +582,6 @@ impl<F: Fn(&str) -> Key> Names<F> {
 
 #[cfg(test)]
 mod tests {
-    use evtx_format::binxml::tree::Substitution;
     use evtx_format::value::Value;
 
     use super::*;
@@ -622,26 +621,6 @@ mod tests {
         let inner = copy("c", &contents[0]);
         let nested = [Node::Element(&inner)];
         assert!(array_leaf(&[copy("a", &contents[0]), copy("a", &nested)]).is_none());
-    }
-
-    #[test]
-    fn a_field_has_the_type_of_its_only_value() {
-        let number = ValueType {
-            scalar: Scalar::UInt32,
-            array: false,
-        };
-        let bytes = 7_u32.to_le_bytes();
-        let value = Node::Value(Value::new(Scalar::UInt32, &bytes));
-        let substitution = Node::Substitution(Substitution {
-            index: 0,
-            optional: false,
-            declared: number,
-        });
-        assert_eq!(declared(&[value]), number);
-        assert_eq!(declared(&[substitution]), number);
-        for content in [&[][..], &[value, substitution]] {
-            assert_eq!(declared(content), TEXT);
-        }
     }
 
     #[test]

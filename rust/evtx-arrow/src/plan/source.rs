@@ -4,8 +4,8 @@
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::ValueTable;
 use evtx_format::render::json;
-use evtx_format::value::Value;
 use evtx_format::value::text::Form;
+use evtx_format::value::{Scalar, Value};
 
 use super::convert;
 
@@ -149,7 +149,7 @@ impl<'p, 'r> Resolved<'p, 'r> {
 }
 
 // Inlined, so that the value stays in registers.
-impl Resolved<'_, '_> {
+impl<'r> Resolved<'_, 'r> {
     /// Appends the text as UTF-8. A text longer than [`MAX_TEXT`] bytes is cut somewhere after that length.
     #[inline]
     pub(crate) fn push_text(&self, out: &mut Vec<u8>) {
@@ -191,61 +191,65 @@ impl Resolved<'_, '_> {
         (text.len() <= MAX_FIELD).then(|| String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Converts the value, or else the text, if it has at most [`MAX_FIELD`] bytes.
+    /// Converts the value, or else its text, if that has at most [`MAX_FIELD`] bytes.
     #[inline(always)]
     fn convert<T>(
         &self,
-        from_value: impl FnOnce(&Value<'_>) -> Option<T>,
+        binary: impl Fn(Value<'r>) -> Option<T>,
         from_text: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
         match self {
             Resolved::Constant(Constant { text, .. }) if text.len() > MAX_FIELD => None,
             Resolved::Constant(constant) => from_text(&constant.text),
-            Resolved::Value(value) => from_value(value),
+            Resolved::Value(value) => convert::convert(value, binary, from_text),
             Resolved::Pieces(..) => from_text(&self.text()?),
         }
     }
 
+    /// An integer that is not negative.
     #[inline(always)]
     pub(crate) fn number(&self) -> Option<u64> {
-        self.convert(convert::number, convert::number_from_text)
+        self.convert(Value::to_u64, convert::number_from_text)
     }
 
-    /// The integer, which can be negative.
+    /// An integer, which can be negative.
     pub(crate) fn integer(&self) -> Option<i128> {
-        self.convert(convert::integer, convert::integer_from_text)
+        self.convert(Value::to_i128, convert::integer_from_text)
     }
 
     pub(crate) fn float(&self) -> Option<f64> {
-        self.convert(convert::float, convert::float_from_text)
+        self.convert(Value::to_f64, convert::float_from_text)
     }
 
+    /// A boolean. A bit mask is not one.
     pub(crate) fn bool(&self) -> Option<bool> {
-        self.convert(convert::bool, convert::bool_from_text)
+        self.convert(|_| None, convert::bool_from_text)
     }
 
     pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
-        self.convert(convert::bytes, convert::bytes_from_text)
+        let binary = |value: Value<'r>| (value.scalar() == Some(Scalar::Binary)).then(|| value.bytes.to_vec());
+        self.convert(binary, convert::bytes_from_text)
     }
 
+    /// An instant, in nanoseconds since 1970-01-01 UTC.
     #[inline(always)]
     pub(crate) fn nanos(&self) -> Option<i64> {
         match self {
             Resolved::Constant(Constant { time: Some(nanos), .. }) => *nanos,
-            _ => self.convert(convert::nanos, convert::nanos_from_text),
+            Resolved::Value(value) => convert::nanos(value),
+            _ => self.convert(|_| None, convert::nanos_from_text),
         }
     }
 
+    /// The 16 bytes of a GUID, in the order of its text.
     #[inline(always)]
     pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
-        self.convert(convert::uuid, convert::uuid_from_text)
+        self.convert(Value::to_uuid, convert::uuid_from_text)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use evtx_format::value::Scalar;
-
     use super::*;
 
     fn constant(text: &str) -> Constant {

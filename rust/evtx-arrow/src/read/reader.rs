@@ -80,9 +80,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// The tree of an instance.
-    ///
-    /// # Errors
-    /// If its definition or one of its values is damaged.
     pub(crate) fn tree_of(&self, instance: &Instance<'r>) -> Result<&'r Element<'r>> {
         self.builds_trees.set(true);
         self.reader.instance(instance)
@@ -325,9 +322,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     }
 
     /// The tree of a part that has an outline.
-    ///
-    /// # Errors
-    /// If the element is damaged.
     pub(crate) fn tree_of_outlined(&self, element: SpelledOut) -> Result<Option<&'r Element<'r>>> {
         // It was already counted towards the limits.
         let left = self.reader.left();

@@ -58,9 +58,6 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
     }
 
     /// Appends the text of a column. Returns false if the record has none, or is too damaged.
-    ///
-    /// # Errors
-    /// If the text is too long, or its source is damaged.
     pub(crate) fn push(&mut self, record: RecordView<'x, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
         self.limit = out.len() + MAX_TEXT;
         self.elements_left = MAX_NODES;

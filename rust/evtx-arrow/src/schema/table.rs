@@ -48,10 +48,7 @@ impl From<&EventField> for EventFieldParts {
 impl TryFrom<EventFieldParts> for EventField {
     type Error = String;
 
-    /// The field with these parts.
-    ///
-    /// # Errors
-    /// A text if there is no type of that name.
+    /// The field with these parts. Fails if there is no type of that name.
     fn try_from((name, key, in_both, item_type, list): EventFieldParts) -> Result<Self, String> {
         let item = FieldType::ALL.iter().find(|(known, _)| *known == item_type);
         let (_, item) = *item.ok_or_else(|| format!("unknown type of a field: {item_type}"))?;
@@ -109,10 +106,13 @@ impl Table {
         for column in COLUMNS {
             taken.take((*column.name).to_owned());
         }
-        let fields = fields.iter().map(|field| Column {
-            name: free_name(&field.name, &mut taken).into(),
-            about: "",
-            source: ColumnSource::Entry(field.keys.clone(), field.column_type),
+        let fields = fields.iter().map(|field| {
+            let prefix = if is_in(COLUMNS, &field.name) { "data_" } else { "" };
+            Column {
+                name: taken.take(format!("{prefix}{}", field.name)).0.into(),
+                about: "",
+                source: ColumnSource::Entry(field.keys.clone(), field.column_type),
+            }
         });
         let (mut columns, mut event_data) = (Vec::new(), None);
         let mut fields = Some(fields);
@@ -144,18 +144,17 @@ impl Table {
         for column in RULE_COLUMNS.iter().chain(&*self.columns) {
             taken.take((*column.name).to_owned());
         }
-        let others = self.columns.iter().cloned().map(|column| {
-            let is_taken = RULE_COLUMNS
-                .iter()
-                .any(|rule| rule.name.eq_ignore_ascii_case(&column.name));
-            match is_taken {
+        let others = self
+            .columns
+            .iter()
+            .cloned()
+            .map(|column| match is_in(RULE_COLUMNS, &column.name) {
                 true => Column {
                     name: taken.take(format!("data_{}", column.name)).0.into(),
                     ..column
                 },
                 false => column,
-            }
-        });
+            });
         Table {
             columns: RULE_COLUMNS.iter().cloned().chain(others).collect(),
             rules: Some(rules),
@@ -180,14 +179,9 @@ pub fn schema(options: &Options) -> SchemaRef {
     Table::from(*options).schema()
 }
 
-/// The name of the column of a field. No other column has it.
-fn free_name(name: &str, taken: &mut Numbering<String, impl Fn(&str) -> String>) -> String {
-    let is_column = COLUMNS.iter().any(|column| column.name.eq_ignore_ascii_case(name));
-    let name = match is_column {
-        true => format!("data_{name}"),
-        false => name.to_owned(),
-    };
-    taken.take(name).0
+/// Whether one of some columns has a name.
+fn is_in(columns: &[Column], name: &str) -> bool {
+    columns.iter().any(|column| column.name.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]
