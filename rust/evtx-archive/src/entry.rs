@@ -172,11 +172,7 @@ impl NestedFile for Entry {
             input.skip(others);
             if head.method == Method::Stored && !is_encrypted && head.limit == u64::MAX {
                 let size = head.compressed.min(file.size().saturating_sub(start));
-                let differs = head
-                    .size
-                    .filter(|&said| said != size)
-                    .map(|said| other_size(size, said));
-                let differs = differs.or(disagreement.map(str::to_owned));
+                let differs = self.other_size(size).or(disagreement.map(str::to_owned));
                 let section = Section { file, start, size };
                 return Ok(OpenFile {
                     file: Arc::new(section),
@@ -211,33 +207,28 @@ impl Entry {
         let mut held = Held::new(&self.archive.shared.budget);
         let len = end.saturating_sub(input.offset());
         let password = self.archive.shared.password.as_ref().map_or("", Password::text);
-        let wrong = || {
-            Ok((
-                Held::new(&self.archive.shared.budget),
-                Some("the password is wrong".to_owned()),
-            ))
-        };
+        let nothing = |why: &str| Ok((Held::new(&self.archive.shared.budget), Some(why.to_owned())));
         let mut plain: Box<dyn BufRead + '_> = match self.head.encryption {
             Encryption::None | Encryption::Unsupported => Box::new(input),
             Encryption::Classic { check } => {
                 let mut header = [0; CLASSIC_HEADER as usize];
                 if !input.fill(&mut header)? {
-                    return Ok((held, Some("it ends inside of its header".to_owned())));
+                    return nothing("it ends inside of its header");
                 }
                 let mut keys = Classic::new(password.as_bytes());
                 keys.decrypt(&mut header);
                 if header[CLASSIC_HEADER as usize - 1] != check {
-                    return wrong();
+                    return nothing("the password is wrong");
                 }
                 Box::new(Decrypted::new(input, Key::Classic(keys), len - CLASSIC_HEADER))
             }
             Encryption::Aes { strength } => {
                 let mut header = vec![0; aes_header(strength).unwrap_or(0)];
                 if header.is_empty() || !input.fill(&mut header)? {
-                    return Ok((held, Some("it ends inside of its header".to_owned())));
+                    return nothing("it ends inside of its header");
                 }
                 let Some(counter) = Counter::new(password.as_bytes(), &header) else {
-                    return wrong();
+                    return nothing("the password is wrong");
                 };
                 let len = len - header.len() as u64;
                 Box::new(Decrypted::new(input, Key::Aes(Box::new(counter), len), len))
@@ -254,22 +245,12 @@ impl Entry {
                 .err()
                 .map(|error| error.to_string());
         }
-        let size = held.size();
-        let why = why.or_else(|| {
-            self.head
-                .size
-                .filter(|&said| said != size)
-                .map(|said| other_size(size, said))
-        });
+        let why = why.or_else(|| self.other_size(held.size()));
         let checksum = self.head.checksum.filter(|&checksum| checksum != digest.finalize());
         let why = why.or_else(|| checksum.map(|_| "its checksum does not match".to_owned()));
-        let is_classic = matches!(self.head.encryption, Encryption::Classic { .. });
-        let why = why.map(|why| {
-            if is_classic {
-                format!("{why}; or the password is wrong")
-            } else {
-                why
-            }
+        let why = why.map(|why| match self.head.encryption {
+            Encryption::Classic { .. } => format!("{why}; or the password is wrong"),
+            _ => why,
         });
         Ok((held, why))
     }
@@ -345,10 +326,12 @@ impl Entry {
             format!("it expands to more than {most} bytes from {compressed}, as a bomb does")
         }
     }
-}
 
-fn other_size(size: u64, said: u64) -> String {
-    format!("it has {size} bytes, and the archive says {said}")
+    /// How its size differs from the one in the directory, if it does.
+    fn other_size(&self, size: u64) -> Option<String> {
+        let said = self.head.size.filter(|&said| said != size)?;
+        Some(format!("it has {size} bytes, and the archive says {said}"))
+    }
 }
 
 /// A section of a file, as a file.

@@ -230,6 +230,8 @@ pub(crate) struct Held {
     /// Segments of [`SEGMENT`] bytes; the last one can be shorter. Empty if there is a file.
     segments: Vec<Vec<u8>>,
     file: Option<File>,
+    /// The file once it is only read.
+    spilled: Option<LocalFile>,
 }
 
 impl Held {
@@ -239,6 +241,7 @@ impl Held {
             size: 0,
             segments: Vec::new(),
             file: None,
+            spilled: None,
         }
     }
 
@@ -307,13 +310,8 @@ impl Held {
 
     /// The bytes as a file.
     pub(crate) fn into_file(mut self) -> Arc<dyn StorageFile> {
-        match self.file.take() {
-            Some(file) => Arc::new(Spilled {
-                file: LocalFile::new(file, self.size),
-                _share: self.share,
-            }),
-            None => Arc::new(self),
-        }
+        self.spilled = self.file.take().map(|file| LocalFile::new(file, self.size));
+        Arc::new(self)
     }
 }
 
@@ -341,41 +339,24 @@ impl StorageFile for Held {
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        if let Some(file) = &self.spilled {
+            return file.read_at(buffer, offset);
+        }
         let mut done = 0;
         while done < buffer.len() {
             let at = offset + done as u64;
-            let segment = usize::try_from(at / SEGMENT as u64)
-                .ok()
-                .and_then(|i| self.segments.get(i));
-            let rest = segment
-                .and_then(|segment| segment.get(at as usize % SEGMENT..))
-                .unwrap_or_default();
+            let segment = usize::try_from(at / SEGMENT as u64).ok();
+            let segment = segment.and_then(|index| self.segments.get(index));
+            let rest = segment.and_then(|segment| segment.get(at as usize % SEGMENT..));
+            let rest = rest.unwrap_or_default();
             if rest.is_empty() {
-                return Err(StorageError::Unusable(format!(
-                    "there are only {} bytes of it",
-                    self.size
-                )));
+                return unusable(format!("there are only {} bytes of it", self.size));
             }
             let len = rest.len().min(buffer.len() - done);
             buffer[done..done + len].copy_from_slice(&rest[..len]);
             done += len;
         }
         Ok(())
-    }
-}
-
-struct Spilled {
-    file: LocalFile,
-    _share: Share,
-}
-
-impl StorageFile for Spilled {
-    fn size(&self) -> u64 {
-        self.file.size()
-    }
-
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
-        self.file.read_at(buffer, offset)
     }
 }
 

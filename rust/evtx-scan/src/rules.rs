@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use evtx_arrow::Rules;
 use evtx_format::{Interrupt, Interrupted};
@@ -193,7 +193,7 @@ struct Loading<'a> {
 struct RuleText {
     file: Arc<str>,
     text: Result<String, String>,
-    loaded: Mutex<Option<Vec<LoadedRule>>>,
+    loaded: OnceLock<Vec<LoadedRule>>,
 }
 
 impl RuleText {
@@ -239,7 +239,7 @@ impl Loading<'_> {
                 let loaded = text.load(self, interrupt)?;
                 let rules = loaded.iter().filter_map(|loaded| loaded.rule.as_ref());
                 bytes.fetch_add(rules.map(|known| known.rule.bytes()).sum(), Ordering::Relaxed);
-                *text.loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
+                _ = text.loaded.set(loaded);
             }
             Ok(())
         };
@@ -256,8 +256,7 @@ impl Loading<'_> {
     ) -> Result<(), ScanError> {
         for text in texts {
             interrupt.check()?;
-            let loaded = text.loaded.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-            let loaded = match loaded {
+            let loaded = match text.loaded.take() {
                 Some(loaded) => loaded,
                 None => text.load(self, interrupt)?,
             };
@@ -406,7 +405,7 @@ fn next_texts<'p>(call: Call<'_>, paths: &mut impl Iterator<Item = &'p ScanPath>
         texts.push(RuleText {
             file: path.path.as_str().into(),
             text,
-            loaded: Mutex::default(),
+            loaded: OnceLock::new(),
         });
     }
     Ok(texts)

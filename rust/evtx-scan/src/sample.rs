@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use evtx_arrow::{CollectedEvents, EventCollector, EventField, Events, Slots, SlotsError};
@@ -208,7 +208,7 @@ struct Piece {
     len: u64,
     /// The IDs that the file header promises to the chunks.
     promised: PromisedIds,
-    found: Mutex<Option<CollectedEvents>>,
+    found: OnceLock<CollectedEvents>,
 }
 
 /// A step of a round.
@@ -280,7 +280,7 @@ impl<'c> Reading<'c> {
                 offset,
                 len,
                 promised: PromisedIds::of_log(&known),
-                found: Mutex::default(),
+                found: OnceLock::new(),
             }));
             offset = offset.saturating_add(stride.saturating_mul(file.piece()));
             if self.steps.len() >= ROUND {
@@ -303,7 +303,7 @@ impl<'c> Reading<'c> {
                 // Fields over the limit get no columns.
                 Step::Known(found) => _ = self.catalog.absorb(&found),
                 Step::Piece(piece) => {
-                    let found = piece.found.into_inner().unwrap_or_else(PoisonError::into_inner);
+                    let found = piece.found.into_inner();
                     if let Some(found) = &found {
                         _ = self.catalog.absorb(found);
                     }
@@ -353,7 +353,7 @@ fn read_next(
             // Fields over the limit get no columns.
             Ok(()) | Err(SlotsError::TooManyEvents(_)) => {}
         }
-        *piece.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        _ = piece.found.set(found);
     }
     Ok(())
 }

@@ -78,11 +78,11 @@ impl<'a> ConditionParser<'a> {
         let word = self.peek();
         self.back_to(word);
         match word {
-            "" => Problem::Condition("a parenthesis is not closed".to_string()),
-            "|" => Problem::NotSupported(
+            "" => Problem::text("a parenthesis is not closed"),
+            "|" => Problem::text(
                 "an aggregation after \"|\" belongs to Sigma 1; Sigma 2 replaced it with correlation rules",
             ),
-            _ => Problem::Condition(format!("\"and\", \"or\" or the end is expected here, not \"{word}\"")),
+            _ => Problem::text(format!("\"and\", \"or\" or the end is expected here, not \"{word}\"")),
         }
     }
 
@@ -130,20 +130,16 @@ impl<'a> ConditionParser<'a> {
             "all" if self.next_is("of") => self.several(Condition::All)?,
             count if count.bytes().all(|byte| byte.is_ascii_digit()) && !count.is_empty() && self.next_is("of") => {
                 self.back_to(word);
-                return Err(Problem::Condition(format!(
+                return Err(Problem::text(format!(
                     "there is \"1 of\", \"any of\" and \"all of\", but no \"{word} of\""
                 )));
             }
             "" => {
-                return Err(Problem::Condition(
-                    "the condition ends where a detection is expected".to_string(),
-                ));
+                return Err(Problem::text("the condition ends where a detection is expected"));
             }
             ")" | "and" | "or" | "|" => {
                 self.back_to(word);
-                return Err(Problem::Condition(format!(
-                    "a detection is expected here, not \"{word}\""
-                )));
+                return Err(Problem::text(format!("a detection is expected here, not \"{word}\"")));
             }
             _ => match self.names.iter().position(|name| *name == word) {
                 Some(index) => {
@@ -167,9 +163,7 @@ impl<'a> ConditionParser<'a> {
         let word = self.peek();
         self.next();
         if ["", "(", ")", "|"].contains(&word) {
-            return Err(Problem::Condition(
-                "\"of\" is followed by \"them\" or by a name with *".to_string(),
-            ));
+            return Err(Problem::text("\"of\" is followed by \"them\" or by a name with *"));
         }
         let parts = match word.eq_ignore_ascii_case("them") {
             true => vec![Segment::Many],

@@ -94,7 +94,7 @@ impl Encoding {
 
     fn needs_text(self) -> Problem {
         let name = self.name();
-        Problem::Value(format!("{name} takes a text without wildcards that is not encoded yet"))
+        Problem::text(format!("{name} takes a text without wildcards that is not encoded yet"))
     }
 }
 
@@ -105,8 +105,8 @@ impl Draft {
             Draft::Segments(segments) => Ok(segments),
             Draft::Bytes(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => Ok(vec![Segment::Text(text.into())]),
-                Err(_) => Err(Problem::Value(
-                    "the UTF-16 of this value is not UTF-8: base64 or base64offset must follow".into(),
+                Err(_) => Err(Problem::text(
+                    "the UTF-16 of this value is not UTF-8: base64 or base64offset must follow",
                 )),
             },
         }
@@ -124,9 +124,7 @@ fn base64_at_offsets(bytes: &[u8]) -> Result<[String; 3], Problem> {
     };
     let texts = [0, 1, 2].map(at_offset);
     match texts.iter().any(String::is_empty) {
-        true => Err(Problem::Value(
-            "base64offset takes a text of at least two bytes".to_string(),
-        )),
+        true => Err(Problem::text("base64offset takes a text of at least two bytes")),
         false => Ok(texts),
     }
 }

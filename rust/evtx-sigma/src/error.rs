@@ -1,5 +1,6 @@
 //! Errors in rules, with line and column.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A place in the text of a rule. Both numbers count from 1; the column counts characters.
@@ -76,22 +77,16 @@ pub enum Problem {
         name: String,
         known: String,
     },
-    #[error("{0}")]
-    NotSupported(&'static str),
     #[error("{0} is empty")]
     Empty(&'static str),
     #[error("there is no modifier \"{0}\"")]
     UnknownModifier(String),
     #[error("{0}")]
-    Modifiers(String),
-    #[error("{0}")]
-    Value(String),
+    Text(Cow<'static, str>),
     #[error("this regular expression {0}")]
     Regex(String),
     #[error("the placeholder %{0}% has no values")]
     Placeholder(String),
-    #[error("{0}")]
-    Condition(String),
     #[error("the condition names \"{0}\", but this rule has no such detection")]
     UnknownDetection(String),
     #[error("this rule has no detection with a name like \"{0}\"")]
@@ -101,6 +96,11 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// Any other problem, in a sentence.
+    pub(crate) fn text(why: impl Into<Cow<'static, str>>) -> Problem {
+        Problem::Text(why.into())
+    }
+
     /// The error of this problem at a place.
     pub(crate) fn at(self, position: Position) -> LoadError {
         LoadError {

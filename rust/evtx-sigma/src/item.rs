@@ -71,7 +71,7 @@ fn item_values(
     );
     if is_keyword && (modifiers.neq || !is_about_texts) {
         let text = "keywords are texts, regular expressions or networks: other modifiers need a field name";
-        return Err(value.error(Problem::Modifiers(text.to_string())));
+        return Err(value.error(Problem::text(text)));
     }
     let Value::List(values) = &value.value else {
         return Ok(vec![item(matchers(value, is_keyword, modifiers, context)?)]);
@@ -81,7 +81,7 @@ fn item_values(
     }
     if let Some(null) = values.iter().find(|value| matches!(value.value, Value::Null)) {
         let text = "null cannot be in a list of values; give it a detection of its own";
-        return Err(null.error(Problem::Value(text.to_string())));
+        return Err(null.error(Problem::text(text)));
     }
     if modifiers.meaning == Meaning::Exists {
         return Err(value.wrong_type("exists", "true or false"));
@@ -155,7 +155,7 @@ fn matchers(
             Meaning::Network => {
                 let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
                 let no_network =
-                    |_| Problem::Value(format!("\"{text}\" is not a network such as 10.0.0.0/8 or fe80::/10"));
+                    |_| Problem::text(format!("\"{text}\" is not a network such as 10.0.0.0/8 or fe80::/10"));
                 context.budget.take_needle(text.len()).map_err(at)?;
                 matchers.push(Matcher::Network(network.map_err(no_network).map_err(at)?));
             }

@@ -116,7 +116,7 @@ pub(crate) fn modifiers(names: &[&str]) -> Result<Modifiers, Problem> {
             Modifier::Encoding(encoding) => match all.meaning {
                 Meaning::Text(Some(_)) if encoding != Encoding::Windash => {
                     let text = format!("{name} must come before contains, startswith or endswith");
-                    return Err(Problem::Modifiers(text));
+                    return Err(Problem::text(text));
                 }
                 Meaning::Text(_) => all.encodings.push(encoding),
                 _ => return Err(clash(names, name)),
@@ -163,8 +163,8 @@ fn narrowed(meaning: Meaning, modifier: &Modifier) -> Option<Meaning> {
 
 fn clash(names: &[&str], name: &str) -> Problem {
     match names {
-        [_] => Problem::Modifiers(format!("the modifier {name} must follow re")),
-        _ => Problem::Modifiers(format!(
+        [_] => Problem::text(format!("the modifier {name} must follow re")),
+        _ => Problem::text(format!(
             "{name} does not go with the other modifiers of {}",
             names.join("|")
         )),
@@ -216,7 +216,7 @@ mod tests {
             "re|cidr",
             "cidr|cased",
         ] {
-            assert!(matches!(read(names), Err(Problem::Modifiers(_))), "{names}");
+            assert!(matches!(read(names), Err(Problem::Text(_))), "{names}");
         }
         for name in ["Contains", "", "near", "ignorecase"] {
             assert_eq!(read(name).err(), Some(Problem::UnknownModifier(name.to_string())));

@@ -279,7 +279,7 @@ fn rule(document: &Node, context: &mut Context<'_>) -> Result<Rule, LoadError> {
     let action = "collections with \"action\" belong to Sigma 1; write each rule as a document of its own";
     for (key, why) in [("correlation", correlation), ("filter", filter), ("action", action)] {
         if document.get(key).is_some() {
-            return Err(Problem::NotSupported(why).at(document.key_position(key)));
+            return Err(Problem::text(why).at(document.key_position(key)));
         }
     }
     let needed = |key| document.get(key).ok_or_else(|| document.error(Problem::Missing(key)));
@@ -330,7 +330,7 @@ fn detection(node: &Node, context: &mut Context<'_>) -> Result<(Vec<Detection>, 
     let entries = node.entries("detection")?;
     if node.get("timeframe").is_some() {
         let why = "\"timeframe\" belongs to the aggregations of Sigma 1; Sigma 2 replaced them with correlation rules";
-        return Err(Problem::NotSupported(why).at(node.key_position("timeframe")));
+        return Err(Problem::text(why).at(node.key_position("timeframe")));
     }
     let text = node
         .get("condition")
