@@ -153,16 +153,14 @@ impl Chunk {
         self.bytes.resize(descriptors + 4 * event.values.len(), 0);
         for (i, value) in event.values.iter().enumerate() {
             let start = self.bytes.len();
-            match value {
-                Value::BinXml(stream) => self.stream(stream)?,
-                _ => value.push_bytes(&mut self.bytes),
+            let (value_type, bytes) = value.stored();
+            self.bytes.extend(bytes);
+            if let Value::BinXml(stream) = value {
+                self.stream(stream)?;
             }
             let size = self.bytes.len() - start;
             let size = u16::try_from(size).map_err(|_| WriteError::ValueSize(size))?;
-            self.put_u32(
-                descriptors + 4 * i,
-                u32::from(size) | u32::from(value.value_type()) << 16,
-            );
+            self.put_u32(descriptors + 4 * i, u32::from(size) | u32::from(value_type) << 16);
         }
         Ok(())
     }

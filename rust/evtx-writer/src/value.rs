@@ -12,68 +12,45 @@ impl Value {
 
     /// The type byte (MS-EVEN6, section 2.2.12).
     pub fn value_type(&self) -> u8 {
-        match self {
-            Value::Null => 0,
-            Value::String(_) => 1,
-            Value::AnsiString(_) => 2,
-            Value::Int8(_) => 3,
-            Value::UInt8(_) => 4,
-            Value::Int16(_) => 5,
-            Value::UInt16(_) => 6,
-            Value::Int32(_) => 7,
-            Value::UInt32(_) => 8,
-            Value::Int64(_) => 9,
-            Value::UInt64(_) => 10,
-            Value::Real32(_) => 11,
-            Value::Real64(_) => 12,
-            Value::Bool(_) => 13,
-            Value::Binary(_) => 14,
-            Value::Guid(_) => 15,
-            Value::FileTime(_) => 17,
-            Value::SystemTime(_) => 18,
-            Value::Sid(..) => 19,
-            Value::HexInt32(_) => 20,
-            Value::HexInt64(_) => 21,
-            Value::BinXml(_) => 33,
-            Value::StringArray(_) => 0x81,
-            Value::UInt32Array(_) => 0x88,
-            Value::Raw(value_type, _) => *value_type,
-        }
+        self.stored().0
     }
 
-    /// Appends the bytes of the value. Appends nothing for a BinXML value, which the chunk writes.
-    pub(crate) fn push_bytes(&self, out: &mut Vec<u8>) {
+    /// The type byte, and the bytes in a value table. Without the bytes of a BinXML value, which the chunk writes.
+    pub(crate) fn stored(&self) -> (u8, Vec<u8>) {
         match self {
-            Value::Null | Value::BinXml(_) => {}
-            Value::String(text) => out.extend(utf16(text)),
-            Value::AnsiString(bytes) | Value::Binary(bytes) | Value::Raw(_, bytes) => out.extend(bytes),
-            Value::Int8(number) => out.extend(number.to_le_bytes()),
-            Value::UInt8(number) => out.push(*number),
-            Value::Int16(number) => out.extend(number.to_le_bytes()),
-            Value::UInt16(number) => out.extend(number.to_le_bytes()),
-            Value::Int32(number) => out.extend(number.to_le_bytes()),
-            Value::UInt32(number) | Value::HexInt32(number) => out.extend(number.to_le_bytes()),
-            Value::Int64(number) => out.extend(number.to_le_bytes()),
-            Value::UInt64(number) | Value::HexInt64(number) | Value::FileTime(number) => {
-                out.extend(number.to_le_bytes());
-            }
-            Value::Real32(number) => out.extend(number.to_le_bytes()),
-            Value::Real64(number) => out.extend(number.to_le_bytes()),
-            Value::Bool(truth) => out.extend(u32::from(*truth).to_le_bytes()),
-            Value::Guid(guid) => out.extend(Uuid::from_bytes(*guid).to_bytes_le()),
-            Value::SystemTime(fields) => out.extend(fields.iter().flat_map(|field| field.to_le_bytes())),
+            Value::Null => (0, Vec::new()),
+            Value::String(text) => (1, utf16(text).collect()),
+            Value::AnsiString(bytes) => (2, bytes.clone()),
+            Value::Int8(number) => (3, number.to_le_bytes().into()),
+            Value::UInt8(number) => (4, number.to_le_bytes().into()),
+            Value::Int16(number) => (5, number.to_le_bytes().into()),
+            Value::UInt16(number) => (6, number.to_le_bytes().into()),
+            Value::Int32(number) => (7, number.to_le_bytes().into()),
+            Value::UInt32(number) => (8, number.to_le_bytes().into()),
+            Value::Int64(number) => (9, number.to_le_bytes().into()),
+            Value::UInt64(number) => (10, number.to_le_bytes().into()),
+            Value::Real32(number) => (11, number.to_le_bytes().into()),
+            Value::Real64(number) => (12, number.to_le_bytes().into()),
+            Value::Bool(truth) => (13, u32::from(*truth).to_le_bytes().into()),
+            Value::Binary(bytes) => (14, bytes.clone()),
+            Value::Guid(guid) => (15, Uuid::from_bytes(*guid).to_bytes_le().into()),
+            Value::FileTime(number) => (17, number.to_le_bytes().into()),
+            Value::SystemTime(fields) => (18, fields.iter().flat_map(|field| field.to_le_bytes()).collect()),
             Value::Sid(authority, subs) => {
-                out.extend([1, subs.len() as u8]);
-                out.extend(&authority.to_be_bytes()[2..]);
-                out.extend(subs.iter().flat_map(|sub| sub.to_le_bytes()));
+                let head = [&[1, subs.len() as u8], &authority.to_be_bytes()[2..]].concat();
+                (
+                    19,
+                    head.into_iter()
+                        .chain(subs.iter().flat_map(|sub| sub.to_le_bytes()))
+                        .collect(),
+                )
             }
-            Value::StringArray(items) => {
-                for item in items {
-                    out.extend(utf16(item));
-                    out.extend([0, 0]);
-                }
-            }
-            Value::UInt32Array(items) => out.extend(items.iter().flat_map(|item| item.to_le_bytes())),
+            Value::HexInt32(number) => (20, number.to_le_bytes().into()),
+            Value::HexInt64(number) => (21, number.to_le_bytes().into()),
+            Value::BinXml(_) => (33, Vec::new()),
+            Value::StringArray(items) => (0x81, items.iter().flat_map(|item| utf16(item).chain([0, 0])).collect()),
+            Value::UInt32Array(items) => (0x88, items.iter().flat_map(|item| item.to_le_bytes()).collect()),
+            Value::Raw(value_type, bytes) => (*value_type, bytes.clone()),
         }
     }
 }
