@@ -19,7 +19,7 @@ use super::walk::{Extent, OUTSIDE, Reader};
 use crate::bytes::Cursor;
 use crate::error::{self, Error, ErrorKind};
 use crate::limits::MAX_NESTING;
-use crate::value::Value;
+use crate::value::{Scalar, Value, ValueType};
 
 /// What happens to substitutions.
 #[derive(Clone, Copy)]
@@ -30,6 +30,25 @@ pub(super) enum Substitutions<'a> {
     Filled(ValueTable<'a>),
     /// They are an error, because a record's own stream has no value table.
     Forbidden,
+    /// They take the place of the texts that are not part of an [outline](super::Outline). Holds the index of the next.
+    InPlaceOfTexts(u16),
+}
+
+/// The attribute whose text is part of an outline.
+pub(super) const GIVEN_NAME: &str = "Name";
+
+const STRING: ValueType = ValueType {
+    scalar: Scalar::String,
+    array: false,
+};
+
+/// The bytes of a string; `None` for other nodes.
+#[inline(always)]
+pub(super) fn string(node: Node<'_>) -> Option<&[u8]> {
+    match node {
+        Node::Value(value) if value.value_type == STRING => Some(value.bytes),
+        _ => None,
+    }
 }
 
 /// A tree that the walk is building.
@@ -102,6 +121,27 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
         self.around + self.len
     }
 
+    /// The node in place of a text.
+    #[inline(always)]
+    fn open_text(&mut self, node: Node<'a>) -> Node<'a> {
+        let Substitutions::InPlaceOfTexts(next) = &mut self.substitutions else {
+            return node;
+        };
+        let element = self.stack[..self.len].last();
+        let attribute = element.and_then(|element| element.attribute.as_ref());
+        let is_given = attribute.is_some_and(|(name, _)| *name == GIVEN_NAME);
+        if is_given || string(node).is_none_or(<[u8]>::is_empty) {
+            return node;
+        }
+        let index = *next;
+        *next += 1;
+        Node::Substitution(Substitution {
+            index,
+            declared: STRING,
+            optional: false,
+        })
+    }
+
     /// Adds an element of a nested stream or instance at the current place.
     fn embed(&mut self, root: Node<'a>) -> Outcome {
         self.reader.count_node()?;
@@ -153,6 +193,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
     // Inlined, so that a node is written in its final place: moving it right after is a store-forwarding stall.
     #[inline(always)]
     fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
+        let node = self.open_text(node);
         if let Some(element) = self.last_mut()
             && let Some((_, value)) = &mut element.attribute
         {
@@ -170,6 +211,7 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
 
     #[inline(always)]
     fn content(&mut self, node: Node<'a>) -> Outcome {
+        let node = self.open_text(node);
         if let Some(parent) = self.last_mut() {
             parent.repeats |= repeats(&node);
             parent.content.push(node);
@@ -231,7 +273,9 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
 
     fn substitution(&mut self, substitution: Substitution, in_start: bool) -> Result<(), Fault> {
         let node = match self.substitutions {
-            Substitutions::Forbidden => return Err(Err(ErrorKind::SubstitutionOutsideTemplate)),
+            Substitutions::Forbidden | Substitutions::InPlaceOfTexts(_) => {
+                return Err(Err(ErrorKind::SubstitutionOutsideTemplate));
+            }
             _ if self.len == 0 => return Err(Err(ErrorKind::Structure(OUTSIDE))),
             Substitutions::Open => Node::Substitution(substitution),
             Substitutions::Filled(values) => {

@@ -14,28 +14,20 @@
 
 use bumpalo::Bump;
 
-use super::builder::{Substitutions, TreeBuilder};
+use super::builder::{GIVEN_NAME, Substitutions, TreeBuilder, string};
 use super::instance::ValueTable;
 use super::names::Name;
 use super::reader::StreamCursor;
 use super::sink::{NOT_PLAIN, Outcome, Sink};
-use super::tree::{Element, Node, Substitution};
+use super::tree::{Element, Node};
 use super::walk::{Extent, Reader};
 use crate::bytes::{Cursor, u32_at};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::MAX_NAMES;
-use crate::value::{Scalar, ValueType};
-
-/// The attribute whose text is part of the outline.
-const GIVEN_NAME: &str = "Name";
+use crate::value::Scalar;
 
 /// The most bytes of UTF-16 of a text in an outline. Field names have about ten characters.
 const MAX_GIVEN: usize = 1024;
-
-const STRING: ValueType = ValueType {
-    scalar: Scalar::String,
-    array: false,
-};
 
 // The kinds of tokens, in the highest byte. The other bytes are an operand: the chunk offset of the name for START,
 // ATTRIBUTE and ENTITY, the number for CHARACTER, and for GIVEN the length in bytes of the text in the next tokens.
@@ -142,16 +134,12 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// # Errors
     /// If the element is damaged.
     pub fn open_texts(&self, fragments: &StreamCursor<'a>) -> Result<Option<&'a Element<'a>>> {
-        let mut sink = OpenTexts {
-            tree: TreeBuilder::new(self, Substitutions::Forbidden, 0, 0),
-            next: 0,
-            is_given: false,
-        };
+        let mut tree = TreeBuilder::new(self, Substitutions::InPlaceOfTexts(0), 0, 0);
         let mut cursor: Cursor<'a> = fragments.cursor();
         if self.at_element(&mut cursor) {
-            self.walk(&mut cursor, &mut sink, Extent::Element, 0)?;
+            self.walk(&mut cursor, &mut tree, Extent::Element, 0)?;
         }
-        match sink.tree.into_roots() {
+        match tree.into_roots() {
             &[Node::Element(root)] => Ok(Some(root)),
             _ => Ok(None),
         }
@@ -172,8 +160,10 @@ impl Outliner<'_, '_> {
     /// Adds a node whose text is a value.
     #[inline(always)]
     fn node(&mut self, node: Node<'_>) -> Outcome {
+        if let Some(units) = string(node) {
+            return self.text(units);
+        }
         match node {
-            Node::Value(value) if value.value_type == STRING => self.text(value.bytes),
             Node::EntityRef(_) => {
                 let name = u32_at(self.chunk, self.name_at).ok_or(NOT_PLAIN)?;
                 self.outline.tokens.push(ENTITY | name);
@@ -225,15 +215,6 @@ impl Outliner<'_, '_> {
     }
 }
 
-/// The bytes of a string; `None` for other nodes.
-#[inline(always)]
-fn string(node: Node<'_>) -> Option<&[u8]> {
-    match node {
-        Node::Value(value) if value.value_type == STRING => Some(value.bytes),
-        _ => None,
-    }
-}
-
 impl<'a> Sink<'a> for Outliner<'_, 'a> {
     #[inline(always)]
     fn name_ref(&mut self, at: usize) {
@@ -274,59 +255,5 @@ impl<'a> Sink<'a> for Outliner<'_, 'a> {
     fn end(&mut self, self_closing: bool) -> Outcome {
         self.outline.tokens.push(if self_closing { CLOSE } else { END });
         Ok(())
-    }
-}
-
-/// The sink that builds the tree of an outline, with substitutions in place of the texts that are values.
-struct OpenTexts<'r, 'a, 'c> {
-    tree: TreeBuilder<'r, 'a, 'c>,
-    /// The index of the next substitution.
-    next: u16,
-    /// Whether the text of the attribute is part of the outline.
-    is_given: bool,
-}
-
-impl<'a> OpenTexts<'_, 'a, '_> {
-    /// The node in place of a text.
-    fn open(&mut self, node: Node<'a>) -> Node<'a> {
-        if string(node).is_none_or(<[u8]>::is_empty) {
-            return node;
-        }
-        let index = self.next;
-        self.next += 1;
-        Node::Substitution(Substitution {
-            index,
-            declared: STRING,
-            optional: false,
-        })
-    }
-}
-
-impl<'a, 'c: 'a> Sink<'a> for OpenTexts<'_, 'a, 'c> {
-    fn start(&mut self, name: &'a Name<'a>, dependency: Option<u16>) -> Outcome {
-        self.tree.start(name, dependency)
-    }
-
-    fn attribute(&mut self, name: &'a Name<'a>) {
-        self.is_given = name.text == GIVEN_NAME;
-        self.tree.attribute(name);
-    }
-
-    fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
-        let node = if self.is_given { node } else { self.open(node) };
-        self.tree.attribute_content(node)
-    }
-
-    fn end_start(&mut self) {
-        self.tree.end_start();
-    }
-
-    fn content(&mut self, node: Node<'a>) -> Outcome {
-        let node = self.open(node);
-        self.tree.content(node)
-    }
-
-    fn end(&mut self, self_closing: bool) -> Outcome {
-        self.tree.end(self_closing)
     }
 }
