@@ -307,38 +307,15 @@ impl Object {
 
 /// For each name, how often it occurred, and whether one of its members can be left out.
 #[derive(Default)]
-struct Counts<'n> {
-    /// The first names. Most elements have few children, for which a hash table costs more than their text.
-    few: [Count<'n>; 8],
-    /// How many entries of `few` are in use.
-    len: usize,
-    /// The other names.
-    many: HashMap<&'n [u8], Count<'n>>,
-}
-
-/// How often a name occurred, and whether one of its members can be left out.
-#[derive(Default, Clone, Copy)]
-struct Count<'n> {
-    name: &'n [u8],
-    count: usize,
-    any_guarded: bool,
-}
+struct Counts<'n>(HashMap<&'n [u8], (usize, bool)>);
 
 impl<'n> Counts<'n> {
     /// Counts a name. Returns how often it occurred before, and whether one of its members can be left out.
     fn count(&mut self, name: &'n [u8], guarded: bool) -> (usize, bool) {
-        let known = match self.few[..self.len].iter().position(|known| known.name == name) {
-            Some(at) => &mut self.few[at],
-            None if self.len < self.few.len() => {
-                self.len += 1;
-                &mut self.few[self.len - 1]
-            }
-            None => self.many.entry(name).or_default(),
-        };
-        known.name = name;
-        known.count += 1;
-        known.any_guarded |= guarded;
-        (known.count - 1, known.any_guarded)
+        let (count, any_guarded) = self.0.entry(name).or_default();
+        *count += 1;
+        *any_guarded |= guarded;
+        (*count - 1, *any_guarded)
     }
 }
 
