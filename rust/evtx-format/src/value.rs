@@ -231,8 +231,8 @@ impl<'a> Value<'a> {
             }
             Scalar::Guid => push_guid(out, array_at(bytes, 0)?),
             Scalar::SizeT | Scalar::HexInt32 | Scalar::HexInt64 => push_hex(out, self.to_u64()?),
-            Scalar::FileTime => time::push_time(out, time::filetime_fields(number!(bytes, u64))),
-            Scalar::SystemTime => time::push_time(out, SystemTime::read(bytes)?.fields()),
+            Scalar::FileTime => time::push_time(out, time::shown_filetime(number!(bytes, u64))),
+            Scalar::SystemTime => time::push_time(out, Some(SystemTime::read(bytes)?.shown())),
             Scalar::Sid => push_sid(out, bytes),
         }
         Some(())
