@@ -6,8 +6,7 @@ use std::collections::HashSet;
 ///
 /// They write to the logs that most cases have: Security, System, Application and Setup, Sysmon, and the operational
 /// logs of PowerShell, Task Scheduler, Remote Desktop, Defender, BITS, WMI, the firewall, and the like. Sources such as
-/// `MsiInstaller`, `ESENT` and `PowerShell` write to these logs too, but declare no fields: their events have unnamed
-/// strings.
+/// `MsiInstaller`, `ESENT` and `PowerShell` do too, but declare no fields.
 pub fn classic_providers() -> HashSet<String> {
     CLASSIC_PROVIDERS.lines().map(str::to_ascii_lowercase).collect()
 }

@@ -17,8 +17,7 @@ static BLOCKS: LazyLock<Vec<Block>> = LazyLock::new(|| blocks(CATALOG).unwrap_or
 struct Block {
     packed: &'static [u8],
     providers: Vec<String>,
-    /// Unpacked at the first use and then kept, because unpacking all blocks takes longer than reading many logs. All of
-    /// them take 3 MiB.
+    /// Unpacked at the first use and then kept. Unpacking all (3 MiB) takes longer than reading many logs.
     text: OnceLock<String>,
 }
 
@@ -62,8 +61,7 @@ pub struct DeclaredEvent {
     pub version: u8,
     /// Whether the fields are in `UserData` rather than in `EventData`.
     pub in_user_data: bool,
-    /// The name and type of each field, in order. An unknown type is `Null`. Names are those of the manifest: a name that
-    /// comes again has no number.
+    /// The name, as in the manifest, and type of each field, in order. Names can repeat. An unknown type is `Null`.
     pub fields: Arc<[(Arc<str>, ValueType)]>,
 }
 

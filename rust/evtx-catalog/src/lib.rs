@@ -2,12 +2,10 @@
 //!
 //! A log names the fields of an event only if it contains that event. The catalog has the events of Windows 10 and 11
 //! and of Sysmon: provider, event ID, version, and the names and types of the fields. `tools/make_catalog.py` makes it
-//! from the manifests of providers. Where a log's template differs, trust the template: the log may come from another
-//! version of Windows.
+//! from the manifests of providers. A log of another version of Windows can have other fields: trust its template.
 //!
-//! The catalog is `data/events.bin`, less than 1 MiB: some texts, each compressed with zlib. The first is the directory.
-//! Each of the others is a block, which has the events of some providers. So reading the events of one provider takes the
-//! directory and one block.
+//! The catalog is `data/events.bin`, less than 1 MiB: texts, each compressed with zlib. The first is the directory.
+//! Each other one is a block with the events of some providers, so one provider takes the directory and one block.
 //!
 //! ```text
 //! directory   for each block a line: its compressed size in bytes, and the names of its providers

@@ -1,7 +1,6 @@
 //! What the codes in Windows events mean: status codes, access masks, SIDs, GUIDs and others.
 //!
-//! Each kind of code has a table, a file of the folder `codes`. [`Lookup`] is the door: it finds the table by its name
-//! and answers for one code at a time.
+//! Each kind of code has a table, a file of the folder `codes`. [`Lookup`] finds the table by its name and answers.
 
 mod code;
 mod table;

@@ -78,8 +78,8 @@ pub(crate) fn table(name: &str) -> Option<&'static Table> {
 /// What the names of the tables of access rights start with.
 pub(crate) const RIGHTS: &str = "access_";
 
-/// The table of the access rights for a type of object, from `access_` and the type as events name it. A GUID is the
-/// type of an object of Active Directory.
+/// The table of access rights for a type of object, from `access_` and the type's name in events. A GUID is a type of
+/// Active Directory.
 pub(crate) fn table_of_rights(name: &str) -> Option<&'static Table> {
     let object_type = match name.strip_prefix(RIGHTS)? {
         guid if guid.contains('{') => "ds_object",
@@ -157,8 +157,7 @@ impl Table {
         Some(self.numbers[found].1)
     }
 
-    /// Finds a SID itself, the SID in any domain, or the longest start that has an entry. A number is relative to a
-    /// domain.
+    /// Finds a SID itself, in any domain, or by its longest start in the table. A number is relative to a domain.
     fn find_sid(&self, sid: &str) -> Option<usize> {
         const DOMAIN: &str = "s-1-5-21-";
         let in_domain = |relative: &str| self.words.get(&format!("{DOMAIN}*-{relative}")).copied();
@@ -187,9 +186,8 @@ impl Table {
         }
     }
 
-    /// The names of the bits of a number, from the lowest, then the bits without a name as one hexadecimal number. For
-    /// texts in other tables, the names of the codes in a list separated by white space or commas; unknown codes stay as
-    /// they are. `None` if nothing is known.
+    /// The names of a number's bits, from the lowest, then the bits without a name as one hexadecimal number. In tables
+    /// of texts, the names of the codes in a list; unknown codes stay as they are. `None` if nothing is known.
     pub(crate) fn find_all(&self, code: Code<'_>) -> Option<Vec<Cow<'static, str>>> {
         match (self.kind, code) {
             (CodeKind::Sids | CodeKind::Guids | CodeKind::Words, Code::Text(list)) => self.find_list(list),

@@ -14,8 +14,7 @@ struct Token<'a> {
 /// The most bytes of a SID in braces: 15 numbers of 10 digits after an authority of 15.
 const LONGEST_TOKEN: usize = 192;
 
-/// Whether `%%nnnn` is a Win32 code or an HRESULT, as the service control manager writes them. Other numbers are
-/// parameters of the Security log only.
+/// Whether `%%nnnn` is a Win32 code or an HRESULT, as the service control manager writes them, and not a parameter.
 fn is_status(digits: &str) -> bool {
     let number = digits.parse();
     number.is_ok_and(|number: u32| !(1536..0x8000_0000).contains(&number))

@@ -9,8 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Something that the format does not allow, and its offset in the chunk.
 ///
-/// `Display` writes the kind without the offset. The caller adds the place, because only the caller knows the file and
-/// the index of the chunk.
+/// `Display` writes the kind only. The caller adds the place, because it knows the file and the index of the chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error {
     /// Offset in the chunk, in bytes.
@@ -20,8 +19,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error at a chunk offset, in bytes. An offset past `u32::MAX`, which only a crafted file has, becomes
-    /// `u32::MAX`.
+    /// An error at a chunk offset. An offset past `u32::MAX`, as of a crafted file, becomes `u32::MAX`.
     pub fn new(offset: usize, kind: ErrorKind) -> Self {
         Error {
             offset: u32::try_from(offset).unwrap_or(u32::MAX),
@@ -38,8 +36,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What is wrong. `Display` writes a sentence for the person who reads the `error` column. Sizes and counts are in bytes
-/// unless their names say otherwise.
+/// What is wrong. `Display` writes a sentence for the `error` column. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // the messages say it

@@ -5,8 +5,7 @@
 //! chunk offset. A record is BinXML, almost always one **template instance**: a reference to a definition (an XML tree
 //! with typed substitutions) and a **value table** that fills the substitutions.
 //!
-//! This crate reads these structures from byte slices. It does no I/O and knows nothing about tables. It checks every
-//! offset, size and count before use.
+//! This crate reads these structures from bytes and checks every offset, size and count. It does no I/O.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -16,8 +15,7 @@
 //! | [`mta`] | reads the messages that were saved beside a log |
 //! | [`render`] | writes whole elements as XML or JSON, compiled once per template |
 //!
-//! All numbers are little endian. MS-EVEN6, section 2.2.12, specifies BinXML; the container is known from
-//! reverse engineering and from real logs.
+//! All numbers are little endian. Sources: MS-EVEN6, section 2.2.12, for BinXML; real logs for the container.
 #![forbid(unsafe_code)]
 
 mod limits;

@@ -34,8 +34,7 @@ pub const MAX_FILE: usize = 1 << 30;
 /// The most bytes of a message. Windows formats messages of at most 64 KiB.
 const MAX_MESSAGE: usize = 1 << 20;
 
-/// The most bytes of memory that the [`Messages`] of a file of `size` bytes take: the file itself, and the maps of its
-/// records.
+/// The most bytes of memory that the [`Messages`] of a file of `size` bytes take, with the file itself.
 pub fn memory(size: usize) -> u64 {
     (1 << 20) + 6 * size as u64
 }
@@ -52,8 +51,7 @@ pub enum MtaError {
     /// A section is missing or out of bounds. Holds its name.
     #[error("the MTA file has no sound section {0}")]
     Section(&'static str),
-    /// A page or a record of a section is out of bounds, a record does not fit its section, or records share bytes.
-    /// Holds the name of the section.
+    /// A page or a record of a section is out of bounds or has another form, or records share bytes. Holds the name.
     #[error("section {0} of the MTA file is damaged")]
     Damaged(&'static str),
     /// The caller has interrupted the work.
@@ -77,9 +75,8 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// A glob for the files that may hold the messages of a log, whose path is given. `place` is a glob relative to the
-    /// log's folder, or absolute; `{log}` in it is replaced by the log's name without its extension. `None` if the path
-    /// does not name a file or `place` is empty.
+    /// A glob for the files that may hold the messages of the log with a path. `place` is a glob, absolute or relative
+    /// to the log's folder, in which `{log}` is the log's name without extension. `None` if either names nothing.
     pub fn pattern(log: &str, place: &str) -> Option<String> {
         let (folder, name) = log
             .rsplit_once(['/', '\\'])
@@ -184,8 +181,7 @@ fn plain(text: &[u8]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Passes the index of each record of a section, and the range of its payload, to `take`, which returns `None` if the
-/// record is damaged.
+/// Passes the index of each record and the range of its payload to `take`, which returns `None` for a damaged record.
 fn records(
     file: &[u8],
     name: &'static str,

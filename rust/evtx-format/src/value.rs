@@ -44,8 +44,8 @@ impl<'a> Value<'a> {
         (!self.value_type.array).then_some(self.value_type.scalar)
     }
 
-    /// Whether the value is NULL. An element that depends on a NULL value is left out (MS-EVEN6, section 2.2.12). A
-    /// BinXML value without bytes counts as NULL.
+    /// Whether the value is NULL, which leaves out elements that depend on it (MS-EVEN6, 2.2.12), or BinXML without
+    /// bytes.
     #[inline]
     pub fn is_null(self) -> bool {
         match self.scalar() {
@@ -55,8 +55,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether the value is empty. An optional substitution of an empty value leaves nothing, and an attribute that
-    /// holds only an empty value is left out.
+    /// Whether the value is empty: then an optional substitution leaves nothing, and an attribute is left out.
     #[inline]
     pub fn is_empty(self) -> bool {
         if self.value_type.array {
@@ -135,8 +134,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether the value is an array of two or more items, which repeats the element that holds it (MS-EVEN6, section
-    /// 3.1.4.7.5).
+    /// Whether the value is an array of two or more items, which repeats its element (MS-EVEN6, section 3.1.4.7.5).
     pub fn repeats(self) -> bool {
         self.value_type.array && self.items().nth(1).is_some()
     }
@@ -249,8 +247,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number in an integer, a hexadecimal value, or a boolean that holds a bit mask; `None` if it is negative, and
-    /// for any other value.
+    /// The number in an integer, a hexadecimal value, or a bit mask in a boolean; `None` if negative, and for other
+    /// values.
     #[inline]
     pub fn to_u64(self) -> Option<u64> {
         use Scalar::*;
@@ -283,8 +281,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The instant of a FILETIME or SYSTEMTIME in nanoseconds since 1970-01-01 UTC; `None` if it does not fit an i64,
-    /// and for any other value.
+    /// The instant of a time in nanoseconds since 1970-01-01 UTC; `None` if it does not fit, and for other values.
     #[inline]
     pub fn to_unix_nanos(self) -> Option<i64> {
         match self.scalar()? {

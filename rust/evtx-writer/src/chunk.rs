@@ -70,8 +70,7 @@ impl Chunk {
         Ok(true)
     }
 
-    /// The 64 KiB of the chunk, with its header. `first_number` is the number of the first record; the first record of
-    /// the log has number 1.
+    /// The 64 KiB of the chunk, with its header. `first_number` is the number of its first record, from 1 in each log.
     pub(crate) fn finish(mut self, first_number: u64) -> Vec<u8> {
         let first_id = self.first_id.unwrap_or(u64::MAX);
         let free_space = self.bytes.len();

@@ -21,8 +21,7 @@ impl MtaWriter {
         }
     }
 
-    /// Adds the message of the next record. `event_record` is the record's `EventRecordID`. If the record has no
-    /// message, `message` is empty.
+    /// Adds the message of the next record, empty if it has none. `event_record` is its `EventRecordID`.
     pub fn message(&mut self, event_record: u64, message: impl Into<String>) {
         self.events.push((event_record, message.into()));
     }

@@ -76,8 +76,7 @@ struct OpenElement<'a> {
     content: BumpVec<'a, Node<'a>>,
     /// Whether its content or an attribute holds an array that repeats it.
     repeats: bool,
-    /// Whether the element is left out, because it or an element around it depends on a NULL value. Its values are
-    /// ignored.
+    /// Whether the element, or one around it, is left out for a NULL value. Its values are ignored.
     left_out: bool,
 }
 

@@ -55,8 +55,7 @@ impl Definition {
         }
     }
 
-    /// The template ID in the instances of the template: the first four bytes of its GUID, little endian (seen in all
-    /// logs).
+    /// The template ID in its instances: the first four bytes of its GUID, little endian (seen in all logs).
     pub fn template_id(&self) -> u32 {
         u32_at(&self.guid, 0).unwrap_or_default()
     }
@@ -148,8 +147,7 @@ const FLAGS: [u8; 256] = {
     flags
 };
 
-/// A set of substitutions, with two bits for each index modulo 32. So it also holds substitutions whose index differs
-/// from an inserted one by a multiple of 32.
+/// A set of substitutions, with two bits for each index modulo 32: equal indices modulo 32 are all in it, or none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SubstitutionSet(u64);
 
@@ -494,9 +492,8 @@ impl<'a> Instance<'a> {
         })
     }
 
-    /// The instance at the start of a stream, after a fragment header, and the chunk offset of its end. Nearly all
-    /// streams are such an instance. `None` for other streams, and if the definition is inline or the instance is
-    /// damaged.
+    /// The instance at the start of a stream, as nearly all streams are, and the chunk offset of its end. `None` for
+    /// other streams, and if the definition is inline or the instance is damaged.
     #[inline(always)]
     pub(crate) fn leading(chunk: &'a [u8], stream: Range<usize>, arena: &'a Bump) -> Option<(Self, usize)> {
         let head = LeadingInstance::read(chunk, stream.clone())?;
@@ -511,8 +508,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// The bytes before the descriptors of an instance at the start of a stream: a fragment header, and the instance up to
-/// its count.
+/// The bytes before the descriptors of a leading instance: a fragment header, and the instance up to its count.
 const LEADING_HEAD: usize = 18;
 
 /// The instance at the start of a stream, whose values were not read.
@@ -528,8 +524,7 @@ pub struct LeadingInstance<'a> {
 }
 
 impl<'a> LeadingInstance<'a> {
-    /// Reads the start of the stream in a range of the chunk. `None` if that is not a fragment header and an instance,
-    /// or if the definition is inline.
+    /// Reads the start of the stream in a range. `None` if that is not an instance of a definition elsewhere.
     #[inline(always)]
     pub fn read(chunk: &'a [u8], stream: Range<usize>) -> Option<Self> {
         let (head, bytes) = chunk.get(stream.clone())?.split_first_chunk::<LEADING_HEAD>()?;

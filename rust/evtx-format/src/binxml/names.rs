@@ -1,9 +1,8 @@
 //! Element and attribute names.
 //!
 //! A name is stored once per chunk, at its first use: `next` u32 (chunk offset of the next name in its hash bucket),
-//! `hash` u16, `length` u16 in UTF-16 units, the units, and a NUL unit. BinXML refers to a name by its chunk offset.
-//! The string table in the chunk header points to the hash buckets. Names are read without it, so damage to it is
-//! harmless.
+//! `hash` u16, `length` u16 in UTF-16 units, the units, and a NUL unit. BinXML refers to it by its chunk offset. The
+//! string table in the chunk header, with the hash buckets, is not needed to read names.
 
 use std::cell::Cell;
 
@@ -77,12 +76,10 @@ impl<'c> Names<'c> {
         }
     }
 
-    /// The name at a chunk offset. If there is no more room to keep it, it is decoded into `arena`, and `left` is
-    /// reduced by the bytes that it may take.
+    /// The name at a chunk offset. Without room to keep it, it is decoded into `arena` and reduces `left` by its bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Truncated`] if the name runs past the end of the chunk, [`ErrorKind::Names`] if it may take more
-    /// than `left` bytes.
+    /// [`ErrorKind::Truncated`] if the name runs past the chunk's end, [`ErrorKind::Names`] if it exceeds `left`.
     #[inline]
     pub fn get<'a>(&self, offset: u32, arena: &'a Bump, left: &Cell<usize>) -> Result<&'a Name<'a>>
     where

@@ -9,8 +9,7 @@
 //! - The text of an attribute `Name`, because it names a field.
 //! - References to characters and entities, because XML shows them as references.
 //!
-//! An element has no outline if it contains a CDATA section, a value of another type than string, or a text too long for
-//! a value descriptor.
+//! An element with a CDATA section, a value that is not a string, or a text too long for a value descriptor has none.
 
 use bumpalo::Bump;
 
@@ -76,8 +75,7 @@ impl Outline {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// Moves past the next element of a stream, and fills its outline. If the element is damaged or has no outline,
-    /// returns false and does not move.
+    /// Moves past the next element of a stream and fills its outline. If it is damaged or has none, returns false.
     pub fn pass_outline(&self, fragments: &mut StreamCursor<'a>, outline: &mut Outline) -> bool {
         outline.tokens.clear();
         outline.descriptors.clear();
@@ -128,8 +126,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(content.into())
     }
 
-    /// The template of all elements with the outline of the next element of a stream: its tree, with substitutions in
-    /// place of its texts, in order.
+    /// The tree of all elements with the outline of a stream's next element: substitutions take the place of its texts.
     ///
     /// # Errors
     /// If the element is damaged.

@@ -17,8 +17,7 @@ pub struct Template<'a> {
     pub root: &'a Element<'a>,
     /// Chunk offsets of the u32 name references in the body, in order.
     pub name_refs: Vec<u32>,
-    /// Whether the tree depends only on the bytes of the body and on its names. A body with a BinXML value in it can
-    /// refer to other templates.
+    /// Whether the tree depends only on the body and its names. A BinXML value in it can refer to other templates.
     pub self_contained: bool,
 }
 
@@ -62,8 +61,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Instance::leading(self.chunk, stream, self.arena)
     }
 
-    /// Whether a nested stream ends at a chunk offset: its end token follows, or no byte. `until` is the chunk offset of
-    /// the end of its bytes.
+    /// Whether a nested stream, whose bytes end at `until`, ends at a chunk offset: its end token follows, or no byte.
     #[inline(always)]
     pub fn is_stream_end(&self, at: usize, until: usize) -> bool {
         at >= until || at + 1 == until && self.chunk[at] == 0
@@ -134,8 +132,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(None)
     }
 
-    /// Chunk offset of the end of the stream in a range of the chunk: of its end token, or of the end of the range.
-    /// `None` if the stream is damaged before.
+    /// Chunk offset of the end token of the stream in a range, or of the end of the range. `None` if it is damaged.
     pub(crate) fn stream_end(&self, stream: Range<usize>) -> Option<usize> {
         let mut cursor = Cursor::new(self.chunk, stream.start, stream.end);
         loop {
@@ -151,14 +148,13 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Moves after the next element of a stream and returns true, if the element is sound and contains no stream, instance
-    /// or substitution. Else does not move.
+    /// Moves after the next element and returns true, if it is sound and contains no stream, instance or substitution.
     pub fn pass_element(&self, fragments: &mut StreamCursor<'a>) -> bool {
         self.pass(fragments, &mut Check)
     }
 
-    /// Passes the next element of a stream to a sink, and moves after it. If the sink refuses it, or it is damaged,
-    /// returns false and does not move.
+    /// Passes the next element to a sink, and moves after it. If it is damaged or refused, returns false and does not
+    /// move.
     pub(crate) fn pass(&self, fragments: &mut StreamCursor<'a>, sink: &mut impl Sink<'a>) -> bool {
         let (mut cursor, left) = (fragments.cursor, self.left());
         let passed = self.at_element(&mut cursor) && self.walk(&mut cursor, sink, Extent::Element, 0).is_ok();

@@ -23,8 +23,7 @@ pub(crate) trait Sink<'a> {
     /// The chunk offset of a reference to a name. Comes before the element, attribute or entity with that name.
     fn name_ref(&mut self, _at: usize) {}
 
-    /// The start of an element, whose start tag is open from here on. In a definition the element can depend on the
-    /// substitution with an index.
+    /// The start of an element and of its start tag. In a definition it can depend on the substitution with an index.
     fn start(&mut self, _name: &'a Name<'a>, _dependency: Option<u16>) -> Outcome {
         Ok(())
     }

@@ -14,8 +14,7 @@ pub struct Element<'a> {
     pub attributes: &'a [Attribute<'a>],
     /// The content, in order.
     pub content: &'a [Node<'a>],
-    /// In a template definition: the index of the substitution on which the element depends. If its value is NULL, the
-    /// element is left out.
+    /// In a definition: the index of the substitution on which it depends. A NULL value leaves the element out.
     pub dependency: Option<u16>,
     /// Whether BinXML closes the element as empty, so that it is shown as `<x/>`.
     pub self_closing: bool,
@@ -83,8 +82,7 @@ impl<'a> Element<'a> {
         Some(attribute.content)
     }
 
-    /// Appends the text of the element and of all elements in it, as XPath's `string()` does. Stops once `out` is
-    /// longer than `limit` bytes.
+    /// Appends the text of the element and of all in it, as XPath's `string()`. Stops once `out` exceeds `limit` bytes.
     ///
     /// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](crate::limits::MAX_OPEN_ELEMENTS) bounds the levels.
     pub fn push_text(&self, out: &mut Vec<u8>, form: Form, limit: usize) {

@@ -84,8 +84,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         }
     }
 
-    /// Begins a record with `bytes` bytes of BinXML. Resets the limits on nodes and names, and
-    /// [`unsound_name`](Self::unsound_name).
+    /// Begins a record with `bytes` bytes of BinXML: resets the limits and [`unsound_name`](Self::unsound_name).
     #[inline]
     pub fn begin(&self, bytes: usize) {
         self.nodes.set(max_nodes(bytes));
@@ -116,8 +115,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         self.names_left.set(left.names);
     }
 
-    /// The error [`ErrorKind::NameHash`] if a name of the record was read whose hash does not match: its bytes were
-    /// damaged or overwritten.
+    /// [`ErrorKind::NameHash`] if a name of the record does not match its hash: it was damaged or overwritten.
     #[inline]
     pub fn unsound_name(&self) -> Option<Error> {
         let offset = self.unsound_name.get()?;
@@ -272,8 +270,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Ok(())
     }
 
-    /// Passes content to a sink. Inlined, so that the node stays in registers: writing it in several stores and reading it
-    /// as a whole is a store-forwarding stall.
+    /// Passes content to a sink. Inlined, so that the node stays in registers: no store-forwarding stall.
     #[inline(always)]
     fn put<S: Sink<'a>>(&self, sink: &mut S, node: Node<'a>, open: usize, in_start: bool) -> Outcome {
         if open == 0 {

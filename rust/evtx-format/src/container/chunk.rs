@@ -72,8 +72,7 @@ impl ChunkHeader {
         })
     }
 
-    /// The record IDs that the header lists, both ends included. `None` if they are reversed, or the chunk [is
-    /// new](Self::is_new).
+    /// The record IDs that the header lists; `None` if they are reversed, or the chunk [is new](Self::is_new).
     pub fn record_ids(&self) -> Option<RangeInclusive<u64>> {
         let (first, last) = (self.first_record_id, self.last_record_id);
         (first <= last && !self.is_new()).then_some(first..=last)
@@ -103,8 +102,8 @@ impl ChunkHeader {
     /// Checks the stored checksums of the header and of the records against the chunk's bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Checksum`] for the first that does not match. A chunk without checksums passes, and so does a checksum
-    /// of bytes that the file cuts off.
+    /// [`ErrorKind::Checksum`] for the first that does not match. One that is not kept, or whose bytes are cut off,
+    /// passes.
     pub fn verify(&self, chunk: &[u8]) -> Result<()> {
         if self.flags & NO_CHECKSUMS != 0 {
             return Ok(());

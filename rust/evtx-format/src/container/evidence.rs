@@ -178,8 +178,7 @@ impl<'w, 'c> Evidence<'w, 'c> {
     pub(super) fn next_record(mut self, from: usize) -> Option<usize> {
         let end = self.known.end;
         self.after_unlisted = self.before.is_some_and(|(_, at)| at >= end && from > at);
-        // The records in the free space are from an older use of the chunk, unless the live ones end too early or the
-        // header lists none.
+        // Records in the free space are old, unless the live ones end too early or the header lists none.
         let goes_on = self.after_unlisted || self.known.seems_empty() || self.known.unreached().is_some();
         let until = if goes_on { self.chunk.len() } else { end };
         find_any(self.chunk, from..until, |frame| self.shows(AFTER_DAMAGE, frame))

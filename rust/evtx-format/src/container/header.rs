@@ -49,8 +49,7 @@ pub struct FileHeader {
 }
 
 impl FileHeader {
-    /// Reads the file header. `bytes` are the first 4,096 bytes of the file, or all of a shorter one; `size` is the
-    /// size of the file in bytes.
+    /// Reads the header from the first 4,096 bytes of a file, or all of a shorter one. `size` is the file's, in bytes.
     ///
     /// # Errors
     /// [`NotEvtx`] if the file does not start with a whole file header.

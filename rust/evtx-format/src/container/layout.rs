@@ -49,8 +49,7 @@ pub struct Block {
     pub len: u64,
     /// Which chunks in those bytes belong to the block.
     pub chunks: Chunks,
-    /// All stray chunks of the file. If a record cannot be read in its slot and lies in a stray chunk, the stray chunk
-    /// reports it.
+    /// All stray chunks of the file. They report the records in them that cannot be read in their slots.
     pub strays: Arc<[Stray]>,
     /// The IDs that the log promises to the first chunk. [`Layout`] knows those of the file header only.
     pub promised: PromisedIds,
@@ -64,9 +63,8 @@ pub enum Chunks {
     /// The chunks of an image start at any sector. Holds how many bytes from the start the block covers: the chunks that
     /// start there belong to the block. The bytes after them are read so that the last of these chunks is whole.
     Image(u64),
-    /// Stray chunks: the index of the first in [`Block::strays`], and how many there are. All of them start in one
-    /// slot. The block has the whole slots around them: records to which only these slots lead, and which cannot be
-    /// read there, are reported.
+    /// Stray chunks that start in one slot: the index of the first in [`Block::strays`], and how many. The block has
+    /// the whole slots around them, to report records to which only these slots lead and which cannot be read there.
     Strays(usize, usize),
 }
 

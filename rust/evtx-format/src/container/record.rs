@@ -99,8 +99,8 @@ impl Record {
         filetime_to_unix_nanos(self.written)
     }
 
-    /// Whether the copy of the size at the record's end matches. Windows also reads records whose copy differs, which some
-    /// real logs have.
+    /// Whether the copy of the size at its end matches. Windows also reads records whose copy differs (seen in real
+    /// logs).
     pub(crate) fn size_copy_matches(&self, chunk: &[u8]) -> bool {
         u32_at(chunk, self.end() - 4) == Some(self.size)
     }

@@ -31,8 +31,7 @@ pub struct FoundRecord {
 pub enum Origin {
     /// It is live.
     Live,
-    /// The frames lead to it, but nothing says that it is live: it is slack, in a stray chunk, or in a chunk whose header
-    /// cannot be read.
+    /// The frames lead to it, but it may not be live: in slack, a stray chunk, or a chunk whose header cannot be read.
     Recovered,
     /// It was carved from bytes that the live records do not reach. It can be noise until its BinXML is read.
     Carved,
@@ -156,9 +155,8 @@ impl RecordWalk {
     ///
     /// `promised` are the IDs that the log promises for the first record of this chunk.
     ///
-    /// With `recover`, the walk also carves records that the live ones do not lead to: between a damaged record and the
-    /// next live one, and after the last record, where those of an older use of the chunk were left. It finds the same
-    /// live records as without.
+    /// With `recover`, the walk also carves records to which the live ones do not lead: between a damaged record and
+    /// the next live one, and after the last, left by an older use of the chunk. The live records are the same.
     pub fn new(chunk: &[u8], promised: PromisedIds, recover: bool) -> (Self, Option<Error>) {
         let header = ChunkHeader::read(chunk).and_then(|header| {
             if (header.free_space as usize) < CHUNK_HEADER || header.free_space as usize > CHUNK_SIZE {
@@ -223,13 +221,11 @@ impl RecordWalk {
 
     /// The next record; `None` at the end.
     ///
-    /// A record ends where its size says, unless another record starts inside it. A record whose size cannot be right
-    /// ends where the next record starts. After bytes that are not a record, the walk goes on at the next record that
-    /// is beyond doubt.
+    /// A record ends where its size says, unless another record starts inside it, or where the next starts if the size
+    /// cannot be right. After bytes that are not a record, the walk goes on at the next record that is beyond doubt.
     ///
     /// # Errors
-    /// Why no record starts where one should, once for each such place, or [`ErrorKind::LastRecord`] at the end. The
-    /// walk goes on after an error.
+    /// Why no record starts where one should, or [`ErrorKind::LastRecord`] at the end. The walk goes on after an error.
     // Inlined: a call for each record takes a tenth of the time of count(*).
     #[inline(always)]
     pub fn next(&mut self, chunk: &[u8]) -> Option<Result<FoundRecord>> {
@@ -281,8 +277,7 @@ impl RecordWalk {
             let kind = || Record::read(chunk, at).map_or_else(|error| error.kind, |_| ErrorKind::LeftoverRecord);
             match (next, error) {
                 (Some(_), None) => return Some(Err(Error::new(at, kind()))),
-                // Anything may be between slack records, and after the last record of a chunk that is damaged as a
-                // whole.
+                // Anything may be between slack records, and after the last record of a damaged chunk.
                 (_, Some(_)) if self.is_leftover => {}
                 (Some(_), Some(error)) => return Some(Err(error)),
                 (None, Some(error)) if self.known.header.is_some() && !is_blank(error.kind) => {
@@ -363,8 +358,7 @@ impl RecordWalk {
         self.damage
     }
 
-    /// Rejects the carved record that the walk returned last, because it is noise. The walk carves again from its next
-    /// byte.
+    /// Rejects the carved record that came last, because it is noise. The walk carves again from its next byte.
     pub fn reject(&mut self, record: &Record) {
         self.carve.start = record.offset as usize + 1;
     }
@@ -377,14 +371,12 @@ impl RecordWalk {
             .filter(|_| !self.known.seems_empty() && !self.is_leftover)
     }
 
-    /// Whether none of the records is live. With `recover` the walk returns them as if they were, but a place where no
-    /// record starts is not an error.
+    /// Whether no record is live. With `recover` the walk returns them nevertheless, without errors between them.
     pub fn is_leftover(&self) -> bool {
         self.is_leftover
     }
 
-    /// An error if the records end before the last one that the header lists. The cut of a chunk that is cut short is
-    /// reported already.
+    /// An error if the records end before the last that the header lists. A chunk that is cut short has its own error.
     fn unreached(&self, chunk: &[u8]) -> Option<Error> {
         let id = self.known.unreached().filter(|_| chunk.len() >= CHUNK_SIZE)?;
         Some(Error::new(self.known.end, ErrorKind::LastRecord { id }))

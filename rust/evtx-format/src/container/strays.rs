@@ -19,8 +19,7 @@ pub(crate) struct StraySearch {
     step: u64,
     /// How many bytes were searched.
     done: u64,
-    /// File offset of the end of the records that follow each other from the start of the last chunk. A chunk magic
-    /// before it is part of a value.
+    /// File offset of the end of the last chunk's records. A chunk magic before it is part of a value.
     records_end: u64,
     /// Whether the last chunk has records.
     has_records: bool,

@@ -24,12 +24,12 @@ pub enum Search {
     Bisect,
 }
 
-/// Finds the [`Layout`] of a file. The caller does the reads: while [`Survey::wants`] names a range of the file, read
-/// it and [`push`](Survey::push) it.
+/// Finds the [`Layout`] of a file. The caller reads each range that [`Survey::wants`] names, and
+/// [`push`](Survey::push)es it.
 ///
-/// Windows writes each new chunk of a full log over the oldest one. So the oldest chunk of a log that has *wrapped* can
-/// be in any slot. It is the chunk with the lowest first record ID. The file header names it too, but the header of a
-/// dirty log is stale.
+/// Windows writes each new chunk of a full log over the oldest one. So the oldest chunk of a log that has *wrapped*,
+/// which has the lowest first record ID, can be in any slot. The file header names it too, but that of a dirty log is
+/// stale.
 #[derive(Debug, Clone)]
 pub struct Survey {
     size: u64,
@@ -78,9 +78,8 @@ struct Anchor {
 }
 
 impl Survey {
-    /// A survey of a file of `size` bytes. With `recover`, a file that is not a log is surveyed as an image, and a log
-    /// is searched for stray chunks: with [`Search::Every`] always, with [`Search::Bisect`] if a slot that the survey
-    /// reads has bytes but no chunk.
+    /// A survey of a file of `size` bytes. With `recover`, a file that is not a log is an image, and a log is searched
+    /// for stray chunks: always with [`Search::Every`], else if a slot that the survey reads has bytes but no chunk.
     pub fn new(size: u64, search: Search, recover: bool) -> Self {
         Survey {
             size,
@@ -95,8 +94,7 @@ impl Survey {
         }
     }
 
-    /// A survey for a scan of these slots of the file. It reads no more than the file header: the slots are laid out in
-    /// the order of the file.
+    /// A survey for a scan of these slots, in the order of the file. It reads no more than the file header.
     pub fn of_slots(size: u64, search: Search, slots: Range<u64>) -> Self {
         Survey {
             only: Some(slots),
@@ -104,8 +102,7 @@ impl Survey {
         }
     }
 
-    /// The range of the file to read and push next, in bytes; `None` once the layout is known. The range of an empty
-    /// file is empty.
+    /// The range of the file to push next, empty for an empty file; `None` once the layout is known.
     pub fn wants(&self) -> Option<Range<u64>> {
         let slot = match self.state {
             State::Header => return Some(0..self.size.min(FILE_HEADER as u64)),
@@ -166,8 +163,7 @@ impl Survey {
                 };
                 match self.search {
                     _ if self.slots == 0 || self.only.is_some() => State::Done(0),
-                    // The search for stray chunks depends on the slots, so they are read even if the header names the
-                    // oldest.
+                    // The search for stray chunks depends on the slots, so they are read in any case.
                     Search::Bisect if self.recover => State::First { slot: 0 },
                     _ if self.slots == 1 || header.never_wrapped() => State::Done(0),
                     Search::Every => State::Every { slot: 0, oldest: None },

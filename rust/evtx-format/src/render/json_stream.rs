@@ -1,8 +1,7 @@
 //! Writes an element as JSON while the walk reads it, without a tree.
 //!
 //! Most elements that records spell out are plain: they have attributes, and text or children, but not both. The sink
-//! refuses any other element, which is then rendered from its tree. Both ways give the same bytes, which a property
-//! test checks (`tests/elements.rs`).
+//! refuses others, which are rendered from trees. A property test compares both ways (`tests/elements.rs`).
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
@@ -64,9 +63,8 @@ enum Text {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// Appends the JSON value of the next element of a stream, moves after the element, and returns its name. Returns
-    /// `None`, appends nothing and does not move if the element is damaged or needs a tree, or if `out` would be longer
-    /// than `limit` bytes.
+    /// Appends the JSON value of the next element of a stream, moves after it, and returns its name. `None`, without a
+    /// change, if it is damaged or needs a tree, or if `out` would be longer than `limit` bytes.
     pub fn push_json(&self, fragments: &mut StreamCursor<'a>, out: &mut Vec<u8>, limit: usize) -> Option<&'a str> {
         let start = out.len();
         let mut sink = JsonStream::new(out, limit, self.arena);
@@ -96,8 +94,7 @@ impl<'o, 'a> JsonStream<'o, 'a> {
         self.open.last_mut().ok_or(NOT_PLAIN)
     }
 
-    /// Counts a child of the innermost element, whose names start at index `from`. Returns how often the name occurred
-    /// before.
+    /// Counts a child, among the names from index `from` on. Returns how often the name occurred before.
     fn count(&mut self, name: &'a str, from: usize) -> Result<usize, ErrorKind> {
         let names = &mut self.names[from..];
         if let Some((_, count)) = names.iter_mut().find(|(known, _)| *known == name) {

@@ -1,11 +1,9 @@
-//! Elements as a list of named values: as lines `name: value`, or as fields, which end with bytes that never occur in
-//! UTF-8.
+//! Elements as a list of named values: lines `name: value`, or fields, which end with bytes that UTF-8 does not have.
 //!
-//! - An element yields its attributes, as `Element.attribute`, and then its content in order. Each run of text between
-//!   child elements is a value named after the element. Child elements yield their own values. Empty values are left
-//!   out.
-//! - `Data` and `ComplexData` are named by their attribute `Name`. `Data` without a name is `param1`, `param2`, …
-//!   among its siblings, as in `event_data`.
+//! - An element yields its attributes, as `Element.attribute`, then its content in order. Each run of text between
+//!   child elements is a value named after the element. Empty values are left out.
+//! - `Data` and `ComplexData` are named by their attribute `Name`, other `Data` siblings `param1`, `param2`, … in
+//!   order.
 //! - An array that repeats its element yields one value per item. Without a name, each item is the next `param`.
 //! - Namespace declarations are left out.
 
@@ -29,8 +27,7 @@ fn ends(language: Language) -> (&'static [u8], &'static [u8]) {
     }
 }
 
-/// Compiles a root element, which no array repeats and no dependency leaves out, to [`Language::Text`] or
-/// [`Language::Fields`].
+/// Compiles a root element, which is never repeated or left out, to [`Language::Text`] or [`Language::Fields`].
 pub(crate) fn compile_root(compiler: &mut Compiler, root: &Element<'_>) {
     let name = Unnamed::default().name(compiler, root);
     element(compiler, root, name, true);
@@ -123,8 +120,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
             [Node::Repeated(copies)] => repeated(compiler, copies, &mut children),
             [Node::Substitution(substitution)] => {
                 let is_all = element.content.len() == 1;
-                // An array repeats the whole element, but this operation repeats only the value. Items without a name
-                // are numbered, which needs the tree.
+                // This operation repeats only the value, not the element, and cannot number items.
                 let is_numbered = matches!(name, Name::Param(_));
                 let takes = match is_all && !has_attributes && !root && !is_numbered {
                     true => AcceptedShapes::ANY,
@@ -138,8 +134,7 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, name: Name<'_>, root:
                 compiler.take_single(run);
                 value(compiler, name, None, run);
             }
-            // The number of values depends on which of these have text. So a record with text in one of them is
-            // rendered from its tree.
+            // The number of values depends on which of these have text. A record with text in one needs the tree.
             run => substitutions(run).for_each(|substitution| {
                 compiler.take(substitution, AcceptedShapes::STREAMS);
                 compiler.op(Op::Elements { substitution });

@@ -59,8 +59,7 @@ pub(crate) enum Op {
     Elements { substitution: u16 },
     /// JSON: a comma, unless the object is still empty.
     Comma,
-    /// JSON: the value of a leaf, or the object of the stream in it. `container`: whether the leaf is `EventData` or
-    /// `UserData`.
+    /// JSON: the value of a leaf, or the object of its stream. `container`: the leaf is `EventData` or `UserData`.
     Leaf { substitution: u16, container: bool },
     /// JSON: the end of an object. Replaces an object without members by `null`.
     CloseOrNull,
@@ -107,8 +106,7 @@ impl AcceptedShapes {
     }
 }
 
-/// The most bytes of literals in the program of a template. Real templates have a few thousand. Records of a larger
-/// template are rendered from their trees.
+/// The most bytes of literals in a program. Real templates have a few thousand. Others are rendered from trees.
 const MAX_LITERALS: usize = 1 << 20;
 
 /// A program that is being compiled.

@@ -1,8 +1,7 @@
 //! Programs: templates, compiled to literals and operations on their substitutions.
 //!
-//! A [`Program`] writes the text of a template's instances straight into a buffer. If no program supports a record, the
-//! same compiler renders its tree: a tree without substitutions compiles to one literal, which is its text. So one set
-//! of rules covers both.
+//! A [`Program`] writes the text of a template's instances into a buffer. The same compiler renders the tree of a
+//! record that no program supports: without substitutions, it compiles to one literal. So one set of rules covers both.
 
 use std::ops::Range;
 
@@ -167,8 +166,7 @@ impl Program {
     /// Then drop what it appended, and use [`push_tree`].
     ///
     /// # Errors
-    /// [`ErrorKind::Text`] if `out` becomes longer than `limit` bytes, and the errors of `streams`. The appended text is
-    /// then incomplete.
+    /// [`ErrorKind::Text`] if `out` exceeds `limit` bytes, and those of `streams`. The text is then incomplete.
     pub fn run(
         &self,
         values: ValueTable<'_>,
@@ -438,8 +436,7 @@ fn push_members(
     })
 }
 
-/// Appends the values of a stream as lines or fields. Returns false if one of its elements is `Data`, whose name depends
-/// on the elements around the stream.
+/// Appends the values of a stream as lines or fields. Returns false for `Data`, whose name depends on its siblings.
 fn push_lines(stream: Range<usize>, language: Language, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
     let mut has_data = false;
     streams.push_stream(language, stream, out, &mut |name, _| has_data |= name == "Data")?;

@@ -62,8 +62,7 @@ impl SystemSections {
     }
 }
 
-/// The substitutions in `System` that repeat from event to event, sorted, without duplicates; `None` if the root is not
-/// an `Event`.
+/// The substitutions in `System` that repeat from event to event, sorted; `None` if the root is not an `Event`.
 fn repeating(root: &Element<'_>) -> Option<Vec<u16>> {
     fn collect(element: &Element<'_>, read: &mut Vec<u16>) {
         read.extend(element.dependency);
@@ -90,8 +89,7 @@ fn after(ops: &[Op], at: usize) -> usize {
     }
 }
 
-/// The index after an operation and those that it guards, if their text depends only on `known` substitutions. Adds the
-/// substitutions that they read.
+/// As [`after`], if the text depends only on `known` substitutions. Adds those that the operations read.
 fn after_repeating(ops: &[Op], at: usize, known: &[u16], read: &mut Vec<u16>) -> Option<usize> {
     let (before, end) = (read.len(), after(ops, at));
     for op in ops.get(at..end)? {

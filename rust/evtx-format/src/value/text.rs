@@ -215,8 +215,7 @@ fn push_escaped(out: &mut Vec<u8>, units: &[[u8; 2]]) -> bool {
     true
 }
 
-/// Appends the first characters of a block, up to 16 bytes: the bytes of a number, the first one in the lowest byte,
-/// and how many.
+/// Appends the first `len` characters of a block of up to 16 bytes, the first one in the lowest byte.
 #[inline(always)]
 pub(crate) fn push_short(out: &mut Vec<u8>, (block, len): (u128, usize)) {
     // A copy of constant size takes few instructions.
@@ -225,8 +224,7 @@ pub(crate) fn push_short(out: &mut Vec<u8>, (block, len): (u128, usize)) {
     out.truncate(end);
 }
 
-/// The highest bit of each byte that the form does not write unchanged, in a word of ASCII. Bytes behind such a byte
-/// can have the bit too.
+/// The highest bit of each byte of ASCII that the form does not write unchanged, and of some bytes after it.
 #[inline(always)]
 fn specials(word: u64, form: Form) -> u64 {
     // A byte below a limit borrows from its highest bit, which ASCII does not have.
@@ -379,8 +377,7 @@ fn short_word(bytes: &[u8]) -> u64 {
     u64::from(bytes[0]) | u64::from(bytes[len / 2]) << (8 * (len / 2)) | u64::from(last) << (8 * (len - 1))
 }
 
-/// Appends an ANSI string as UTF-8, without its NULs. EVTX does not name the code page, so the common one is assumed:
-/// Windows-1252.
+/// Appends an ANSI string as UTF-8, without NULs. EVTX does not name its code page: Windows-1252 is assumed.
 pub fn push_ansi(out: &mut Vec<u8>, text: &[u8], form: Form) {
     let (text, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(text);
     text.split('\0').for_each(|part| push_str(out, part, form));

@@ -121,8 +121,7 @@ impl ValueType {
     }
 }
 
-/// The usual sizes of a type. A value with one of them passes [`Value::check`](crate::value::Value::check), so its bytes
-/// are not read. Other sizes may pass too.
+/// The usual sizes of a type. Their values pass [`Value::check`](crate::value::Value::check). Other sizes may pass too.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     size: u16,

@@ -1,8 +1,6 @@
-//! Events as Windows' providers write them: `System` has the same substitutions in all of them, and `EventData` is an
-//! instance of its own.
+//! Events as Windows' providers write them: `System` has the same substitutions, and `EventData` is its own instance.
 //!
-//! `story.json` has the providers, their events with the type and usual text of each value, and the logs that consist of
-//! such events only.
+//! `story.json` has providers, their events with the types and usual texts of the values, and logs of such events.
 
 use std::collections::HashMap;
 use std::str::FromStr;

@@ -56,8 +56,7 @@ fn record_offsets(file: &[u8], chunk: usize) -> Vec<usize> {
     offsets.take_while(|&at| at < end).collect()
 }
 
-/// The third of six records claims the bytes of the fourth too. The others have IDs as if that did not exist, and all
-/// checksums match.
+/// The third of six records claims the bytes of the fourth too. The other IDs hide that, and all checksums match.
 fn hidden_record() -> Vec<u8> {
     let mut file = services(1, 6).finish();
     let offsets = record_offsets(&file, 0);
@@ -122,8 +121,7 @@ fn damaged_cut_short() -> Vec<u8> {
     file
 }
 
-/// A bit of a record was changed, and one of the second chunk's header, so that the checksums do not match;
-/// both still read.
+/// A bit of a record and one of the second chunk's header were changed. The checksums do not match; both still read.
 fn damaged_checksums() -> Vec<u8> {
     let mut file = services(3, 5).finish();
     let offsets = record_offsets(&file, 0);
