@@ -72,7 +72,8 @@ pub enum Chunks {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     size: u64,
-    order: Order,
+    /// The slots that are read, in this order; `None` for an image, whose chunks can start at any sector.
+    runs: Option<[Range<u64>; 2]>,
     /// Chunks in a block.
     block_chunks: u64,
     strays: Arc<[Stray]>,
@@ -82,23 +83,14 @@ pub struct Layout {
     promised: PromisedIds,
 }
 
-/// Which bytes of a file are read first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    /// All slots, from that with this index to the last, and then from slot 0 on.
-    From(u64),
-    /// Only the slots from one index to another.
-    Slots(u64, u64),
-    /// The whole file, which is an image: its chunks can start at any sector.
-    Image,
-}
-
 impl Layout {
     /// A log of `size` bytes whose oldest records are in the slot with index `oldest`.
     pub fn new(size: u64, oldest: u64) -> Self {
+        let slots = slots_of(size);
+        let oldest = oldest.min(slots.saturating_sub(1));
         Layout {
             size,
-            order: Order::From(oldest.min(slots_of(size).saturating_sub(1))),
+            runs: Some([oldest..slots, 0..oldest]),
             block_chunks: BLOCK_CHUNKS,
             strays: Arc::default(),
             stray_blocks: Arc::default(),
@@ -109,7 +101,7 @@ impl Layout {
     /// An image of `size` bytes: a file that is not a log, in which chunks are found by their magic.
     pub fn image(size: u64) -> Self {
         Layout {
-            order: Order::Image,
+            runs: None,
             ..Layout::new(size, 0)
         }
     }
@@ -126,7 +118,7 @@ impl Layout {
     pub fn of_slots(self, slots: Range<u64>) -> Self {
         let end = slots.end.min(self.slots());
         Layout {
-            order: Order::Slots(slots.start.min(end), end),
+            runs: Some([slots.start.min(end)..end, 0..0]),
             ..self
         }
     }
@@ -155,15 +147,6 @@ impl Layout {
         slots_of(self.size)
     }
 
-    /// The slots that are read, in this order.
-    fn runs(&self) -> [Range<u64>; 2] {
-        match self.order {
-            Order::From(oldest) => [oldest..self.slots(), 0..oldest],
-            Order::Slots(start, end) => [start..end, 0..0],
-            Order::Image => [0..0, 0..0],
-        }
-    }
-
     /// How many blocks a run of slots has.
     fn blocks_of(&self, run: &Range<u64>) -> u64 {
         (run.end - run.start).div_ceil(self.block_chunks)
@@ -171,24 +154,24 @@ impl Layout {
 
     /// How many blocks the file has.
     pub fn blocks(&self) -> u64 {
-        if self.order == Order::Image {
+        let Some(runs) = &self.runs else {
             return self.size.div_ceil(IMAGE_BLOCK);
-        }
-        let of_slots: u64 = self.runs().iter().map(|run| self.blocks_of(run)).sum();
+        };
+        let of_slots: u64 = runs.iter().map(|run| self.blocks_of(run)).sum();
         of_slots + self.stray_blocks.len() as u64
     }
 
     /// The block with an index; `None` after the last. Blocks are in the order of the records: from the oldest chunk
     /// to the end of the file, then from the file's start, then the stray chunks.
     pub fn block(&self, mut index: u64) -> Option<Block> {
-        if self.order == Order::Image {
+        let Some(runs) = &self.runs else {
             let offset = index.checked_mul(IMAGE_BLOCK).filter(|&offset| offset < self.size)?;
             let left = self.size - offset;
             let len = left.min(IMAGE_BLOCK + CHUNK_SIZE as u64);
             return Some(self.block_of(offset..offset + len, Chunks::Image(left.min(IMAGE_BLOCK))));
-        }
-        for run in self.runs() {
-            let Some(later) = index.checked_sub(self.blocks_of(&run)) else {
+        };
+        for run in runs {
+            let Some(later) = index.checked_sub(self.blocks_of(run)) else {
                 let first = run.start + index * self.block_chunks;
                 let end = slot_offset((first + self.block_chunks).min(run.end));
                 return Some(self.block_of(slot_offset(first)..end.min(self.size), Chunks::Slots(first)));
@@ -215,7 +198,7 @@ impl Layout {
 
     #[cfg(test)]
     pub(super) fn oldest(&self) -> u64 {
-        self.runs()[0].start
+        self.runs.as_ref().map_or(0, |runs| runs[0].start)
     }
 }
 
