@@ -233,11 +233,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn first_slot(block: &Block) -> u64 {
-        match block.chunks {
-            Chunks::Slots(first) => first,
-            Chunks::Image(_) | Chunks::Strays(..) => panic!("not of slots"),
+    /// The slots of all blocks, in order.
+    fn slots_in(layout: &Layout) -> Vec<u64> {
+        let mut slots = Vec::new();
+        for index in 0..layout.blocks() {
+            let block = layout.block(index).expect("a block");
+            assert!(block.len > 0 && block.len <= layout.block_chunks * CHUNK_SIZE as u64);
+            assert!(block.offset + block.len <= layout.size);
+            let Chunks::Slots(first) = block.chunks else {
+                panic!("not of slots")
+            };
+            slots.extend(first..first + block.len.div_ceil(CHUNK_SIZE as u64));
         }
+        assert_eq!(layout.block(layout.blocks()), None);
+        slots
     }
 
     #[test]
@@ -279,17 +288,9 @@ mod tests {
         fn blocks_cover_every_slot_once_in_order(slots in 0..200u64, oldest in 0..200u64, tail in 0..CHUNK_SIZE as u64, chunks in 1..40_u64) {
             let size = slot_offset(slots) + tail;
             let layout = Layout::new(size, oldest).in_blocks_of(chunks);
-            let mut seen = Vec::new();
-            for index in 0..layout.blocks() {
-                let block = layout.block(index).expect("a block");
-                prop_assert!(block.len > 0 && block.len <= chunks * CHUNK_SIZE as u64);
-                prop_assert!(block.offset + block.len <= size);
-                seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| first_slot(&block) + i));
-            }
-            prop_assert_eq!(layout.block(layout.blocks()), None);
             let start = oldest.min(layout.slots().saturating_sub(1));
             let expected: Vec<_> = (start..layout.slots()).chain(0..start).collect();
-            prop_assert_eq!(seen, expected);
+            prop_assert_eq!(slots_in(&layout), expected);
         }
 
         #[test]
@@ -299,13 +300,9 @@ mod tests {
             cuts.sort_unstable();
             let mut seen = Vec::new();
             for range in cuts.windows(2) {
-                let slots = layout.clone().of_slots(range[0]..range[1]);
-                for index in 0..slots.blocks() {
-                    let block = slots.block(index).expect("a block");
-                    prop_assert!(first_slot(&block) >= range[0]);
-                    seen.extend((0..block.len.div_ceil(CHUNK_SIZE as u64)).map(|i| first_slot(&block) + i));
-                }
-                prop_assert_eq!(slots.block(slots.blocks()), None);
+                let slots = slots_in(&layout.clone().of_slots(range[0]..range[1]));
+                prop_assert!(slots.iter().all(|slot| (range[0]..range[1]).contains(slot)));
+                seen.extend(slots);
             }
             prop_assert_eq!(seen, (0..layout.slots()).collect::<Vec<_>>());
         }
