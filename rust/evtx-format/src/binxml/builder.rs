@@ -120,25 +120,27 @@ impl<'r, 'a, 'c: 'a> TreeBuilder<'r, 'a, 'c> {
         self.around + self.len
     }
 
-    /// The node in place of a text.
-    #[inline(always)]
-    fn open_text(&mut self, node: Node<'a>) -> Node<'a> {
-        let Substitutions::InPlaceOfTexts(next) = &mut self.substitutions else {
-            return node;
+    /// Adds a node of an element with an outline: a substitution in place of a text.
+    #[cold]
+    fn open_text(&mut self, mut node: Node<'a>, next: u16, in_start: bool) -> Outcome {
+        let Some(element) = self.stack[..self.len].last_mut() else {
+            return Ok(());
         };
-        let element = self.stack[..self.len].last();
-        let attribute = element.and_then(|element| element.attribute.as_ref());
-        let is_given = attribute.is_some_and(|(name, _)| *name == GIVEN_NAME);
-        if is_given || string(node).is_none_or(<[u8]>::is_empty) {
-            return node;
+        let is_given = (element.attribute.as_ref()).is_some_and(|(name, _)| *name == GIVEN_NAME);
+        if !is_given && string(node).is_some_and(|units| !units.is_empty()) {
+            node = Node::Substitution(Substitution {
+                index: next,
+                declared: STRING,
+                optional: false,
+            });
+            self.substitutions = Substitutions::InPlaceOfTexts(next + 1);
         }
-        let index = *next;
-        *next += 1;
-        Node::Substitution(Substitution {
-            index,
-            declared: STRING,
-            optional: false,
-        })
+        match &mut element.attribute {
+            Some((_, value)) => value.push(node),
+            None if in_start => {}
+            None => element.content.push(node),
+        }
+        Ok(())
     }
 
     /// Adds an element of a nested stream or instance at the current place.
@@ -192,7 +194,9 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
     // Inlined, so that a node is written in its final place: moving it right after is a store-forwarding stall.
     #[inline(always)]
     fn attribute_content(&mut self, node: Node<'a>) -> Outcome {
-        let node = self.open_text(node);
+        if let Substitutions::InPlaceOfTexts(next) = self.substitutions {
+            return self.open_text(node, next, true);
+        }
         if let Some(element) = self.last_mut()
             && let Some((_, value)) = &mut element.attribute
         {
@@ -210,7 +214,9 @@ impl<'a, 'c: 'a> Sink<'a> for TreeBuilder<'_, 'a, 'c> {
 
     #[inline(always)]
     fn content(&mut self, node: Node<'a>) -> Outcome {
-        let node = self.open_text(node);
+        if let Substitutions::InPlaceOfTexts(next) = self.substitutions {
+            return self.open_text(node, next, false);
+        }
         if let Some(parent) = self.last_mut() {
             parent.repeats |= repeats(&node);
             parent.content.push(node);

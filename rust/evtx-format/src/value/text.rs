@@ -250,6 +250,7 @@ fn push_slowly<'t>(out: &mut Vec<u8>, rest: &'t [[u8; 2]], units: usize, form: F
     for c in char::decode_utf16(rest.iter().map(|unit| u16::from_le_bytes(*unit))) {
         match c {
             Ok('\0') => return None,
+            Ok(c) if c.is_ascii() && is_bare(c as u16, form) => out.push(c as u8),
             Ok(c @ '\x01'..='\x1f') if form == Form::Json => push_json_control(out, c as u8, b"0123456789ABCDEF"),
             Ok(c) => push_char(out, c, form),
             Err(_) => push_lone_surrogate(out, form),
