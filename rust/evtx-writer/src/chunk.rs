@@ -70,13 +70,14 @@ impl Chunk {
         Ok(true)
     }
 
-    /// The 64 KiB of the chunk, with its header. `first_number` is the number of its first record, from 1 in each log.
-    pub(crate) fn finish(mut self, first_number: u64) -> Vec<u8> {
+    /// The 64 KiB of the chunk, with its header. `first_of_log` is the ID of the log's first record, which has number 1.
+    pub(crate) fn finish(mut self, first_of_log: u64) -> Vec<u8> {
         let first_id = self.first_id.unwrap_or(u64::MAX);
         let free_space = self.bytes.len();
-        let count = self.last_id.wrapping_sub(first_id);
+        let [first_number, last_number] =
+            [first_id, self.last_id].map(|id| id.wrapping_sub(first_of_log).wrapping_add(1));
         let mut header = b"ElfChnk\0".to_vec();
-        for number in [first_number, first_number.wrapping_add(count), first_id, self.last_id] {
+        for number in [first_number, last_number, first_id, self.last_id] {
             header.extend(number.to_le_bytes());
         }
         let checksum = crc32fast::hash(&self.bytes[HEADER_SIZE..]);
@@ -95,7 +96,7 @@ impl Chunk {
         let mut header = Chunk::new();
         header.first_id = Some(u64::MAX);
         header.last_id = u64::MAX;
-        let mut header = header.finish(1);
+        let mut header = header.finish(u64::MAX);
         // The number of the last record, counted from 1.
         header[16..24].fill(0xff);
         let checksum = header_checksum(&header);

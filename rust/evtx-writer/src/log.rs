@@ -11,23 +11,20 @@ const FULL: u32 = 2;
 /// Writes a log, record by record.
 #[derive(Debug)]
 pub struct LogWriter {
+    first_id: u64,
     next_id: u64,
-    /// How many records the finished chunks have.
-    records: u64,
     chunks: Vec<Vec<u8>>,
     chunk: Chunk,
-    chunk_records: u64,
 }
 
 impl LogWriter {
     /// A log whose first record gets the ID `first_id`.
     pub fn new(first_id: u64) -> Self {
         LogWriter {
+            first_id,
             next_id: first_id,
-            records: 0,
             chunks: Vec::new(),
             chunk: Chunk::new(),
-            chunk_records: 0,
         }
     }
 
@@ -62,7 +59,6 @@ impl LogWriter {
             }
         }
         self.next_id += 1;
-        self.chunk_records += 1;
         Ok(id)
     }
 
@@ -70,8 +66,7 @@ impl LogWriter {
     pub fn end_chunk(&mut self) {
         if !self.chunk.is_empty() {
             let chunk = std::mem::replace(&mut self.chunk, Chunk::new());
-            self.chunks.push(chunk.finish(self.records + 1));
-            self.records += std::mem::take(&mut self.chunk_records);
+            self.chunks.push(chunk.finish(self.first_id));
         }
     }
 

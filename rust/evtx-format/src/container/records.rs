@@ -454,18 +454,12 @@ impl RecordWalk {
         let last = if self.is_leftover { chunk.len() } else { end };
         let found = find(chunk, start..end, |record| record.end() <= last);
         let record = found.and_then(|at| Record::read(chunk, at).ok());
-        self.carve = match record {
-            Some(record) => {
-                // It can hide another one after its BinXML.
-                let hidden = unused(chunk, &record);
-                if hidden.is_empty() {
-                    record.end()..end
-                } else {
-                    hidden.start..end
-                }
-            }
-            None => 0..0,
-        };
+        // It can hide another one after its BinXML.
+        let next = record.map(|record| match unused(chunk, &record) {
+            hidden if hidden.is_empty() => record.end(),
+            hidden => hidden.start,
+        });
+        self.carve = next.map_or(0..0, |next| next..end);
         record
     }
 }

@@ -120,14 +120,6 @@ impl Survey {
     /// # Errors
     /// [`NotEvtx`] if the file is not a log and the survey is not one with `recover`.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), NotEvtx> {
-        if let State::Strays(oldest) = self.state {
-            if let Some(strays) = &mut self.strays {
-                strays.push(bytes);
-            }
-            self.state = self.found(oldest);
-            self.layout = self.lay_out();
-            return Ok(());
-        }
         let is_probe = matches!(
             self.state,
             State::First { .. } | State::Last { .. } | State::Bisect { .. }
@@ -136,22 +128,14 @@ impl Survey {
             self.strays.get_or_insert_with(|| stray_search(self.size, self.search));
         }
         self.state = match self.step(bytes)? {
-            State::Done(oldest) => self.found(oldest),
+            State::Done(oldest) if self.strays.as_ref().and_then(StraySearch::wants).is_some() => State::Strays(oldest),
             state => state,
         };
         self.layout = self.lay_out();
         Ok(())
     }
 
-    /// The state once the oldest slot is known.
-    fn found(&self, oldest: u64) -> State {
-        match self.strays.as_ref().and_then(StraySearch::wants) {
-            Some(_) => State::Strays(oldest),
-            None => State::Done(oldest),
-        }
-    }
-
-    /// The next state, given the bytes that were wanted.
+    /// The next state, without the search for stray chunks, given the bytes that were wanted.
     fn step(&mut self, bytes: &[u8]) -> Result<State, NotEvtx> {
         Ok(match self.state {
             State::Header => {
@@ -211,8 +195,11 @@ impl Survey {
                 // No chunk between the middle and `high` has a readable header.
                 None => bisect(first, low, low + (high - low) / 2),
             },
-            State::Strays(oldest) | State::Done(oldest) => State::Done(oldest),
-            State::Image => State::Image,
+            State::Strays(oldest) => {
+                self.strays.iter_mut().for_each(|strays| strays.push(bytes));
+                State::Done(oldest)
+            }
+            state @ (State::Done(_) | State::Image) => state,
         })
     }
 

@@ -25,10 +25,6 @@ impl Days {
         self.state % limit
     }
 
-    fn user(&mut self) -> usize {
-        self.below(USERS.len() as u64) as usize
-    }
-
     fn address(&mut self) -> String {
         format!("10.{}.{}.{}", self.below(32), self.below(256), 1 + self.below(254))
     }
@@ -42,31 +38,18 @@ impl Days {
 
 const PROGRAMS: [&str; 6] = ["svchost", "powershell", "cmd", "conhost", "msiexec", "rundll32"];
 
-const USERS: [&str; 14] = [
-    "administrator",
-    "anna.berg",
-    "b.silva",
-    "carol.ng",
-    "d.okafor",
-    "elena.rossi",
-    "f.dubois",
-    "g.kowalski",
-    "helpdesk",
-    "i.tanaka",
-    "jon.smith",
-    "k.novak",
-    "sql-agent",
-    "svc-backup",
-];
+const USERS: &str = "administrator anna.berg b.silva carol.ng d.okafor elena.rossi f.dubois g.kowalski helpdesk i.tanaka \
+    jon.smith k.novak sql-agent svc-backup";
 
 /// A Security log of this many chunks: logons, failed ones, privileges, processes.
 pub(crate) fn security(chunks: usize) -> Vec<u8> {
+    let users: Vec<&str> = USERS.split(' ').collect();
     let mut days = Days::new(0x5eed_0001);
     let mut log = Machine::new(DC, 1);
     while log.log.chunks() < chunks {
         let time = days.pass();
-        let user = days.user();
-        let (name, sid) = (USERS[user], account(1103 + user as u32));
+        let user = days.below(users.len() as u64) as usize;
+        let (name, sid) = (users[user], account(1103 + user as u32));
         let id = 0x10_0000 + days.below(1 << 24);
         let port = (49_152 + days.below(16_000)).to_string();
         let address = days.address();

@@ -28,31 +28,9 @@ fn at_text(text: &str) -> u64 {
     at(numbers[0], numbers[1], numbers[2], numbers[3])
 }
 
-/// The types of values by type byte.
-const TYPES: [&str; 22] = [
-    "Null",
-    "String",
-    "AnsiString",
-    "Int8",
-    "UInt8",
-    "Int16",
-    "UInt16",
-    "Int32",
-    "UInt32",
-    "Int64",
-    "UInt64",
-    "Real32",
-    "Real64",
-    "Boolean",
-    "Binary",
-    "GUID",
-    "SizeT",
-    "FILETIME",
-    "SYSTEMTIME",
-    "SID",
-    "HexInt32",
-    "HexInt64",
-];
+/// The names of types, in the order of their type bytes.
+const TYPES: &str = "Null String AnsiString Int8 UInt8 Int16 UInt16 Int32 UInt32 Int64 UInt64 Real32 Real64 Boolean Binary \
+    GUID SizeT FILETIME SYSTEMTIME SID HexInt32 HexInt64";
 
 /// The substitutions of `System` in the order of their values: the name and type of each, and its text in an event that
 /// does not give another. Without a text it is NULL.
@@ -271,10 +249,8 @@ fn template_guid(key: &str) -> [u8; 16] {
 fn root(event: &str, computer: &str) -> Element {
     let substitution = |name: &str| {
         let index = SYSTEM.iter().position(|(known, ..)| *known == name).expect("a name");
-        let value_type = TYPES
-            .iter()
-            .position(|known| *known == SYSTEM[index].1)
-            .expect("a type");
+        let value_type = TYPES.split(' ').position(|known| known == SYSTEM[index].1);
+        let value_type = value_type.expect("a type");
         (index as u16, Substitution::new(index as u16, value_type as u8))
     };
     let number = |name: &str| {
