@@ -10,7 +10,7 @@ use bumpalo::Bump;
 
 use crate::bytes::{Cursor, array_at, u16_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
-use crate::value::types::{Sizes, usual_sizes};
+use crate::value::types::{Sizes, TYPES, usual_sizes};
 use crate::value::{Scalar, Value, ValueType};
 
 /// Bytes of a definition before its body: next u32, GUID 16, size u32.
@@ -137,7 +137,7 @@ const FLAGS: [u8; 256] = {
     let mut flags = [UNKNOWN; 256];
     let mut byte = 0;
     while byte < 256 {
-        if let Some(value_type) = ValueType::named_by(byte as u8) {
+        if let Some(value_type) = TYPES[byte] {
             let compound = value_type.array || matches!(value_type.scalar, Scalar::BinXml);
             let special = usual_sizes(value_type).is_none();
             flags[byte] = (COMPOUND * compound as u8) | (SPECIAL * special as u8);

@@ -67,52 +67,7 @@ impl ValueType {
     /// The type that a type byte names; `None` if it names none.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {
-        const TYPES: [Option<ValueType>; 256] = {
-            let mut types = [None; 256];
-            let mut byte = 0;
-            while byte < 256 {
-                types[byte] = ValueType::named_by(byte as u8);
-                byte += 1;
-            }
-            types
-        };
         TYPES[usize::from(byte)]
-    }
-
-    pub(crate) const fn named_by(byte: u8) -> Option<Self> {
-        use Scalar::*;
-        let scalar = match byte & 0x7f {
-            0 if byte == 0 => Null,
-            1 => String,
-            2 => AnsiString,
-            3 => Int8,
-            4 => UInt8,
-            5 => Int16,
-            6 => UInt16,
-            7 => Int32,
-            8 => UInt32,
-            9 => Int64,
-            10 => UInt64,
-            11 => Real32,
-            12 => Real64,
-            13 => Bool,
-            14 => Binary,
-            15 => Guid,
-            16 => SizeT,
-            17 => FileTime,
-            18 => SystemTime,
-            19 => Sid,
-            20 => HexInt32,
-            21 => HexInt64,
-            32 if byte == 32 => EvtHandle,
-            33 if byte == 33 => BinXml,
-            35 if byte == 35 => EvtXml,
-            _ => return None,
-        };
-        Some(ValueType {
-            scalar,
-            array: byte & 0x80 != 0,
-        })
     }
 
     /// The type byte.
@@ -120,6 +75,26 @@ impl ValueType {
         self.scalar as u8 | if self.array { 0x80 } else { 0 }
     }
 }
+
+/// The types by type byte.
+pub(crate) const TYPES: [Option<ValueType>; 256] = {
+    use Scalar::*;
+    let scalars = [
+        Null, String, AnsiString, Int8, UInt8, Int16, UInt16, Int32, UInt32, Int64, UInt64, Real32, Real64, Bool,
+        Binary, Guid, SizeT, FileTime, SystemTime, Sid, HexInt32, HexInt64, EvtHandle, BinXml, EvtXml,
+    ];
+    let mut types = [None; 256];
+    let mut i = 0;
+    while i < scalars.len() {
+        let scalar = scalars[i];
+        types[scalar as usize] = Some(ValueType { scalar, array: false });
+        if !matches!(scalar, Null | EvtHandle | BinXml | EvtXml) {
+            types[scalar as usize | 0x80] = Some(ValueType { scalar, array: true });
+        }
+        i += 1;
+    }
+    types
+};
 
 /// The usual sizes of a type. Their values pass [`Value::check`](crate::value::Value::check). Other sizes may pass too.
 #[derive(Clone, Copy)]
@@ -137,7 +112,7 @@ impl Sizes {
         let mut sizes = [Sizes::ANY; 256];
         let mut byte = 0;
         while byte < 256 {
-            if let Some(value_type) = ValueType::named_by(byte as u8)
+            if let Some(value_type) = TYPES[byte]
                 && let Some(usual) = usual_sizes(value_type)
             {
                 sizes[byte] = usual;
