@@ -4,6 +4,9 @@ pub mod text;
 pub mod time;
 pub(crate) mod types;
 
+use uuid::Uuid;
+use uuid::fmt::Braced;
+
 use crate::bytes::{array_at, u16_at, u32_at, u64_at};
 use crate::error::{Error, ErrorKind, Result};
 use text::{Form, push_hex_byte};
@@ -227,7 +230,10 @@ impl<'a> Value<'a> {
                     push_hex_byte(out, byte, b"0123456789ABCDEF");
                 }
             }
-            Scalar::Guid => push_guid(out, array_at(bytes, 0)?),
+            Scalar::Guid => {
+                let guid = Uuid::from_bytes_le(array_at(bytes, 0)?);
+                out.extend_from_slice(guid.braced().encode_lower(&mut [0; Braced::LENGTH]).as_bytes());
+            }
             Scalar::SizeT | Scalar::HexInt32 | Scalar::HexInt64 => push_hex(out, self.to_u64()?),
             Scalar::FileTime => time::push_time(out, time::shown_filetime(number!(bytes, u64))),
             Scalar::SystemTime => time::push_time(out, Some(SystemTime::read(bytes)?.shown())),
@@ -295,7 +301,7 @@ impl<'a> Value<'a> {
     #[inline]
     pub fn to_uuid(self) -> Option<[u8; 16]> {
         match self.scalar()? {
-            Scalar::Guid => array_at(self.bytes, 0).map(guid_in_text_order),
+            Scalar::Guid => Some(Uuid::from_bytes_le(array_at(self.bytes, 0)?).into_bytes()),
             _ => None,
         }
     }
@@ -377,23 +383,6 @@ fn push_hex(out: &mut Vec<u8>, number: u64) {
     }
     out.extend_from_slice(b"0x");
     out.extend_from_slice(&text[16 - digits..]);
-}
-
-/// The bytes of a stored GUID in the order of its text. A GUID is stored as u32, u16, u16 (little endian) and 8 bytes;
-/// its text has all of them big endian.
-pub fn guid_in_text_order(guid: [u8; 16]) -> [u8; 16] {
-    const ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
-    ORDER.map(|i| guid[i])
-}
-
-fn push_guid(out: &mut Vec<u8>, guid: [u8; 16]) {
-    /// Offsets of each byte's digits in the text.
-    const AT: [usize; 16] = [1, 3, 5, 7, 10, 12, 15, 17, 20, 22, 25, 27, 29, 31, 33, 35];
-    let mut text = *b"{00000000-0000-0000-0000-000000000000}";
-    for (at, byte) in AT.into_iter().zip(guid_in_text_order(guid)) {
-        text[at..at + 2].copy_from_slice(&HEX[usize::from(byte)]);
-    }
-    out.extend_from_slice(&text);
 }
 
 /// The two hexadecimal digits of each byte.

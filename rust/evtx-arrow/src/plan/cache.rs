@@ -14,9 +14,9 @@ use evtx_format::binxml::names::name_units;
 use evtx_format::binxml::tree::Element;
 use evtx_format::binxml::{SubstitutionRuns, Template, ValueLayout};
 use evtx_format::render::program::{Language, Program};
-use evtx_format::value::guid_in_text_order;
 use evtx_format::{Error, ErrorKind, MAX_NAMES};
 use hashbrown::HashMap;
+use uuid::Uuid;
 
 use super::column_plan::Plan;
 use super::keys::Keys;
@@ -67,7 +67,7 @@ impl Compiled {
         root: TreeRoot,
     ) -> Self {
         Compiled {
-            guid: guid_in_text_order(definition.guid),
+            guid: Uuid::from_bytes_le(definition.guid).into_bytes(),
             template_id: definition.template_id(),
             ..Compiled::of_tree(projection, keys, tree, root, ValueLayout::Consecutive)
         }
