@@ -32,8 +32,7 @@ fn at_text(text: &str) -> u64 {
 const TYPES: &str = "Null String AnsiString Int8 UInt8 Int16 UInt16 Int32 UInt32 Int64 UInt64 Real32 Real64 Boolean Binary \
     GUID SizeT FILETIME SYSTEMTIME SID HexInt32 HexInt64";
 
-/// The substitutions of `System` in the order of their values: the name and type of each, and its text in an event that
-/// does not give another. Without a text it is NULL.
+/// The values of `System` in order: name, type, and the text in events that do not give another. Without a text: NULL.
 const SYSTEM: [(&str, &str, &str); 14] = [
     ("Level", "UInt8", "4"),
     ("Opcode", "UInt8", "0"),

@@ -2,7 +2,7 @@
 
 use evtx_writer::{Content, Element, Event, Fragment, MtaWriter, Stream, Substitution, Template, Value};
 
-use crate::machine::{DC, Machine, XMLNS, at, provider, required_data, sid, text};
+use crate::machine::{DC, Machine, STORY, XMLNS, at, provider, required_data, sid, text};
 
 const ATTACKER: &str = "203.0.113.45";
 const STOLEN: &str = "svc-backup";
@@ -74,23 +74,12 @@ fn dc_system() -> Vec<u8> {
 
 /// The messages beside the System log, as Event Viewer saves them with display information. The last record has none.
 pub(crate) fn system_messages() -> Vec<u8> {
-    let mut messages =
-        MtaWriter::new(&["service state", "uptime"].map(|event| provider(event, "name").unwrap_or_default()));
-    let service = |name: &str, state: &str| format!("The {name} service entered the {state} state.");
-    messages.message(14_002, "The system uptime is 518402 seconds.");
-    for (i, name) in ["Windows Update", "Software Protection", "Network Setup Service"]
-        .into_iter()
-        .enumerate()
-    {
-        messages.message(14_003 + 2 * i as u64, service(name, "running"));
-        messages.message(14_004 + 2 * i as u64, service(name, "stopped"));
+    let publishers = ["service state", "uptime"].map(|event| provider(event, "name").unwrap_or_default());
+    let mut messages = MtaWriter::new(&publishers);
+    for (record, message) in STORY["messages"].as_object().expect("messages") {
+        let record = record.parse().expect("a record ID");
+        messages.message(record, message.as_str().expect("a text"));
     }
-    messages.message(
-        14_009,
-        "A service was installed in the system.\r\n\r\nService Name:  WinUpdSvc",
-    );
-    messages.message(14_010, service("WinUpdSvc", "running"));
-    messages.message(14_011, "");
     messages.finish()
 }
 
