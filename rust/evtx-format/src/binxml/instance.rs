@@ -19,8 +19,8 @@ pub const DEFINITION_HEADER: usize = 24;
 /// A template definition in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Definition {
-    /// The GUID that identifies the template in its provider's manifest, as stored: u32, u16, u16, 8 bytes. In a
-    /// crafted file several templates can have the same one.
+    /// The GUID in the provider's manifest, as stored: u32, u16, u16, 8 bytes. Templates of a crafted file can share
+    /// one.
     pub guid: [u8; 16],
     /// Chunk offset of the body, a BinXML stream.
     pub body: u32,
@@ -281,8 +281,8 @@ impl<'a> ValueTable<'a> {
         self.0.flags.0 & SubstitutionSet::COMPOUND.0 & substitutions.0 != 0
     }
 
-    /// Whether a substitution that is not in the set may hold an array or a stream. If false, none does. The set was filled
-    /// by [`insert_own`](SubstitutionSet::insert_own).
+    /// Whether a substitution may hold an array or a stream that is not in a set of [own](SubstitutionSet::insert_own)
+    /// bits.
     #[inline]
     pub fn may_be_compound_beyond(self, substitutions: SubstitutionSet) -> bool {
         self.may_be_compound(SubstitutionSet(!substitutions.0))
@@ -323,8 +323,7 @@ impl<'a> ValueTable<'a> {
         self.slot(usize::from(substitution)).map(|slot| self.value(slot))
     }
 
-    /// The bytes of a substitution's value if it is a single value of type `scalar` with `N` bytes, at most 255; `None`
-    /// for other values, which [`get`](Self::get) gives.
+    /// The bytes of a single value of type `scalar` with `N` bytes, at most 255; `None` for other values.
     #[inline(always)]
     pub fn fixed<const N: usize>(self, substitution: u16, scalar: Scalar) -> Option<[u8; N]> {
         let index = usize::from(substitution);

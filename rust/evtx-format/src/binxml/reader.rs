@@ -53,9 +53,8 @@ impl<'a> StreamCursor<'a> {
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
-    /// The template instance at the start of the stream in a range of the chunk, and the chunk offset of its end. `None`
-    /// if the stream does not start with an instance of a definition that is elsewhere, or if the instance is damaged.
-    /// [`fragments`](Self::fragments) reads any stream.
+    /// The instance at the start of the stream in a range of the chunk, and the chunk offset of its end. `None` if it
+    /// is damaged, its definition is inline, or the stream is another: [`fragments`](Self::fragments) reads any.
     #[inline(always)]
     pub fn leading_instance(&self, stream: Range<usize>) -> Option<(Instance<'a>, usize)> {
         Instance::leading(self.chunk, stream, self.arena)
@@ -67,9 +66,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         at >= until || at + 1 == until && self.chunk[at] == 0
     }
 
-    /// Checks that an event which ends at one chunk offset fills its record, whose BinXML ends at another. Windows aligns
-    /// records to eight bytes, so up to seven bytes of padding with any content follow the end token (seen in all of
-    /// 152,700 real records but two damaged ones).
+    /// Checks that an event which ends at one chunk offset fills its record, whose BinXML ends at another. Up to seven
+    /// bytes of padding with any content follow the end token (seen in all of 152,700 real records but two damaged
+    /// ones).
     ///
     /// # Errors
     /// [`ErrorKind::UnreadBytes`].

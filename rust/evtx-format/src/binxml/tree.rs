@@ -117,8 +117,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Appends the text of the node, with references resolved. Appends nothing for an element or an open substitution.
-    /// A reference that cannot be resolved stays a reference.
+    /// Appends the text of the node, if it has one. A reference that cannot be resolved stays a reference.
     pub fn push_text(&self, out: &mut Vec<u8>, form: Form) {
         match *self {
             Node::Value(value) => value.push_text(out, form),

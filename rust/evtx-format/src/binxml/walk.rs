@@ -122,8 +122,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Some(Error::new(offset as usize, ErrorKind::NameHash))
     }
 
-    /// Walks over the tokens from the cursor to the end token, or over one element, and passes what it finds to a sink.
-    /// `around` is how many elements are open around the stream.
+    /// Passes the tokens up to the end token, or one element, to a sink. `around` elements are open around the stream.
     pub(super) fn walk<S: Sink<'a>>(
         &self,
         cursor: &mut Cursor<'a>,

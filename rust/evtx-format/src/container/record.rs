@@ -93,8 +93,7 @@ impl Record {
         self.offset as usize + RECORD_HEADER..self.end() - 4
     }
 
-    /// The time at which it was written, in nanoseconds since 1970-01-01 UTC; `None` if that does not fit an i64. It
-    /// replaces the event's time if the BinXML cannot be read.
+    /// The time at which it was written, in nanoseconds since 1970-01-01 UTC; `None` if that does not fit an i64.
     pub fn written_nanos(&self) -> Option<i64> {
         filetime_to_unix_nanos(self.written)
     }
@@ -150,8 +149,8 @@ pub(super) fn ends_with_its_size(chunk: &[u8], at: usize, end: usize) -> bool {
     end >= at + RECORD_FRAME && u32_at(chunk, end - 4) == Some((end - at) as u32)
 }
 
-/// Whether a record can come after another, whose ID and chunk offset are given: its ID is higher, by no more than the
-/// number of records that fit between the two, plus one.
+/// Whether a record can come after another, given by ID and chunk offset: its ID is higher, by at most one more than
+/// the number of records that fit between.
 pub(super) fn follows((id, at): (u64, usize), record: &Record) -> bool {
     let room = (record.offset as usize).saturating_sub(at) / RECORD_FRAME;
     let step = record.id.checked_sub(id);

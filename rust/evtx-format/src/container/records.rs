@@ -472,8 +472,7 @@ fn unused(chunk: &[u8], record: &Record) -> Range<usize> {
     end.map_or(0..0, |end| end..record.binxml().end)
 }
 
-/// Whether zeros, or too few bytes for a header, are where a record should start. That is the end of the records in
-/// chunks whose header puts the free space too late.
+/// Whether zeros, or too few bytes for a header, are in place of a record, as before a free space that is put too late.
 fn is_blank(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::RecordMagic([0, 0, 0, 0]) | ErrorKind::Truncated { .. })
 }

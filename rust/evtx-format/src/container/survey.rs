@@ -203,8 +203,8 @@ impl Survey {
         })
     }
 
-    /// Ends the survey of a log because a wanted range cannot be read. The layout then has the slots in the order of
-    /// the file. Does nothing before the header was pushed.
+    /// Ends the survey of a log if a wanted range cannot be read: the slots then come in the order of the file. Does
+    /// nothing before the header was pushed.
     pub fn give_up(&mut self) {
         if self.header.is_some() {
             self.strays = None;

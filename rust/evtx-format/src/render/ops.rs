@@ -48,8 +48,7 @@ pub(crate) enum Op {
         open: Literal,
         close: Literal,
     },
-    /// Text, fields: the value, each item of an array, or the elements of a stream. `open` and `close` are the text
-    /// before and after a value. Writes nothing for an empty value.
+    /// Text, fields: a value or each item between `open` and `close`, unless it is empty, or the elements of a stream.
     Line {
         substitution: u16,
         open: Literal,

@@ -161,9 +161,9 @@ impl Program {
             })
     }
 
-    /// Appends the text of an instance that the program [supports](Self::supports). Reuses the text of `System` of an
-    /// earlier event with the same values, if `texts` has it. Returns false if it cannot write a stream in the instance.
-    /// Then drop what it appended, and use [`push_tree`].
+    /// Appends the text of an instance that the program [supports](Self::supports), with that of `System` from `texts`
+    /// for the same values. Returns false if it cannot write a stream: then drop what it appended, and use
+    /// [`push_tree`].
     ///
     /// # Errors
     /// [`ErrorKind::Text`] if `out` exceeds `limit` bytes, and those of `streams`. The text is then incomplete.
@@ -413,8 +413,7 @@ impl Program {
     }
 }
 
-/// Appends the object of a leaf whose content is a stream. Returns false if the stream has no elements, or has `Data`
-/// elements in a `container`, which follow other rules.
+/// Appends the object of a stream in a leaf. Returns false if it is empty, or has `Data` in a `container`.
 fn push_object(stream: Range<usize>, container: bool, streams: &mut dyn Streams, out: &mut Vec<u8>) -> Result<bool> {
     out.push(b'{');
     let mut members = Members::default();

@@ -197,8 +197,7 @@ const JSON: [([u8; 2], u8); 128] = {
     json
 };
 
-/// Appends up to 16 units, escaped for a JSON string. Returns false, and appends nothing, if one of them is not ASCII
-/// or its JSON form takes more than two bytes.
+/// Appends up to 16 units, escaped for JSON. Returns false, without a change, if one needs more than two bytes.
 fn push_escaped(out: &mut Vec<u8>, units: &[[u8; 2]]) -> bool {
     let mut text = [0; 33];
     let mut len = 0;

@@ -11,8 +11,7 @@ use crate::bytes::u16_at;
 const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
 const TICKS_PER_SECOND: i64 = 10_000_000;
 
-/// The instant of a FILETIME (100 ns ticks since 1601-01-01 UTC) in nanoseconds since 1970-01-01 UTC; `None` if it does
-/// not fit an i64: before 1677-09-21 or after 2262-04-11.
+/// The instant of a FILETIME in nanoseconds since 1970-01-01 UTC; `None` before 1677-09-21 or after 2262-04-11.
 pub fn filetime_to_unix_nanos(filetime: u64) -> Option<i64> {
     let ticks = i64::try_from(filetime).ok()?.checked_sub(UNIX_EPOCH)?;
     ticks.checked_mul(100)
