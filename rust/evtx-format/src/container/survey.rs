@@ -300,11 +300,17 @@ mod tests {
         (survey.layout().expect("done").oldest(), reads)
     }
 
-    /// A survey of a log of these chunks, and how many reads it took.
-    fn survey_of(chunks: &[Vec<u8>], search: Search, recover: bool) -> (Survey, usize) {
+    /// The file of a log of these chunks.
+    fn log_of(chunks: &[Vec<u8>]) -> Vec<u8> {
         let mut file = vec![0; FILE_HEADER];
         file[..8].copy_from_slice(&FILE_MAGIC);
         file.extend(chunks.concat());
+        file
+    }
+
+    /// A survey of a log of these chunks, and how many reads it took.
+    fn survey_of(chunks: &[Vec<u8>], search: Search, recover: bool) -> (Survey, usize) {
+        let file = log_of(chunks);
         let mut survey = Survey::new(file.len() as u64, search, recover);
         let mut reads = 0;
         while let Some(range) = survey.wants() {
@@ -318,8 +324,7 @@ mod tests {
 
     #[test]
     fn some_slots_of_a_log_need_only_its_header() {
-        let mut file = vec![0; FILE_HEADER + 3 * CHUNK_SIZE];
-        file[..8].copy_from_slice(&FILE_MAGIC);
+        let file = log_of(&vec![vec![0; CHUNK_SIZE]; 3]);
         let mut survey = Survey::of_slots(file.len() as u64, Search::Every, 1..9);
         assert_eq!(survey.wants(), Some(0..FILE_HEADER as u64));
         survey.push(&file[..FILE_HEADER]).expect("a log");
@@ -385,9 +390,7 @@ mod tests {
 
     #[test]
     fn a_survey_that_is_given_up_has_the_slots_in_order() {
-        let mut file = vec![0; FILE_HEADER];
-        file[..8].copy_from_slice(&FILE_MAGIC);
-        file.extend([Some(30), Some(10)].map(chunk_start).concat());
+        let file = log_of(&[Some(30), Some(10)].map(chunk_start));
         let mut survey = Survey::new(file.len() as u64, Search::Every, true);
         survey.give_up();
         assert!(
@@ -439,8 +442,7 @@ mod tests {
 
     #[test]
     fn the_slots_are_read_for_stray_chunks_even_if_the_header_names_the_oldest() {
-        let mut header = vec![0; FILE_HEADER];
-        header[..8].copy_from_slice(&FILE_MAGIC);
+        let mut header = log_of(&[]);
         let checksum = crc32fast::hash(&header[..120]);
         header[124..128].copy_from_slice(&checksum.to_le_bytes());
         let next = |search, recover| {

@@ -58,11 +58,13 @@ fn element(compiler: &mut Compiler, element: &Element<'_>, root: bool) {
                 .position(|node| matches!(node, Node::Substitution(_)));
             // The numbers of repeated names depend on the children before the stream.
             compiler.irregular |= first < last || element.elements().any(|child| child.dependency.is_some());
-            object(compiler, element, false, has_attributes, false, members);
+            open_object(compiler, element, false, has_attributes, false, members);
+            compiler.literal("}");
         }
         ([], false) if !has_open_attributes => {
             if has_attributes {
-                object(compiler, element, false, true, has_text, &[]);
+                open_object(compiler, element, false, true, has_text, &[]);
+                compiler.literal("}");
             } else if has_text {
                 push_text_of(compiler, element.content, false);
             } else {
@@ -128,19 +130,7 @@ pub(super) fn is_container(name: &str) -> bool {
     matches!(name, "EventData" | "UserData")
 }
 
-fn object(
-    compiler: &mut Compiler,
-    element: &Element<'_>,
-    container: bool,
-    attributes: bool,
-    text: bool,
-    members: &[u16],
-) {
-    open_object(compiler, element, container, attributes, text, members);
-    compiler.literal("}");
-}
-
-/// As [`object`], without the brace at the end.
+/// Writes an object, without the brace at its end.
 fn open_object(
     compiler: &mut Compiler,
     element: &Element<'_>,
@@ -360,7 +350,8 @@ fn data(compiler: &mut Compiler, data: &[&Element<'_>]) {
             // Without `#attributes`: the `Name` is already the key.
             _ if has_children => {
                 compiler.irregular |= element.elements().all(|child| child.dependency.is_some());
-                object(compiler, element, false, false, has_text, &[]);
+                open_object(compiler, element, false, false, has_text, &[]);
+                compiler.literal("}");
             }
             (content, None) if has_text => push_text_of(compiler, content, false),
             _ => compiler.literal("\"\""),
