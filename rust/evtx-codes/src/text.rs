@@ -3,14 +3,6 @@
 use crate::code::{Code, bare};
 use crate::table::{Table, table};
 
-/// A code at the start of a text.
-struct Token<'a> {
-    /// The name of the code, or the code itself if it is unknown.
-    shown: &'a str,
-    /// The length of the code in bytes.
-    len: usize,
-}
-
 /// The most bytes of a SID in braces: 15 numbers of 10 digits after an authority of 15.
 const LONGEST_TOKEN: usize = 192;
 
@@ -20,8 +12,9 @@ fn is_status(digits: &str) -> bool {
     number.is_ok_and(|number: u32| !(1536..0x8000_0000).contains(&number))
 }
 
-/// The `%%nnnn`, `{GUID}`, `%{GUID}` or `%{SID}` that a text starts with.
-fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
+/// The name of the `%%nnnn`, `{GUID}`, `%{GUID}` or `%{SID}` that a text starts with, or the code itself if it is unknown,
+/// and the length of the code in bytes.
+fn token<'a>(parameters: &Table, text: &'a str) -> Option<(&'a str, usize)> {
     let find = |name: &str, code| table(name)?.find(Code::Text(code));
     let (token, found) = if let Some(rest) = text.strip_prefix("%%") {
         let digits = &rest[..rest.bytes().take_while(u8::is_ascii_digit).count()];
@@ -41,8 +34,7 @@ fn token<'a>(parameters: &Table, text: &'a str) -> Option<Token<'a>> {
         };
         (token, find(of, token))
     };
-    let (shown, len) = (found.map_or(token, |entry| entry.name), token.len());
-    Some(Token { shown, len })
+    Some((found.map_or(token, |entry| entry.name), token.len()))
 }
 
 /// Replaces each `%%nnnn` of the table, and each GUID and SID in braces, by its name. White space between two codes
@@ -55,7 +47,7 @@ pub(crate) fn replace(parameters: &Table, text: &str) -> String {
     // White space at the start or after a code: what follows decides how it is written.
     let (mut space, mut is_after_token) = ("", true);
     while let Some(first) = rest.chars().next() {
-        if let Some(Token { shown, len }) = token(parameters, rest) {
+        if let Some((shown, len)) = token(parameters, rest) {
             if !out.is_empty() {
                 out.push_str(if is_after_token && !space.is_empty() {
                     ", "

@@ -242,38 +242,31 @@ impl<'a> Value<'a> {
         Some(())
     }
 
-    /// The number in a signed integer.
-    fn to_i64(self) -> Option<i64> {
-        match self.scalar()? {
-            Scalar::Int8 => Some(number!(self.bytes, i8).into()),
-            Scalar::Int16 => Some(number!(self.bytes, i16).into()),
-            Scalar::Int32 => Some(number!(self.bytes, i32).into()),
-            Scalar::Int64 => Some(number!(self.bytes, i64)),
-            _ => None,
-        }
-    }
-
-    /// The number in an integer, a hexadecimal value, or a bit mask in a boolean; `None` if negative, and for other
-    /// values.
+    /// The number in an integer, a hexadecimal value, or a boolean that holds a bit mask; `None` for any other value, and
+    /// for a negative bit mask.
     #[inline]
-    pub fn to_u64(self) -> Option<u64> {
+    pub fn to_i128(self) -> Option<i128> {
         use Scalar::*;
         let bytes = self.bytes;
-        match self.scalar()? {
-            UInt8 => Some(number!(bytes, u8).into()),
-            UInt16 => Some(number!(bytes, u16).into()),
-            UInt32 | HexInt32 => Some(number!(bytes, u32).into()),
-            UInt64 | HexInt64 => Some(number!(bytes, u64)),
-            Bool => u64::try_from(number!(bytes, i32)).ok().filter(|&mask| mask > 1),
-            SizeT => u64_at(bytes, 0).or_else(|| u32_at(bytes, 0).map(u64::from)),
-            _ => u64::try_from(self.to_i64()?).ok(),
-        }
+        Some(match self.scalar()? {
+            Int8 => number!(bytes, i8).into(),
+            UInt8 => number!(bytes, u8).into(),
+            Int16 => number!(bytes, i16).into(),
+            UInt16 => number!(bytes, u16).into(),
+            Int32 => number!(bytes, i32).into(),
+            UInt32 | HexInt32 => number!(bytes, u32).into(),
+            Int64 => number!(bytes, i64).into(),
+            UInt64 | HexInt64 => number!(bytes, u64).into(),
+            Bool => Some(number!(bytes, i32)).filter(|&mask| mask > 1)?.into(),
+            SizeT => u64_at(bytes, 0).or_else(|| u32_at(bytes, 0).map(u64::from))?.into(),
+            _ => return None,
+        })
     }
 
-    /// As [`to_u64`](Self::to_u64), but integers can be negative. A negative bit mask is `None`.
-    pub fn to_i128(self) -> Option<i128> {
-        let signed = self.to_i64().map(i128::from);
-        signed.or_else(|| self.to_u64().map(i128::from))
+    /// As [`to_i128`](Self::to_i128), but `None` for a negative number.
+    #[inline]
+    pub fn to_u64(self) -> Option<u64> {
+        u64::try_from(self.to_i128()?).ok()
     }
 
     /// The number in a floating-point, integer or hexadecimal value, rounded to an f64; `None` for any other value.

@@ -67,18 +67,14 @@ fn load(path: &Path) -> Option<(Rule, Engine)> {
     let theirs = rsigma_parser::parse_sigma_yaml(&text)
         .map_err(|error| error.to_string())
         .and_then(|rules| engine.add_collection(&rules).map_err(|error| error.to_string()));
-    match (ours, theirs) {
-        (Ok(rule), Ok(())) => Some((rule, engine)),
-        (Err(error), Ok(())) => {
-            println!("{}: only rsigma loads it: {error}", path.display());
-            None
-        }
-        (Ok(_), Err(error)) => {
-            println!("{}: only evtx-sigma loads it: {error}", path.display());
-            None
-        }
-        (Err(_), Err(_)) => None,
-    }
+    let (loader, error) = match (ours, theirs) {
+        (Ok(rule), Ok(())) => return Some((rule, engine)),
+        (Err(error), Ok(())) => ("rsigma", error),
+        (Ok(_), Err(error)) => ("evtx-sigma", error),
+        (Err(_), Err(_)) => return None,
+    };
+    println!("{}: only {loader} loads it: {error}", path.display());
+    None
 }
 
 /// An event with some of the texts that a rule searches for, at other places and with other case.

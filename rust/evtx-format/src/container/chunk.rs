@@ -91,12 +91,14 @@ impl ChunkHeader {
 
     /// The CRC32 of the header's bytes; `None` if the chunk ends before.
     pub fn computed_header_checksum(&self, chunk: &[u8]) -> Option<u32> {
-        Some(checksum(&[chunk.get(..120)?, chunk.get(128..CHUNK_HEADER)?]))
+        Some(crc32fast::hash(
+            &[chunk.get(..120)?, chunk.get(128..CHUNK_HEADER)?].concat(),
+        ))
     }
 
     /// The CRC32 of the records' bytes; `None` if the chunk ends before, or if the free space is out of range.
     pub fn computed_records_checksum(&self, chunk: &[u8]) -> Option<u32> {
-        Some(checksum(&[chunk.get(CHUNK_HEADER..self.free_space as usize)?]))
+        chunk.get(CHUNK_HEADER..self.free_space as usize).map(crc32fast::hash)
     }
 
     /// Checks the stored checksums of the header and of the records against the chunk's bytes.
@@ -142,13 +144,6 @@ pub fn template_count(chunk: &[u8]) -> usize {
         }
     }
     count
-}
-
-/// The CRC32 of several byte ranges, as if they were one.
-fn checksum(ranges: &[&[u8]]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    ranges.iter().for_each(|range| hasher.update(range));
-    hasher.finalize()
 }
 
 /// Whether a slot was never used: it is all zeros.

@@ -165,10 +165,8 @@ mod tests {
     fn sound_header(inner: &[u8]) -> Vec<u8> {
         let mut header = chunk_with(b"")[..CHUNK_HEADER].to_vec();
         header[128..128 + inner.len()].copy_from_slice(inner);
-        let mut checksum = crc32fast::Hasher::new();
-        checksum.update(&header[..120]);
-        checksum.update(&header[128..]);
-        header[124..128].copy_from_slice(&checksum.finalize().to_le_bytes());
+        let checksum = crc32fast::hash(&[&header[..120], &header[128..]].concat());
+        header[124..128].copy_from_slice(&checksum.to_le_bytes());
         header
     }
 

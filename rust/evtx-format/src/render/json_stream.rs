@@ -3,7 +3,6 @@
 //! Most elements that records spell out are plain: they have attributes, and text or children, but not both. The sink
 //! refuses others, which are rendered from trees. A property test compares both ways (`tests/elements.rs`).
 
-use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
 use super::json::is_container;
@@ -67,7 +66,15 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// change, if it is damaged or needs a tree, or if `out` would be longer than `limit` bytes.
     pub fn push_json(&self, fragments: &mut StreamCursor<'a>, out: &mut Vec<u8>, limit: usize) -> Option<&'a str> {
         let start = out.len();
-        let mut sink = JsonStream::new(out, limit, self.arena);
+        let mut sink = JsonStream {
+            out,
+            limit,
+            root: None,
+            open: BumpVec::with_capacity_in(8, self.arena),
+            names: BumpVec::with_capacity_in(32, self.arena),
+            attribute: None,
+            text: Text::Nothing,
+        };
         let root = self.pass(fragments, &mut sink).then_some(sink.root).flatten();
         if root.is_none() {
             out.truncate(start);
@@ -76,19 +83,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     }
 }
 
-impl<'o, 'a> JsonStream<'o, 'a> {
-    fn new(out: &'o mut Vec<u8>, limit: usize, arena: &'a Bump) -> Self {
-        JsonStream {
-            out,
-            limit,
-            root: None,
-            open: BumpVec::with_capacity_in(8, arena),
-            names: BumpVec::with_capacity_in(32, arena),
-            attribute: None,
-            text: Text::Nothing,
-        }
-    }
-
+impl<'a> JsonStream<'_, 'a> {
     /// The innermost open element. The walk only calls for content while there is one.
     fn innermost(&mut self) -> Result<&mut Open, ErrorKind> {
         self.open.last_mut().ok_or(NOT_PLAIN)
