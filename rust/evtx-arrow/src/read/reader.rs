@@ -426,10 +426,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Ok(());
         };
         record.drop_parts();
+        let left = self.reader.left();
         self.reader.begin_again();
         match self.tree_of(&instance) {
             Ok(tree) => self.tree(record, tree, root, Some(instance.values)),
             Err(error) => {
+                self.reader.restore(left);
                 record.push(Part::of_template(at, instance.values, content));
                 return Err(error);
             }
@@ -548,9 +550,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
             return Ok((compiled, true));
         }
         let reader = Reader::new(self.chunk, self.names, self.arena);
-        // A damaged name counts more than what follows from it, as in the record itself.
-        let template = reader.template(&definition);
-        let template = template.map_err(|error| reader.unsound_name().unwrap_or(error))?;
+        let template = reader.template(&definition)?;
         let compiled = Arc::new(Compiled {
             unsound_name: reader.unsound_name(),
             ..Compiled::new(&scan.projection, &scan.keys, &definition, template.root, root)

@@ -459,21 +459,6 @@ fn a_damaged_stream_that_no_template_refers_to_is_told() {
     }
 }
 
-/// A name was overwritten, and so was what follows it in the same definition. Whatever reads the definition, for plans,
-/// text or a check, reports the name.
-#[test]
-fn a_damaged_name_counts_more_than_damage_after_it() {
-    let data = Element::new("EventData").child(Element::new("Late").substitution(Substitution::new(0, 1)));
-    let mut file = log(&event(data, vec![Value::string("x")]));
-    let name = find(&file, &utf16("Late"));
-    file[name] ^= 1;
-    // The token after the name and its terminator closes the start tag.
-    let token = name + utf16("Late\0").len();
-    assert_eq!(file[token], 0x02);
-    file[token] = 0x74;
-    first_row(&file).assert_error("a name does not match its hash");
-}
-
 /// A stream that ends before its bytes do has lost what they held.
 #[test]
 fn a_stream_that_ends_early_is_told() {

@@ -816,6 +816,35 @@ fn a_definition_that_is_damaged_loses_nothing_else() {
     assert_eq!(errors[1], None);
 }
 
+/// A name in a definition was overwritten, and so was a token after it. The columns of events read the definition in
+/// another way, which finds the name first.
+#[test]
+fn damage_has_the_same_error_with_the_columns_of_events() {
+    let leaf = |name: &str, index| Element::new(name).substitution(Substitution::new(index, 1));
+    let own = Element::new("Own").child(leaf("Number", 0)).child(leaf("Deep", 1));
+    let system = Element::new("System").child(Element::new("EventID").text("7"));
+    let user_data = Element::new("UserData").substitution(Substitution::new(0, 33));
+    let outer = Template::new([1; 16], Element::new("Event").child(system).child(user_data));
+    let values = vec![Value::string("a"), Value::string("b")];
+    let sound = log(&[event(&(outer, Template::new([2; 16], own)), values)]);
+    let mut file = sound.clone();
+    damage_behind(&mut file, "Deep\0");
+    let name: Vec<u8> = "Number".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let at = file.windows(name.len()).position(|window| window == name);
+    file[at.expect("the name")] ^= 1;
+    let of_events = rows(&file, &table(&[&sound], of(&[7]), Options::default()));
+    let options = Options::default();
+    let all = read(&file, "x.evtx", options, &every_column(&options)).expect("a log");
+    let errors = column(&all, "error");
+    assert!(
+        errors[0]
+            .as_deref()
+            .is_some_and(|error| error.ends_with("is no BinXML token")),
+        "{errors:?}"
+    );
+    assert_eq!(column(&of_events, "error"), errors);
+}
+
 #[test]
 fn what_the_sample_missed_is_in_event_data() {
     let (known, missed) = (template(1, 7, &[("known", 1)]), template(3, 7, &[("missed", 1)]));

@@ -59,11 +59,12 @@ pub struct Reader<'a, 'c> {
     unsound_name: Cell<Option<u32>>,
 }
 
-/// How many nodes and bytes of names a record may still have.
+/// How many nodes and bytes of names a record may still have, and the name read so far whose hash does not match.
 #[derive(Debug, Clone, Copy)]
 pub struct Left {
     pub(super) nodes: usize,
     pub(super) names: usize,
+    unsound_name: Option<u32>,
 }
 
 impl<'a, 'c: 'a> Reader<'a, 'c> {
@@ -105,6 +106,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         Left {
             nodes: self.nodes_left.get(),
             names: self.names_left.get(),
+            unsound_name: self.unsound_name.get(),
         }
     }
 
@@ -113,6 +115,7 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     pub fn restore(&self, left: Left) {
         self.nodes_left.set(left.nodes);
         self.names_left.set(left.names);
+        self.unsound_name.set(left.unsound_name);
     }
 
     /// [`ErrorKind::NameHash`] if a name of the record does not match its hash: it was damaged or overwritten.
