@@ -149,6 +149,7 @@ impl Iterator for Events<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classic::{CLASSIC_PROVIDERS, classic_providers};
 
     fn events(provider: &str, ids: &[u32]) -> Vec<DeclaredEvent> {
         events_of(&[provider.to_ascii_lowercase()].into(), ids).collect()
@@ -186,6 +187,15 @@ mod tests {
         let names = all.iter().flat_map(|event| event.fields.iter());
         for (name, value_type) in names {
             assert!(!name.is_empty() && !value_type.array, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_classic_providers_are_in_the_catalog() {
+        assert!(CLASSIC_PROVIDERS.lines().is_sorted_by_key(str::to_lowercase));
+        let known: HashSet<_> = all_events().map(|event| event.provider).collect();
+        for name in CLASSIC_PROVIDERS.lines() {
+            assert!(known.contains(name), "{name}");
         }
     }
 
@@ -246,7 +256,7 @@ mod tests {
         let expected = [("Microsoft-Windows-Sysmon", 1), ("Service Control Manager", 7045)];
         assert_eq!(found.collect::<Vec<_>>(), expected);
         assert_eq!(events_of(&HashSet::new(), &[]).count(), 0);
-        let classic = crate::classic::classic_providers();
+        let classic = classic_providers();
         assert!(events_of(&classic, &[4740]).any(|event| *event.provider == *"Microsoft-Windows-Security-Auditing"));
         assert_eq!(events_of(&classic, &[u32::MAX]).count(), 0);
     }

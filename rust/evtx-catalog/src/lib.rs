@@ -16,8 +16,8 @@
 //! Tabs separate the columns of a line. The letter A means type 0, B means type 1, and so on. Providers are sorted by name
 //! without regard to case, and events by ID and version. Some manifests declare several events with one ID and version.
 
-mod events;
 mod classic;
+mod events;
 
 pub use classic::classic_providers;
 pub use events::{DeclaredEvent, Events, all_events, events_of};

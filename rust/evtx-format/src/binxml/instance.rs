@@ -110,12 +110,6 @@ pub fn value_size([low, high, ..]: [u8; 4]) -> usize {
     usize::from(u16::from_le_bytes([low, high]))
 }
 
-/// Not 0 if the size in a descriptor is not a usual size of its type.
-#[inline(always)]
-fn unusual_size([low, high, byte, _]: [u8; 4]) -> u16 {
-    Sizes::OF_TYPES[usize::from(byte)].mismatch_bits(u16::from_le_bytes([low, high]))
-}
-
 impl ValueDescriptor {
     /// The range in the chunk of the BinXML stream that is the value; `None` if the value is not BinXML or is empty.
     #[inline]
@@ -442,8 +436,10 @@ impl<'a> ValueTable<'a> {
     /// # Errors
     /// The error of the first value that does not pass [`Value::check`].
     pub fn check(self) -> Result<()> {
-        let sizes = self.0.descriptors.iter().map(|&descriptor| unusual_size(descriptor));
-        if sizes.fold(0, std::ops::BitOr::bitor) != 0 {
+        let mismatches = self.0.descriptors.iter().map(|&[low, high, byte, _]| {
+            Sizes::OF_TYPES[usize::from(byte)].mismatch_bits(u16::from_le_bytes([low, high]))
+        });
+        if mismatches.fold(0, std::ops::BitOr::bitor) != 0 {
             return self.check_all();
         }
         for index in self.indices(SubstitutionSet::SPECIAL) {

@@ -130,17 +130,11 @@ impl<'c> Names<'c> {
             text,
             offset,
             // Zeroed bytes would be an empty name whose hash matches, but no element has an empty name.
-            is_sound: !units.is_empty() && stored_hash(self.chunk, offset) == Some(hash(units)),
+            is_sound: !units.is_empty() && u16_at(self.chunk, offset as usize + 4) == Some(hash(units)),
             is_bare: text.bytes().all(|byte| text::is_bare(byte.into(), Form::Json)),
             before,
         })
     }
-}
-
-/// The hash that is stored with the name at a chunk offset; `None` if the chunk ends before.
-#[inline]
-fn stored_hash(chunk: &[u8], offset: u32) -> Option<u16> {
-    u16_at(chunk, (offset as usize).checked_add(4)?)
 }
 
 /// The hash of a name: the lower 16 bits of a polynomial of its UTF-16 units (seen in all logs).

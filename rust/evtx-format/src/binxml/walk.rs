@@ -35,11 +35,6 @@ pub(super) enum Extent {
 /// Why content without an element around it is an error.
 pub(super) const OUTSIDE: &str = "content stands outside of an element";
 
-/// The most nodes that a record with `bytes` bytes of BinXML may expand to. Its templates make some hundred of them.
-fn max_nodes(bytes: usize) -> usize {
-    MAX_NODES.min(4096 + 8 * bytes)
-}
-
 /// Reads the BinXML of one chunk into trees in one arena. [`MAX_NODES`] limits the nodes of each record.
 pub struct Reader<'a, 'c> {
     pub(super) chunk: &'a [u8],
@@ -88,7 +83,8 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// Begins a record with `bytes` bytes of BinXML: resets the limits and [`unsound_name`](Self::unsound_name).
     #[inline]
     pub fn begin(&self, bytes: usize) {
-        self.nodes.set(max_nodes(bytes));
+        // Templates make some hundred of them.
+        self.nodes.set(MAX_NODES.min(4096 + 8 * bytes));
         self.begin_again();
         self.unsound_name.set(None);
     }

@@ -116,7 +116,7 @@ impl Layout {
 
     /// The layout with these slots only, in the order of the file. Slots that the file does not have are left out.
     pub fn of_slots(self, slots: Range<u64>) -> Self {
-        let end = slots.end.min(self.slots());
+        let end = slots.end.min(slots_of(self.size));
         Layout {
             runs: Some([slots.start.min(end)..end, 0..0]),
             ..self
@@ -140,11 +140,6 @@ impl Layout {
             strays,
             ..self
         }
-    }
-
-    /// How many slots the file has. A last slot that is cut short counts.
-    pub fn slots(&self) -> u64 {
-        slots_of(self.size)
     }
 
     /// How many blocks a run of slots has.
@@ -202,7 +197,7 @@ impl Layout {
     }
 }
 
-/// How many slots a file of `size` bytes has.
+/// How many slots a file of `size` bytes has. A last slot that is cut short counts.
 pub(super) fn slots_of(size: u64) -> u64 {
     size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64)
 }
@@ -288,8 +283,8 @@ mod tests {
         fn blocks_cover_every_slot_once_in_order(slots in 0..200u64, oldest in 0..200u64, tail in 0..CHUNK_SIZE as u64, chunks in 1..40_u64) {
             let size = slot_offset(slots) + tail;
             let layout = Layout::new(size, oldest).in_blocks_of(chunks);
-            let start = oldest.min(layout.slots().saturating_sub(1));
-            let expected: Vec<_> = (start..layout.slots()).chain(0..start).collect();
+            let start = oldest.min(slots_of(layout.size).saturating_sub(1));
+            let expected: Vec<_> = (start..slots_of(layout.size)).chain(0..start).collect();
             prop_assert_eq!(slots_in(&layout), expected);
         }
 
@@ -304,7 +299,7 @@ mod tests {
                 prop_assert!(slots.iter().all(|slot| (range[0]..range[1]).contains(slot)));
                 seen.extend(slots);
             }
-            prop_assert_eq!(seen, (0..layout.slots()).collect::<Vec<_>>());
+            prop_assert_eq!(seen, (0..slots_of(layout.size)).collect::<Vec<_>>());
         }
     }
 }

@@ -258,7 +258,7 @@ impl Program {
                     out.push(b'"');
                 }
             }
-            Op::Content { substitution } => match stream(values, *substitution) {
+            Op::Content { substitution } => match values.stream(*substitution) {
                 Some(range) => streams.push_stream(Language::Xml, range, out, &mut |_, _| {})?,
                 None => value(*substitution).push_text(out, Form::XmlText),
             },
@@ -280,7 +280,7 @@ impl Program {
                     return Ok(true);
                 }
                 out.extend_from_slice(literal(open));
-                match stream(values, *substitution) {
+                match values.stream(*substitution) {
                     Some(range) => streams.push_stream(Language::Xml, range, out, &mut |_, _| {})?,
                     None => repeated.push_text(out, Form::XmlText),
                 }
@@ -291,7 +291,7 @@ impl Program {
                 open,
                 close,
             } => {
-                if let Some(range) = stream(values, *substitution) {
+                if let Some(range) = values.stream(*substitution) {
                     return push_lines(range, self.language, streams, out);
                 }
                 let (open, close) = (literal(open), literal(close));
@@ -308,7 +308,7 @@ impl Program {
                 }
             }
             Op::Elements { substitution } => {
-                return match stream(values, *substitution) {
+                return match values.stream(*substitution) {
                     Some(range) => push_lines(range, self.language, streams, out),
                     None => Ok(value(*substitution).single().is_empty()),
                 };
@@ -321,7 +321,7 @@ impl Program {
             Op::Leaf {
                 substitution,
                 container,
-            } => match stream(values, *substitution) {
+            } => match values.stream(*substitution) {
                 Some(range) => return push_object(range, *container, streams, out),
                 None => json::push_leaf(out, value(*substitution), b"null"),
             },
@@ -361,7 +361,7 @@ impl Program {
                 self.push_attributes(attributes, values, out, limit);
             }
             Op::Members { substitution, names } => {
-                let Some(range) = stream(values, *substitution) else {
+                let Some(range) = values.stream(*substitution) else {
                     // Any other value would be text of the element.
                     return Ok(value(*substitution).single().is_empty());
                 };
@@ -440,13 +440,6 @@ fn push_lines(stream: Range<usize>, language: Language, streams: &mut dyn Stream
     let mut has_data = false;
     streams.push_stream(language, stream, out, &mut |name, _| has_data |= name == "Data")?;
     Ok(!has_data)
-}
-
-/// The chunk range of the stream in a substitution; `None` for other values.
-#[inline]
-fn stream(values: ValueTable<'_>, substitution: u16) -> Option<Range<usize>> {
-    let slot = values.slot(usize::from(substitution))?;
-    slot.stream()
 }
 
 fn compile(compiler: &mut Compiler, root: &Element<'_>) {
