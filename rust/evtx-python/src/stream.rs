@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use evtx_arrow::MakeArrays;
+use evtx_arrow::{DecodeError, MakeArrays};
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{FileScan, LocalStorage, ScanError, Worker};
 use pyo3::prelude::*;
@@ -44,26 +44,17 @@ pub(crate) struct Output {
 
 impl Output {
     /// The rows of the stream.
-    fn of(&self, mut rows: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    fn of(&self, mut rows: RecordBatch) -> Result<RecordBatch, ScanError> {
         for (condition, at) in &self.conditions {
-            rows = condition.filter(&rows, *at)?;
+            rows = condition.filter(&rows, *at).map_err(DecodeError::from)?;
         }
         if self.columns < rows.num_columns() {
-            rows = rows.project(&(0..self.columns).collect::<Vec<_>>())?;
+            rows = rows
+                .project(&(0..self.columns).collect::<Vec<_>>())
+                .map_err(DecodeError::from)?;
         }
-        self.types.rows(&rows, &self.schema)
-    }
-}
-
-/// Why a stream ends early.
-enum Failure {
-    Scan(ScanError),
-    Arrow(ArrowError),
-}
-
-impl From<ScanError> for Failure {
-    fn from(error: ScanError) -> Self {
-        Failure::Scan(error)
+        let rows = self.types.rows(&rows, &self.schema);
+        Ok(rows.map_err(DecodeError::from)?)
     }
 }
 
@@ -112,7 +103,7 @@ impl Stream {
     }
 
     /// The next rows; `None` at the end.
-    fn step(&mut self) -> Result<Option<RecordBatch>, Failure> {
+    fn step(&mut self) -> Result<Option<RecordBatch>, ScanError> {
         loop {
             match &mut self.source {
                 None => return Ok(None),
@@ -128,7 +119,7 @@ impl Stream {
                     let Some(batch) = files.with(signals, |storage| worker.next(storage, interrupt))? else {
                         return Ok(None);
                     };
-                    let rows = self.output.of(batch.rows).map_err(Failure::Arrow)?;
+                    let rows = self.output.of(batch.rows)?;
                     if rows.num_rows() > 0 {
                         return Ok(Some(rows));
                     }
@@ -138,7 +129,7 @@ impl Stream {
     }
 
     /// As [`step`](Self::step), without the lock of the interpreter.
-    fn step_detached(&mut self) -> Result<Option<RecordBatch>, Failure> {
+    fn step_detached(&mut self) -> Result<Option<RecordBatch>, ScanError> {
         // Another thread must not ask for the lock: one that holds it may wait for this stream.
         if self.maker != Some(thread::current().id()) {
             return self.step();
@@ -148,7 +139,7 @@ impl Stream {
         match (attached, result) {
             (_, Some(result)) => result,
             // The interpreter is shutting down.
-            (_, None) => Err(Failure::Scan(Interrupted.into())),
+            (_, None) => Err(Interrupted.into()),
         }
     }
 }
@@ -162,8 +153,7 @@ impl Iterator for Stream {
         let error = match step {
             Ok(Ok(Some(rows))) => return Some(Ok(rows)),
             Ok(Ok(None)) => None,
-            Ok(Err(Failure::Scan(error))) => Some(stream_error(&error, &self.signals)),
-            Ok(Err(Failure::Arrow(error))) => Some(error),
+            Ok(Err(error)) => Some(stream_error(&error, &self.signals)),
             Err(_) => Some(ArrowError::ExternalError(
                 "an error in the reader itself: it panicked".into(),
             )),
@@ -193,12 +183,12 @@ struct Threads {
 /// The rows of a thread, whose positions never fall.
 struct Head {
     /// `None` once the thread has ended.
-    rows: Option<Receiver<Result<Rows, Failure>>>,
+    rows: Option<Receiver<Result<Rows, ScanError>>>,
     ready: VecDeque<Rows>,
 }
 
 impl Threads {
-    fn start(scan: &Arc<FileScan>, output: &Output, count: usize, waits_for_others: bool) -> Result<Self, Failure> {
+    fn start(scan: &Arc<FileScan>, output: &Output, count: usize, waits_for_others: bool) -> Result<Self, ScanError> {
         let mut threads = Threads {
             heads: Vec::new(),
             waits_for_others,
@@ -216,7 +206,7 @@ impl Threads {
             match handle {
                 Ok(handle) => threads.handles.push(handle),
                 Err(_) if index > 0 => break,
-                Err(error) => return Err(ScanError::Storage(format!("cannot start a thread: {error}")).into()),
+                Err(error) => return Err(ScanError::Storage(format!("cannot start a thread: {error}"))),
             }
             let ready = VecDeque::new();
             threads.heads.push(Head {
@@ -228,10 +218,10 @@ impl Threads {
     }
 
     /// The next rows in order. The order is known once each thread has sent rows or has ended.
-    fn next(&mut self, signals: &Signals) -> Result<Option<RecordBatch>, Failure> {
+    fn next(&mut self, signals: &Signals) -> Result<Option<RecordBatch>, ScanError> {
         if self.process != std::process::id() {
             let text = "a stream that was begun cannot be read after a fork: read the scan again".to_owned();
-            return Err(ScanError::Input(text).into());
+            return Err(ScanError::Input(text));
         }
         let mut since = Instant::now();
         while let Some(waiting) = self.heads.iter().position(Head::is_waiting) {
@@ -247,7 +237,7 @@ impl Threads {
                 false => {}
             }
             if signals.is_set() {
-                return Err(Failure::Scan(Interrupted.into()));
+                return Err(Interrupted.into());
             }
         }
         let first = self.heads.iter_mut().filter(|head| !head.ready.is_empty());
@@ -262,7 +252,7 @@ impl Head {
     }
 
     /// Takes rows of the thread. Returns false if none arrived in time.
-    fn receive(&mut self, wait: Duration) -> Result<bool, Failure> {
+    fn receive(&mut self, wait: Duration) -> Result<bool, ScanError> {
         let Some(rows) = &self.rows else { return Ok(true) };
         match rows.recv_timeout(wait) {
             Ok(rows) => self.ready.push_back(rows?),
@@ -291,7 +281,7 @@ impl Drop for Threads {
 }
 
 /// Reads the scan until it ends or nobody takes the rows.
-fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncSender<Result<Rows, Failure>>) {
+fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncSender<Result<Rows, ScanError>>) {
     let work = || {
         let mut worker = Worker::new(scan, MakeArrays::CHECKED);
         let is_set = || stop.load(Ordering::Relaxed);
@@ -300,9 +290,9 @@ fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncS
                 Ok(None) => return,
                 Ok(Some(batch)) => match output.of(batch.rows) {
                     Ok(rows) if rows.num_rows() == 0 => continue,
-                    rows => rows.map(|rows| (batch.index, rows)).map_err(Failure::Arrow),
+                    rows => rows.map(|rows| (batch.index, rows)),
                 },
-                Err(error) => Err(error.into()),
+                Err(error) => Err(error),
             };
             let is_last = next.is_err();
             if sender.send(next).is_err() || is_last {
@@ -313,6 +303,6 @@ fn read(scan: &Arc<FileScan>, output: &Output, stop: &AtomicBool, sender: &SyncS
     if catch_unwind(AssertUnwindSafe(work)).is_err() {
         let text = "an error in the reader itself: a thread panicked".to_owned();
         // This fails if the stream is gone.
-        _ = sender.send(Err(Failure::Arrow(ArrowError::ExternalError(text.into()))));
+        _ = sender.send(Err(ScanError::Input(text)));
     }
 }
