@@ -147,17 +147,14 @@ impl End {
     }
 }
 
-/// The last bytes of a file, and where they start in it.
-struct Tail {
-    bytes: Vec<u8>,
-    start: u64,
-}
-
 /// Reads directories of a file.
 struct Reader<'r> {
     file: &'r dyn StorageFile,
     is_remote: bool,
     interrupt: Interrupt<'r>,
+    /// The last bytes of the file, and where they start in it.
+    tail: Vec<u8>,
+    start: u64,
 }
 
 impl Directory {
@@ -171,14 +168,22 @@ impl Directory {
         is_remote: bool,
         interrupt: Interrupt<'_>,
     ) -> Result<Directory, StorageError> {
+        let size = file.size();
+        if size == 0 {
+            return unusable("the file is empty");
+        }
+        let start = size.saturating_sub(TAIL);
+        let mut tail = vec![0; (size - start) as usize];
+        file.read_at(&mut tail, start)?;
         let reader = Reader {
             file,
             is_remote,
             interrupt,
+            tail,
+            start,
         };
-        let tail = Tail::of(file)?;
-        let ends = tail.ends(file)?;
-        let read = |&at: &usize| tail.end(at, file).and_then(|end| reader.directory(&end));
+        let ends = reader.ends()?;
+        let read = |&at: &usize| reader.end(at).and_then(|end| reader.directory(&end));
         let mut directory = match ends.as_slice() {
             [one] => read(one)?,
             several => {
@@ -314,38 +319,25 @@ impl Reader<'_> {
         }
         Ok((directory, count))
     }
-}
-
-impl Tail {
-    fn of(file: &dyn StorageFile) -> Result<Self, StorageError> {
-        let size = file.size();
-        if size == 0 {
-            return unusable("the file is empty");
-        }
-        let start = size.saturating_sub(TAIL);
-        let mut bytes = vec![0; (size - start) as usize];
-        file.read_at(&mut bytes, start)?;
-        Ok(Tail { bytes, start })
-    }
 
     /// The positions of end records: the last one, and those with the last one in their comment.
-    fn ends(&self, file: &dyn StorageFile) -> Result<Vec<usize>, StorageError> {
-        let places = (0..=self.bytes.len().saturating_sub(END)).rev();
+    fn ends(&self) -> Result<Vec<usize>, StorageError> {
+        let places = (0..=self.tail.len().saturating_sub(END)).rev();
         let ends = places.filter_map(|at| {
-            let record = self.bytes.get(at..at + END)?;
+            let record = self.tail.get(at..at + END)?;
             let behind = at + END + usize::from(two(record, 20));
-            (record.starts_with(b"PK\x05\x06") && behind <= self.bytes.len()).then_some((at, behind))
+            (record.starts_with(b"PK\x05\x06") && behind <= self.tail.len()).then_some((at, behind))
         });
         let mut found: Vec<usize> = Vec::new();
         for (at, behind) in ends {
-            if found.is_empty() || behind == self.bytes.len() && found.len() < MAX_ENDS {
+            if found.is_empty() || behind == self.tail.len() && found.len() < MAX_ENDS {
                 found.push(at);
             }
         }
         if found.is_empty() {
             let mut head = [0; 4];
-            let head = &mut head[..file.size().min(4) as usize];
-            file.read_at(head, 0)?;
+            let head = &mut head[..self.file.size().min(4) as usize];
+            self.file.read_at(head, 0)?;
             return unusable(match &*head {
                 b"PK\x03\x04" => "the archive is cut short: it has no directory at its end",
                 b"PK\x07\x08" => "it is a part of an archive of several files",
@@ -356,8 +348,8 @@ impl Tail {
     }
 
     /// The directory according to the end record at a place, or its ZIP64 record.
-    fn end(&self, at: usize, file: &dyn StorageFile) -> Result<End, StorageError> {
-        let record = &self.bytes[at..];
+    fn end(&self, at: usize) -> Result<End, StorageError> {
+        let record = &self.tail[at..];
         let (mut parts, mut own_part) = (u32::from(two(record, 6)), u32::from(two(record, 4)));
         let mut end = End {
             end: self.start + at as u64,
@@ -366,7 +358,7 @@ impl Tail {
             count: u64::from(two(record, 10)),
             is_zip64: false,
         };
-        let locator = at.checked_sub(LOCATOR).map(|from| &self.bytes[from..at]);
+        let locator = at.checked_sub(LOCATOR).map(|from| &self.tail[from..at]);
         if let Some(locator) = locator.filter(|locator| locator.starts_with(b"PK\x06\x07")) {
             if four(locator, 16) > 1 {
                 return unusable("it is a part of an archive of several files");
@@ -379,7 +371,7 @@ impl Tail {
             for place in places {
                 let end = place.checked_add(END64 as u64);
                 if end.is_some_and(|end| end <= locator_at) {
-                    file.read_at(&mut record, place)?;
+                    self.file.read_at(&mut record, place)?;
                     if record.starts_with(b"PK\x06\x06") {
                         found = Some(place);
                         break;
