@@ -97,8 +97,9 @@ impl MatchedBuilder {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::StringArray;
     use arrow_array::cast::AsArray;
-    use arrow_array::types::UInt8Type;
+    use arrow_array::types::{Int32Type, UInt8Type};
     use evtx_sigma::{Placeholders, RuleForEvents, RuleSet, load_rules};
 
     use super::*;
@@ -118,41 +119,31 @@ mod tests {
     #[test]
     fn columns_have_the_values_of_rules_and_null() {
         let rules = rules();
-        let text = |column| {
+        let column = |column| {
             let mut builder = RuleBuilder::new(Some(&rules), column);
-            [Some(1), Some(0), None, Some(0)]
-                .into_iter()
-                .for_each(|rule| builder.push(rule));
+            [Some(1), Some(0), None].into_iter().for_each(|rule| builder.push(rule));
             let array = builder.finish(MakeArrays::CHECKED).expect("an array");
             assert_eq!(builder.finish(MakeArrays::CHECKED).expect("an array").len(), 0);
-            let names = array.as_dictionary::<arrow_array::types::Int32Type>();
-            let names = names.downcast_dict::<arrow_array::StringArray>().expect("text");
-            names
-                .into_iter()
-                .map(|name| name.map(str::to_owned))
-                .collect::<Vec<_>>()
+            array
         };
-        let some = |name: &str| Some(name.to_owned());
-        assert_eq!(text(RuleColumn::Title), [some("B"), some("A"), None, some("A")]);
-        assert_eq!(text(RuleColumn::Id), [None, some("x"), None, some("x")]);
-        assert_eq!(text(RuleColumn::Status), [None, some("test"), None, some("test")]);
-        assert_eq!(text(RuleColumn::File), [some("g"), some("f"), None, some("f")]);
-        let mut builder = RuleBuilder::new(Some(&rules), RuleColumn::Level);
-        [Some(0), Some(1), None].into_iter().for_each(|rule| builder.push(rule));
-        let levels = builder.finish(MakeArrays::CHECKED).expect("an array");
+        for (text, expected) in [
+            (RuleColumn::Title, [Some("B"), Some("A"), None]),
+            (RuleColumn::Id, [None, Some("x"), None]),
+            (RuleColumn::Status, [None, Some("test"), None]),
+            (RuleColumn::File, [Some("g"), Some("f"), None]),
+        ] {
+            let names = column(text);
+            let names = names.as_dictionary::<Int32Type>().downcast_dict::<StringArray>();
+            assert_eq!(names.expect("text").into_iter().collect::<Vec<_>>(), expected);
+        }
+        let levels = column(RuleColumn::Level);
         assert_eq!(
             levels.as_primitive::<UInt8Type>().iter().collect::<Vec<_>>(),
-            [Some(3), None, None]
+            [None, Some(3), None]
         );
-        let mut builder = RuleBuilder::new(Some(&rules), RuleColumn::Tags);
-        [Some(0), Some(1), None].into_iter().for_each(|rule| builder.push(rule));
-        let tags = builder.finish(MakeArrays::CHECKED).expect("an array");
-        let lists: Vec<_> = tags
-            .as_list::<i32>()
-            .iter()
-            .map(|list| list.map(|list| list.len()))
-            .collect();
-        assert_eq!(lists, [Some(2), Some(0), None]);
+        let tags = column(RuleColumn::Tags);
+        let lists = tags.as_list::<i32>().iter().map(|list| list.map(|list| list.len()));
+        assert_eq!(lists.collect::<Vec<_>>(), [Some(0), Some(2), None]);
     }
 
     #[test]

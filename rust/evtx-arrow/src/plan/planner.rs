@@ -9,7 +9,7 @@ use evtx_format::{MAX_NAMES, MAX_TEXT};
 use super::column_plan::{Conditional, Entry, EntryId, EventData, Plan, RequiredShape};
 use super::content::{Guard, Irregular, deeper, has_certain_child, has_substitutions, is_substitution, plain};
 use super::convert;
-use super::keys::{Key, Keys};
+use super::keys::Keys;
 use super::other_values::{ChildOfEvent, OtherValue};
 use super::projection::Projection;
 use super::root::TreeRoot;
@@ -333,7 +333,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The leaves of `EventData` or `UserData`, as entries.
+    /// The leaves of `EventData` or `UserData`, as entries. Their keys are their names: unnamed entries become `param1`,
+    /// `param2`, …; repeated names get the suffixes `_1`, `_2`, …
     fn entries(&mut self, element: &Element<'_>) -> Result<EventData, Irregular> {
         (self.text, self.names, self.overflows) = (0, 0, false);
         let mut leaves = Vec::new();
@@ -353,19 +354,22 @@ impl Planner<'_> {
             });
         }
         let is_clear = !leaves.iter().any(|leaf| leaf.name.starts_with("param"));
-        let mut names = no_names(self.keys, leaves.len());
-        let mut guarded = false;
+        let (mut unnamed, mut guarded) = (0, false);
+        let mut names = Numbering::new(|name: &str| self.keys.key(name));
+        names.reserve(leaves.len());
         let mut keyed: Box<[Option<EntryId>]> = vec![None; self.projection.keys.len()].into();
         let mut columns: Box<[Option<EntryId>]> = vec![None; self.projection.columns.len()].into();
         let mut folded = Numbering::new(str::to_lowercase);
         let entries = (0..).map(EntryId).zip(leaves).map(|(id, leaf)| {
             let Leaf { name, source, declared } = leaf;
-            let name_len = name.len();
-            let (name, key, depends) = names.key(name);
+            let (name_len, is_unnamed) = (name.len(), name.is_empty());
+            unnamed += usize::from(is_unnamed);
+            let name = if is_unnamed { format!("param{unnamed}") } else { name };
+            let (name, key, is_numbered) = names.take_folded(name);
             if let Some(wanted) = self.projection.key_index(&name) {
                 keyed[wanted] = Some(id);
             }
-            let mut depends = depends;
+            let mut depends = is_unnamed || is_numbered;
             if !columns.is_empty() {
                 let (_, column, is_numbered) = folded.take_folded(name);
                 if let Some(&wanted) = self.projection.columns.get(&*column) {
@@ -551,51 +555,11 @@ fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     })
 }
 
-/// Makes the keys of a map from the names of its entries: unnamed entries become `param1`, `param2`, …; repeated names
-/// get the suffixes `_1`, `_2`, …
-struct Names<F> {
-    unnamed: usize,
-    numbering: Numbering<Key, F>,
-}
-
-/// No names yet, with room for `count`.
-fn no_names(keys: &Keys, count: usize) -> Names<impl Fn(&str) -> Key> {
-    let mut numbering = Numbering::new(|name: &str| keys.key(name));
-    numbering.reserve(count);
-    Names { unnamed: 0, numbering }
-}
-
-impl<F: Fn(&str) -> Key> Names<F> {
-    /// The key of an entry, as a text and as the scan keeps it, and whether it depends on the entries before.
-    fn key(&mut self, name: String) -> (String, Key, bool) {
-        let is_unnamed = name.is_empty();
-        self.unnamed += usize::from(is_unnamed);
-        let name = if is_unnamed {
-            format!("param{}", self.unnamed)
-        } else {
-            name
-        };
-        let (name, key, is_numbered) = self.numbering.take_folded(name);
-        (name, key, is_unnamed || is_numbered)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use evtx_format::value::Value;
 
     use super::*;
-
-    #[test]
-    fn names_that_come_back_are_numbered() {
-        let shared = Keys::default();
-        let mut names = no_names(&shared, 0);
-        let keys: Vec<_> = ["a", "", "a", "b", "a", "", "a_1", "param2"]
-            .into_iter()
-            .map(|name| names.key(name.to_owned()).0)
-            .collect();
-        assert_eq!(keys, ["a", "param1", "a_1", "b", "a_2", "param2", "a_1_1", "param2_1"]);
-    }
 
     #[test]
     fn copies_of_a_leaf_keep_their_items() {
