@@ -310,7 +310,7 @@ fn field_layout(scan: &Scan, templates: &ChunkTemplates, elements: [Leaves<'_, '
     let mut fields = Vec::new();
     for (leaves, in_user_data) in elements.into_iter().zip([false, true]) {
         let Some((element, part)) = leaves else { continue };
-        let is_spelled_out = matches!(part.content, PartContent::Tree(_, _, None) | PartContent::Outlined(..));
+        let is_spelled_out = matches!(part.content, PartContent::Tree(_, None) | PartContent::Outlined(..));
         let entries = element.entries.iter().take(MAX_FIELDS);
         fields.extend(entries.map(|entry| CollectedField {
             key: scan.keys.name(&entry.key),

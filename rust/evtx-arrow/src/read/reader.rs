@@ -287,7 +287,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 start: before.offset() as u32,
                 end: fragments.offset() as u32,
             };
-            record.push(Part::of_template(at, values, PartContent::Outlined(element, root)));
+            record.push(Part::of_template(at, values, root, PartContent::Outlined(element)));
             return true;
         }
         *fragments = before;
@@ -358,7 +358,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         record.push(Part::of_template(
             at,
             instance.values,
-            PartContent::Instance(instance, root),
+            root,
+            PartContent::Instance(instance),
         ));
         Ok(())
     }
@@ -378,8 +379,8 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
                 Ok(())
             }
             Err(error) => {
-                let content = PartContent::Damaged(*instance, root);
-                record.push(Part::of_template(at, instance.values, content));
+                let content = PartContent::Damaged(*instance);
+                record.push(Part::of_template(at, instance.values, root, content));
                 Err(error)
             }
         }
@@ -419,20 +420,18 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
     #[cold]
     fn event_as_tree(&self, record: &mut RecordGroup<'r>) -> Result<()> {
         let event = record.current().event().map(|event| (event.template(), event.content));
-        let Some((Some(at), content)) = event else {
-            return Ok(());
-        };
-        let (PartContent::Instance(instance, root) | PartContent::Damaged(instance, root)) = content else {
+        let Some((Some(at), content @ (PartContent::Instance(instance) | PartContent::Damaged(instance)))) = event
+        else {
             return Ok(());
         };
         record.drop_parts();
         let left = self.reader.left();
         self.reader.begin_again();
         match self.tree_of(&instance) {
-            Ok(tree) => self.tree(record, tree, root, Some(instance.values)),
+            Ok(tree) => self.tree(record, tree, TreeRoot::Event, Some(instance.values)),
             Err(error) => {
                 self.reader.restore(left);
-                record.push(Part::of_template(at, instance.values, content));
+                record.push(Part::of_template(at, instance.values, TreeRoot::Event, content));
                 return Err(error);
             }
         }
@@ -446,12 +445,12 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         for (depth, part) in record.current().parts.iter().enumerate() {
             let depth = depth.min(1);
             match part.content {
-                PartContent::Instance(_, root) => {
-                    let read = part.template().filter(|_| root == TreeRoot::Event);
+                PartContent::Instance(_) => {
+                    let read = part.template().filter(|_| part.root == TreeRoot::Event);
                     self.check(templates, part.values, read, depth)?;
                 }
-                PartContent::Tree(_, _, Some(values)) => self.check(templates, values, None, depth)?,
-                PartContent::Tree(_, _, None) | PartContent::Outlined(..) | PartContent::Damaged(..) => {}
+                PartContent::Tree(_, Some(values)) => self.check(templates, values, None, depth)?,
+                PartContent::Tree(_, None) | PartContent::Outlined(..) | PartContent::Damaged(..) => {}
             }
         }
         Ok(())
@@ -532,7 +531,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         filled: Option<ValueTable<'r>>,
     ) {
         let plan = Plan::new(&self.scan.projection, &self.scan.keys, tree, root);
-        record.push_tree(PartContent::Tree(tree, root, filled), plan);
+        record.push_tree(root, PartContent::Tree(tree, filled), plan);
     }
 
     /// The template of the definition at a chunk offset. Compiles it at its first use.

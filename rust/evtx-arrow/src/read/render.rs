@@ -111,7 +111,7 @@ impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
         if !is_written {
             out.truncate(start);
             let tree = self.tree(&source)?;
-            if let Some(element) = tree.and_then(|tree| user_data(tree, part.content.root())) {
+            if let Some(element) = tree.and_then(|tree| user_data(tree, part.root)) {
                 push_tree(Language::Json, element, out, self.limit)?;
             }
         }
@@ -241,7 +241,7 @@ impl<'r> Source<'r> {
     /// The element of a part; `None` if the part is damaged.
     fn of_part(part: &Part<'r>) -> Option<Self> {
         match part.content {
-            PartContent::Instance(instance, root) => Some(Source::Instance(instance, root)),
+            PartContent::Instance(instance) => Some(Source::Instance(instance, part.root)),
             PartContent::Tree(tree, ..) => Some(Source::Tree(tree)),
             PartContent::Outlined(..) => part.outlined().map(Source::Outlined),
             PartContent::Damaged(..) => None,

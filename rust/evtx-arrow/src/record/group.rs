@@ -7,7 +7,7 @@ use evtx_format::container::records::FoundRecord;
 use evtx_sigma::Match;
 
 use super::parts::{Part, PartContent, RecordView};
-use crate::plan::{Plan, Projection};
+use crate::plan::{Plan, Projection, TreeRoot};
 
 /// The most records of a group. They stay in the first-level cache.
 pub(crate) const GROUP: usize = 32;
@@ -99,9 +99,9 @@ impl<'r> RecordGroup<'r> {
     }
 
     /// Adds a part with its own plan to the current record.
-    pub(crate) fn push_tree(&mut self, content: PartContent<'r>, plan: Plan) {
+    pub(crate) fn push_tree(&mut self, root: TreeRoot, content: PartContent<'r>, plan: Plan) {
         self.observe_plan(&plan);
-        self.parts.push(Part::of_own_plan(self.own_plans.len(), content));
+        self.parts.push(Part::of_own_plan(self.own_plans.len(), root, content));
         self.own_plans.push(plan);
     }
 

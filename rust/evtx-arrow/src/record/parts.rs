@@ -24,24 +24,32 @@ pub(crate) struct RecordView<'p, 'r> {
 pub(crate) struct Part<'r> {
     plan: PlanAt,
     pub(crate) values: ValueTable<'r>,
+    pub(crate) root: TreeRoot,
     pub(crate) content: PartContent<'r>,
 }
 
 impl<'r> Part<'r> {
     #[inline]
-    pub(crate) fn of_template(template: TemplateId, values: ValueTable<'r>, content: PartContent<'r>) -> Self {
+    pub(crate) fn of_template(
+        template: TemplateId,
+        values: ValueTable<'r>,
+        root: TreeRoot,
+        content: PartContent<'r>,
+    ) -> Self {
         Part {
             plan: PlanAt::Template(template),
             values,
+            root,
             content,
         }
     }
 
     /// A part with its own plan, by its index among the own plans.
-    pub(super) fn of_own_plan(at: usize, content: PartContent<'r>) -> Self {
+    pub(super) fn of_own_plan(at: usize, root: TreeRoot, content: PartContent<'r>) -> Self {
         Part {
             plan: PlanAt::Own(at),
             values: ValueTable::none(),
+            root,
             content,
         }
     }
@@ -82,7 +90,7 @@ impl<'r> Part<'r> {
     /// What it was read from, if that is an element whose outline has a template.
     pub(crate) fn outlined(&self) -> Option<Outlined<'r>> {
         match self.content {
-            PartContent::Outlined(element, _) => Some(Outlined {
+            PartContent::Outlined(element) => Some(Outlined {
                 element,
                 template: self.template()?,
                 values: self.values,
@@ -107,24 +115,13 @@ enum PlanAt {
 /// What a part was read from.
 #[derive(Clone, Copy)]
 pub(crate) enum PartContent<'r> {
-    Instance(Instance<'r>, TreeRoot),
+    Instance(Instance<'r>),
     /// A tree. If it is the tree of an instance, with the values that fill its substitutions.
-    Tree(&'r Element<'r>, TreeRoot, Option<ValueTable<'r>>),
+    Tree(&'r Element<'r>, Option<ValueTable<'r>>),
     /// An element that the record spells out, whose texts are the values of the template of its outline.
-    Outlined(SpelledOut, TreeRoot),
+    Outlined(SpelledOut),
     /// An instance whose tree cannot be read. Only places are read from it, and entries that need no tree.
-    Damaged(Instance<'r>, TreeRoot),
-}
-
-impl PartContent<'_> {
-    pub(crate) fn root(&self) -> TreeRoot {
-        match *self {
-            PartContent::Instance(_, root)
-            | PartContent::Tree(_, root, _)
-            | PartContent::Outlined(_, root)
-            | PartContent::Damaged(_, root) => root,
-        }
-    }
+    Damaged(Instance<'r>),
 }
 
 /// An element that a record spells out: the chunk offsets of its start and its end.
