@@ -53,8 +53,7 @@ enum Operand {
     Text,
 }
 
-/// Appends all values of the record, a line for each, as in the column `text`. Returns false if the record has no such
-/// text. Then ignore what was appended.
+/// Appends all values of the record, as in the column `text`. Returns false if the record has no such text.
 pub(crate) type PushText<'x> = &'x dyn Fn(&ChunkTemplates, &mut Vec<u8>) -> bool;
 
 /// Buffers for the texts that predicates compare, reused for each record.
@@ -101,8 +100,7 @@ pub(crate) struct Row<'x, 'r> {
     pub(crate) push_text: Option<PushText<'x>>,
     /// Whether there is such a text, once it is written.
     pub(crate) has_text: Cell<Option<bool>>,
-    /// Whether the row reports damage that may have destroyed any event. Such a row is kept whatever events the table
-    /// has.
+    /// Whether the row reports damage that may have destroyed any event. Then it is in every table of some events.
     pub(crate) may_be_any_event: bool,
     /// Checked for each long text, because comparing several takes long.
     pub(crate) interrupt: Interrupt<'x>,
@@ -125,8 +123,7 @@ struct Conjunct {
 }
 
 impl Filter {
-    /// The filter of some predicates. `of_events` selects the events of the table, if it does not have all. Adds the
-    /// places, keys and texts that the predicates read to `projection`.
+    /// A filter that reads through `projection`. `of_events` selects the events of the table, if it does not have all.
     pub(crate) fn new<'p>(
         of_events: Option<&Predicate>,
         predicates: impl IntoIterator<Item = &'p Predicate>,
@@ -153,8 +150,7 @@ impl Filter {
         self.conjuncts.iter().any(|conjunct| conjunct.stage > Stage::Event)
     }
 
-    /// Whether all predicates of the stages `from` to `to`, both included, are true for a row. Frees large buffers of
-    /// `scratch`.
+    /// Whether all predicates of the stages `from` to `to` are true for a row. Frees large buffers of `scratch`.
     #[inline]
     pub(crate) fn keeps(&self, from: Stage, to: Stage, row: &Row<'_, '_>, scratch: &mut Scratch) -> bool {
         self.all(|it| (from..=to).contains(&it.stage), row, scratch)

@@ -141,8 +141,7 @@ impl Scan {
         }
     }
 
-    /// The scan, reading every record as a tree instead of by the plans of its templates. It gives the same rows. Tests
-    /// compare the two.
+    /// The scan, reading every record as a tree, for tests. It gives the same rows.
     pub fn force_tree_path(self) -> Self {
         Scan {
             force_tree_path: true,
@@ -151,8 +150,7 @@ impl Scan {
         }
     }
 
-    /// The scan, reading every spelled-out element as a tree. It gives the same rows, also of damaged records. Tests
-    /// compare the two.
+    /// The scan, reading every spelled-out element as a tree, for tests. It gives the same rows.
     pub fn without_outlines(self) -> Self {
         Scan {
             reads_outlines: false,
@@ -180,8 +178,7 @@ impl Scan {
         self.options.recover
     }
 
-    /// Checks that the shared plans and keys are sound. A poisoned lock stays poisoned, so one check after some work
-    /// covers all of it.
+    /// Checks that no thread has panicked while it changed the plans and keys. One check after some work is enough.
     pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
         match self.keys.is_poisoned() || self.plans.is_poisoned() {
             true => Err(Poisoned),

@@ -16,8 +16,7 @@ use crate::plan::{Constant, MAX_FIELD, Resolved};
 const MAX_NAMES: usize = 4096;
 const MAX_BYTES: usize = 1 << 20;
 
-/// The builder of a column of few distinct strings. It keeps the dictionary from batch to batch. A row with the same
-/// string as the last one costs a comparison of the source bytes.
+/// The builder of a column of few distinct strings. It keeps the dictionary from batch to batch.
 #[derive(Debug)]
 pub(crate) struct DictionaryBuilder {
     rows: Vec<i32>,

@@ -83,8 +83,7 @@ impl MapBuilder {
         self.push_bounded(event_data.split(values), interrupt);
     }
 
-    /// Appends a map. An entry with a number is named by it. The map ends with the entry that makes its text longer than
-    /// [`MAX_TEXT`] bytes.
+    /// Appends a map, up to the entry that makes its text longer than [`MAX_TEXT`] bytes. A number names an entry.
     #[inline]
     fn push_bounded<'p, 'r>(&mut self, entries: impl Iterator<Item = MapValue<'p, 'r>>, interrupt: Interrupt<'_>) {
         let (mut bytes, mut next_look) = (0, LONG);
@@ -121,8 +120,7 @@ impl MapBuilder {
         self.end_map();
     }
 
-    /// Appends consecutive values. Values that equal those of the template's last record share their texts. Runs of equal
-    /// values are compared and copied together.
+    /// Appends consecutive values. Runs that equal those of the template's last record share their texts.
     fn push_slots(&mut self, slots: ValueDescriptors<'_>, values: ValueTable<'_>, template: TemplateId) {
         let TemplateId(template) = template;
         if self.last.len() <= template {

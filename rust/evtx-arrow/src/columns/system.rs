@@ -24,8 +24,7 @@ const MAX_KEPT: usize = 1 << 20;
 /// The most bytes of values in a row memo.
 const MAX_BYTES: usize = 4096;
 
-/// The shared columns of `System`, and the rows of a batch as indices into them. The columns keep their rows from batch
-/// to batch.
+/// The shared columns of `System`, kept from batch to batch, and the rows of a batch as indices into them.
 #[derive(Debug)]
 pub(crate) struct SystemRows {
     columns: Vec<SystemColumn>,

@@ -39,8 +39,7 @@ impl TextBuilder {
         }
     }
 
-    /// Appends the string that `write` appends to the buffer, or NULL if it is longer than `limit` bytes. Returns the
-    /// length of the string in bytes.
+    /// Appends the string that `write` writes, or NULL if it is longer than `limit` bytes. Returns its length.
     #[inline]
     pub(crate) fn push(&mut self, limit: usize, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let start = self.data.len();
@@ -55,8 +54,7 @@ impl TextBuilder {
         len
     }
 
-    /// Appends the text of a value, which `push` appends to the buffer, or NULL if it is longer than `limit` bytes.
-    /// Returns the length of the text in bytes.
+    /// As [`push`](Self::push), for the text of a value.
     #[inline]
     pub(crate) fn push_found(
         &mut self,

@@ -67,8 +67,7 @@ impl Admission {
         scan.options.recover || self.keeps(scan, Stage::Header, Stage::Header, found, None)
     }
 
-    /// Reads a record as the current record of a group. Returns whether it is kept. `is_again` is whether it was kept
-    /// before, with other matches.
+    /// Reads a record, and returns whether it is kept. `is_again` is whether it was kept before, with other matches.
     pub(super) fn admit<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
@@ -163,8 +162,7 @@ impl Admission {
         Ok(true)
     }
 
-    /// Reads the streams of the current record, and checks it as far as the scan needs. If `asks_rules`, this ends at a
-    /// sound record that no rule can match.
+    /// Reads the rest of the current record. If `asks_rules`, this ends at a sound record that no rule can match.
     #[inline(always)]
     fn read_rest<'r, 'c: 'r>(
         &mut self,
@@ -220,8 +218,7 @@ impl Admission {
         }
     }
 
-    /// Whether the predicates of the stages `from` to `to` are true for a record, which has been read as far as they
-    /// need.
+    /// Whether the predicates of the stages `from` to `to` are true for a record.
     #[inline(always)]
     fn keeps(
         &mut self,
@@ -265,8 +262,7 @@ impl Admission {
         }
     }
 
-    /// Whether the predicates keep a row that says why no record could be read. A table of some events has such rows
-    /// too, because the record may be one of these events.
+    /// Whether the predicates keep a row that says why no record could be read. The record may be of any event.
     pub(super) fn keeps_bare(&mut self, scan: &Scan, row: &BareRow) -> bool {
         let known = Row {
             record_id: row.record.map(|record| record.id),

@@ -102,8 +102,7 @@ impl ChunkDecoder {
         self.batch.start_chunk();
     }
 
-    /// Decodes a group of records, and appends the rows of the kept ones. Returns whether the chunk has no more
-    /// records.
+    /// Decodes a group of records, and appends its rows. Returns whether the chunk has no more records.
     fn records<'r, 'c: 'r>(
         &mut self,
         reader: &RecordReader<'r, 'c>,
@@ -212,8 +211,7 @@ impl ChunkDecoder {
         Ok(self.batch.push_rows(reader, templates, group, place, messages)?)
     }
 
-    /// Reports damage to the current chunk, or to the frame of a record in it, with the record's header if it can be
-    /// read.
+    /// Reports damage to the current chunk, or to the frame of a record in it.
     fn report_in_chunk(&mut self, error: &Error, record: Option<Record>) -> Result<(), DecodeError> {
         let place = &self.admission.place;
         let row = BareRow {

@@ -220,8 +220,7 @@ impl Decoder {
         self.inner.decode(chunk, promised, &mut self.arenas, interrupt)
     }
 
-    /// Decodes the stray chunks of a block. Then reports the records that can be read neither in them nor in their
-    /// slots.
+    /// Decodes the stray chunks of a block. Then reports records that neither they nor their slots have.
     fn decode_strays(&mut self, bytes: &[u8], interrupt: Interrupt<'_>) -> Result<usize, DecodeError> {
         let promised = self.promised.after(None);
         if self.inner.admission.strays.pass == Pass::AroundStrays {
@@ -270,8 +269,7 @@ impl Decoder {
         }
     }
 
-    /// Skips the bytes of an image before the next chunk. Chunks that start at `own` or later belong to the next block.
-    /// Returns how many bytes were skipped.
+    /// Skips the bytes of an image before the next chunk, at most `own`. Returns how many were skipped.
     fn pass_gap(&mut self, left: &[u8], own: u64) -> usize {
         let own = left.len().min(own as usize);
         let sectors = SECTOR - (self.offset % SECTOR as u64) as usize;

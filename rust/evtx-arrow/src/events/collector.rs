@@ -54,8 +54,7 @@ impl EventCollector {
         EventCollector::of(events, true)
     }
 
-    /// An empty collector of the same events that reads spelled-out elements as trees. It collects the same; tests
-    /// compare the two ways.
+    /// An empty collector of the same events that reads spelled-out elements as trees, for tests.
     pub fn without_outlines(&self) -> Self {
         EventCollector::of(self.events.as_deref().cloned(), false)
     }

@@ -6,8 +6,7 @@ use evtx_format::container::records::PromisedIds;
 
 use crate::scan::Poisoned;
 
-/// The most bytes of memory for collected events. Only crafted files need more: the tens of thousands of events that
-/// Windows has take a few MiB.
+/// The most bytes of memory for collected events. The tens of thousands that Windows has take a few MiB.
 pub(super) const MAX_EVENT_BYTES: usize = 32 << 20;
 
 /// The files have more different events than a collector keeps.

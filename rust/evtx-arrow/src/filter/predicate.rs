@@ -267,8 +267,7 @@ fn holds(table: &Table, value: &Expression, search: Search) -> Option<Node<Term>
     is_text.then_some(Node::Test(term, Test::Holds(search)))
 }
 
-/// The hint for a comparison of a text in lower case with a constant: the text contains the constant, in any case.
-/// `None` for other expressions and comparisons.
+/// The hint for a comparison of a text in lower case: the text contains the constant, in any case.
 fn compare_lower(table: &Table, value: &Expression, comparison: Comparison, with: &Expression) -> Option<Node<Term>> {
     let (Expression::Lower(value), Expression::Constant(Literal::Text(text))) = (value, with) else {
         return None;
@@ -352,8 +351,7 @@ mod tests {
         recover: false,
     };
 
-    /// Indices of the columns that the conditions are about: `record_id` and `record_offset`, both numbers, and
-    /// `filename`.
+    /// Indices of `record_id`, `record_offset` and `filename`.
     fn columns() -> [usize; 3] {
         let table = Table::from(LOCATED);
         let place = |name: &str| table.columns.iter().position(|column| column.name == name);

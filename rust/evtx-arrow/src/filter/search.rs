@@ -37,8 +37,7 @@ impl Search {
         Search::new([text.to_owned()], ignores_case)
     }
 
-    /// A search for the needles of a pattern. `None` if it has none, or if the engine may refuse the pattern or
-    /// understand it differently.
+    /// A search for the needles of a pattern. `None` if it has none, or if engines may disagree about the pattern.
     pub(super) fn of_pattern(pattern: &Pattern) -> Option<Self> {
         // An engine may map the pattern to lower case but not the escape character, and then not find it.
         if pattern.ignores_case && pattern.escape.is_some_and(|escape| lower(escape) != escape) {

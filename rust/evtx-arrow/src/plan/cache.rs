@@ -27,8 +27,7 @@ use super::source::Extractor;
 /// The most bytes of templates and their compiled form that a scan keeps. Those of real logs take one or two MiB.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The same for outlines. A limit of their own, so that a file with a new outline in every record does not take the room
-/// of the templates.
+/// The same for outlines. A file with a new one in every record must not take the room of the templates.
 const MAX_OUTLINE_BYTES: usize = 4 << 20;
 
 /// A template, compiled for the columns of a scan.
@@ -43,8 +42,7 @@ pub(crate) struct Compiled {
     /// The error of a name in it whose hash does not match.
     pub(crate) unsound_name: Option<Error>,
     pub(crate) plan: Plan,
-    /// The substitutions from which its `System` is read, if rows of `System` are shared. Records with equal values of
-    /// them have the same row.
+    /// The substitutions from which its `System` is read, if records with equal values of them share a row.
     pub(crate) system: Option<SubstitutionRuns>,
     /// Write the whole element, by [`Language`].
     pub(crate) programs: [Option<Program>; Language::ALL.len()],
@@ -107,8 +105,7 @@ impl Compiled {
         }
     }
 
-    /// What is wrong with an instance that refers to this template: it names another template, or a name of the
-    /// template was overwritten.
+    /// The fault of an instance: it names another template, or a name of the template was overwritten.
     #[inline]
     pub(crate) fn fault(&self, instance: &Instance<'_>) -> Option<Error> {
         let is_own = instance.template_id == self.template_id && self.unsound_name.is_none();
@@ -127,8 +124,7 @@ impl Compiled {
         Some(Error::new(instance.definition as usize, kind))
     }
 
-    /// Whether there are programs for the whole element and all of them support these values. If so, the tree of the
-    /// instance would have no error.
+    /// Whether there are programs for the whole element, and all support these values. Then its tree has no error.
     pub(crate) fn supports_text(&self, values: ValueTable<'_>) -> bool {
         let mut programs = self.programs.iter().flatten().peekable();
         programs.peek().is_some() && programs.all(|program| program.supports(values))
@@ -196,8 +192,7 @@ impl PlanCache {
         self.known.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds what takes some bytes. `room` selects the bytes of its kind so far, and the most that are kept. Returns
-    /// false if there is no room.
+    /// Adds what takes some bytes, unless `room` for it has no more: the bytes of its kind so far, and the limit.
     fn add(&self, bytes: usize, room: fn(&mut Known) -> (&mut usize, usize), add: impl FnOnce(&mut Known)) -> bool {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let (held, most) = room(&mut known);

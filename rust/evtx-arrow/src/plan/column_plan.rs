@@ -29,8 +29,7 @@ pub(crate) struct Plan {
     pub(super) user_entries: Option<Conditional<EventData>>,
     /// The values that are neither at a place of `System` nor entries, if there are any and the scan reads them.
     pub(crate) other_values: Option<EventData>,
-    /// The substitution that is the content of `UserData`, if it is one and the scan reads the leaves. Its stream is a
-    /// separate part.
+    /// The substitution that is the content of `UserData`, if the scan reads the leaves. Its stream is a separate part.
     pub(super) user_stream: Option<Conditional<u16>>,
     /// Set if the tree has a `UserData` element and the scan reads it.
     pub(super) user_data: Option<Conditional<()>>,

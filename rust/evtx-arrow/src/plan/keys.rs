@@ -1,12 +1,10 @@
-//! The keys of `event_data`. They are few, and the same in every record of a template, so batches hold them as a
-//! dictionary.
+//! The keys of `event_data`, which batches hold as a dictionary.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use hashbrown::HashMap;
 
-/// The most names that a scan keeps. Real logs have some thousands. Each batch keeps further names, of crafted files, of
-/// its own.
+/// The most names that a scan keeps. Real logs have some thousands. Each batch keeps others of its own.
 const MAX_KEYS: usize = 1 << 16;
 
 /// The most bytes of names that a scan keeps.

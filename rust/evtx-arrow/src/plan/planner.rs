@@ -469,8 +469,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Requires single values of the substitutions in attributes: an array would repeat the element, and a stream is an
-    /// error.
+    /// Requires single values in attributes: an array would repeat the element, and a stream is an error.
     fn attributes(&mut self, element: &Element<'_>) {
         for attribute in element.attributes {
             self.need_content(attribute.content, RequiredShape::Single);
@@ -513,8 +512,7 @@ const TEXT: ValueType = ValueType {
     array: false,
 };
 
-/// The copies of a leaf as one entry, whose value is the JSON array of their values. `None` if they are not leaves, or
-/// have different names.
+/// The copies of a leaf as one entry, a JSON array. `None` if they are not leaves, or have different names.
 fn array_leaf(copies: &[Element<'_>]) -> Option<Leaf> {
     let first = copies.first()?;
     let name = leaf_name(first).ok()?;

@@ -1,5 +1,4 @@
-//! Extractors: where a plan finds the value of a column (a constant, a substitution, or pieces of both), and the value
-//! found in a record.
+//! Extractors: where a plan finds the value of a column, and the value found in a record.
 
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::ValueTable;

@@ -110,8 +110,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         fragment
     }
 
-    /// Moves after the next element of a stream, if its JSON needs no tree, and calls `use_json` with its name and its
-    /// value. Returns whether it did.
+    /// Passes the name and the JSON of a stream's next element, and moves after it, if this needs no tree.
     pub(crate) fn take_json(&self, fragments: &mut StreamCursor<'r>, use_json: impl FnOnce(&str, &[u8])) -> bool {
         let (start, until) = (fragments.offset(), fragments.end());
         let Json { text, elements } = &mut *self.json.borrow_mut();
@@ -162,8 +161,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.read_children_if(templates, record, |_, _| true);
     }
 
-    /// As [`read_children`](Self::read_children), but asks `is_wanted` about a record without damage so far. If that
-    /// returns false, returns false without a check.
+    /// As [`read_children`](Self::read_children), but returns false if a sound record is not wanted.
     #[inline]
     pub(crate) fn read_children_if(
         &self,
@@ -257,8 +255,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Adds the next element of a stream as an instance of the template of its outline, and moves past it. If the
-    /// element needs a tree, returns false and does not move.
+    /// Adds the next element of a stream as an instance of the template of its outline, if it needs no tree.
     #[inline(never)]
     fn outlined(
         &self,
@@ -415,8 +412,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         outcome
     }
 
-    /// Replaces the parts of the current record by the tree of its event. If the tree is damaged, the event stays, for
-    /// the columns that do not need the damaged stream.
+    /// Replaces the parts of the current record by the tree of its event. If that is damaged, the event stays.
     #[cold]
     fn event_as_tree(&self, record: &mut RecordGroup<'r>) -> Result<()> {
         let event = record.current().event().map(|event| (event.template(), event.content));
@@ -456,8 +452,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks the values of an instance, and the streams in them. Skips streams that are parts themselves: the children
-    /// of the template `read`.
+    /// Checks the values of an instance, and the streams in them that are not parts of the template `read`.
     #[inline(always)]
     fn check(
         &self,

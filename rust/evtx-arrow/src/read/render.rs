@@ -34,8 +34,7 @@ pub(crate) struct Renderer<'x, 'r, 'c> {
     depth: usize,
     /// The most bytes that the output may have.
     limit: usize,
-    /// How many more elements of streams may be rendered. Several substitutions can refer to one value, so a crafted
-    /// record can have more elements than its bytes have room for.
+    /// How many more elements of streams may be rendered. In a crafted record, many substitutions have one value.
     elements_left: usize,
 }
 

@@ -12,8 +12,7 @@ use crate::plan::{Plan, Projection, TreeRoot};
 /// The most records of a group. They stay in the first-level cache.
 pub(crate) const GROUP: usize = 32;
 
-/// Records that were read and whose rows are not appended yet. The last is the current record, which is read and then
-/// kept or dropped.
+/// Records whose rows are not appended yet. The last is the current record, which is then kept or dropped.
 pub(crate) struct RecordGroup<'r> {
     projection: &'r Projection,
     parts: BumpVec<'r, Part<'r>>,
@@ -78,8 +77,7 @@ impl<'r> RecordGroup<'r> {
         self.may_have_user_data = false;
     }
 
-    /// Drops the parts of the current record, because they were read with another record's definition or name, or must be
-    /// read in another way.
+    /// Drops the parts of the current record, because they belong to another record, or are read in another way.
     #[cold]
     pub(crate) fn drop_parts(&mut self) {
         self.parts.truncate(self.start);

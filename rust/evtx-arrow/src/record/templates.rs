@@ -31,8 +31,7 @@ pub(crate) struct ChunkTemplates {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TemplateId(pub(crate) usize);
 
-/// How many bytes of templates a chunk keeps before it drops them. Real chunks need a few hundred KiB, but crafted
-/// definitions can overlap.
+/// How many bytes of templates a chunk keeps. Real chunks need a few hundred KiB; crafted definitions can overlap.
 const MAX_BYTES: usize = 16 << 20;
 
 /// How many roles the root of a definition can have.
@@ -72,8 +71,7 @@ impl ChunkTemplates {
         self.get(TemplateId(usize::from(known).checked_sub(1)?)).ok()
     }
 
-    /// The template of the definition at a chunk offset. At its first use, `compile` compiles it and returns
-    /// whether the cache of the scan keeps it.
+    /// The template of the definition at a chunk offset. `compile` returns whether the cache of the scan keeps it.
     #[inline]
     pub(crate) fn place(
         &mut self,
