@@ -158,14 +158,15 @@ impl Detector {
         }
     }
 
-    /// Finds the rules that a record of a kind matches. They replace those of the last record.
+    /// Finds the rules that a record of a kind matches. They replace those of the last record. Returns whether there are
+    /// any.
     pub(crate) fn detect(
         &mut self,
         known: &KnownKind,
         record: RecordView<'_, '_>,
         templates: &ChunkTemplates,
         interrupt: Interrupt<'_>,
-    ) -> Result<(), Interrupted> {
+    ) -> Result<bool, Interrupted> {
         self.found.clear();
         let values = RecordValues {
             slots: &known.slots,
@@ -175,15 +176,9 @@ impl Detector {
             others: record.other_values(templates),
         };
         let is_stopped = || interrupt.check().is_err();
-        let outcome = self
-            .matching
-            .matches(&known.kind, &values, &is_stopped, &mut self.found);
-        outcome.map_err(|_| Interrupted)
-    }
-
-    /// Whether the last record matches a rule.
-    pub(crate) fn has_found(&self) -> bool {
-        !self.found.is_empty()
+        let matching = &mut self.matching;
+        let outcome = matching.matches(&known.kind, &values, &is_stopped, &mut self.found);
+        outcome.map(|()| !self.found.is_empty()).map_err(|_| Interrupted)
     }
 
     /// The matches of the last record, in the order of the rules.

@@ -4,4 +4,4 @@ mod reader;
 mod render;
 
 pub(crate) use reader::RecordReader;
-pub(crate) use render::Renderer;
+pub(crate) use render::render;

@@ -84,11 +84,6 @@ impl ColumnBuilder {
         columns.iter().map(builder).collect()
     }
 
-    /// Whether the column is rendered record by record.
-    pub(crate) fn is_rendered(&self) -> bool {
-        matches!(self, ColumnBuilder::Rendered(..) | ColumnBuilder::Fields(_))
-    }
-
     /// How many bytes the builder holds; 0 for columns with a fixed number of bytes a row.
     pub(crate) fn bytes(&self) -> usize {
         match self {

@@ -20,7 +20,7 @@ use super::walk::ChunkWalk;
 use crate::columns::Rendering;
 use crate::detect::{Detector, KnownKind};
 use crate::filter::{PushText, Row, Scratch, Stage};
-use crate::read::{RecordReader, Renderer};
+use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, RecordGroup};
 use crate::scan::Scan;
 use crate::schema::OnError;
@@ -47,16 +47,6 @@ struct CurrentRecord<'g, 'r> {
     /// Whether it is so damaged that its event is not known.
     is_unread: bool,
     push_text: Option<PushText<'g>>,
-}
-
-/// What is known of the rules for a record before it is checked.
-enum Candidate {
-    /// The rules were not asked yet, or there are none.
-    Unknown,
-    /// Rules can match events of this kind.
-    Kind(Arc<KnownKind>),
-    /// No rule can match the event.
-    Unmatched,
 }
 
 impl Admission {
@@ -95,10 +85,11 @@ impl Admission {
                 return Ok(false);
             }
         }
-        let mut candidate = Candidate::Unknown;
+        // The kind of the event, once the rules were asked.
+        let mut kind = None;
         if !has_system || scan.validates_all || scan.reads_children {
-            candidate = self.read_rest(reader, group, undecided == Stage::Record)?;
-            if matches!(candidate, Candidate::Unmatched) {
+            kind = self.read_rest(reader, group, undecided == Stage::Record)?;
+            if kind.as_ref().is_some_and(|kind| !kind.may_match()) {
                 return Ok(false);
             }
         }
@@ -129,8 +120,7 @@ impl Admission {
             interrupt,
             is_unread,
             push_text: Some(&|templates, out| {
-                let mut renderer = Renderer::new(reader, templates, None);
-                renderer.push(view, Rendering::Event(Language::Text), out) == Ok(true)
+                render(reader, templates, None, view, Rendering::Event(Language::Text), out) == Ok(true)
             }),
         };
         if !self.keeps(scan, undecided, Stage::Record, found, Some(current)) {
@@ -141,7 +131,7 @@ impl Admission {
             return Ok(false);
         }
         // A match may be lost with what is damaged. So there is a row.
-        if !is_again && !self.matches(reader, group, candidate)? && error.is_none() {
+        if !is_again && !self.matches(reader, group, kind)? && error.is_none() {
             return Ok(false);
         }
         // A text that is too long is NULL, but the row stays, even with `skip`: the number of rows must not depend on
@@ -169,20 +159,18 @@ impl Admission {
         reader: &RecordReader<'r, 'c>,
         group: &mut RecordGroup<'r>,
         asks_rules: bool,
-    ) -> Result<Candidate, Interrupted> {
-        let mut candidate = Ok(Candidate::Unknown);
+    ) -> Result<Option<Arc<KnownKind>>, Interrupted> {
+        let mut kind = Ok(None);
         let detector = self.detector.as_mut().filter(|_| asks_rules);
         let is_wanted = |templates: &ChunkTemplates, group: &RecordGroup<'r>| {
             let Some(detector) = detector else { return true };
-            let kind = detector.kind(reader.scan, group.current(), templates, reader.interrupt);
-            candidate = kind.map(|kind| match kind.may_match() {
-                true => Candidate::Kind(kind),
-                false => Candidate::Unmatched,
-            });
-            matches!(candidate, Ok(Candidate::Kind(_)))
+            kind = detector
+                .kind(reader.scan, group.current(), templates, reader.interrupt)
+                .map(Some);
+            matches!(&kind, Ok(Some(kind)) if kind.may_match())
         };
         reader.read_children_if(&mut self.templates, group, is_wanted);
-        candidate
+        kind
     }
 
     /// Whether the current record matches a rule, or the scan has none.
@@ -191,18 +179,17 @@ impl Admission {
         &mut self,
         reader: &RecordReader<'_, '_>,
         group: &RecordGroup<'_>,
-        candidate: Candidate,
+        kind: Option<Arc<KnownKind>>,
     ) -> Result<bool, Interrupted> {
         let (Some(detector), templates) = (&mut self.detector, &self.templates) else {
             return Ok(true);
         };
         let (record, interrupt) = (group.current(), reader.interrupt);
-        let kind = match candidate {
-            Candidate::Kind(kind) => kind,
-            _ => detector.kind(reader.scan, record, templates, interrupt)?,
+        let kind = match kind {
+            Some(kind) => kind,
+            None => detector.kind(reader.scan, record, templates, interrupt)?,
         };
-        detector.detect(&kind, record, templates, interrupt)?;
-        Ok(detector.has_found())
+        detector.detect(&kind, record, templates, interrupt)
     }
 
     /// Whether damage to the current chunk is reported: not if it is of a log that no rule is for.

@@ -12,7 +12,7 @@ use evtx_format::render::program::{Language, SystemTexts};
 
 use super::place::ChunkPlace;
 use crate::columns::{ColumnBuilder, FileRows, LONG, MakeArrays, Rendering, SystemRows, TextBuilder, ValueBuilder};
-use crate::read::{RecordReader, Renderer};
+use crate::read::{RecordReader, render};
 use crate::record::{ChunkTemplates, KeptRecord, Places, RecordGroup, RecordView};
 use crate::scan::{MessagePlaces, Scan};
 
@@ -51,7 +51,10 @@ impl BatchBuilder {
     pub(crate) fn new(scan: Arc<Scan>) -> Self {
         let mut builders = ColumnBuilder::of(&scan.columns, &scan.projection, &scan.keys, scan.rules.as_deref());
         let system = SystemRows::take(&scan.projection, &mut builders);
-        let rendered = builders.iter().enumerate().filter(|(_, builder)| builder.is_rendered());
+        let rendered = builders
+            .iter()
+            .enumerate()
+            .filter(|(_, builder)| matches!(builder, ColumnBuilder::Rendered(..) | ColumnBuilder::Fields(_)));
         BatchBuilder {
             rendered: rendered.map(|(i, _)| i).collect(),
             builders,
@@ -144,16 +147,13 @@ impl BatchBuilder {
             };
             let is_left_out = is_interrupted || rendering == Rendering::UserData && !group.may_have_user_data;
             let mut written = 0;
-            let render = |out: &mut Vec<u8>| {
+            let write = |out: &mut Vec<u8>| {
                 if is_left_out {
                     return Ok(false);
                 }
                 let start = out.len();
-                let pushed = Renderer::new(reader, templates, Some(&mut self.system_texts)).push(
-                    group.current(),
-                    rendering,
-                    out,
-                );
+                let system = Some(&mut self.system_texts);
+                let pushed = render(reader, templates, system, group.current(), rendering, out);
                 written = out.len() - start;
                 pushed
             };
@@ -162,8 +162,8 @@ impl BatchBuilder {
                     builder.push_null();
                     continue;
                 }
-                ColumnBuilder::Rendered(_, builder) => builder.try_push(render),
-                ColumnBuilder::Fields(builder) => builder.try_push(render),
+                ColumnBuilder::Rendered(_, builder) => builder.try_push(write),
+                ColumnBuilder::Fields(builder) => builder.try_push(write),
                 _ => Ok(()),
             };
             // A text can take long. After an interrupt the rows are not used, so the other texts can be NULL.

@@ -23,9 +23,9 @@ const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 const MAX_PARTS: usize = 16;
 
 /// Renders the texts of a record.
-pub(crate) struct Renderer<'x, 'r, 'c> {
-    pub(crate) reader: &'x RecordReader<'r, 'c>,
-    pub(crate) templates: &'x ChunkTemplates,
+struct Renderer<'x, 'r, 'c> {
+    reader: &'x RecordReader<'r, 'c>,
+    templates: &'x ChunkTemplates,
     /// The cached texts of `System`; `None` while a program uses them, or if none are cached.
     system: Option<&'x mut SystemTexts>,
     /// The parts of the event.
@@ -38,36 +38,33 @@ pub(crate) struct Renderer<'x, 'r, 'c> {
     elements_left: usize,
 }
 
+/// Appends the text of a column of a record. Returns false if the record has none, or is too damaged. `system` caches
+/// texts of earlier events.
+pub(crate) fn render<'r, 'c: 'r>(
+    reader: &RecordReader<'r, 'c>,
+    templates: &ChunkTemplates,
+    system: Option<&mut SystemTexts>,
+    record: RecordView<'_, 'r>,
+    rendering: Rendering,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    let mut renderer = Renderer {
+        reader,
+        templates,
+        system,
+        parts: record.parts,
+        depth: 0,
+        limit: out.len() + MAX_TEXT,
+        elements_left: MAX_NODES,
+    };
+    match rendering {
+        Rendering::Event(language) if !record.is_damaged => renderer.push_event(record, language, out).map(|()| true),
+        Rendering::Event(_) => Ok(false),
+        Rendering::UserData => renderer.push_user_data(record, out),
+    }
+}
+
 impl<'x, 'r, 'c: 'r> Renderer<'x, 'r, 'c> {
-    /// `system` caches texts of earlier events.
-    pub(crate) fn new(
-        reader: &'x RecordReader<'r, 'c>,
-        templates: &'x ChunkTemplates,
-        system: Option<&'x mut SystemTexts>,
-    ) -> Self {
-        Renderer {
-            reader,
-            templates,
-            system,
-            parts: &[],
-            depth: 0,
-            limit: 0,
-            elements_left: 0,
-        }
-    }
-
-    /// Appends the text of a column. Returns false if the record has none, or is too damaged.
-    pub(crate) fn push(&mut self, record: RecordView<'x, 'r>, rendering: Rendering, out: &mut Vec<u8>) -> Result<bool> {
-        self.limit = out.len() + MAX_TEXT;
-        self.elements_left = MAX_NODES;
-        self.parts = record.parts;
-        match rendering {
-            Rendering::Event(language) if !record.is_damaged => self.push_event(record, language, out).map(|()| true),
-            Rendering::Event(_) => Ok(false),
-            Rendering::UserData => self.push_user_data(record, out),
-        }
-    }
-
     fn push_event(&mut self, record: RecordView<'x, 'r>, language: Language, out: &mut Vec<u8>) -> Result<()> {
         const EMPTY: Element<'_> = Element::new("Event", &[], &[]);
         // A record without an event renders as an empty `Event` element.

@@ -282,12 +282,6 @@ impl<'p, 'r> Keyed<'p, 'r> {
         Keyed { of, values, limit }
     }
 
-    /// The entry with a key, by the key's index.
-    #[inline]
-    fn keyed(&self, key: usize) -> Option<EntryId> {
-        *self.of.keyed.get(key)?
-    }
-
     /// The value of the map with a number in place of a name.
     #[cold]
     fn numbered(&self, number: usize) -> Option<Resolved<'p, 'r>> {
@@ -295,12 +289,6 @@ impl<'p, 'r> Keyed<'p, 'r> {
         values
             .find(|(found, ..)| *found == Some(number))
             .map(|(.., found)| found)
-    }
-
-    /// The entry of a column, by the index of its key.
-    #[inline]
-    fn column(&self, key: usize) -> Option<EntryId> {
-        *self.of.columns.get(key)?
     }
 
     #[inline]
@@ -341,18 +329,19 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
                 let entries = entries?;
                 match number.filter(|_| entries.of.has_split(entries.values)) {
                     Some(number) => entries.numbered(number),
-                    None => entries.get(entries.keyed(key)?),
+                    None => entries.get((*entries.of.keyed.get(key)?)?),
                 }
             }
             Lookup::Column { key, in_both } => {
+                let entry = |keyed: &Keyed<'_, '_>, key: usize| keyed.of.columns.get(key).copied().flatten();
                 if let Some(entries) = entries
-                    && let Some(entry) = entries.column(key)
+                    && let Some(entry) = entry(entries, key)
                 {
                     return entries.get(entry);
                 }
                 let leaves = self.user_data.as_ref()?;
-                let has = |key: &usize| entries.is_some_and(|entries| entries.column(*key).is_some());
-                leaves.get(leaves.column(in_both.filter(has).unwrap_or(key))?)
+                let has = |key: &usize| entries.is_some_and(|entries| entry(entries, *key).is_some());
+                leaves.get(entry(leaves, in_both.filter(has).unwrap_or(key))?)
             }
         }
     }

@@ -143,31 +143,47 @@ impl Place {
     }
 }
 
-/// The type that a value is read as. A value that does not fit is NULL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum FieldType {
+/// Defines [`FieldType`]: for each type its name, to send it to another process, and its Arrow type.
+macro_rules! field_types {
+    ($($(#[doc = $about:literal])* $field_type:ident($name:literal): $data_type:expr;)+) => {
+        /// The type that a value is read as. A value that does not fit is NULL.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum FieldType { $($(#[doc = $about])* $field_type,)+ }
+
+        impl FieldType {
+            /// Every type with its name.
+            pub(crate) const ALL: &[(&str, FieldType)] = &[$(($name, FieldType::$field_type)),+];
+
+            fn data_type(self) -> DataType {
+                match self { $(FieldType::$field_type => $data_type,)+ }
+            }
+        }
+    };
+}
+
+field_types! {
     /// Nanoseconds since 1970-01-01 UTC, an i64.
-    Time,
-    UInt8,
-    UInt16,
-    UInt32,
-    UInt64,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
+    Time("time"): DataType::Timestamp(TimeUnit::Nanosecond, None);
+    UInt8("uint8"): DataType::UInt8;
+    UInt16("uint16"): DataType::UInt16;
+    UInt32("uint32"): DataType::UInt32;
+    UInt64("uint64"): DataType::UInt64;
+    Int8("int8"): DataType::Int8;
+    Int16("int16"): DataType::Int16;
+    Int32("int32"): DataType::Int32;
+    Int64("int64"): DataType::Int64;
     /// A signed number of 128 bits, for columns with values of `UInt64` and of `Int64`. Little-endian in the array.
-    Int128,
-    Float32,
-    Float64,
-    Bool,
-    Bytes,
+    Int128("int128"): DataType::FixedSizeBinary(16);
+    Float32("float32"): DataType::Float32;
+    Float64("float64"): DataType::Float64;
+    Bool("bool"): DataType::Boolean;
+    Bytes("bytes"): DataType::Binary;
     /// UTF-8.
-    Text,
+    Text("text"): DataType::Utf8View;
     /// UTF-8 with few different values in a log: a dictionary.
-    Name,
+    Name("name"): name_type();
     /// The 16 bytes of a GUID, in the order of its text.
-    Uuid,
+    Uuid("uuid"): DataType::FixedSizeBinary(16);
 }
 
 /// The keys of a field's column, in lower case, because engines compare the names of columns without regard to case. If
@@ -203,10 +219,7 @@ pub(crate) const PROVIDER: Place = system("Provider", Some("Name"));
 /// The ID of the event's record in the log in which the event was first written.
 pub(crate) const EVENT_RECORD_ID: Place = system("EventRecordID", None);
 
-use FieldType::{
-    Bool, Bytes, Float32, Float64, Int8, Int16, Int32, Int64, Int128, Name, Text, Time, UInt8, UInt16, UInt32, UInt64,
-    Uuid,
-};
+use FieldType::{Bool, Int128, Name, Text, Time, UInt8, UInt16, UInt32, UInt64, Uuid};
 
 /// Columns in order: the description of each, its name, and its source.
 macro_rules! columns {
@@ -405,60 +418,24 @@ impl Column {
 }
 
 impl FieldType {
-    /// Every type with its name.
-    pub(crate) const ALL: [(&str, FieldType); 17] = [
-        ("time", Time),
-        ("uint8", UInt8),
-        ("uint16", UInt16),
-        ("uint32", UInt32),
-        ("uint64", UInt64),
-        ("int8", Int8),
-        ("int16", Int16),
-        ("int32", Int32),
-        ("int64", Int64),
-        ("int128", Int128),
-        ("float32", Float32),
-        ("float64", Float64),
-        ("bool", Bool),
-        ("bytes", Bytes),
-        ("text", Text),
-        ("name", Name),
-        ("uuid", Uuid),
-    ];
-
     /// An Arrow field of the type. It can be NULL.
     pub(crate) fn field(self, name: &str) -> Field {
-        let mut metadata = HashMap::new();
-        let mut extension = |name: &str| {
-            metadata.insert("ARROW:extension:name".to_owned(), name.to_owned());
-            DataType::FixedSizeBinary(16)
-        };
-        let data_type = match self {
-            Time => DataType::Timestamp(TimeUnit::Nanosecond, None),
-            UInt8 => DataType::UInt8,
-            UInt16 => DataType::UInt16,
-            UInt32 => DataType::UInt32,
-            UInt64 => DataType::UInt64,
-            Int8 => DataType::Int8,
-            Int16 => DataType::Int16,
-            Int32 => DataType::Int32,
-            Int64 => DataType::Int64,
-            Float32 => DataType::Float32,
-            Float64 => DataType::Float64,
-            Bool => DataType::Boolean,
-            Bytes => DataType::Binary,
-            Text => DataType::Utf8View,
-            Name => name_type(),
-            Uuid => extension("arrow.uuid"),
+        let metadata: &[(&str, &str)] = match self {
+            Uuid => &[("ARROW:extension:name", "arrow.uuid")],
             // Arrow has no integer of 128 bits. This is the extension type of the one engine that reads such columns.
-            Int128 => {
-                let data_type = extension("arrow.opaque");
-                let hugeint = r#"{"type_name":"hugeint","vendor_name":"DuckDB"}"#;
-                metadata.insert("ARROW:extension:metadata".to_owned(), hugeint.to_owned());
-                data_type
-            }
+            Int128 => &[
+                ("ARROW:extension:name", "arrow.opaque"),
+                (
+                    "ARROW:extension:metadata",
+                    r#"{"type_name":"hugeint","vendor_name":"DuckDB"}"#,
+                ),
+            ],
+            _ => &[],
         };
-        Field::new(name, data_type, true).with_metadata(metadata)
+        let metadata = metadata
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        Field::new(name, self.data_type(), true).with_metadata(metadata.collect::<HashMap<_, _>>())
     }
 }
 

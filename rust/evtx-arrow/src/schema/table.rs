@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_field_is_the_same_after_it_was_sent() {
-        for (name, item) in FieldType::ALL {
+        for &(name, item) in FieldType::ALL {
             let mut field = field("User");
             field.keys.in_both = (item == FieldType::Text).then(|| "user_1".into());
             let list = item == FieldType::UInt8;
