@@ -195,14 +195,11 @@ mod tests {
             let bytes = vec![b'x'; len];
             builder.push(Some(&Resolved::Value(Value::new(Scalar::AnsiString, &bytes))));
         }
-        let (texts, _) = finish(&mut builder);
-        assert_eq!(
-            texts
-                .iter()
-                .map(|text| text.as_ref().map(String::len))
-                .collect::<Vec<_>>(),
-            [Some(MAX_FIELD), None]
-        );
+        let lens = finish(&mut builder)
+            .0
+            .into_iter()
+            .map(|text| text.map(|text| text.len()));
+        assert_eq!(lens.collect::<Vec<_>>(), [Some(MAX_FIELD), None]);
     }
 
     #[test]

@@ -149,27 +149,18 @@ mod tests {
     #[test]
     fn a_field_that_comes_again_gets_a_number() {
         let mut builder = MatchedBuilder::new();
-        let value = |text: &str| Some(text.to_owned());
-        let fields = vec![
-            ("Data".to_owned(), value("a")),
-            ("X".to_owned(), None),
-            ("Data".to_owned(), value("bc")),
-        ];
-        builder.push(Some(&Matched { fields })).expect("a map");
+        let fields = [("Data", Some("a")), ("X", None), ("Data", Some("bc"))];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.map(str::to_owned)));
+        let matched = Matched { fields: fields.into() };
+        builder.push(Some(&matched)).expect("a map");
         builder.push(None).expect("a map");
-        assert_eq!(
-            builder.bytes(),
-            "Data".len() + "a".len() + "X".len() + "Data_1".len() + "bc".len()
-        );
+        assert_eq!(builder.bytes(), "DataaXData_1bc".len());
         let maps = builder.finish();
         assert_eq!(builder.bytes(), 0);
         let maps = maps.as_map();
-        let keys: Vec<_> = maps.keys().as_string::<i32>().iter().flatten().collect();
-        let values: Vec<_> = maps.values().as_string::<i32>().iter().collect();
-        assert_eq!(
-            (keys, values),
-            (vec!["Data", "X", "Data_1"], vec![Some("a"), None, Some("bc")])
-        );
+        let [keys, values] = [maps.keys(), maps.values()].map(|texts| texts.as_string::<i32>().iter());
+        assert!(keys.eq([Some("Data"), Some("X"), Some("Data_1")]));
+        assert!(values.eq([Some("a"), None, Some("bc")]));
         assert!(maps.is_valid(0) && maps.is_null(1));
     }
 }

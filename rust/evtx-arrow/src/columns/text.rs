@@ -212,31 +212,21 @@ mod tests {
             .into();
         for text in &texts {
             builder.push_null();
-            assert_eq!(
-                builder.push(40, |out| out.extend_from_slice(text.as_bytes())),
-                text.len()
-            );
+            let pushed = builder.push(40, |out| out.extend_from_slice(text.as_bytes()));
+            assert_eq!(pushed, text.len());
         }
-        assert_eq!(
-            builder.push(40, |out| out.extend_from_slice(&[b'x'; 41])),
-            41,
-            "NULL, and yet its length"
-        );
+        let pushed = builder.push(40, |out| out.extend_from_slice(&[b'x'; 41]));
+        assert_eq!(pushed, 41, "NULL, and yet its length");
         builder.push_option(None);
         builder.push_option(Some("last"));
         assert_eq!(builder.len(), 2 * texts.len() + 3);
         let array = builder.finish(MakeArrays::CHECKED).expect("an array");
         let array = array.as_string_view();
-        let expected = texts
-            .iter()
-            .flat_map(|text| [None, Some(&**text)])
-            .chain([None, None, Some("last")]);
-        assert_eq!(array.iter().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
-        let held: usize = texts.iter().map(String::len).filter(|&len| len > INLINE).sum();
-        assert_eq!(
-            array.data_buffers().iter().map(|buffer| buffer.len()).sum::<usize>(),
-            held
-        );
+        let expected = texts.iter().flat_map(|text| [None, Some(&**text)]);
+        assert!(array.iter().eq(expected.chain([None, None, Some("last")])));
+        let held = texts.iter().map(String::len).filter(|&len| len > INLINE);
+        let buffers = array.data_buffers().iter().map(|buffer| buffer.len());
+        assert_eq!(buffers.sum::<usize>(), held.sum::<usize>());
         assert_eq!(builder.len(), 0);
     }
 
