@@ -29,19 +29,14 @@ const TELLING: [&str; 3] = ["EventID", "Channel", "Provider_Name"];
 /// The field name of unnamed values.
 const UNNAMED: &str = "Data";
 
-/// Finds the rules that records match, for one thread.
 pub(crate) struct Detector {
     matching: Matching,
     rules: Arc<Rules>,
-    /// The places of `System`, with the names that rules have for them.
     places: Vec<(String, PlaceId)>,
-    /// The places that distinguish kinds.
     telling: Vec<PlaceId>,
     /// By their templates and the values at these places.
     kinds: HashMap<Box<[u8]>, Arc<KnownKind>>,
-    /// How many bytes they take.
     bytes: usize,
-    /// The key of the current record in `kinds`.
     key: Vec<u8>,
     found: Vec<Match>,
 }
@@ -75,7 +70,6 @@ enum Slot {
 struct Arrays<'p, 'r> {
     /// Whether each is in `EventData`, its entry, and how many items it has.
     all: Vec<(bool, EntryId, usize)>,
-    /// The items of all.
     items: Vec<Resolved<'p, 'r>>,
 }
 

@@ -87,7 +87,6 @@ pub(crate) struct Row<'x, 'r> {
     pub(crate) record_offset: Option<u64>,
     /// Whether the record was recovered.
     pub(crate) recovered: Option<bool>,
-    /// The path of the file.
     pub(crate) filename: &'x str,
     /// When the record was written, in nanoseconds since 1970-01-01 UTC. As in the column, it replaces the time of an
     /// event that cannot be read.

@@ -37,7 +37,6 @@ pub struct Scan {
     schema: SchemaRef,
 }
 
-/// The rules whose matches can pass all predicates.
 fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
     let is_kept = |rule: usize| predicates.iter().all(|predicate| predicate.keeps_rule(rules, rule));
     match predicates.iter().any(Predicate::is_of_rules) {
@@ -51,7 +50,6 @@ fn chosen(rules: &Arc<Rules>, predicates: &[Predicate]) -> Arc<Rules> {
 #[error("another thread of this scan panicked, so the scan cannot continue")]
 pub struct Poisoned;
 
-/// The places that a message depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MessagePlaces {
     pub(crate) message: PlaceId,

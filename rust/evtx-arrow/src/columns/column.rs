@@ -29,14 +29,10 @@ pub(crate) enum Rendering {
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
     RecordId(PrimitiveBuilder<UInt64Type>),
-    /// A place in the event.
     Place(PlaceId, ValueBuilder),
     EventData(MapBuilder),
-    /// With how its entry is looked up.
     Entry(Lookup, EntryBuilder),
-    /// The text of an event or of its `UserData`.
     Rendered(Rendering, TextBuilder),
-    /// The values of an event, each with its name.
     Fields(FieldsBuilder),
     Error(TextBuilder),
     FileName,
@@ -98,7 +94,6 @@ impl ColumnBuilder {
         }
     }
 
-    /// Ends the batch of `rows` rows.
     pub(crate) fn finish(&mut self, rows: usize, files: &FileRows, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             ColumnBuilder::RecordId(builder) => Arc::new(builder.finish()),

@@ -24,9 +24,7 @@ pub(crate) struct DictionaryBuilder {
     names: Vec<Box<str>>,
     indices: HashMap<Box<str>, i32>,
     bytes: usize,
-    /// The dictionary of the last batch.
     array: Arc<StringArray>,
-    /// The index of the last constant that was appended.
     last_constant: i32,
     /// The last UTF-16 string that was appended, and its index.
     last_value: (Vec<u8>, Option<i32>),
@@ -144,7 +142,6 @@ mod tests {
 
     use super::*;
 
-    /// The strings of a batch, and how many there are in its dictionary.
     fn finish(builder: &mut DictionaryBuilder) -> (Vec<Option<String>>, usize) {
         let cloned = builder.finish_cloned(MakeArrays::CHECKED).expect("an array");
         let array = builder.finish(MakeArrays::CHECKED).expect("an array");

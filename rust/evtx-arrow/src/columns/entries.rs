@@ -111,7 +111,6 @@ mod tests {
     use crate::plan::Constant;
     use crate::schema::FieldType;
 
-    /// What was found, and the items of the row that comes of it.
     type Case<'p, 'r> = (Option<Resolved<'p, 'r>>, Option<Vec<Option<i8>>>);
 
     #[test]

@@ -73,7 +73,6 @@ impl FieldsBuilder {
         self.nulls.append_non_null();
     }
 
-    /// Appends the last list, or NULL, again.
     pub(crate) fn push_last_again(&mut self) {
         let &[.., start, end] = &*self.offsets else { return };
         for item in start..end {
@@ -99,7 +98,6 @@ impl FieldsBuilder {
         self.names.bytes() + self.values.bytes()
     }
 
-    /// Ends the batch and returns its lists.
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
         let columns = vec![self.names.finish(make)?, self.values.finish(make)?];
         let items = StructArray::try_new(list_fields(), columns, None)?;

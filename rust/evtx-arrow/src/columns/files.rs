@@ -17,7 +17,6 @@ impl Default for FileRows {
 }
 
 impl FileRows {
-    /// Begins the rows of a file at index `row`.
     pub(crate) fn begin(&mut self, name: &Arc<str>, row: usize) {
         // Files without rows do not stay.
         while self.0.pop_if(|(_, first)| *first >= row).is_some() {}

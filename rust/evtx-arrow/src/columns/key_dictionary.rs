@@ -18,7 +18,6 @@ pub(crate) struct Dictionary {
     own_names: Vec<Box<str>>,
     /// The keys of the batch: the index of a shared name, or `-1 - index` of an own name.
     entries: Vec<i32>,
-    /// Bytes of memory for the batch's own names.
     own_bytes: usize,
 }
 
@@ -49,7 +48,6 @@ impl Dictionary {
         self.entries.push(index);
     }
 
-    /// Appends shared keys by their indices.
     #[inline]
     pub(crate) fn push_run(&mut self, indices: &[i32]) {
         self.entries.extend_from_slice(indices);

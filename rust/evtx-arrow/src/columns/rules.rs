@@ -11,7 +11,6 @@ use evtx_sigma::Matched;
 use super::arrays::{self, Indices, MakeArrays};
 use crate::schema::{Numbering, RuleColumn, Rules};
 
-/// The builder of a column with one value per rule.
 #[derive(Debug)]
 pub(crate) struct RuleBuilder {
     /// The values, by index of the rule.
@@ -23,7 +22,6 @@ pub(crate) struct RuleBuilder {
 }
 
 impl RuleBuilder {
-    /// A builder of an empty column of a table of matches, which has rules.
     pub(crate) fn new(rules: Option<&Rules>, column: RuleColumn) -> Self {
         RuleBuilder {
             values: rules.map_or_else(|| Rules::none().array(column), |rules| rules.array(column)),
@@ -32,7 +30,6 @@ impl RuleBuilder {
         }
     }
 
-    /// Appends the value of a rule, or NULL.
     pub(crate) fn push(&mut self, rule: Option<u32>) {
         self.rows.push(rule);
     }
@@ -53,7 +50,6 @@ impl RuleBuilder {
     }
 }
 
-/// The builder of the column of matched fields.
 #[derive(Debug)]
 pub(crate) struct MatchedBuilder {
     maps: MapBuilder<StringBuilder, StringBuilder>,

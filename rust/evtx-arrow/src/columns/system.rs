@@ -31,7 +31,6 @@ pub(crate) struct SystemRows {
     len: u32,
     /// By row of the batch: the index of its row in the columns.
     rows: Vec<u32>,
-    /// By hash of the values.
     seen: Box<[RowMemo]>,
     /// The descriptors and values of the row memos, run by run.
     bytes: Vec<u8>,

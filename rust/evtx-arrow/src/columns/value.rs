@@ -144,7 +144,6 @@ macro_rules! value_builders {
                 }
             }
 
-            /// Appends the value of a record.
             pub(crate) fn push(&mut self, found: Option<&Resolved<'_, '_>>) -> Result<(), ArrowError> {
                 match self {
                     $(ValueBuilder::$field_type($this) => {
@@ -274,7 +273,6 @@ mod tests {
 
     use super::*;
 
-    /// What a column of a type makes of a number.
     fn number<T: ArrowPrimitiveType>(field_type: FieldType, number: i128) -> Option<i128>
     where
         T::Native: Into<i128>,

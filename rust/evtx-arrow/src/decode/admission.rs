@@ -28,7 +28,6 @@ use crate::schema::OnError;
 /// How the BinXML of a record begins, as Windows writes it: a fragment header (1.1), and a template instance.
 const INSTANCE: [u8; 6] = [0x0f, 1, 1, 0, 0x0c, 1];
 
-/// Decides which records of a chunk become rows.
 pub(super) struct Admission {
     pub(super) place: ChunkPlace,
     pub(super) strays: StrayChunks,
@@ -36,7 +35,6 @@ pub(super) struct Admission {
     /// Finds the rules that events match, if the scan has rules.
     pub(super) detector: Option<Box<Detector>>,
     pub(super) relevance: Relevance,
-    /// The texts that predicates compare.
     pub(super) scratch: Scratch,
 }
 
@@ -50,7 +48,6 @@ struct CurrentRecord<'g, 'r> {
 }
 
 impl Admission {
-    /// Whether the predicates on the header keep a record.
     #[inline(always)]
     pub(super) fn keeps_header(&mut self, scan: &Scan, found: &FoundRecord) -> bool {
         // With `recover` every record is read: only that distinguishes records from noise and from their copies.

@@ -31,16 +31,13 @@ pub(crate) struct BareRow {
     pub(crate) error: String,
 }
 
-/// A batch that is being built.
 #[derive(Debug)]
 pub(crate) struct BatchBuilder {
     scan: Arc<Scan>,
     /// The columns that are not in `system`, in order.
     builders: Vec<ColumnBuilder>,
     system: SystemRows,
-    /// The indices of the builders that hold rendered text.
     rendered: Vec<usize>,
-    /// The texts of `System` that were rendered.
     system_texts: SystemTexts,
     files: FileRows,
     rows: usize,
@@ -71,13 +68,11 @@ impl BatchBuilder {
         self.rows
     }
 
-    /// How many more rows the batch has room for.
     #[inline]
     pub(crate) fn room(&self) -> usize {
         BATCH_ROWS.saturating_sub(self.rows)
     }
 
-    /// Whether the batch has to end.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         let texts = self.builders.iter().map(ColumnBuilder::bytes);
@@ -104,7 +99,6 @@ impl BatchBuilder {
         }
     }
 
-    /// Ends the batch; `None` if it has no rows.
     pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         if rows == 0 {
@@ -286,7 +280,6 @@ impl BatchBuilder {
         Ok(())
     }
 
-    /// Appends a row that says why no record could be read.
     pub(crate) fn push_bare(&mut self, row: &BareRow) -> Result<(), ArrowError> {
         let BareRow {
             record, chunk, offset, ..

@@ -32,7 +32,6 @@ pub(super) struct Arenas {
     records: Bump,
 }
 
-/// How far a chunk is decoded.
 pub(super) enum Progress {
     /// The batch is full. The next call goes on with the same chunk.
     Full,
@@ -40,14 +39,12 @@ pub(super) enum Progress {
     Done(Option<u64>),
 }
 
-/// Decodes chunks into a batch.
 pub(super) struct ChunkDecoder {
     pub(super) scan: Arc<Scan>,
     pub(super) batch: BatchBuilder,
     /// The messages beside the file, if there are any and the scan reads them.
     pub(super) messages: Option<Arc<Messages>>,
     pub(super) admission: Admission,
-    /// The walk over the current chunk, if it has begun.
     pub(super) walk: Option<ChunkWalk>,
 }
 
@@ -204,7 +201,6 @@ impl ChunkDecoder {
         more
     }
 
-    /// Appends the rows of a group of records.
     fn push_rows(&mut self, group: &RecordGroup<'_>, reader: &RecordReader<'_, '_>) -> Result<(), DecodeError> {
         let Admission { place, templates, .. } = &self.admission;
         let messages = self.messages.as_deref();

@@ -7,7 +7,6 @@ use evtx_format::container::record::Record;
 
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkPlace {
-    /// The path of the file.
     pub(super) filename: Arc<str>,
     /// File offset in bytes.
     pub(crate) offset: u64,
@@ -22,7 +21,6 @@ impl ChunkPlace {
         u32::try_from(self.slot?).ok()
     }
 
-    /// The file offset of a chunk offset.
     #[inline]
     pub(crate) fn file_offset(&self, chunk_offset: u32) -> u64 {
         self.offset + u64::from(chunk_offset)

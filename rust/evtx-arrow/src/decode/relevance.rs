@@ -9,7 +9,6 @@ use crate::scan::Scan;
 /// Whether the rules of the scan are for a log, and for the current chunk of it.
 pub(super) struct Relevance {
     pub(super) of_log: bool,
-    /// Once it is known.
     pub(super) of_chunk: Option<bool>,
 }
 

@@ -12,7 +12,6 @@ use evtx_format::container::records::{FoundRecord, Origin};
 use super::batch::BareRow;
 use super::place::ChunkPlace;
 
-/// Which chunks of a block are being decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pass {
     Slots,

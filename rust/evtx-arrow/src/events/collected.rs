@@ -62,10 +62,8 @@ impl CollectedField {
 #[derive(Debug, Default)]
 pub struct CollectedEvents {
     layouts: Vec<Arc<FieldLayout>>,
-    /// The index of each layout in `layouts`.
     layout_indices: HashMap<Arc<FieldLayout>, usize>,
     pub(super) events: Vec<CollectedEvent>,
-    /// The index of each event in `events`, by its key.
     event_indices: HashMap<Box<[u8]>, usize>,
     /// About how many bytes of memory they take.
     bytes: usize,

@@ -269,7 +269,6 @@ impl EventCollector {
         columns.in_order()
     }
 
-    /// The declared events with some IDs.
     fn declared(&self, ids: &[u32]) -> Vec<DeclaredEvent> {
         if ids.is_empty() {
             return Vec::new();

@@ -11,12 +11,11 @@ use crate::schema::{ColumnType, EntryKeys, EventField, Numbering, TEXT, column_t
 /// The most fields of events that become columns, and that are collected of one element. `event_data` has the others.
 pub(super) const MAX_FIELDS: usize = 4096;
 
-/// The columns for fields: a linked list, so that a column can be inserted between two others.
+/// The columns for fields, by index, and their order.
 #[derive(Default)]
 pub(super) struct FieldColumns {
     columns: Vec<FieldColumn>,
-    first: Option<usize>,
-    /// The index of each column by its key.
+    order: Vec<usize>,
     indices: HashMap<Arc<str>, usize>,
 }
 
@@ -26,7 +25,6 @@ struct FieldColumn {
     /// The narrowest type for all that templates declare, and the narrowest for all that providers declare.
     of_templates: Option<ColumnType>,
     declared: Option<ColumnType>,
-    next: Option<usize>,
 }
 
 /// The narrowest type that holds both, or the one that is known.
@@ -47,10 +45,8 @@ impl FieldColumns {
             return None;
         }
         let index = self.columns.len();
-        let next = match last {
-            Some(last) => self.columns[last].next.replace(index),
-            None => self.first.replace(index),
-        };
+        let after = self.order.iter().position(|place| Some(*place) == last);
+        self.order.insert(after.map_or(0, |after| after + 1), index);
         let key: Arc<str> = key.into();
         self.indices.insert(Arc::clone(&key), index);
         self.columns.push(FieldColumn {
@@ -58,7 +54,6 @@ impl FieldColumns {
             keys: EntryKeys { key, in_both: None },
             of_templates: None,
             declared: None,
-            next,
         });
         Some(index)
     }
@@ -113,10 +108,8 @@ impl FieldColumns {
     }
 
     pub(super) fn in_order(&self) -> Vec<EventField> {
-        let next = |index: &usize| self.columns[*index].next;
-        let indices = std::iter::successors(self.first, next);
-        let field = |index: usize| {
-            let column = &self.columns[index];
+        let field = |index: &usize| {
+            let column = &self.columns[*index];
             EventField {
                 name: Arc::clone(&column.name),
                 keys: column.keys.clone(),
@@ -124,6 +117,6 @@ impl FieldColumns {
                 column_type: column.of_templates.or(column.declared).unwrap_or(TEXT),
             }
         };
-        indices.map(field).collect()
+        self.order.iter().map(field).collect()
     }
 }

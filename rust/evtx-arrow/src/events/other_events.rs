@@ -10,7 +10,6 @@ use evtx_format::binxml::instance::LeadingInstance;
 use crate::plan::PlaceId;
 use crate::record::{ChunkTemplates, Part, RecordGroup};
 
-/// How many templates are known at a time.
 const PLACES: usize = 64;
 
 /// The events that count, and the substitutions in which templates of the current chunk have the event's ID.

@@ -335,25 +335,20 @@ impl Plan {
     /// About how many bytes of memory it takes besides `size_of::<Plan>()`.
     pub(crate) fn bytes(&self) -> usize {
         let of_entry = |entry: &Entry| {
+            let own_name = if let Key::Own(name) = &entry.key { name.len() } else { 0 };
             // A run has one more key and substitution for each entry.
-            let own = size_of::<Entry>() + size_of::<(i32, u16)>();
-            own + entry.source.bytes() + if let Key::Own(name) = &entry.key { name.len() } else { 0 }
+            size_of::<Entry>() + size_of::<(i32, u16)>() + entry.source.bytes() + own_name
         };
-        let places = self.places.iter().flatten().map(Extractor::bytes);
-        size_of_val(&*self.places)
+        let of_entries = |it: &EventData| {
+            let entries = it.entries.iter().map(of_entry).sum::<usize>();
+            size_of_val(&*it.keyed) + size_of_val(&*it.columns) + entries
+        };
+        let own = size_of_val(&*self.places)
             + size_of_val(&*self.bare_substitution)
             + size_of_val(&*self.needs)
-            + size_of_val(&*self.children)
-            + places.sum::<usize>()
-            + self
-                .all_entries()
-                .map(|it| size_of_val(&*it.keyed) + size_of_val(&*it.columns))
-                .sum::<usize>()
-            + self
-                .all_entries()
-                .flat_map(|it| &it.entries)
-                .map(of_entry)
-                .sum::<usize>()
+            + size_of_val(&*self.children);
+        let places = self.places.iter().flatten().map(Extractor::bytes);
+        own + places.chain(self.all_entries().map(of_entries)).sum::<usize>()
     }
 
     /// Whether the stream in a substitution is a separate part, and no column reads the substitution.

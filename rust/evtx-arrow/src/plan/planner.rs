@@ -83,7 +83,6 @@ impl From<Vec<u8>> for Constant {
     }
 }
 
-/// A plan that is being compiled.
 struct Planner<'t> {
     projection: &'t Projection,
     keys: &'t Keys,

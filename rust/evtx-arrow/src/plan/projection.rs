@@ -18,7 +18,6 @@ pub(crate) struct PlaceId(pub(crate) usize);
 /// What the columns and predicates of a scan read. Plans are compiled for it.
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
-    /// The places that are read, each once.
     pub(crate) places: Vec<Place>,
     pub(crate) event_data: bool,
     /// Whether the leaves of `UserData` are read as entries.
@@ -32,7 +31,6 @@ pub(crate) struct Projection {
     /// The keys of the columns of fields, as in [`EntryKeys`], with their indices.
     pub(crate) columns: HashMap<Arc<str>, usize>,
     pub(crate) user_data: bool,
-    /// The languages in which whole events are rendered.
     pub(crate) languages: Vec<Language>,
 }
 
@@ -46,7 +44,6 @@ pub(crate) enum Lookup {
 }
 
 impl Projection {
-    /// The ID of a place. Adds the place if it is new.
     pub(crate) fn place(&mut self, place: Place) -> PlaceId {
         self.place_id(place).unwrap_or_else(|| {
             self.places.push(place);
@@ -54,12 +51,10 @@ impl Projection {
         })
     }
 
-    /// The ID of a place, if it is read.
     pub(crate) fn place_id(&self, place: Place) -> Option<PlaceId> {
         self.places.iter().position(|known| *known == place).map(PlaceId)
     }
 
-    /// Whether a place is in the `System` element.
     #[inline]
     pub(crate) fn is_in_system(&self, place: PlaceId) -> bool {
         self.places[place.0].in_system

@@ -1,6 +1,5 @@
 //! The role of a tree in the event.
 
-/// The role of a tree's root in the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum TreeRoot {
     /// The root is the `Event` element.
@@ -12,6 +11,5 @@ pub(crate) enum TreeRoot {
 }
 
 impl TreeRoot {
-    /// How many roles there are.
     pub(crate) const COUNT: usize = 3;
 }

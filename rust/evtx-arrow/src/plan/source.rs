@@ -11,7 +11,6 @@ use super::convert;
 /// The most bytes of text at a place in the event. In real logs this is one value, which has at most 64 KiB.
 pub(crate) const MAX_FIELD: usize = 1 << 20;
 
-/// Where a plan finds the value of a column.
 #[derive(Debug)]
 pub(crate) struct Extractor {
     /// The substitution on which the element depends: if its value is NULL, the element is left out.

@@ -79,7 +79,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.builds_trees.get() || used > MUCH
     }
 
-    /// The tree of an instance.
     pub(crate) fn tree_of(&self, instance: &Instance<'r>) -> Result<&'r Element<'r>> {
         self.builds_trees.set(true);
         self.reader.instance(instance)
@@ -228,7 +227,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         self.fragments(templates, record, stream, root)
     }
 
-    /// Reads the fragments of a stream that is not a single instance.
     // Out of line, so that the caller stays small.
     #[inline(never)]
     fn fragments(
@@ -434,7 +432,6 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         Ok(())
     }
 
-    /// Checks the parts of a record.
     #[inline(always)]
     fn check_parts(&self, templates: &mut ChunkTemplates, record: &RecordGroup<'r>) -> Result<()> {
         self.reader.begin_again();

@@ -22,13 +22,11 @@ const XML_DECLARATION: &[u8] = b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 /// The most parts of an event to search for an element. Real events have one or two.
 const MAX_PARTS: usize = 16;
 
-/// Renders the texts of a record.
 struct Renderer<'x, 'r, 'c> {
     reader: &'x RecordReader<'r, 'c>,
     templates: &'x ChunkTemplates,
     /// The cached texts of `System`; `None` while a program uses them, or if none are cached.
     system: Option<&'x mut SystemTexts>,
-    /// The parts of the event.
     parts: &'x [Part<'r>],
     /// How many streams are around the current one.
     depth: usize,
@@ -226,7 +224,6 @@ impl<'r, 'c: 'r> Streams for Renderer<'_, 'r, 'c> {
     }
 }
 
-/// An element to render.
 enum Source<'r> {
     Outlined(Outlined<'r>),
     Instance(Instance<'r>, TreeRoot),

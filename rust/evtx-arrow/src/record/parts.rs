@@ -11,7 +11,6 @@ use evtx_format::binxml::tree::Element;
 use super::templates::{ChunkTemplates, TemplateId};
 use crate::plan::{Compiled, Entry, EntryId, EventData, Lookup, PlaceId, Plan, Projection, Resolved, TreeRoot};
 
-/// The parts of a record.
 #[derive(Clone, Copy)]
 pub(crate) struct RecordView<'p, 'r> {
     pub(super) own_plans: &'p [Plan],
@@ -104,7 +103,6 @@ impl<'r> Part<'r> {
     }
 }
 
-/// Where the plan of a part is.
 #[derive(Clone, Copy)]
 enum PlanAt {
     Template(TemplateId),
@@ -112,7 +110,6 @@ enum PlanAt {
     Own(usize),
 }
 
-/// What a part was read from.
 #[derive(Clone, Copy)]
 pub(crate) enum PartContent<'r> {
     Instance(Instance<'r>),
@@ -146,7 +143,6 @@ impl<'p, 'r> RecordView<'p, 'r> {
         self.parts.is_empty() && self.is_damaged
     }
 
-    /// Whether the first part has the `System` element.
     pub(crate) fn has_system(self, templates: &ChunkTemplates) -> bool {
         self.with_plans(templates).next().is_some_and(|(_, plan)| plan.system)
     }
@@ -311,7 +307,6 @@ impl<'p, 'r> KeyedEntries<'p, 'r> {
         of(self.event_data, true).chain(of(self.user_data, false))
     }
 
-    /// The value of an entry of `EventData`, or of a leaf of `UserData`.
     pub(crate) fn leaf(&self, in_event_data: bool, entry: EntryId) -> Option<Resolved<'p, 'r>> {
         let keyed = if in_event_data {
             &self.event_data

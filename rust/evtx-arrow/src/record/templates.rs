@@ -9,7 +9,6 @@ use hashbrown::HashMap;
 
 use crate::plan::{Compiled, TreeRoot};
 
-/// The templates that a chunk has used so far.
 #[derive(Debug)]
 pub(crate) struct ChunkTemplates {
     /// By chunk offset of a definition and role of its root: the index in `compiled` plus one, or 0.
@@ -21,7 +20,6 @@ pub(crate) struct ChunkTemplates {
     outlines: [HashMap<Box<[u32]>, TemplateId>; TreeRoot::COUNT],
     /// How many new outlines may be compiled.
     credit: usize,
-    /// A buffer for the outline of the current element.
     pub(crate) outline: Outline,
     /// The approximate size of the templates that the chunk may own alone.
     bytes: usize,
@@ -34,7 +32,6 @@ pub(crate) struct TemplateId(pub(crate) usize);
 /// How many bytes of templates a chunk keeps. Real chunks need a few hundred KiB; crafted definitions can overlap.
 const MAX_BYTES: usize = 16 << 20;
 
-/// How many roles the root of a definition can have.
 const ROOTS: usize = TreeRoot::COUNT;
 
 /// How many outlines may be compiled before one of them recurs.

@@ -29,7 +29,6 @@ impl<K: Eq + Hash + Clone, F: Fn(&str) -> K> Numbering<K, F> {
         self.taken.reserve(count);
     }
 
-    /// Whether a folded name is taken.
     pub(crate) fn is_taken(&self, folded: &K) -> bool {
         self.taken.contains(folded)
     }

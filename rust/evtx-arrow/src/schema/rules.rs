@@ -66,7 +66,6 @@ impl Rules {
         Some(self.set.rules().get(rule)?.rule.level? as u8)
     }
 
-    /// The values of a column, one for each rule.
     pub(crate) fn array(&self, column: RuleColumn) -> ArrayRef {
         let count = self.len();
         match column {

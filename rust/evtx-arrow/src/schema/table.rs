@@ -76,7 +76,6 @@ pub struct Table {
 }
 
 impl From<Options> for Table {
-    /// The table of all events.
     fn from(options: Options) -> Self {
         Table {
             options,
@@ -179,7 +178,6 @@ pub fn schema(options: &Options) -> SchemaRef {
     Table::from(*options).schema()
 }
 
-/// Whether one of some columns has a name.
 fn is_in(columns: &[Column], name: &str) -> bool {
     columns.iter().any(|column| column.name.eq_ignore_ascii_case(name))
 }

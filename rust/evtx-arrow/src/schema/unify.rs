@@ -70,12 +70,10 @@ const SIGNED: &[(u32, FieldType)] = &[
 /// The same for floats. They hold integers that fit into their mantissa.
 const FLOATS: &[(u32, FieldType)] = &[(24, FieldType::Float32), (53, FieldType::Float64)];
 
-/// The bits of a type among some types.
 fn bits_in(types: &[(u32, FieldType)], of: FieldType) -> Option<u32> {
     types.iter().find(|(_, known)| *known == of).map(|(bits, _)| *bits)
 }
 
-/// As [`unite`], for single values.
 fn unite_items(a: FieldType, b: FieldType) -> FieldType {
     if a == b {
         return a;
