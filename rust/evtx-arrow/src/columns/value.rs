@@ -311,25 +311,4 @@ mod tests {
         check::<Int32Type>(FieldType::Int32, i32::MIN, i32::MAX);
         check::<Int64Type>(FieldType::Int64, i64::MIN, i64::MAX);
     }
-
-    #[test]
-    fn fixed_bytes_and_nulls_keep_their_order() {
-        let mut builder = ValueBuilder::new(FieldType::Uuid);
-        let guids = [None, Some([1; 16]), None, None, Some([2; 16]), None];
-        for guid in &guids {
-            let found = guid
-                .as_ref()
-                .map(|guid| Resolved::Value(Value::new(Scalar::Guid, guid)));
-            builder.push(found.as_ref()).expect("a row");
-        }
-        let cloned = builder.finish_cloned(MakeArrays::CHECKED).expect("an array");
-        let array = builder.finish(MakeArrays::CHECKED).expect("an array");
-        assert_eq!(cloned.to_data(), array.to_data());
-        let rows: Vec<_> = array
-            .as_fixed_size_binary()
-            .iter()
-            .map(|row| row.map(<[u8]>::to_vec))
-            .collect();
-        assert_eq!(rows, guids.map(|guid| guid.map(Vec::from)));
-    }
 }

@@ -47,16 +47,11 @@ impl OtherValue<'_> {
 }
 
 impl<'e> ChildOfEvent<'e> {
-    /// Gives `each` the other values of the child, in order.
+    /// Gives `each` the other values in an element of the child, in order. Fails if the name of a value depends on the
+    /// record, or its presence on two substitutions.
     ///
-    /// # Errors
-    /// [`Irregular`] if the name of a value depends on the record, or its presence on two substitutions.
-    pub(super) fn other_values(self, guard: Guard, each: &mut dyn FnMut(OtherValue<'_>)) -> Result<(), Irregular> {
-        self.values_in(self.element, guard, each)
-    }
-
     /// Recurses once per level of the tree; [`MAX_OPEN_ELEMENTS`](evtx_format::MAX_OPEN_ELEMENTS) bounds the levels.
-    fn values_in(
+    pub(super) fn values_in(
         self,
         element: &'e Element<'e>,
         guard: Guard,

@@ -211,7 +211,7 @@ impl Planner<'_> {
             has_entries,
             places: &self.projection.places,
         };
-        let outcome = child.other_values(guard, &mut |value| self.other_value(&value));
+        let outcome = child.values_in(element, guard, &mut |value| self.other_value(&value));
         self.regular(outcome);
     }
 

@@ -109,28 +109,7 @@ impl Projection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{COLUMNS, ColumnSource, MESSAGE, PROVIDER};
-
-    #[test]
-    fn places_and_keys_are_numbered_once() {
-        let mut projection = Projection::default();
-        assert_eq!(
-            [PROVIDER, MESSAGE, PROVIDER].map(|place| projection.place(place)),
-            [0, 1, 0].map(PlaceId)
-        );
-        assert_eq!(projection.places, [PROVIDER, MESSAGE]);
-        assert!(!projection.event_data);
-        let looked_up = |key, number| Lookup::EventData { key, number };
-        let names = ["a", "b", "a", "", "param12", "param"];
-        let numbers = [(0, None), (1, None), (0, None), (2, None), (3, Some(12)), (4, None)];
-        let expected = numbers.map(|(key, number)| looked_up(key, number));
-        assert_eq!(names.map(|key| projection.key(key)), expected);
-        assert!(projection.event_data);
-        assert_eq!(
-            ["b", "", "c"].map(|key| projection.key_index(key)),
-            [Some(1), Some(2), None]
-        );
-    }
+    use crate::schema::{COLUMNS, ColumnSource};
 
     #[test]
     fn rows_are_shared_by_enough_columns_that_repeat() {

@@ -319,12 +319,6 @@ mod tests {
         let found = Resolved::Constant(&number);
         assert_eq!((found.integer(), found.float(), found.bool()), (Some(16), None, None));
         assert_eq!(found.text().as_deref(), Some("0x10"));
-        let texts = ["-1.5", "true", "0aFF"].map(constant);
-        let [float, truth, bytes] = [0, 1, 2].map(|i| Resolved::Constant(&texts[i]));
-        assert_eq!(
-            (float.float(), truth.bool(), bytes.bytes()),
-            (Some(-1.5), Some(true), Some(vec![0x0a, 0xff]))
-        );
     }
 
     #[test]

@@ -32,15 +32,13 @@ pub(crate) struct TemplateId(pub(crate) usize);
 /// How many bytes of templates a chunk keeps. Real chunks need a few hundred KiB; crafted definitions can overlap.
 const MAX_BYTES: usize = 16 << 20;
 
-const ROOTS: usize = TreeRoot::COUNT;
-
 /// How many outlines may be compiled before one of them recurs.
 const FIRST_OUTLINES: usize = 256;
 
 impl Default for ChunkTemplates {
     fn default() -> Self {
         ChunkTemplates {
-            index: vec![0; ROOTS * CHUNK_SIZE].into(),
+            index: vec![0; TreeRoot::COUNT * CHUNK_SIZE].into(),
             used: Vec::new(),
             compiled: Vec::new(),
             outlines: Default::default(),
@@ -168,7 +166,7 @@ impl ChunkTemplates {
 /// The entry of [`ChunkTemplates::index`] for a definition.
 #[inline]
 fn index(definition: u32, root: TreeRoot) -> usize {
-    ROOTS * definition as usize + root as usize
+    TreeRoot::COUNT * definition as usize + root as usize
 }
 
 #[cfg(test)]
