@@ -259,7 +259,10 @@ impl Detector {
             let text = places.get(*place).filter(|_| is_telling).and_then(|found| found.text());
             let is_there = match is_telling {
                 true => text.is_some(),
-                false => record.may_have_place(templates, *place),
+                // Whether a record of the same templates can have a value there.
+                false => record
+                    .with_plans(templates)
+                    .any(|(_, plan)| plan.place(*place).is_some()),
             };
             if is_there {
                 names.push(name.clone());

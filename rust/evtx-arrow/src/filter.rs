@@ -202,8 +202,8 @@ impl<'x, 'r> Row<'x, 'r> {
     /// The result of a test for the value of an operand.
     fn test(&self, operand: Operand, scratch: &mut Scratch, test: &Test) -> Option<bool> {
         let field = |place| {
-            self.record
-                .and_then(|(record, templates)| record.place(templates, place))
+            let (record, templates) = self.record?;
+            record.places(templates).get(place)
         };
         let Scratch { value: scratch, text } = scratch;
         let value = match operand {

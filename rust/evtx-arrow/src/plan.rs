@@ -2,7 +2,6 @@
 
 mod convert;
 mod keys;
-mod root;
 mod projection;
 mod source;
 mod content;
@@ -16,6 +15,5 @@ mod tests;
 pub(crate) use cache::{Compiled, PlanCache, user_data};
 pub(crate) use column_plan::{Entry, EntryId, EventData, MapValue, Plan, Run};
 pub(crate) use keys::{Key, Keys};
-pub(crate) use projection::{Lookup, PlaceId, Projection};
-pub(crate) use root::TreeRoot;
+pub(crate) use projection::{Lookup, PlaceId, Projection, TreeRoot};
 pub(crate) use source::{Constant, MAX_FIELD, Resolved};

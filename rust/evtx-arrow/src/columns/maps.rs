@@ -13,7 +13,7 @@ use evtx_format::{Interrupt, MAX_TEXT};
 use super::arrays::{Build, Indices, MakeArrays, take};
 use super::key_dictionary::Dictionary;
 use super::text::TextBuilder;
-use crate::plan::{Entry, EventData, Keys, MapValue, Resolved, Run};
+use crate::plan::{Entry, Keys, MapValue, Resolved, Run};
 use crate::record::TemplateId;
 use crate::schema::{entries_field, entry_fields};
 
@@ -77,15 +77,13 @@ impl MapBuilder {
         self.push_bounded(found, interrupt);
     }
 
-    /// Appends the map of a record in which each item of an unnamed array is an entry.
-    #[inline(never)]
-    pub(crate) fn push_split(&mut self, event_data: &EventData, values: ValueTable<'_>, interrupt: Interrupt<'_>) {
-        self.push_bounded(event_data.split(values), interrupt);
-    }
-
     /// Appends a map, up to the entry that makes its text longer than [`MAX_TEXT`] bytes. A number names an entry.
-    #[inline]
-    fn push_bounded<'p, 'r>(&mut self, entries: impl Iterator<Item = MapValue<'p, 'r>>, interrupt: Interrupt<'_>) {
+    #[inline(never)]
+    pub(crate) fn push_bounded<'p, 'r>(
+        &mut self,
+        entries: impl Iterator<Item = MapValue<'p, 'r>>,
+        interrupt: Interrupt<'_>,
+    ) {
         let (mut bytes, mut next_look) = (0, LONG);
         for (number, entry, found) in entries {
             if bytes > next_look {

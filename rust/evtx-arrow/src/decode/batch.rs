@@ -236,7 +236,7 @@ impl BatchBuilder {
                     for places in &rows {
                         match places.record.event_data(templates) {
                             Some((event_data, part)) if event_data.has_split(part.values) => {
-                                builder.push_split(event_data, part.values, reader.interrupt);
+                                builder.push_bounded(event_data.split(part.values), reader.interrupt);
                             }
                             Some((event_data, part)) => match (&event_data.run, part.template()) {
                                 (Some(run), Some(template)) => builder.push_run(run, part.values, template),

@@ -54,7 +54,10 @@ impl Decoder {
             strays: StrayChunks::new(Chunks::Slots(0), Arc::default()),
             templates: ChunkTemplates::default(),
             detector: scan.rules.as_ref().map(|rules| Detector::new(&scan, rules).into()),
-            relevance: Relevance::default(),
+            relevance: Relevance {
+                of_log: true,
+                of_chunk: None,
+            },
             scratch: Scratch::default(),
         };
         Decoder {

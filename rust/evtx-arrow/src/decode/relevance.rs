@@ -12,15 +12,6 @@ pub(super) struct Relevance {
     pub(super) of_chunk: Option<bool>,
 }
 
-impl Default for Relevance {
-    fn default() -> Self {
-        Relevance {
-            of_log: true,
-            of_chunk: None,
-        }
-    }
-}
-
 impl Relevance {
     /// Whether damage to the current chunk is reported.
     pub(super) fn of_chunk(

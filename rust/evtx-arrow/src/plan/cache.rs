@@ -20,8 +20,7 @@ use uuid::Uuid;
 
 use super::column_plan::Plan;
 use super::keys::Keys;
-use super::projection::Projection;
-use super::root::TreeRoot;
+use super::projection::{Projection, TreeRoot};
 use super::source::Extractor;
 
 /// The most bytes of templates and their compiled form that a scan keeps. Those of real logs take one or two MiB.

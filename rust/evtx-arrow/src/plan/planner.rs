@@ -11,8 +11,7 @@ use super::content::{Guard, Irregular, deeper, has_certain_child, has_substituti
 use super::convert;
 use super::keys::Keys;
 use super::other_values::{ChildOfEvent, OtherValue};
-use super::projection::Projection;
-use super::root::TreeRoot;
+use super::projection::{Projection, TreeRoot};
 use super::source::{Constant, Content, Extractor, MAX_FIELD, Piece};
 use crate::schema::{Numbering, Place};
 

@@ -5,11 +5,25 @@ use std::sync::Arc;
 use evtx_format::render::program::Language;
 use hashbrown::HashMap;
 
-use super::root::TreeRoot;
 use crate::schema::{EntryKeys, Place};
 
 /// The fewest columns of `System` whose rows are shared. Finding a shared row takes as long as reading some columns.
 pub(crate) const MIN_COLUMNS: usize = 4;
+
+/// The role of a tree's root in the event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum TreeRoot {
+    /// The root is the `Event` element.
+    Event,
+    /// The root is a child of the `Event` element.
+    Child,
+    /// The root is the one element in the stream that is the content of `UserData`.
+    InUserData,
+}
+
+impl TreeRoot {
+    pub(crate) const COUNT: usize = 3;
+}
 
 /// A place that is read: its index in [`Projection::places`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use evtx_writer::{Content, Element, Event, Stream, Substitution, Template, Value
 use super::column_plan::{EntryId, Plan};
 use super::keys::Keys;
 use super::projection::Projection;
-use super::root::TreeRoot;
+use super::projection::TreeRoot;
 use super::source::Resolved;
 use crate::schema::{COLUMNS, ColumnSource};
 use crate::testing::{self, data, leaf};

@@ -158,12 +158,6 @@ impl<'p, 'r> RecordView<'p, 'r> {
         self.parts.first()
     }
 
-    /// Whether a record of the same templates can have a value at a place.
-    pub(crate) fn may_have_place(self, templates: &ChunkTemplates, place: PlaceId) -> bool {
-        let has = |plan: &Plan| plan.place(place).is_some();
-        self.with_plans(templates).any(|(_, plan)| has(plan))
-    }
-
     /// Whether an entry of `EventData` or a leaf of `UserData` may be an array.
     pub(crate) fn may_have_arrays(self, templates: &ChunkTemplates) -> bool {
         self.with_plans(templates)
@@ -175,10 +169,6 @@ impl<'p, 'r> RecordView<'p, 'r> {
             PlanAt::Own(at) => Some((part, &self.own_plans[at])),
             PlanAt::Template(template) => Some((part, &templates.get(template).ok()?.plan)),
         })
-    }
-
-    pub(crate) fn place(self, templates: &'p ChunkTemplates, place: PlaceId) -> Option<Resolved<'p, 'r>> {
-        self.places(templates).get(place)
     }
 
     #[inline]
