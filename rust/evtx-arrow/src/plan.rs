@@ -1,9 +1,9 @@
 //! Column plans: for each column, where its value is in the records of a template. Compiled once per template.
 
-mod convert;
 mod keys;
 mod projection;
 mod source;
+mod convert;
 mod content;
 mod other_values;
 mod column_plan;

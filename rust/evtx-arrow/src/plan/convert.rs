@@ -4,6 +4,66 @@
 use evtx_format::value::text::Form;
 use evtx_format::value::{Scalar, Value};
 
+use super::source::{Constant, MAX_FIELD, Resolved};
+
+impl<'r> Resolved<'_, 'r> {
+    /// Converts the value, or else its text, if that has at most [`MAX_FIELD`] bytes.
+    #[inline(always)]
+    fn convert<T>(
+        &self,
+        binary: impl Fn(Value<'r>) -> Option<T>,
+        from_text: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        match self {
+            Resolved::Constant(Constant { text, .. }) if text.len() > MAX_FIELD => None,
+            Resolved::Constant(constant) => from_text(&constant.text),
+            Resolved::Value(value) => convert(value, binary, from_text),
+            Resolved::Pieces(..) => from_text(&self.text()?),
+        }
+    }
+
+    /// An integer that is not negative.
+    #[inline(always)]
+    pub(crate) fn number(&self) -> Option<u64> {
+        self.convert(Value::to_u64, number_from_text)
+    }
+
+    /// An integer, which can be negative.
+    pub(crate) fn integer(&self) -> Option<i128> {
+        self.convert(Value::to_i128, integer_from_text)
+    }
+
+    pub(crate) fn float(&self) -> Option<f64> {
+        self.convert(Value::to_f64, float_from_text)
+    }
+
+    /// A boolean. A bit mask is not one.
+    pub(crate) fn bool(&self) -> Option<bool> {
+        self.convert(|_| None, bool_from_text)
+    }
+
+    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
+        let binary = |value: Value<'r>| (value.scalar() == Some(Scalar::Binary)).then(|| value.bytes.to_vec());
+        self.convert(binary, bytes_from_text)
+    }
+
+    /// An instant, in nanoseconds since 1970-01-01 UTC.
+    #[inline(always)]
+    pub(crate) fn nanos(&self) -> Option<i64> {
+        match self {
+            Resolved::Constant(Constant { time: Some(nanos), .. }) => *nanos,
+            Resolved::Value(value) => nanos(value),
+            _ => self.convert(|_| None, nanos_from_text),
+        }
+    }
+
+    /// The 16 bytes of a GUID, in the order of its text.
+    #[inline(always)]
+    pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
+        self.convert(Value::to_uuid, uuid_from_text)
+    }
+}
+
 /// Converts the single item of an array, or else the text of the value.
 // Out of line, because most values do not need it. By reference, because moving a value right after it was written stalls
 // the processor.
@@ -23,7 +83,7 @@ fn by_text<'v, T>(
 
 /// Converts a value itself, or else [by its text](by_text).
 #[inline(always)]
-pub(super) fn convert<'v, T>(
+fn convert<'v, T>(
     value: &Value<'v>,
     binary: impl Fn(Value<'v>) -> Option<T>,
     from_text: impl FnOnce(&str) -> Option<T>,
@@ -35,7 +95,7 @@ pub(super) fn convert<'v, T>(
 }
 
 /// An integer that is not negative, from its decimal text, or its hexadecimal text after `0x`.
-pub(super) fn number_from_text(text: &str) -> Option<u64> {
+fn number_from_text(text: &str) -> Option<u64> {
     let text = text.trim();
     // `parse` and `from_str_radix` accept a plus, which neither form has.
     if text.starts_with('+') {
@@ -49,7 +109,7 @@ pub(super) fn number_from_text(text: &str) -> Option<u64> {
 }
 
 /// An integer from its decimal text, or its hexadecimal text after `0x`.
-pub(super) fn integer_from_text(text: &str) -> Option<i128> {
+fn integer_from_text(text: &str) -> Option<i128> {
     match text.trim().strip_prefix('-') {
         Some(digits) if digits.starts_with(|first: char| first.is_ascii_digit()) => {
             digits.parse::<i128>().ok().map(|n| -n)
@@ -60,12 +120,12 @@ pub(super) fn integer_from_text(text: &str) -> Option<i128> {
 }
 
 /// A floating-point number from its decimal text.
-pub(super) fn float_from_text(text: &str) -> Option<f64> {
+fn float_from_text(text: &str) -> Option<f64> {
     text.trim().parse().ok()
 }
 
 /// A boolean from `true` or `false`.
-pub(super) fn bool_from_text(text: &str) -> Option<bool> {
+fn bool_from_text(text: &str) -> Option<bool> {
     match text {
         "true" => Some(true),
         "false" => Some(false),
@@ -74,7 +134,7 @@ pub(super) fn bool_from_text(text: &str) -> Option<bool> {
 }
 
 /// Bytes from their hexadecimal digits.
-pub(super) fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
+fn bytes_from_text(text: &str) -> Option<Vec<u8>> {
     let (pairs, odd) = text.as_bytes().as_chunks::<2>();
     let digit = |digit: u8| char::from(digit).to_digit(16);
     let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
@@ -100,19 +160,18 @@ pub(super) fn is_time(value: &Value<'_>) -> bool {
 }
 
 /// An instant from its ISO 8601 text with an offset, as `2024-03-01T12:00:00.123456789Z`.
-pub(super) fn nanos_from_text(text: &str) -> Option<i64> {
+fn nanos_from_text(text: &str) -> Option<i64> {
     let instant: jiff::Timestamp = text.trim().parse().ok()?;
     i64::try_from(instant.as_nanosecond()).ok()
 }
 
-pub(super) fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
+fn uuid_from_text(text: &str) -> Option<[u8; 16]> {
     uuid::Uuid::try_parse(text.trim()).ok().map(uuid::Uuid::into_bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Resolved;
 
     /// FILETIME of 1970-01-01.
     const EPOCH: u64 = 116_444_736_000_000_000;

@@ -3,10 +3,8 @@
 use evtx_format::MAX_TEXT;
 use evtx_format::binxml::instance::ValueTable;
 use evtx_format::render::json;
+use evtx_format::value::Value;
 use evtx_format::value::text::Form;
-use evtx_format::value::{Scalar, Value};
-
-use super::convert;
 
 /// The most bytes of text at a place in the event. In real logs this is one value, which has at most 64 KiB.
 pub(crate) const MAX_FIELD: usize = 1 << 20;
@@ -147,7 +145,7 @@ impl<'p, 'r> Resolved<'p, 'r> {
 }
 
 // Inlined, so that the value stays in registers.
-impl<'r> Resolved<'_, 'r> {
+impl Resolved<'_, '_> {
     /// Appends the text as UTF-8. A text longer than [`MAX_TEXT`] bytes is cut somewhere after that length.
     #[inline]
     pub(crate) fn push_text(&self, out: &mut Vec<u8>) {
@@ -188,66 +186,12 @@ impl<'r> Resolved<'_, 'r> {
         self.push_text(&mut text);
         (text.len() <= MAX_FIELD).then(|| String::from_utf8_lossy(&text).into_owned())
     }
-
-    /// Converts the value, or else its text, if that has at most [`MAX_FIELD`] bytes.
-    #[inline(always)]
-    fn convert<T>(
-        &self,
-        binary: impl Fn(Value<'r>) -> Option<T>,
-        from_text: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<T> {
-        match self {
-            Resolved::Constant(Constant { text, .. }) if text.len() > MAX_FIELD => None,
-            Resolved::Constant(constant) => from_text(&constant.text),
-            Resolved::Value(value) => convert::convert(value, binary, from_text),
-            Resolved::Pieces(..) => from_text(&self.text()?),
-        }
-    }
-
-    /// An integer that is not negative.
-    #[inline(always)]
-    pub(crate) fn number(&self) -> Option<u64> {
-        self.convert(Value::to_u64, convert::number_from_text)
-    }
-
-    /// An integer, which can be negative.
-    pub(crate) fn integer(&self) -> Option<i128> {
-        self.convert(Value::to_i128, convert::integer_from_text)
-    }
-
-    pub(crate) fn float(&self) -> Option<f64> {
-        self.convert(Value::to_f64, convert::float_from_text)
-    }
-
-    /// A boolean. A bit mask is not one.
-    pub(crate) fn bool(&self) -> Option<bool> {
-        self.convert(|_| None, convert::bool_from_text)
-    }
-
-    pub(crate) fn bytes(&self) -> Option<Vec<u8>> {
-        let binary = |value: Value<'r>| (value.scalar() == Some(Scalar::Binary)).then(|| value.bytes.to_vec());
-        self.convert(binary, convert::bytes_from_text)
-    }
-
-    /// An instant, in nanoseconds since 1970-01-01 UTC.
-    #[inline(always)]
-    pub(crate) fn nanos(&self) -> Option<i64> {
-        match self {
-            Resolved::Constant(Constant { time: Some(nanos), .. }) => *nanos,
-            Resolved::Value(value) => convert::nanos(value),
-            _ => self.convert(|_| None, convert::nanos_from_text),
-        }
-    }
-
-    /// The 16 bytes of a GUID, in the order of its text.
-    #[inline(always)]
-    pub(crate) fn uuid(&self) -> Option<[u8; 16]> {
-        self.convert(Value::to_uuid, convert::uuid_from_text)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use evtx_format::value::Scalar;
+
     use super::*;
 
     fn constant(text: &str) -> Constant {
