@@ -260,9 +260,7 @@ def decode(
         raise TypeError(f"decode() has no argument {sorted(unknown)[0]}")
     known = {"event_id": event_id, **{name: options.get(name) for name in names}}
     stated = of_signed(conditions(where))
-    native = _native.open(
-        paths, False, known, _names(columns), stated, "spark", 1, files, None
-    )
+    native = _native.open(paths, [], known, _names(columns), stated, "spark", 1, files, None)
     fields = native.fields if event_id is not None else None
     wanted = native.columns
 
@@ -276,9 +274,7 @@ def decode(
                 if data is None:
                     raise ValueError(f"the content of {path} is NULL: load it with binaryFile")
                 pieces = [(path, False, len(data), None)]
-                part = _native.open(
-                    pieces, True, known, wanted, stated, "spark", 1, _Contents({path: data}), fields
-                )
+                part = _native.open([], pieces, known, wanted, stated, "spark", 1, _Contents({path: data}), fields)
                 reader = pyarrow.RecordBatchReader._import_from_c_capsule(part.stream_capsule())
                 yield from reader
 
