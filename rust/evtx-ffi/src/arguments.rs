@@ -94,7 +94,7 @@ pub(crate) fn scan_functions() -> EvtxSlice<'static, EvtxScanFunction> {
     let argument = |argument: &'static Argument| EvtxArgument {
         name: EvtxText::of(argument.name),
         default_text: EvtxText::of_option(argument.default),
-        kind: argument.kind().into(),
+        kind: argument.kind.into(),
     };
     let functions = Query::ALL.iter().enumerate().map(|(number, query)| {
         let [name, description, example] = about(*query);
@@ -171,8 +171,7 @@ pub struct EvtxArguments {
     pub(crate) caller: String,
 }
 
-/// Makes the arguments of a call of the function with this number, with their defaults. `caller` is the name of the
-/// function in errors.
+/// Makes the arguments of the function with this number, with their defaults. `caller` is its name in errors.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_arguments_new(
     function: usize,
@@ -186,8 +185,7 @@ pub extern "C" fn evtx_arguments_new(
     })
 }
 
-/// Sets the option that adds the column with this name. Does nothing if there is no such option, or if it does more
-/// than add columns.
+/// Sets the option that adds the column with this name, if there is one that does no more than that.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_arguments_need(arguments: Option<&mut EvtxArguments>, column: EvtxText<'_>) -> EvtxFailure {
     entry(|| {

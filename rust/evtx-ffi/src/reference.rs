@@ -71,7 +71,7 @@ fn the_docs_have_every_argument() {
 fn arguments_table(arguments: &[&Argument]) -> String {
     let mut table = "| argument | default | what it does |\n| --- | --- | --- |\n".to_owned();
     for argument in arguments {
-        let default = match (argument.default, argument.kind()) {
+        let default = match (argument.default, argument.kind) {
             (None, _) => String::new(),
             (Some(text), ArgumentKind::Text) => format!("`'{text}'`"),
             (Some(text), _) => format!("`{text}`"),

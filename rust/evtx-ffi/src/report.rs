@@ -45,38 +45,29 @@ pub(crate) fn duckdb_type(field: &Field) -> String {
 /// The report of a table function.
 pub(crate) struct ReportFunction {
     pub(crate) schema: SchemaRef,
-    pub(crate) make: fn(&ScanCall, &[usize]) -> Box<dyn ReportThreads>,
+    /// Makes the report of a call, with the columns that have these indexes.
+    pub(crate) make: Box<Make>,
 }
 
-/// The report on the files of a call, with the columns that have these indexes.
-fn scan<R: Report + 'static>(report: R, call: &ScanCall, columns: &[usize]) -> Box<dyn ReportThreads> {
-    Box::new(ReportScan::new(report, call.paths.clone(), columns))
+type Make = dyn Fn(&ScanCall, &[usize]) -> Box<dyn ReportThreads> + Send + Sync;
+
+fn function<R: Report + 'static>(make: fn(&ScanCall, &[usize]) -> R) -> Option<ReportFunction> {
+    Some(ReportFunction {
+        schema: R::schema(),
+        make: Box::new(move |call, columns| {
+            Box::new(ReportScan::new(make(call, columns), call.paths.clone(), columns))
+        }),
+    })
 }
 
 /// The report that a query gives; `None` if its rows are records.
 pub(crate) fn report_of(query: Query) -> Option<ReportFunction> {
-    let report: ReportFunction = match query {
-        Query::Records | Query::Matches => return None,
-        Query::Rules => ReportFunction {
-            schema: RuleReport::schema(),
-            make: |call, columns| scan(RuleReport::new(Arc::clone(&call.rules)), call, columns),
-        },
-        Query::Fields => ReportFunction {
-            schema: SchemaReport::schema(),
-            make: |call, columns| scan(SchemaReport::new(duckdb_type), call, columns),
-        },
-        Query::Files => ReportFunction {
-            schema: FileReport::schema(),
-            make: |call, columns| scan(FileReport::of_columns(columns), call, columns),
-        },
-        Query::Chunks => ReportFunction {
-            schema: ChunkReport::schema(),
-            make: |call, columns| scan(ChunkReport::default(), call, columns),
-        },
-        Query::DeclaredEvents => ReportFunction {
-            schema: DeclaredEventReport::schema(),
-            make: |call, columns| scan(DeclaredEventReport::new(duckdb_type), call, columns),
-        },
-    };
-    Some(report)
+    match query {
+        Query::Records | Query::Matches => None,
+        Query::Rules => function(|call, _| RuleReport::new(Arc::clone(&call.rules))),
+        Query::Fields => function(|_, _| SchemaReport::new(duckdb_type)),
+        Query::Files => function(|_, columns| FileReport::of_columns(columns)),
+        Query::Chunks => function(|_, _| ChunkReport::default()),
+        Query::DeclaredEvents => function(|_, _| DeclaredEventReport::new(duckdb_type)),
+    }
 }

@@ -108,8 +108,7 @@ impl From<TaskValue> for ScanTask {
 pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str)> {
     let of_scan = |argument: &&evtx_scan::Argument| Query::Records.arguments().any(|known| known.name == argument.name);
     let options = ARGUMENTS.iter().filter(of_scan);
-    let options =
-        options.filter(|argument| argument.kind() != ArgumentKind::Map && argument.name != "hive_partitioning");
+    let options = options.filter(|argument| argument.kind != ArgumentKind::Map && argument.name != "hive_partitioning");
     options
         .map(|argument| (argument.name, argument.default, argument.about))
         .collect()

@@ -32,8 +32,7 @@ impl Types {
 
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
-        let found = Types::ALL.iter().find(|(_, types)| *types == self);
-        found.map_or("", |(name, _)| name)
+        Types::ALL[self as usize].0
     }
 }
 

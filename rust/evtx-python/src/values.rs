@@ -38,7 +38,7 @@ fn item(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
 fn argument_value(argument: &Argument, value: &Bound<'_, PyAny>) -> PyResult<ArgumentValue> {
     let name = argument.name;
     let wrong = |wanted: &str| PyTypeError::new_err(format!("{name} must be {wanted}, not {}", shown(value)));
-    Ok(match argument.kind() {
+    Ok(match argument.kind {
         ArgumentKind::Flag if is_bool(value) => ArgumentValue::Flag(value.extract()?),
         ArgumentKind::Flag => return Err(wrong("True or False")),
         ArgumentKind::Integer if value.is_instance_of::<PyInt>() && !is_bool(value) => {
@@ -108,8 +108,7 @@ fn nanos(text: &str) -> Option<i128> {
     Some(time?.as_nanosecond())
 }
 
-/// A constant that is compared with a column. The Python part passes times as `("instant", nanoseconds)` and GUIDs as
-/// `("uuid", bytes)`.
+/// A constant for a column. The Python part passes times as `("instant", nanoseconds)`, GUIDs as `("uuid", bytes)`.
 pub(crate) fn constant(field: &Field, value: &Bound<'_, PyAny>) -> PyResult<Constant> {
     let (name, data_type) = (field.name(), field.data_type());
     let wrong = |wanted: &str| PyTypeError::new_err(format!("{name} is compared with {wanted}, not {}", shown(value)));

@@ -105,6 +105,8 @@ pub struct Argument {
     pub default: Option<&'static str>,
     /// What it does, in a sentence.
     pub about: &'static str,
+    /// What it takes.
+    pub kind: ArgumentKind,
     of: &'static [Query],
     set: Set,
 }
@@ -132,6 +134,7 @@ macro_rules! arguments {
             name: stringify!($name),
             default: $default,
             about: concat!($($about),*).trim_ascii_start(),
+            kind: ArgumentKind::$kind,
             of: $of,
             set: Set::$kind($set),
         }),*];
@@ -211,17 +214,6 @@ fn sample_size(size: Option<i64>) -> Result<SampleSize, String> {
 }
 
 impl Argument {
-    /// What it takes.
-    pub fn kind(&self) -> ArgumentKind {
-        match self.set {
-            Set::Flag(_) => ArgumentKind::Flag,
-            Set::Integer(_) => ArgumentKind::Integer,
-            Set::Text(_) => ArgumentKind::Text,
-            Set::List(_) => ArgumentKind::List,
-            Set::Map(_) => ArgumentKind::Map,
-        }
-    }
-
     /// The argument of a name, whose case does not matter, if a query has it.
     pub fn find(query: Query, name: &str) -> Option<&'static Argument> {
         query
@@ -347,8 +339,7 @@ impl Arguments {
         }
     }
 
-    /// Sets the fields of the events, so that no file is read to find them: those of a [`ScanCall`] with the same
-    /// arguments, which another process may have made.
+    /// Sets the fields of the events: those of a [`ScanCall`] with the same arguments, perhaps of another process.
     pub fn know_fields(&mut self, fields: Vec<EventField>) {
         self.known_fields = Some(fields);
     }
@@ -445,18 +436,16 @@ pub struct ScanCall {
     pub folders: Vec<FolderColumn>,
     /// The fields of the events, if the call is for certain events.
     pub fields: Vec<EventField>,
-    /// A warning for the caller: that only parts of the files were read to find the columns, or that rules did not
-    /// load.
+    /// A warning: that only parts of the files were read to find the columns, or that rules did not load.
     pub warning: Option<String>,
     /// The rows on rules, if the call is for them.
     pub rules: Arc<[RuleRow]>,
 }
 
 impl ScanCall {
-    /// A scan of the columns with these indexes in the schema of the table, in this order, and for each of its files
-    /// the index among the files of the call. Files and records for which the conditions cannot be true are left out;
-    /// those that are left need not fulfil them. The columns of folders follow those of the table in the conditions.
-    /// The messages beside the logs may take `memory` bytes together.
+    /// A scan of the columns with these indexes in the schema of the table, and the index of each of its files among
+    /// those of the call. It may leave out files and records for which the conditions are not true. In these, the
+    /// columns of folders follow those of the table. The messages beside the logs may take `memory` bytes.
     pub fn scan(&self, columns: &[usize], conditions: &[Expression], memory: u64) -> (FileScan, Arc<[usize]>) {
         let implied = |condition| Predicate::implied(&self.table, condition);
         let predicates: Vec<_> = conditions.iter().filter_map(implied).collect();
@@ -495,7 +484,7 @@ mod tests {
         let mut arguments = Arguments::new(Query::Records);
         let before = format!("{arguments:?}");
         for argument in ARGUMENTS {
-            let value = match (argument.default, argument.kind()) {
+            let value = match (argument.default, argument.kind) {
                 (None, _) => ArgumentValue::Null,
                 (Some(text), ArgumentKind::Flag) => ArgumentValue::Flag(text == "true"),
                 (Some(text), ArgumentKind::Integer) => ArgumentValue::Integer(text.parse().expect("a number")),

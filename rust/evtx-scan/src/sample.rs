@@ -4,7 +4,7 @@
 //! order of the files, so that the columns do not depend on the threads. The results for a file are kept for the next
 //! scan, as long as the file does not change.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -71,11 +71,10 @@ struct Identity {
     events: Arc<Events>,
 }
 
-/// Results that are kept, the oldest first.
+/// Results that are kept. When they take too much memory, all are forgotten.
 #[derive(Default)]
 struct Kept {
-    found: HashMap<Arc<Identity>, Arc<CollectedEvents>>,
-    order: VecDeque<Arc<Identity>>,
+    found: HashMap<Identity, Arc<CollectedEvents>>,
     bytes: usize,
 }
 
@@ -87,26 +86,17 @@ fn kept() -> MutexGuard<'static, Kept> {
 
 impl Kept {
     fn insert(&mut self, identity: Identity, found: CollectedEvents) {
-        let bytes = |identity: &Identity, found: &CollectedEvents| {
-            // The events' IDs and names are shared by all files of a scan, and count for each.
-            let of_events = 4 * identity.events.ids.as_ref().map_or(0, |ids| ids.len());
-            size_of::<Identity>() + identity.path.len() + identity.header.len() + of_events + found.bytes()
-        };
-        let size = bytes(&identity, &found);
-        if size > KEPT_OF_FILE || self.found.contains_key(&identity) {
+        // The events' IDs and names are shared by all files of a scan, and count for each.
+        let of_events = 4 * identity.events.ids.as_ref().map_or(0, |ids| ids.len());
+        let bytes = size_of::<Identity>() + identity.path.len() + identity.header.len() + of_events + found.bytes();
+        if bytes > KEPT_OF_FILE || self.found.contains_key(&identity) {
             return;
         }
-        self.bytes += size;
-        let identity = Arc::new(identity);
-        self.order.push_back(Arc::clone(&identity));
-        self.found.insert(identity, Arc::new(found));
-        while self.bytes > KEPT_BYTES
-            && let Some(oldest) = self.order.pop_front()
-        {
-            if let Some(found) = self.found.remove(&oldest) {
-                self.bytes -= bytes(&oldest, &found);
-            }
+        if self.bytes + bytes > KEPT_BYTES {
+            *self = Kept::default();
         }
+        self.bytes += bytes;
+        self.found.insert(identity, Arc::new(found));
     }
 }
 

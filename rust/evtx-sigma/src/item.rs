@@ -38,43 +38,24 @@ pub(crate) struct Context<'a> {
 pub(crate) fn items(key: &Key, value: &Node, context: &mut Context<'_>) -> Result<Vec<Item>, LoadError> {
     let mut names = key.text.split('|');
     let field: String = names.next().unwrap_or_default().split(' ').collect();
-    let modifiers = modifiers(&names.collect::<Vec<_>>()).map_err(|problem| problem.at(key.at))?;
     let field = (!field.is_empty()).then(|| field.into_boxed_str());
-    item_values(field, &modifiers, value, context)
-}
-
-/// The item of some keywords.
-pub(crate) fn keywords(values: &[Node], context: &mut Context<'_>) -> Result<Item, LoadError> {
-    let modifiers = modifiers(&[]).map_err(|problem| problem.at(values[0].at))?;
-    Ok(Item {
-        field: None,
-        any: matchers_of(values, true, &modifiers, context)?.concat().into(),
-        is_negated: false,
-    })
-}
-
-fn item_values(
-    field: Option<Box<str>>,
-    modifiers: &Modifiers,
-    value: &Node,
-    context: &mut Context<'_>,
-) -> Result<Vec<Item>, LoadError> {
-    let is_keyword = field.is_none();
+    let mut modifiers = modifiers(&names.collect::<Vec<_>>()).map_err(|problem| problem.at(key.at))?;
+    match modifiers.meaning {
+        _ if field.is_some() => {}
+        Meaning::Text(None) if !modifiers.neq => modifiers.meaning = KEYWORD,
+        Meaning::Text(_) | Meaning::Regex(_) | Meaning::Network if !modifiers.neq => {}
+        _ => {
+            let text = "keywords are texts, regular expressions or networks: other modifiers need a field name";
+            return Err(value.error(Problem::text(text)));
+        }
+    }
     let item = |any: Vec<Matcher>| Item {
         field: field.clone(),
         any: any.into(),
         is_negated: modifiers.neq,
     };
-    let is_about_texts = matches!(
-        modifiers.meaning,
-        Meaning::Text(_) | Meaning::Regex(_) | Meaning::Network
-    );
-    if is_keyword && (modifiers.neq || !is_about_texts) {
-        let text = "keywords are texts, regular expressions or networks: other modifiers need a field name";
-        return Err(value.error(Problem::text(text)));
-    }
     let Value::List(values) = &value.value else {
-        return Ok(vec![item(matchers(value, is_keyword, modifiers, context)?)]);
+        return Ok(vec![item(matchers(value, &modifiers, context)?)]);
     };
     if values.is_empty() {
         return Err(value.error(Problem::Empty("this list of values")));
@@ -86,33 +67,38 @@ fn item_values(
     if modifiers.meaning == Meaning::Exists {
         return Err(value.wrong_type("exists", "true or false"));
     }
-    let each = matchers_of(values, is_keyword, modifiers, context)?;
+    let each = matchers_of(values, &modifiers, context)?;
     Ok(match modifiers.all {
         true => each.into_iter().map(item).collect(),
         false => vec![item(each.concat())],
     })
 }
 
+/// What keywords without modifiers are.
+const KEYWORD: Meaning = Meaning::Text(Some(Place::Anywhere));
+
+/// The item of some keywords.
+pub(crate) fn keywords(values: &[Node], context: &mut Context<'_>) -> Result<Item, LoadError> {
+    let mut modifiers = modifiers(&[]).map_err(|problem| problem.at(values[0].at))?;
+    modifiers.meaning = KEYWORD;
+    Ok(Item {
+        field: None,
+        any: matchers_of(values, &modifiers, context)?.concat().into(),
+        is_negated: false,
+    })
+}
+
 /// The matchers of each value.
 fn matchers_of(
     values: &[Node],
-    is_keyword: bool,
     modifiers: &Modifiers,
     context: &mut Context<'_>,
 ) -> Result<Vec<Vec<Matcher>>, LoadError> {
-    let values = values.iter();
-    values
-        .map(|value| matchers(value, is_keyword, modifiers, context))
-        .collect()
+    values.iter().map(|value| matchers(value, modifiers, context)).collect()
 }
 
 /// The matchers of one value.
-fn matchers(
-    value: &Node,
-    is_keyword: bool,
-    modifiers: &Modifiers,
-    context: &mut Context<'_>,
-) -> Result<Vec<Matcher>, LoadError> {
+fn matchers(value: &Node, modifiers: &Modifiers, context: &mut Context<'_>) -> Result<Vec<Matcher>, LoadError> {
     let at = |problem: Problem| value.error(problem);
     match (&modifiers.meaning, &value.value) {
         (Meaning::Exists, Value::Boolean(exists)) => return Ok(vec![Matcher::Exists(*exists)]),
@@ -126,7 +112,7 @@ fn matchers(
             }]);
         }
         (Meaning::Number(..), _) => return Err(value.wrong_type("the value", "a number")),
-        (Meaning::Text(None), Value::Null) if !is_keyword && modifiers.encodings.is_empty() && !modifiers.expand => {
+        (Meaning::Text(None), Value::Null) if modifiers.encodings.is_empty() && !modifiers.expand => {
             return Ok(vec![Matcher::Null]);
         }
         _ => {}
@@ -140,7 +126,7 @@ fn matchers(
     for text in texts {
         match modifiers.meaning {
             Meaning::Text(place) => {
-                let place = place.unwrap_or(if is_keyword { Place::Anywhere } else { Place::Whole });
+                let place = place.unwrap_or(Place::Whole);
                 text_matchers(&text, place, modifiers, &mut context.budget, &mut matchers).map_err(at)?;
             }
             Meaning::Regex(flags) => {

@@ -203,8 +203,7 @@ pub struct Refused {
     pub title: Option<String>,
     /// Why.
     pub error: LoadError,
-    /// If this is a correlation rule without `generate`: the names and IDs of its base rules, which then do not match on
-    /// their own (Sigma correlation rules specification, 2.1).
+    /// The base rules that a correlation rule without `generate` silences (Sigma correlation rules, 2.1).
     pub silences: Vec<String>,
 }
 
@@ -234,23 +233,19 @@ pub fn load_rules_until(
     let rules = documents.into_iter().map(|document| {
         stop.check()?;
         context.budget.next_rule();
-        Ok(match document {
-            Ok(document) => rule(&document, &mut context).map_err(|error| {
-                let named = |key: &str| document.get(key).and_then(Node::text);
-                Box::new(Refused {
-                    id: named("id"),
-                    title: named("title"),
-                    error,
-                    silences: silences(&document),
-                })
-            }),
-            Err(error) => Err(Box::new(Refused {
-                id: None,
-                title: None,
+        let loaded = match &document {
+            Ok(document) => rule(document, &mut context),
+            Err(error) => Err(error.clone()),
+        };
+        Ok(loaded.map_err(|error| {
+            let named = |key: &str| document.as_ref().ok()?.get(key)?.text();
+            Box::new(Refused {
+                id: named("id"),
+                title: named("title"),
+                silences: document.as_ref().map(silences).unwrap_or_default(),
                 error,
-                silences: Vec::new(),
-            })),
-        })
+            })
+        }))
     });
     rules.collect()
 }
