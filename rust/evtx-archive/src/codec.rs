@@ -60,8 +60,7 @@ impl Method {
         name.to_owned()
     }
 
-    /// Decompresses a stream. A stream that ends too early can look complete. A large window is taken from `share`. An
-    /// error of the kind `ResourceBusy` means [`StorageError::Busy`].
+    /// Decompresses a stream, perhaps with memory from `share`. `ResourceBusy` means [`StorageError::Busy`].
     pub(crate) fn decoder<'r>(
         self,
         input: &'r mut dyn BufRead,
@@ -91,8 +90,7 @@ pub(crate) fn damaged() -> io::Error {
     io::Error::other("its compressed bytes are damaged")
 }
 
-/// A deflate stream, in the format of the decoder. The readers of `flate2` and `deflate64` drop what a call
-/// decompressed before it met damage. This one returns it first.
+/// A deflate stream. Unlike the readers of `flate2` and `deflate64`, it returns the bytes before damage.
 struct Inflate<'r> {
     input: &'r mut dyn BufRead,
     decoder: Decompress,
@@ -389,11 +387,17 @@ mod tests {
         assert!(looks.get() < 10);
     }
 
+    /// Some bytes, and a frame of them.
+    fn frame() -> (Vec<u8>, Vec<u8>) {
+        let plain: Vec<u8> = (0..5000_u32).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let level = ruzstd::encoding::CompressionLevel::Fastest;
+        let whole = ruzstd::encoding::compress_to_vec(&plain[..], level);
+        (plain, whole)
+    }
+
     #[test]
     fn a_frame_that_is_cut_short_is_told_from_a_damaged_one() {
-        let level = ruzstd::encoding::CompressionLevel::Fastest;
-        let plain: Vec<u8> = (0..5000_u32).flat_map(|i| (i * i).to_le_bytes()).collect();
-        let whole = ruzstd::encoding::compress_to_vec(&plain[..], level);
+        let (plain, whole) = frame();
         assert_eq!(zstd(&whole, 0).expect("a frame"), plain);
         for len in 1..whole.len() {
             assert_eq!(zstd(&whole[..len], 0).unwrap_err(), "cut short", "{len} bytes");
@@ -458,12 +462,8 @@ mod tests {
         let mut bytes = deflate(b"some bytes", Some(15));
         let at = bytes.len() - 8;
         bytes[at] ^= 1;
-        for (bytes, out, why) in [
-            (&bytes[..], &b"some bytes"[..], "its checksum does not match"),
-            (b"some bytes", b"", "it is not a gzip file"),
-        ] {
-            assert_eq!(all(Method::Gzip, bytes, 0), (out.to_vec(), Some(why.to_owned())));
-        }
+        let why = Some("its checksum does not match".to_owned());
+        assert_eq!(all(Method::Gzip, &bytes, 0), (b"some bytes".to_vec(), why));
     }
 
     #[test]
@@ -534,22 +534,17 @@ mod tests {
         assert_eq!(zstd(&behind, 0).unwrap_err(), "its last bytes are not compressed");
         let dictionary = [0x28, 0xB5, 0x2F, 0xFD, 0x21, 7, 1, 9, 0, 0, b'x'];
         assert_eq!(zstd(&dictionary, 0).unwrap_err(), "it was compressed with a dictionary");
-        let level = ruzstd::encoding::CompressionLevel::Fastest;
-        let plain: Vec<u8> = (0..5000_u32).flat_map(|i| (i * i).to_le_bytes()).collect();
-        let whole = ruzstd::encoding::compress_to_vec(&plain[..], level);
-        let known = [
-            "its compressed bytes are damaged",
-            "its checksum does not match",
-            "cut short",
-        ];
-        let mut found = [0; 3];
+        let (_, whole) = frame();
+        let mut damaged = 0;
         for at in (14..whole.len() - 40).step_by(31) {
             let mut bytes = whole.clone();
             bytes[at..at + 40].fill(0);
-            let why = zstd(&bytes, 0).unwrap_err();
-            let known = known.iter().position(|known| *known == why);
-            found[known.unwrap_or_else(|| panic!("{why}"))] += 1;
+            match zstd(&bytes, 0).unwrap_err().as_str() {
+                "its compressed bytes are damaged" => damaged += 1,
+                "its checksum does not match" | "cut short" => {}
+                why => panic!("{why}"),
+            }
         }
-        assert!(found[0] > 0, "{found:?}");
+        assert!(damaged > 0);
     }
 }

@@ -18,13 +18,11 @@ const MAX_DIRECTORY: u64 = 256 << 20;
 /// The most end records of an archive that are read.
 const MAX_ENDS: usize = 4;
 
-/// How many other entries an entry may lie in before its size counts, and the most bytes that counted entries may have
-/// together.
+/// An entry inside more others than this counts as overlapping, and the most bytes of all such entries.
 const MAX_DEPTH: usize = 8;
 const MAX_OVERLAP: u64 = 1 << 30;
 
-/// Bytes of the fixed fields: of an end record, a ZIP64 locator, a ZIP64 end record, a directory record and a local
-/// header.
+/// Sizes of the fixed fields: end record, ZIP64 locator, ZIP64 end record, directory record, local header.
 const END: usize = 22;
 const LOCATOR: usize = 20;
 const END64: usize = 56;
@@ -34,7 +32,6 @@ const LOCAL: usize = 30;
 /// Bytes at the end of the file that can hold the end record: with its locator and its comment.
 const TAIL: u64 = (END + LOCATOR + 0xFFFF) as u64;
 
-const SAYS_UTF8: u16 = 1 << 11;
 const UNIX: u16 = 3;
 /// The kind of file in a Unix mode, and that of a link.
 const KIND: u32 = 0o170_000;
@@ -88,8 +85,7 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// How the local header of an entry differs, if it does. Writers that do not know the checksum yet set bit 3 of the
-    /// flags.
+    /// How the local header of an entry differs, if it does. Bit 3 of the flags: the checksum follows the data.
     pub(crate) fn disagrees(self, header: &[u8; LOCAL], name: &[u8]) -> Option<&'static str> {
         let is_known = two(header, 6) & 8 == 0;
         match () {
@@ -204,8 +200,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Limits entries whose data starts inside the data of many others, because they make a small archive expand to any
-    /// size. Wrong sizes alone put an entry inside a few others.
+    /// Limits entries inside many others: a small archive of these can expand to any size.
     fn limit_overlaps(&mut self, interrupt: Interrupt<'_>) -> Result<(), Interrupted> {
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         let offset = |index: usize| self.entries[index].1.offset;
@@ -229,8 +224,7 @@ impl Directory {
 }
 
 impl Reader<'_> {
-    /// Reads the directory of an end record, which states its start twice: by its length, and by its offset from the
-    /// start of the archive. Other bytes can precede the archive.
+    /// Reads the directory of an end record, which states its start twice: by its length, and by its offset.
     fn directory(&self, end: &End) -> Result<Directory, StorageError> {
         let by_length = match end.end.checked_sub(end.len) {
             None => unusable("its directory is larger than what is there of the file"),
@@ -288,8 +282,7 @@ impl Reader<'_> {
         Ok(directory)
     }
 
-    /// Reads the records of a directory, and counts them. `base` is how many bytes precede the archive; it is added to
-    /// the offsets of entries.
+    /// Reads and counts the records of a directory. `base` is how many bytes precede the archive.
     fn records(&self, start: u64, end: u64, base: u64) -> Result<(Directory, usize), StorageError> {
         let failure = RefCell::new(None);
         let mut input = Input::new(self.file, start, end, self.is_remote, self.interrupt, &failure);
@@ -452,7 +445,7 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
     };
     let mode = four(record, 38) >> 16;
     let is_unix = two(record, 4) >> 8 == UNIX;
-    let name = unicode.map_or_else(|| text(name, flags & SAYS_UTF8 != 0), str::to_owned);
+    let name = unicode.map_or_else(|| text(name), str::to_owned);
     let [size, compressed, offset] = sizes;
     let is_folder = name.ends_with(['/', '\\']) && size == 0;
     let head = Head {
@@ -470,15 +463,12 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
     (!is_folder).then_some((name, head))
 }
 
-/// A name as text: UTF-8, or else code page 437, in which every byte is a character.
-fn text(name: &[u8], says_utf8: bool) -> String {
+/// A name as text: UTF-8, or else code page 437, in which every byte is a character. Many writers do not set the flag
+/// for UTF-8.
+fn text(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
-        // Many writers do not set the flag.
         Ok(text) => text.to_owned(),
-        Err(_) => {
-            debug_assert!(says_utf8 || !name.is_ascii());
-            name.iter().map(|&byte| character(byte)).collect()
-        }
+        Err(_) => name.iter().map(|&byte| character(byte)).collect(),
     }
 }
 
@@ -509,8 +499,5 @@ mod tests {
         let all: std::collections::HashSet<char> = (0..=255).map(character).collect();
         assert_eq!(all.len(), 256);
         assert!(!all.contains(&char::REPLACEMENT_CHARACTER));
-        assert_eq!(text(b"M\x81ller.evtx", false), "Müller.evtx");
-        assert_eq!(text("Müller.evtx".as_bytes(), false), "Müller.evtx");
-        assert_eq!(text(b"\xFF.evtx", true), "\u{A0}.evtx");
     }
 }

@@ -78,8 +78,7 @@ pub(crate) fn table(name: &str) -> Option<&'static Table> {
 /// What the names of the tables of access rights start with.
 pub(crate) const RIGHTS: &str = "access_";
 
-/// The table of access rights for a type of object, from `access_` and the type's name in events. A GUID is a type of
-/// Active Directory.
+/// The table of access rights for a type of object as events name it. A GUID is a type of Active Directory.
 pub(crate) fn table_of_rights(name: &str) -> Option<&'static Table> {
     let object_type = match name.strip_prefix(RIGHTS)? {
         guid if guid.contains('{') => "ds_object",
@@ -298,11 +297,9 @@ mod tests {
     #[test]
     fn codes_are_found_however_they_are_written() {
         let name = |table: &str, code: &str| named(table).find(Code::Text(code)).map(|entry| entry.name);
+        let guid = "%{BF967ABA-0DE6-11D0-A285-00AA003049E2}";
         assert_eq!(name("audit_category", "%%8273"), Some("Logon/Logoff"));
-        assert_eq!(
-            name("guid_name", "%{BF967ABA-0DE6-11D0-A285-00AA003049E2}"),
-            Some("user")
-        );
+        assert_eq!(name("guid_name", guid), Some("user"));
         assert_eq!(name("privilege", "sedebugprivilege"), Some("Debug programs"));
         for (sid, known) in [
             ("S-1-5-21-1-2-3-512", Some("Domain Admins")),

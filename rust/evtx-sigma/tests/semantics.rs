@@ -183,6 +183,17 @@ fn encodings_and_dashes() {
         assert!(is_true("F|contains|windash: ' -enc '", &[("F", Some(&text))]), "{dash}");
         assert!(is_true("F|windash|contains: ' /enc '", &[("F", Some(&text))]), "{dash}");
     }
+    for (value, text) in [("-a*-b?x/", "/a, –bcx―"), ("-a--b?x*/", "/a–―bcx -")] {
+        assert!(
+            is_true(&format!("F|windash: '{value}'"), &[("F", Some(text))]),
+            "{value}"
+        );
+        assert!(
+            !is_true(&format!("F|windash: '{value}'"), &[("F", Some("/a, -bx-"))]),
+            "{value}"
+        );
+    }
+    assert!(is_true("F|windash: ab", &[("F", Some("ab"))]));
     assert!(is_true("F|base64: cmd", &[("F", Some("Y21k"))]));
     assert!(is_true("F|base64offset|contains: http", &[("F", Some("eGh0dHBz"))]));
     assert!(is_true(

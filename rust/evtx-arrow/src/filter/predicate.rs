@@ -116,8 +116,6 @@ impl Term {
 impl Predicate {
     /// The strongest predicate that a scan of the table can decide and that is true wherever the condition is true.
     /// `None` if it would always be true.
-    ///
-    /// A scan may drop the records for which the predicate is not true.
     pub fn implied(table: &Table, condition: &Expression) -> Option<Self> {
         hint(table, condition, Polarity::Positive).map(Predicate)
     }
@@ -340,20 +338,16 @@ mod tests {
     use super::*;
     use crate::schema::Options;
 
-    const LOCATED: Options = Options {
-        on_error: OnError::Report,
-        verify: false,
-        xml: false,
-        json: false,
-        text: false,
-        fields: false,
-        location: true,
-        recover: false,
-    };
+    fn located() -> Options {
+        Options {
+            location: true,
+            ..Options::default()
+        }
+    }
 
     /// Indices of `record_id`, `record_offset` and `filename`.
     fn columns() -> [usize; 3] {
-        let table = Table::from(LOCATED);
+        let table = Table::from(located());
         let place = |name: &str| table.columns.iter().position(|column| column.name == name);
         ["record_id", "record_offset", "filename"].map(|name| place(name).expect("a column"))
     }
@@ -365,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_pattern_is_a_hint_where_it_has_to_match() {
-        let table = Table::from(LOCATED);
+        let table = Table::from(located());
         let [number, _, name] = columns().map(|column| Box::new(Expression::Column(column)));
         let lower = Box::new(Expression::Lower(name.clone()));
         let matches = |value: &Expression, ignores_case| {
@@ -390,6 +384,11 @@ mod tests {
         // A text in lower case never has a capital letter, but the hint may hold for more.
         assert_eq!(keeps(&matches(&lower, false)), Some([true, true, false]));
         assert_eq!(keeps(&matches(&number, false)), None);
+        let of_number = Expression::Compare(
+            Comparison::Equal,
+            Box::new([*number.clone(), Expression::Constant(Literal::Number(1))]),
+        );
+        assert_eq!(keeps(&of_number), Some([true; 3]), "not by its name alone");
         for comparison in [
             Comparison::Equal,
             Comparison::Prefix,
@@ -525,7 +524,7 @@ mod tests {
         ) {
             let mut engine = Engine { values, open: &mut open.into_iter(), asked: false };
             let is_true = engine.decide(&condition) == Some(true);
-            let hint = Predicate::implied(&Table::from(LOCATED), &condition);
+            let hint = Predicate::implied(&Table::from(located()), &condition);
             let kept = hint.as_ref().is_none_or(|Predicate(node)| {
                 let decided = node.decide(&mut |term, test| {
                     let value = values[usize::from(term.source == ColumnSource::RecordOffset)];
@@ -563,7 +562,7 @@ mod tests {
             text: true,
             fields: true,
             recover: true,
-            ..LOCATED
+            ..located()
         })
     }
 
@@ -662,7 +661,7 @@ mod tests {
 
     #[test]
     fn parts_that_are_not_decided_here_do_not_cost_the_others() {
-        let table = Table::from(LOCATED);
+        let table = Table::from(located());
         let implied = |condition| Predicate::implied(&table, &condition).is_some();
         let known = || Expression::compare(columns()[0], Comparison::Equal, Literal::Number(1));
         assert!(implied(Expression::And(vec![Expression::Unknown, known()])));
@@ -674,19 +673,5 @@ mod tests {
         let between = Expression::between([Expression::Column(columns()[0]), number(1), number(3)]);
         assert!(implied(between.clone()));
         assert!(!implied(not(between)), "an engine may mean bounds that are left out");
-    }
-
-    #[test]
-    fn a_file_is_dropped_by_its_name_alone() {
-        let table = Table::from(LOCATED);
-        let named = |literal: &str| {
-            let condition = Expression::compare(columns()[2], Comparison::Suffix, Literal::Text(literal.into()));
-            Predicate::implied(&table, &condition).expect("decided here")
-        };
-        assert!(named("b.evtx").drops_file("a.evtx"));
-        assert!(!named("a.evtx").drops_file("a.evtx"));
-        let other = Expression::compare(columns()[0], Comparison::Equal, Literal::Number(1));
-        let other = Predicate::implied(&table, &other).expect("decided here");
-        assert!(!other.drops_file("a.evtx"));
     }
 }

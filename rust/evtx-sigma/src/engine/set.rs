@@ -88,10 +88,7 @@ impl RuleSet {
         self.by_events.keys().any(|(known, _)| is(known))
     }
 
-    /// The automaton of a field.
-    ///
-    /// # Errors
-    /// [`Stopped`] if it is not built before `stop` ends the work.
+    /// The automaton of a field, or [`Stopped`].
     pub(super) fn automaton(&self, field: FieldId, stop: &Stop<'_>) -> Result<&FieldAutomaton, Stopped> {
         let Automaton { built, building } = &self.automata[field as usize];
         if let Some(built) = built.get() {
@@ -105,8 +102,7 @@ impl RuleSet {
         Ok(built.get_or_init(|| new))
     }
 
-    /// The rules, with their alternatives, that can be for an event with this channel and ID. These are `None` if not
-    /// known.
+    /// The rules and alternatives for events with this channel and ID. `None` stands for any.
     pub(super) fn for_events(&self, channel: Option<&str>, event_id: Option<u32>) -> Vec<(u32, u32)> {
         let mut all: Vec<(u32, u32)> = match (channel, event_id) {
             (Some(channel), Some(_)) => {
@@ -226,25 +222,27 @@ mod tests {
     use crate::placeholders::Placeholders;
     use crate::rule::load_rules;
 
+    /// A rule with this title.
+    fn rule(title: &str) -> RuleForEvents {
+        let text = format!("title: {title}\nlogsource: {{service: s}}\ndetection: {{s: {{F: a}}, condition: s}}");
+        let rule = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
+        let alternatives = Vec::new();
+        RuleForEvents { rule, alternatives }
+    }
+
     #[test]
     fn refuses_rules_for_which_a_set_has_no_room() {
-        let text = "title: t\nlogsource: {service: s}\ndetection: {s: {F: a}, condition: s}";
-        let small = load_rules(text, &Placeholders::new()).remove(0).expect("a rule");
-        let rule = |needles: std::ops::Range<usize>| {
-            let mut rule = small.clone();
+        let mut set = RuleSetBuilder::default();
+        let mut add = |needles: std::ops::Range<usize>| {
+            let mut one = rule("t");
             let matcher = |number: usize| Matcher::Text {
                 pattern: Pattern::Needle(Place::Anywhere, number.to_string().into()),
                 cased: false,
             };
-            rule.detections[0].any[0][0].any = needles.map(matcher).collect();
-            RuleForEvents {
-                rule,
-                alternatives: Vec::new(),
-            }
+            one.rule.detections[0].any[0][0].any = needles.map(matcher).collect();
+            set.add(one).map_err(|problem| problem.to_string())
         };
         let half = Limits::SET_NEEDLES / 2;
-        let mut set = RuleSetBuilder::default();
-        let mut add = |needles| set.add(rule(needles)).map_err(|problem| problem.to_string());
         let why = Err("with this rule, all rules together have more than 250000 needles".to_string());
         assert_eq!(add(0..half), Ok(()));
         assert_eq!(add(half..2 * half + 1), why);
@@ -255,22 +253,12 @@ mod tests {
 
     #[test]
     fn bounds_the_memory_of_all_rules() {
-        let text = format!(
-            "title: {}\nlogsource: {{service: s}}\ndetection: {{s: {{F: a}}, condition: s}}",
-            "x".repeat(1 << 19)
-        );
-        let large = load_rules(&text, &Placeholders::new()).remove(0).expect("a rule");
+        let large = rule(&"x".repeat(1 << 19));
         let mut set = RuleSetBuilder::default();
-        let mut add = || {
-            let (rule, alternatives) = (large.clone(), Vec::new());
-            set.add(RuleForEvents { rule, alternatives })
-        };
-        let count = (0..1000).take_while(|_| add().is_ok()).count();
-        assert_eq!(count, Limits::SET_BYTES / large.bytes());
-        let why = add().expect_err("no room").to_string();
-        assert_eq!(
-            why,
-            "with this rule, all rules together have more than 268435456 bytes of memory"
-        );
+        let count = (0..1000).take_while(|_| set.add(large.clone()).is_ok()).count();
+        assert_eq!(count, Limits::SET_BYTES / large.rule.bytes());
+        let why = set.add(large).expect_err("no room").to_string();
+        let expected = "with this rule, all rules together have more than 268435456 bytes of memory";
+        assert_eq!(why, expected);
     }
 }
