@@ -48,8 +48,7 @@ impl Default for Archives {
 }
 
 impl Archives {
-    /// Open entries take at most `memory` bytes of memory together. Larger ones go to temporary files in `folder`, if
-    /// there is one, of at most `disk` bytes together.
+    /// Open entries take at most `memory` bytes, and temporary files in `folder` at most `disk` bytes.
     pub fn new(memory: u64, disk: u64, folder: Option<PathBuf>) -> Self {
         Archives {
             budget: Arc::new(Budget::new(memory, disk, folder)),

@@ -19,8 +19,7 @@ pub(crate) const SEGMENT: usize = 1 << 20;
 /// Most bytes of one entry that are held in memory, if there is a folder for what is larger.
 const ENTRY_MEMORY: u64 = 64 << 20;
 
-/// Bytes of memory that a decoder may take outside the budget: the window that every Zstandard decoder should support
-/// (RFC 8878, 3.1.1.1.2).
+/// The largest window outside the budget: every Zstandard decoder should support it (RFC 8878, 3.1.1.1.2).
 const FREE_WINDOW: u64 = 8 << 20;
 
 /// How long a waiting thread tolerates that no other thread returns anything.
@@ -175,9 +174,8 @@ impl Share {
         is_left
     }
 
-    /// Takes more. Returns false if there would be too little even without others. A thread with the turn waits for
-    /// others. If they return nothing for long, they may be waiting for the rows of this thread: it then takes memory
-    /// over the limit, but no disk.
+    /// Takes more. Returns false if there is too little even without others. A thread with the turn waits for others.
+    /// After a while, as these may wait for its rows, it takes memory over the limit, but no disk.
     ///
     /// # Errors
     /// [`StorageError::Busy`] and [`StorageError::Interrupted`].

@@ -13,8 +13,7 @@ const REMOTE_PIECE: u64 = 8 << 20;
 /// Bytes that a decoder takes between two checks for an interrupt: thousands of empty gzip members.
 const UNCHECKED: usize = 1 << 16;
 
-/// A section of a file, read from its start on. It checks for an interrupt before each read of the file, and in
-/// between.
+/// A section of a file, read from its start on. It checks for interrupts.
 pub(crate) struct Input<'c> {
     file: &'c dyn StorageFile,
     interrupt: Interrupt<'c>,

@@ -88,8 +88,7 @@ pub(crate) struct Row<'x, 'r> {
     /// Whether the record was recovered.
     pub(crate) recovered: Option<bool>,
     pub(crate) filename: &'x str,
-    /// When the record was written, in nanoseconds since 1970-01-01 UTC. As in the column, it replaces the time of an
-    /// event that cannot be read.
+    /// When the record was written, in nanoseconds since 1970-01-01 UTC: the time of an event that cannot be read.
     pub(crate) written: Option<i64>,
     /// The record, as far as it was read, with the templates of its chunk; `None` before it is read.
     pub(crate) record: Option<(RecordView<'x, 'r>, &'x ChunkTemplates)>,

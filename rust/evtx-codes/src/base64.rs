@@ -33,8 +33,7 @@ fn class(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|error| unreachable!("{pattern}: {error}"))
 }
 
-/// Decodes base64 to a text in UTF-8 or UTF-16LE. White space, padding and the URL-safe alphabet are accepted. `None` if
-/// it is not base64, or if the bytes do not look like text.
+/// Decodes base64, also of the URL-safe alphabet, to a text in UTF-8 or UTF-16LE. `None` if it does not look like one.
 pub(crate) fn decode(base64: &str) -> Option<String> {
     let mut plain: Vec<u8> = base64.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     while plain.last() == Some(&b'=') {

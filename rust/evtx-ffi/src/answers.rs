@@ -106,8 +106,7 @@ impl EvtxVector {
             let number = unsafe { self.data.cast::<i128>().add(element).read_unaligned() };
             return Ok(Some(Code::Number(number)));
         }
-        // SAFETY: likewise. A text has its length in 4 bytes, and then up to 12 bytes of text, or 4 bytes and a pointer
-        // to the text.
+        // SAFETY: likewise. A text has its length in 4 bytes, then up to 12 bytes, or 4 bytes and a pointer to all.
         let text = unsafe {
             let start = self.data.cast::<u8>().add(element * 16);
             let len = start.cast::<u32>().read_unaligned() as usize;

@@ -117,8 +117,8 @@ pub(crate) fn required<T>(object: Option<T>) -> Result<T, EvtxError> {
     object.ok_or_else(|| internal("a required pointer is null"))
 }
 
-/// A range of elements in memory. Those that the core returns are valid as long as the library is loaded, unless the
-/// function says otherwise. Those that the caller passes are read during the call only.
+/// A range of elements in memory. Those of the core are always valid, unless the function says otherwise. Those of the
+/// caller are read during the call only.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxSlice<'a, T> {

@@ -63,8 +63,7 @@ pub(crate) fn enums() -> EvtxSlice<'static, EvtxEnum> {
     EvtxSlice::leaked(enums.collect::<Vec<_>>())
 }
 
-/// Makes a call of arguments and files. If the columns depend on the files, it reads a sample of them, with at most so
-/// many `threads`.
+/// Makes a call of arguments and files. If the columns depend on the files, at most `threads` threads sample these.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_call_new(
     arguments: Option<&EvtxArguments>,
@@ -133,8 +132,7 @@ pub struct EvtxCallInfo<'a> {
     pub records: u64,
     /// Whether the first damage ends a scan with an error (`on_error := 'fail'`).
     pub fails: bool,
-    /// Which files were not sampled to find the columns, although no sample size was set, and which rules did not load;
-    /// null if there is nothing to report. Valid until the call is freed.
+    /// Which files were not sampled, and which rules did not load; null for nothing. Valid until the call is freed.
     pub warning: EvtxText<'a>,
 }
 
@@ -186,8 +184,7 @@ pub extern "C" fn evtx_call_folder<'a>(
     })
 }
 
-/// Returns the text of the value of a column of folders for the file with an index, until the call is freed; null for
-/// NULL.
+/// Returns the value of a column of folders for a file, as text, until the call is freed; null for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_call_folder_value<'a>(
     call: Option<&'a EvtxCall>,

@@ -4,8 +4,7 @@ use evtx_arrow::{Comparison, Expression, Literal, Pattern};
 
 use crate::boundary::{EvtxSlice, EvtxText};
 
-/// The kind of a node of a condition. The children of a node come before it: they are the last nodes that are not yet
-/// children of another node.
+/// The kind of a node. Its children are the last nodes before it that are not children of another node.
 #[repr(u32)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EvtxNodeKind {
@@ -91,8 +90,7 @@ fn expression(node: &EvtxNode<'_>, children: Vec<Expression>) -> Result<Expressi
     Ok(Expression::Constant(constant))
 }
 
-/// The expression for an operator or a function of SQL; `None` if the core does not know it, or not with these
-/// children.
+/// The expression for an operator or a function of SQL; `None` if the core does not know it with these children.
 fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
     let one = |children: Vec<Expression>| Some(Box::new(<[_; 1]>::try_from(children).ok()?.into_iter().next()?));
     let two = |children: Vec<Expression>| Some(Box::new(<[_; 2]>::try_from(children).ok()?));
@@ -125,8 +123,7 @@ fn operation(name: &str, children: Vec<Expression>) -> Option<Expression> {
     })
 }
 
-/// The comparison for an operator or a function of SQL; `None` if there is none. DuckDB rewrites a LIKE that searches for
-/// a prefix, a suffix or a part as one of the last three.
+/// The comparison for an operator or a function of SQL. DuckDB rewrites a simple LIKE as one of the last three.
 fn comparison(name: &str) -> Option<Comparison> {
     Some(match name {
         "=" => Comparison::Equal,
@@ -142,8 +139,7 @@ fn comparison(name: &str) -> Option<Comparison> {
     })
 }
 
-/// The expression for LIKE or ILIKE. The children are a text, a pattern, and optionally an escape character, which is
-/// none if its text is empty.
+/// The expression for LIKE or ILIKE. The children are a text, a pattern, and optionally an escape character or ''.
 fn like(children: Vec<Expression>, ignores_case: bool) -> Option<Expression> {
     let mut children = children.into_iter();
     let value = Box::new(children.next()?);

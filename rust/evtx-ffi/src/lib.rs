@@ -9,8 +9,7 @@
 //! The signatures say what the caller must pass: `Option<&T>` is a pointer to a valid `T` or null, `Option<&mut T>`
 //! also one that nobody else uses during the call, [`EvtxOwned`] an object that the function takes over,
 //! [`EvtxSlice`] the readable elements of a range. What `out` points to is initialised; the caller sets it to zero. A
-//! null pointer becomes an error if the object is required. So the functions are safe, and `unsafe` code is left only
-//! for elements of slices and vectors, for callbacks, and for arrays that are not checked again.
+//! null pointer becomes an error if the object is required.
 
 mod boundary;
 mod storage;

@@ -19,11 +19,9 @@ pub struct EvtxPaths {
 
 /// Makes an empty list of files for a call with arguments.
 ///
-/// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. Open entries of archives can take a quarter of it
-///   together.
+/// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. Open entries of archives take at most a quarter of it.
 /// - `folder` is DuckDB's `temp_directory`, for entries that need more memory; empty if there is none.
-/// - `disk` is DuckDB's `max_temp_directory_size`, the most bytes of entries in the folder. A share, which is the default
-///   (`90% of available disk space`), means 64 GiB.
+/// - `disk` is DuckDB's `max_temp_directory_size`. A share (`90% of available disk space`) means 64 GiB.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_paths_new(
     arguments: Option<&EvtxArguments>,

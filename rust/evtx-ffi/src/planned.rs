@@ -2,12 +2,10 @@
 //!
 //! After DuckDB has passed the hints of each call, it can merge two scans with the same arguments, whatever their hints
 //! (`common_subplan`). The scan that remains then also provides the rows of the other, which may need more of them.
-//! DuckDB notifies neither, and a call cannot find out to which statement it belongs. But DuckDB destroys the other scan
-//! before it runs anything of the statement.
+//! DuckDB notifies neither, but it destroys the other scan before it runs anything of the statement.
 //!
 //! So a call drops its hints if, after it received them, another call with the same arguments and other hints was
-//! destroyed without having been run. That call can belong to another statement. Then the lost hints cost time, but no
-//! rows.
+//! destroyed without having been run. If that was a call of another statement, the lost hints cost time, but no rows.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};

@@ -104,8 +104,7 @@ pub extern "C" fn evtx_scan_progress(scan: Option<&EvtxScan>, out: Option<&mut f
     })
 }
 
-/// Returns the schema of the batches of a scan. Maps in it are lists of their entries, which have the same layout in
-/// memory.
+/// Returns the schema of the batches of a scan. Maps are lists of their entries, with the same layout in memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_scan_schema(scan: Option<&EvtxScan>, out: Option<&mut FFI_ArrowSchema>) -> EvtxFailure {
     produce(out, || {
@@ -134,8 +133,7 @@ const ARRAYS: MakeArrays = if cfg!(debug_assertions) {
 const TRUSTED: MakeArrays = MakeArrays {
     strings: |strings| {
         let (views, buffers, nulls) = strings.into_parts();
-        // SAFETY: `Strings` guarantees valid views and UTF-8. The tests of `evtx-arrow` check the arrays of the same
-        // logs.
+        // SAFETY: `Strings` guarantees valid views and UTF-8. The tests of `evtx-arrow` check such arrays.
         Ok(unsafe { StringViewArray::new_unchecked(views, buffers.into(), nulls) })
     },
     dictionary: |indices| {
@@ -171,13 +169,11 @@ pub struct EvtxPlace {
     pub rows: usize,
     /// The index of their file among the files of the call.
     pub path: usize,
-    /// The position of their block, or of their batch, in the order of all rows. A worker returns positions in ascending
-    /// order.
+    /// The position of their block, or of their batch, among all rows. It ascends in each worker.
     pub index: u64,
 }
 
-/// Writes the next rows to `array`, as a struct array of the scan's schema, and returns their origin. Does not write
-/// `array` at the end of the scan.
+/// Writes the next rows to `array`, as a struct array of the scan's schema, unless the scan ends. Returns their origin.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_worker_next(
     worker: Option<&mut EvtxWorker>,

@@ -43,8 +43,8 @@ pub struct EvtxFileInfo {
     pub age: i64,
 }
 
-/// The files of the engine, as callbacks for one call. Any thread can call `read_at` and `close`; only the thread of the
-/// call calls the others. No callback may throw an exception.
+/// The files of the engine, as callbacks for one call. Only `read_at` and `close` are called from other threads. No
+/// callback may throw an exception.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct EvtxStorage {
@@ -61,8 +61,7 @@ pub struct EvtxStorage {
     ) -> EvtxStorageCode,
     /// Returns whether a file is remote: every read of it takes long.
     pub is_remote: unsafe extern "C" fn(state: *mut c_void, path: EvtxText<'_>) -> bool,
-    /// Opens a file. Writes a pointer for `read_at` and `close` to `file`, and the properties of the file to `info`. The
-    /// core closes the file once.
+    /// Opens a file, which the core closes once. Writes a pointer for `read_at` and `close` to `file`.
     pub open: unsafe extern "C" fn(
         state: *mut c_void,
         path: EvtxText<'_>,
@@ -70,8 +69,7 @@ pub struct EvtxStorage {
         info: &mut EvtxFileInfo,
         texts: &mut EvtxTexts,
     ) -> EvtxStorageCode,
-    /// Fills a buffer with the bytes of a file from an offset on. Several threads can call it at the same time, also
-    /// for the same file.
+    /// Fills a buffer with the bytes of a file from an offset on. Threads can call it at the same time.
     pub read_at: unsafe extern "C" fn(
         file: *mut c_void,
         buffer: *mut u8,

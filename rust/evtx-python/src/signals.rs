@@ -13,8 +13,8 @@ const PAUSE: u64 = 20;
 /// Python's main thread, once it was seen. A consumer can make a stream on another thread and read it on the main one.
 static MAIN: OnceLock<ThreadId> = OnceLock::new();
 
-/// The current thread, if it is Python's main thread or Python has started it. `None` for a thread of a library, which
-/// usually does not hold the lock of the interpreter when it reads a stream.
+/// The current thread, if Python has started it. `None` for a thread of a library, which usually reads without the lock
+/// of the interpreter.
 pub(crate) fn python_thread(py: Python<'_>) -> PyResult<Option<ThreadId>> {
     let threading = py.import("threading")?;
     let ident = threading.call_method0("get_ident")?;

@@ -78,8 +78,7 @@ enum Source {
 }
 
 impl Stream {
-    /// A stream of a scan. This number of threads reads local files. `waits_for_others` says whether a thread can wait
-    /// until another makes progress.
+    /// A stream of a scan. `waits_for_others` says whether a thread can wait until another makes progress.
     pub(crate) fn new(
         scan: FileScan,
         output: Output,

@@ -59,8 +59,7 @@ impl MessageFinder {
         }
     }
 
-    /// The file of the messages of a log. There is one for each language that the log was saved with. The first in the
-    /// order of paths is taken.
+    /// The file of the messages of a log: the first, if there is one for each of several languages.
     fn path(&self, call: Call<'_>, log: &ScanPath) -> Result<Option<ScanPath>, StorageError> {
         let (path, source) = match &log.source {
             Source::Nested(file) if file.outer_holds() == Holds::Folder => {

@@ -69,8 +69,7 @@ impl FileKind {
 pub struct ScanPath {
     /// The path as text. U+FFFD replaces bytes that are not UTF-8.
     pub path: String,
-    /// Whether the caller named the file. If it is not a log, that is an error. False if it was found by a glob or in a
-    /// folder: it then becomes a row that says what is wrong.
+    /// Whether the caller named the file: if it is not a log, that is then an error, and otherwise a row.
     pub explicitly_named: bool,
     pub(crate) source: Source,
     /// What of the file is read; `None` for all of it.
@@ -232,8 +231,7 @@ fn has_glob(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
 
-/// A glob that ignores the case of file names. A remote glob does so after its first wildcard: the text before it
-/// limits what the storage lists.
+/// A glob that ignores the case of file names. In a remote one, the text before the first wildcard limits the listing.
 fn any_case(pattern: &str, is_remote: bool) -> String {
     let start = pattern.rfind('/').map_or(0, |slash| slash + 1);
     let (folders, name) = pattern.split_at(start);
@@ -293,8 +291,7 @@ fn other_case(inside: &str) -> String {
     out
 }
 
-/// The most names of folders in a path. A path of Linux has at most 4,096 bytes. An engine's globs can take
-/// time that is quadratic in their number, such as 3 s for 16,000, without a check for interrupts.
+/// The most folders in a path. The time of an engine's globs can be quadratic in them, such as 3 s for 16,000.
 const MAX_FOLDERS: usize = 2048;
 
 /// An expansion, and what it has found.
@@ -339,8 +336,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// Whether a path that a remote glob found is a folder, as some file systems list folders, too. Skips paths that
-    /// end like logs.
+    /// Whether a path of a remote glob is a folder, as some file systems list these. Skips paths that end like logs.
     fn is_folder(&self, path: &[u8]) -> bool {
         let Ok(path) = std::str::from_utf8(path) else {
             return false;
@@ -491,8 +487,7 @@ pub fn expand(
         let is_named = !files.is_empty();
         // Names of folders can have brackets, too.
         if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
-            // A folder stands for all files of the kind in it and in its subfolders. One walk finds them, and those
-            // that hold some.
+            // A folder stands for all files of the kind in it and in its subfolders.
             files = storage.glob(&format!("{}/**/{}", literal(path), kind.glob(storage)))?;
             files.retain(|file| kind.is_read(storage, &String::from_utf8_lossy(file)));
             let all = format!("{}/**/*", literal(path.trim_end_matches('/')));

@@ -27,8 +27,7 @@ const MAX_THREADS: usize = 4;
 const ROUND_BYTES: usize = 4 << 20;
 const ROUND_FILES: usize = 256;
 
-/// How many bytes of rules are loaded before the set has taken or refused them; those of a text for each thread come to
-/// that.
+/// How many bytes of rules are loaded before the set takes or refuses them; each thread can exceed it by a text.
 const ROUND_RULES: usize = 32 << 20;
 
 /// The arguments of a call about rules.
@@ -84,8 +83,7 @@ pub(crate) struct LoadedRules {
     set: RuleSetBuilder,
     files: Vec<Arc<str>>,
     named: Vec<(Option<String>, usize)>,
-    /// The names and IDs of base rules of correlation rules, which are not supported, in small letters. On their own
-    /// they would match far too much.
+    /// The names and IDs of base rules of correlation rules, in small letters. Alone, they match far too much.
     silent: HashSet<String>,
     /// By their IDs in small letters, the files of all.
     known: HashMap<String, Arc<str>>,
@@ -181,8 +179,7 @@ impl RuleArguments {
     }
 }
 
-/// How rules are loaded: in rounds. Threads load those of some files, while this one puts the rules of the last files
-/// into the set, and reads the next files.
+/// Loads rules in rounds. While threads load some texts, the caller adds the rules of the last, and reads the next.
 struct Loading<'a> {
     placeholders: &'a Placeholders,
     log_sources: &'a LogSources,

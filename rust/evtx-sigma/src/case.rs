@@ -15,8 +15,7 @@ pub(crate) fn fold_char(c: char) -> char {
     folded.and_then(|code| char::from_u32(code.get())).unwrap_or(c)
 }
 
-/// A text as it compares without regard to case: each character by [`fold_char`]. Two texts are equal without regard to
-/// case if they are equal after this.
+/// A text as it compares without regard to case: each character by [`fold_char`].
 pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     fold_in(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }

@@ -18,8 +18,7 @@ pub enum Condition {
     Any(Vec<Condition>),
 }
 
-/// Reads the condition of a rule: a text, or a list of texts of which one must be true. `names` are the names of the
-/// rule's detections, in order.
+/// Reads a condition: a text, or a list of alternatives. `names` are those of the rule's detections, in order.
 pub(crate) fn condition(node: &Node, names: &[&str], budget: &mut Budget) -> Result<Condition, LoadError> {
     if node.each().is_empty() {
         return Err(node.error(Problem::Empty("the list of conditions")));

@@ -22,9 +22,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why a text cannot be loaded, and where.
-///
-/// `Display` writes one sentence with line and column, without the name of the file, which only the caller knows.
+/// Why a text cannot be loaded, and where: one sentence with line and column. The caller adds the name of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{position}: {problem}")]
 pub struct LoadError {

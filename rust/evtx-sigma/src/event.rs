@@ -19,12 +19,10 @@ pub const SYSTEM_CHANNEL: &str = "System.Channel";
 /// A text is the value as `event_data` shows it: Booleans are `true` and `false`, GUIDs have braces, numbers are decimal,
 /// hexadecimal values have `0x`, and nothing is trimmed.
 pub trait Event {
-    /// Gives the values of a field in order, as text or `None` for NULL, until `each` breaks. Gives none if the event
-    /// lacks the field.
+    /// Gives the values of a field in order, as text or `None` for NULL, until `each` breaks.
     fn values(&self, field: &str, each: &mut dyn FnMut(Option<&str>) -> ControlFlow<()>);
 
-    /// Gives the name and text of every value that is not NULL, including those of `System`, until `each` breaks.
-    /// Keywords are searched for in them.
+    /// Gives every value that keywords are searched for in: all that are not NULL, including those of `System`.
     fn every_value(&self, each: &mut dyn FnMut(&str, &str) -> ControlFlow<()>);
 }
 

@@ -35,9 +35,8 @@ impl Flags {
 
 /// A regular expression of a rule.
 ///
-/// Its syntax is PCRE ("Regular Expression" in the specification) without look-around and backreferences, so that the
-/// length of the text bounds the work. Characters are those of Unicode, but `\w`, `\d`, `\s` and `\b` are about ASCII,
-/// as in PCRE.
+/// Its syntax is PCRE ("Regular Expression" in the specification) without look-around and backreferences. Characters
+/// are those of Unicode, but `\w`, `\d`, `\s` and `\b` are about ASCII, as in PCRE.
 #[derive(Debug, Clone)]
 pub struct Expression {
     regex: Regex,
@@ -56,8 +55,7 @@ struct Stoppable {
     states: Mutex<Vec<Cache>>,
 }
 
-/// Bytes of the longest text that `regex` searches. It cannot be stopped, and in the worst case each byte of the text costs
-/// the size of the program.
+/// The longest text that `regex` searches, in bytes. It cannot be stopped, and a byte can cost the program's size.
 const SHORT: usize = 512;
 
 /// Bytes of text between two questions whether to stop. In the worst case, each builds a state.

@@ -31,14 +31,11 @@ impl Limits {
     pub const RULES: usize = 8;
     /// Texts and wildcards in one value.
     pub const SEGMENTS: usize = 256;
-    /// Bytes of the texts of a value that has wildcards between them. The work of comparing such a value is at most this
-    /// number, or that of its segments, times the length of the text.
+    /// Bytes of the texts of a value with wildcards between them. They bound the work for each byte of a text.
     pub const WILDCARD_BYTES: usize = 512;
-    /// Bytes of the program of one regular expression, and of its cache while it runs, 1 MiB. SigmaHQ has expressions
-    /// such as `.{1000,}` with more than 256 KiB.
+    /// Bytes of the program of a regular expression, and of its cache, 1 MiB. SigmaHQ has some above 256 KiB.
     pub const REGEX: usize = 1 << 20;
-    /// Bytes of memory of all regular expressions of a rule, 2 MiB. A rule of SigmaHQ has at most 1 MB; all rules
-    /// together have 3.3 MB.
+    /// Bytes of memory of all regular expressions of a rule, 2 MiB. A rule of SigmaHQ has at most 1 MB.
     pub const REGEX_BYTES: usize = 2 << 20;
     /// Needles of all rules of a [`RuleSet`](crate::RuleSet).
     pub const SET_NEEDLES: usize = 250_000;
@@ -114,8 +111,7 @@ impl Budget {
         self.0[BYTES].after(needles.saturating_mul(bytes)).map(|_| ())
     }
 
-    /// Takes a regular expression. `compile` returns it with the bytes of memory that it takes. An expression that is
-    /// refused counts for the text too, as compiling it took time.
+    /// Takes a regular expression, which `compile` returns with its bytes. Refused ones count for the text, too.
     pub(crate) fn take_regex<T>(
         &mut self,
         compile: impl FnOnce() -> Result<(T, usize), Problem>,

@@ -93,8 +93,7 @@ impl LogSources {
         Ok(LogSources { entries })
     }
 
-    /// This table with the entries of another. They replace all entries of the same log source, which is the same if
-    /// category, product and service are.
+    /// This table with the entries of another, which replace all entries of the same category, product and service.
     pub fn with(&self, other: LogSources) -> LogSources {
         let is_kept = |(source, _): &&(LogSource, Alternative)| other.entries.iter().all(|(new, _)| new != source);
         let mut entries: Vec<_> = self.entries.iter().filter(is_kept).cloned().collect();
@@ -104,9 +103,8 @@ impl LogSources {
 
     /// The events of a log source: at least one alternative, or [`Problem::UnmappedLogSource`].
     ///
-    /// An entry applies if it has the same category and service, and the same product if both name one. If a rule names
-    /// a category and a service, and no entry has both, the entries of its category apply, limited to the channels of the
-    /// service.
+    /// An entry applies if it has the same category and service, and the same product if both name one. If no entry has
+    /// both category and service, those of the category apply, limited to the channels of the service.
     pub fn resolve(&self, source: &LogSource) -> Result<Vec<Alternative>, Problem> {
         let all = self.of(source.category.as_deref(), source.service.as_deref(), source);
         let found: Vec<Alternative> = match (&source.category, &source.service) {

@@ -85,8 +85,7 @@ pub enum DatePart {
 impl Matcher {
     /// Whether a text of an event matches. `false` if the work was stopped.
     pub(crate) fn matches(&self, text: &Subject<'_>, event: &dyn Event, stop: &Stop<'_>) -> bool {
-        // A short text is tested faster than the question is asked. Expressions ask themselves. A field can have many
-        // values, which are all compared with each value of another field.
+        // Testing a short text is faster than asking. But another field can have many values.
         let is_long = text.as_is.len() > Stop::SHORT || matches!(self, Matcher::FieldReference { .. });
         if is_long && stop.check().is_err() {
             return false;
@@ -165,8 +164,7 @@ impl Comparison {
 }
 
 impl DatePart {
-    /// This part of an ISO 8601 date, which may have a time after `T` or a space, and an offset. No time zone is
-    /// applied.
+    /// This part of an ISO 8601 date as written: a time after `T` or a space, and an offset, may follow.
     fn of(self, text: &str) -> Option<i128> {
         let pieces = Pieces::parse(text).ok()?;
         let (date, time) = (pieces.date(), pieces.time());
@@ -181,8 +179,7 @@ impl DatePart {
     }
 }
 
-/// Whether a text is an address in a network. An IPv4 address written as IPv6 (`::ffff:10.0.0.1`) is in networks of both
-/// versions. A zone after `%` is ignored.
+/// Whether a text is an address in a network. `::ffff:10.0.0.1` is in networks of both versions, a zone is ignored.
 fn has_address(network: &IpNet, text: &str) -> bool {
     let address = text.split_once('%').map_or(text, |(address, _)| address);
     address

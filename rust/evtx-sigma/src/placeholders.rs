@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use crate::error::Problem;
 use crate::limits::Budget;
 
-/// The values of placeholders by their names, which are without the percent signs. A value can have wildcards, as a
-/// value of a rule can.
+/// The values of placeholders, by their names without percent signs. Values can have wildcards.
 pub type Placeholders = BTreeMap<String, Vec<String>>;
 
 /// All texts that a value stands for, with each placeholder replaced by each of its values.

@@ -126,8 +126,7 @@ impl Value {
     }
 }
 
-/// The documents of a text in order, without empty ones. An invalid document is an error, and the others still load. Too
-/// many documents are an error too.
+/// The documents of a text in order, without empty ones. The others load even if one is invalid.
 pub(crate) fn documents(text: &str, stop: &Stop<'_>) -> Result<Vec<Result<Node, LoadError>>, Stopped> {
     let mut loader = Loader::default();
     let limit = |what, limit, line| Err(Problem::Limit { what, limit }.at(Position { line, column: 1 }));

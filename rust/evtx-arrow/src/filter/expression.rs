@@ -4,11 +4,10 @@ use super::comparison::Comparison;
 use super::search::Pattern;
 use super::value::Literal;
 
-/// A condition over the columns of a table, or a value in one, in three-valued logic. Callers express what they cannot
-/// translate as [`Unknown`](Self::Unknown).
+/// A condition over the columns of a table, or a value in one, in three-valued logic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
-    /// An unknown value or condition. It can be NULL.
+    /// A value or condition that the caller cannot translate. It can be NULL.
     Unknown,
     /// The column with this index in the table's schema.
     Column(usize),

@@ -1,12 +1,11 @@
 //! Searches for the needles of a pattern: the plain texts between its wildcards.
 //!
-//! A search is a hint. It looks for the needles in their order. It does not check what is between them, or whether the
-//! text starts and ends with them. So it holds for every text that the pattern matches, and can hold for others.
+//! A search looks for the needles in their order, wherever they are. So it holds for every text that the pattern
+//! matches, and can hold for others.
 //!
-//! To ignore case, both sides are mapped to lower case, character by character (Unicode's simple mapping). ASCII is
-//! mapped byte by byte. The only other characters whose lower case is ASCII are `İ` (U+0130) and the Kelvin sign
-//! (U+212A). Rust may know a newer Unicode than the engine that decides the pattern itself.
-//! Characters that only Rust maps make the search hold for more texts, never for fewer.
+//! To ignore case, both sides are mapped to lower case, character by character (Unicode's simple mapping). The only
+//! other characters whose lower case is ASCII are `İ` (U+0130) and the Kelvin sign (U+212A). Characters that only Rust
+//! maps, because it knows a newer Unicode, make the search hold for more texts, never for fewer.
 
 use std::sync::Arc;
 

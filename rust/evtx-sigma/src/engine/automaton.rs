@@ -27,8 +27,7 @@ struct Search {
     atoms: Vec<Vec<(AtomId, Place)>>,
 }
 
-/// The most bytes of the needles of an automaton. Building one takes some 1,000 instructions for each byte, and cannot be
-/// stopped.
+/// The most bytes of needles in an automaton. Building it takes some 1,000 instructions per byte, without a stop.
 const TOGETHER: usize = if cfg!(test) { 1 << 10 } else { 1 << 17 };
 
 impl FieldAutomaton {

@@ -124,9 +124,8 @@ impl Values for Unknown {
 impl RuleSet {
     /// What a kind of events can match.
     ///
-    /// `fields` has the names of the fields of its events in their order: those of `System` by their names in rules, then
-    /// those of the event's data. `known` has the text of each slot that has the same text in every event of the kind,
-    /// such as the channel, the provider and the event ID.
+    /// `fields` are the names of its fields in order: those of `System` as rules name them, then those of the data.
+    /// `known` has the texts that all events of the kind share, such as the channel and the event ID.
     ///
     /// # Panics
     /// If `known` is not as long as `fields`.

@@ -8,9 +8,7 @@ use super::fold::EventKind;
 use super::set::RuleSet;
 use crate::stop::{Stop, Stopped};
 
-/// Kinds of events, each folded once for all threads. When there are too many, all are forgotten.
-///
-/// Many templates of logs have the same fields: one for each version of a provider, on each machine.
+/// Kinds of events, each folded once for all threads and templates. When there are too many, all are forgotten.
 #[derive(Debug)]
 pub struct EventKinds {
     rules: Arc<RuleSet>,

@@ -16,8 +16,7 @@ use crate::logsource::Renamed;
 use crate::matcher::Subject;
 use crate::stop::{Stop, Stopped};
 
-/// What a thread keeps between events: buffers, and what it knows about texts that it has seen. Its memory is bounded by
-/// some MiB and the longest texts of an event.
+/// What a thread keeps between events: buffers, and the atoms of texts, up to some MiB.
 #[derive(Debug)]
 pub struct Matching {
     rules: Arc<RuleSet>,
@@ -84,12 +83,10 @@ impl Matching {
         }
     }
 
-    /// Adds the rules that an event matches, in the order of the rules, each at most once. `kind` is the event's, from
-    /// the set of rules that this was made with.
+    /// Adds the rules that an event of this kind matches, each once, in their order.
     ///
     /// # Errors
-    /// [`Stopped`] as soon as `stop` returns `true`. It is asked after each bounded piece of work. `found` can have some
-    /// of the rules then.
+    /// [`Stopped`] soon after `stop` returns `true`. `found` can have some of the rules then.
     pub fn matches(
         &mut self,
         kind: &EventKind,

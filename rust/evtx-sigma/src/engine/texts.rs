@@ -1,6 +1,5 @@
-//! What a thread knows about the texts that it has seen: which atoms are true for them.
-//!
-//! Texts and atoms are adjacent in memory: a look at a known text costs little more than its hash.
+//! What a thread knows about the texts that it has seen: which atoms are true for them. A look costs little more than a
+//! hash.
 
 use std::hash::BuildHasher;
 use std::ops::Range;

@@ -4,8 +4,7 @@ use super::atoms::{AtomId, Atoms, Test};
 use super::formula::Formula;
 use crate::pattern::Place;
 
-/// The rarest witnesses of a formula, sorted. `None` if there are none, because the formula may be true whatever the
-/// texts are. `detections` are those that it names.
+/// The rarest witnesses of a formula, sorted. `None` if it may be true whatever the texts are.
 pub(super) fn witnesses(formula: &Formula, detections: &[Formula], atoms: &Atoms) -> Option<Vec<AtomId>> {
     let (_, mut found) = rarest(formula, detections, atoms)?;
     found.sort_unstable();
