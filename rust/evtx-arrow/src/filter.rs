@@ -78,6 +78,7 @@ impl Scratch {
 }
 
 /// What is known of a row before it is built. `None` is NULL in the column.
+#[derive(Default)]
 pub(crate) struct Row<'x, 'r> {
     /// The record ID in the record's header.
     pub(crate) record_id: Option<u64>,
@@ -180,24 +181,6 @@ impl Conjunct {
 }
 
 impl<'x, 'r> Row<'x, 'r> {
-    /// A row of which only the file is known.
-    pub(crate) fn of_file(filename: &'x str) -> Self {
-        Row {
-            record_id: None,
-            chunk_index: None,
-            record_offset: None,
-            recovered: None,
-            filename,
-            written: None,
-            record: None,
-            entries: OnceCell::new(),
-            push_text: None,
-            has_text: Cell::default(),
-            may_be_any_event: false,
-            interrupt: Interrupt::NEVER,
-        }
-    }
-
     /// The result of a test for the value of an operand.
     fn test(&self, operand: Operand, scratch: &mut Scratch, test: &Test) -> Option<bool> {
         let field = |place| {
@@ -381,7 +364,8 @@ mod tests {
             record_offset: Some(700),
             recovered: Some(true),
             written: Some(9),
-            ..Row::of_file("a.evtx")
+            filename: "a.evtx",
+            ..Row::default()
         }
     }
 
@@ -474,7 +458,7 @@ mod tests {
             assert!(keeps(&is_true, &row()), "{is_true:?}");
             assert!(!keeps(&is_false, &row()), "{is_false:?}");
         }
-        let unknown = Row::of_file("a.evtx");
+        let unknown = Row::default();
         for name in ["record_id", "chunk_index", "record_offset", "recovered", "time_created"] {
             assert!(keeps(&is_null(column(name)), &unknown), "{name}");
             assert!(

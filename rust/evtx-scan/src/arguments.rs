@@ -6,12 +6,12 @@ use std::sync::Arc;
 use evtx_arrow::{EventField, Events, Expression, Options, Predicate, Scan, Table, reference};
 use evtx_format::Interrupt;
 use evtx_reports::RuleRow;
-use evtx_sigma::Placeholders;
+use evtx_sigma::{Level, Placeholders, Status};
 
 use crate::folders::{FolderColumn, FolderPredicate, folder_columns};
 use crate::messages::MessageFinder;
 use crate::paths::{FileKind, ScanPath};
-use crate::rules::{self, RuleArguments};
+use crate::rules::{RuleArguments, named};
 use crate::sample::{SampleSize, read_sample};
 use crate::scan::FileScan;
 use crate::storage::{ScanError, Storage};
@@ -161,7 +161,7 @@ arguments! {
     messages = Some(MESSAGES), OF_LOGS: Text(|all, text| put(&mut all.messages, Ok(text.unwrap_or_default())));
     /// The lowest level of the rules that are wanted.
     min_level = None, OF_MATCHES: Text(|all, name| {
-        put(&mut all.of_rules.min_level, name.as_deref().map(rules::level).transpose())
+        put(&mut all.of_rules.min_level, name.map(|name| named("min_level", &Level::ALL, &name)).transpose())
     });
     /// What becomes of damage: a row with `error` set (`report`), no row (`skip`), an error of the query (`fail`).
     on_error = Some("report"), OF_LOGS: Text(|all, text| {
@@ -187,7 +187,7 @@ arguments! {
     sample_size = None, OF_LOGS: Integer(|all, size| put(&mut all.sample_size, sample_size(size)));
     /// The status of the rules that are wanted, or a list of them.
     status = None, OF_MATCHES: List(|all, names| {
-        let statuses = names.map(|names| names.iter().map(|name| rules::status(name)).collect());
+        let statuses = names.map(|names| names.iter().map(|name| named("status", &Status::ALL, name)).collect());
         put(&mut all.of_rules.statuses, statuses.transpose())
     });
     /// Adds a column `text`: all values of the event, a line for each, to search them at once.

@@ -46,17 +46,8 @@ pub(crate) struct RuleArguments {
     pub(crate) exclude: Vec<String>,
 }
 
-/// The level with a name, whose case does not matter.
-pub(crate) fn level(name: &str) -> Result<Level, String> {
-    named("min_level", &Level::ALL, name)
-}
-
-/// The status with a name, whose case does not matter.
-pub(crate) fn status(name: &str) -> Result<Status, String> {
-    named("status", &Status::ALL, name)
-}
-
-fn named<T: Copy>(argument: &str, all: &[(T, &str)], name: &str) -> Result<T, String> {
+/// The value that an argument names, whatever the case.
+pub(crate) fn named<T: Copy>(argument: &str, all: &[(T, &str)], name: &str) -> Result<T, String> {
     let found = all.iter().find(|(_, known)| known.eq_ignore_ascii_case(name));
     found.map(|(value, _)| *value).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|(_, name)| format!("'{name}'")).collect();

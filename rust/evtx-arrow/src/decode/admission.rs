@@ -231,7 +231,8 @@ impl Admission {
             record_offset: Some(self.place.file_offset(found.record.offset)),
             recovered: Some(found.origin.is_recovered()),
             written: found.record.written_nanos(),
-            ..Row::of_file(&self.place.filename)
+            filename: &self.place.filename,
+            ..Row::default()
         };
         if let Some(current) = current {
             row.record = Some((current.group.current(), &self.templates));
@@ -255,7 +256,8 @@ impl Admission {
             recovered: row.record.map(|_| false),
             written: row.record.as_ref().and_then(Record::written_nanos),
             may_be_any_event: true,
-            ..Row::of_file(&self.place.filename)
+            filename: &self.place.filename,
+            ..Row::default()
         };
         scan.filter
             .keeps(Stage::Header, Stage::Record, &known, &mut self.scratch)

@@ -191,7 +191,7 @@ impl EventCollector {
             let row = Row {
                 record: Some((records.current(), templates)),
                 interrupt: reader.interrupt,
-                ..Row::of_file("")
+                ..Row::default()
             };
             scan.filter.keeps(Stage::Header, Stage::Record, &row, scratch)
         };

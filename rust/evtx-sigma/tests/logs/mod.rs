@@ -1,4 +1,4 @@
-//! The events of logs and the rules of folders, for tests and measurements. The crate `evtx` reads the logs. How it shows
+//! The events of logs and the rules of folders, for tests. The crate `evtx` reads the logs. How it shows
 //! values does not matter here, as every judge gets the same texts.
 
 use std::collections::HashMap;
