@@ -463,8 +463,7 @@ fn entry(record: &[u8; RECORD], rest: &[u8], base: u64) -> Option<(String, Head)
     (!is_folder).then_some((name, head))
 }
 
-/// A name as text: UTF-8, or else code page 437, in which every byte is a character. Many writers do not set the flag
-/// for UTF-8.
+/// A name as text: UTF-8, whether the flags say so or not, or else code page 437.
 fn text(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(text) => text.to_owned(),

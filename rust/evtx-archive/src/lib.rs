@@ -1,9 +1,9 @@
 //! Archives and compressed files: a [`Storage`](evtx_scan::Storage) around another one, in which a ZIP archive is a
 //! folder and a `.gz` or `.zst` file is the file in it.
 //!
-//! An [`ArchiveStorage`] lists the entries of an archive by its directory. An entry that is stored without compression
-//! is read in place. The thread that opens a compressed or encrypted entry decompresses it once, into memory or a
-//! temporary file. Names in an archive are only compared and shown. No path of a file system is made of them.
+//! An [`ArchiveStorage`] lists the entries of an archive by its directory. A stored entry is read in place. Others are
+//! decompressed when they are opened, into memory or a temporary file. No path of a file system is made of a name in an
+//! archive.
 #![forbid(unsafe_code)]
 
 mod held;

@@ -130,8 +130,7 @@ impl<'i> Asked<'i> {
         }
     }
 
-    /// The rank of a name, if it is asked for. Only names of the lowest rank count: the exact name comes before the
-    /// name in another case, and that before a pattern and a folder.
+    /// The rank of a name, if it is asked for: as it is, in another case, or by a pattern or folder. The lowest counts.
     fn rank(&self, name: &str, is_wanted: &dyn Fn(&str) -> bool) -> Option<u8> {
         let len = self.folder.len();
         let is_inside = matches!(name.as_bytes().get(len), Some(b'/' | b'\\'))

@@ -12,8 +12,7 @@ fn is_status(digits: &str) -> bool {
     number.is_ok_and(|number: u32| !(1536..0x8000_0000).contains(&number))
 }
 
-/// The name of the `%%nnnn`, `{GUID}`, `%{GUID}` or `%{SID}` that a text starts with, or the code itself if it is unknown,
-/// and the length of the code in bytes.
+/// The name of the `%%nnnn`, `{GUID}`, `%{GUID}` or `%{SID}` that a text starts with, or the code, and its length.
 fn token<'a>(parameters: &Table, text: &'a str) -> Option<(&'a str, usize)> {
     let find = |name: &str, code| table(name)?.find(Code::Text(code));
     let (token, found) = if let Some(rest) = text.strip_prefix("%%") {

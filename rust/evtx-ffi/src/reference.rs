@@ -1,5 +1,4 @@
-//! The generated parts of `docs/`: the tables in `columns.md`, those of arguments in `read_evtx.md` and `sigma.md`, and
-//! the sources in `codes.md`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
+//! The generated tables and lists of `docs/`. `EVTX_DOCS=write` writes them; otherwise the tests compare them.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -226,8 +226,7 @@ impl Threads {
         while let Some(waiting) = self.heads.iter().position(Head::is_waiting) {
             match self.heads[waiting].receive(WAIT)? {
                 true => since = Instant::now(),
-                // The thread may wait until another closes its entry of an archive, while the other waits for room for
-                // its rows.
+                // The thread may wait for an entry of an archive that another holds while it waits for room.
                 false if self.waits_for_others && since.elapsed() > PATIENCE => {
                     for head in &mut self.heads {
                         while head.receive(Duration::ZERO)? && head.rows.is_some() {}

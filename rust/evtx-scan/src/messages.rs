@@ -40,9 +40,8 @@ impl HeldMessages {
 }
 
 impl MessageFinder {
-    /// A finder that looks for the messages of a log at `place`: a glob relative to the log's folder, in which `{log}`
-    /// is replaced by the log's name. The messages of all open logs take at most `memory` bytes. A log whose messages
-    /// would exceed that is read without them.
+    /// A finder that looks at `place`: a glob relative to the log's folder, in which `{log}` is the log's name. A log
+    /// whose messages would exceed `memory` bytes, with those of all open logs, is read without them.
     pub fn new(place: &str, memory: u64) -> Self {
         MessageFinder {
             place: place.to_owned(),

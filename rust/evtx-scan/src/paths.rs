@@ -1,7 +1,6 @@
 //! The paths of the files that a call reads.
 //!
-//! A path can lead into a file that holds others. Its start, up to a slash, is then the path of that file:
-//! `case.zip/C/**/*.evtx`.
+//! A path can lead into a file that holds others, whose path comes first: `case.zip/C/**/*.evtx`.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
