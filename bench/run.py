@@ -5,7 +5,8 @@ first round is a warm-up and does not count. Alternating means that other load o
 median of its times divided by the median of evtx_dump's. Its memory is the peak above an idle DuckDB.
 
 Before the rounds, each log is dropped from the page cache and read again, front to back. "Bytes alone" is the time that reading takes
-without decoding: no query can be faster. At the end, 1,000 small logs alternate with one log that has the same chunks.
+without decoding: no query can be faster. At the end, 1,000 small logs alternate with one log that has the same chunks, and two threads with one that write
+tables and Parquet files.
 
 REPORT receives every sample as JSON. --log, --query and --threads can be repeated and select what is measured. --against OTHER compares
 with another build of the extension instead of evtx_dump. --pipe also asks the same questions of `evtx_dump | read_json`.
@@ -222,6 +223,32 @@ def small_logs(arguments):
     return results
 
 
+def ordered_sinks(arguments):
+    """The time of two threads as a share of one, for a table and a Parquet file in the order of the log, and DuckDB's own copy of the file."""
+    log = pathlib.Path(arguments.logs) / "large-other.evtx"
+    results = []
+    if not log.exists() or arguments.log and log.stem not in arguments.log:
+        return results
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        case, copy = f"{folder}/case.parquet", f"{folder}/copy.parquet"
+        sinks = {
+            "table": f"CREATE OR REPLACE TABLE log AS FROM read_evtx('{log}')",
+            "parquet": f"COPY (FROM read_evtx('{log}')) TO '{case}'",
+            "parquet to table": f"CREATE OR REPLACE TABLE log AS FROM '{case}'",
+            "parquet to parquet": f"COPY (FROM '{case}') TO '{copy}'",
+        }
+        read_in(log)
+        workers = [stack.enter_context(Worker(arguments.extension, threads)) for threads in (1, 2)]
+        print(f"\nThe time of two threads as a share of one, in the order of the log.\n\n| sink | share | target | time |\n{4 * '| --- '}|")
+        for name, sql in sinks.items():
+            took = [[worker.run(sql)["seconds"] for worker in workers] for _ in range(arguments.rounds + 1)][1:]
+            one, two = (times(list(samples)) for samples in zip(*took, strict=True))
+            share, target = two["median"] / one["median"], "" if name.startswith("parquet to") else 0.55
+            results.append({"log": log.stem, "query": name, "threads": 2, "ours": two, "theirs": one, "ratio": share, "target": target})
+            print(f"| {name} | {share:.2f} | {target} | {two['median'] * 1e3:.1f} ms |", flush=True)
+    return results
+
+
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as lines:
         model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
@@ -248,7 +275,7 @@ def main():
         "git": sha,
         "machine": machine(),
         "logs": {name: fact for name, fact in made.items() if name != "named"},
-        "results": bench(arguments) + small_logs(arguments),
+        "results": bench(arguments) + small_logs(arguments) + ordered_sinks(arguments),
     }
     pathlib.Path(arguments.report).write_text(json.dumps(report, indent=1))
 

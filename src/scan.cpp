@@ -73,7 +73,7 @@ void Progress(TableFunction::ProgressInput &input) {
 }
 
 void PartitionData(TableFunction::PartitionDataInput &input) {
-	input.SetBatchIndex(input.GetLocalState<ThreadScan>().BatchIndex());
+	input.SetBatchIndex(input.GetLocalState<ThreadScan>().BatchIndex(input.RequiresBatchIndex()));
 }
 
 } // namespace
@@ -145,7 +145,7 @@ void ThreadScan::Next(Context &context, const SharedScan &shared, const DataChun
 	if (!next) {
 		Storage storage(context, View(Ask<EvtxText>(evtx_worker_reading, worker.get())));
 		Array array;
-		place = Ask<EvtxPlace>(evtx_worker_next, worker.get(), storage.ForCore(), &array);
+		place = Ask<EvtxPlace>(evtx_worker_next, worker.get(), storage.ForCore(), keeps_order, &array);
 		if (place.rows == 0) {
 			return;
 		}

@@ -67,14 +67,18 @@ public:
 	//! @throws duckdb::cxx::Exception.
 	void Next(duckdb::cxx::Context &context, const SharedScan &shared, const duckdb::cxx::DataChunk &output);
 
-	//! The batch index of the last rows: the position of their block in the order of all rows.
-	std::uint64_t BatchIndex() const {
+	//! The batch index of the last rows: the position of their run of blocks in the order of all rows. DuckDB asks for
+	//! it if it needs it, which `is_required` says.
+	std::uint64_t BatchIndex(bool is_required) {
+		keeps_order = is_required;
 		return place.index;
 	}
 
 private:
 	Worker worker;
 	EvtxPlace place {};
+	//! Whether DuckDB restores the order of the rows.
+	bool keeps_order = false;
 	std::unique_ptr<duckdb::cxx::ArrowImporter> importer;
 	//! The last rows, to which the vectors of the output refer until the next call.
 	std::optional<duckdb::cxx::DataChunk> rows;

@@ -169,15 +169,18 @@ pub struct EvtxPlace {
     pub rows: usize,
     /// The index of their file among the files of the call.
     pub path: usize,
-    /// The position of their block, or of their batch, among all rows. It ascends in each worker.
+    /// The position of their run of blocks, or of their batch, among all rows. It never falls in a worker.
     pub index: u64,
 }
 
 /// Writes the next rows to `array`, as a struct array of the scan's schema, unless the scan ends. Returns their origin.
+/// `keeps_order` says whether the engine restores the order of the rows by their positions; the scan then reads longer
+/// runs.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_worker_next(
     worker: Option<&mut EvtxWorker>,
     storage: EvtxStorage,
+    keeps_order: bool,
     array: Option<&mut FFI_ArrowArray>,
     out: Option<&mut EvtxPlace>,
 ) -> EvtxFailure {
@@ -185,6 +188,7 @@ pub extern "C" fn evtx_worker_next(
         let (worker, array) = (required(worker)?, required(array)?);
         let batch = storage.during(|storage, interrupt| match &mut worker.0 {
             Rows::Records(worker, indices) => {
+                worker.keep_order(keeps_order);
                 let batch = worker.next(storage, interrupt)?;
                 Ok::<_, EvtxError>(batch.map(|batch| (batch.rows, indices[batch.file], batch.index)))
             }

@@ -235,7 +235,7 @@ fn scan(call: &EvtxCall, columns: &[u64], planned: Option<&EvtxPlanned>) -> Box<
 /// The next batch of a worker and its origin, or the error.
 fn next(worker: &mut EvtxWorker, storage: EvtxStorage) -> Result<(FFI_ArrowArray, EvtxPlace), (EvtxErrorKind, String)> {
     let (mut array, mut place) = (FFI_ArrowArray::empty(), EvtxPlace::default());
-    let error = evtx_worker_next(Some(worker), storage, Some(&mut array), Some(&mut place));
+    let error = evtx_worker_next(Some(worker), storage, false, Some(&mut array), Some(&mut place));
     failure(error).map_or(Ok((array, place)), Err)
 }
 

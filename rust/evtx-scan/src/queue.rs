@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::Block;
 
 use crate::log::{OpenLog, Opened};
@@ -41,63 +42,49 @@ pub(crate) struct Work {
     /// The log and the block to read, if there is one.
     pub(crate) block: Option<(Arc<OpenLog>, Block)>,
     /// The indices of the blocks after it that were handed out with it.
-    pub(crate) rest: Range<u64>,
-}
-
-impl Work {
-    /// The work with the next block that was handed out, if there is one.
-    pub(crate) fn next(mut self) -> Option<Work> {
-        let index = self.rest.next()?;
-        let (log, _) = self.block?;
-        Some(Work {
-            batch_index: self.batch_index + 1,
-            damage: None,
-            block: log.block(index).map(|block| (log, block)),
-            ..self
-        })
-    }
-}
-
-/// Files that one thread opens in turn, so that a batch can hold rows of several. Other threads wait for them, so a
-/// reservation lasts only for a call. Dropping it marks the remaining files as done, because the thread has failed.
-pub(crate) struct Reserved<'q> {
-    queue: &'q FileQueue,
+    rest: Range<u64>,
+    /// The small files after its file that were handed out with it. No other thread waits for them.
     files: Range<usize>,
 }
 
-impl<'q> Reserved<'q> {
-    pub(crate) fn none(queue: &'q FileQueue) -> Self {
-        Reserved { queue, files: 0..0 }
+impl Work {
+    /// Whether more of the same file was handed out with it, or of others if `joins_files`.
+    pub(crate) fn has_more(&self, joins_files: bool) -> bool {
+        !self.rest.is_empty() || joins_files && !self.files.is_empty()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-
-    /// Lets any thread open the files that are left.
-    pub(crate) fn give_back(&mut self) {
-        if !self.is_empty() {
-            self.queue.leave(std::mem::take(&mut self.files), || FileState::Waiting);
-        }
+    /// Leaves out the rest of the file.
+    pub(crate) fn give_up(&mut self) {
+        self.rest = 0..0;
     }
 }
 
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        if !self.is_empty() {
-            self.queue.leave(std::mem::take(&mut self.files), || DONE);
-        }
-    }
+/// How much work a thread asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// The index of the file of its last work.
+    pub(crate) last_file: usize,
+    /// How many blocks would give a batch enough rows.
+    pub(crate) blocks: u64,
+    /// Whether it asks for a long run, because the engine restores the order of the rows.
+    pub(crate) long_run: bool,
 }
-
-/// The most files that a thread reserves after the one that it opens.
-const MAX_RESERVED: usize = 15;
 
 /// The most blocks of a local file that a thread claims at once. A block of a remote file is claimed alone.
 const MAX_BLOCKS: u64 = 8;
 
-/// The most bytes of a file that is reserved. It has one block, unless it has stray chunks.
-const SMALL: u64 = 1 << 20;
+/// The most blocks of a long run. Their rows are about a row group of DuckDB, 122,880 rows. Ordered sinks copy batches
+/// that have fewer.
+const LONG_RUN: u64 = 128;
+
+/// The most bytes of a small file: 16 chunks after the header, as Windows makes most logs. It has one block, unless it
+/// has stray chunks.
+const SMALL: u64 = (1 << 20) + FILE_HEADER as u64;
+
+/// The most small files that a thread claims with another, and the most bytes of them, in a long run or not.
+const MAX_SMALL: usize = 255;
+const SMALL_FILES: u64 = 8 << 20;
+const LONG_RUN_OF_FILES: u64 = 32 << 20;
 
 /// How a scan reads files.
 #[derive(Debug)]
@@ -106,7 +93,7 @@ pub(crate) struct FileOptions {
     pub(crate) verify: bool,
     /// Finds messages, if the scan reads them.
     pub(crate) messages: Option<MessageFinder>,
-    /// Whether batches may have rows of several small files, so that a thread reserves these.
+    /// Whether batches may have rows of several small files.
     pub(crate) joins_files: bool,
 }
 
@@ -130,13 +117,11 @@ struct Progress {
 enum FileState {
     /// No thread has opened it.
     Waiting,
-    /// No thread has opened it, and one thread will.
-    Reserved,
     /// A thread opens and surveys it.
     Opening,
-    /// It is open. Holds the index of the next block to hand out.
-    Open(Arc<OpenLog>, u64),
-    /// All blocks were handed out, or the file was given up.
+    /// It is open. Holds the index of the next block to hand out, and how many a long run has.
+    Open(Arc<OpenLog>, u64, Option<u64>),
+    /// All of it was handed out, or it was given up.
     Done { given_up: bool },
 }
 
@@ -187,66 +172,43 @@ impl FileQueue {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next work for a thread whose last work was of the file with index `last_file`, with at most `blocks` blocks;
-    /// `None` at the end. The batch indexes that one thread gets rise. Files that are reserved for it come first. If
-    /// there are none, the small files after the next one may be reserved.
-    pub(crate) fn claim(
-        &self,
-        call: Call<'_>,
-        last_file: usize,
-        blocks: u64,
-        reserved: &mut Reserved<'_>,
-    ) -> Result<Option<Work>, ScanError> {
+    /// The next work for a thread; `None` at the end. The batch indexes that one thread gets rise.
+    pub(crate) fn claim(&self, call: Call<'_>, wanted: Wanted) -> Result<Option<Work>, ScanError> {
         let mut progress = self.lock();
-        if let Some(file) = reserved.files.next() {
-            progress.files[file] = FileState::Opening;
-            drop(progress);
-            return self.open(call, file, reserved).map(Some);
-        }
-        let mut small = 0..0;
+        let mut small: Option<Range<usize>> = None;
         loop {
             while progress.first < progress.unopened && matches!(progress.files[progress.first], FileState::Done { .. })
             {
                 progress.first += 1;
             }
             let mut is_opening = false;
-            let mut unopened = None;
-            for file in progress.first.max(last_file)..progress.unopened {
+            for file in progress.first.max(wanted.last_file)..progress.unopened {
                 match progress.files[file] {
-                    FileState::Open(..) => return self.claim_blocks(&mut progress, file, blocks).map(Some),
-                    FileState::Opening | FileState::Reserved => is_opening = true,
-                    FileState::Waiting => {
-                        unopened = Some(file);
-                        break;
-                    }
-                    FileState::Done { .. } => {}
+                    FileState::Open(..) => return self.claim_blocks(&mut progress, file, wanted).map(Some),
+                    FileState::Opening => is_opening = true,
+                    FileState::Waiting | FileState::Done { .. } => {}
                 }
             }
-            if unopened.is_none() && progress.unopened < self.paths.len() {
+            if progress.unopened < self.paths.len() {
                 let file = progress.unopened;
-                if small.start != file && self.most_reserved(file) > 0 {
+                let Some(run) = small.take_if(|small| small.start == file) else {
                     // Other threads do not wait for a slow file system.
                     drop(progress);
-                    small = file..self.end_of_small(file, call);
+                    let end = self.end_of_small(file, call, wanted.long_run);
                     progress = self.lock();
-                    if progress.unopened != file {
-                        // Another thread was faster. The result for later files still holds.
-                        small = progress.unopened..small.end.max(progress.unopened);
-                        continue;
-                    }
+                    // If another thread was faster, the result for later files still holds.
+                    small = Some(progress.unopened..end.max(progress.unopened));
+                    continue;
+                };
+                progress.unopened = run.end.max(file + 1);
+                if !run.is_empty() {
+                    progress.files[run.clone()].fill_with(|| DONE);
+                    drop(progress);
+                    return self.open_small(call, run);
                 }
-                unopened = Some(file);
-                progress.unopened = if small.contains(&file) { small.end } else { file + 1 };
-            }
-            if let Some(file) = unopened {
-                // Small files after it, which were just found or were given back.
-                let behind = progress.files[file + 1..progress.unopened].iter().take(MAX_RESERVED);
-                let waiting = behind.take_while(|state| matches!(state, FileState::Waiting));
-                reserved.files = file + 1..file + 1 + waiting.count();
-                progress.files[reserved.files.clone()].fill_with(|| FileState::Reserved);
                 progress.files[file] = FileState::Opening;
                 drop(progress);
-                return self.open(call, file, reserved).map(Some);
+                return self.open(call, file, wanted).map(Some);
             }
             if !is_opening {
                 return Ok(None);
@@ -259,53 +221,50 @@ impl FileQueue {
         }
     }
 
-    /// How many files a thread may reserve with the file `file`: fewer when few are left, so that all threads end at
-    /// the same time.
-    fn most_reserved(&self, file: usize) -> usize {
-        if !self.options.joins_files {
-            return 0;
-        }
-        ((self.paths.len() - file) / (4 * self.threads() as usize)).min(MAX_RESERVED)
-    }
-
     /// How many threads take part, one at least.
     fn threads(&self) -> u64 {
         self.threads.load(Ordering::Relaxed).max(1)
     }
 
-    /// The end of the small files from index `first` on, as far as a thread may reserve them. A large file is never
-    /// reserved: a thread that has read later files could not help with its blocks.
-    fn end_of_small(&self, first: usize, call: Call<'_>) -> usize {
-        let is_small = |path: &&ScanPath| {
-            matches!(path.source, Source::File)
-                && path.split.is_none()
-                && !call.storage.is_remote(&path.path)
-                && std::fs::metadata(&path.path).is_ok_and(|file| file.is_file() && file.len() <= SMALL)
+    /// The end of the small files from index `first` on, as far as a thread may claim them: fewer when few are left, so
+    /// that all threads end at the same time. A large file is not among them: all threads read its blocks.
+    fn end_of_small(&self, first: usize, call: Call<'_>, long_run: bool) -> usize {
+        let mut left = if long_run { LONG_RUN_OF_FILES } else { SMALL_FILES };
+        let mut is_small = |path: &&ScanPath| {
+            let is_local = matches!(path.source, Source::File) && path.split.is_none();
+            let file = (is_local && !call.storage.is_remote(&path.path)).then(|| std::fs::metadata(&path.path));
+            let Some(Ok(file)) = file else { return false };
+            let fits = file.is_file() && file.len() <= SMALL.min(left);
+            left = left.saturating_sub(file.len());
+            fits
         };
-        let paths = self.paths[first..].iter().take(1 + self.most_reserved(first));
-        first + paths.take_while(is_small).count()
+        let most = 1 + ((self.paths.len() - first) / (4 * self.threads() as usize)).min(MAX_SMALL);
+        first + self.paths[first..].iter().take(most).take_while(&mut is_small).count()
     }
 
-    /// Changes the state of files that a thread had reserved.
-    fn leave(&self, files: Range<usize>, state: fn() -> FileState) {
-        self.lock().files[files].fill_with(state);
-        self.opened.notify_all();
-    }
-
-    /// Hands out the next blocks of an open file, at most `blocks`. Hands out fewer when few are left, so that all
-    /// threads end at the same time.
-    fn claim_blocks(&self, progress: &mut Progress, file: usize, blocks: u64) -> Result<Work, ScanError> {
+    /// Hands out the next blocks of an open file. Hands out fewer when few are left, so that all threads end at the same
+    /// time.
+    fn claim_blocks(&self, progress: &mut Progress, file: usize, wanted: Wanted) -> Result<Work, ScanError> {
         let mut work = Work {
             file,
-            batch_index: 0,
+            batch_index: batch_index(self.paths.len(), file, 0)?,
             damage: None,
             block: None,
             rest: 0..0,
+            files: 0..0,
         };
-        if let FileState::Open(log, next) = &mut progress.files[file] {
-            let most = if log.file.is_remote() { 1 } else { MAX_BLOCKS };
-            let of_each = log.blocks().saturating_sub(*next) / (4 * self.threads());
-            let end = *next + blocks.min(most).min(of_each).max(1);
+        if let FileState::Open(log, next, run) = &mut progress.files[file] {
+            let left = log.blocks().saturating_sub(*next);
+            let blocks = match (log.file.is_remote(), wanted.long_run) {
+                (true, _) => 1,
+                (false, false) => wanted.blocks.min(MAX_BLOCKS).min(left / (4 * self.threads())),
+                // Runs of one length, as many for each thread.
+                (false, true) => *run.get_or_insert_with(|| {
+                    let threads = self.threads().max(2);
+                    left.div_ceil(left.div_ceil(LONG_RUN).next_multiple_of(threads).max(1))
+                }),
+            };
+            let end = *next + blocks.min(left).max(1);
             batch_index(self.paths.len(), file, end - 1)?;
             work.batch_index = batch_index(self.paths.len(), file, *next)?;
             work.block = log.block(*next).map(|block| (Arc::clone(log), block));
@@ -319,9 +278,8 @@ impl FileQueue {
         Ok(work)
     }
 
-    /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file. If it has more
-    /// blocks, other threads may open the files that are reserved for this one.
-    fn open(&self, call: Call<'_>, file: usize, reserved: &mut Reserved<'_>) -> Result<Work, ScanError> {
+    /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file.
+    fn open(&self, call: Call<'_>, file: usize, wanted: Wanted) -> Result<Work, ScanError> {
         let opening = Opening(self, file);
         let opened = self.opened(call, file);
         std::mem::forget(opening);
@@ -329,24 +287,51 @@ impl FileQueue {
         self.opened.notify_all();
         progress.files[file] = DONE;
         let (log, damage) = opened?;
-        let mut work = Work {
-            file,
-            batch_index: batch_index(self.paths.len(), file, 0)?,
-            damage: None,
-            block: None,
-            rest: 0..0,
+        progress.files[file] = match log.filter(|log| log.blocks() > 0) {
+            Some(log) => FileState::Open(Arc::new(log), 0, None),
+            None => DONE,
         };
-        let is_whole = log.as_ref().is_none_or(|log| log.blocks() <= 1);
-        if let Some(log) = log.filter(|log| log.blocks() > 0) {
-            progress.files[file] = FileState::Open(Arc::new(log), 0);
-            work = self.claim_blocks(&mut progress, file, 1)?;
-        }
-        drop(progress);
-        if !is_whole {
-            reserved.give_back();
-        }
+        // A query with a small limit needs no more.
+        let first = Wanted {
+            blocks: 1,
+            long_run: false,
+            ..wanted
+        };
+        let mut work = self.claim_blocks(&mut progress, file, first)?;
         work.damage = damage;
         Ok(work)
+    }
+
+    /// Opens the first of the small files that a thread has claimed, and hands out all of its blocks.
+    fn open_small(&self, call: Call<'_>, mut files: Range<usize>) -> Result<Option<Work>, ScanError> {
+        let Some(file) = files.next() else { return Ok(None) };
+        let (log, damage) = self.opened(call, file)?;
+        let blocks = log.as_ref().map_or(0, OpenLog::blocks);
+        Ok(Some(Work {
+            file,
+            batch_index: batch_index(self.paths.len(), file, 0)?,
+            damage,
+            block: log.and_then(|log| log.block(0).map(|block| (Arc::new(log), block))),
+            rest: 1..blocks,
+            files,
+        }))
+    }
+
+    /// The next block or file that was handed out with this work, if there is one.
+    pub(crate) fn next(&self, call: Call<'_>, mut work: Work) -> Result<Option<Work>, ScanError> {
+        if let Some(index) = work.rest.next()
+            && let Some((log, _)) = work.block
+        {
+            return Ok(Some(Work {
+                batch_index: batch_index(self.paths.len(), work.file, index)?,
+                damage: None,
+                block: log.block(index).map(|block| (log, block)),
+                ..work
+            }));
+        }
+        // Lets go of the last file, which may close it, before another one is opened.
+        drop(work.block);
+        self.open_small(call, work.files)
     }
 
     /// Opens and surveys a file. Returns the log, and what is wrong with the file.
@@ -394,8 +379,8 @@ impl FileQueue {
         let progress = self.lock();
         let of_file = |state: &FileState| match state {
             FileState::Done { .. } => 1.0,
-            FileState::Open(log, next) => *next as f64 / log.blocks().max(1) as f64,
-            FileState::Waiting | FileState::Reserved | FileState::Opening => 0.0,
+            FileState::Open(log, next, _) => *next as f64 / log.blocks().max(1) as f64,
+            FileState::Waiting | FileState::Opening => 0.0,
         };
         let begun = &progress.files[progress.first..progress.unopened];
         let done = progress.first as f64 + begun.iter().map(of_file).sum::<f64>();

@@ -9,7 +9,7 @@ use evtx_format::container::layout::Chunks;
 
 use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
-use crate::queue::{FileOptions, FileQueue, Reserved, Work};
+use crate::queue::{FileOptions, FileQueue, Wanted, Work};
 use crate::storage::{Call, ScanError, Storage};
 
 /// A scan of files, and its progress. The threads of a query share it.
@@ -25,7 +25,8 @@ pub struct FileBatch {
     pub rows: RecordBatch,
     /// The index of the first row's file among the files of the scan.
     pub file: usize,
-    /// The position of the first block in the order of all rows. The positions that one worker returns never fall.
+    /// The position of the first block of their run in the order of all rows. The positions that one worker returns
+    /// never fall.
     pub index: u64,
 }
 
@@ -33,6 +34,12 @@ pub struct FileBatch {
 /// much as some hundred rows, however few it has.
 const ENOUGH_ROWS: usize = 512;
 const ENOUGH_BYTES: usize = 1 << 20;
+
+/// The most bytes that are read for a batch, if it has any rows.
+const MOST_BYTES: usize = 8 << 20;
+
+/// The rows of a run: a row group of DuckDB, whose ordered sinks copy the rows of shorter runs.
+const RUN_ROWS: usize = 122_880;
 
 /// A thread's part of a scan.
 pub struct Worker {
@@ -43,9 +50,10 @@ pub struct Worker {
     /// The bytes of the current block.
     block: Vec<u8>,
     batch: Batch,
-    last_file: usize,
-    /// How many blocks would have given the last batch enough rows.
-    wanted: u64,
+    run: Run,
+    wanted: Wanted,
+    /// Whether the engine restores the order of the rows.
+    keeps_order: bool,
 }
 
 /// What a worker does with its work.
@@ -68,6 +76,13 @@ struct Batch {
     /// How many bytes and blocks were read for it.
     bytes: usize,
     blocks: usize,
+}
+
+/// Batches with the same index.
+#[derive(Default)]
+struct Run {
+    index: u64,
+    rows: usize,
 }
 
 impl FileScan {
@@ -111,9 +126,19 @@ impl Worker {
             state: State::Done,
             block: Vec::new(),
             batch: Batch::default(),
-            last_file: 0,
-            wanted: 1,
+            run: Run::default(),
+            wanted: Wanted {
+                last_file: 0,
+                blocks: 1,
+                long_run: false,
+            },
+            keeps_order: false,
         }
+    }
+
+    /// Says whether the engine restores the order of the rows by the indices of their batches. It then gets longer runs.
+    pub fn keep_order(&mut self, keeps_order: bool) {
+        self.keeps_order = keeps_order;
     }
 
     /// The path of the file of the storage that the worker reads, if there is one.
@@ -134,14 +159,10 @@ impl Worker {
             interrupt,
             last: scan.queue.last(),
         };
-        let mut reserved = Reserved::none(&scan.queue);
-        let next = self.batch(call, &mut reserved)?;
-        // The next call can be long after this one, and other threads would wait for it.
-        reserved.give_back();
-        Ok(next)
+        self.batch(call)
     }
 
-    fn batch(&mut self, call: Call<'_>, reserved: &mut Reserved<'_>) -> Result<Option<FileBatch>, ScanError> {
+    fn batch(&mut self, call: Call<'_>) -> Result<Option<FileBatch>, ScanError> {
         loop {
             call.interrupt.check()?;
             if self.decoder.is_full()
@@ -167,12 +188,12 @@ impl Worker {
                     }
                 }
                 State::Done => {
-                    if self.is_batch_done(reserved)
+                    if self.is_batch_done()
                         && let Some(batch) = self.flush()?
                     {
                         return Ok(Some(batch));
                     }
-                    if !self.claim(call, reserved)? {
+                    if !self.claim(call)? {
                         return Ok(None);
                     }
                 }
@@ -181,9 +202,13 @@ impl Worker {
     }
 
     /// Whether the batch ends here, though it is not full.
-    fn is_batch_done(&self, reserved: &Reserved<'_>) -> bool {
-        let has_more = !reserved.is_empty() || self.work.as_ref().is_some_and(|work| !work.rest.is_empty());
-        !has_more || self.decoder.rows() >= ENOUGH_ROWS && self.batch.bytes >= ENOUGH_BYTES
+    fn is_batch_done(&self) -> bool {
+        let joins_files = self.scan.queue.options.joins_files;
+        if !self.work.as_ref().is_some_and(|work| work.has_more(joins_files)) {
+            return true;
+        }
+        let is_enough = self.decoder.rows() >= ENOUGH_ROWS && self.batch.bytes >= ENOUGH_BYTES;
+        is_enough && !self.keeps_order || self.decoder.rows() > 0 && self.batch.bytes >= MOST_BYTES
     }
 
     /// Ends the batch; `None` if it has no rows.
@@ -192,14 +217,21 @@ impl Worker {
             file, index, blocks, ..
         } = std::mem::take(&mut self.batch);
         if blocks > 0 {
-            self.wanted = (blocks * ENOUGH_ROWS).div_ceil(self.decoder.rows().max(1)) as u64;
+            self.wanted.blocks = (blocks * ENOUGH_ROWS).div_ceil(self.decoder.rows().max(1)) as u64;
         }
         if let Some(work) = &self.work {
             // The next batch can begin with the rest of the same block.
             (self.batch.file, self.batch.index) = (work.file, work.batch_index);
         }
-        let rows = self.decoder.flush()?;
-        Ok(rows.map(|rows| FileBatch { rows, file, index }))
+        let Some(rows) = self.decoder.flush()? else {
+            return Ok(None);
+        };
+        if self.run.rows >= RUN_ROWS {
+            self.run = Run { index, rows: 0 };
+        }
+        self.run.rows += rows.num_rows();
+        let index = self.run.index;
+        Ok(Some(FileBatch { rows, file, index }))
     }
 
     /// Lets the decoder start the block that was read.
@@ -215,15 +247,27 @@ impl Worker {
 
     /// Goes on to the next block that was claimed, or claims the next work, and reads the block. Returns false at the
     /// end of the scan. A file that a glob found and that cannot be read on is given up.
-    fn claim(&mut self, call: Call<'_>, reserved: &mut Reserved<'_>) -> Result<bool, ScanError> {
+    fn claim(&mut self, call: Call<'_>) -> Result<bool, ScanError> {
         let scan = Arc::clone(&self.scan);
-        // Lets go of the last file, which may close it, before another one is opened.
-        let next = match self.work.take().and_then(Work::next) {
-            None => scan.queue.claim(call, self.last_file, self.wanted, reserved)?,
-            next => next,
+        let next = match self.work.take() {
+            Some(work) => scan.queue.next(call, work)?,
+            None => None,
         };
-        let Some(mut work) = next else { return Ok(false) };
-        self.last_file = work.file;
+        let mut work = match next {
+            Some(work) => work,
+            None => {
+                self.wanted.long_run = self.keeps_order;
+                let Some(work) = scan.queue.claim(call, self.wanted)? else {
+                    return Ok(false);
+                };
+                self.run = Run {
+                    index: work.batch_index,
+                    rows: 0,
+                };
+                work
+            }
+        };
+        self.wanted.last_file = work.file;
         if scan.scan.has_rules() {
             let log = work.block.as_ref().map(|(log, _)| log);
             let concerns = log.map(|log| log.concerns(&scan.scan, call.interrupt)).transpose()?;
@@ -243,7 +287,7 @@ impl Worker {
             let mut failure = None;
             if let Err(error) = read {
                 let why = scan.queue.path(work.file).failure(error)?;
-                work.rest = 0..0;
+                work.give_up();
                 // Other threads can fail at other blocks of the same file. One row of the file is enough.
                 failure = scan.queue.give_up(work.file).then_some(why);
             }

@@ -1,4 +1,4 @@
-//! Small files, whose rows share batches: which rows come, whichever worker is called.
+//! What workers claim at once: small files, and long runs of blocks.
 
 mod common;
 
@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use common::{on_threads, sample};
 use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
@@ -38,7 +40,7 @@ fn scan(folder: &tempfile::TempDir) -> Arc<FileScan> {
     FileScan::new(Arc::new(record_id), paths, None).joining_files().into()
 }
 
-/// A worker that is not called holds up no other: between its calls nothing is reserved for it.
+/// A worker that is not called holds up no other: no other waits for what it has claimed.
 #[test]
 fn a_worker_that_is_not_called_holds_up_no_other() {
     let folder = folder();
@@ -91,4 +93,48 @@ fn threads_read_each_file_once() {
     for threads in [2, 3, 8] {
         assert_eq!(count(threads), count(1));
     }
+}
+
+/// An engine that restores the order gets long runs of blocks, whose batches have one index.
+#[test]
+fn runs_are_long_for_an_engine_that_keeps_the_order() {
+    const CHUNKS: u16 = 24 * 16;
+    let log = sample("DC01-Security.evtx");
+    let (header, chunks) = log.split_at(HEADER);
+    let mut log = [header, &chunks[..65536].repeat(CHUNKS.into())].concat();
+    log[42..44].copy_from_slice(&CHUNKS.to_le_bytes());
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("long.evtx");
+    std::fs::write(&path, log).expect("a log");
+    let path = path.display().to_string();
+    let paths = expand(&LocalStorage, &path, FileKind::Logs, "test", Interrupt::NEVER).expect("a log");
+    let table = Table::from(Options {
+        location: true,
+        ..Options::default()
+    });
+    let chunk_index = table.schema().index_of("chunk_index").expect("a column");
+    let scan = Arc::new(FileScan::new(Scan::new(table, &[chunk_index]).into(), paths, None));
+    let mut workers = [(); 2].map(|()| (Worker::new(&scan, MakeArrays::CHECKED), 0));
+    let mut batches = Vec::new();
+    let mut next = |(worker, last): &mut (Worker, u64)| {
+        let batch = worker.next(&LocalStorage, Interrupt::NEVER).expect("rows");
+        worker.keep_order(true);
+        let Some(batch) = batch else { return false };
+        assert!(batch.index >= *last);
+        *last = batch.index;
+        batches.push((batch.index, batch.rows));
+        true
+    };
+    while workers
+        .iter_mut()
+        .map(&mut next)
+        .fold(false, |any, has_rows| any | has_rows)
+    {}
+    // Each worker has its first block and one run. The sort is stable.
+    batches.sort_by_key(|(index, _)| *index);
+    assert_eq!(batches.chunk_by(|(one, _), (other, _)| one == other).count(), 4);
+    let chunks = batches
+        .iter()
+        .flat_map(|(_, rows)| rows.column(0).as_primitive::<UInt32Type>().values());
+    assert!(chunks.is_sorted());
 }
