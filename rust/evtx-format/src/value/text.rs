@@ -244,22 +244,43 @@ const fn all(byte: u8) -> u64 {
 }
 
 /// Appends at least `units` units, one at a time. Returns the units after them; `None` at a NUL.
-fn push_slowly<'t>(out: &mut Vec<u8>, rest: &'t [[u8; 2]], units: usize, form: Form) -> Option<&'t [[u8; 2]]> {
+fn push_slowly<'t>(out: &mut Vec<u8>, mut rest: &'t [[u8; 2]], units: usize, form: Form) -> Option<&'t [[u8; 2]]> {
     let mut taken = 0;
-    for c in char::decode_utf16(rest.iter().map(|unit| u16::from_le_bytes(*unit))) {
-        match c {
-            Ok('\0') => return None,
-            Ok(c) if c.is_ascii() && is_bare(c as u16, form) => out.push(c as u8),
-            Ok(c @ '\x01'..='\x1f') if form == Form::Json => push_json_control(out, c as u8, b"0123456789ABCDEF"),
-            Ok(c) => push_char(out, c, form),
-            Err(_) => push_lone_surrogate(out, form),
-        }
-        taken += c.map_or(1, char::len_utf16);
-        if taken >= units {
-            break;
+    while taken < units {
+        let Some((unit, tail)) = rest.split_first() else {
+            return Some(rest);
+        };
+        let unit = u16::from_le_bytes(*unit);
+        rest = tail;
+        taken += 1;
+        let scalar = match unit {
+            0 => return None,
+            _ if is_bare(unit, form) => {
+                out.push(unit as u8);
+                continue;
+            }
+            0x22 | 0x5c if form == Form::Json => {
+                out.extend_from_slice(&[b'\\', unit as u8]);
+                continue;
+            }
+            0xd800..=0xdbff => match tail.split_first() {
+                Some((low, after)) if matches!(low[1], 0xdc..=0xdf) => {
+                    rest = after;
+                    taken += 1;
+                    let low = u32::from(u16::from_le_bytes(*low));
+                    0x10000 + ((u32::from(unit) - 0xd800) << 10) + (low - 0xdc00)
+                }
+                _ => u32::from(unit),
+            },
+            _ => u32::from(unit),
+        };
+        match char::from_u32(scalar) {
+            Some(c @ '\0'..='\x1f') if form == Form::Json => push_json_control(out, c as u8, b"0123456789ABCDEF"),
+            Some(c) => push_char(out, c, form),
+            None => push_lone_surrogate(out, form),
         }
     }
-    Some(&rest[taken..])
+    Some(rest)
 }
 
 #[cold]
