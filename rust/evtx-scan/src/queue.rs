@@ -208,7 +208,7 @@ impl FileQueue {
                 }
                 progress.files[file] = FileState::Opening;
                 drop(progress);
-                return self.open(call, file, wanted).map(Some);
+                return self.open(call, file).map(Some);
             }
             if !is_opening {
                 return Ok(None);
@@ -279,7 +279,7 @@ impl FileQueue {
     }
 
     /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file.
-    fn open(&self, call: Call<'_>, file: usize, wanted: Wanted) -> Result<Work, ScanError> {
+    fn open(&self, call: Call<'_>, file: usize) -> Result<Work, ScanError> {
         let opening = Opening(self, file);
         let opened = self.opened(call, file);
         std::mem::forget(opening);
@@ -293,9 +293,9 @@ impl FileQueue {
         };
         // A query with a small limit needs no more.
         let first = Wanted {
+            last_file: file,
             blocks: 1,
             long_run: false,
-            ..wanted
         };
         let mut work = self.claim_blocks(&mut progress, file, first)?;
         work.damage = damage;

@@ -52,8 +52,6 @@ pub struct Worker {
     batch: Batch,
     run: Run,
     wanted: Wanted,
-    /// Whether the engine restores the order of the rows.
-    keeps_order: bool,
 }
 
 /// What a worker does with its work.
@@ -132,13 +130,12 @@ impl Worker {
                 blocks: 1,
                 long_run: false,
             },
-            keeps_order: false,
         }
     }
 
     /// Says whether the engine restores the order of the rows by the indices of their batches. It then gets longer runs.
     pub fn keep_order(&mut self, keeps_order: bool) {
-        self.keeps_order = keeps_order;
+        self.wanted.long_run = keeps_order;
     }
 
     /// The path of the file of the storage that the worker reads, if there is one.
@@ -208,7 +205,7 @@ impl Worker {
             return true;
         }
         let is_enough = self.decoder.rows() >= ENOUGH_ROWS && self.batch.bytes >= ENOUGH_BYTES;
-        is_enough && !self.keeps_order || self.decoder.rows() > 0 && self.batch.bytes >= MOST_BYTES
+        is_enough && !self.wanted.long_run || self.decoder.rows() > 0 && self.batch.bytes >= MOST_BYTES
     }
 
     /// Ends the batch; `None` if it has no rows.
@@ -256,7 +253,6 @@ impl Worker {
         let mut work = match next {
             Some(work) => work,
             None => {
-                self.wanted.long_run = self.keeps_order;
                 let Some(work) = scan.queue.claim(call, self.wanted)? else {
                     return Ok(false);
                 };

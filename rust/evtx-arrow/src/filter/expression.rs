@@ -41,7 +41,7 @@ impl Expression {
             Box::new([Expression::Column(column), Expression::Constant(literal)]),
         )
     }
-    /// Whether the two values differ, one of which is a constant. NULL differs from every constant.
+    /// Whether a value differs from a constant, given in either order. NULL differs from every constant.
     pub fn distinct_from(sides: [Expression; 2]) -> Self {
         let column = match &sides {
             [column, Expression::Constant(_)] | [Expression::Constant(_), column] => column.clone(),

@@ -1,6 +1,7 @@
 //! Tables of certain events: their fields as columns of their own.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::common::oracle::user_leaves;
@@ -232,14 +233,18 @@ fn log(events: &[Event]) -> Vec<u8> {
     log.finish()
 }
 
+/// Where a text is that the file has once, in a definition.
+fn place(file: &[u8], text: &str) -> Range<usize> {
+    let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let at = file.windows(text.len()).position(|window| window == text);
+    let at = at.expect("the text");
+    at..at + text.len()
+}
+
 /// Writes an invalid token after a text that the file has once, in a definition.
 fn damage_behind(file: &mut [u8], text: &str) {
-    let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let at = file
-        .windows(text.len())
-        .position(|window| window == text)
-        .expect("the text");
-    file[at + text.len()..][..2].copy_from_slice(&[0xee, 0xee]);
+    let end = place(file, text).end;
+    file[end..][..2].copy_from_slice(&[0xee, 0xee]);
 }
 
 /// The values of a column, of all batches.
@@ -829,9 +834,8 @@ fn damage_has_the_same_error_with_the_columns_of_events() {
     let sound = log(&[event(&(outer, Template::new([2; 16], own)), values)]);
     let mut file = sound.clone();
     damage_behind(&mut file, "Deep\0");
-    let name: Vec<u8> = "Number".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let at = file.windows(name.len()).position(|window| window == name);
-    file[at.expect("the name")] ^= 1;
+    let name = place(&file, "Number").start;
+    file[name] ^= 1;
     let of_events = rows(&file, &table(&[&sound], of(&[7]), Options::default()));
     let options = Options::default();
     let all = read(&file, "x.evtx", options, &every_column(&options)).expect("a log");

@@ -186,7 +186,7 @@ impl Drop for RuleSet {
         }
         let mut set = std::mem::take(self);
         set.is_freed = true;
-        // If there is no thread, this drops `set` here.
+        // If no thread can be started, `set` is dropped here.
         _ = thread::Builder::new()
             .name("evtx-free".to_owned())
             .spawn(move || drop(set));
