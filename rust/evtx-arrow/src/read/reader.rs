@@ -262,7 +262,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         fragments: &mut StreamCursor<'r>,
         root: TreeRoot,
     ) -> bool {
-        if !self.scan.reads_outlines {
+        if !self.scan.reads_outlines || !self.reader.is_at_element(fragments) {
             return false;
         }
         let (before, left) = (*fragments, self.reader.left());

@@ -165,6 +165,12 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
         passed
     }
 
+    /// Whether an element comes next. Most streams hold an instance, for which a sink or an outline would be in vain.
+    #[inline]
+    pub fn is_at_element(&self, fragments: &StreamCursor<'a>) -> bool {
+        self.at_element(&mut fragments.cursor())
+    }
+
     /// Moves after fragment headers, and returns whether an element comes next.
     pub(super) fn at_element(&self, cursor: &mut Cursor<'a>) -> bool {
         loop {

@@ -65,6 +65,9 @@ impl<'a, 'c: 'a> Reader<'a, 'c> {
     /// Appends the JSON value of the next element of a stream, moves after it, and returns its name. `None`, without a
     /// change, if it is damaged or needs a tree, or if `out` would be longer than `limit` bytes.
     pub fn push_json(&self, fragments: &mut StreamCursor<'a>, out: &mut Vec<u8>, limit: usize) -> Option<&'a str> {
+        if !self.is_at_element(fragments) {
+            return None;
+        }
         let start = out.len();
         let mut sink = JsonStream {
             out,
