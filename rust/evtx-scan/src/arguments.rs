@@ -407,7 +407,7 @@ impl Arguments {
         };
         if self.query == Query::Matches {
             let loaded = self.of_rules.load_named(function, threads, storage, interrupt)?;
-            let (rules, failed) = loaded.into_rules()?;
+            let (rules, failed) = loaded.into_rules(function)?;
             call.table = call.table.of_matches(rules.into());
             call.warning = match (call.warning, failed) {
                 (Some(one), Some(other)) => Some(format!("{one}\n{other}")),

@@ -349,11 +349,12 @@ impl LoadedRules {
         self.rows
     }
 
-    /// The rules that the arguments want, and a warning if others did not load.
+    /// The rules that the arguments want, and a warning if others did not load. It names the function that lists rules,
+    /// which is called like `function`, the caller, with `_rules`.
     ///
     /// # Errors
     /// [`ScanError::Input`] if none can be used because none loads.
-    pub(crate) fn into_rules(self) -> Result<(Rules, Option<String>), ScanError> {
+    pub(crate) fn into_rules(self, function: &str) -> Result<(Rules, Option<String>), ScanError> {
         let mut rules = Rules::new(self.set.finish(), self.files);
         if !self.silent.is_empty() {
             rules = rules.only(|index| self.rows[self.named[index].1].error.is_none());
@@ -364,7 +365,7 @@ impl LoadedRules {
         };
         let (count, all) = (1 + failed.count(), self.rows.len());
         let warning = format!(
-            "{count} of {all} rules did not load; the list of the rules gives the reason for each. The first is that of {}: {}",
+            "{count} of {all} rules did not load; {function}_rules gives the reason for each. The first is that of {}: {}",
             first.file,
             first.error.as_deref().unwrap_or_default()
         );
