@@ -1,6 +1,7 @@
 //! Builders of the columns of a batch.
 
 mod arrays;
+mod buffers;
 mod text;
 mod dictionary;
 mod value;

@@ -10,6 +10,7 @@ use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
 use super::arrays::{Build, MakeArrays, Strings, take};
+use super::buffers::Spare;
 use crate::plan::{MAX_FIELD, Resolved};
 
 /// The most bytes of a string that is stored in its view.
@@ -24,6 +25,8 @@ const MAX_BUFFER: usize = i32::MAX as usize;
 pub(crate) struct TextBuilder {
     views: Vec<u128>,
     data: Vec<u8>,
+    /// A buffer for `data` after this batch.
+    spare: Spare,
     validity: NullBufferBuilder,
     /// How many NULLs at the end are not in `views` yet. Some columns are mostly NULL, and counting is cheaper.
     pub(super) nulls: usize,
@@ -34,6 +37,7 @@ impl TextBuilder {
         TextBuilder {
             views: Vec::new(),
             data: Vec::new(),
+            spare: Spare::default(),
             validity: NullBufferBuilder::new(0),
             nulls: 0,
         }
@@ -181,7 +185,7 @@ impl Build for TextBuilder {
         self.end_nulls();
         let strings = (make.strings)(Strings {
             views: take(&mut self.views).into(),
-            buffers: vec![take(&mut self.data).into()],
+            buffers: vec![self.spare.take(&mut self.data)],
             nulls: self.validity.finish(),
         });
         Ok(Arc::new(strings?))
