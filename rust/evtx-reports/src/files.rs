@@ -1,10 +1,9 @@
 //! The report on files.
 
 use evtx_arrow::{Slots, SlotsError};
+use evtx_format::Interrupt;
 use evtx_format::container::chunk::is_unused;
 use evtx_format::container::header::FileHeader;
-use evtx_format::container::records::PromisedIds;
-use evtx_format::{Interrupt, Interrupted};
 
 use crate::event_ids::{EventIdReader, EventIds, LogSpan};
 use crate::report::Report;
@@ -107,29 +106,6 @@ impl ChunkOrder {
 }
 
 impl FilePiece {
-    fn add_chunk(
-        &mut self,
-        chunk: &[u8],
-        index: u64,
-        promised: PromisedIds,
-        reader: &mut Option<EventIdReader>,
-        interrupt: Interrupt<'_>,
-    ) -> Result<(), Interrupted> {
-        self.chunks += 1;
-        if is_unused(chunk) {
-            self.unused += 1;
-            return Ok(());
-        }
-        if let Some(reader) = reader {
-            reader.read(chunk, promised, &mut self.event_ids, interrupt)?;
-        }
-        let summary = ChunkSummary::of(chunk, index, promised, interrupt)?;
-        self.damaged += u64::from(summary.records.error.is_some());
-        self.order.add(ChunkOrder::of(&summary, index));
-        self.records.join(summary.records);
-        Ok(())
-    }
-
     /// Adds the chunks that follow.
     fn join(&mut self, next: FilePiece) {
         self.chunks += next.chunks;
@@ -158,7 +134,18 @@ impl Report for FileReport {
         let mut piece = FilePiece::default();
         for (index, chunk, promised) in slots.chunks() {
             interrupt.check()?;
-            piece.add_chunk(chunk, index, promised, reader, interrupt)?;
+            piece.chunks += 1;
+            if is_unused(chunk) {
+                piece.unused += 1;
+                continue;
+            }
+            if let Some(reader) = reader {
+                reader.read(chunk, promised, &mut piece.event_ids, interrupt)?;
+            }
+            let summary = ChunkSummary::of(chunk, index, promised, interrupt)?;
+            piece.damaged += u64::from(summary.records.error.is_some());
+            piece.order.add(ChunkOrder::of(&summary, index));
+            piece.records.join(summary.records);
         }
         Ok(piece)
     }
