@@ -325,10 +325,10 @@ impl<R: Report> Thread<R> {
     fn open(&mut self, index: usize, call: Call<'_>) -> Result<(), ScanError> {
         self.reading = Some(index);
         let path = &self.shared.paths[index];
-        let started = start(path, &mut self.bytes, call)?;
-        let (open, start, end) = match started {
-            Started::Log(header, file, failure) => {
-                let size = file.size();
+        let (size, started) = start(path, &mut self.bytes, call)?;
+        let (header, open, end) = match started {
+            Ok((header, _, failure)) if size <= FILE_HEADER as u64 => (Some(header), None, Some(failure)),
+            Ok((header, file, failure)) => {
                 let open = OpenFile {
                     file: Arc::new(file),
                     index,
@@ -337,13 +337,11 @@ impl<R: Report> Thread<R> {
                     promised: PromisedIds::of_log(&header),
                     failure,
                 };
-                let is_empty = size <= open.offset;
-                let end = is_empty.then(|| open.failure.clone());
-                let header = Some(header);
-                ((!is_empty).then_some(open), Outcome::Start { size, header }, end)
+                (Some(header), Some(open), None)
             }
-            Started::Unreadable(size, why) => (None, Outcome::Start { size, header: None }, Some(Some(why))),
+            Err(why) => (None, None, Some(Some(why))),
         };
+        let start = Outcome::Start { size, header };
         self.shared.tell((index, 0), start, end, open);
         Ok(())
     }
@@ -379,19 +377,14 @@ impl<R: Report> Thread<R> {
     }
 }
 
-/// A file that was begun.
-enum Started {
-    /// A log, and why it ends before its end.
-    Log(FileHeader, LogFile, Option<String>),
-    /// The size of a file that cannot be read or is not a log, and the reason.
-    Unreadable(u64, String),
-}
+/// A log that was opened, and why it ends before its end; or why the file cannot be read or is not a log.
+type Started = Result<(FileHeader, LogFile, Option<String>), String>;
 
-/// Opens a file and reads its header.
+/// Opens a file and reads its header. Returns its size, too.
 ///
 /// # Errors
 /// Why a file that the caller named cannot be read, and [`ScanError::Interrupted`].
-fn start(path: &ScanPath, bytes: &mut Vec<u8>, call: Call<'_>) -> Result<Started, ScanError> {
+fn start(path: &ScanPath, bytes: &mut Vec<u8>, call: Call<'_>) -> Result<(u64, Started), ScanError> {
     let opened = path
         .patiently(call, || LogFile::open(call, path))
         .and_then(|file| match &file.failure {
@@ -400,20 +393,18 @@ fn start(path: &ScanPath, bytes: &mut Vec<u8>, call: Call<'_>) -> Result<Started
         });
     let mut file = match opened {
         Ok(file) => file,
-        Err(error) => return Ok(Started::Unreadable(0, path.failure(error)?)),
+        Err(error) => return Ok((0, Err(path.failure(error)?))),
     };
     let size = file.size();
     let failed = file.failure.take().map(|failure| path.damage(failure)).transpose()?;
     if let Err(error) = file.read(bytes, 0, size.min(FILE_HEADER as u64)) {
-        return Ok(Started::Unreadable(size, path.failure(error)?));
+        return Ok((size, Err(path.failure(error)?)));
     }
-    match FileHeader::read(bytes, size) {
-        Ok(header) => Ok(Started::Log(header, file, failed)),
-        Err(why) => {
-            let why = failed.unwrap_or_else(|| why.to_string());
-            Ok(Started::Unreadable(size, path.refusal(why)?))
-        }
-    }
+    let started = match FileHeader::read(bytes, size) {
+        Ok(header) => Ok((header, file, failed)),
+        Err(why) => Err(path.refusal(failed.unwrap_or_else(|| why.to_string()))?),
+    };
+    Ok((size, started))
 }
 
 /// Why the rest of a file is left.
