@@ -70,18 +70,11 @@ pub(crate) enum TaskValue {
 impl From<ScanTask> for TaskValue {
     fn from(task: ScanTask) -> Self {
         match task {
-            ScanTask::File {
-                path,
-                explicitly_named,
-                split,
-            } => TaskValue::File(
-                path,
-                explicitly_named,
-                split.size,
-                split.slots.map(|slots| (slots.start, slots.end)),
-            ),
-            ScanTask::Nested { path, files } => TaskValue::Nested(path, files),
-            ScanTask::Unreadable { path, why } => TaskValue::Unreadable(path, why),
+            ScanTask::File(path, is_named, FileSplit { size, slots }) => {
+                TaskValue::File(path, is_named, size, slots.map(|slots| (slots.start, slots.end)))
+            }
+            ScanTask::Nested(path, files) => TaskValue::Nested(path, files),
+            ScanTask::Unreadable(path, why) => TaskValue::Unreadable(path, why),
         }
     }
 }
@@ -89,16 +82,12 @@ impl From<ScanTask> for TaskValue {
 impl From<TaskValue> for ScanTask {
     fn from(value: TaskValue) -> Self {
         match value {
-            TaskValue::File(path, explicitly_named, size, slots) => ScanTask::File {
-                path,
-                explicitly_named,
-                split: FileSplit {
-                    size,
-                    slots: slots.map(|(start, end)| start..end),
-                },
-            },
-            TaskValue::Nested(path, files) => ScanTask::Nested { path, files },
-            TaskValue::Unreadable(path, why) => ScanTask::Unreadable { path, why },
+            TaskValue::File(path, is_named, size, slots) => {
+                let slots = slots.map(|(start, end)| start..end);
+                ScanTask::File(path, is_named, FileSplit { size, slots })
+            }
+            TaskValue::Nested(path, files) => ScanTask::Nested(path, files),
+            TaskValue::Unreadable(path, why) => ScanTask::Unreadable(path, why),
         }
     }
 }

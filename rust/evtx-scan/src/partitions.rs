@@ -13,29 +13,13 @@ const OPEN_COST: u64 = 1 << 20;
 /// What a partition reads: a file, or several in the same outer file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScanTask {
-    /// A file of the storage, or a split of it.
-    File {
-        /// The path of the file.
-        path: String,
-        /// Whether the caller named the file.
-        explicitly_named: bool,
-        /// What is read of it.
-        split: FileSplit,
-    },
-    /// Files in another file. They are not split.
-    Nested {
-        /// The path of the outer file.
-        path: String,
-        /// The paths of the files, each with whether the caller named it.
-        files: Vec<(String, bool)>,
-    },
-    /// A file that was found and cannot be read.
-    Unreadable {
-        /// The path of the file.
-        path: String,
-        /// The reason.
-        why: String,
-    },
+    /// A file of the storage, or a split of it: its path, whether the caller named it, and what is read of it.
+    File(String, bool, FileSplit),
+    /// Files in another file, which are not split: the path of the outer file, and the paths of the files, each with
+    /// whether the caller named it.
+    Nested(String, Vec<(String, bool)>),
+    /// The path of a file that was found and cannot be read, and the reason.
+    Unreadable(String, String),
 }
 
 /// Partitions of the work of a scan of these files, in their order. Files are packed until a partition has `target`
@@ -70,8 +54,7 @@ pub fn partitions(
     while let Some(path) = rest.first() {
         interrupt.check()?;
         if let Some(why) = path.why_unreadable() {
-            let (path, why) = (path.path.clone(), why.to_owned());
-            add(ScanTask::Unreadable { path, why }, 0);
+            add(ScanTask::Unreadable(path.path.clone(), why.to_owned()), 0);
             rest = &rest[1..];
             continue;
         }
@@ -86,19 +69,12 @@ pub fn partitions(
             let count = rest.iter().take_while(is_beside).count();
             let files = rest[..count].iter();
             let files = files.map(|path| (path.path.clone(), path.explicitly_named));
-            let task = ScanTask::Nested {
-                path: storage_path.to_owned(),
-                files: files.collect(),
-            };
-            add(task, size);
+            add(ScanTask::Nested(storage_path.to_owned(), files.collect()), size);
             rest = &rest[count..];
             continue;
         }
-        let file = |slots| ScanTask::File {
-            path: path.path.clone(),
-            explicitly_named: path.explicitly_named,
-            split: FileSplit { size, slots },
-        };
+        let split = |slots| FileSplit { size, slots };
+        let file = |slots| ScanTask::File(path.path.clone(), path.explicitly_named, split(slots));
         let slots = size.saturating_sub(FILE_HEADER as u64).div_ceil(CHUNK_SIZE as u64);
         let of_each = (target / CHUNK_SIZE as u64).max(1);
         if splits && size > target && slots > of_each {
@@ -129,13 +105,11 @@ impl ScanTask {
         interrupt: Interrupt<'_>,
     ) -> Result<Vec<ScanPath>, ScanError> {
         match self {
-            ScanTask::File {
-                path,
-                explicitly_named,
-                split,
-            } => Ok(vec![ScanPath::of_split(path.clone(), *explicitly_named, split.clone())]),
-            ScanTask::Unreadable { path, why } => Ok(vec![ScanPath::unreadable(path.clone(), why)]),
-            ScanTask::Nested { path, files } => {
+            ScanTask::File(path, is_named, split) => {
+                Ok(vec![ScanPath::of_split(path.clone(), *is_named, split.clone())])
+            }
+            ScanTask::Unreadable(path, why) => Ok(vec![ScanPath::unreadable(path.clone(), why)]),
+            ScanTask::Nested(path, files) => {
                 let mut listed = match expand(storage, path, FileKind::Logs, function, interrupt) {
                     // The caller may have named files whose names are not those of logs.
                     Err(ScanError::NoFiles(_)) => Vec::new(),
@@ -208,7 +182,7 @@ mod tests {
         let paths: Vec<_> = (0..sizes.len()).map(|index| ScanPath::named(&name(index))).collect();
         let planned = partitions(&storage, &paths, target, splits, Interrupt::NEVER).expect("a plan");
         let place = |task: ScanTask| match task {
-            ScanTask::File { path, split, .. } => (path, split.slots),
+            ScanTask::File(path, _, split) => (path, split.slots),
             other => panic!("{other:?}"),
         };
         planned
