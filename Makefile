@@ -135,13 +135,15 @@ repository: release | $(VENV)/.created
 ## Test
 
 CARGO_TEST := $(CARGO_RUN) test --quiet $(PROFILE) $(MANIFEST)
+# All crates, even to run one test: Cargo unifies features, so other crates would be another build.
+TEST_CRATES := $(CARGO_TEST) --workspace --exclude evtx-sqltest --exclude evtx-bench
 PYTEST := EVTX_EXTENSION=$(abspath $(CHECKED)) PYTHONPATH=$(abspath $(PACKAGE)) $(VENV_PYTHON) -m pytest -q
 
 test: test-rust test-sql test-python
 
 # Tests print what they compared. Those over real logs print whether they were skipped.
 test-rust:
-	$(CARGO_TEST) --workspace --exclude evtx-sqltest --exclude evtx-bench -- --show-output
+	$(TEST_CRATES) -- --show-output
 
 # Each file in test/sql is a test.
 test-sql: checked $(VENV)/.test
@@ -173,8 +175,8 @@ test-long: generate soak campaign
 # More generated events and rules, with other seeds than `make test`.
 generate:
 	@echo "seed $(SEED)"
-	PROPTEST_RNG_SEED=$(SEED) EVTX_TIMES=$(shell expr 1 + $(LONG_SECONDS) / 30) $(CARGO_TEST) -p evtx-arrow --test rows -- random_ alike
-	PROPTEST_RNG_SEED=$(SEED) EVTX_TIMES=$(shell expr 1 + $(LONG_SECONDS) / 30) $(CARGO_TEST) -p evtx-sigma --test generated
+	PROPTEST_RNG_SEED=$(SEED) EVTX_TIMES=$(shell expr 1 + $(LONG_SECONDS) / 30) $(TEST_CRATES) --test rows -- random_ alike
+	PROPTEST_RNG_SEED=$(SEED) EVTX_TIMES=$(shell expr 1 + $(LONG_SECONDS) / 30) $(TEST_CRATES) --test generated
 
 # Compares statements over read_evtx and over tables.
 soak: checked $(VENV)/.test
