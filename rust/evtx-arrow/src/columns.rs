@@ -1,7 +1,6 @@
 //! Builders of the columns of a batch.
 
 mod arrays;
-mod buffers;
 mod text;
 mod dictionary;
 mod value;

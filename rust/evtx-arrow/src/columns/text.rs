@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::make_view;
-use arrow_buffer::NullBufferBuilder;
+use arrow_buffer::{Buffer, NullBufferBuilder};
 use arrow_schema::ArrowError;
 use evtx_format::value::Value;
 use evtx_format::{Error, MAX_TEXT};
 
 use super::arrays::{Build, MakeArrays, Strings, take};
-use super::buffers::Spare;
 use crate::plan::{MAX_FIELD, Resolved};
 
 /// The most bytes of a string that is stored in its view.
@@ -20,13 +19,16 @@ const INLINE: usize = 12;
 /// a column has so much text, at some MiB and one group of records.
 const MAX_BUFFER: usize = i32::MAX as usize;
 
+/// The most bytes of a buffer that is kept to be used again. Those of real batches are far smaller.
+const MAX_LENT: usize = 32 << 20;
+
 /// The builder of a column of text. Short strings are stored in their views, long ones in a buffer.
 #[derive(Debug)]
 pub(crate) struct TextBuilder {
     views: Vec<u128>,
     data: Vec<u8>,
-    /// A buffer for `data` after this batch.
-    spare: Spare,
+    /// The buffers of the last two batches, to be used again.
+    lent: [Buffer; 2],
     validity: NullBufferBuilder,
     /// How many NULLs at the end are not in `views` yet. Some columns are mostly NULL, and counting is cheaper.
     pub(super) nulls: usize,
@@ -37,7 +39,7 @@ impl TextBuilder {
         TextBuilder {
             views: Vec::new(),
             data: Vec::new(),
-            spare: Spare::default(),
+            lent: Default::default(),
             validity: NullBufferBuilder::new(0),
             nulls: 0,
         }
@@ -173,6 +175,23 @@ impl TextBuilder {
     pub(crate) fn len(&self) -> usize {
         self.views.len() + self.nulls
     }
+
+    /// Takes the bytes of the batch. The next ones go to the buffer of the batch before the last, if nothing holds it any
+    /// more: a new one would cost a page fault for each page.
+    fn take_data(&mut self) -> Buffer {
+        let free = std::mem::take(&mut self.lent[0]).into_vec();
+        let free = free.ok().filter(|free| free.capacity() > 0);
+        let mut next = free.unwrap_or_else(|| Vec::with_capacity(self.data.len()));
+        next.clear();
+        let data = Buffer::from_vec(std::mem::replace(&mut self.data, next));
+        let kept = if data.capacity() <= MAX_LENT {
+            data.clone()
+        } else {
+            Buffer::default()
+        };
+        self.lent = [std::mem::take(&mut self.lent[1]), kept];
+        data
+    }
 }
 
 impl Build for TextBuilder {
@@ -185,7 +204,7 @@ impl Build for TextBuilder {
         self.end_nulls();
         let strings = (make.strings)(Strings {
             views: take(&mut self.views).into(),
-            buffers: vec![self.spare.take(&mut self.data)],
+            buffers: vec![self.take_data()],
             nulls: self.validity.finish(),
         });
         Ok(Arc::new(strings?))
@@ -232,6 +251,25 @@ mod tests {
         let buffers = array.data_buffers().iter().map(|buffer| buffer.len());
         assert_eq!(buffers.sum::<usize>(), held.sum::<usize>());
         assert_eq!(builder.len(), 0);
+    }
+
+    #[test]
+    fn a_buffer_is_used_again_once_it_is_free() {
+        let mut builder = TextBuilder::new();
+        let mut batch = |byte| {
+            builder.push(100, |out| out.resize(100, byte));
+            builder.finish(MakeArrays::CHECKED).expect("an array")
+        };
+        let address = |array: &ArrayRef| array.as_string_view().data_buffers()[0].as_ptr();
+        let batches = [batch(b'1'), batch(b'2')];
+        let free = address(&batches[0]);
+        drop(batches);
+        // The third batch was begun before.
+        let (third, fourth, fifth) = (batch(b'3'), batch(b'4'), batch(b'5'));
+        assert!([&third, &fourth, &fifth].map(address).contains(&free));
+        for (array, byte) in [(&third, "3"), (&fourth, "4"), (&fifth, "5")] {
+            assert_eq!(array.as_string_view().value(0), byte.repeat(100));
+        }
     }
 
     #[test]
