@@ -379,7 +379,7 @@ impl Arguments {
         };
         if self.query == Query::Rules {
             let rules = self.of_rules.load(&call.paths, threads, storage, interrupt)?;
-            call.rules = rules.into_rows().into();
+            call.rules = rules.rows.into();
             call.paths.clear();
         }
         if !matches!(self.query, Query::Records | Query::Matches) {

@@ -25,7 +25,7 @@ const MAX_ASKED: usize = 64;
 /// An open file.
 pub(crate) struct LogFile {
     file: Arc<dyn StorageFile>,
-    is_remote: bool,
+    pub(crate) is_remote: bool,
     /// The first bytes of a remote file, which were read when it was opened.
     head: Vec<u8>,
     /// Why the file has other bytes than it should, or fewer.
@@ -72,10 +72,6 @@ impl LogFile {
 
     pub(crate) fn modified(&self) -> Option<Modified> {
         self.file.modified()
-    }
-
-    pub(crate) fn is_remote(&self) -> bool {
-        self.is_remote
     }
 
     /// How many bytes to read at once.

@@ -7,7 +7,7 @@ use evtx_arrow::{Decoder, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::FILE_HEADER;
-use evtx_format::container::layout::{Block, Layout};
+use evtx_format::container::layout::Layout;
 use evtx_format::container::survey::{Search, Survey};
 
 use crate::file::LogFile;
@@ -18,7 +18,7 @@ use crate::storage::{Call, ScanError, StorageError};
 /// An open log.
 pub(crate) struct OpenLog {
     pub(crate) file: LogFile,
-    layout: Layout,
+    pub(crate) layout: Layout,
     /// Says that it has fewer chunks than its file header lists.
     pub(crate) cut_short: Option<String>,
     /// What is wrong with the checksum of its file header.
@@ -39,11 +39,7 @@ impl OpenLog {
     /// Opens a file and surveys it.
     pub(crate) fn open(call: Call<'_>, path: &ScanPath, recover: bool) -> Result<Opened, StorageError> {
         let file = LogFile::open(call, path)?;
-        let search = if file.is_remote() {
-            Search::Bisect
-        } else {
-            Search::Every
-        };
+        let search = if file.is_remote { Search::Bisect } else { Search::Every };
         let slots = path.split.as_ref().and_then(|split| split.slots.clone());
         let mut survey = match slots {
             Some(slots) => Survey::of_slots(file.size(), search, slots),
@@ -102,13 +98,5 @@ impl OpenLog {
             }
         }
         Ok(*self.concerned.get_or_init(|| concerns.unwrap_or(true)))
-    }
-
-    pub(crate) fn blocks(&self) -> u64 {
-        self.layout.blocks()
-    }
-
-    pub(crate) fn block(&self, index: u64) -> Option<Block> {
-        self.layout.block(index)
     }
 }

@@ -22,7 +22,7 @@ pub struct MessageFinder {
 /// Messages, and the memory that is reserved for them. Drop gives it back.
 #[derive(Debug)]
 pub(crate) struct HeldMessages {
-    messages: Option<Arc<Messages>>,
+    pub(crate) messages: Option<Arc<Messages>>,
     memory: u64,
     left: Arc<AtomicU64>,
 }
@@ -30,12 +30,6 @@ pub(crate) struct HeldMessages {
 impl Drop for HeldMessages {
     fn drop(&mut self) {
         self.left.fetch_add(self.memory, Ordering::Relaxed);
-    }
-}
-
-impl HeldMessages {
-    pub(crate) fn messages(&self) -> Option<Arc<Messages>> {
-        self.messages.clone()
     }
 }
 

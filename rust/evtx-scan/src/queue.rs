@@ -102,7 +102,7 @@ pub(crate) struct FileQueue {
     pub(crate) options: FileOptions,
     progress: Mutex<Progress>,
     opened: Condvar,
-    last: LastOpened,
+    pub(crate) last: LastOpened,
     /// How many threads take part.
     threads: AtomicU64,
 }
@@ -157,10 +157,6 @@ impl FileQueue {
     /// Counts a thread that takes part.
     pub(crate) fn join(&self) {
         self.threads.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn last(&self) -> &LastOpened {
-        &self.last
     }
 
     pub(crate) fn path(&self, file: usize) -> &ScanPath {
@@ -254,8 +250,8 @@ impl FileQueue {
             files: 0..0,
         };
         if let FileState::Open(log, next, run) = &mut progress.files[file] {
-            let left = log.blocks().saturating_sub(*next);
-            let blocks = match (log.file.is_remote(), wanted.long_run) {
+            let left = log.layout.blocks().saturating_sub(*next);
+            let blocks = match (log.file.is_remote, wanted.long_run) {
                 (true, _) => 1,
                 (false, false) => wanted.blocks.min(MAX_BLOCKS).min(left / (4 * self.threads())),
                 // Runs of one length, as many for each thread.
@@ -267,10 +263,10 @@ impl FileQueue {
             let end = *next + blocks.min(left).max(1);
             batch_index(self.paths.len(), file, end - 1)?;
             work.batch_index = batch_index(self.paths.len(), file, *next)?;
-            work.block = log.block(*next).map(|block| (Arc::clone(log), block));
+            work.block = log.layout.block(*next).map(|block| (Arc::clone(log), block));
             work.rest = *next + 1..end;
             *next = end;
-            if *next >= log.blocks() {
+            if *next >= log.layout.blocks() {
                 // The threads that still read its blocks keep it open.
                 progress.files[file] = DONE;
             }
@@ -287,7 +283,7 @@ impl FileQueue {
         self.opened.notify_all();
         progress.files[file] = DONE;
         let (log, damage) = opened?;
-        progress.files[file] = match log.filter(|log| log.blocks() > 0) {
+        progress.files[file] = match log.filter(|log| log.layout.blocks() > 0) {
             Some(log) => FileState::Open(Arc::new(log), 0, None),
             None => DONE,
         };
@@ -306,12 +302,12 @@ impl FileQueue {
     fn open_small(&self, call: Call<'_>, mut files: Range<usize>) -> Result<Option<Work>, ScanError> {
         let Some(file) = files.next() else { return Ok(None) };
         let (log, damage) = self.opened(call, file)?;
-        let blocks = log.as_ref().map_or(0, OpenLog::blocks);
+        let blocks = log.as_ref().map_or(0, |log| log.layout.blocks());
         Ok(Some(Work {
             file,
             batch_index: batch_index(self.paths.len(), file, 0)?,
             damage,
-            block: log.and_then(|log| log.block(0).map(|block| (Arc::new(log), block))),
+            block: log.and_then(|log| log.layout.block(0).map(|block| (Arc::new(log), block))),
             rest: 1..blocks,
             files,
         }))
@@ -325,7 +321,7 @@ impl FileQueue {
             return Ok(Some(Work {
                 batch_index: batch_index(self.paths.len(), work.file, index)?,
                 damage: None,
-                block: log.block(index).map(|block| (log, block)),
+                block: log.layout.block(index).map(|block| (log, block)),
                 ..work
             }));
         }
@@ -379,7 +375,7 @@ impl FileQueue {
         let progress = self.lock();
         let of_file = |state: &FileState| match state {
             FileState::Done { .. } => 1.0,
-            FileState::Open(log, next, _) => *next as f64 / log.blocks().max(1) as f64,
+            FileState::Open(log, next, _) => *next as f64 / log.layout.blocks().max(1) as f64,
             FileState::Waiting | FileState::Opening => 0.0,
         };
         let begun = &progress.files[progress.first..progress.unopened];

@@ -69,7 +69,7 @@ struct LoadedRule {
 #[derive(Default)]
 pub(crate) struct LoadedRules {
     /// What became of each rule.
-    rows: Vec<RuleRow>,
+    pub(crate) rows: Vec<RuleRow>,
     /// Those that are wanted and have no error, with the file of each, its name and the index of its row.
     set: RuleSetBuilder,
     files: Vec<Arc<str>>,
@@ -342,11 +342,6 @@ impl LoadedRules {
                 );
             }
         }
-    }
-
-    /// What became of each rule.
-    pub(crate) fn into_rows(self) -> Vec<RuleRow> {
-        self.rows
     }
 
     /// The rules that the arguments want, and a warning if others did not load. It names the function that lists rules,

@@ -154,7 +154,7 @@ impl Worker {
         let call = Call {
             storage,
             interrupt,
-            last: scan.queue.last(),
+            last: &scan.queue.last,
         };
         self.batch(call)
     }
@@ -236,7 +236,7 @@ impl Worker {
         if let Some(work) = &self.work
             && let Some((log, block)) = &work.block
         {
-            let messages = log.messages.as_ref().and_then(|held| held.messages());
+            let messages = log.messages.as_ref().and_then(|held| held.messages.clone());
             let path = self.scan.queue.path(work.file).path.as_str();
             self.decoder.start(&path.into(), messages, block.clone());
         }

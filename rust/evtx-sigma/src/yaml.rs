@@ -364,19 +364,14 @@ fn scalar(text: String, style: ScalarStyle, tag: Option<&Tag>) -> Value {
         "false" | "False" | "FALSE" => Value::Boolean(false),
         _ => match Number::from_yaml(&text) {
             Some(number) => {
-                let text = number_text(&number, text);
+                // Decimal digits keep their leading zeros.
+                let is_decimal = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+                let is_kept = text.strip_prefix('0').is_some_and(is_decimal);
+                let text = if is_kept { text } else { number.to_string() };
                 Value::Number(number, text)
             }
             None => Value::Text(text),
         },
-    }
-}
-
-/// The text of a number: its decimal digits, including leading zeros.
-fn number_text(number: &Number, written: String) -> String {
-    match written.strip_prefix('0') {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => written,
-        _ => number.to_string(),
     }
 }
 
