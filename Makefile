@@ -225,8 +225,8 @@ sanitize-logs: sanitized $(VENV)/.test
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_logs.py $(SANITIZED) samples/*.evtx
 sanitize-sql: sanitized $(VENV)/.test
 	$(UNDER_SANITIZERS) $(VENV_PYTHON) tools/sanitize_sql.py $(SANITIZED) test/sql/*.test
-sanitize-python: sanitized $(VENV)/.test
-	$(UNDER_SANITIZERS) EVTX_EXTENSION=$(abspath $(SANITIZED)) $(VENV_PYTHON) -m pytest -q -n auto test/python --ignore-glob='*/test_evtx_arrow*' \
+sanitize-python: sanitized package $(VENV)/.test
+	$(UNDER_SANITIZERS) PYTHONPATH=$(abspath $(PACKAGE)) EVTX_EXTENSION=$(abspath $(SANITIZED)) $(VENV_PYTHON) -m pytest -q -n auto test/python --ignore-glob='*/test_evtx_arrow*' \
 	  --ignore=test/python/test_spark.py
 
 ## Measure
