@@ -1,9 +1,11 @@
 """The package evtx_arrow returns the rows of read_evtx, in all types and to every supported library."""
 
 import datetime
+import inspect
 import os
 import pathlib
 import random
+import re
 
 import evtx_arrow as evtx
 import pandas
@@ -12,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from client import list_of, quoted, quoted_name
-from conftest import SAMPLES, assert_same_rows, write_zip
+from conftest import ROOT, SAMPLES, assert_same_rows, write_zip
 from test_columns_of_events import LOGS
 
 OPTIONS = {"xml": True, "json": True, "text": True, "fields": True, "location": True}
@@ -333,15 +335,14 @@ def test_conditions_hold_where_damage_ends_the_scan(con):
         assert rows.num_rows > 0
 
 
-def test_the_options_are_those_of_the_native_list():
-    import inspect
-
-    from evtx_arrow import _native
-
+def test_the_parameters_are_the_documented_arguments():
     parameters = inspect.signature(evtx.scan).parameters
-    for name, default, _ in _native.options():
-        stated = parameters[name].default
-        assert name == "messages" or str(stated).lower() == (default or "none")
+    page = (ROOT / "docs" / "read_evtx.md").read_text(encoding="utf-8")
+    table = re.search(r"<!-- arguments -->(.*)<!-- /arguments -->", page, re.S)[1]
+    documented = dict(re.findall(r"^\| `(\w+)` \| (?:`'?(.*?)'?`)? \|", table, re.M))
+    assert len(documented) > 10 and documented.pop("hive_partitioning") == "false"
+    for name, default in documented.items():
+        assert name == "messages" or str(parameters[name].default).lower() == (default or "none")
         assert f"        {name}: " in evtx.scan.__doc__
 
 
@@ -362,3 +363,18 @@ def test_a_path_is_what_its_bytes_say(tmp_path):
         rows = pa.table(evtx.scan(files, columns=["filename"]))
         assert sorted({pathlib.Path(path).name for path in rows["filename"].to_pylist()}) == sorted(names)
     assert os.sep in rows["filename"][0].as_py()
+
+
+def test_codes_mean_what_they_mean_in_sql(con):
+    tables = ("status", "logon_type", "privilege", "ticket_options", "access_file")
+    for table, code in con.execute(f"SELECT table_name, code FROM evtx_codes() WHERE table_name IN {tables}").fetchall():
+        sql = [f"evtx_code_{lookup}($1, $2)" for lookup in ("name", "names", "meaning", "text")]
+        answers = con.execute(f"SELECT {', '.join(sql)}", [table, code]).fetchone()
+        functions = evtx.code_name, evtx.code_names, evtx.code_meaning, evtx.code_text
+        assert tuple(function(table, code) for function in functions) == answers, (table, code)
+    assert evtx.code_name("logon_type", 3) == evtx.code_name("logon_type", "3") == "Network"
+    assert evtx.code_names("ticket_options", 0x40810000) == evtx.code_names("ticket_options", "0x40810000")
+    assert evtx.code_text("parameters", "%%1541 %%9") == "SYNCHRONIZE, %%9"
+    assert evtx.code_name("logon_type", "nonsense") is evtx.code_name("logon_type", None) is None
+    with pytest.raises(ValueError, match="unknown table of codes 'colors'; use one of access_"):
+        evtx.code_name("colors", 1)

@@ -118,20 +118,17 @@ impl Condition {
             };
             Ok::<_, PyErr>(Expression::Matches(value(), pattern))
         };
-        let ordered = match operator.as_str() {
-            "=" | "==" => Some(Equal),
-            "!=" | "<>" => Some(NotEqual),
-            "<" => Some(Less),
-            "<=" => Some(LessOrEqual),
-            ">" => Some(Greater),
-            ">=" => Some(GreaterOrEqual),
-            _ => None,
-        };
-        if let Some(comparison) = ordered {
+        let ordered = |comparison| {
             count(1)?;
-            return one(compare(comparison, &values[0])?);
-        }
+            one(compare(comparison, &values[0])?)
+        };
         match operator.as_str() {
+            "=" | "==" => ordered(Equal),
+            "!=" | "<>" => ordered(NotEqual),
+            "<" => ordered(Less),
+            "<=" => ordered(LessOrEqual),
+            ">" => ordered(Greater),
+            ">=" => ordered(GreaterOrEqual),
             "is null" => {
                 count(0)?;
                 one(Expression::IsNull(value()))

@@ -46,11 +46,7 @@ pub(crate) fn stream_error(error: &ScanError, signals: &Signals) -> ArrowError {
 
 /// Raises the exception of Ctrl-C again, as soon as Python code runs. Returns its text.
 fn raise_again(py: Python<'_>, error: &PyErr) -> String {
-    let kind = error
-        .get_type(py)
-        .name()
-        .map_or_else(|_| String::new(), |name| name.to_string());
-    let text = format!("interrupted: {kind}: {}", error.value(py));
+    let text = format!("interrupted: {error}");
     // No Python code may run after this, or it would get the exception.
     if error.is_instance_of::<PyKeyboardInterrupt>(py)
         && let Err(failed) = py

@@ -13,6 +13,7 @@ mod errors;
 mod storage;
 mod types;
 mod values;
+mod codes;
 mod conditions;
 mod stream;
 mod scan;
@@ -22,7 +23,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::codes::look_up;
+    #[pymodule_export]
     use super::errors::EvtxError;
     #[pymodule_export]
-    use super::scan::{NativeScan, open, options};
+    use super::scan::{NativeScan, open};
 }

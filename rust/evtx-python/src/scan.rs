@@ -8,10 +8,7 @@ use arrow_schema::Schema;
 use evtx_archive::{ArchiveStorage, Archives};
 use evtx_arrow::{EventField, EventFieldParts, Expression};
 use evtx_format::Interrupt;
-use evtx_scan::{
-    ARGUMENTS, ArgumentKind, Arguments, FileKind, FileSplit, Query, ScanCall, ScanError, ScanPath, ScanTask, Storage,
-    expand, partitions,
-};
+use evtx_scan::{Arguments, FileKind, FileSplit, ScanCall, ScanError, ScanPath, ScanTask, Storage, expand, partitions};
 use pyo3::exceptions::{PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -90,17 +87,6 @@ impl From<TaskValue> for ScanTask {
             TaskValue::Unreadable(path, why) => ScanTask::Unreadable(path, why),
         }
     }
-}
-
-/// Every option of a scan: its name, its default and what it does. For tests of the Python part.
-#[pyfunction]
-pub(crate) fn options() -> Vec<(&'static str, Option<&'static str>, &'static str)> {
-    let of_scan = |argument: &&evtx_scan::Argument| Query::Records.arguments().any(|known| known.name == argument.name);
-    let options = ARGUMENTS.iter().filter(of_scan);
-    let options = options.filter(|argument| argument.kind != ArgumentKind::Map && argument.name != "hive_partitioning");
-    options
-        .map(|argument| (argument.name, argument.default, argument.about))
-        .collect()
 }
 
 /// Makes a scan: finds the files, and the fields of events if they are columns.
@@ -206,18 +192,13 @@ fn call_of(
 /// The exception for an error: that of Python's file system, if it has raised one.
 fn raised(path: Option<&str>, error: ScanError, files: &Files, signals: &Signals) -> PyErr {
     if let (ScanError::Storage(text), Some(path)) = (&error, path) {
+        let kind = || std::fs::metadata(path).err().map(|error| error.kind());
         match files {
-            Files::Python(files) => {
-                if let Some(failure) = files.take_failure() {
-                    return failure;
-                }
+            Files::Python(files) => return files.take_failure().unwrap_or_else(|| exception(error, signals)),
+            Files::Local if kind() == Some(std::io::ErrorKind::NotFound) => {
+                return PyFileNotFoundError::new_err(text.clone());
             }
-            Files::Local => {
-                let kind = std::fs::metadata(path).err().map(|error| error.kind());
-                if kind == Some(std::io::ErrorKind::NotFound) {
-                    return PyFileNotFoundError::new_err(text.clone());
-                }
-            }
+            Files::Local => {}
         }
     }
     exception(error, signals)

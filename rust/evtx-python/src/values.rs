@@ -14,12 +14,11 @@ use crate::types::is_text;
 
 /// A value and its type, for errors.
 fn shown(value: &Bound<'_, PyAny>) -> String {
-    let text = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
     let kind = value
         .get_type()
         .name()
         .map_or_else(|_| "?".to_owned(), |name| name.to_string());
-    format!("{text} ({kind})")
+    format!("{value:?} ({kind})")
 }
 
 fn is_bool(value: &Bound<'_, PyAny>) -> bool {
