@@ -375,6 +375,15 @@ def test_codes_mean_what_they_mean_in_sql(con):
     assert evtx.code_name("logon_type", 3) == evtx.code_name("logon_type", "3") == "Network"
     assert evtx.code_names("ticket_options", 0x40810000) == evtx.code_names("ticket_options", "0x40810000")
     assert evtx.code_text("parameters", "%%1541 %%9") == "SYNCHRONIZE, %%9"
+    rows = pandas.DataFrame.from_arrow(evtx.scan(SAMPLES, event_id=4625, columns=["SubStatus"]))
+    assert rows.SubStatus.dtype == "float64"
+    names = rows.SubStatus.map(lambda code: evtx.code_name("status", code)).value_counts()
+    assert names["STATUS_WRONG_PASSWORD"] == 39
+    for missing in (float("nan"), pandas.NA, pandas.NaT):
+        assert evtx.code_text("parameters", missing) is evtx.code_names("ticket_options", missing) is None
+    for wrong in (True, 3.5, float("inf"), b"3", [3]):
+        with pytest.raises(TypeError, match="a code is text or a whole number, not "):
+            evtx.code_name("logon_type", wrong)
     assert evtx.code_name("logon_type", "nonsense") is evtx.code_name("logon_type", None) is None
     with pytest.raises(ValueError, match="unknown table of codes 'colors'; use one of access_"):
         evtx.code_name("colors", 1)

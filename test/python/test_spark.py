@@ -138,10 +138,11 @@ def test_the_examples_of_the_page_run(spark, tmp_path, capsys):
     shutil.copytree(SAMPLES, logs)
     names = {"spark": spark}
     examples = re.findall(r"```python\n([^`]*)```", (ROOT / "docs/spark.md").read_text(encoding="utf-8"))
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         exec(re.sub(r'"/(logs|state|events)', rf'"{tmp_path}/\1', example), names)
-    assert "203.0.113.45" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "203.0.113.45" in shown and "STATUS_WRONG_PASSWORD" in shown
     assert names["events"].where("event_id = 4624").count() > 0
     (query,) = spark.streams.active
     query.processAllAvailable()
