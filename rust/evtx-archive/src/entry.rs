@@ -134,7 +134,7 @@ impl NestedFile for Entry {
         }
         let is_encrypted = head.encryption != Encryption::None;
         if is_encrypted && self.archive.shared.password.is_none() {
-            return unusable("it is encrypted, and no password := '...' is given");
+            return unusable("it is encrypted, and no password is given");
         }
         if head.limit == 0 && head.compressed > 0 {
             return unusable("it shares bytes with other entries, as in a bomb");
