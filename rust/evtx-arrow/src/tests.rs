@@ -252,13 +252,13 @@ fn what_is_remembered_of_other_records_changes_no_row() {
                 assert_eq!(batch.column(2).as_primitive::<UInt16Type>().value(row), *task);
                 assert_eq!((&name(3, row), &name(4, row)), (computer, channel), "row {row}");
                 let map = maps.value(row);
-                let [keys, values] = [0, 1].map(|column| map.column(column).as_dictionary::<Int32Type>().clone());
-                let (names, texts) = (keys.values().as_string::<i32>(), values.values().as_string_view());
+                let (keys, values) = (
+                    map.column(0).as_dictionary::<Int32Type>(),
+                    map.column(1).as_string_view(),
+                );
+                let names = keys.values().as_string::<i32>();
                 let keys: Vec<_> = keys.keys_iter().map(|key| names.value(key.expect("a key"))).collect();
-                let values: Vec<_> = values
-                    .keys_iter()
-                    .map(|key| texts.value(key.expect("a value")))
-                    .collect();
+                let values: Vec<_> = values.iter().map(|value| value.expect("a value")).collect();
                 assert_eq!(
                     (keys, values),
                     (vec!["a", "b", "c", "d"], data.iter().map(|text| &**text).collect())

@@ -75,10 +75,9 @@ impl FieldsBuilder {
 
     pub(crate) fn push_last_again(&mut self) {
         let &[.., start, end] = &*self.offsets else { return };
-        for item in start..end {
-            self.names.push_again(item as usize);
-            self.values.push_again(item as usize);
-        }
+        let items = start as usize..end as usize;
+        self.names.push_again(items.clone());
+        self.values.push_again(items);
         self.end_list();
         let is_valid = self.nulls.is_valid(self.nulls.len() - 1);
         self.nulls.append(is_valid);

@@ -1,6 +1,5 @@
 //! The `event_data` column: a map for each record. Its keys and values are dictionaries.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, MapArray, StructArray};
@@ -23,21 +22,13 @@ pub(crate) const LONG: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct MapBuilder {
     keys: Dictionary,
-    values: MapValues,
+    values: TextBuilder,
     offsets: Vec<i32>,
     nulls: NullBufferBuilder,
     /// By [`TemplateId`].
     last: Vec<PreviousMap>,
     /// A number for the current chunk and batch. A previous map counts only if it is from the same epoch.
     epoch: u64,
-}
-
-/// The values of the maps. Many entries share one text.
-#[derive(Debug)]
-struct MapValues {
-    texts: TextBuilder,
-    /// By index of the entry: the index of its text.
-    indices: Vec<i32>,
 }
 
 /// The last map of a template's records. The next record of the template has most of the same values.
@@ -57,7 +48,7 @@ impl MapBuilder {
     pub(crate) fn new(keys: Arc<Keys>) -> Self {
         MapBuilder {
             keys: Dictionary::new(keys),
-            values: MapValues::new(),
+            values: TextBuilder::new(),
             offsets: vec![0],
             nulls: NullBufferBuilder::new(0),
             last: Vec::new(),
@@ -97,7 +88,7 @@ impl MapBuilder {
                 Some(number) => self.keys.push_own(&format!("param{number}")),
                 None => self.keys.push(&entry.key),
             }
-            bytes += self.values.push_found(&found);
+            bytes += self.values.push_found(&found, MAX_TEXT, |out| found.push_entry(out));
         }
         self.end_map();
     }
@@ -111,7 +102,7 @@ impl MapBuilder {
             Some(slots) => self.push_slots(slots, values, template),
             None => {
                 for &substitution in &run.substitutions {
-                    self.values.push_substitution(values, substitution);
+                    self.push_substitution(values, substitution);
                 }
             }
         }
@@ -132,7 +123,7 @@ impl MapBuilder {
         let (first, mut old_start) = (last.first, last.values as usize);
         *last = PreviousMap {
             epoch: self.epoch,
-            first: self.values.indices.len(),
+            first: self.values.len(),
             descriptors: slots.at,
             values: slots.offsets.first().copied().unwrap_or_default(),
             count: slots.len(),
@@ -154,16 +145,24 @@ impl MapBuilder {
                     let ends = slots.offsets[at + 1..matching_until].iter();
                     same = at + ends.take_while(|&&end| end as usize <= start + agree).count();
                 }
-                self.values.repeat(first + at..first + same);
+                self.values.push_again(first + at..first + same);
                 at = same;
                 old_start += slots.offsets.get(at).map_or(0, |&next| next as usize - start);
             }
             if at < slots.len() {
-                self.values.push_substitution(values, slots.first + at as u16);
+                self.push_substitution(values, slots.first + at as u16);
                 old_start += old.get(at).map_or(0, |&old| value_size(old));
                 at += 1;
             }
         }
+    }
+
+    /// Appends the value of a substitution, as the text of an entry.
+    #[inline(always)]
+    fn push_substitution(&mut self, values: ValueTable<'_>, substitution: u16) {
+        let value = values.get(substitution).unwrap_or(Value::null());
+        let push = |out: &mut Vec<u8>| Resolved::Value(value).push_entry(out);
+        self.values.push_value(value, push);
     }
 
     #[inline]
@@ -178,7 +177,7 @@ impl MapBuilder {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.values.texts.bytes() + self.keys.bytes() + size_of_val(&*self.values.indices)
+        self.values.bytes() + self.keys.bytes()
     }
 
     pub(crate) fn finish(&mut self, make: MakeArrays) -> Result<MapArray, ArrowError> {
@@ -190,44 +189,5 @@ impl MapBuilder {
         let offsets = OffsetBuffer::new(take(&mut self.offsets).into());
         self.offsets.push(0);
         MapArray::try_new(entries_field(), offsets, entries, self.nulls.finish(), false)
-    }
-}
-
-impl MapValues {
-    fn new() -> Self {
-        MapValues {
-            texts: TextBuilder::new(),
-            indices: Vec::new(),
-        }
-    }
-
-    /// Appends the text of an entry. Returns its length in bytes.
-    fn push_found(&mut self, found: &Resolved<'_, '_>) -> usize {
-        self.indices.push(self.texts.len() as i32);
-        self.texts.push_found(found, MAX_TEXT, |out| found.push_entry(out))
-    }
-
-    /// Appends the value of a substitution, as the text of an entry.
-    #[inline(always)]
-    fn push_substitution(&mut self, values: ValueTable<'_>, substitution: u16) {
-        let value = values.get(substitution).unwrap_or(Value::null());
-        self.indices.push(self.texts.len() as i32);
-        self.texts
-            .push_value(value, |out| Resolved::Value(value).push_entry(out));
-    }
-
-    /// Appends the values of earlier entries of this batch again, by the indices of these entries.
-    #[inline]
-    fn repeat(&mut self, entries: Range<usize>) {
-        debug_assert!(entries.end <= self.indices.len());
-        if entries.end <= self.indices.len() {
-            self.indices.extend_from_within(entries);
-        }
-    }
-
-    fn finish(&mut self, make: MakeArrays) -> Result<ArrayRef, ArrowError> {
-        let indices = take(&mut self.indices).into();
-        let texts = self.texts.finish(make)?;
-        Ok(Arc::new((make.dictionary)(Indices::new(indices, texts))?))
     }
 }

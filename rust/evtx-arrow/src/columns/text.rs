@@ -1,5 +1,6 @@
 //! The builder of a column of text. Text is written from the bytes of the chunk straight into the column's buffer.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -119,12 +120,16 @@ impl TextBuilder {
         written.map(drop)
     }
 
-    /// Appends the string, or NULL, of an earlier row of the batch again, without copying its bytes.
-    pub(crate) fn push_again(&mut self, row: usize) {
+    /// Appends the strings, or NULLs, of earlier rows of the batch again, without copying their bytes.
+    #[inline]
+    pub(crate) fn push_again(&mut self, rows: Range<usize>) {
         self.end_nulls();
-        match (self.validity.is_valid(row), self.views.get(row)) {
-            (true, Some(&view)) => self.push_view(view),
-            _ => self.push_null(),
+        self.views.extend_from_within(rows.clone());
+        if self.validity.as_slice().is_none() {
+            return self.validity.append_n_non_nulls(rows.len());
+        }
+        for row in rows {
+            self.validity.append(self.validity.is_valid(row));
         }
     }
 

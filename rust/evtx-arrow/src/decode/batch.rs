@@ -173,7 +173,7 @@ impl BatchBuilder {
     pub(crate) fn push_texts_again(&mut self) {
         for &index in &self.rendered {
             match &mut self.builders[index] {
-                ColumnBuilder::Rendered(_, builder) => builder.push_again(builder.len() - 1),
+                ColumnBuilder::Rendered(_, builder) => builder.push_again(builder.len() - 1..builder.len()),
                 ColumnBuilder::Fields(builder) => builder.push_last_again(),
                 _ => {}
             }

@@ -465,16 +465,11 @@ pub(crate) fn name_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The Arrow type of the values of `event_data`, many of which are equal. The dictionary can have a value twice.
-fn text_type() -> DataType {
-    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8View))
-}
-
 /// The Arrow fields of an entry of `event_data`: its key and its value.
 pub(crate) fn entry_fields() -> Fields {
     Fields::from(vec![
         Field::new("key", name_type(), false),
-        Field::new("value", text_type(), true),
+        Field::new("value", DataType::Utf8View, true),
     ])
 }
 

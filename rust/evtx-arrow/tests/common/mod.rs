@@ -234,11 +234,9 @@ pub(crate) fn entries(batch: &RecordBatch, row: usize) -> Option<Vec<(String, Op
     let map = maps.value(row);
     let keys = map.column(0).as_dictionary::<Int32Type>();
     let names = keys.values().as_string::<i32>();
-    let values = map.column(1).as_dictionary::<Int32Type>();
-    let texts = values.values().as_string_view();
+    let values = map.column(1).as_string_view();
     let entry = |i| {
-        let number = values.key(i).expect("a number");
-        let value = texts.is_valid(number).then(|| texts.value(number).to_owned());
+        let value = values.is_valid(i).then(|| values.value(i).to_owned());
         (names.value(keys.key(i).expect("a key")).to_owned(), value)
     };
     Some((0..map.len()).map(entry).collect())
