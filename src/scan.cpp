@@ -11,34 +11,9 @@ using duckdb::cxx::ArrowImporter;
 using duckdb::cxx::Context;
 using duckdb::cxx::DataChunk;
 using duckdb::cxx::idx_t;
-using duckdb::cxx::list_entry_t;
 using duckdb::cxx::LogicalTypeId;
 using duckdb::cxx::TableFunction;
 using duckdb::cxx::Value;
-using duckdb::cxx::Vector;
-
-//! Makes a vector of the output refer to an imported vector, or copies the numbers of an enum. Maps are imported as
-//! lists of their entries: DuckDB checks each imported map for duplicate keys, which takes longer than the rest of a
-//! scan. The maps of the core have unique keys.
-void HandOut(const Vector &imported, Vector output) {
-	const auto type = output.GetLogicalType().GetTypeId();
-	if (type != LogicalTypeId::MAP && type != LogicalTypeId::ENUM) {
-		output.Reference(imported);
-		return;
-	}
-	const auto rows = imported.GetSize();
-	output.SetSize(rows);
-	const auto view = imported.GetView();
-	if (type == LogicalTypeId::ENUM) {
-		std::copy_n(view.Data<std::uint8_t>(), rows, output.GetDataMutable<std::uint8_t>());
-	} else {
-		std::copy_n(view.Data<list_entry_t>(), rows, output.GetDataMutable<list_entry_t>());
-		output.GetChild(0).Reference(imported.GetChild(0));
-	}
-	if (view.validity) {
-		std::copy_n(view.validity, (rows + 63) / 64, output.GetValidityMutable().words);
-	}
-}
 
 LogicalTypeId GetType(const EvtxFolder &folder) {
 	switch (folder.value_type) {
@@ -136,34 +111,24 @@ SharedScan::SharedScan(Context &context, std::shared_ptr<const EvtxCall> call_p,
 ThreadScan::ThreadScan(const SharedScan &shared) : worker(Create<Worker>(evtx_worker_new, shared.scan.get())) {}
 
 void ThreadScan::Next(Context &context, const SharedScan &shared, const DataChunk &output) {
-	if (!importer) {
-		Schema schema;
-		Check(evtx_scan_schema(shared.scan.get(), &schema));
-		importer = std::make_unique<ArrowImporter>(context, schema, VECTOR_ROWS);
+	Storage storage(context, View(Ask<EvtxText>(evtx_worker_reading, worker.get())));
+	EvtxArrays *made = nullptr;
+	place = Ask<EvtxPlace>(evtx_worker_next, worker.get(), storage.ForCore(), keeps_order, &made);
+	const Arrays arrays(made);
+	if (place.rows == 0) {
+		return;
 	}
-	auto next = importer->NextChunk();
-	if (!next) {
-		Storage storage(context, View(Ask<EvtxText>(evtx_worker_reading, worker.get())));
-		Array array;
-		place = Ask<EvtxPlace>(evtx_worker_next, worker.get(), storage.ForCore(), keeps_order, &array);
-		if (place.rows == 0) {
-			return;
-		}
-		importer->Append(array, true, true);
-		next = importer->NextChunk();
-	}
-	const auto count = next.GetRowCount();
-	idx_t imported = 0;
+	ArrayWriter writer(arrays, context, texts);
 	for (idx_t i = 0; i < shared.folder_columns.size(); i++) {
+		auto vector = output.GetVector(i);
 		if (const auto column = shared.folder_columns[i]) {
-			const auto value = GetFolderValue(context, *shared.call, *column, place.path);
-			output.GetVector(i).MakeConstant(value, count);
+			vector.MakeConstant(GetFolderValue(context, *shared.call, *column, place.path), place.rows);
 		} else {
-			HandOut(next.GetVector(imported++), output.GetVector(i));
+			writer.Add(std::move(vector));
 		}
 	}
-	output.GetVector(0).SetSize(count);
-	rows = std::move(next);
+	writer.Write();
+	output.GetVector(0).SetSize(place.rows);
 }
 
 } // namespace evtx

@@ -13,9 +13,10 @@ void TextImporter::Import(duckdb::cxx::Context &context, const Arrays &arrays, s
                           duckdb::cxx::Vector &vector) {
 	Schema schema;
 	Array array;
-	Check(evtx_arrays_export(arrays.get(), index, &schema, &array));
 	auto found = known.find(index);
-	if (found == known.end()) {
+	const auto is_known = found != known.end();
+	Check(evtx_arrays_export(arrays.get(), index, is_known ? nullptr : &schema, &array));
+	if (!is_known) {
 		found = known.emplace(index, Imported {{context, schema}, {}}).first;
 	}
 	auto &imported = found->second;

@@ -32,9 +32,6 @@ struct Released : T {
 using Schema = Released<ArrowSchema>;
 using Array = Released<ArrowArray>;
 
-//! The most rows of a batch: the size of a DuckDB vector.
-constexpr std::size_t VECTOR_ROWS = 2048;
-
 //! Throws the error that a function of the core returned, if there is one, and frees it. Rethrows the exception of a
 //! storage.
 //! @throws duckdb::cxx::Exception.
@@ -48,7 +45,7 @@ struct Freed {
 	}
 };
 
-using Answers = std::unique_ptr<EvtxAnswers, Freed<evtx_answers_free>>;
+using Arrays = std::unique_ptr<EvtxArrays, Freed<evtx_arrays_free>>;
 using Paths = std::unique_ptr<EvtxPaths, Freed<evtx_paths_free>>;
 using Arguments = std::unique_ptr<EvtxArguments, Freed<evtx_arguments_free>>;
 using Call = std::unique_ptr<EvtxCall, Freed<evtx_call_free>>;

@@ -5,6 +5,7 @@
 #include "core.hpp"
 #include "duckdb_cpp.hpp"
 #include "storage.hpp"
+#include "vectors.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -79,9 +80,7 @@ private:
 	EvtxPlace place {};
 	//! Whether DuckDB restores the order of the rows.
 	bool keeps_order = false;
-	std::unique_ptr<duckdb::cxx::ArrowImporter> importer;
-	//! The last rows, to which the vectors of the output refer until the next call.
-	std::optional<duckdb::cxx::DataChunk> rows;
+	TextImporter texts;
 };
 
 } // namespace evtx

@@ -139,3 +139,28 @@ def test_the_log_is_the_side_of_a_join_that_is_not_kept(con, big_log):
         plan = con.execute(f"EXPLAIN (FORMAT json) SELECT count(*) FROM {tables} USING (record_id)").fetchall()[0][1]
         # The side that DuckDB keeps in memory comes second.
         assert 0 < plan.index("READ_EVTX") < plan.index("memory.main.few"), tables
+
+
+def test_vectors_live_as_long_as_duckdb_holds_them(con, tmp_path):
+    """Texts are copied into the vectors, or vectors refer to imported ones: operators that hold vectors find them whole."""
+    logs = [str(write_log(tmp_path / f"{i}.evtx", f"DC01-{name}.evtx", 60)) for i, name in enumerate(("Security", "Sysmon"))]
+    scan = f"read_evtx({list_of(logs)}, xml := true, fields := true, location := true)"
+    con.execute("SET preserve_insertion_order = true")
+    con.execute(f"CREATE TABLE copied AS FROM {scan}")
+    assert con.execute("SELECT max(n) FROM (SELECT sum(len(xml)) AS n FROM copied GROUP BY rowid // 2048)").fetchone()[0] > 1 << 20
+    for holds in (
+        "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY provider ORDER BY xml, record_offset) AS n FROM {scan}) WHERE n > 0",
+        "SELECT a.*, b.fields AS n FROM {scan} AS a JOIN {scan} AS b USING (filename, record_offset, event_data)",
+        "FROM {scan} ORDER BY event_data, xml DESC",
+        "SELECT unnest(list({{'row': r}})) FROM {scan} AS r GROUP BY record_id % 7",
+        "SELECT DISTINCT ON (filename, record_offset) * FROM {scan}",
+    ):
+        query, expected = (f"({holds.format(scan=source)})" for source in (scan, "copied"))
+        hashes = [con.execute(f"SELECT count(*), sum(hash(r::VARCHAR)) FROM {rows} AS r").fetchall() for rows in (query, expected)]
+        assert hashes[0] == hashes[1] and hashes[0][0][0] > 2000, holds
+    held = con.cursor().execute(f"SELECT record_offset, xml, fields, event_data FROM {scan}")
+    rows = []
+    while batch := held.fetchmany(999):
+        rows += batch
+        con.execute(f"FROM {scan} LIMIT 1").fetchone()
+    assert rows == con.execute("SELECT record_offset, xml, fields, event_data FROM copied").fetchall()

@@ -1,17 +1,23 @@
 //! The functions of codes, which answer for a vector of rows at a time.
 
 use std::ffi::c_void;
+use std::iter;
+use std::sync::Arc;
 
+use arrow_array::builder::{ArrayBuilder, StringViewBuilder};
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, ListArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, Field};
 use evtx_codes::{Answer, Code, Lookup};
 use evtx_format::Interrupt;
 use evtx_scan::ScanError;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
-use crate::boundary::{
-    EvtxError, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, produce, release, required,
-};
+use crate::boundary::{EvtxError, EvtxFailure, EvtxFunction, EvtxOwned, EvtxSlice, EvtxText, produce};
 use crate::storage::EvtxStorage;
+use crate::vectors::EvtxArrays;
 
 /// A function of the name of a table and a code.
 #[repr(C)]
@@ -121,75 +127,48 @@ impl EvtxVector {
     }
 }
 
-/// A range of texts, or of the bytes of a text.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxRange {
-    /// The index of the first.
-    pub offset: u64,
-    /// How many there are.
-    pub len: u64,
-    /// Whether there is NULL in place of a range.
-    pub is_null: bool,
-}
-
-/// The answers for some rows. The slices are valid until the answers are freed.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxAnswersView<'a> {
-    /// A text for each row, as a range of the bytes. If the rows are lists, the texts of all lists.
-    pub texts: EvtxSlice<'a, EvtxRange>,
-    /// A range of the texts for each row, if the function returns lists.
-    pub lists: EvtxSlice<'a, EvtxRange>,
-    /// The bytes of all texts. Rows with the same answer share them.
-    pub bytes: EvtxText<'a>,
-}
-
 /// The answers for the codes of some rows.
 #[derive(Default)]
-pub struct EvtxAnswers {
-    texts: Vec<EvtxRange>,
-    lists: Vec<EvtxRange>,
-    bytes: String,
+struct Answers {
+    /// The texts of all answers, each once for the first row with its code.
+    texts: StringViewBuilder,
+    /// The texts of all rows, by index; `None` for NULL.
+    items: Vec<Option<i32>>,
+    /// 0, then the end of each row in the items.
+    ends: Vec<i32>,
+    /// Whether each row has an answer.
+    known: Vec<bool>,
 }
 
 /// How many bytes of codes are read between two checks for an interrupt.
 const LONG: usize = 1 << 16;
 
-impl EvtxAnswers {
-    fn push_text(&mut self, text: Option<&str>) {
-        let (offset, text, is_null) = (self.bytes.len() as u64, text.unwrap_or_default(), text.is_none());
-        self.bytes.push_str(text);
-        let len = text.len() as u64;
-        self.texts.push(EvtxRange { offset, len, is_null });
-    }
-
-    fn push(&mut self, lookup: Lookup, answer: Answer) {
-        let (offset, is_null) = (self.texts.len() as u64, answer == Answer::Null);
+impl Answers {
+    fn push(&mut self, answer: Answer) {
+        let mut push = |text: &str| {
+            self.items.push(Some(self.texts.len() as i32));
+            self.texts.append_value(text);
+        };
+        self.known.push(answer != Answer::Null);
         match answer {
-            Answer::Null if lookup == Lookup::Names => {}
-            Answer::Null => self.push_text(None),
-            Answer::Text(text) => self.push_text(Some(&text)),
-            Answer::List(texts) => texts.iter().for_each(|text| self.push_text(Some(text))),
+            Answer::Null => self.items.push(None),
+            Answer::Text(text) => push(&text),
+            Answer::List(texts) => texts.iter().for_each(|text| push(text)),
         }
-        if lookup == Lookup::Names {
-            let len = self.texts.len() as u64 - offset;
-            self.lists.push(EvtxRange { offset, len, is_null });
-        }
+        self.ends.push(self.items.len() as i32);
     }
 
     /// Adds the answer of an earlier row.
-    fn repeat(&mut self, lookup: Lookup, row: usize) {
-        match lookup {
-            Lookup::Names => self.lists.push(self.lists[row]),
-            _ => self.texts.push(self.texts[row]),
-        }
+    fn repeat(&mut self, row: usize) {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.items.extend_from_within(start as usize..self.ends[row] as usize);
+        self.ends.push(self.items.len() as i32);
+        self.known.push(self.known[row]);
     }
 
     /// Answers for the codes of some rows. The answer for a NULL table or code is NULL.
     fn of(lookup: Lookup, tables: EvtxVector, codes: EvtxVector, interrupt: Interrupt<'_>) -> Result<Self, EvtxError> {
-        let mut answers = EvtxAnswers::default();
-        answers.texts.reserve(codes.rows);
+        let mut answers = Answers::default();
         // Logs have few codes, over and over: the first row with each.
         let mut first_rows = HashMap::new();
         let (mut last, mut bytes) = (None, 0);
@@ -198,13 +177,13 @@ impl EvtxAnswers {
                 (Some(Code::Text(name)), Some((known, source))) if name == known => (name, source),
                 (Some(Code::Text(name)), _) => (name, lookup.source(name)?),
                 _ => {
-                    answers.push(lookup, Answer::Null);
+                    answers.push(Answer::Null);
                     continue;
                 }
             };
             last = Some((name, source));
             let Some(code) = codes.code(row)? else {
-                answers.push(lookup, Answer::Null);
+                answers.push(Answer::Null);
                 continue;
             };
             if let Code::Text(text) = code {
@@ -215,57 +194,59 @@ impl EvtxAnswers {
                 }
             }
             match first_rows.entry((name, code)) {
-                Entry::Occupied(first) => answers.repeat(lookup, *first.get()),
+                Entry::Occupied(first) => answers.repeat(*first.get()),
                 Entry::Vacant(place) => {
                     place.insert(row);
-                    answers.push(lookup, lookup.answer(source, code));
+                    answers.push(lookup.answer(source, code));
                 }
             }
         }
         Ok(answers)
     }
+
+    /// The answers as an array: texts, or lists of them.
+    fn finish(mut self, is_list: bool) -> Result<ArrayRef, ArrowError> {
+        let texts = DictionaryArray::<Int32Type>::try_new(self.items.into(), Arc::new(self.texts.finish()))?;
+        if !is_list {
+            return Ok(Arc::new(texts));
+        }
+        let (item, ends) = (
+            Field::new_list_field(texts.data_type().clone(), true),
+            iter::once(0).chain(self.ends),
+        );
+        let offsets = OffsetBuffer::new(ends.collect());
+        Ok(Arc::new(ListArray::try_new(
+            item.into(),
+            offsets,
+            Arc::new(texts),
+            Some(self.known.into()),
+        )?))
+    }
 }
 
-/// Answers for the codes of some rows by the function with this number. The answer for a NULL table or code is NULL.
+/// Makes the answers for the codes of some rows by the function with this number, as one array. The answer for a NULL
+/// table or code is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_answers_new(
     function: usize,
     tables: EvtxVector,
     codes: EvtxVector,
     storage: EvtxStorage,
-    out: Option<&mut EvtxOwned<EvtxAnswers>>,
+    out: Option<&mut EvtxOwned<EvtxArrays>>,
 ) -> EvtxFailure {
     produce(out, || {
         let (lookup, ..) = FUNCTIONS.get(function).ok_or("there is no such function of codes")?;
-        let answers = storage.during(|_, interrupt| EvtxAnswers::of(*lookup, tables, codes, interrupt))?;
-        Ok(Some(answers.into()))
+        let answers = storage.during(|_, interrupt| Answers::of(*lookup, tables, codes, interrupt))?;
+        let array = answers.finish(*lookup == Lookup::Names);
+        Ok(Some(EvtxArrays::of(array.map_err(|error| error.to_string())?).into()))
     })
-}
-
-/// Returns the answers.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_answers_view<'a>(
-    answers: Option<&'a EvtxAnswers>,
-    out: Option<&mut EvtxAnswersView<'a>>,
-) -> EvtxFailure {
-    produce(out, || {
-        let EvtxAnswers { texts, lists, bytes } = required(answers)?;
-        Ok(EvtxAnswersView {
-            texts: EvtxSlice::borrowed(texts),
-            lists: EvtxSlice::borrowed(lists),
-            bytes: EvtxText::of(bytes),
-        })
-    })
-}
-
-/// Frees answers.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_answers_free(answers: EvtxOwned<EvtxAnswers>) {
-    release(|| drop(answers));
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::StringViewArray;
+    use arrow_array::cast::AsArray;
+
     use super::*;
 
     /// A text as DuckDB has it in a vector.
@@ -292,12 +273,11 @@ mod tests {
 
     /// The answers as texts.
     fn answers(lookup: Lookup, tables: EvtxVector, codes: EvtxVector) -> Vec<Option<String>> {
-        let answers = EvtxAnswers::of(lookup, tables, codes, Interrupt::NEVER).expect("answers");
-        let text = |range: &EvtxRange| {
-            let start = range.offset as usize;
-            (!range.is_null).then(|| answers.bytes[start..start + range.len as usize].to_owned())
-        };
-        answers.texts.iter().map(text).collect()
+        let answers = Answers::of(lookup, tables, codes, Interrupt::NEVER).expect("answers");
+        let array = answers.finish(false).expect("an array");
+        let texts = array.as_dictionary::<Int32Type>().downcast_dict::<StringViewArray>();
+        let texts = texts.expect("texts").into_iter();
+        texts.map(|text| text.map(str::to_owned)).collect()
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 mod boundary;
 mod storage;
+mod vectors;
 mod arguments;
 mod paths;
 mod macros;
@@ -39,3 +40,4 @@ pub use paths::*;
 pub use planned::*;
 pub use scan::*;
 pub use storage::*;
+pub use vectors::*;

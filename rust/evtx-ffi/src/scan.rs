@@ -2,27 +2,22 @@
 
 use std::sync::Arc;
 
-use arrow_array::ffi::FFI_ArrowArray;
-use arrow_array::{Array, DictionaryArray, StringViewArray, StructArray};
-use arrow_schema::ffi::FFI_ArrowSchema;
-use arrow_schema::{DataType, Fields, Schema, SchemaRef};
+use arrow_array::{DictionaryArray, StringViewArray};
 use evtx_arrow::MakeArrays;
 use evtx_scan::{FileScan, ReportRows, ReportThreads, Worker};
 
-use crate::boundary::{
-    EvtxError, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, export_schema, produce, release, required, size,
-};
+use crate::boundary::{EvtxError, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce, release, required, size};
 use crate::call::EvtxCall;
 use crate::planned::EvtxPlanned;
 use crate::storage::EvtxStorage;
+use crate::vectors::EvtxArrays;
 
 /// A scan, which the threads of a query share: of the records of files, or for a report on them.
 pub struct EvtxScan(Source);
 
 enum Source {
     Records(Arc<FileScan>, FileIndices),
-    /// With the schema of its batches.
-    Report(Box<dyn ReportThreads>, SchemaRef),
+    Report(Box<dyn ReportThreads>),
 }
 
 /// By index of the file in the scan: its index among the files of the call.
@@ -73,10 +68,7 @@ pub extern "C" fn evtx_scan_new(
             columns.push(0);
         }
         let source = match report {
-            Some(report) => {
-                let schema = schema.project(&columns).map_err(|error| error.to_string())?;
-                Source::Report((report.make)(call, &columns), schema.into())
-            }
+            Some(report) => Source::Report((report.make)(call, &columns)),
             None => {
                 let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
                 let (scan, indices) = call.scan(&columns, &hints, size(memory.text()?) / 4);
@@ -99,27 +91,8 @@ pub extern "C" fn evtx_scan_progress(scan: Option<&EvtxScan>, out: Option<&mut f
     produce(out, || {
         Ok(match &required(scan)?.0 {
             Source::Records(scan, _) => scan.progress(),
-            Source::Report(report, _) => report.progress(),
+            Source::Report(report) => report.progress(),
         })
-    })
-}
-
-/// Returns the schema of the batches of a scan. Maps are lists of their entries, with the same layout in memory.
-#[unsafe(no_mangle)]
-pub extern "C" fn evtx_scan_schema(scan: Option<&EvtxScan>, out: Option<&mut FFI_ArrowSchema>) -> EvtxFailure {
-    produce(out, || {
-        let schema = match &required(scan)?.0 {
-            Source::Records(scan, _) => scan.scan().schema(),
-            Source::Report(_, schema) => Arc::clone(schema),
-        };
-        let fields = schema.fields().iter().map(|field| match field.data_type() {
-            DataType::Map(entries, _) => {
-                let list = DataType::List(Arc::clone(entries));
-                Arc::new(field.as_ref().clone().with_data_type(list))
-            }
-            _ => Arc::clone(field),
-        });
-        export_schema(&Schema::new(fields.collect::<Fields>()))
     })
 }
 
@@ -149,7 +122,7 @@ pub extern "C" fn evtx_worker_new(scan: Option<&EvtxScan>, out: Option<&mut Evtx
     produce(out, || {
         let rows = match &required(scan)?.0 {
             Source::Records(scan, indices) => Rows::Records(Worker::new(scan, ARRAYS).into(), Arc::clone(indices)),
-            Source::Report(report, _) => Rows::Report(report.thread()),
+            Source::Report(report) => Rows::Report(report.thread()),
         };
         Ok(Some(EvtxWorker(rows).into()))
     })
@@ -173,7 +146,7 @@ pub struct EvtxPlace {
     pub index: u64,
 }
 
-/// Writes the next rows to `array`, as a struct array of the scan's schema, unless the scan ends. Returns their origin.
+/// Makes the arrays of the next rows, one for each column of the scan, unless the scan ends. Returns their origin.
 /// `keeps_order` says whether the engine restores the order of the rows by their positions; the scan then reads longer
 /// runs.
 #[unsafe(no_mangle)]
@@ -181,11 +154,11 @@ pub extern "C" fn evtx_worker_next(
     worker: Option<&mut EvtxWorker>,
     storage: EvtxStorage,
     keeps_order: bool,
-    array: Option<&mut FFI_ArrowArray>,
+    arrays: Option<&mut EvtxOwned<EvtxArrays>>,
     out: Option<&mut EvtxPlace>,
 ) -> EvtxFailure {
     produce(out, || {
-        let (worker, array) = (required(worker)?, required(array)?);
+        let (worker, arrays) = (required(worker)?, required(arrays)?);
         let batch = storage.during(|storage, interrupt| match &mut worker.0 {
             Rows::Records(worker, indices) => {
                 worker.keep_order(keeps_order);
@@ -200,8 +173,8 @@ pub extern "C" fn evtx_worker_next(
         let Some((batch, path, index)) = batch else {
             return Ok(EvtxPlace::default());
         };
+        *arrays = Some(EvtxArrays::new(&batch).into());
         let rows = batch.num_rows();
-        *array = FFI_ArrowArray::new(&StructArray::from(batch).to_data());
         Ok(EvtxPlace { rows, path, index })
     })
 }

@@ -121,7 +121,7 @@ fn heap(array: &dyn Array) -> usize {
 unsafe fn fill<T>(to: *mut T, values: impl Iterator<Item = T>) {
     for (index, value) in values.enumerate() {
         // SAFETY: by the contract of this function.
-        unsafe { to.add(index).write(value) };
+        unsafe { to.add(index).write_unaligned(value) };
     }
 }
 
@@ -208,11 +208,10 @@ unsafe fn texts_with_offsets<T: ByteArrayType>(array: &GenericByteArray<T>, heap
     let values = offsets.windows(2).map(|ends| {
         let (start, end) = (ends[0].as_usize(), ends[1].as_usize());
         let view = make_view(&bytes[start..end], 0, 0);
-        // SAFETY: the heap has all bytes.
-        if end - start > INLINE {
-            pointing(view, unsafe { heap.add(start) })
-        } else {
-            view
+        match end - start <= INLINE {
+            true => view,
+            // SAFETY: the heap has all bytes.
+            false => pointing(view, unsafe { heap.add(start) }),
         }
     });
     // SAFETY: by the contract of this function.
@@ -237,10 +236,11 @@ unsafe fn texts_with_views(array: &StringViewArray, mut heap: *mut u8, to: *mut 
         .collect();
     let values = array.views().iter().map(|&view| match ByteView::from(view) {
         ByteView { length, .. } if length as usize <= INLINE => view,
-        // SAFETY: the view is one of the array, and the heap has all its buffers.
-        long => pointing(view, unsafe {
-            starts[long.buffer_index as usize].add(long.offset as usize)
-        }),
+        long => {
+            let start = starts[long.buffer_index as usize];
+            // SAFETY: the view is one of the array, and the heap has all its buffers.
+            pointing(view, unsafe { start.add(long.offset as usize) })
+        }
     });
     // SAFETY: by the contract of this function.
     unsafe { fill(to, values) };
@@ -263,7 +263,7 @@ pub extern "C" fn evtx_arrays_needs<'a>(
     produce(out, || Ok(EvtxSlice::borrowed(&required(arrays)?.needs)))
 }
 
-/// Exports the array with this index, as the only column of a struct array with this schema.
+/// Exports the array with this index, as the only column of a struct array, and the schema if it is asked for.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_arrays_export(
     arrays: Option<&EvtxArrays>,
@@ -274,7 +274,9 @@ pub extern "C" fn evtx_arrays_export(
     produce(out, || {
         let (array, field, _) = required(required(arrays)?.arrays.get(index))?;
         let column = StructArray::from(vec![(Arc::clone(field), Arc::clone(array))]);
-        *required(schema)? = export_schema(&Schema::new(column.fields().clone()))?;
+        if let Some(schema) = schema {
+            *schema = export_schema(&Schema::new(column.fields().clone()))?;
+        }
         Ok(FFI_ArrowArray::new(&column.to_data()))
     })
 }
