@@ -1,5 +1,7 @@
 #include "arguments.hpp"
 
+#include "settings.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -46,10 +48,6 @@ void AddEntries(const Value &map, const std::string &argument, std::vector<std::
 			texts.push_back(std::move(value));
 		}
 	}
-}
-
-std::string Setting(Context &context, const char *name) {
-	return context.GetConfig().GetOption(name).value.ToText();
 }
 
 } // namespace
@@ -130,13 +128,13 @@ void ArgumentSetter::Need(std::string_view column) {
 
 std::shared_ptr<const EvtxCall> ArgumentSetter::MakeCall(Context &context, const std::optional<Value> &files) const {
 	Storage storage(context);
-	const auto memory = Setting(context, "memory_limit"), folder = Setting(context, "temp_directory");
-	const auto disk = Setting(context, "max_temp_directory_size");
+	const auto memory = GetSetting(context, "memory_limit"), folder = GetSetting(context, "temp_directory");
+	const auto disk = GetSetting(context, "max_temp_directory_size");
 	auto paths = Create<Paths>(evtx_paths_new, arguments.get(), Lend(memory), Lend(folder), Lend(disk));
 	if (files) {
 		Expand(storage, *files, *paths);
 	}
-	const auto threads = std::stoull(Setting(context, "threads"));
+	const auto threads = std::stoull(GetSetting(context, "threads"));
 	auto call = Create<Call>(evtx_call_new, arguments.get(), paths.release(), threads, storage.ForCore());
 	if (const auto warning = View(Ask<EvtxCallInfo>(evtx_call_info, call.get()).warning); !warning.empty()) {
 		context.Log(duckdb::cxx::LogLevel::LOG_WARNING, warning);

@@ -5,7 +5,7 @@
 // The findings are in the expansion of DuckDB's macro.
 // NOLINTNEXTLINE(bugprone-multi-level-implicit-pointer-conversion,misc-const-correctness)
 DUCKDB_CPP_EXTENSION_ENTRYPOINT(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
-	evtx::RegisterFilterPushdownOption(extension, context);
+	evtx::RegisterSettings(extension, context);
 	evtx::RegisterEnums(extension, context);
 	evtx::RegisterScanFunctions(extension, context);
 	evtx::RegisterReplacementScan(extension, context);

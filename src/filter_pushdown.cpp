@@ -1,5 +1,5 @@
-#include "register.hpp"
 #include "scan.hpp"
+#include "settings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -153,24 +153,12 @@ private:
 
 void PassHints(TableFunction::FilterPushdownInput &input, const EvtxPlanned &planned) {
 	Writer writer(input);
-	const auto setting = View(Ask<EvtxDefinitions>(evtx_definitions).pushdown_setting);
-	if (input.GetContext().GetConfig().GetOption(setting).value.Get<bool>()) {
+	if (IsOn(input.GetContext(), Ask<EvtxDefinitions>(evtx_definitions).filter_pushdown)) {
 		for (idx_t i = 0; i < input.GetFilterCount(); i++) {
 			writer.Write(input.GetFilter(i));
 		}
 	}
 	Check(evtx_planned_hint(&planned, writer.Nodes()));
-}
-
-void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context) {
-	auto &factory = context.GetFactory();
-	auto option = duckdb::cxx::CustomOption::Create(factory);
-	const auto known = Ask<EvtxDefinitions>(evtx_definitions);
-	option.SetName(GetText(known.pushdown_setting))
-	    .SetType(factory.CreateType(LogicalTypeId::BOOLEAN))
-	    .SetDefaultValue(factory.CreateValue(true))
-	    .SetDescription(View(known.pushdown_about));
-	extension.Register(option);
 }
 
 } // namespace evtx

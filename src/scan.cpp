@@ -1,5 +1,7 @@
 #include "scan.hpp"
 
+#include "settings.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -30,8 +32,9 @@ LogicalTypeId GetType(const EvtxFolder &folder) {
 }
 
 Scan StartScan(Context &context, const EvtxCall &call, const std::vector<idx_t> &columns, const EvtxPlanned *planned) {
-	const auto memory = context.GetConfig().GetOption("memory_limit").value.ToText();
-	return Create<Scan>(evtx_scan_new, &call, Lend(columns), planned, Lend(memory));
+	const auto memory = GetSetting(context, "memory_limit");
+	const auto keeps_plans = IsOn(context, Ask<EvtxDefinitions>(evtx_definitions).template_cache);
+	return Create<Scan>(evtx_scan_new, &call, Lend(columns), planned, Lend(memory), keeps_plans);
 }
 
 void InitLocal(TableFunction::InitLocalInput &input) {

@@ -4,13 +4,13 @@
 
 namespace evtx {
 
-//! Each function registers what its file defines: SQL functions, a setting, macros, or a replacement scan.
+//! Each function registers what its file defines: SQL functions, settings, macros, or a replacement scan.
 void RegisterCodes(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterCopyFrom(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
-void RegisterFilterPushdownOption(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterMacros(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterEnums(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterScanFunctions(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 void RegisterReplacementScan(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
+void RegisterSettings(duckdb::cxx::Extension &extension, duckdb::cxx::Context &context);
 
 } // namespace evtx

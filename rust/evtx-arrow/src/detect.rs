@@ -273,7 +273,7 @@ impl Detector {
         let mut arrays = arrays.all.iter().peekable();
         let mut item = 0;
         let name_of = |entry: &Entry| {
-            let key = scan.keys.name(&entry.key);
+            let key = scan.plans.keys.name(&entry.key);
             let name = key.get(..entry.name_len).filter(|name| !name.is_empty());
             name.unwrap_or(UNNAMED).replace(' ', "")
         };

@@ -9,6 +9,7 @@ mod other_values;
 mod column_plan;
 mod planner;
 mod cache;
+mod kept;
 #[cfg(test)]
 mod tests;
 

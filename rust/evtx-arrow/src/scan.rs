@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 
 use crate::filter::{Filter, Predicate};
-use crate::plan::{Keys, PlaceId, PlanCache, Projection};
+use crate::plan::{PlaceId, PlanCache, Projection};
 use crate::schema::{self, Column, ColumnSource, OnError, Options, Rules, Table};
 
 /// The projection, options and predicates of a query, and the plans that its threads have compiled. Only the plans and
@@ -14,7 +14,6 @@ use crate::schema::{self, Column, ColumnSource, OnError, Options, Rules, Table};
 pub struct Scan {
     pub(crate) options: Options,
     pub(crate) projection: Projection,
-    pub(crate) keys: Arc<Keys>,
     pub(crate) plans: PlanCache,
     /// Whether a column or predicate needs the BinXML of a record.
     pub(crate) reads_binxml: bool,
@@ -115,7 +114,6 @@ impl Scan {
         let beyond_system = projection.places.iter().any(|place| !place.in_system);
         Scan {
             options,
-            keys: Arc::default(),
             all_rules,
             plans: PlanCache::default(),
             reads_binxml: validates_all
@@ -136,6 +134,14 @@ impl Scan {
             projection,
             schema: schema::schema_of(columns.iter()),
             columns,
+        }
+    }
+
+    /// The scan, with the plans that an earlier scan with the same projection left, and leaving its own.
+    pub fn keeping_plans(self) -> Self {
+        Scan {
+            plans: PlanCache::kept(&self.projection),
+            ..self
         }
     }
 
@@ -178,7 +184,7 @@ impl Scan {
 
     /// Checks that no thread has panicked while it changed the plans and keys. One check after some work is enough.
     pub(crate) fn check_shared(&self) -> Result<(), Poisoned> {
-        match self.keys.is_poisoned() || self.plans.is_poisoned() {
+        match self.plans.is_poisoned() {
             true => Err(Poisoned),
             false => Ok(()),
         }

@@ -35,7 +35,7 @@ fn a_thread_that_panics_among_what_is_shared_fails_the_others() {
     let chunk = &std::fs::read(sample).expect("a sample")[4096..][..65_536];
     let all: Vec<_> = (0..25).collect();
     let panics: [fn(&Scan); 2] = [
-        |scan| panic_with(scan.keys.lock()),
+        |scan| panic_with(scan.plans.keys.lock()),
         |scan| panic_with(scan.plans.lock()),
     ];
     for panics in panics {
@@ -321,7 +321,7 @@ fn a_record_is_dropped_at_the_first_stage_that_can() {
             );
             if projection.len() > 1 {
                 // Its keys are known once the first is read.
-                assert_eq!(!scan.keys.names().is_empty(), reads_data, "{conditions:?}");
+                assert_eq!(!scan.plans.keys.names().is_empty(), reads_data, "{conditions:?}");
             }
         }
     }
@@ -467,4 +467,90 @@ fn damage_is_a_row_or_none_or_the_end() {
         &columns(Options::default(), &["record_id", "event_id"]),
     ));
     assert_eq!(ids(&batches(&few, &bytes)), [1, 2, 3]);
+}
+
+#[test]
+fn a_later_scan_compiles_nothing_again() {
+    let templates = Templates::new();
+    let bytes = chunks((0..3).map(|number| templates.event(system(number), std::array::from_fn(|_| Value::Null))));
+    let options = Options::default();
+    let new = |names: &[&str]| Scan::new(options, &columns(options, names)).keeping_plans();
+    let read = |scan: Scan| {
+        let (before, scan) = (scan.plans.bytes(), Arc::new(scan));
+        let rows = batches(&scan, &bytes);
+        (before, scan.plans.bytes(), rows)
+    };
+    let names = ["record_id", "event_data", "level"];
+    let (none, first, rows) = read(new(&names));
+    assert!(none == Some(0) && first > none);
+    for _ in 0..2 {
+        assert_eq!(
+            read(new(&names)),
+            (first, first, rows.clone()),
+            "all templates are known"
+        );
+        // They are for the same places and keys only.
+        let (other, ..) = read(new(&["level", "task"]));
+        assert!(other < first);
+    }
+    // A scan has its plans alone. Those of both are kept.
+    let (one, two) = (new(&names), new(&names));
+    assert_eq!((one.plans.bytes(), two.plans.bytes()), (first, Some(0)));
+    assert_eq!(read(two), (Some(0), first, rows.clone()));
+    drop(one);
+    let (one, two) = (new(&names), new(&names));
+    assert_eq!((one.plans.bytes(), two.plans.bytes()), (first, first));
+    // After a panic, they are not those of later scans.
+    panic_with(one.plans.lock());
+    drop(one);
+    panic_with(two.plans.keys.lock());
+    drop(two);
+    assert_eq!(read(new(&names)), (Some(0), first, rows.clone()));
+    // Others have no part in them.
+    let own = || Scan::new(options, &columns(options, &names));
+    assert_eq!(read(own()), (Some(0), first, rows));
+    assert_eq!(new(&names).plans.bytes(), first);
+}
+
+#[test]
+fn scans_with_kept_plans_run_at_the_same_time() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../samples/oddities.evtx");
+    let chunks = &std::fs::read(sample).expect("a sample")[4096..];
+    let options = Options::default();
+    let projections = [&[0, 22][..], &[22], &[1, 2, 3, 4, 5, 6, 22, 23], &[22, 0]];
+    let rows = |scan: Scan| batches(&Arc::new(scan), chunks);
+    std::thread::scope(|threads| {
+        for thread in 0..4 {
+            threads.spawn(move || {
+                for round in 0..50 {
+                    let projection = projections[(thread + round) % 4];
+                    let kept = rows(Scan::new(options, projection).keeping_plans());
+                    assert_eq!(kept, rows(Scan::new(options, projection)));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn templates_that_share_a_guid_with_many_are_not_kept() {
+    for (count, is_kept) in [(16_u8, true), (17, false)] {
+        let event = |number: u8| {
+            let event_data = Element::new("EventData").child(data(&format!("a{number}"), 0));
+            let mut guid = [7; 16];
+            guid[15] = number;
+            let template = Template::new(guid, Element::new("Event").child(event_data));
+            Event::new(&template, vec![Value::Null])
+        };
+        let scan = Arc::new(Scan::new(
+            Options::default(),
+            &columns(Options::default(), &["event_data"]),
+        ));
+        let mut bytes = chunks((0..count).map(event));
+        let guids: Vec<_> = memchr::memmem::find_iter(&bytes, &[7; 15]).collect();
+        assert_eq!(guids.len(), usize::from(count));
+        guids.into_iter().for_each(|guid| bytes[guid + 15] = 0);
+        batches(&scan, &bytes);
+        assert_eq!(scan.plans.bytes().is_some(), is_kept, "{count}");
+    }
 }

@@ -17,6 +17,8 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// The memory that a thread may take besides the file.
 const MAX_MEMORY: usize = 64 << 20;
+/// What scans may leave for later ones.
+const MAX_KEPT: usize = 48 << 20;
 /// What a case may take, with room for a slow machine.
 const MAX_TIME: Duration = Duration::from_secs(20);
 const CASES: usize = 2000;
@@ -112,7 +114,8 @@ fn survives(name: &str, file: &[u8]) {
         ),
     ] {
         // A caller lets go of a batch before it asks for the next.
-        let _ = common::read_with(file, name, options, &projection, drop);
+        let scan = Scan::new(options, &projection).keeping_plans();
+        let _ = common::scan(file, name, scan, drop);
     }
     tell_of_events(file);
     let peak = MEMORY.peak_usage().saturating_sub(before);
@@ -163,6 +166,9 @@ fn survive_damage(logs: &[PathBuf]) {
 /// One test, as the memory is that of the process.
 #[test]
 fn hostile_logs_are_survived() {
+    let before = MEMORY.current_usage();
     survive_damage(&samples());
     survive_damage(&corpus());
+    let kept = MEMORY.current_usage().saturating_sub(before);
+    assert!((1..MAX_KEPT).contains(&kept), "{kept} bytes of plans");
 }

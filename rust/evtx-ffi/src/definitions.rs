@@ -8,6 +8,16 @@ use crate::boundary::{EvtxFailure, EvtxSlice, EvtxText, produce};
 use crate::call::{EvtxEnum, enums};
 use crate::macros::{EvtxMacro, macros};
 
+/// A setting that is on by default.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct EvtxSetting {
+    /// Its name.
+    pub name: EvtxText<'static>,
+    /// Its description.
+    pub about: EvtxText<'static>,
+}
+
 /// Everything that the extension registers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -22,10 +32,10 @@ pub struct EvtxDefinitions {
     pub enums: EvtxSlice<'static, EvtxEnum>,
     /// The format of `COPY ... FROM`, which is also the extension of its files.
     pub format: EvtxText<'static>,
-    /// The name of the setting that turns filter pushdown off.
-    pub pushdown_setting: EvtxText<'static>,
-    /// The description of this setting.
-    pub pushdown_about: EvtxText<'static>,
+    /// The setting that turns filter pushdown off.
+    pub filter_pushdown: EvtxSetting,
+    /// The setting that turns off that scans keep compiled templates for later scans.
+    pub template_cache: EvtxSetting,
     /// What the path of a table ends with, in any case, if it means a call of the first table function.
     pub path_endings: EvtxSlice<'static, EvtxText<'static>>,
 }
@@ -41,10 +51,14 @@ pub extern "C" fn evtx_definitions(out: Option<&mut EvtxDefinitions>) -> EvtxFai
             macros: macros(),
             enums: enums(),
             format: EvtxText::of("evtx"),
-            pushdown_setting: EvtxText::of("evtx_filter_pushdown"),
-            pushdown_about: EvtxText::of(
-                "Whether read_evtx uses a query's predicates to read less; the rows are the same",
-            ),
+            filter_pushdown: EvtxSetting {
+                name: EvtxText::of("evtx_filter_pushdown"),
+                about: EvtxText::of("Whether read_evtx uses a query's predicates to read less; the rows are the same"),
+            },
+            template_cache: EvtxSetting {
+                name: EvtxText::of("evtx_template_cache"),
+                about: EvtxText::of("Whether compiled templates are kept for later queries; the rows are the same"),
+            },
             path_endings: EvtxSlice::leaked([".evtx", ".evtx.gz", ".evtx.zst"].map(EvtxText::of)),
         });
         Ok(*definitions)

@@ -49,12 +49,14 @@ const _: () = {
 ///   ignored. If none remains, the scan has the first column, because a batch needs a column to have rows.
 /// - `planned` has the hints of the query. The scan leaves out files and records that they exclude. It can be null.
 /// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. The messages of the logs can take a quarter of it together.
+/// - `keeps_plans` says whether the scan keeps the templates that it compiles for later scans, and uses theirs.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_scan_new(
     call: Option<&EvtxCall>,
     columns: EvtxSlice<'_, u64>,
     planned: Option<&EvtxPlanned>,
     memory: EvtxText<'_>,
+    keeps_plans: bool,
     out: Option<&mut EvtxOwned<EvtxScan>>,
 ) -> EvtxFailure {
     produce(out, || {
@@ -71,7 +73,7 @@ pub extern "C" fn evtx_scan_new(
             Some(report) => Source::Report((report.make)(call, &columns)),
             None => {
                 let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
-                let (scan, indices) = call.scan(&columns, &hints, size(memory.text()?) / 4);
+                let (scan, indices) = call.scan(&columns, &hints, size(memory.text()?) / 4, keeps_plans);
                 Source::Records(Arc::new(scan), indices)
             }
         };

@@ -445,8 +445,15 @@ pub struct ScanCall {
 impl ScanCall {
     /// A scan of the columns with these indexes in the schema of the table, and the index of each of its files among
     /// those of the call. It may leave out files and records for which the conditions are not true. In these, the
-    /// columns of folders follow those of the table. The messages beside the logs may take `memory` bytes.
-    pub fn scan(&self, columns: &[usize], conditions: &[Expression], memory: u64) -> (FileScan, Arc<[usize]>) {
+    /// columns of folders follow those of the table. The messages beside the logs may take `memory` bytes. The scan keeps
+    /// the plans that it compiles for later scans, if `keeps_plans`.
+    pub fn scan(
+        &self,
+        columns: &[usize],
+        conditions: &[Expression],
+        memory: u64,
+        keeps_plans: bool,
+    ) -> (FileScan, Arc<[usize]>) {
         let implied = |condition| Predicate::implied(&self.table, condition);
         let predicates: Vec<_> = conditions.iter().filter_map(implied).collect();
         let count = self.table.schema().fields().len();
@@ -460,8 +467,9 @@ impl ScanCall {
         let indices: Arc<[usize]> = (0..self.paths.len()).filter(|&index| is_kept(index)).collect();
         let kept = indices.iter().map(|&index| self.paths[index].clone()).collect();
         let finder = MessageFinder::new(&self.messages, memory);
-        let scan = Arc::new(Scan::filtered(self.table.clone(), columns, &predicates));
-        let files = FileScan::new(scan, kept, Some(finder));
+        let scan = Scan::filtered(self.table.clone(), columns, &predicates);
+        let scan = if keeps_plans { scan.keeping_plans() } else { scan };
+        let files = FileScan::new(Arc::new(scan), kept, Some(finder));
         // The columns of folders have one value for all rows of a batch.
         let files = if self.folders.is_empty() {
             files.joining_files()

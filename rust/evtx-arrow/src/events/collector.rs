@@ -311,7 +311,7 @@ fn field_layout(scan: &Scan, templates: &ChunkTemplates, elements: [Leaves<'_, '
         let is_spelled_out = matches!(part.content, PartContent::Tree(_, None) | PartContent::Outlined(..));
         let entries = element.entries.iter().take(MAX_FIELDS);
         fields.extend(entries.map(|entry| CollectedField {
-            key: scan.keys.name(&entry.key),
+            key: scan.plans.keys.name(&entry.key),
             value_type: entry.declared,
             in_user_data,
             is_spelled_out,

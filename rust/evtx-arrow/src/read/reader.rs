@@ -311,7 +311,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         }
         let reader = Reader::new(self.chunk, self.names, self.arena);
         let tree = reader.open_texts(element).ok()??;
-        let compiled = Arc::new(Compiled::of_outline(&scan.projection, &scan.keys, tree, root));
+        let compiled = Arc::new(Compiled::of_outline(&scan.projection, &scan.plans.keys, tree, root));
         scan.plans.insert_outline(content, root, &compiled);
         Some((compiled, true))
     }
@@ -522,7 +522,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         root: TreeRoot,
         filled: Option<ValueTable<'r>>,
     ) {
-        let plan = Plan::new(&self.scan.projection, &self.scan.keys, tree, root);
+        let plan = Plan::new(&self.scan.projection, &self.scan.plans.keys, tree, root);
         record.push_tree(root, PartContent::Tree(tree, filled), plan);
     }
 
@@ -544,7 +544,7 @@ impl<'r, 'c: 'r> RecordReader<'r, 'c> {
         let template = reader.template(&definition)?;
         let compiled = Arc::new(Compiled {
             unsound_name: reader.unsound_name(),
-            ..Compiled::new(&scan.projection, &scan.keys, &definition, template.root, root)
+            ..Compiled::new(&scan.projection, &scan.plans.keys, &definition, template.root, root)
         });
         let is_kept = scan.plans.insert(self.chunk, &definition, &template, root, &compiled);
         Ok((compiled, is_kept))

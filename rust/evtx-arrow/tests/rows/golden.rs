@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ReadError, cell, corpus, every_column, read_with, samples};
-use evtx_arrow::Options;
+use crate::common::{ReadError, cell, corpus, every_column, samples, scan};
+use evtx_arrow::{Options, Scan};
 
 const EVERYTHING: Options = Options {
     on_error: evtx_arrow::OnError::Report,
@@ -31,7 +31,8 @@ fn checksums(log: &Path, name: &str) -> String {
     let file = std::fs::read(log).expect("a log");
     let mut rows = 0;
     let mut columns: Vec<(String, crc32fast::Hasher)> = Vec::new();
-    let read = read_with(&file, name, EVERYTHING, &every_column(&EVERYTHING), |batch| {
+    let new = Scan::new(EVERYTHING, &every_column(&EVERYTHING)).keeping_plans();
+    let read = scan(&file, name, new, |batch| {
         let schema = batch.schema();
         columns.resize_with(schema.fields().len(), Default::default);
         for (field, (column, hasher)) in schema.fields().iter().zip(&mut columns) {
