@@ -35,7 +35,8 @@ public:
 	    : arrays(arrays_p), needs(Ask<EvtxSlice<EvtxArray>>(evtx_arrays_needs, arrays.get()).data) {}
 
 	//! Imports long texts.
-	ArrayWriter(const Arrays &arrays_p, duckdb::cxx::Context &context_p, TextImporter &texts_p) : ArrayWriter(arrays_p) {
+	ArrayWriter(const Arrays &arrays_p, duckdb::cxx::Context &context_p, TextImporter &texts_p)
+	    : ArrayWriter(arrays_p) {
 		context = &context_p;
 		texts = &texts_p;
 	}
