@@ -152,7 +152,9 @@ unsafe fn write(array: &dyn Array, field: &Field, nulls: Option<&NullBuffer>, ro
     // SAFETY: likewise. The module says what DuckDB has for a value of each type.
     unsafe {
         if let Some(nulls) = nulls {
-            fill(room.validity, nulls.inner().bit_chunks().iter_padded());
+            // The padded words have one too many if the last is full.
+            let words = nulls.inner().bit_chunks().iter_padded();
+            fill(room.validity, words.take(nulls.len().div_ceil(64)));
         }
         match array.data_type() {
             DataType::Struct(_) => {}
@@ -319,14 +321,17 @@ mod tests {
         heap: Vec<u8>,
     }
 
+    /// What follows the memory that a vector needs.
+    const GUARD: u8 = 0xa5;
+
     /// The vectors that arrays are written into.
     fn written(arrays: &EvtxArrays) -> Vec<Vector> {
         let mut needs = EvtxSlice::NONE;
         assert!(evtx_arrays_needs(Some(arrays), Some(&mut needs)).is_none());
         let of = |need: &EvtxArray| Vector {
             data: vec![0; need.rows],
-            validity: vec![u64::MAX; need.rows.div_ceil(64)],
-            heap: vec![0; need.heap],
+            validity: vec![u64::from_le_bytes([GUARD; 8]); need.rows.div_ceil(64) + 1],
+            heap: vec![GUARD; need.heap + 1],
         };
         let mut vectors: Vec<_> = needs.get().iter().map(of).collect();
         let room = |(vector, need): (&mut Vector, &EvtxArray)| EvtxRoom {
@@ -344,6 +349,10 @@ mod tests {
         };
         let rooms: Vec<_> = vectors.iter_mut().zip(needs.get()).map(room).collect();
         assert!(evtx_arrays_write(Some(arrays), EvtxSlice::borrowed(&rooms)).is_none());
+        for vector in &vectors {
+            assert_eq!(vector.validity.last(), Some(&u64::from_le_bytes([GUARD; 8])));
+            assert_eq!(vector.heap.last(), Some(&GUARD));
+        }
         vectors
     }
 
@@ -403,6 +412,17 @@ mod tests {
             values::<u128>(&written(&arrays)[0], 1),
             [0x8102_0304_0506_0708_090a_0b0c_0d0e_0f10]
         );
+    }
+
+    #[test]
+    fn a_mask_has_a_word_for_each_64_rows() {
+        for rows in [1, 63, 64, 65, 128, 2048] {
+            let nulls = one((0..rows)
+                .map(|row| (row % 3 > 0).then_some(row as u16))
+                .collect::<PrimitiveArray<UInt16Type>>());
+            let bit = |row: usize| nulls.validity[row / 64] >> (row % 64) & 1 == 1;
+            assert!((0..rows).all(|row| bit(row) == (row % 3 > 0)), "{rows}");
+        }
     }
 
     #[test]
