@@ -1,5 +1,6 @@
 //! An open file, its reads, and the estimate of how many records files have.
 
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use evtx_format::container::chunk::CHUNK_SIZE;
@@ -21,6 +22,37 @@ const USUAL_RECORD: u64 = 800;
 
 /// The most files that an estimate looks at.
 const MAX_ASKED: usize = 64;
+
+/// The bytes in a buffer start at a multiple of this address. An allocator returns large memory 16 bytes after one. There,
+/// the system takes 1.6 times as long to copy the pages of a file.
+const PAGE: usize = 4096;
+
+/// Bytes of a file. The memory is kept for the next bytes, and is not set to zeros before.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    memory: Vec<u8>,
+    bytes: Range<usize>,
+}
+
+impl Buffer {
+    /// Room for so many bytes.
+    fn room(&mut self, len: usize) -> &mut [u8] {
+        if self.memory.len() < len + PAGE {
+            self.memory = vec![0; len + PAGE];
+        }
+        let start = self.memory.as_ptr().addr().wrapping_neg() % PAGE;
+        self.bytes = start..start + len;
+        &mut self.memory[start..start + len]
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.bytes.clone()]
+    }
+}
 
 /// An open file.
 pub(crate) struct LogFile {
@@ -80,8 +112,8 @@ impl LogFile {
     }
 
     /// Replaces the content of a buffer with `len` bytes of the file from an offset on.
-    pub(crate) fn read(&self, buffer: &mut Vec<u8>, offset: u64, len: u64) -> Result<(), StorageError> {
-        buffer.resize(len as usize, 0);
+    pub(crate) fn read(&self, buffer: &mut Buffer, offset: u64, len: u64) -> Result<(), StorageError> {
+        let buffer = buffer.room(len as usize);
         let end = offset.saturating_add(len);
         if len == 0 {
             return Ok(());
@@ -99,7 +131,7 @@ impl LogFile {
         let chunk = &bytes[..bytes.len().min(CHUNK_SIZE)];
         let previous = previous_chunk(self.size(), slot).filter(|_| PromisedIds::matter_to(chunk));
         let Some(range) = previous else { return Ok(of_log) };
-        let mut previous = Vec::new();
+        let mut previous = Buffer::default();
         match self.read(&mut previous, range.start, range.end - range.start) {
             Ok(()) => Ok(of_log.after_chunk(&previous)),
             Err(StorageError::Interrupted(interrupted)) => Err(interrupted),
@@ -109,21 +141,21 @@ impl LogFile {
     }
 
     /// Like [`read`](Self::read), but after an error the buffer holds the chunks before the first unreadable one.
-    pub(crate) fn read_chunks(&self, buffer: &mut Vec<u8>, offset: u64, len: u64) -> Result<(), StorageError> {
+    pub(crate) fn read_chunks(&self, buffer: &mut Buffer, offset: u64, len: u64) -> Result<(), StorageError> {
         let why = match self.read(buffer, offset, len) {
             Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
             Err(why) => why,
             Ok(()) => return Ok(()),
         };
         let mut done = 0;
-        while let Some(chunk) = buffer.get_mut(done..).and_then(|rest| rest.get_mut(..CHUNK_SIZE)) {
+        for chunk in buffer.room(len as usize).chunks_exact_mut(CHUNK_SIZE) {
             match self.file.read_at(chunk, offset + done as u64) {
                 Ok(()) => done += CHUNK_SIZE,
                 Err(StorageError::Interrupted(interrupted)) => return Err(interrupted.into()),
                 Err(_) => break,
             }
         }
-        buffer.truncate(done);
+        buffer.room(done);
         Err(why)
     }
 }
@@ -145,4 +177,24 @@ pub fn estimate_records(storage: &dyn Storage, paths: &[ScanPath], interrupt: In
         }
     }
     Ok((size / asked.max(1) as u64).saturating_mul(paths.len() as u64) / USUAL_RECORD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_keeps_its_memory_and_starts_at_a_page() {
+        let mut buffer = Buffer::default();
+        assert!(buffer.is_empty());
+        buffer.room(1 << 20).fill(7);
+        let start = buffer.as_ptr();
+        assert!(start.addr().is_multiple_of(PAGE) && *buffer == [7; 1 << 20]);
+        for len in [0, 5, 1 << 20] {
+            assert_eq!(buffer.room(len).len(), len);
+            assert_eq!((buffer.as_ptr(), buffer.len()), (start, len));
+        }
+        buffer.room(9 << 20);
+        assert!(buffer.as_ptr().addr().is_multiple_of(PAGE) && buffer.len() == 9 << 20);
+    }
 }

@@ -10,7 +10,7 @@ use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::Layout;
 use evtx_format::container::survey::{Search, Survey};
 
-use crate::file::LogFile;
+use crate::file::{Buffer, LogFile};
 use crate::messages::HeldMessages;
 use crate::paths::ScanPath;
 use crate::storage::{Call, ScanError, StorageError};
@@ -45,7 +45,7 @@ impl OpenLog {
             Some(slots) => Survey::of_slots(file.size(), search, slots),
             None => Survey::new(file.size(), search, recover),
         };
-        let mut bytes = Vec::new();
+        let mut bytes = Buffer::default();
         while let Some(range) = survey.wants() {
             call.interrupt.check()?;
             match file.read(&mut bytes, range.start, range.end - range.start) {
@@ -85,7 +85,7 @@ impl OpenLog {
             return Ok(known);
         }
         let last = self.file.size().saturating_sub(FILE_HEADER as u64 + 1) / CHUNK_SIZE as u64;
-        let (mut concerns, mut bytes) = (None, Vec::new());
+        let (mut concerns, mut bytes) = (None, Buffer::default());
         for slot in BTreeSet::from([0, last / 2, last]) {
             interrupt.check()?;
             let start = FILE_HEADER as u64 + slot * CHUNK_SIZE as u64;

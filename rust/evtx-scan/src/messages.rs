@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use evtx_format::mta::{self, Messages};
 
-use crate::file::LogFile;
+use crate::file::{Buffer, LogFile};
 use crate::paths::{ScanPath, Source};
 use crate::storage::{Call, Holds, StorageError};
 
@@ -132,7 +132,7 @@ impl MessageFinder {
         if bytes.try_reserve_exact(size).is_err() {
             return Ok(None);
         }
-        let mut piece = Vec::new();
+        let mut piece = Buffer::default();
         while bytes.len() < size {
             call.interrupt.check()?;
             let len = file.piece().min((size - bytes.len()) as u64);

@@ -11,7 +11,7 @@ use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::PromisedIds;
 use evtx_reports::Report;
 
-use crate::file::LogFile;
+use crate::file::{Buffer, LogFile};
 use crate::paths::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, WAIT};
 
@@ -146,7 +146,7 @@ impl<R: Report + 'static> ReportThreads for ReportScan<R> {
             shared: Arc::clone(&self.0),
             worker: None,
             is_begun: false,
-            bytes: Vec::new(),
+            bytes: Buffer::default(),
             reading: None,
         })
     }
@@ -164,7 +164,7 @@ struct Thread<R: Report> {
     /// Reads pieces, from the first call until no work is left.
     worker: Option<R::Worker>,
     is_begun: bool,
-    bytes: Vec<u8>,
+    bytes: Buffer,
     /// The index of the file that it reads.
     reading: Option<usize>,
 }
@@ -384,7 +384,7 @@ type Started = Result<(FileHeader, LogFile, Option<String>), String>;
 ///
 /// # Errors
 /// Why a file that the caller named cannot be read, and [`ScanError::Interrupted`].
-fn start(path: &ScanPath, bytes: &mut Vec<u8>, call: Call<'_>) -> Result<(u64, Started), ScanError> {
+fn start(path: &ScanPath, bytes: &mut Buffer, call: Call<'_>) -> Result<(u64, Started), ScanError> {
     let opened = path
         .patiently(call, || LogFile::open(call, path))
         .and_then(|file| match &file.failure {

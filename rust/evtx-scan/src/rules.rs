@@ -12,7 +12,7 @@ use evtx_sigma::{
     load_rules_until,
 };
 
-use crate::file::LogFile;
+use crate::file::{Buffer, LogFile};
 use crate::paths::{FileKind, ScanPath, expand};
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 use crate::threads::{free, on_threads};
@@ -409,9 +409,9 @@ fn read_text(call: Call<'_>, path: &ScanPath) -> Result<String, StorageError> {
                 Limits::TEXT
             )));
         }
-        let mut bytes = Vec::new();
+        let mut bytes = Buffer::default();
         file.read(&mut bytes, 0, file.size())?;
-        String::from_utf8(bytes).map_err(|_| StorageError::Unusable("it is not UTF-8".to_owned()))
+        String::from_utf8(bytes.to_vec()).map_err(|_| StorageError::Unusable("it is not UTF-8".to_owned()))
     };
     path.patiently(call, read)
 }

@@ -15,7 +15,7 @@ use evtx_format::container::chunk::CHUNK_SIZE;
 use evtx_format::container::header::{FILE_HEADER, FileHeader};
 use evtx_format::container::records::PromisedIds;
 
-use crate::file::LogFile;
+use crate::file::{Buffer, LogFile};
 use crate::paths::ScanPath;
 use crate::storage::{Call, LastOpened, ScanError, Storage, StorageError};
 use crate::threads::{MAX_THREADS, on_threads};
@@ -231,13 +231,12 @@ impl<'c> Reading<'c> {
         let Some(file) = unless_failed(path.patiently(call, || LogFile::open(call, path)))? else {
             return Ok(());
         };
-        let mut header = Vec::new();
+        let mut header = Buffer::default();
         let len = file.size().min(FILE_HEADER as u64);
         let is_read = unless_failed(file.read(&mut header, 0, len))?.is_some();
         let Some(known) = FileHeader::read(&header, file.size()).ok().filter(|_| is_read) else {
             return Ok(());
         };
-        header.truncate(HEADER_FIELDS);
         let modified = file.modified().filter(|modified| {
             let is_settled = modified.age > SETTLED;
             // Windows does not set the time of a file that it writes through memory, as it does with logs in use.
@@ -247,7 +246,7 @@ impl<'c> Reading<'c> {
             path: path.path.clone(),
             size: file.size(),
             modified: modified.stamp,
-            header,
+            header: header[..HEADER_FIELDS].to_vec(),
             stride,
             events: Arc::clone(&self.events),
         });
@@ -322,7 +321,7 @@ fn read_next(
     next: &AtomicUsize,
     interrupt: Interrupt<'_>,
 ) -> Result<(), ScanError> {
-    let mut bytes = Vec::new();
+    let mut bytes = Buffer::default();
     while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
         interrupt.check()?;
         let Step::Piece(piece) = step else { continue };

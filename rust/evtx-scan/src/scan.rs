@@ -7,6 +7,7 @@ use evtx_arrow::{Decoder, MakeArrays, Scan};
 use evtx_format::Interrupt;
 use evtx_format::container::layout::Chunks;
 
+use crate::file::Buffer;
 use crate::messages::MessageFinder;
 use crate::paths::ScanPath;
 use crate::queue::{FileOptions, FileQueue, Wanted, Work};
@@ -48,7 +49,7 @@ pub struct Worker {
     work: Option<Work>,
     state: State,
     /// The bytes of the current block.
-    block: Vec<u8>,
+    block: Buffer,
     batch: Batch,
     run: Run,
     wanted: Wanted,
@@ -122,7 +123,7 @@ impl Worker {
             scan: Arc::clone(scan),
             work: None,
             state: State::Done,
-            block: Vec::new(),
+            block: Buffer::default(),
             batch: Batch::default(),
             run: Run::default(),
             wanted: Wanted {
