@@ -44,6 +44,13 @@ impl Buffer {
         self.bytes = start..start + len;
         &mut self.memory[start..start + len]
     }
+
+    /// Like [`LogFile::read`], for a file that was read into the buffer from its start.
+    pub(crate) fn show(&mut self, offset: u64, len: u64) -> Result<(), StorageError> {
+        let start = self.memory.as_ptr().addr().wrapping_neg() % PAGE + offset as usize;
+        self.bytes = start..start + len as usize;
+        Ok(())
+    }
 }
 
 impl Deref for Buffer {

@@ -23,6 +23,8 @@ pub(crate) struct OpenLog {
     pub(crate) cut_short: Option<String>,
     /// What is wrong with the checksum of its file header.
     pub(crate) bad_checksum: Option<String>,
+    /// Whether it was read at once, into the buffer of the thread that has opened it.
+    pub(crate) is_read: bool,
     /// The messages beside it, if the scan reads them and there are any.
     pub(crate) messages: Option<HeldMessages>,
     /// Whether rules of the scan can be for its events, once it is known.
@@ -36,8 +38,14 @@ pub(crate) enum Opened {
 }
 
 impl OpenLog {
-    /// Opens a file and surveys it.
-    pub(crate) fn open(call: Call<'_>, path: &ScanPath, recover: bool) -> Result<Opened, StorageError> {
+    /// Opens a file and surveys it. Reads the file into the buffer if it has at most `at_once` bytes.
+    pub(crate) fn open(
+        call: Call<'_>,
+        path: &ScanPath,
+        recover: bool,
+        buffer: &mut Buffer,
+        at_once: u64,
+    ) -> Result<Opened, StorageError> {
         let file = LogFile::open(call, path)?;
         let search = if file.is_remote { Search::Bisect } else { Search::Every };
         let slots = path.split.as_ref().and_then(|split| split.slots.clone());
@@ -45,10 +53,16 @@ impl OpenLog {
             Some(slots) => Survey::of_slots(file.size(), search, slots),
             None => Survey::new(file.size(), search, recover),
         };
-        let mut bytes = Buffer::default();
+        // If it cannot be read at once, reading it in pieces finds out how far it can be read.
+        let is_read = file.size() <= at_once && file.read(buffer, 0, file.size()).is_ok();
         while let Some(range) = survey.wants() {
             call.interrupt.check()?;
-            match file.read(&mut bytes, range.start, range.end - range.start) {
+            let len = range.end - range.start;
+            let read = match is_read {
+                true => buffer.show(range.start, len),
+                false => file.read(buffer, range.start, len),
+            };
+            match read {
                 Ok(()) => {}
                 Err(StorageError::Failed(_) | StorageError::Unusable(_)) if survey.header().is_some() => {
                     // The scan reads as far as it can, and reports where that ends.
@@ -57,7 +71,7 @@ impl OpenLog {
                 }
                 Err(error) => return Err(error),
             }
-            if let Err(error) = survey.push(&bytes) {
+            if let Err(error) = survey.push(buffer) {
                 if let Some(failure) = file.failure {
                     return Err(failure);
                 }
@@ -73,6 +87,7 @@ impl OpenLog {
             cut_short: cut_short.map(|error| error.to_string()),
             bad_checksum: bad_checksum.map(|error| error.to_string()),
             file,
+            is_read,
             messages: None,
             concerned: OnceLock::new(),
         })))

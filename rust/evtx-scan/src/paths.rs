@@ -180,7 +180,7 @@ impl ScanPath {
     pub(crate) fn patiently<T>(
         &self,
         call: Call<'_>,
-        open: impl Fn() -> Result<T, StorageError>,
+        mut open: impl FnMut() -> Result<T, StorageError>,
     ) -> Result<T, StorageError> {
         let mut opened = open();
         if let (Err(StorageError::Busy), Source::Nested(file)) = (&opened, &self.source) {

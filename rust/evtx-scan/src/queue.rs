@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::Block;
 
+use crate::file::Buffer;
 use crate::log::{OpenLog, Opened};
 use crate::messages::MessageFinder;
 use crate::paths::{FileSplit, ScanPath, Source};
@@ -169,7 +170,7 @@ impl FileQueue {
     }
 
     /// The next work for a thread; `None` at the end. The batch indexes that one thread gets rise.
-    pub(crate) fn claim(&self, call: Call<'_>, wanted: Wanted) -> Result<Option<Work>, ScanError> {
+    pub(crate) fn claim(&self, call: Call<'_>, wanted: Wanted, buffer: &mut Buffer) -> Result<Option<Work>, ScanError> {
         let mut progress = self.lock();
         let mut small: Option<Range<usize>> = None;
         loop {
@@ -200,11 +201,11 @@ impl FileQueue {
                 if !run.is_empty() {
                     progress.files[run.clone()].fill_with(|| DONE);
                     drop(progress);
-                    return self.open_small(call, run);
+                    return self.open_small(call, run, buffer);
                 }
                 progress.files[file] = FileState::Opening;
                 drop(progress);
-                return self.open(call, file).map(Some);
+                return self.open(call, file, buffer).map(Some);
             }
             if !is_opening {
                 return Ok(None);
@@ -275,9 +276,9 @@ impl FileQueue {
     }
 
     /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file.
-    fn open(&self, call: Call<'_>, file: usize) -> Result<Work, ScanError> {
+    fn open(&self, call: Call<'_>, file: usize, buffer: &mut Buffer) -> Result<Work, ScanError> {
         let opening = Opening(self, file);
-        let opened = self.opened(call, file);
+        let opened = self.opened(call, file, buffer, 0);
         std::mem::forget(opening);
         let mut progress = self.lock();
         self.opened.notify_all();
@@ -298,10 +299,16 @@ impl FileQueue {
         Ok(work)
     }
 
-    /// Opens the first of the small files that a thread has claimed, and hands out all of its blocks.
-    fn open_small(&self, call: Call<'_>, mut files: Range<usize>) -> Result<Option<Work>, ScanError> {
+    /// Opens the first of the small files that a thread has claimed, and hands out all of its blocks. The file is read at
+    /// once, because opening it and each read take as long as reading some 10 KiB.
+    fn open_small(
+        &self,
+        call: Call<'_>,
+        mut files: Range<usize>,
+        buffer: &mut Buffer,
+    ) -> Result<Option<Work>, ScanError> {
         let Some(file) = files.next() else { return Ok(None) };
-        let (log, damage) = self.opened(call, file)?;
+        let (log, damage) = self.opened(call, file, buffer, SMALL)?;
         let blocks = log.as_ref().map_or(0, |log| log.layout.blocks());
         Ok(Some(Work {
             file,
@@ -314,7 +321,7 @@ impl FileQueue {
     }
 
     /// The next block or file that was handed out with this work, if there is one.
-    pub(crate) fn next(&self, call: Call<'_>, mut work: Work) -> Result<Option<Work>, ScanError> {
+    pub(crate) fn next(&self, call: Call<'_>, mut work: Work, buffer: &mut Buffer) -> Result<Option<Work>, ScanError> {
         if let Some(index) = work.rest.next()
             && let Some((log, _)) = work.block
         {
@@ -327,15 +334,22 @@ impl FileQueue {
         }
         // Lets go of the last file, which may close it, before another one is opened.
         drop(work.block);
-        self.open_small(call, work.files)
+        self.open_small(call, work.files, buffer)
     }
 
-    /// Opens and surveys a file. Returns the log, and what is wrong with the file.
-    fn opened(&self, call: Call<'_>, file: usize) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
+    /// Opens and surveys a file, and reads it into the buffer if it has at most `at_once` bytes. Returns the log, and what
+    /// is wrong with the file.
+    fn opened(
+        &self,
+        call: Call<'_>,
+        file: usize,
+        buffer: &mut Buffer,
+        at_once: u64,
+    ) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
         let path = &self.paths[file];
         let is_first = path.split.as_ref().is_none_or(FileSplit::is_first);
         let open = || {
-            let mut opened = OpenLog::open(call, path, self.options.recover)?;
+            let mut opened = OpenLog::open(call, path, self.options.recover, buffer, at_once)?;
             if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.messages)
                 && !call.storage.is_remote(path.storage_path())
             {

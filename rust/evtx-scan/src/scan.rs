@@ -248,13 +248,13 @@ impl Worker {
     fn claim(&mut self, call: Call<'_>) -> Result<bool, ScanError> {
         let scan = Arc::clone(&self.scan);
         let next = match self.work.take() {
-            Some(work) => scan.queue.next(call, work)?,
+            Some(work) => scan.queue.next(call, work, &mut self.block)?,
             None => None,
         };
         let mut work = match next {
             Some(work) => work,
             None => {
-                let Some(work) = scan.queue.claim(call, self.wanted)? else {
+                let Some(work) = scan.queue.claim(call, self.wanted, &mut self.block)? else {
                     return Ok(false);
                 };
                 self.run = Run {
@@ -277,7 +277,10 @@ impl Worker {
         if let Some((log, block)) = &mut work.block {
             self.batch.bytes += block.len as usize;
             self.batch.blocks += 1;
-            let read = log.file.read_chunks(&mut self.block, block.offset, block.len);
+            let read = match log.is_read {
+                true => self.block.show(block.offset, block.len),
+                false => log.file.read_chunks(&mut self.block, block.offset, block.len),
+            };
             if let Chunks::Slots(slot) = block.chunks {
                 block.promised = log.file.promised(&self.block, slot, block.promised)?;
             }

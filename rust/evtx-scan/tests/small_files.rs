@@ -11,7 +11,7 @@ use arrow_array::types::UInt32Type;
 use common::{on_threads, sample};
 use evtx_arrow::{MakeArrays, Options, Scan, Table};
 use evtx_format::Interrupt;
-use evtx_scan::{FileKind, FileScan, LocalStorage, Worker, expand};
+use evtx_scan::{FileKind, FileScan, LocalStorage, Storage, StorageError, StorageFile, Worker, expand};
 
 const HEADER: usize = 4096;
 const FILES: usize = 40;
@@ -93,6 +93,68 @@ fn threads_read_each_file_once() {
     for threads in [2, 3, 8] {
         assert_eq!(count(threads), count(1));
     }
+}
+
+/// Local files, of which nothing can be read after an offset. Counts their reads.
+struct Broken {
+    end: u64,
+    reads: Arc<AtomicUsize>,
+}
+
+struct BrokenFile(Arc<dyn StorageFile>, Broken);
+
+impl Storage for Broken {
+    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+        LocalStorage.glob(pattern)
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, StorageError> {
+        LocalStorage.exists(path)
+    }
+
+    fn is_remote(&self, _: &str) -> bool {
+        false
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
+        let (end, reads) = (self.end, Arc::clone(&self.reads));
+        Ok(Arc::new(BrokenFile(LocalStorage.open(path)?, Broken { end, reads })))
+    }
+}
+
+impl StorageFile for BrokenFile {
+    fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        self.1.reads.fetch_add(1, Ordering::Relaxed);
+        match offset + buffer.len() as u64 > self.1.end {
+            true => Err(StorageError::Failed("the disk is broken".to_owned())),
+            false => self.0.read_at(buffer, offset),
+        }
+    }
+}
+
+#[test]
+fn a_small_log_is_read_at_once_or_as_far_as_it_can_be_read() {
+    let folder = folder();
+    let read = |end| {
+        let storage = Broken {
+            end,
+            reads: Arc::default(),
+        };
+        let (mut worker, mut rows) = (Worker::new(&scan(&folder), MakeArrays::CHECKED), 0);
+        while let Some(batch) = worker.next(&storage, Interrupt::NEVER).expect("rows") {
+            rows += batch.rows.num_rows();
+        }
+        (rows, storage.reads.load(Ordering::Relaxed))
+    };
+    let (rows, reads) = read(u64::MAX);
+    assert_eq!(reads, 2 * FILES);
+    // A row for each file says why it cannot be read further.
+    let (some, _) = read((HEADER + 5 * 65536) as u64);
+    assert_eq!(some, rows / 3 + FILES);
 }
 
 /// An engine that restores the order gets long runs of blocks, whose batches have one index.
