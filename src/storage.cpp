@@ -151,6 +151,9 @@ private:
 class OpenFile {
 public:
 	OpenFile(const FileSystem &files, std::string name_p) : name(std::move(name_p)), sharing(SharingOf(files, name)) {
+		if (sharing == Sharing::ONE_HANDLE) {
+			CheckKind(files, name);
+		}
 		const Turn turn(sharing);
 		idle.push_back(Open(files));
 		size = idle.front().Size();
@@ -296,21 +299,12 @@ bool Storage::IsRemote(void *self, EvtxText path) {
 	return remote;
 }
 
-EvtxStorageCode Storage::Open(void *self, EvtxText path, void **file, EvtxFileInfo *info, EvtxTexts *texts) {
+EvtxStorageCode Storage::Open(void *self, EvtxText path, void **file, std::uint64_t *size, EvtxTexts *texts) {
 	return Guard(texts, [&] {
 		auto &storage = *static_cast<Storage *>(self);
 		auto name = GetText(path);
-		std::error_code ignored;
-		if (SharingOf(storage.files, name) == Sharing::ONE_HANDLE) {
-			CheckKind(storage.files, name);
-			const auto modified = std::filesystem::last_write_time(storage.files.Expand(name), ignored);
-			if (!ignored) {
-				info->modified = modified.time_since_epoch().count();
-				info->age = std::chrono::nanoseconds(decltype(modified)::clock::now() - modified).count();
-			}
-		}
 		auto opened = std::make_unique<OpenFile>(storage.files, name);
-		info->size = opened->Size();
+		*size = opened->Size();
 		storage.reading = std::move(name);
 		*file = opened.release();
 	});

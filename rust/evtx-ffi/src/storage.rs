@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::time::Duration;
 
 use evtx_format::{Interrupt, Interrupted};
 use evtx_scan::{Modified, Storage, StorageError, StorageFile};
@@ -31,18 +30,6 @@ pub extern "C" fn evtx_texts_push(texts: Option<&mut EvtxTexts>, text: EvtxText<
     release(|| texts.into_iter().for_each(|texts| texts.0.push(text.get().to_vec())));
 }
 
-/// The properties of an open file.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct EvtxFileInfo {
-    /// Its size in bytes.
-    pub size: u64,
-    /// A number that changes when the file is modified.
-    pub modified: i64,
-    /// How many nanoseconds ago it was modified; negative if unknown.
-    pub age: i64,
-}
-
 /// The files of the engine, as callbacks for one call. Only `read_at` and `close` are called from other threads. No
 /// callback may throw an exception.
 #[repr(C)]
@@ -61,12 +48,13 @@ pub struct EvtxStorage {
     ) -> EvtxStorageCode,
     /// Returns whether a file is remote: every read of it takes long.
     pub is_remote: unsafe extern "C" fn(state: *mut c_void, path: EvtxText<'_>) -> bool,
-    /// Opens a file, which the core closes once. Writes a pointer for `read_at` and `close` to `file`.
+    /// Opens a file, which the core closes once. Writes a pointer for `read_at` and `close` to `file`, and its size in
+    /// bytes to `size`.
     pub open: unsafe extern "C" fn(
         state: *mut c_void,
         path: EvtxText<'_>,
         file: &mut *mut c_void,
-        info: &mut EvtxFileInfo,
+        size: &mut u64,
         texts: &mut EvtxTexts,
     ) -> EvtxStorageCode,
     /// Fills a buffer with the bytes of a file from an offset on. Threads can call it at the same time.
@@ -127,26 +115,30 @@ impl Storage for Borrowed {
     }
 
     fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
-        let (mut file, age) = (std::ptr::null_mut(), -1);
-        let mut info = EvtxFileInfo {
-            size: 0,
-            modified: 0,
-            age,
-        };
+        let (mut file, mut size) = (std::ptr::null_mut(), 0);
         // SAFETY: as in `during`.
-        call(|texts| unsafe { (self.0.open)(self.0.state, EvtxText::of(path), &mut file, &mut info, texts) })?;
+        call(|texts| unsafe { (self.0.open)(self.0.state, EvtxText::of(path), &mut file, &mut size, texts) })?;
         Ok(Arc::new(OpenFile {
             storage: self.0,
             file,
-            info,
+            size,
+            path: path.to_owned(),
         }))
+    }
+
+    fn size(&self, path: &str) -> Result<u64, StorageError> {
+        match std::fs::metadata(path) {
+            Ok(local) if local.is_file() => Ok(local.len()),
+            _ => self.open(path).map(|file| file.size()),
+        }
     }
 }
 
 struct OpenFile {
     storage: EvtxStorage,
     file: *mut c_void,
-    info: EvtxFileInfo,
+    size: u64,
+    path: String,
 }
 
 // SAFETY: any thread can read and close a file, as `EvtxStorage` says. Its state is not used for that.
@@ -156,14 +148,11 @@ unsafe impl Sync for OpenFile {}
 
 impl StorageFile for OpenFile {
     fn size(&self) -> u64 {
-        self.info.size
+        self.size
     }
 
     fn modified(&self) -> Option<Modified> {
-        Some(Modified {
-            stamp: self.info.modified,
-            age: Duration::from_nanos(self.info.age.try_into().ok()?),
-        })
+        Modified::of(&std::fs::metadata(&self.path).ok()?)
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {

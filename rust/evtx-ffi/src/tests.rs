@@ -143,7 +143,7 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
         state: *mut c_void,
         path: EvtxText<'_>,
         file: &mut *mut c_void,
-        info: &mut EvtxFileInfo,
+        size: &mut u64,
         texts: &mut EvtxTexts,
     ) -> EvtxStorageCode {
         if path.get() == b"y" {
@@ -152,7 +152,7 @@ fn storage(file: &mut Vec<u8>) -> EvtxStorage {
         }
         *file = state;
         // SAFETY: the state is the file.
-        info.size = unsafe { &*state.cast::<Vec<u8>>() }.len() as u64;
+        *size = unsafe { &*state.cast::<Vec<u8>>() }.len() as u64;
         Done
     }
     unsafe extern "C" fn read_at(

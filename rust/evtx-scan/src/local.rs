@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use evtx_format::{Interrupt, Interrupted};
 use glob::{MatchOptions, Pattern, PatternError};
@@ -37,14 +36,6 @@ impl LocalFile {
 
 fn failed(path: &str, error: impl std::fmt::Display) -> StorageError {
     StorageError::Failed(format!("Cannot read \"{path}\": {error}"))
-}
-
-fn modified(time: SystemTime) -> Option<Modified> {
-    let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    Some(Modified {
-        stamp: i64::try_from(since_epoch.as_nanos()).ok()?,
-        age: time.elapsed().ok()?,
-    })
 }
 
 impl Storage for LocalStorage {
@@ -82,7 +73,7 @@ impl Storage for LocalStorage {
         Ok(Arc::new(LocalFile {
             file,
             size: kind.len(),
-            modified: kind.modified().ok().and_then(modified),
+            modified: Modified::of(&kind),
         }))
     }
 

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
+use std::fs::Metadata;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use evtx_arrow::{DecodeError, Poisoned};
 use evtx_format::{Interrupt, Interrupted};
@@ -233,7 +234,7 @@ pub trait StorageFile: Send + Sync {
     /// The size in bytes that the file had when it was opened.
     fn size(&self) -> u64;
 
-    /// When the file was last modified before it was opened. `None` if unknown: no results are then kept of the file.
+    /// When the file was last modified. `None` if unknown: no results are then kept of the file.
     fn modified(&self) -> Option<Modified> {
         None
     }
@@ -252,6 +253,18 @@ pub struct Modified {
     pub stamp: i64,
     /// How long ago it was.
     pub age: Duration,
+}
+
+impl Modified {
+    /// When a file of this machine was last modified. `None` if that is unknown, or in the future.
+    pub fn of(file: &Metadata) -> Option<Self> {
+        let time = file.modified().ok()?;
+        let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(Modified {
+            stamp: i64::try_from(since_epoch.as_nanos()).ok()?,
+            age: time.elapsed().ok()?,
+        })
+    }
 }
 
 /// Why a scan ends early.
