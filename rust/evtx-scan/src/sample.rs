@@ -184,7 +184,7 @@ struct Reading<'c> {
     call: Call<'c>,
     catalog: EventCollector,
     /// For each thread one.
-    readers: Vec<EventCollector>,
+    readers: Vec<(EventCollector, Buffer)>,
     /// The steps of the next round, in the order of the files.
     steps: Vec<Step>,
     /// The results for the current file; `None` if it cannot be read in full.
@@ -215,7 +215,9 @@ impl<'c> Reading<'c> {
     fn new(events: Events, threads: usize, call: Call<'c>) -> Self {
         let catalog = EventCollector::new(Some(events.clone()));
         Reading {
-            readers: (0..threads.clamp(1, MAX_THREADS)).map(|_| catalog.beside()).collect(),
+            readers: (0..threads.clamp(1, MAX_THREADS))
+                .map(|_| (catalog.beside(), Buffer::default()))
+                .collect(),
             catalog,
             events: Arc::new(events),
             call,
@@ -285,7 +287,7 @@ impl<'c> Reading<'c> {
         let next = AtomicUsize::new(0);
         let threads = self.readers.len().min(self.steps.len());
         let read =
-            |reader: &mut EventCollector, interrupt: Interrupt<'_>| read_next(reader, &self.steps, &next, interrupt);
+            |(reader, bytes): &mut _, interrupt: Interrupt<'_>| read_next(reader, bytes, &self.steps, &next, interrupt);
         on_threads(&mut self.readers[..threads], self.call.interrupt, read, || Ok(()))?;
         for step in self.steps.drain(..) {
             match step {
@@ -317,22 +319,22 @@ impl<'c> Reading<'c> {
 /// Reads pieces until there are no more.
 fn read_next(
     reader: &mut EventCollector,
+    bytes: &mut Buffer,
     steps: &[Step],
     next: &AtomicUsize,
     interrupt: Interrupt<'_>,
 ) -> Result<(), ScanError> {
-    let mut bytes = Buffer::default();
     while let Some(step) = steps.get(next.fetch_add(1, Ordering::Relaxed)) {
         interrupt.check()?;
         let Step::Piece(piece) = step else { continue };
-        if unless_failed(piece.file.read(&mut bytes, piece.offset, piece.len))?.is_none() {
+        if unless_failed(piece.file.read(bytes, piece.offset, piece.len))?.is_none() {
             continue;
         }
         let first = (piece.offset - FILE_HEADER as u64) / CHUNK_SIZE as u64;
         let slots = Slots {
-            bytes: &bytes,
+            bytes,
             first,
-            promised: piece.file.promised(&bytes, first, piece.promised)?,
+            promised: piece.file.promised(bytes, first, piece.promised)?,
         };
         let outcome = reader.push(slots, interrupt);
         let found = reader.take();

@@ -17,8 +17,8 @@ pub(crate) fn free<T: Send + 'static>(value: T) {
     _ = thread::Builder::new().spawn(move || drop(value));
 }
 
-/// Runs `work` on a thread per state, if there are several, and `meanwhile` on the calling thread. Then runs `work` on
-/// the calling thread with the first state, for what the threads left undone.
+/// Runs `work` with each state at once: with the first on the calling thread, after `meanwhile`, and with every other on
+/// a thread of its own. What a thread that cannot be started would do is left to the others.
 ///
 /// # Errors
 /// [`ScanError::Interrupted`], and those of `meanwhile` and of `work` on this thread.
@@ -31,33 +31,29 @@ pub(crate) fn on_threads<S: Send>(
     work: impl Fn(&mut S, Interrupt<'_>) -> Result<(), ScanError> + Sync,
     meanwhile: impl FnOnce() -> Result<(), ScanError>,
 ) -> Result<(), ScanError> {
+    let Some((first, others)) = states.split_first_mut() else {
+        return meanwhile();
+    };
     let (work, stops) = (&work, &AtomicBool::new(false));
-    match states.len() > 1 {
-        false => meanwhile()?,
-        true => thread::scope(|scope| {
-            let (done, ended) = mpsc::channel::<()>();
-            for state in &mut *states {
-                let done = done.clone();
-                let work = move || {
-                    let _done = done;
-                    let stopped = || stops.load(Ordering::Relaxed);
-                    // The calling thread knows of an interrupt, and sees a panic.
-                    _ = work(state, Interrupt::new(&stopped));
-                };
-                _ = thread::Builder::new().spawn_scoped(scope, work);
-            }
-            drop(done);
-            let result = meanwhile();
-            stops.fetch_or(result.is_err(), Ordering::Relaxed);
-            while ended.recv_timeout(WAIT) == Err(RecvTimeoutError::Timeout) {
-                stops.fetch_or(interrupt.check().is_err(), Ordering::Relaxed);
-            }
-            result
-        })?,
-    }
-    interrupt.check()?;
-    match states.first_mut() {
-        Some(state) => work(state, interrupt),
-        None => Ok(()),
-    }
+    thread::scope(|scope| {
+        let (done, ended) = mpsc::channel::<()>();
+        for state in others {
+            let done = done.clone();
+            let work = move || {
+                let _done = done;
+                let stopped = || stops.load(Ordering::Relaxed);
+                // The calling thread knows of an interrupt, and sees a panic.
+                _ = work(state, Interrupt::new(&stopped));
+            };
+            _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        drop(done);
+        let result = meanwhile().and_then(|()| work(first, interrupt));
+        stops.fetch_or(result.is_err(), Ordering::Relaxed);
+        while ended.recv_timeout(WAIT) == Err(RecvTimeoutError::Timeout) {
+            stops.fetch_or(interrupt.check().is_err(), Ordering::Relaxed);
+        }
+        result
+    })?;
+    Ok(interrupt.check()?)
 }
