@@ -52,14 +52,6 @@ pub(crate) enum SampleSize {
     All,
 }
 
-/// A file, as far as it is known.
-struct Candidate<'p> {
-    path: &'p ScanPath,
-    is_remote: bool,
-    /// Its size, 0 if it is remote.
-    size: u64,
-}
-
 /// Identifies the content of a file and the question that was asked about it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Identity {
@@ -118,9 +110,12 @@ pub(crate) fn read_sample(
         interrupt,
         last: &LastOpened::default(),
     };
-    let candidates = candidates(paths, size, call)?;
-    let local = candidates.iter().filter(|candidate| !candidate.is_remote);
-    let bytes: u64 = local.map(|candidate| candidate.size).sum();
+    let chosen = chosen(paths, size, storage);
+    let mut bytes = 0;
+    for path in &chosen {
+        interrupt.check()?;
+        bytes += unless_failed(path.size(storage, 0))?.unwrap_or(0);
+    }
     let limit = match size {
         SampleSize::Local => MAX_BYTES,
         SampleSize::Files(_) => SAMPLE_BYTES,
@@ -135,38 +130,29 @@ pub(crate) fn read_sample(
         )
     });
     let mut reading = Reading::new(events, threads, call);
-    for candidate in candidates {
-        reading.file(candidate, stride)?;
+    for path in chosen {
+        reading.file(path, stride)?;
     }
     reading.round()?;
     Ok((reading.catalog.fields(), warning))
 }
 
-/// The files to read, with their sizes if these matter.
-fn candidates<'p>(paths: &'p [ScanPath], size: SampleSize, call: Call<'_>) -> Result<Vec<Candidate<'p>>, ScanError> {
+/// The files to read.
+fn chosen<'p>(paths: &'p [ScanPath], size: SampleSize, storage: &dyn Storage) -> Vec<&'p ScanPath> {
     let spread = |count: usize, of: usize| {
         let count = count.min(of);
         (0..count).map(move |i| i * of / count)
     };
-    let is_remote = |path: &&ScanPath| call.storage.is_remote(path.storage_path());
-    let chosen: Vec<&ScanPath> = match size {
+    match size {
         SampleSize::All => paths.iter().collect(),
         SampleSize::Files(count) => spread(count, paths.len()).map(|at| &paths[at]).collect(),
         SampleSize::Local => {
+            let is_remote = |path: &&ScanPath| storage.is_remote(path.storage_path());
             let (remote, local): (Vec<_>, Vec<_>) = paths.iter().partition(is_remote);
             let some = spread(REMOTE_FILES, remote.len()).map(|at| remote[at]);
             local.into_iter().chain(some).collect()
         }
-    };
-    let mut candidates = Vec::with_capacity(chosen.len());
-    for path in chosen {
-        call.interrupt.check()?;
-        if let Some(size) = unless_failed(path.size(call.storage, 0))? {
-            let is_remote = is_remote(&path);
-            candidates.push(Candidate { path, is_remote, size });
-        }
     }
-    Ok(candidates)
 }
 
 /// The result of the storage; `None` if it failed.
@@ -227,9 +213,9 @@ impl<'c> Reading<'c> {
     }
 
     /// Reads a file: the first of each `stride` pieces.
-    fn file(&mut self, candidate: Candidate<'_>, stride: u64) -> Result<(), ScanError> {
+    fn file(&mut self, path: &ScanPath, stride: u64) -> Result<(), ScanError> {
         self.call.interrupt.check()?;
-        let (path, call) = (candidate.path, self.call);
+        let call = self.call;
         let Some(file) = unless_failed(path.patiently(call, || LogFile::open(call, path)))? else {
             return Ok(());
         };
@@ -244,7 +230,8 @@ impl<'c> Reading<'c> {
             // Windows does not set the time of a file that it writes through memory, as it does with logs in use.
             is_settled && !(cfg!(windows) && known.is_dirty())
         });
-        let identity = modified.filter(|_| !candidate.is_remote).map(|modified| Identity {
+        let is_remote = call.storage.is_remote(path.storage_path());
+        let identity = modified.filter(|_| !is_remote).map(|modified| Identity {
             path: path.path.clone(),
             size: file.size(),
             modified: modified.stamp,
@@ -259,7 +246,7 @@ impl<'c> Reading<'c> {
             self.steps.push(Step::Known(found));
             return Ok(());
         }
-        let pieces = if candidate.is_remote { REMOTE_PIECES } else { u64::MAX };
+        let pieces = if is_remote { REMOTE_PIECES } else { u64::MAX };
         let (file, mut offset) = (Arc::new(file), FILE_HEADER as u64);
         for _ in 0..pieces {
             let len = file.piece().min(file.size().saturating_sub(offset));
