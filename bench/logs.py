@@ -9,6 +9,7 @@ come from logs that the program MAKE_SAMPLES writes.
 - large-other.evtx: 256 MiB of the chunks of full-other.evtx.
 - small: a folder with the logs of both folders, or with the samples.
 - thousand.evtx: 1,000 chunks of all-other.evtx. thousand: a folder with one log for each of them.
+- machines: the logs of whole machines in the folder that EVTX_COLLECTIONS names, if it does. machines.evtx: all of their chunks.
 
 Repeated chunks flatter the caches of templates, so logs.json counts the different chunks of each log. Existing logs are kept until the
 folders or this script change.
@@ -17,6 +18,7 @@ folders or this script change.
 import hashlib
 import itertools
 import json
+import mmap
 import os
 import pathlib
 import shutil
@@ -30,8 +32,9 @@ CHUNK = 65536
 HEADER = 4096
 MIB = 64
 
-# The buffer that files are read into. It is allocated once, as touching new memory takes time too.
-BLOCK = bytearray(1 << 20)
+# The buffer that files are read into. It is allocated once, as touching new memory takes time too, and starts at a page: reading takes
+# 1.6 times as long where the allocator puts large memory, 16 bytes after one.
+BLOCK = mmap.mmap(-1, 1 << 20)
 
 SYSMON = "Microsoft-Windows-Sysmon".encode("utf-16-le")
 SECURITY = "Microsoft-Windows-Security-Auditing".encode("utf-16-le")
@@ -109,8 +112,8 @@ def different(logs):
 
 def main(folder, writer):
     folder = pathlib.Path(folder)
-    named = {name: os.environ.get(name) for name in ("EVTX_CORPUS", "EVTX_VARIED")}
-    corpus, varied = named.values()
+    named = {name: os.environ.get(name) for name in ("EVTX_CORPUS", "EVTX_VARIED", "EVTX_COLLECTIONS")}
+    corpus, varied, machines = named.values()
     facts = folder / "logs.json"
     named["program"] = hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
     if facts.exists() and json.loads(facts.read_text()).get("named") == named:
@@ -130,6 +133,11 @@ def main(folder, writer):
         logs = [sorted(large.glob("*.evtx")) + sorted(small.glob("*.evtx")), []]
     first, every = different(logs[0] or logs[1]), different(sum(logs, []))
     shutil.rmtree(large)
+    if machines:
+        logs = [log.read_bytes() for log in sorted(pathlib.Path(shutil.copytree(machines, folder / "machines")).rglob("*.evtx"))]
+        slots = [log[offset : offset + CHUNK] for log in logs for offset in range(HEADER, len(log) - CHUNK + 1, CHUNK)]
+        chunks = [slot for slot in slots if slot.startswith(b"ElfChnk")]
+        write_log(folder / "machines.evtx", chunks, len(chunks))
     made = {}
 
     def write(kind, chunks, count=MIB * 16):

@@ -20,17 +20,12 @@ pub struct LocalStorage;
 pub struct LocalFile {
     file: File,
     size: u64,
-    modified: Option<Modified>,
 }
 
 impl LocalFile {
     /// A file with a size in bytes.
     pub fn new(file: File, size: u64) -> Self {
-        LocalFile {
-            file,
-            size,
-            modified: None,
-        }
+        LocalFile { file, size }
     }
 }
 
@@ -70,11 +65,7 @@ impl Storage for LocalStorage {
             return Err(failed(path, "it is not a regular file"));
         }
         let file = File::open(path).map_err(|error| failed(path, error))?;
-        Ok(Arc::new(LocalFile {
-            file,
-            size: kind.len(),
-            modified: Modified::of(&kind),
-        }))
+        Ok(Arc::new(LocalFile::new(file, kind.len())))
     }
 
     fn size(&self, path: &str) -> Result<u64, StorageError> {
@@ -233,7 +224,7 @@ impl StorageFile for LocalFile {
     }
 
     fn modified(&self) -> Option<Modified> {
-        self.modified
+        Modified::of(&self.file.metadata().ok()?)
     }
 
     #[cfg(unix)]
