@@ -16,6 +16,10 @@ use crate::storage::{Call, Modified, OpenFile, ScanError, Storage, StorageError,
 const LOCAL_PIECE: u64 = 1 << 20;
 const REMOTE_PIECE: u64 = 8 << 20;
 
+/// The most bytes of a small file: 16 chunks after the header, as Windows makes most logs. It has one block, unless it
+/// has stray chunks.
+pub(crate) const SMALL: u64 = LOCAL_PIECE + FILE_HEADER as u64;
+
 // The sizes in bytes that an estimate assumes: of a remote file, and of a record.
 const USUAL_SIZE: u64 = 20 << 20;
 const USUAL_RECORD: u64 = 800;

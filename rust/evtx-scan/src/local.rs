@@ -46,7 +46,6 @@ impl Storage for LocalStorage {
             }
         });
         debug_assert!(walked.is_ok(), "nothing interrupts it");
-        files.sort_unstable();
         Ok(files)
     }
 

@@ -10,7 +10,7 @@ use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::Layout;
 use evtx_format::container::survey::{Search, Survey};
 
-use crate::file::{Buffer, LogFile};
+use crate::file::{Buffer, LogFile, SMALL};
 use crate::messages::HeldMessages;
 use crate::paths::ScanPath;
 use crate::storage::{Call, ScanError, StorageError};
@@ -38,13 +38,12 @@ pub(crate) enum Opened {
 }
 
 impl OpenLog {
-    /// Opens a file and surveys it. Reads the file into the buffer if it has at most `at_once` bytes.
+    /// Opens a file and surveys it. Reads a small one into the buffer.
     pub(crate) fn open(
         call: Call<'_>,
         path: &ScanPath,
         recover: bool,
-        buffer: &mut Buffer,
-        at_once: u64,
+        buffer: Option<&mut Buffer>,
     ) -> Result<Opened, StorageError> {
         let file = LogFile::open(call, path)?;
         let search = if file.is_remote { Search::Bisect } else { Search::Every };
@@ -54,7 +53,9 @@ impl OpenLog {
             None => Survey::new(file.size(), search, recover),
         };
         // If it cannot be read at once, reading it in pieces finds out how far it can be read.
-        let is_read = file.size() <= at_once && file.read(buffer, 0, file.size()).is_ok();
+        let (is_small, own) = (buffer.is_some() && file.size() <= SMALL, &mut Buffer::default());
+        let buffer = buffer.unwrap_or(own);
+        let is_read = is_small && file.read(buffer, 0, file.size()).is_ok();
         while let Some(range) = survey.wants() {
             call.interrupt.check()?;
             let len = range.end - range.start;

@@ -4,10 +4,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use evtx_format::container::header::FILE_HEADER;
 use evtx_format::container::layout::Block;
 
-use crate::file::Buffer;
+use crate::file::{Buffer, SMALL};
 use crate::log::{OpenLog, Opened};
 use crate::messages::MessageFinder;
 use crate::paths::{FileSplit, ScanPath, Source};
@@ -77,10 +76,6 @@ const MAX_BLOCKS: u64 = 8;
 /// The most blocks of a long run. Their rows are about a row group of DuckDB, 122,880 rows. Ordered sinks copy batches
 /// that have fewer.
 const LONG_RUN: u64 = 128;
-
-/// The most bytes of a small file: 16 chunks after the header, as Windows makes most logs. It has one block, unless it
-/// has stray chunks.
-const SMALL: u64 = (1 << 20) + FILE_HEADER as u64;
 
 /// The most small files that a thread claims with another, and the most bytes of them, in a long run or not.
 const MAX_SMALL: usize = 255;
@@ -205,7 +200,7 @@ impl FileQueue {
                 }
                 progress.files[file] = FileState::Opening;
                 drop(progress);
-                return self.open(call, file, buffer).map(Some);
+                return self.open(call, file).map(Some);
             }
             if !is_opening {
                 return Ok(None);
@@ -276,9 +271,9 @@ impl FileQueue {
     }
 
     /// Opens a file, without the lock, and hands out its first block, with what is wrong with the file.
-    fn open(&self, call: Call<'_>, file: usize, buffer: &mut Buffer) -> Result<Work, ScanError> {
+    fn open(&self, call: Call<'_>, file: usize) -> Result<Work, ScanError> {
         let opening = Opening(self, file);
-        let opened = self.opened(call, file, buffer, 0);
+        let opened = self.opened(call, file, None);
         std::mem::forget(opening);
         let mut progress = self.lock();
         self.opened.notify_all();
@@ -308,7 +303,7 @@ impl FileQueue {
         buffer: &mut Buffer,
     ) -> Result<Option<Work>, ScanError> {
         let Some(file) = files.next() else { return Ok(None) };
-        let (log, damage) = self.opened(call, file, buffer, SMALL)?;
+        let (log, damage) = self.opened(call, file, Some(buffer))?;
         let blocks = log.as_ref().map_or(0, |log| log.layout.blocks());
         Ok(Some(Work {
             file,
@@ -337,19 +332,17 @@ impl FileQueue {
         self.open_small(call, work.files, buffer)
     }
 
-    /// Opens and surveys a file, and reads it into the buffer if it has at most `at_once` bytes. Returns the log, and what
-    /// is wrong with the file.
+    /// Opens and surveys a file. Reads a small one into the buffer. Returns the log, and what is wrong with the file.
     fn opened(
         &self,
         call: Call<'_>,
         file: usize,
-        buffer: &mut Buffer,
-        at_once: u64,
+        mut buffer: Option<&mut Buffer>,
     ) -> Result<(Option<OpenLog>, Option<String>), ScanError> {
         let path = &self.paths[file];
         let is_first = path.split.as_ref().is_none_or(FileSplit::is_first);
         let open = || {
-            let mut opened = OpenLog::open(call, path, self.options.recover, buffer, at_once)?;
+            let mut opened = OpenLog::open(call, path, self.options.recover, buffer.as_deref_mut())?;
             if let (Opened::Log(log), Some(finder)) = (&mut opened, &self.options.messages)
                 && !call.storage.is_remote(path.storage_path())
             {
