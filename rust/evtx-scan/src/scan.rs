@@ -57,10 +57,7 @@ pub struct Worker {
 
 /// What a worker does with its work.
 enum State {
-    /// The block was read. A row on damage to the whole file comes before its rows, and the reason why the file cannot
-    /// be read further after them.
-    Read { failure: Option<String> },
-    /// So many bytes of the block were decoded.
+    /// So many bytes of the block were decoded. The reason why the file cannot be read further comes after its rows.
     Decoding { decoded: usize, failure: Option<String> },
     /// The work is done. The file stays open until the next work is claimed.
     Done,
@@ -169,11 +166,6 @@ impl Worker {
                 return Ok(Some(batch));
             }
             match &mut self.state {
-                State::Read { failure } => {
-                    let failure = failure.take();
-                    self.start();
-                    self.state = State::Decoding { decoded: 0, failure };
-                }
                 State::Decoding { decoded, .. } if !self.decoder.is_done() => {
                     let left = self.block.get(*decoded..).unwrap_or_default();
                     *decoded += self.decoder.decode(left, call.interrupt)?;
@@ -291,11 +283,13 @@ impl Worker {
                 // Other threads can fail at other blocks of the same file. One row of the file is enough.
                 failure = scan.queue.give_up(work.file).then_some(why);
             }
-            self.state = State::Read { failure };
+            self.state = State::Decoding { decoded: 0, failure };
         }
         let damage = work.damage.clone().filter(|_| self.decoder.concerns_log());
         self.work = Some(work);
+        // A row on damage to the whole file comes before its other rows.
         damage.map_or(Ok(()), |damage| self.report(&damage))?;
+        self.start();
         Ok(true)
     }
 
