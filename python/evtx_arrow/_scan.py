@@ -37,7 +37,6 @@ def scan(
     messages: str | None = None,
     password: str | None = None,
     sample_size: int | None = None,
-    skip_files: int | None = None,
     threads: int | None = None,
     filesystem: Any = None,
     types: Types = "plain",
@@ -67,7 +66,6 @@ def scan(
         messages: where a log's messages are: a glob relative to its folder, in which ``{log}`` is the log's name.
         password: the password of encrypted entries of ZIP archives.
         sample_size: with ``event_id``, how many files are read to find the fields, -1 for all.
-        skip_files: leaves out the first files, so many.
         threads: how many threads read local files, at most 16; by default one for each CPU. Other file systems are read
             by the thread that reads the stream.
         filesystem: a ``pyarrow.fs.FileSystem`` or a file system of fsspec that has the files.
@@ -84,7 +82,7 @@ def scan(
     options = {
         "event_id": _list(event_id), "provider": _list(provider), "on_error": on_error, "verify": verify, "xml": xml, "json": json,
         "text": text, "fields": fields, "location": location, "recover": recover, "messages": messages,
-        "password": password, "sample_size": sample_size, "skip_files": skip_files,
+        "password": password, "sample_size": sample_size,
     }
     for name in ("on_error", "verify", "xml", "json", "text", "fields", "location", "recover"):
         if options[name] is None:

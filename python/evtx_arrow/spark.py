@@ -76,7 +76,7 @@ def _options(options: dict[str, str]) -> dict[str, Any]:
             known[name] = text
         elif name in ("event_id", "provider", "columns"):
             known[name] = _list(name, text)
-        elif name in ("sample_size", "skip_files"):
+        elif name == "sample_size":
             known[name] = _int(name, text)
         elif name == "where":
             try:
