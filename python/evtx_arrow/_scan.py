@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from . import _native
 from ._conditions import Condition, conditions, of_signed
@@ -194,6 +194,9 @@ class Scan:
             Partition(pieces, self._options, columns, self._where, types, self._files, fields, self._threads)
             for pieces in native.partitions(min(target_bytes, 1 << 62))
         ]
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a scan cannot be pickled or copied: pickle its partitions instead, or use narrow()")
 
     def __repr__(self) -> str:
         return f"<evtx_arrow.Scan of {len(self.files)} files, {len(self.columns)} columns>"

@@ -90,6 +90,8 @@ def test_columns_of_events_are_resolved_once(con, tmp_path):
 
 def test_another_process_reads_a_partition(tmp_path):
     scan = evtx.scan(LOGS, columns=["record_id", "event_id"], where=("event_id", "=", 4624))
+    with pytest.raises(TypeError, match="pickle its partitions instead"):
+        pickle.dumps(scan)
     [partition] = scan.partitions(1 << 40)
     (tmp_path / "partition").write_bytes(pickle.dumps(partition))
     script = "import pickle, sys, pyarrow; print(pyarrow.table(pickle.load(open(sys.argv[1], 'rb'))).num_rows)"
