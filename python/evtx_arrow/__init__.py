@@ -3,8 +3,8 @@
 :func:`scan` finds logs and returns a :class:`Scan`. Every library with the Arrow C stream interface can read it:
 ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``, ``pandas.DataFrame.from_arrow(scan)``,
 ``duckdb.sql("FROM scan")``. :func:`scan_polars` returns a lazy frame of polars, which passes projections and predicates
-on to the scan. For Spark, see ``evtx_arrow.spark``. ``code_name`` and its relatives say what the codes in
-events mean.
+on to the scan. For Spark, see ``evtx_arrow.spark``. ``code_name`` and its relatives say what the codes
+in events mean.
 """
 
 from ._codes import code_meaning, code_name, code_names, code_text

@@ -95,7 +95,7 @@ fn threads_read_each_file_once() {
     }
 }
 
-/// Local files, of which nothing can be read after an offset. Counts their reads.
+/// Local files that cannot be read past an offset. Counts the reads.
 struct Broken {
     end: u64,
     reads: Arc<AtomicUsize>,

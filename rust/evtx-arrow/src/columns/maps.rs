@@ -1,4 +1,4 @@
-//! The `event_data` column: a map for each record. Its keys and values are dictionaries.
+//! The `event_data` column: a map for each record. Its keys are a dictionary.
 
 use std::sync::Arc;
 
