@@ -54,7 +54,7 @@ release checked sanitized:
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 
 # The packages that the tests need. Cargo unifies features over all packages of a call, so every call names the same ones.
-TESTED := -p evtx-ffi -p evtx-python -p evtx-sqltest
+TESTED := -p evtx-duckdb -p evtx-python -p evtx-sqltest
 RUST_CHECKED := -DEVTX_CARGO_PROFILE=checked -DEVTX_CARGO_ARGS="$(TESTED)"
 $(BUILD)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
 $(BUILD)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)

@@ -36,7 +36,7 @@ void ArrayWriter::Add(duckdb::cxx::Vector vector) {
 	vector.SetSize(need.rows);
 	rooms.push_back({need.has_data ? vector.GetDataMutable() : nullptr,
 	                 need.has_nulls ? vector.GetValidityMutable().words : nullptr,
-	                 need.heap > 0 ? vector.GetHeap().Allocate(need.heap) : nullptr});
+	                 need.heap > 0 ? vector.GetHeap().Allocate(need.heap) : nullptr, false});
 	for (std::size_t i = 0; i < need.children; i++) {
 		Add(vector.GetChild(i));
 	}

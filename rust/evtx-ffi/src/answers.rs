@@ -224,6 +224,21 @@ impl Answers {
     }
 }
 
+/// The answers of the function with this number: an array with a row for each row of the vectors of tables and codes.
+///
+/// # Errors
+/// That there is no such table, that a text is not UTF-8, and [`Interrupted`](evtx_format::Interrupted).
+pub fn answers(
+    function: usize,
+    tables: EvtxVector,
+    codes: EvtxVector,
+    interrupt: Interrupt<'_>,
+) -> Result<EvtxArrays, EvtxError> {
+    let (lookup, ..) = FUNCTIONS.get(function).ok_or("there is no such function of codes")?;
+    let array = Answers::of(*lookup, tables, codes, interrupt)?.finish(*lookup == Lookup::Names);
+    Ok(EvtxArrays::of(array.map_err(|error| error.to_string())?))
+}
+
 /// Makes the answers for the codes of some rows by the function with this number, as one array. The answer for a NULL
 /// table or code is NULL.
 #[unsafe(no_mangle)]
@@ -235,10 +250,8 @@ pub extern "C" fn evtx_answers_new(
     out: Option<&mut EvtxOwned<EvtxArrays>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let (lookup, ..) = FUNCTIONS.get(function).ok_or("there is no such function of codes")?;
-        let answers = storage.during(|_, interrupt| Answers::of(*lookup, tables, codes, interrupt))?;
-        let array = answers.finish(*lookup == Lookup::Names);
-        Ok(Some(EvtxArrays::of(array.map_err(|error| error.to_string())?).into()))
+        let answered = storage.during(|_, interrupt| answers(function, tables, codes, interrupt))?;
+        Ok(Some(answered.into()))
     })
 }
 
@@ -272,7 +285,7 @@ mod tests {
     }
 
     /// The answers as texts.
-    fn answers(lookup: Lookup, tables: EvtxVector, codes: EvtxVector) -> Vec<Option<String>> {
+    fn texts(lookup: Lookup, tables: EvtxVector, codes: EvtxVector) -> Vec<Option<String>> {
         let answers = Answers::of(lookup, tables, codes, Interrupt::NEVER).expect("answers");
         let array = answers.finish(false).expect("an array");
         let texts = array.as_dictionary::<Int32Type>().downcast_dict::<StringViewArray>();
@@ -288,13 +301,13 @@ mod tests {
         let known = |text: &str| Some(text.to_owned());
         let (wrong, denied) = (known("STATUS_WRONG_PASSWORD"), known("ERROR_ACCESS_DENIED"));
         assert_eq!(
-            answers(Lookup::Name, status(&[0; 6]), vector(&codes, &0b11_0111, None)),
+            texts(Lookup::Name, status(&[0; 6]), vector(&codes, &0b11_0111, None)),
             [wrong.clone(), wrong.clone(), None, None, wrong.clone(), denied.clone()]
         );
         let numbers: [i128; 2] = [5, -1_073_741_718];
         let numbers = vector(&numbers, &u64::MAX, Some(&[1, 1, 0]));
         assert_eq!(
-            answers(Lookup::Name, status(&[0; 3]), numbers),
+            texts(Lookup::Name, status(&[0; 3]), numbers),
             [wrong.clone(), wrong, denied]
         );
     }

@@ -166,9 +166,18 @@ fn about(query: Query) -> [&'static str; 3] {
 
 /// The arguments of a call, besides its files.
 pub struct EvtxArguments {
-    pub(crate) arguments: Arguments,
+    /// Their values.
+    pub arguments: Arguments,
     /// The function as errors name it.
-    pub(crate) caller: String,
+    pub caller: String,
+}
+
+impl EvtxArguments {
+    /// The arguments of a query, with their defaults. `caller` is the name of the function in errors.
+    pub fn new(query: Query, caller: String) -> Self {
+        let arguments = Arguments::new(query);
+        EvtxArguments { arguments, caller }
+    }
 }
 
 /// Makes the arguments of the function with this number, with their defaults. `caller` is its name in errors.
@@ -180,8 +189,7 @@ pub extern "C" fn evtx_arguments_new(
 ) -> EvtxFailure {
     produce(out, || {
         let query = Query::ALL.get(function).ok_or("there is no such function")?;
-        let (arguments, caller) = (Arguments::new(*query), caller.text()?.to_owned());
-        Ok(Some(EvtxArguments { arguments, caller }.into()))
+        Ok(Some(EvtxArguments::new(*query, caller.text()?.to_owned()).into()))
     })
 }
 

@@ -80,7 +80,7 @@ pub type EvtxOwned<T> = Option<Box<T>>;
 pub type EvtxFailure = EvtxOwned<EvtxError>;
 
 /// Runs the body of a function that returns nothing. A panic is ignored, because nobody could be told.
-pub(crate) fn release(body: impl FnOnce()) {
+pub fn release(body: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
         // Leaked, because dropping the payload could panic too.
         std::mem::forget(panic);
@@ -88,7 +88,7 @@ pub(crate) fn release(body: impl FnOnce()) {
 }
 
 /// Runs the body of a function that can fail. Returns null, or its error or panic.
-pub(crate) fn entry(body: impl FnOnce() -> Result<(), EvtxError>) -> EvtxFailure {
+pub fn entry(body: impl FnOnce() -> Result<(), EvtxError>) -> EvtxFailure {
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -141,7 +141,8 @@ impl<'a, T> EvtxSlice<'a, T> {
         lifetime: PhantomData,
     };
 
-    pub(crate) fn borrowed(slice: &'a [T]) -> Self {
+    /// The elements of a slice.
+    pub fn borrowed(slice: &'a [T]) -> Self {
         EvtxSlice {
             data: slice.as_ptr(),
             len: slice.len(),
@@ -150,7 +151,7 @@ impl<'a, T> EvtxSlice<'a, T> {
     }
 
     /// The elements; none if there is no slice.
-    pub(crate) fn get(&self) -> &'a [T] {
+    pub fn get(&self) -> &'a [T] {
         if self.len == 0 || self.data.is_null() {
             return &[];
         }
@@ -186,7 +187,7 @@ impl<'a> EvtxText<'a> {
     }
 
     /// The text; an error if it is not UTF-8.
-    pub(crate) fn text(&self) -> Result<&'a str, String> {
+    pub fn text(&self) -> Result<&'a str, String> {
         std::str::from_utf8(self.get()).map_err(|error| format!("a text is not UTF-8: {error}"))
     }
 }

@@ -6,7 +6,8 @@ use arrow_schema::SchemaRef;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use evtx_archive::ArchiveStorage;
 use evtx_arrow::{ENUMS, OnError, enum_of};
-use evtx_scan::{FolderColumn, FolderType, ScanCall, estimate_records};
+use evtx_format::Interrupt;
+use evtx_scan::{FolderColumn, FolderType, ScanCall, ScanError, Storage, estimate_records};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, export_schema, produce, release, required};
@@ -16,15 +17,50 @@ use crate::storage::EvtxStorage;
 
 /// A call of a statement: its options, its files, and the columns of its rows.
 pub struct EvtxCall {
-    pub(crate) call: ScanCall,
-    pub(crate) schema: SchemaRef,
+    /// What it reads and how, with the columns of its folders.
+    pub call: ScanCall,
+    /// The columns of the logs.
+    pub schema: SchemaRef,
     /// The report that makes the rows, unless they are records.
     pub(crate) report: Option<ReportFunction>,
     /// An estimate of how many records the files have; 0 if the rows are not records.
-    records: u64,
+    pub records: u64,
 }
 
 impl EvtxCall {
+    /// A call of arguments and files. If the columns depend on the files, at most `threads` threads sample these.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments or the files.
+    pub fn new(
+        arguments: &EvtxArguments,
+        paths: EvtxPaths,
+        threads: usize,
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+    ) -> Result<Self, ScanError> {
+        let EvtxArguments { arguments, caller } = arguments;
+        let EvtxPaths { paths, archives } = paths;
+        let with_archives = ArchiveStorage::new(storage, &archives);
+        let call = arguments.call(paths, threads, &with_archives, caller, interrupt)?;
+        let report = report_of(arguments.query());
+        let (schema, records) = match &report {
+            Some(report) => (Arc::clone(&report.schema), 0),
+            None => (call.table.schema(), estimate_records(storage, &call.paths, interrupt)?),
+        };
+        Ok(EvtxCall {
+            call,
+            schema,
+            report,
+            records,
+        })
+    }
+
+    /// Whether the first damage ends a scan with an error (`on_error := 'fail'`).
+    pub fn fails(&self) -> bool {
+        self.call.options.on_error == OnError::Fail
+    }
+
     fn folder(&self, column: usize) -> Result<&FolderColumn, &'static str> {
         self.call.folders.get(column).ok_or("there is no such column")
     }
@@ -63,7 +99,7 @@ pub(crate) fn enums() -> EvtxSlice<'static, EvtxEnum> {
     EvtxSlice::leaked(enums.collect::<Vec<_>>())
 }
 
-/// Makes a call of arguments and files. If the columns depend on the files, at most `threads` threads sample these.
+/// Makes a call, as [`EvtxCall::new`] says.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_call_new(
     arguments: Option<&EvtxArguments>,
@@ -73,24 +109,9 @@ pub extern "C" fn evtx_call_new(
     out: Option<&mut EvtxOwned<EvtxCall>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let EvtxArguments { arguments, caller } = required(arguments)?;
-        let EvtxPaths { paths, archives } = *required(paths)?;
-        storage.during(|storage, interrupt| {
-            let with_archives = ArchiveStorage::new(storage, &archives);
-            let call = arguments.call(paths, threads, &with_archives, caller, interrupt)?;
-            let report = report_of(arguments.query());
-            let (schema, records) = match &report {
-                Some(report) => (Arc::clone(&report.schema), 0),
-                None => (call.table.schema(), estimate_records(storage, &call.paths, interrupt)?),
-            };
-            let call = EvtxCall {
-                call,
-                schema,
-                report,
-                records,
-            };
-            Ok(Some(call.into()))
-        })
+        let (arguments, paths) = (required(arguments)?, *required(paths)?);
+        let call = storage.during(|storage, interrupt| EvtxCall::new(arguments, paths, threads, storage, interrupt));
+        Ok(Some(call?.into()))
     })
 }
 
@@ -140,15 +161,13 @@ pub struct EvtxCallInfo<'a> {
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_call_info<'a>(call: Option<&'a EvtxCall>, out: Option<&mut EvtxCallInfo<'a>>) -> EvtxFailure {
     produce(out, || {
-        let EvtxCall {
-            call, schema, records, ..
-        } = required(call)?;
+        let call = required(call)?;
         Ok(EvtxCallInfo {
-            columns: schema.fields().len(),
-            folders: call.folders.len(),
-            records: *records,
-            fails: call.options.on_error == OnError::Fail,
-            warning: EvtxText::of_option(call.warning.as_deref()),
+            columns: call.schema.fields().len(),
+            folders: call.call.folders.len(),
+            records: call.records,
+            fails: call.fails(),
+            warning: EvtxText::of_option(call.call.warning.as_deref()),
         })
     })
 }

@@ -40,27 +40,29 @@ pub struct EvtxDefinitions {
     pub path_endings: EvtxSlice<'static, EvtxText<'static>>,
 }
 
+/// Everything that an extension registers.
+pub fn definitions() -> &'static EvtxDefinitions {
+    static DEFINITIONS: OnceLock<EvtxDefinitions> = OnceLock::new();
+    DEFINITIONS.get_or_init(|| EvtxDefinitions {
+        scan_functions: scan_functions(),
+        code_functions: code_functions(),
+        macros: macros(),
+        enums: enums(),
+        format: EvtxText::of("evtx"),
+        filter_pushdown: EvtxSetting {
+            name: EvtxText::of("evtx_filter_pushdown"),
+            about: EvtxText::of("Whether read_evtx uses a query's predicates to read less; the rows are the same"),
+        },
+        template_cache: EvtxSetting {
+            name: EvtxText::of("evtx_template_cache"),
+            about: EvtxText::of("Whether compiled templates are kept for later queries; the rows are the same"),
+        },
+        path_endings: EvtxSlice::leaked([".evtx", ".evtx.gz", ".evtx.zst"].map(EvtxText::of)),
+    })
+}
+
 /// Returns everything that the extension registers.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_definitions(out: Option<&mut EvtxDefinitions>) -> EvtxFailure {
-    produce(out, || {
-        static DEFINITIONS: OnceLock<EvtxDefinitions> = OnceLock::new();
-        let definitions = DEFINITIONS.get_or_init(|| EvtxDefinitions {
-            scan_functions: scan_functions(),
-            code_functions: code_functions(),
-            macros: macros(),
-            enums: enums(),
-            format: EvtxText::of("evtx"),
-            filter_pushdown: EvtxSetting {
-                name: EvtxText::of("evtx_filter_pushdown"),
-                about: EvtxText::of("Whether read_evtx uses a query's predicates to read less; the rows are the same"),
-            },
-            template_cache: EvtxSetting {
-                name: EvtxText::of("evtx_template_cache"),
-                about: EvtxText::of("Whether compiled templates are kept for later queries; the rows are the same"),
-            },
-            path_endings: EvtxSlice::leaked([".evtx", ".evtx.gz", ".evtx.zst"].map(EvtxText::of)),
-        });
-        Ok(*definitions)
-    })
+    produce(out, || Ok(*definitions()))
 }

@@ -30,6 +30,14 @@ pub struct EvtxParameter {
     pub default_text: EvtxText<'static>,
 }
 
+impl EvtxParameter {
+    /// The text of its default value, `Some(None)` for NULL; `None` if it has none.
+    pub fn default(&self) -> Option<Option<Result<&'static str, String>>> {
+        let text = (!self.default_text.data.is_null()).then(|| self.default_text.text());
+        self.is_optional.then_some(text)
+    }
+}
+
 /// A macro.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

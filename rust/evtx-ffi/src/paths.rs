@@ -1,7 +1,8 @@
 //! The list of files of a call.
 
 use evtx_archive::{ArchiveStorage, Archives};
-use evtx_scan::{FileKind, ScanPath, expand};
+use evtx_format::Interrupt;
+use evtx_scan::{FileKind, ScanError, ScanPath, Storage, expand};
 
 use crate::arguments::EvtxArguments;
 use crate::boundary::{EvtxFailure, EvtxOwned, EvtxText, entry, produce, release, required, size};
@@ -17,11 +18,41 @@ pub struct EvtxPaths {
     pub(crate) archives: Archives,
 }
 
-/// Makes an empty list of files for a call with arguments.
-///
-/// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. Open entries of archives take at most a quarter of it.
-/// - `folder` is DuckDB's `temp_directory`, for entries that need more memory; empty if there is none.
-/// - `disk` is DuckDB's `max_temp_directory_size`. A share (`90% of available disk space`) means 64 GiB.
+impl EvtxPaths {
+    /// An empty list of files for a call with arguments.
+    ///
+    /// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. Open entries of archives take at most a quarter of it.
+    /// - `folder` is DuckDB's `temp_directory`, for entries that need more memory; empty if there is none.
+    /// - `disk` is DuckDB's `max_temp_directory_size`. A share (`90% of available disk space`) means 64 GiB.
+    pub fn new(arguments: &EvtxArguments, memory: &str, folder: &str, disk: &str) -> Self {
+        let folder = (!folder.is_empty()).then(|| folder.into());
+        let disk = if disk.contains('%') { DISK } else { size(disk) };
+        let archives = Archives::new(size(memory) / 4, disk, folder);
+        EvtxPaths {
+            paths: Vec::new(),
+            archives: archives.with_password(arguments.arguments.password()),
+        }
+    }
+
+    /// Adds the files that a path, a glob or a folder names.
+    ///
+    /// # Errors
+    /// Those of [`expand`].
+    pub fn expand(
+        &mut self,
+        of: &EvtxArguments,
+        path: &str,
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), ScanError> {
+        let kind = of.arguments.query().kind().unwrap_or(FileKind::Logs);
+        let storage = ArchiveStorage::new(storage, &self.archives);
+        self.paths.extend(expand(&storage, path, kind, &of.caller, interrupt)?);
+        Ok(())
+    }
+}
+
+/// Makes an empty list of files, as [`EvtxPaths::new`] says.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_paths_new(
     arguments: Option<&EvtxArguments>,
@@ -31,17 +62,9 @@ pub extern "C" fn evtx_paths_new(
     out: Option<&mut EvtxOwned<EvtxPaths>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let (folder, disk) = (folder.text()?, disk.text()?);
-        let folder = (!folder.is_empty()).then(|| folder.into());
-        let disk = if disk.contains('%') { DISK } else { size(disk) };
-        let password = required(arguments)?.arguments.password();
-        let archives = Archives::new(size(memory.text()?) / 4, disk, folder).with_password(password);
+        let arguments = required(arguments)?;
         Ok(Some(
-            EvtxPaths {
-                paths: Vec::new(),
-                archives,
-            }
-            .into(),
+            EvtxPaths::new(arguments, memory.text()?, folder.text()?, disk.text()?).into(),
         ))
     })
 }
@@ -61,14 +84,7 @@ pub extern "C" fn evtx_paths_expand(
     path: EvtxText<'_>,
 ) -> EvtxFailure {
     entry(|| {
-        let (EvtxPaths { paths, archives }, EvtxArguments { arguments, caller }) =
-            (required(paths)?, required(arguments)?);
-        let (path, kind) = (path.text()?, arguments.query().kind().unwrap_or(FileKind::Logs));
-        let found = storage.during(|storage, interrupt| {
-            let storage = ArchiveStorage::new(storage, archives);
-            expand(&storage, path, kind, caller, interrupt)
-        });
-        paths.extend(found?);
-        Ok(())
+        let (paths, arguments, path) = (required(paths)?, required(arguments)?, path.text()?);
+        Ok(storage.during(|storage, interrupt| paths.expand(arguments, path, storage, interrupt))?)
     })
 }

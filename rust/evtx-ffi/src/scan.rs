@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::{DictionaryArray, StringViewArray};
-use evtx_arrow::MakeArrays;
-use evtx_scan::{FileScan, ReportRows, ReportThreads, Worker};
+use arrow_array::{DictionaryArray, RecordBatch, StringViewArray};
+use evtx_arrow::{Expression, MakeArrays};
+use evtx_format::Interrupt;
+use evtx_scan::{FileScan, ReportRows, ReportThreads, ScanError, Storage, Worker};
 
-use crate::boundary::{EvtxError, EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce, release, required, size};
+use crate::boundary::{EvtxFailure, EvtxOwned, EvtxSlice, EvtxText, produce, release, required, size};
 use crate::call::EvtxCall;
 use crate::planned::EvtxPlanned;
 use crate::storage::EvtxStorage;
@@ -31,6 +32,73 @@ enum Rows {
     Report(Box<dyn ReportRows>),
 }
 
+impl EvtxScan {
+    /// A scan of a call.
+    ///
+    /// - `columns` are indexes in the schema of the call, in the order of the scan. Indexes after the last column are
+    ///   ignored. If none remains, the scan has the first column, because a batch needs a column to have rows.
+    /// - `hints` are predicates of the query. The scan leaves out files and records that they exclude.
+    /// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. The messages of the logs can take a quarter of it
+    ///   together.
+    /// - `keeps_plans` says whether the scan keeps the templates that it compiles for later scans, and uses theirs.
+    pub fn new(call: &EvtxCall, columns: &[u64], hints: &[Expression], memory: &str, keeps_plans: bool) -> Self {
+        let EvtxCall {
+            call, schema, report, ..
+        } = call;
+        let count = schema.fields().len();
+        let columns = columns.iter().filter_map(|&column| usize::try_from(column).ok());
+        let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
+        if columns.is_empty() {
+            columns.push(0);
+        }
+        EvtxScan(match report {
+            Some(report) => Source::Report((report.make)(call, &columns)),
+            None => {
+                let (scan, indices) = call.scan(&columns, hints, size(memory) / 4, keeps_plans);
+                Source::Records(Arc::new(scan), indices)
+            }
+        })
+    }
+
+    /// A worker of the scan.
+    pub fn worker(&self) -> EvtxWorker {
+        EvtxWorker(match &self.0 {
+            Source::Records(scan, indices) => Rows::Records(Worker::new(scan, ARRAYS).into(), Arc::clone(indices)),
+            Source::Report(report) => Rows::Report(report.thread()),
+        })
+    }
+}
+
+impl EvtxWorker {
+    /// The next rows, and their origin; `None` at the end of the scan. `keeps_order` says whether the engine restores
+    /// the order of the rows by their positions; the scan then reads longer runs.
+    ///
+    /// # Errors
+    /// Those of [`Worker::next`] and [`ReportRows::next`].
+    pub fn next(
+        &mut self,
+        storage: &dyn Storage,
+        interrupt: Interrupt<'_>,
+        keeps_order: bool,
+    ) -> Result<Option<(RecordBatch, EvtxPlace)>, ScanError> {
+        let batch = match &mut self.0 {
+            Rows::Records(worker, indices) => {
+                worker.keep_order(keeps_order);
+                let batch = worker.next(storage, interrupt)?;
+                batch.map(|batch| (batch.rows, indices[batch.file], batch.index))
+            }
+            Rows::Report(worker) => {
+                let batch = worker.next(storage, interrupt)?;
+                batch.map(|batch| (batch.rows, 0, batch.index))
+            }
+        };
+        Ok(batch.map(|(batch, path, index)| {
+            let rows = batch.num_rows();
+            (batch, EvtxPlace { rows, path, index })
+        }))
+    }
+}
+
 // Which objects threads may share. The compiler checks the Rust types; C++ must obey the same rules.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
@@ -43,13 +111,7 @@ const _: () = {
     handed_on::<EvtxWorker>();
 };
 
-/// Makes a scan of a call.
-///
-/// - `columns` are indexes in the schema of the call, in the order of the scan. Indexes after the last column are
-///   ignored. If none remains, the scan has the first column, because a batch needs a column to have rows.
-/// - `planned` has the hints of the query. The scan leaves out files and records that they exclude. It can be null.
-/// - `memory` is DuckDB's `memory_limit`, such as `24.9 GiB`. The messages of the logs can take a quarter of it together.
-/// - `keeps_plans` says whether the scan keeps the templates that it compiles for later scans, and uses theirs.
+/// Makes a scan of a call, as [`EvtxScan::new`] says. `planned` has the hints of the query, and can be null.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_scan_new(
     call: Option<&EvtxCall>,
@@ -60,24 +122,10 @@ pub extern "C" fn evtx_scan_new(
     out: Option<&mut EvtxOwned<EvtxScan>>,
 ) -> EvtxFailure {
     produce(out, || {
-        let EvtxCall {
-            call, schema, report, ..
-        } = required(call)?;
-        let count = schema.fields().len();
-        let columns = columns.get().iter().filter_map(|&column| usize::try_from(column).ok());
-        let mut columns: Vec<usize> = columns.filter(|&column| column < count).collect();
-        if columns.is_empty() {
-            columns.push(0);
-        }
-        let source = match report {
-            Some(report) => Source::Report((report.make)(call, &columns)),
-            None => {
-                let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
-                let (scan, indices) = call.scan(&columns, &hints, size(memory.text()?) / 4, keeps_plans);
-                Source::Records(Arc::new(scan), indices)
-            }
-        };
-        Ok(Some(EvtxScan(source).into()))
+        let call = required(call)?;
+        let hints = planned.map(EvtxPlanned::run).unwrap_or_default();
+        let scan = EvtxScan::new(call, columns.get(), &hints, memory.text()?, keeps_plans);
+        Ok(Some(scan.into()))
     })
 }
 
@@ -121,13 +169,7 @@ const TRUSTED: MakeArrays = MakeArrays {
 /// Makes a worker.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_worker_new(scan: Option<&EvtxScan>, out: Option<&mut EvtxOwned<EvtxWorker>>) -> EvtxFailure {
-    produce(out, || {
-        let rows = match &required(scan)?.0 {
-            Source::Records(scan, indices) => Rows::Records(Worker::new(scan, ARRAYS).into(), Arc::clone(indices)),
-            Source::Report(report) => Rows::Report(report.thread()),
-        };
-        Ok(Some(EvtxWorker(rows).into()))
-    })
+    produce(out, || Ok(Some(required(scan)?.worker().into())))
 }
 
 /// Frees a worker. The batches that it returned stay valid.
@@ -149,8 +191,7 @@ pub struct EvtxPlace {
 }
 
 /// Makes the arrays of the next rows, one for each column of the scan, unless the scan ends. Returns their origin.
-/// `keeps_order` says whether the engine restores the order of the rows by their positions; the scan then reads longer
-/// runs.
+/// `keeps_order` is that of [`EvtxWorker::next`].
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_worker_next(
     worker: Option<&mut EvtxWorker>,
@@ -161,23 +202,11 @@ pub extern "C" fn evtx_worker_next(
 ) -> EvtxFailure {
     produce(out, || {
         let (worker, arrays) = (required(worker)?, required(arrays)?);
-        let batch = storage.during(|storage, interrupt| match &mut worker.0 {
-            Rows::Records(worker, indices) => {
-                worker.keep_order(keeps_order);
-                let batch = worker.next(storage, interrupt)?;
-                Ok::<_, EvtxError>(batch.map(|batch| (batch.rows, indices[batch.file], batch.index)))
-            }
-            Rows::Report(worker) => {
-                let batch = worker.next(storage, interrupt)?;
-                Ok(batch.map(|batch| (batch.rows, 0, batch.index)))
-            }
-        })?;
-        let Some((batch, path, index)) = batch else {
-            return Ok(EvtxPlace::default());
-        };
-        *arrays = Some(EvtxArrays::new(&batch).into());
-        let rows = batch.num_rows();
-        Ok(EvtxPlace { rows, path, index })
+        let next = storage.during(|storage, interrupt| worker.next(storage, interrupt, keeps_order))?;
+        Ok(next.map_or_else(EvtxPlace::default, |(batch, place)| {
+            *arrays = Some(EvtxArrays::new(&batch).into());
+            place
+        }))
     })
 }
 

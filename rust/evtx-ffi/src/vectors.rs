@@ -4,6 +4,7 @@
 //! inverted sign. A text is its length in 4 bytes and up to 12 bytes, or 4 bytes and a pointer into the heap of its
 //! vector. A list is the index of its first item and their count. Source: `duckdb_cpp.hpp`.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::sync::Arc;
 
@@ -52,11 +53,13 @@ pub struct EvtxRoom {
     pub validity: *mut u64,
     /// Bytes of its heap.
     pub heap: *mut u8,
+    /// Whether these have the bytes of the texts already.
+    pub is_filled: bool,
 }
 
 impl EvtxArrays {
     /// The arrays of a batch.
-    pub(crate) fn new(batch: &RecordBatch) -> Self {
+    pub fn new(batch: &RecordBatch) -> Self {
         let mut arrays = EvtxArrays::default();
         let fields = batch.schema_ref().fields().iter();
         let columns = batch.columns().iter().zip(fields);
@@ -65,11 +68,37 @@ impl EvtxArrays {
     }
 
     /// An array alone.
-    pub(crate) fn of(array: ArrayRef) -> Self {
+    pub fn of(array: ArrayRef) -> Self {
         let field = Field::new_list_field(array.data_type().clone(), true);
         let mut arrays = EvtxArrays::default();
         arrays.push(array, field.into());
         arrays
+    }
+
+    /// What each array needs of its vector.
+    pub fn needs(&self) -> &[EvtxArray] {
+        &self.needs
+    }
+
+    /// The bytes that the texts of an array take of the heap of its vector.
+    pub fn heap(&self, index: usize) -> Cow<'_, [u8]> {
+        let buffers = buffers(&self.arrays[index].0);
+        match buffers[..] {
+            [bytes] => Cow::Borrowed(bytes),
+            _ => Cow::Owned(buffers.concat()),
+        }
+    }
+
+    /// Writes the first arrays into rooms of their own. An array whose room has no data is left out.
+    ///
+    /// # Safety
+    /// Each room has what the array needs.
+    pub unsafe fn write(&self, rooms: &[EvtxRoom]) {
+        let with_data = |(_, room): &(_, &EvtxRoom)| !room.data.is_null();
+        for ((array, field, nulls), room) in self.arrays.iter().zip(rooms).filter(with_data) {
+            // SAFETY: by the contract of this function.
+            unsafe { write(array, field, nulls.as_ref(), room) };
+        }
     }
 
     fn push(&mut self, array: ArrayRef, field: FieldRef) {
@@ -90,7 +119,7 @@ impl EvtxArrays {
             rows: array.len(),
             has_nulls: nulls.is_some(),
             has_data: !matches!(array.data_type(), DataType::Struct(_)),
-            heap: heap(&array),
+            heap: buffers(&array).iter().map(|bytes| bytes.len()).sum(),
             children: children.len(),
         });
         self.arrays.push((array, field, nulls));
@@ -98,19 +127,14 @@ impl EvtxArrays {
     }
 }
 
-/// How many bytes of a heap an array takes.
-fn heap(array: &dyn Array) -> usize {
+/// What an array puts into a heap, one after the other: the buffers with the bytes of its texts.
+fn buffers(array: &dyn Array) -> Vec<&[u8]> {
     match array.data_type() {
-        DataType::Utf8 => array.as_string::<i32>().value_data().len(),
-        DataType::Binary => array.as_binary::<i32>().value_data().len(),
-        DataType::Utf8View => array
-            .as_string_view()
-            .data_buffers()
-            .iter()
-            .map(|buffer| buffer.len())
-            .sum(),
-        DataType::Dictionary(..) => heap(array.as_any_dictionary().values()),
-        _ => 0,
+        DataType::Utf8 => vec![array.as_string::<i32>().value_data()],
+        DataType::Binary => vec![array.as_binary::<i32>().value_data()],
+        DataType::Utf8View => array.as_string_view().data_buffers().iter().map(|it| &**it).collect(),
+        DataType::Dictionary(..) => buffers(array.as_any_dictionary().values()),
+        _ => Vec::new(),
     }
 }
 
@@ -173,26 +197,37 @@ unsafe fn write(array: &dyn Array, field: &Field, nulls: Option<&NullBuffer>, ro
                 let bytes = array.len() * fixed.primitive_width().unwrap_or_default();
                 copy(&array.to_data().buffers()[0][..bytes], room.data.cast());
             }
-            _ => texts(array, room.heap, room.data.cast()),
+            _ => {
+                let mut end = room.heap;
+                let starts = buffers(array).into_iter().map(|bytes| {
+                    let start = end;
+                    end = match room.is_filled {
+                        true => end.wrapping_add(bytes.len()),
+                        false => copy(bytes, end),
+                    };
+                    start
+                });
+                texts(array, &starts.collect::<Vec<_>>(), room.data.cast());
+            }
         }
     }
 }
 
-/// Writes texts, and their bytes to a heap.
+/// Writes texts.
 ///
 /// # Safety
-/// There is room for them.
-unsafe fn texts(array: &dyn Array, heap: *mut u8, to: *mut u128) {
+/// There is room for them, and the bytes of each of the array's [`buffers`] are at one of `starts`.
+unsafe fn texts(array: &dyn Array, starts: &[*mut u8], to: *mut u128) {
     // SAFETY: by the contract of this function.
     unsafe {
         match array.data_type() {
-            DataType::Utf8 => texts_with_offsets(array.as_string::<i32>(), heap, to),
-            DataType::Binary => texts_with_offsets(array.as_binary::<i32>(), heap, to),
-            DataType::Utf8View => texts_with_views(array.as_string_view(), heap, to),
+            DataType::Utf8 => texts_with_offsets(array.as_string::<i32>(), starts[0], to),
+            DataType::Binary => texts_with_offsets(array.as_binary::<i32>(), starts[0], to),
+            DataType::Utf8View => texts_with_views(array.as_string_view(), starts, to),
             _ => {
                 let dictionary = array.as_dictionary::<Int32Type>();
                 let mut values = vec![0; dictionary.values().len()];
-                texts(dictionary.values(), heap, values.as_mut_ptr());
+                texts(dictionary.values(), starts, values.as_mut_ptr());
                 let keys = dictionary.keys().values().iter();
                 fill(
                     to,
@@ -205,42 +240,29 @@ unsafe fn texts(array: &dyn Array, heap: *mut u8, to: *mut u128) {
 
 /// # Safety
 /// As for [`texts`].
-unsafe fn texts_with_offsets<T: ByteArrayType>(array: &GenericByteArray<T>, heap: *mut u8, to: *mut u128) {
+unsafe fn texts_with_offsets<T: ByteArrayType>(array: &GenericByteArray<T>, bytes_at: *mut u8, to: *mut u128) {
     let (offsets, bytes) = (array.value_offsets(), array.value_data());
     let values = offsets.windows(2).map(|ends| {
         let (start, end) = (ends[0].as_usize(), ends[1].as_usize());
         let view = make_view(&bytes[start..end], 0, 0);
         match end - start <= INLINE {
             true => view,
-            // SAFETY: the heap has all bytes.
-            false => pointing(view, unsafe { heap.add(start) }),
+            // SAFETY: all bytes are there.
+            false => pointing(view, unsafe { bytes_at.add(start) }),
         }
     });
     // SAFETY: by the contract of this function.
-    unsafe {
-        copy(bytes, heap);
-        fill(to, values);
-    }
+    unsafe { fill(to, values) };
 }
 
 /// # Safety
 /// As for [`texts`].
-unsafe fn texts_with_views(array: &StringViewArray, mut heap: *mut u8, to: *mut u128) {
-    let starts: Vec<*mut u8> = array
-        .data_buffers()
-        .iter()
-        .map(|buffer| {
-            let start = heap;
-            // SAFETY: by the contract of this function.
-            heap = unsafe { copy(buffer, heap) };
-            start
-        })
-        .collect();
+unsafe fn texts_with_views(array: &StringViewArray, starts: &[*mut u8], to: *mut u128) {
     let values = array.views().iter().map(|&view| match ByteView::from(view) {
         ByteView { length, .. } if length as usize <= INLINE => view,
         long => {
             let start = starts[long.buffer_index as usize];
-            // SAFETY: the view is one of the array, and the heap has all its buffers.
+            // SAFETY: the view is one of the array, whose buffers are there.
             pointing(view, unsafe { start.add(long.offset as usize) })
         }
     });
@@ -262,7 +284,7 @@ pub extern "C" fn evtx_arrays_needs<'a>(
     arrays: Option<&'a EvtxArrays>,
     out: Option<&mut EvtxSlice<'a, EvtxArray>>,
 ) -> EvtxFailure {
-    produce(out, || Ok(EvtxSlice::borrowed(&required(arrays)?.needs)))
+    produce(out, || Ok(EvtxSlice::borrowed(required(arrays)?.needs())))
 }
 
 /// Exports the array with this index, as the only column of a struct array, and the schema if it is asked for.
@@ -283,17 +305,12 @@ pub extern "C" fn evtx_arrays_export(
     })
 }
 
-/// Writes the first arrays. `rooms` has the memory of the vector of each, which fits its type and its needs. An array
-/// whose room has no data is left out.
+/// Writes the first arrays, as [`EvtxArrays::write`] says.
 #[unsafe(no_mangle)]
 pub extern "C" fn evtx_arrays_write(arrays: Option<&EvtxArrays>, rooms: EvtxSlice<'_, EvtxRoom>) -> EvtxFailure {
     entry(|| {
-        let (arrays, rooms) = (&required(arrays)?.arrays, rooms.get());
-        let with_data = |(_, room): &(_, &EvtxRoom)| !room.data.is_null();
-        for ((array, field, nulls), room) in arrays.iter().zip(rooms).filter(with_data) {
-            // SAFETY: the caller passes the room of the array's vector.
-            unsafe { write(array, field, nulls.as_ref(), room) };
-        }
+        // SAFETY: the caller passes the rooms of the arrays' vectors.
+        unsafe { required(arrays)?.write(rooms.get()) };
         Ok(())
     })
 }
@@ -346,6 +363,7 @@ mod tests {
                 std::ptr::null_mut()
             },
             heap: vector.heap.as_mut_ptr(),
+            is_filled: false,
         };
         let rooms: Vec<_> = vectors.iter_mut().zip(needs.get()).map(room).collect();
         assert!(evtx_arrays_write(Some(arrays), EvtxSlice::borrowed(&rooms)).is_none());
