@@ -38,8 +38,8 @@ endif
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := release
-.PHONY: release checked sanitized wheel package query samples docs repository
-.PHONY: test test-rust test-sql test-python test-spark test-long generate soak campaign fuzz compare-rsigma
+.PHONY: release checked sanitized portable portable_checked wheel package query shell samples docs repository
+.PHONY: test test-rust test-sql test-python test-portable test-spark test-long generate soak campaign fuzz compare-rsigma
 .PHONY: sanitize sanitize-logs sanitize-sql sanitize-python
 .PHONY: bench bench-logs bench-phases bench-python bench-scale bench-sigma format lint clean distclean check-tools
 .DELETE_ON_ERROR:
@@ -54,7 +54,7 @@ release checked sanitized:
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 
 # The packages that the tests need. Cargo unifies features over all packages of a call, so every call names the same ones.
-TESTED := -p evtx-duckdb -p evtx-python -p evtx-sqltest
+TESTED := -p evtx-duckdb -p evtx-duckdb-stable -p evtx-python -p evtx-sqltest
 RUST_CHECKED := -DEVTX_CARGO_PROFILE=checked -DEVTX_CARGO_ARGS="$(TESTED)"
 $(BUILD)/release/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release
 $(BUILD)/checked/CMakeCache.txt: CONFIGURE := -DCMAKE_BUILD_TYPE=Release $(RUST_CHECKED)
@@ -98,6 +98,36 @@ $(VENV)/.uv: | $(VENV)/.created
 	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check uv==0.13.9
 	@touch $@
 
+## The portable extension
+
+# One file for DuckDB 1.5.6 and every newer version, on its stable C API.
+PLATFORM ?= $(subst Darwin,osx,$(subst Linux,linux,$(shell uname -s)))_$(subst x86_64,amd64,$(subst aarch64,arm64,$(shell uname -m)))
+PORTABLE := $(BUILD)/portable/$(NAME).duckdb_extension
+PORTABLE_CHECKED := $(BUILD)/checked/portable/$(NAME).duckdb_extension
+portable: duckdb/source/.pin
+	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-duckdb-stable
+	@$(call finish_portable,rust/target/release,$(PORTABLE))
+
+# The same for the tests.
+portable_checked: checked
+	@$(CARGO_RUN) build --quiet $(PROFILE) $(MANIFEST) $(TESTED)
+	@$(call finish_portable,rust/target/checked,$(PORTABLE_CHECKED))
+
+# Copies the library in a folder, and appends what DuckDB reads before it loads an extension.
+define finish_portable
+mkdir -p $(dir $2) && cp $1/*evtx_duckdb_stable.$(SHARED) $2 && printf %s $(PLATFORM) >$(dir $2)platform && \
+  cmake -DEXTENSION=$2 -DPLATFORM_FILE=$(dir $2)platform -DNULL_FILE=duckdb/source/scripts/null.txt -DVERSION_FIELD=v1.5.6 \
+  -DEXTENSION_VERSION=0.1.0 -DABI_TYPE=C_STRUCT -P duckdb/source/scripts/append_metadata.cmake
+endef
+
+# The command line, Node and Python of DuckDB 1.5.6.
+OLD := $(BUILD)/duckdb-1.5.6
+$(OLD)/.created: test/portable/requirements.txt test/portable/package.json | $(VENV)/.uv
+	@$(PYTHON) -m venv $(OLD)
+	@$(VENV_PYTHON) -m uv pip install --quiet --python $(OLD)/bin/python -r $< || $(OLD)/bin/python -m pip install --quiet -r $<
+	@cp test/portable/package.json $(OLD) && npm install --silent --no-audit --no-fund --prefix $(OLD)
+	@touch $@
+
 ## The package for Python
 
 # One wheel for every Python from 3.11 on. WHEEL passes options to maturin, such as WHEEL="--zig --target
@@ -118,6 +148,11 @@ package: checked
 
 query: release $(VENV)/.duckdb
 	@$(VENV_PYTHON) tools/query.py $(EXTENSION)
+
+# DuckDB's command line with the extension loaded, and a view over the samples.
+shell: portable $(OLD)/.created
+	@(echo "LOAD '$(PORTABLE)';" && cat tools/shell.sql) >$(BUILD)/portable/shell.sql
+	@$(OLD)/bin/duckdb -unsigned -init $(BUILD)/portable/shell.sql
 
 samples:
 	@$(CARGO_RUN) run --quiet --release $(MANIFEST) -p evtx-writer --bin make_samples -- samples
@@ -145,9 +180,11 @@ test: test-rust test-sql test-python
 test-rust:
 	$(TEST_CRATES) -- --show-output
 
+SQL_TEST := EVTX_CLIENT="$(abspath $(VENV_PYTHON)) test/sql/client.py" $(CARGO_TEST) $(TESTED) --test sql
+
 # Each file in test/sql is a test.
 test-sql: checked $(VENV)/.test
-	EVTX_EXTENSION=$(abspath $(CHECKED)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_TEST) $(TESTED) --test sql
+	EVTX_EXTENSION=$(abspath $(CHECKED)) $(SQL_TEST)
 
 test-python: checked package $(VENV)/.test
 	$(PYTEST) -n auto test/python --ignore=test/python/test_spark.py
@@ -161,7 +198,17 @@ test-spark: checked package $(VENV)/.test $(VENV)/.spark
 .PHONY: configure_ci set_duckdb_version test_release
 configure_ci set_duckdb_version:
 test_release: release $(VENV)/.test
-	EVTX_EXTENSION=$(abspath $(EXTENSION)) EVTX_PYTHON=$(abspath $(VENV_PYTHON)) $(CARGO_TEST) $(TESTED) --test sql
+	EVTX_EXTENSION=$(abspath $(EXTENSION)) $(SQL_TEST)
+
+# The portable extension in DuckDB 1.5.6 and 2.0.0: the SQL tests in the command line, Node and Python, and what only such clients do.
+ON_PORTABLE = EVTX_LABELS=portable EVTX_EXTENSION=$(abspath $(PORTABLE_CHECKED)) EVTX_NODE=$(abspath $(OLD))
+SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) $(TESTED) --test sql
+test-portable: portable_checked $(VENV)/.test $(OLD)/.created
+	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/client.py)
+	$(call SQL_TESTS_IN,$(OLD)/bin/python test/sql/client.py)
+	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/cli.py $(OLD)/bin/duckdb)
+	$(call SQL_TESTS_IN,node test/sql/client.mjs)
+	EVTX_PORTABLE=$(abspath $(PORTABLE_CHECKED)) EVTX_OLD=$(abspath $(OLD))/bin $(PYTEST) -n auto test/portable
 
 ## Long searches with new seeds
 

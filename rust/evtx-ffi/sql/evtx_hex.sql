@@ -8,9 +8,10 @@
 CASE
     WHEN (regexp_matches(typeof(number), 'INT(EGER)?$')
           OR regexp_full_match(number::VARCHAR, '\s*([-+]?\d+(\.0*)?|0[xX][0-9a-fA-F]+)\s*'))
-     AND TRY_CAST(number AS HUGEINT) BETWEEN -9223372036854775808 AND 18446744073709551615
+     -- DuckDB 1.5 casts hexadecimal digits to numbers of 64 bits only.
+     AND coalesce(TRY_CAST(number AS HUGEINT), TRY_CAST(number AS UBIGINT)) BETWEEN -9223372036854775808 AND 18446744073709551615
     -- A negative number has as many bits as its type.
-    THEN '0x' || lower(to_hex((TRY_CAST(number AS HUGEINT) & CASE typeof(number)
+    THEN '0x' || lower(to_hex((coalesce(TRY_CAST(number AS HUGEINT), TRY_CAST(number AS UBIGINT)) & CASE typeof(number)
         WHEN 'TINYINT' THEN 255
         WHEN 'SMALLINT' THEN 65535
         WHEN 'INTEGER' THEN 4294967295

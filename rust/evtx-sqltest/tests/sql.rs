@@ -1,8 +1,8 @@
-//! Runs each file `test/sql/*.test` as a test, in sqllogictest format, through DuckDB's Python client.
+//! Runs each file `test/sql/*.test` as a test, in sqllogictest format, through a client of DuckDB.
 //!
 //! Each file has its own client process with the extension loaded, which runs in the project's folder and answers over a
-//! pipe (`test/sql/client.py`). `EVTX_EXTENSION` names the extension and `EVTX_PYTHON` a Python with DuckDB;
-//! `make test-sql` sets both.
+//! pipe (`test/sql/client.py`, `test/sql/Client.java`). `EVTX_CLIENT` is its command, without spaces in arguments, and
+//! `EVTX_EXTENSION` names the extension; `make test-sql` sets both. `EVTX_TESTS` names another folder of tests.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -24,8 +24,10 @@ impl Client {
             std::env::var_os(name)
                 .ok_or_else(|| io::Error::other(format!("{name} is not set: run make test-sql, which sets it")))
         };
-        let mut process = Command::new(variable("EVTX_PYTHON")?)
-            .arg("test/sql/client.py")
+        let client = variable("EVTX_CLIENT")?.to_string_lossy().into_owned();
+        let mut words = client.split_whitespace();
+        let mut process = Command::new(words.next().unwrap_or_default())
+            .args(words)
             .arg(variable("EVTX_EXTENSION")?)
             .current_dir(root)
             .stdin(Stdio::piped())
@@ -86,19 +88,22 @@ fn run(root: &Path, file: &Path) -> Result<(), Failed> {
     let root = root.to_owned();
     let mut runner = Runner::new(move || std::future::ready(Client::start(&root)));
     runner.with_column_validator(|_, _| true);
+    let labels = std::env::var("EVTX_LABELS").unwrap_or_default();
+    labels.split_whitespace().for_each(|label| runner.add_label(label));
     runner.run_file(file).map_err(|error| error.to_string())?;
     Ok(())
 }
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("test/sql"))
+    let tests = std::env::var("EVTX_TESTS").unwrap_or_else(|_| "test/sql".to_owned());
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root.join(&tests))
         .expect("the tests")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "test"))
         .collect();
     files.sort();
-    assert!(!files.is_empty(), "there are tests under test/sql");
+    assert!(!files.is_empty(), "there are tests under {tests}");
     let trials = files.into_iter().map(|file| {
         let root = root.clone();
         let name = file.file_stem().expect("a name").to_string_lossy().into_owned();

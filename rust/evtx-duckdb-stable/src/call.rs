@@ -1,0 +1,35 @@
+//! What every callback is made of: errors and panics, and data that DuckDB keeps.
+
+use std::ffi::{c_char, c_void};
+
+use evtx_ffi::{EvtxError, entry, release};
+
+use crate::api::Delete;
+use crate::types::c_text;
+
+/// Runs a callback. Its error or its panic becomes the error of the statement.
+pub(crate) fn guarded<I: Copy>(
+    set_error: unsafe extern "C" fn(I, *const c_char),
+    info: I,
+    body: impl FnOnce() -> Result<(), EvtxError>,
+) {
+    if let Some(error) = entry(body) {
+        let message = c_text(error.message.text().unwrap_or_default());
+        // SAFETY: DuckDB passes the info of the callback.
+        unsafe { set_error(info, message.as_ptr()) };
+    }
+}
+
+/// Data for DuckDB, to be freed by [`delete`].
+pub(crate) fn boxed<T>(data: T) -> *mut c_void {
+    Box::into_raw(Box::new(data)).cast()
+}
+
+/// A callback that frees data.
+pub(crate) fn delete<T>() -> Delete {
+    unsafe extern "C" fn delete<T>(data: *mut c_void) {
+        // SAFETY: `boxed` made it of a `T`, and DuckDB frees it once.
+        release(|| drop(unsafe { Box::from_raw(data.cast::<T>()) }));
+    }
+    Some(delete::<T>)
+}

@@ -1,0 +1,74 @@
+//! The functions of codes.
+
+use evtx_ffi::{EvtxVector, answers, definitions};
+use evtx_format::Interrupt;
+
+use crate::api::{Connection, DataChunk, FunctionInfo, Vector, api};
+use crate::call::guarded;
+use crate::types::{LogicalType, c_text, id};
+use crate::vectors::write;
+
+/// A vector of an argument, whose rows follow each other.
+fn lend(chunk: DataChunk, index: u64, is_number: bool) -> EvtxVector {
+    // SAFETY: the chunk has a vector for each argument.
+    unsafe {
+        let vector = (api().data_chunk_get_vector)(chunk, index);
+        EvtxVector {
+            data: (api().vector_get_data)(vector),
+            validity: (api().vector_get_validity)(vector),
+            selection: std::ptr::null(),
+            rows: (api().data_chunk_get_size)(chunk) as usize,
+            is_number,
+        }
+    }
+}
+
+unsafe extern "C" fn exec(info: FunctionInfo, input: DataChunk, output: Vector) {
+    guarded(api().scalar_function_set_error, info, || {
+        // SAFETY: the function has its index as its data.
+        let index = unsafe { (api().scalar_function_get_extra_info)(info) }.addr();
+        let function = &definitions().code_functions.get()[index];
+        let (tables, codes) = (lend(input, 0, false), lend(input, 1, function.takes_number));
+        write(&answers(function.number, tables, codes, Interrupt::NEVER)?, [output]);
+        Ok(())
+    });
+}
+
+/// Registers the functions.
+pub(crate) fn register(connection: Connection) -> Result<(), String> {
+    let functions = definitions().code_functions.get();
+    let (text, number) = (LogicalType::new(id::VARCHAR), LogicalType::new(id::HUGEINT));
+    let list = LogicalType::list(&text);
+    for (first, named) in functions
+        .chunk_by(|one, two| one.number == two.number)
+        .scan(0, |index, named| {
+            let first = *index;
+            *index += named.len();
+            Some((first, named))
+        })
+    {
+        let name = c_text(named[0].function.name.text()?);
+        // SAFETY: every object is what the function takes, and is destroyed once.
+        let state = unsafe {
+            let mut set = (api().create_scalar_function_set)(name.as_ptr());
+            for (index, code) in (first..).zip(named) {
+                let mut function = (api().create_scalar_function)();
+                (api().scalar_function_set_name)(function, name.as_ptr());
+                (api().scalar_function_add_parameter)(function, text.0);
+                (api().scalar_function_add_parameter)(function, if code.takes_number { number.0 } else { text.0 });
+                (api().scalar_function_set_return_type)(function, if code.is_list { list.0 } else { text.0 });
+                (api().scalar_function_set_extra_info)(function, std::ptr::without_provenance_mut(index), None);
+                (api().scalar_function_set_function)(function, exec);
+                (api().add_scalar_function_to_set)(set, function);
+                (api().destroy_scalar_function)(&mut function);
+            }
+            let state = (api().register_scalar_function_set)(connection, set);
+            (api().destroy_scalar_function_set)(&mut set);
+            state
+        };
+        if state != 0 {
+            return Err(format!("DuckDB does not take the function {}", name.to_string_lossy()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! The extension on DuckDB's stable C API: one file for DuckDB 1.5.6 and every newer version.
+//!
+//! It has the functions of the extension on the C++ API, by the same core. That API lets DuckDB pass predicates to a
+//! scan, and restores the order of rows that threads read; this one does not. `docs/install.md` lists what differs.
+
+mod api;
+mod types;
+mod call;
+mod vectors;
+mod storage;
+mod arguments;
+mod tables;
+mod codes;
+mod macros;
+
+use std::ffi::c_void;
+
+use api::{Access, Connection, Database, ExtensionInfo, VERSION, api};
+
+/// The entry of the extension, which DuckDB calls for each database that loads it. Returns whether it succeeded.
+///
+/// # Safety
+/// DuckDB passes what its C API for extensions promises.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn evtx_init_c_api(info: *mut c_void, access: *const Access) -> bool {
+    let info = ExtensionInfo(info);
+    // SAFETY: by the contract of this function.
+    let (access, table) = unsafe { (&*access, ((*access).get_api)(info, VERSION.as_ptr())) };
+    if table.is_null() {
+        // DuckDB has the error.
+        return false;
+    }
+    let mut is_registered = false;
+    call::guarded(access.set_error, info, || {
+        // SAFETY: the struct is that of the version, and the database is open.
+        let database = unsafe {
+            api::load(table);
+            *(access.get_database)(info)
+        };
+        register(database)?;
+        is_registered = true;
+        Ok(())
+    });
+    is_registered
+}
+
+fn register(database: Database) -> Result<(), String> {
+    let mut connection = Connection(std::ptr::null_mut());
+    // SAFETY: the database is open.
+    if unsafe { (api().connect)(database, &mut connection) } != 0 {
+        return Err("DuckDB does not let the extension connect".to_owned());
+    }
+    let registered = macros::register_settings(connection)
+        .and_then(|()| macros::register_enums(connection))
+        .and_then(|()| tables::register(connection))
+        .and_then(|()| codes::register(connection))
+        .and_then(|()| macros::register_macros(connection));
+    tables::register_replacement(database);
+    // SAFETY: the connection is closed once. An open one would keep the database open.
+    unsafe { (api().disconnect)(&mut connection) };
+    registered
+}

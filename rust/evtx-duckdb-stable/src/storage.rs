@@ -1,0 +1,228 @@
+//! The files of a call: those of this machine by the core's own storage, others by DuckDB's file handles.
+
+use std::borrow::Cow;
+use std::ffi::CStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use evtx_scan::{LocalStorage, Storage, StorageError, StorageFile};
+
+use crate::api::{BindInfo, ClientContext, ErrorData, FileHandle, FileSystem, api};
+use crate::types::{Value, c_text, text_of};
+
+/// The connection whose statement has a call.
+pub(crate) struct Context(ClientContext);
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: it is a context, which is destroyed once.
+        unsafe { (api().destroy_client_context)(&mut self.0) };
+    }
+}
+
+impl Context {
+    /// The connection of a bind.
+    pub(crate) fn of(info: BindInfo) -> Self {
+        let mut context = ClientContext(std::ptr::null_mut());
+        // SAFETY: DuckDB passes the info of the bind.
+        unsafe { (api().table_function_get_client_context)(info, &mut context) };
+        Context(context)
+    }
+
+    /// The text of a setting; empty if there is none.
+    pub(crate) fn setting(&self, name: &CStr) -> String {
+        let mut scope = 0;
+        // SAFETY: it is a context.
+        let value = unsafe { (api().client_context_get_config_option)(self.0, name.as_ptr(), &mut scope) };
+        Value::owned(value).map_or_else(String::new, |value| value.text())
+    }
+}
+
+/// DuckDB's flag for a file that is read: `DUCKDB_FILE_FLAG_READ`.
+const READ: u32 = 1;
+
+/// The files that a call reads.
+pub(crate) struct Files {
+    system: FileSystem,
+    /// Whether DuckDB limits what may be read. Then it opens the files of this machine too.
+    is_limited: bool,
+}
+
+// SAFETY: threads use the file system in turns.
+unsafe impl Send for Files {}
+// SAFETY: likewise.
+unsafe impl Sync for Files {}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // SAFETY: it is a file system, which is destroyed once.
+        unsafe { (api().destroy_file_system)(&mut self.system) };
+    }
+}
+
+/// The turn of a thread with DuckDB's files: an object of the C API keeps its last error, and the files of a file system
+/// that is registered in Python can share one position.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// DuckDB's error for what its settings forbid: `DUCKDB_ERROR_PERMISSION`.
+const FORBIDDEN: u32 = 34;
+
+/// Why DuckDB failed.
+struct Failure {
+    is_forbidden: bool,
+    why: String,
+}
+
+impl Failure {
+    fn of(mut error: ErrorData) -> Self {
+        // SAFETY: the error has a kind and a message, and is destroyed once.
+        unsafe {
+            let (kind, why) = (
+                (api().error_data_error_type)(error),
+                text_of((api().error_data_message)(error)),
+            );
+            (api().destroy_error_data)(&mut error);
+            let is_forbidden = kind == FORBIDDEN;
+            Failure { is_forbidden, why }
+        }
+    }
+}
+
+impl From<Failure> for StorageError {
+    fn from(failure: Failure) -> Self {
+        StorageError::Failed(failure.why)
+    }
+}
+
+fn is_remote(path: &str) -> bool {
+    path.contains("://") && !path.starts_with("file://")
+}
+
+impl Files {
+    /// The files of a connection.
+    pub(crate) fn new(context: &Context) -> Self {
+        Files {
+            // SAFETY: it is a context.
+            system: unsafe { (api().client_context_get_file_system)(context.0) },
+            is_limited: context.setting(c"enable_external_access") == "false",
+        }
+    }
+
+    /// The path of a file of this machine for the core's storage.
+    fn local<'p>(&self, path: &'p str) -> Option<Cow<'p, str>> {
+        if is_remote(path) {
+            return None;
+        }
+        let path = path.strip_prefix("file://").unwrap_or(path);
+        let home = std::env::home_dir().filter(|_| path == "~" || path.starts_with("~/"));
+        Some(home.map_or(path.into(), |home| format!("{}{}", home.display(), &path[1..]).into()))
+    }
+
+    fn open_by_duckdb(&self, path: &str) -> Result<OpenFile, Failure> {
+        let (mut handle, _turn) = (FileHandle(std::ptr::null_mut()), turn());
+        // SAFETY: the options are destroyed once, and the size is that of an open file.
+        unsafe {
+            let mut options = (api().create_file_open_options)();
+            (api().file_open_options_set_flag)(options, READ, true);
+            let state = (api().file_system_open)(self.system, c_text(path).as_ptr(), options, &mut handle);
+            (api().destroy_file_open_options)(&mut options);
+            if state != 0 {
+                return Err(Failure::of((api().file_system_error_data)(self.system)));
+            }
+            let size = u64::try_from((api().file_handle_size)(handle)).unwrap_or_default();
+            Ok(OpenFile { handle, size })
+        }
+    }
+}
+
+impl Storage for Files {
+    fn glob(&self, pattern: &str) -> Result<Vec<Vec<u8>>, StorageError> {
+        if let Some(local) = self.local(pattern) {
+            let files = LocalStorage.glob(&local)?;
+            for file in files.iter().filter(|_| self.is_limited) {
+                self.exists(&String::from_utf8_lossy(file))?;
+            }
+            return Ok(files);
+        }
+        if pattern.contains(['*', '?', '[']) {
+            return Err(StorageError::Failed(format!(
+                "Cannot list \"{pattern}\": DuckDB's stable C API has no wildcards. Ask for the files first: SET VARIABLE \
+                 logs = (SELECT list(file) FROM glob('{pattern}')), then read_evtx(getvariable('logs'))"
+            )));
+        }
+        self.open(pattern).map(|_| vec![pattern.into()])
+    }
+
+    fn exists(&self, path: &str) -> Result<bool, StorageError> {
+        match self.local(path) {
+            Some(local) if !self.is_limited => LocalStorage.exists(&local),
+            _ => match self.open_by_duckdb(path) {
+                Err(failure) if failure.is_forbidden => Err(failure.into()),
+                opened => Ok(opened.is_ok()),
+            },
+        }
+    }
+
+    fn is_remote(&self, path: &str) -> bool {
+        is_remote(path)
+    }
+
+    fn open(&self, path: &str) -> Result<Arc<dyn StorageFile>, StorageError> {
+        if let Some(local) = self.local(path).filter(|_| !self.is_limited) {
+            return LocalStorage.open(&local);
+        }
+        Ok(Arc::new(self.open_by_duckdb(path)?))
+    }
+
+    fn size(&self, path: &str) -> Result<u64, StorageError> {
+        match self.local(path) {
+            Some(local) if !self.is_limited => LocalStorage.size(&local),
+            _ => self.open(path).map(|file| file.size()),
+        }
+    }
+}
+
+/// An open file of DuckDB.
+struct OpenFile {
+    handle: FileHandle,
+    size: u64,
+}
+
+// SAFETY: threads use the handle in turns.
+unsafe impl Send for OpenFile {}
+// SAFETY: likewise.
+unsafe impl Sync for OpenFile {}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        // SAFETY: it is a file, which is closed once.
+        unsafe { (api().destroy_file_handle)(&mut self.handle) };
+    }
+}
+
+impl StorageFile for OpenFile {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), StorageError> {
+        let _turn = turn();
+        let mut rest = buffer;
+        // SAFETY: the file is open, and the rest of the buffer has `len` bytes.
+        unsafe {
+            if (api().file_handle_seek)(self.handle, offset.cast_signed()) != 0 {
+                return Err(Failure::of((api().file_handle_error_data)(self.handle)).into());
+            }
+            while !rest.is_empty() {
+                match (api().file_handle_read)(self.handle, rest.as_mut_ptr().cast(), rest.len() as i64) {
+                    ..0 => return Err(Failure::of((api().file_handle_error_data)(self.handle)).into()),
+                    0 => return Err(StorageError::Failed("the file ends before its size".to_owned())),
+                    read => rest = &mut rest[read as usize..],
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,377 @@
+//! The table functions, `COPY ... FROM`, and tables whose names are paths of logs.
+
+use std::ffi::{c_char, c_void};
+
+use evtx_ffi::{EvtxArguments, EvtxArrays, EvtxCall, EvtxPaths, EvtxScan, EvtxWorker, definitions};
+use evtx_format::Interrupt;
+use evtx_scan::{Argument, FolderColumn, FolderType, Query, ScanError, ends_with};
+use jiff::civil::{Date, DateTime, date};
+
+use crate::api::{
+    BindInfo, Connection, DataChunk, Database, FunctionInfo, InitInfo, ReplacementScanInfo, TableFunction, api,
+};
+use crate::arguments;
+use crate::call::{boxed, delete, guarded};
+use crate::storage::{Context, Files};
+use crate::types::{LogicalType, Value, c_text, id, text_of};
+use crate::vectors::write;
+
+/// The most threads of a scan. DuckDB uses as many as it has.
+const MAX_THREADS: u64 = 1 << 16;
+
+/// A call of a function.
+struct Bound {
+    call: EvtxCall,
+    files: Files,
+    /// DuckDB's `memory_limit`.
+    memory: String,
+    keeps_plans: bool,
+    /// The columns of a COPY among those of the call, in its order.
+    columns: Option<Vec<u64>>,
+}
+
+/// A scan, which the threads of a statement share.
+struct Shared {
+    scan: EvtxScan,
+    /// The columns that the statement reads.
+    columns: Vec<Column>,
+}
+
+/// A column that a statement reads.
+enum Column {
+    Log,
+    /// A column of folders, by its index among them.
+    Folder(usize),
+    /// A column of DuckDB's, for statements that only count rows.
+    Nothing,
+}
+
+/// A thread of a scan, from its first rows on.
+#[derive(Default)]
+struct Thread(Option<EvtxWorker>);
+
+// Threads of DuckDB share the first two, and one thread at a time has the third.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    const fn handed_on<T: Send>() {}
+    shared::<Bound>();
+    shared::<Shared>();
+    handed_on::<Thread>();
+};
+
+/// The columns of a call: those of the logs, then those of the folders.
+fn columns(call: &EvtxCall) -> Vec<(String, LogicalType)> {
+    let fields = call.schema.fields().iter();
+    let mut columns: Vec<_> = fields
+        .map(|field| (field.name().clone(), LogicalType::of(field)))
+        .collect();
+    for folder in &call.call.folders {
+        let mut name = folder.name.clone();
+        while columns.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            name.insert_str(0, "hive_");
+        }
+        let column_type = LogicalType::new(match folder.value_type {
+            FolderType::Date => id::DATE,
+            FolderType::Timestamp => id::TIMESTAMP,
+            FolderType::Integer => id::BIGINT,
+            FolderType::Text => id::VARCHAR,
+        });
+        columns.push((name, column_type));
+    }
+    columns
+}
+
+/// The value of a column of folders for a file.
+fn folder_value(column: &FolderColumn, path: usize) -> Option<Value> {
+    let text = column.values.get(path)?.as_deref()?;
+    let epoch = date(1970, 1, 1);
+    // SAFETY: the functions take any number.
+    Value::owned(unsafe {
+        match column.value_type {
+            FolderType::Date => {
+                let days = epoch.until(text.parse::<Date>().ok()?).ok()?.get_days();
+                (api().create_date)(days)
+            }
+            FolderType::Timestamp => {
+                let time = text.parse::<DateTime>().ok()?;
+                let since = time.duration_since(epoch.into());
+                (api().create_timestamp)(i64::try_from(since.as_micros()).ok()?)
+            }
+            FolderType::Integer => (api().create_int64)(text.parse().ok()?),
+            FolderType::Text => return Some(Value::of(text)),
+        }
+    })
+}
+
+/// The call of a bind with these arguments.
+fn call(info: BindInfo, arguments: &EvtxArguments) -> Result<Bound, ScanError> {
+    let context = Context::of(info);
+    let files = Files::new(&context);
+    let memory = context.setting(c"memory_limit");
+    let (folder, disk) = (
+        context.setting(c"temp_directory"),
+        context.setting(c"max_temp_directory_size"),
+    );
+    let mut paths = EvtxPaths::new(arguments, &memory, &folder, &disk);
+    if arguments.arguments.query().kind().is_some() {
+        // SAFETY: the function has a first parameter.
+        let value = Value::owned(unsafe { (api().bind_get_parameter)(info, 0) });
+        let value = value.ok_or_else(|| ScanError::Input(format!("{} needs a path", arguments.caller)))?;
+        arguments::expand(&mut paths, arguments, &value, &files)?;
+    }
+    let threads = context.setting(c"threads").parse().unwrap_or(1);
+    let call = EvtxCall::new(arguments, paths, threads, &files, Interrupt::NEVER)?;
+    let setting = c_text(definitions().template_cache.name.text().unwrap_or_default());
+    let keeps_plans = context.setting(&setting) != "false";
+    Ok(Bound {
+        call,
+        files,
+        memory,
+        keeps_plans,
+        columns: None,
+    })
+}
+
+/// Takes the named arguments of a bind.
+fn set_named(info: BindInfo, arguments: &mut EvtxArguments) -> Result<(), ScanError> {
+    for argument in arguments.arguments.query().arguments() {
+        // SAFETY: the function has a parameter with this name.
+        let value = unsafe { (api().bind_get_named_parameter)(info, c_text(argument.name).as_ptr()) };
+        if let Some(value) = Value::owned(value) {
+            arguments::set(arguments, argument, &value)?;
+        }
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn bind(info: BindInfo) {
+    guarded(api().bind_set_error, info, || {
+        // SAFETY: the function has its number as its data.
+        let number = unsafe { (api().bind_get_extra_info)(info) }.addr();
+        let function = &definitions().scan_functions.get()[number];
+        let mut arguments = EvtxArguments::new(Query::ALL[number], function.function.name.text()?.to_owned());
+        set_named(info, &mut arguments)?;
+        let bound = call(info, &arguments)?;
+        for (name, column_type) in columns(&bound.call) {
+            // SAFETY: the name ends with a NUL, and the type is one.
+            unsafe { (api().bind_add_result_column)(info, c_text(&name).as_ptr(), column_type.0) };
+        }
+        if bound.call.records > 0 {
+            // SAFETY: DuckDB passes the info of the bind.
+            unsafe { (api().bind_set_cardinality)(info, bound.call.records, false) };
+        }
+        // SAFETY: likewise, and the data is deleted as what it is.
+        unsafe { (api().bind_set_bind_data)(info, boxed(bound), delete::<Bound>()) };
+        Ok(())
+    });
+}
+
+/// Binds `COPY table FROM`: each column of the table gets the column of the log with its name.
+unsafe extern "C" fn bind_copy(info: BindInfo) {
+    guarded(api().bind_set_error, info, || {
+        let format = definitions().format.text()?;
+        let caller = format!("COPY FROM (FORMAT {format})");
+        let mut arguments = EvtxArguments::new(Query::Records, caller.clone());
+        set_named(info, &mut arguments)?;
+        // SAFETY: the table has columns with these indexes, whose names belong to DuckDB.
+        let wanted: Vec<(String, LogicalType)> = unsafe {
+            (0..(api().table_function_bind_get_result_column_count)(info))
+                .map(|index| {
+                    let name = text_of((api().table_function_bind_get_result_column_name)(info, index));
+                    (
+                        name,
+                        LogicalType((api().table_function_bind_get_result_column_type)(info, index)),
+                    )
+                })
+                .collect()
+        };
+        wanted.iter().for_each(|(name, _)| arguments.arguments.need(name));
+        let mut bound = call(info, &arguments)?;
+        let known = columns(&bound.call);
+        let indexes = wanted.iter().map(|(name, wanted)| {
+            let found = known.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+            let index = found.ok_or_else(|| {
+                format!("{caller}: the table has a column \"{name}\", but the log has none with that name")
+            })?;
+            match known[index].1.has_form_of(wanted) {
+                true => Ok(index as u64),
+                false => Err(format!(
+                    "{caller}: the column \"{name}\" of the table has another type than that of the log, and DuckDB's \
+                     stable C API cannot convert it. Use INSERT INTO ... SELECT ... FROM read_evtx(...)"
+                )),
+            }
+        });
+        bound.columns = Some(indexes.collect::<Result<_, String>>()?);
+        // SAFETY: the data is deleted as what it is.
+        unsafe { (api().bind_set_bind_data)(info, boxed(bound), delete::<Bound>()) };
+        Ok(())
+    });
+}
+
+unsafe extern "C" fn init(info: InitInfo) {
+    guarded(api().init_set_error, info, || {
+        // SAFETY: the data is that of the bind, and the indexes are those of columns.
+        let (bound, columns) = unsafe {
+            let bound = &*(api().init_get_bind_data)(info).cast::<Bound>();
+            let count = (api().init_get_column_count)(info);
+            let columns = (0..count).map(|index| (api().init_get_column_index)(info, index));
+            (bound, columns.collect::<Vec<u64>>())
+        };
+        // The columns of a COPY are those of the table.
+        let columns = match &bound.columns {
+            Some(of_table) => columns.iter().map(|&index| of_table[index as usize]).collect(),
+            None => columns,
+        };
+        let (logs, folders) = (
+            bound.call.schema.fields().len() as u64,
+            bound.call.call.folders.len() as u64,
+        );
+        let kind = |&index: &u64| match index.checked_sub(logs) {
+            None => Column::Log,
+            Some(folder) if folder < folders => Column::Folder(folder as usize),
+            Some(_) => Column::Nothing,
+        };
+        let shared = Shared {
+            scan: EvtxScan::new(&bound.call, &columns, &[], &bound.memory, bound.keeps_plans),
+            columns: columns.iter().map(kind).collect(),
+        };
+        let threads = if bound.call.fails() { 1 } else { MAX_THREADS };
+        // SAFETY: DuckDB passes the info of the begin, and the data is deleted as what it is.
+        unsafe {
+            (api().init_set_max_threads)(info, threads);
+            (api().init_set_init_data)(info, boxed(shared), delete::<Shared>());
+        }
+        Ok(())
+    });
+}
+
+unsafe extern "C" fn init_thread(info: InitInfo) {
+    guarded(api().init_set_error, info, || {
+        // SAFETY: the data is deleted as what it is.
+        unsafe { (api().init_set_init_data)(info, boxed(Thread::default()), delete::<Thread>()) };
+        Ok(())
+    });
+}
+
+unsafe extern "C" fn exec(info: FunctionInfo, output: DataChunk) {
+    guarded(api().function_set_error, info, || {
+        // SAFETY: the data is that of the bind, of the begin and of this thread.
+        let (bound, shared, thread) = unsafe {
+            (
+                &*(api().function_get_bind_data)(info).cast::<Bound>(),
+                &*(api().function_get_init_data)(info).cast::<Shared>(),
+                &mut *(api().function_get_local_init_data)(info).cast::<Thread>(),
+            )
+        };
+        let worker = thread.0.get_or_insert_with(|| shared.scan.worker());
+        let next = worker.next(&bound.files, Interrupt::NEVER, false)?;
+        let rows = match next {
+            None => 0,
+            Some((batch, place)) => {
+                let mut vectors = Vec::with_capacity(shared.columns.len());
+                for (index, column) in shared.columns.iter().enumerate() {
+                    // SAFETY: the chunk has a vector for each column.
+                    let vector = unsafe { (api().data_chunk_get_vector)(output, index as u64) };
+                    match column {
+                        Column::Nothing => {}
+                        Column::Log => vectors.push(vector),
+                        Column::Folder(folder) => {
+                            let value = folder_value(&bound.call.call.folders[*folder], place.path);
+                            let value = value.unwrap_or_else(Value::null);
+                            // SAFETY: the vector has the type of the value.
+                            unsafe { (api().vector_reference_value)(vector, value.0) };
+                        }
+                    }
+                }
+                write(&EvtxArrays::new(&batch), vectors);
+                place.rows as u64
+            }
+        };
+        // SAFETY: the chunk has room for a batch.
+        unsafe { (api().data_chunk_set_size)(output, rows) };
+        Ok(())
+    });
+}
+
+/// Replaces a table whose name is the path of a log by a call of the first table function.
+unsafe extern "C" fn replace(info: ReplacementScanInfo, name: *const c_char, _: *mut c_void) {
+    evtx_ffi::release(|| {
+        // SAFETY: DuckDB passes a name.
+        let path = unsafe { text_of(name) };
+        let known = definitions();
+        let mut endings = known.path_endings.get().iter().filter_map(|end| end.text().ok());
+        if !endings.any(|end| ends_with(&path, end)) {
+            return;
+        }
+        let name = known.scan_functions.get()[0].function.name.text().unwrap_or_default();
+        // SAFETY: DuckDB passes the info of the replacement, and copies the value.
+        unsafe {
+            (api().replacement_scan_set_function_name)(info, c_text(name).as_ptr());
+            (api().replacement_scan_add_parameter)(info, Value::of(&path).0);
+        }
+    });
+}
+
+/// A table function with the arguments of a query.
+fn function(query: Query, name: &str, bind: unsafe extern "C" fn(BindInfo)) -> TableFunction {
+    // SAFETY: every object is what the function takes.
+    unsafe {
+        let function = (api().create_table_function)();
+        (api().table_function_set_name)(function, c_text(name).as_ptr());
+        if query.kind().is_some() {
+            (api().table_function_add_parameter)(function, LogicalType::new(id::ANY).0);
+        }
+        for argument in query.arguments() {
+            let Argument { name, kind, .. } = argument;
+            let argument_type = arguments::type_of(*kind);
+            (api().table_function_add_named_parameter)(function, c_text(name).as_ptr(), argument_type.0);
+        }
+        (api().table_function_set_bind)(function, bind);
+        (api().table_function_set_init)(function, init);
+        (api().table_function_set_local_init)(function, init_thread);
+        (api().table_function_set_function)(function, exec);
+        function
+    }
+}
+
+/// Registers the table functions and `COPY ... FROM`.
+pub(crate) fn register(connection: Connection) -> Result<(), String> {
+    let known = definitions();
+    for known in known.scan_functions.get() {
+        let name = known.function.name.text()?;
+        let mut function = function(Query::ALL[known.number], name, bind);
+        // SAFETY: as in `function`. The number of a function is its data, and needs no deletion.
+        let state = unsafe {
+            (api().table_function_supports_projection_pushdown)(function, true);
+            (api().table_function_set_extra_info)(function, std::ptr::without_provenance_mut(known.number), None);
+            let state = (api().register_table_function)(connection, function);
+            (api().destroy_table_function)(&mut function);
+            state
+        };
+        if state != 0 {
+            return Err(format!("DuckDB does not take the function {name}"));
+        }
+    }
+    let format = known.format.text()?;
+    let mut from = function(Query::Records, format, bind_copy);
+    // SAFETY: as in `function`. DuckDB copies the table function.
+    let state = unsafe {
+        let mut copy = (api().create_copy_function)();
+        (api().copy_function_set_name)(copy, c_text(format).as_ptr());
+        (api().copy_function_set_copy_from_function)(copy, from);
+        let state = (api().register_copy_function)(connection, copy);
+        (api().destroy_copy_function)(&mut copy);
+        (api().destroy_table_function)(&mut from);
+        state
+    };
+    match state {
+        0 => Ok(()),
+        _ => Err(format!("DuckDB does not take the format {format}")),
+    }
+}
+
+/// Registers the replacement of tables.
+pub(crate) fn register_replacement(database: Database) {
+    // SAFETY: the replacement has no data.
+    unsafe { (api().add_replacement_scan)(database, replace, std::ptr::null_mut(), None) };
+}

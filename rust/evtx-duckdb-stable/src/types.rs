@@ -1,0 +1,297 @@
+//! Types and values of DuckDB, which are freed when they are dropped.
+
+use std::ffi::{CStr, CString, c_char};
+
+use arrow_schema::{DataType, Field};
+use evtx_arrow::{ENUMS, enum_of};
+
+use crate::api::{LogicalTypePointer, ValuePointer, api};
+
+/// Declares the numbers of types, from 0 on, and their names.
+macro_rules! types {
+    ($($name:ident)*) => {
+        /// The numbers of types: `duckdb_type`.
+        #[allow(dead_code, clippy::upper_case_acronyms, non_camel_case_types)]
+        pub(crate) mod id {
+            enum Type { $($name),* }
+            $(pub(crate) const $name: u32 = Type::$name as u32;)*
+            /// Their names.
+            pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
+        }
+    };
+}
+
+types! {
+    INVALID BOOLEAN TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT FLOAT DOUBLE
+    TIMESTAMP DATE TIME INTERVAL HUGEINT VARCHAR BLOB DECIMAL TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS
+    ENUM LIST STRUCT MAP UUID UNION BIT TIME_TZ TIMESTAMP_TZ UHUGEINT ARRAY ANY
+}
+
+/// A text for DuckDB, which ends texts at the first NUL.
+pub(crate) fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\\0")).unwrap_or_default()
+}
+
+/// A text of DuckDB; U+FFFD replaces bytes that are not UTF-8.
+///
+/// # Safety
+/// `text` is null or ends with a NUL.
+pub(crate) unsafe fn text_of(text: *const c_char) -> String {
+    match text.is_null() {
+        true => String::new(),
+        // SAFETY: by the contract of this function.
+        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+    }
+}
+
+/// A type.
+#[derive(Debug)]
+pub(crate) struct LogicalType(pub(crate) LogicalTypePointer);
+
+impl Drop for LogicalType {
+    fn drop(&mut self) {
+        // SAFETY: it is a type, which is destroyed once.
+        unsafe { (api().destroy_logical_type)(&mut self.0) };
+    }
+}
+
+impl LogicalType {
+    /// The type with a number. It has no parameters.
+    pub(crate) fn new(id: u32) -> Self {
+        // SAFETY: any number is allowed.
+        LogicalType(unsafe { (api().create_logical_type)(id) })
+    }
+
+    /// Lists of items.
+    pub(crate) fn list(item: &LogicalType) -> Self {
+        // SAFETY: it is a type.
+        LogicalType(unsafe { (api().create_list_type)(item.0) })
+    }
+
+    fn map(key: &LogicalType, value: &LogicalType) -> Self {
+        // SAFETY: they are types.
+        LogicalType(unsafe { (api().create_map_type)(key.0, value.0) })
+    }
+
+    fn structure<'a>(fields: impl Iterator<Item = &'a Field>) -> Self {
+        let (names, types): (Vec<CString>, Vec<LogicalType>) = fields
+            .map(|field| (c_text(field.name()), LogicalType::of(field)))
+            .unzip();
+        let mut names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
+        let mut types: Vec<LogicalTypePointer> = types.iter().map(|field| field.0).collect();
+        // SAFETY: both have `len` elements.
+        LogicalType(unsafe { (api().create_struct_type)(types.as_mut_ptr(), names.as_mut_ptr(), names.len() as u64) })
+    }
+
+    /// An enum with a name.
+    pub(crate) fn enumeration(name: &str, values: &[&str]) -> Self {
+        let values: Vec<CString> = values.iter().map(|value| c_text(value)).collect();
+        let mut values: Vec<*const c_char> = values.iter().map(|value| value.as_ptr()).collect();
+        // SAFETY: it has `len` elements.
+        let made = LogicalType(unsafe { (api().create_enum_type)(values.as_mut_ptr(), values.len() as u64) });
+        made.named(&c_text(name))
+    }
+
+    fn named(self, name: &CStr) -> Self {
+        // SAFETY: it is a type.
+        unsafe { (api().logical_type_set_alias)(self.0, name.as_ptr()) };
+        self
+    }
+
+    /// The type of a column with an Arrow field.
+    pub(crate) fn of(field: &Field) -> Self {
+        if let Some((name, values)) = enum_of(field).and_then(|name| ENUMS.iter().find(|known| known.0 == name)) {
+            return LogicalType::enumeration(name, values);
+        }
+        let extension = field.extension_type_name();
+        LogicalType::new(match field.data_type() {
+            DataType::List(item) => return LogicalType::list(&LogicalType::of(item)),
+            DataType::Struct(fields) => return LogicalType::structure(fields.iter().map(AsRef::as_ref)),
+            DataType::Map(entries, _) => {
+                let DataType::Struct(entry) = entries.data_type() else {
+                    return LogicalType::new(id::ANY);
+                };
+                return LogicalType::map(&LogicalType::of(&entry[0]), &LogicalType::of(&entry[1]));
+            }
+            DataType::Boolean => id::BOOLEAN,
+            DataType::Int8 => id::TINYINT,
+            DataType::Int16 => id::SMALLINT,
+            DataType::Int32 => id::INTEGER,
+            DataType::Int64 => id::BIGINT,
+            DataType::UInt8 => id::UTINYINT,
+            DataType::UInt16 => id::USMALLINT,
+            DataType::UInt32 => id::UINTEGER,
+            DataType::UInt64 => id::UBIGINT,
+            DataType::Float32 => id::FLOAT,
+            DataType::Float64 => id::DOUBLE,
+            DataType::Binary => id::BLOB,
+            DataType::Timestamp(..) => id::TIMESTAMP_NS,
+            DataType::FixedSizeBinary(_) if extension == Some("arrow.uuid") => id::UUID,
+            DataType::FixedSizeBinary(_) => id::HUGEINT,
+            _ if extension == Some("arrow.json") => return LogicalType::new(id::VARCHAR).named(c"JSON"),
+            _ => id::VARCHAR,
+        })
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        // SAFETY: it is a type.
+        unsafe { (api().get_type_id)(self.0) }
+    }
+
+    /// The types in a list, a map or a struct.
+    fn children(&self) -> Vec<LogicalType> {
+        // SAFETY: each function gets a type of its kind, and an index of a child.
+        unsafe {
+            match self.id() {
+                id::LIST => vec![LogicalType((api().list_type_child_type)(self.0))],
+                id::MAP => vec![
+                    LogicalType((api().map_type_key_type)(self.0)),
+                    LogicalType((api().map_type_value_type)(self.0)),
+                ],
+                id::STRUCT => (0..(api().struct_type_child_count)(self.0))
+                    .map(|index| LogicalType((api().struct_type_child_type)(self.0, index)))
+                    .collect(),
+                _ => Vec::new(),
+            }
+        }
+    }
+
+    /// Whether vectors of both types have the same form. Those of enums need not.
+    pub(crate) fn has_form_of(&self, other: &LogicalType) -> bool {
+        let (own, others) = (self.children(), other.children());
+        let mut pairs = own.iter().zip(&others);
+        self.id() == other.id()
+            && self.id() != id::ENUM
+            && own.len() == others.len()
+            && pairs.all(|(own, other)| own.has_form_of(other))
+    }
+}
+
+/// A value.
+#[derive(Debug)]
+pub(crate) struct Value(pub(crate) ValuePointer);
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        // SAFETY: it is a value, which is destroyed once.
+        unsafe { (api().destroy_value)(&mut self.0) };
+    }
+}
+
+impl Value {
+    /// The value of a pointer that DuckDB returned; `None` for null.
+    pub(crate) fn owned(value: ValuePointer) -> Option<Self> {
+        (!value.0.is_null()).then_some(Value(value))
+    }
+
+    /// A text.
+    pub(crate) fn of(text: &str) -> Self {
+        // SAFETY: the text has `len` bytes.
+        Value(unsafe { (api().create_varchar_length)(text.as_ptr().cast(), text.len() as u64) })
+    }
+
+    /// NULL.
+    pub(crate) fn null() -> Self {
+        // SAFETY: it takes nothing.
+        Value(unsafe { (api().create_null_value)() })
+    }
+
+    /// The number of its type.
+    pub(crate) fn type_id(&self) -> u32 {
+        // SAFETY: the type belongs to the value.
+        unsafe { (api().get_type_id)((api().get_value_type)(self.0)) }
+    }
+
+    pub(crate) fn is_null(&self) -> bool {
+        // SAFETY: it is a value.
+        unsafe { (api().is_null_value)(self.0) }
+    }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> String {
+        // SAFETY: it is a value, and its text is freed once.
+        unsafe {
+            let text = (api().get_varchar)(self.0);
+            let owned = text_of(text);
+            (api().free)(text.cast());
+            owned
+        }
+    }
+
+    /// Whether it is true. Its type is BOOLEAN.
+    pub(crate) fn flag(&self) -> bool {
+        // SAFETY: it is a value.
+        unsafe { (api().get_bool)(self.0) }
+    }
+
+    /// Its number. Its type is BIGINT.
+    pub(crate) fn integer(&self) -> i64 {
+        // SAFETY: it is a value.
+        unsafe { (api().get_int64)(self.0) }
+    }
+
+    /// The name of its type; of a struct or a map without the types in it.
+    pub(crate) fn type_name(&self) -> String {
+        // SAFETY: the type belongs to the value.
+        name(unsafe { (api().get_value_type)(self.0) })
+    }
+
+    /// The values in a list or a tuple, which is a struct without names; `None` for another value.
+    pub(crate) fn items(&self) -> Option<Vec<Value>> {
+        // SAFETY: each function gets a value or a type of its kind, and an index of a child.
+        unsafe {
+            let kind = (api().get_value_type)(self.0);
+            let (count, child) = match self.type_id() {
+                id::LIST => ((api().get_list_size)(self.0), api().get_list_child),
+                id::STRUCT if is_tuple(kind) => ((api().struct_type_child_count)(kind), api().get_struct_child),
+                _ => return None,
+            };
+            Some(
+                (0..count)
+                    .filter_map(|index| Value::owned(child(self.0, index)))
+                    .collect(),
+            )
+        }
+    }
+
+    /// The keys and values of a map.
+    pub(crate) fn entries(&self) -> Vec<(Value, Value)> {
+        // SAFETY: the indexes are those of entries.
+        unsafe {
+            let count = (api().get_map_size)(self.0);
+            (0..count)
+                .filter_map(|index| {
+                    let key = Value::owned((api().get_map_key)(self.0, index))?;
+                    Some((key, Value::owned((api().get_map_value)(self.0, index))?))
+                })
+                .collect()
+        }
+    }
+}
+
+fn name(of: LogicalTypePointer) -> String {
+    // SAFETY: it is a type, and that of its items is destroyed once.
+    unsafe {
+        match (api().get_type_id)(of) {
+            id::LIST => format!("{}[]", name(LogicalType((api().list_type_child_type)(of)).0)),
+            id => id::NAMES
+                .get(id as usize)
+                .map_or_else(|| id.to_string(), |&name| name.to_owned()),
+        }
+    }
+}
+
+/// Whether the fields of a struct have no names.
+///
+/// # Safety
+/// It is the type of a struct.
+unsafe fn is_tuple(structure: LogicalTypePointer) -> bool {
+    // SAFETY: by the contract of this function. A struct has a first field, and its name is freed once.
+    unsafe {
+        let name = (api().struct_type_child_name)(structure, 0);
+        let is_empty = text_of(name).is_empty();
+        (api().free)(name.cast());
+        is_empty
+    }
+}

@@ -1,0 +1,58 @@
+//! The core's arrays, written into vectors.
+
+use evtx_ffi::{EvtxArrays, EvtxRoom};
+
+use crate::api::{Vector, api};
+
+/// Writes arrays into vectors of their types, which have room for a batch.
+pub(crate) fn write(arrays: &EvtxArrays, vectors: impl IntoIterator<Item = Vector>) {
+    let mut rooms = Vec::with_capacity(arrays.needs().len());
+    for vector in vectors {
+        add(arrays, vector, &mut rooms);
+    }
+    // SAFETY: each room is that of the vector of its array, with what the array needs.
+    unsafe { arrays.write(&rooms) };
+}
+
+/// Adds the room of the vector of the next array, and those of its items or fields.
+fn add(arrays: &EvtxArrays, vector: Vector, rooms: &mut Vec<EvtxRoom>) {
+    let need = arrays.needs()[rooms.len()];
+    let (mut data, mut validity, mut heap) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the vector has the type of the array, and room for its rows.
+    unsafe {
+        if need.has_data {
+            data = (api().vector_get_data)(vector);
+        }
+        if need.has_nulls {
+            (api().vector_ensure_validity_writable)(vector);
+            validity = (api().vector_get_validity)(vector);
+        }
+        // The API copies texts into the heap of a vector, but does not lend it. So all bytes become one text of the
+        // first row: a length in 4 bytes, the first 4 bytes, and where they are. Each row then refers to its part.
+        if need.heap > MAX_INLINE {
+            let bytes = arrays.heap(rooms.len());
+            (api().unsafe_vector_assign_string_element_len)(vector, 0, bytes.as_ptr().cast(), bytes.len() as u64);
+            heap = data.cast::<*mut u8>().add(1).read();
+        }
+        rooms.push(EvtxRoom {
+            data,
+            validity,
+            heap,
+            is_filled: true,
+        });
+        if !need.has_data {
+            for field in 0..need.children {
+                add(arrays, (api().struct_vector_get_child)(vector, field as u64), rooms);
+            }
+        } else if need.children > 0 {
+            // The items of a list, or the entries of a map.
+            let items = arrays.needs()[rooms.len()].rows as u64;
+            (api().list_vector_reserve)(vector, items);
+            (api().list_vector_set_size)(vector, items);
+            add(arrays, (api().list_vector_get_child)(vector), rooms);
+        }
+    }
+}
+
+/// The most bytes of a text that is stored without a pointer.
+const MAX_INLINE: usize = 12;

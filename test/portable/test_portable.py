@@ -1,0 +1,198 @@
+"""The portable extension in the clients that people have: DuckDB's command line, and DuckDB for Python of two versions.
+
+EVTX_PORTABLE names the extension, EVTX_OLD the folder with the programs of DuckDB 1.5.6.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+EXTENSION = pathlib.Path(os.environ["EVTX_PORTABLE"])
+OLD = pathlib.Path(os.environ["EVTX_OLD"])
+PYTHONS = {"1.5.6": OLD / "python", "2.0.0": sys.executable}
+LOGS = "samples/*.evtx"
+
+
+def run(command, text=None, **variables):
+    process = subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT, timeout=60, env={**os.environ, **variables})
+    return process.stdout.strip(), process.stderr.strip()
+
+
+def cli(*arguments, text=None, **variables):
+    return run([OLD / "duckdb", *arguments], text, **variables)
+
+
+@pytest.fixture(params=PYTHONS)
+def python(request, tmp_path):
+    """Runs code in a version of DuckDB for Python. It has a function that connects, and a folder."""
+    start = f"""
+import duckdb
+def connect(database=":memory:", **config):
+    con = duckdb.connect(database, config={{"allow_unsigned_extensions": "true", **config}})
+    con.execute("LOAD '{EXTENSION}'")
+    return con
+folder = {str(tmp_path)!r}
+"""
+
+    def run_code(code):
+        output, error = run([PYTHONS[request.param], "-c", start + code])
+        assert not error, error
+        return output
+
+    return run_code
+
+
+# The command line
+
+
+def test_a_command_loads_it_and_asks():
+    query = f"LOAD '{EXTENSION}'; SELECT count(*) AS events FROM read_evtx('{LOGS}')"
+    assert cli("-unsigned", "-csv", "-c", query) == ("events\n414", "")
+
+
+def test_it_must_be_allowed():
+    _, error = cli("-c", f"LOAD '{EXTENSION}'")
+    assert "unsigned" in error or "signature" in error, error
+
+
+def test_dot_commands():
+    output, error = cli("-unsigned", text=f".mode csv\n.timer off\nLOAD '{EXTENSION}';\nFROM 'samples/DC01-System.evtx' SELECT event_id LIMIT 1;\n"
+                                          f".mode line\nSELECT evtx_status('0xc000006a') AS status;\n")
+    assert (output.splitlines(), error) == (["event_id", "6013", "status = STATUS_WRONG_PASSWORD"], "")
+
+
+def test_a_file_of_settings_loads_it(tmp_path):
+    (tmp_path / ".duckdbrc").write_text(f"LOAD '{EXTENSION}';\n.mode csv\n")
+    output, _ = cli("-unsigned", text=f"SELECT count(*) FROM evtx_timeline('{LOGS}');\n", HOME=str(tmp_path))
+    assert output.splitlines()[-1].isdigit(), output
+
+
+def test_it_installs_from_a_folder(tmp_path):
+    run([sys.executable, "tools/make_repository.py", EXTENSION, tmp_path / "repository"])
+    statements = f"SET extension_directory = '{tmp_path}/installed'; INSTALL evtx FROM '{tmp_path}/repository'; LOAD evtx;"
+    assert cli("-unsigned", "-csv", "-noheader", "-c", f"{statements} SELECT count(*) FROM read_evtx('{LOGS}')") == ("414", "")
+
+
+def test_the_other_extension_says_what_it_is_for():
+    _, error = cli("-unsigned", "-c", f"LOAD '{os.environ['EVTX_EXTENSION']}'")
+    assert "v2.0.0" in error, error
+
+
+# Python
+
+
+def test_order_is_that_of_the_logs(python):
+    assert python(f"""
+one, two = connect(threads=1), connect(threads=4)
+query = "SELECT filename, record_id FROM read_evtx('{LOGS}')"
+rows = one.execute(query).fetchall()
+assert two.execute(query).fetchall() == rows
+two.execute("CREATE TABLE t AS " + query)
+assert two.execute("FROM t").fetchall() == rows
+two.execute(f"COPY ({{query}}) TO '{{folder}}/x.parquet'")
+assert two.execute(f"FROM '{{folder}}/x.parquet'").fetchall() == rows
+assert two.execute(query + " LIMIT 5 OFFSET 100").fetchall() == rows[100:105]
+print(len(rows))
+""") == "414"
+
+
+def test_a_file_keeps_no_macros(python):
+    """They are in a database in memory then, and call each other there."""
+    assert python(f"""
+path = folder + "/case.duckdb"
+con = connect(path)
+rows = con.execute("FROM evtx.evtx_timeline('{LOGS}')").fetchall()
+assert rows == connect().execute("FROM evtx_timeline('{LOGS}')").fetchall()
+assert con.execute("SELECT evtx.evtx_status('0xc000006a')").fetchall() == [("STATUS_WRONG_PASSWORD",)]
+con.execute("CREATE TABLE events AS FROM read_evtx('{LOGS}')")
+con.close()
+con = duckdb.connect(path)
+assert con.execute("SELECT count(*) FROM duckdb_functions() WHERE function_name LIKE 'evtx%'").fetchall() == [(0,)]
+con.close()
+print(connect(path, access_mode="read_only").execute("SELECT count(*) FROM evtx.evtx_logons('{LOGS}')").fetchone()[0] > 0)
+""") == "True"
+
+
+def test_a_database_can_be_closed_and_opened_again(python):
+    """The extension holds no connection, which would keep the file locked."""
+    assert python("""
+import subprocess, sys
+path = folder + "/case.duckdb"
+con = connect(path)
+con.execute("FROM read_evtx('samples/wrapped.evtx')").fetchall()
+con.close()
+print(subprocess.run([sys.executable, "-c", f"import duckdb; duckdb.connect({path!r}); print('open')"], capture_output=True, text=True).stdout)
+""") == "open"
+
+
+def test_two_databases_of_a_process_have_it(python):
+    assert python(f"""
+one, two = connect(), connect()
+query = "SELECT count(*) FROM read_evtx('{LOGS}', event_id := 4625)"
+print(one.execute(query).fetchall() == two.execute(query).fetchall())
+""") == "True"
+
+
+def test_a_file_system_of_python(python):
+    assert python(f"""
+class Memory:
+    pass
+import glob, sys
+try:
+    import fsspec
+except ImportError:
+    print("none")
+    sys.exit()
+memory = fsspec.filesystem("memory")
+for path in glob.glob("{LOGS}"):
+    with open(path, "rb") as log, memory.open("/case/" + path.split("/")[1], "wb") as copy:
+        copy.write(log.read())
+con = connect(threads=4)
+con.register_filesystem(memory)
+files = [f"memory://{{file}}" for file in memory.ls("/case", detail=False)]
+assert con.execute("SELECT count(*) FROM read_evtx($1)", [files]).fetchall() == [(414,)]
+con.execute("SET VARIABLE logs = (SELECT list(file) FROM glob('memory://case/*'))")
+assert con.execute("SELECT count(*) FROM read_evtx(getvariable('logs'))").fetchall() == [(414,)]
+try:
+    con.execute("FROM read_evtx('memory://case/*.evtx')")
+except duckdb.Error as error:
+    assert "SET VARIABLE logs" in str(error), error
+    print("none")
+""") == "none"
+
+
+def test_what_may_not_be_read_is_not_read(python):
+    assert python(f"""
+import shutil
+con = connect()
+shutil.copy("samples/wrapped.evtx", folder)
+con.execute(f"SET allowed_directories = ['{{folder}}']")
+con.execute("SET enable_external_access = false")
+for path in [folder, folder + "/*.evtx", folder + "/wrapped.evtx"]:
+    assert con.execute("SELECT count(*) FROM read_evtx($1)", [path]).fetchall() == [(160,)]
+for path in ["samples/wrapped.evtx", "{LOGS}", "samples"]:
+    try:
+        print(con.execute("FROM read_evtx($1)", [path]).fetchall())
+    except duckdb.Error as error:
+        assert "disabled by configuration" in str(error), error
+""") == ""
+
+
+def test_vectors_live_as_long_as_duckdb_holds_them(python):
+    assert python(f"""
+con, one = connect(threads=2), connect(threads=1)
+for query in ["SELECT xml, lag(xml, 3) OVER (ORDER BY filename, record_id) AS before FROM logs",
+              "SELECT a.json FROM logs a JOIN logs b USING (filename, record_id) ORDER BY a.xml DESC",
+              "SELECT DISTINCT ON (event_id) event_id, xml FROM logs ORDER BY ALL",
+              "SELECT event_id, list(event_data ORDER BY filename, record_id) FROM logs GROUP BY ALL ORDER BY ALL"]:
+    query = query.replace("logs", "(FROM read_evtx('{LOGS}', xml := true, json := true))")
+    assert con.execute(query).fetchall() == one.execute(query).fetchall()
+result, rows = con.execute("SELECT xml FROM read_evtx('{LOGS}', xml := true)"), []
+while some := result.fetchmany(7):
+    rows.extend(some)
+assert rows == one.execute("SELECT xml FROM read_evtx('{LOGS}', xml := true)").fetchall()
+""") == ""
