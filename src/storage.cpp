@@ -75,7 +75,7 @@ Sharing SharingOf(const FileSystem &files, const std::string &path) {
 //! Refuses files that cannot be read at offsets. Opening a pipe would block until a process writes to it.
 void CheckKind(const FileSystem &files, const std::string &path) {
 	std::error_code ignored;
-	const auto kind = std::filesystem::status(files.Expand(path), ignored).type();
+	const auto kind = std::filesystem::status(std::filesystem::u8path(files.Expand(path)), ignored).type();
 	if (kind == std::filesystem::file_type::fifo || kind == std::filesystem::file_type::socket ||
 	    kind == std::filesystem::file_type::character) {
 		throw duckdb::cxx::Exception(DUCKDB_V2_ERROR_IO_GENERAL,

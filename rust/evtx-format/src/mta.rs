@@ -166,13 +166,21 @@ impl Messages {
     }
 }
 
-/// A glob that matches only this text.
+/// Splits off the start `\\?\` of a path, if it has one. Windows takes such a path as it is, even if it is long. The
+/// `?` in it is not a wildcard.
+pub fn split_verbatim(path: &str) -> (&str, &str) {
+    const START: &str = r"\\?\";
+    path.split_at(if path.starts_with(START) { START.len() } else { 0 })
+}
+
+/// A glob that matches only this path or name.
 pub fn literal(text: &str) -> String {
-    let escaped = text.chars().map(|c| match c {
+    let (start, rest) = split_verbatim(text);
+    let escaped = rest.chars().map(|c| match c {
         '*' | '?' | '[' => format!("[{c}]"),
         _ => c.to_string(),
     });
-    escaped.collect()
+    start.to_owned() + &escaped.collect::<String>()
 }
 
 fn plain(text: &[u8]) -> String {

@@ -7,10 +7,11 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use evtx_format::mta::split_verbatim;
 use evtx_format::{Interrupt, Interrupted};
 use glob::{MatchOptions, Pattern, PatternError};
 
-use crate::storage::{Modified, Storage, StorageError, StorageFile};
+use crate::storage::{Modified, Storage, StorageError, StorageFile, separator, separators};
 
 /// A storage of the files of this machine, by the paths of its file systems.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,16 +102,23 @@ pub(crate) fn out_of_reach(
             Visited::File if is_wanted(&name) && path.to_str().is_some_and(|path| path.contains('\\')) => None,
             _ => return,
         };
-        reasons.insert(path.to_string_lossy().trim_end_matches('/').to_owned(), reason);
+        reasons.insert(
+            path.to_string_lossy().trim_end_matches(separators(false)).to_owned(),
+            reason,
+        );
     })?;
     Ok(reasons)
 }
 
 /// A walk over what a glob names. `**` does not follow links to folders, so that links in a circle end.
 struct Walk {
+    /// How the path starts, if it is a verbatim one of Windows.
+    start: OsString,
+    /// What stands between the folders of paths.
+    slash: &'static str,
     /// The patterns between the slashes, each with its text.
     parts: Vec<(Pattern, String)>,
-    /// How the names of files match.
+    /// How the names of files match. In Windows, those of folders match in any case.
     options: MatchOptions,
     /// Whether it visits all files, not only those whose paths have a backslash.
     has_files: bool,
@@ -128,13 +136,20 @@ enum Visited {
 
 impl Walk {
     fn new(glob: &str, options: MatchOptions, has_files: bool) -> Result<Self, PatternError> {
+        let (start, rest) = split_verbatim(glob);
         // `**` beside other letters is the same as `*`.
-        let parts = glob.split(std::path::is_separator).map(|part| match part {
+        let parts = rest.split(separators(false)).map(|part| match part {
             "**" => part.to_owned(),
             _ => single_stars(part),
         });
         let parts = parts.map(|part| Ok((Pattern::new(&part)?, part)));
         Ok(Walk {
+            start: start.into(),
+            slash: if separator(glob, separators(false)) == '/' {
+                "/"
+            } else {
+                "\\"
+            },
             parts: parts.collect::<Result<_, _>>()?,
             options,
             has_files,
@@ -143,13 +158,17 @@ impl Walk {
 
     /// Calls `tell` for each find, in any order. A name that is not UTF-8 is matched by its lossy text.
     fn visit(&self, interrupt: Interrupt<'_>, tell: &mut dyn FnMut(PathBuf, Visited)) -> Result<(), Interrupted> {
+        let folder_options = MatchOptions {
+            case_sensitive: !cfg!(windows),
+            ..MatchOptions::new()
+        };
         // Folders, with a slash at the end, and the index of the next pattern.
-        let mut folders = vec![(OsString::new(), 0)];
+        let mut folders = vec![(self.start.clone(), 0)];
         while let Some((folder, at)) = folders.pop() {
             let (pattern, text) = &self.parts[at];
             let (is_last, is_deep) = (at + 1 == self.parts.len(), text == "**");
             if !text.contains(['*', '?', '[']) && !is_last {
-                folders.push((joined(&folder, text, "/"), at + 1));
+                folders.push((joined(&folder, text, self.slash), at + 1));
                 continue;
             }
             let is_in_odd = !self.has_files && has_backslash(&folder);
@@ -185,9 +204,12 @@ impl Walk {
                         _ => {}
                     }
                 } else if is_deep && kind.is_dir() {
-                    folders.push((joined(&folder, &name, "/"), at));
-                } else if !is_deep && pattern.matches(&name.to_string_lossy()) && entry.path().is_dir() {
-                    folders.push((joined(&folder, &name, "/"), at + 1));
+                    folders.push((joined(&folder, &name, self.slash), at));
+                } else if !is_deep
+                    && pattern.matches_with(&name.to_string_lossy(), folder_options)
+                    && entry.path().is_dir()
+                {
+                    folders.push((joined(&folder, &name, self.slash), at + 1));
                 }
             }
         }

@@ -7,7 +7,7 @@ use evtx_format::mta::{self, Messages};
 
 use crate::file::{Buffer, LogFile};
 use crate::paths::{ScanPath, Source};
-use crate::storage::{Call, Holds, StorageError};
+use crate::storage::{Call, Holds, StorageError, separators};
 
 /// Finds and reads the messages of the logs of a scan.
 #[derive(Debug)]
@@ -89,10 +89,11 @@ impl MessageFinder {
     /// Whether the folder of a glob is empty. Checks only folders that many logs share.
     fn is_empty(&self, call: Call<'_>, pattern: &str) -> Result<bool, StorageError> {
         let of_all = |(folder, name): &(&str, &str)| !folder.contains("{log}") && !name.contains("**");
-        if self.place.rsplit_once('/').filter(of_all).is_none() {
+        let separators = separators(call.storage.is_remote(pattern));
+        if self.place.rsplit_once(separators).filter(of_all).is_none() {
             return Ok(false);
         }
-        let folder = pattern.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = pattern.rsplit_once(separators).map_or("", |(folder, _)| folder);
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last();
         if known.0 == folder {

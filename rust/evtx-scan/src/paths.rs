@@ -8,10 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evtx_format::Interrupt;
-use evtx_format::mta::literal;
+use evtx_format::mta::{literal, split_verbatim};
 
 use crate::local::out_of_reach;
-use crate::storage::{Call, Holds, NestedFile, OpenFile, ScanError, Storage, StorageError, ends_with, sort_by};
+use crate::storage::{
+    Call, Holds, NestedFile, OpenFile, ScanError, Storage, StorageError, ends_with, separator, separators, sort_by,
+};
 
 /// What files a call reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,15 +229,28 @@ impl ScanPath {
 }
 
 fn has_glob(path: &str) -> bool {
-    path.contains(['*', '?', '['])
+    split_verbatim(path).1.contains(['*', '?', '['])
 }
 
-/// A glob that ignores the case of file names. In a remote one, the text before the first wildcard limits the listing.
-fn any_case(pattern: &str, is_remote: bool) -> String {
-    let start = pattern.rfind('/').map_or(0, |slash| slash + 1);
-    let (folders, name) = pattern.split_at(start);
-    let mut out = folders.to_owned();
-    let mut is_behind = !is_remote;
+/// A glob that ignores the case of file names, and that of folders where `\` separates them, as in Windows. In a remote
+/// one, the text before the first wildcard limits the listing.
+fn any_case(pattern: &str, is_remote: bool, separators: &[char]) -> String {
+    let (start, rest) = split_verbatim(pattern);
+    let (folders, name) = rest.split_at(rest.rfind(separators).map_or(0, |slash| slash + 1));
+    let mut out = start.to_owned();
+    for folder in folders.split_inclusive(separators) {
+        // Windows itself ignores the case of a name without wildcards.
+        match separators.contains(&'\\') && has_glob(folder) {
+            true => out += &any_case_name(folder, true),
+            false => out += folder,
+        }
+    }
+    out + &any_case_name(name, !is_remote)
+}
+
+/// A glob of a name that ignores the case, of letters before the first wildcard only if `is_behind`.
+fn any_case_name(name: &str, mut is_behind: bool) -> String {
+    let mut out = String::new();
     let mut rest = name.chars();
     while let Some(letter) = rest.next() {
         is_behind |= matches!(letter, '*' | '?' | '[');
@@ -417,7 +432,8 @@ impl Expansion<'_> {
                 return Ok(true);
             }
             let found = if has_glob(outer) {
-                storage.glob(&any_case(outer, storage.is_remote(outer)))?
+                let is_remote = storage.is_remote(outer);
+                storage.glob(&any_case(outer, is_remote, separators(is_remote)))?
             } else {
                 Vec::new()
             };
@@ -469,6 +485,7 @@ pub fn expand(
         paths: Vec::new(),
     };
     let (is_glob, is_remote) = (has_glob(path), storage.is_remote(path));
+    let separators = separators(is_remote);
     // A path with wildcards is the name of a file first, and a pattern otherwise.
     if is_glob && !is_remote && storage.exists(path)? {
         found.add_file(path.into(), true)?;
@@ -476,6 +493,11 @@ pub fn expand(
         let mut files = match is_glob {
             true if is_remote && storage.exists(path)? => vec![path.into()],
             true => Vec::new(),
+            // An engine can see a wildcard in the start of the path, and then find the folder itself.
+            false if !split_verbatim(path).0.is_empty() => match storage.exists(path)? {
+                true => vec![path.into()],
+                false => Vec::new(),
+            },
             // An engine can refuse a folder, but allow what is in it.
             false => storage.glob(path).or_else(|error| match Path::new(path).is_dir() {
                 true => Ok(Vec::new()),
@@ -487,15 +509,16 @@ pub fn expand(
         // Names of folders can have brackets, too.
         if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
             // A folder stands for all files of the kind in it and in its subfolders.
-            files = storage.glob(&format!("{}/**/{}", literal(path), kind.glob(storage)))?;
+            let (folder, slash) = (path.trim_end_matches(separators), separator(path, separators));
+            files = storage.glob(&format!("{}{slash}**{slash}{}", literal(path), kind.glob(storage)))?;
             files.retain(|file| kind.is_read(storage, &String::from_utf8_lossy(file)));
-            let all = format!("{}/**/*", literal(path.trim_end_matches('/')));
+            let all = format!("{}{slash}**{slash}*", literal(folder));
             found.add_out_of_reach(&all, &|name| kind.is_read(storage, name), &files)?;
             // The path itself is an error.
-            found.paths.retain(|found| found.path != path.trim_end_matches('/'));
+            found.paths.retain(|found| found.path != folder);
         }
         if files.is_empty() && is_glob {
-            files = storage.glob(&any_case(path, is_remote))?;
+            files = storage.glob(&any_case(path, is_remote, separators))?;
             found.add_out_of_reach(path, &|_| true, &files)?;
             files.retain(|file| !found.is_folder(file));
         } else if files.is_empty() && found.paths.is_empty() && (is_remote || !Path::new(path).is_dir()) {
@@ -537,14 +560,30 @@ mod tests {
             ("\u{E4}*", false),
         ] {
             for name in ["SECURITY.EVTX", "security.evtx", "Security.Evtx"] {
-                let any = any_case(pattern, false);
+                let any = any_case(pattern, false, &['/']);
                 let found = glob::Pattern::new(&any).expect("a pattern").matches_with(name, options);
                 assert_eq!(found, is_match, "{pattern} as {any} for {name}");
             }
         }
-        assert_eq!(any_case("a/b*c", true), "a/b*[cC]");
-        assert_eq!(any_case("a/\\b[", false), "a/\\b[");
-        assert_eq!(any_case("[x]/b", false), "[x]/[bB]");
+        assert_eq!(any_case("a/b*c", true, &['/']), "a/b*[cC]");
+        assert_eq!(any_case("a/\\b[", false, &['/']), "a/\\b[");
+        assert_eq!(any_case("[x]/b", false, &['/']), "[x]/[bB]");
+    }
+
+    #[test]
+    fn windows_separates_folders_by_both_slashes() {
+        for (pattern, any) in [
+            (r"C:\case\*.x", r"C:\case\*.[xX]"),
+            (r"C:\case\**\*.x", r"C:\case\**\*.[xX]"),
+            (r"C:/case\a.x", r"C:/case\[aA].[xX]"),
+            (r"c:\e*\b\*", r"c:\[eE]*\b\*"),
+            (r"\\?\C:\case\?.x", r"\\?\C:\case\?.[xX]"),
+            (r"\\pc\share\*.x", r"\\pc\share\*.[xX]"),
+        ] {
+            assert_eq!(any_case(pattern, false, &['/', '\\']), any);
+        }
+        assert!(!has_glob(r"\\?\C:\case") && has_glob(r"\\?\C:\?"));
+        assert_eq!(literal(r"\\?\C:\a [1]?"), r"\\?\C:\a [[]1][?]");
     }
 
     #[test]

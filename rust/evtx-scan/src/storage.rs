@@ -161,6 +161,19 @@ fn without<'p>(path: &'p str, end: &str) -> Option<&'p str> {
     own.eq_ignore_ascii_case(end).then_some(start)
 }
 
+/// What separates the folders of a path. Windows allows both, in the paths of its own files.
+pub(crate) fn separators(is_remote: bool) -> &'static [char] {
+    match cfg!(windows) && !is_remote {
+        true => &['/', '\\'],
+        false => &['/'],
+    }
+}
+
+/// The separator with which to continue a path: the first one in it.
+pub(crate) fn separator(path: &str, separators: &[char]) -> char {
+    path.chars().find(|letter| separators.contains(letter)).unwrap_or('/')
+}
+
 /// Whether a path ends so, in any case. The query of a URL does not count.
 pub fn ends_with(path: &str, end: &str) -> bool {
     without(path, end).is_some()
@@ -351,6 +364,16 @@ impl Call<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_continues_as_it_starts() {
+        let windows = ['/', '\\'];
+        assert_eq!(separator(r"C:\case/x", &windows), '\\');
+        assert_eq!(separator(r"C:/case\x", &windows), '/');
+        assert_eq!(separator("case", &windows), '/');
+        assert_eq!(separator(r"a\b", separators(true)), '/');
+        assert_eq!(separators(false), if cfg!(windows) { &windows[..] } else { &['/'] });
+    }
 
     #[test]
     fn many_items_are_sorted_unless_interrupted() {
