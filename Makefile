@@ -89,8 +89,9 @@ $(VENV)/.test: test/requirements.txt
 $(VENV)/.spark: test/spark-requirements.txt
 $(VENV)/.bench: bench/requirements.txt
 $(VENV)/.lint: tools/lint-requirements.txt
+$(VENV)/.dist: tools/dist-requirements.txt
 # uv takes a tenth of pip's time, but does not read pip's configuration, which may name another index.
-$(VENV)/.test $(VENV)/.spark $(VENV)/.bench $(VENV)/.lint: | $(VENV)/.uv
+$(VENV)/.test $(VENV)/.spark $(VENV)/.bench $(VENV)/.lint $(VENV)/.dist: | $(VENV)/.uv
 	@$(VENV_PYTHON) -m uv pip install --quiet -r $< || $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
@@ -166,6 +167,29 @@ docs: checked package $(VENV)/.test
 REPOSITORY ?= $(BUILD)/repository
 repository: release | $(VENV)/.created
 	@$(VENV_PYTHON) tools/make_repository.py $(EXTENSION) "$(REPOSITORY)"
+
+## Every platform, from Linux
+
+# The platforms by DuckDB's names. Each has a toolchain file in cmake/, and tools/for_platform.sh runs cargo for it.
+PLATFORMS ?= linux_amd64 linux_arm64 windows_amd64 osx_arm64 osx_amd64
+DIST := $(BUILD)/dist
+.PHONY: dist dist-tools $(PLATFORMS:%=dist-%)
+# What `INSTALL evtx FROM` and `pip install --find-links` accept, with checksums.
+dist: $(PLATFORMS:%=dist-%)
+	@cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && cat SHA256SUMS
+
+dist-tools: | $(VENV)/.dist
+	@tools/check_tools.sh $(VENV_PYTHON) dist
+
+$(PLATFORMS:%=dist-%): export PATH := $(abspath $(VENV)/bin):$(PATH)
+$(PLATFORMS:%=dist-%): dist-%: $(BUILD)/%/CMakeCache.txt
+	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
+	@test -z "$$(find $(<D)/extension/$(NAME) -name '*.duckdb_extension' -size +10M)" || { echo "the extension has more than 10 MiB"; exit 1; }
+	@$(VENV_PYTHON) tools/make_repository.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(DIST)
+# The profile NONE has no flags for newer processors.
+$(PLATFORMS:%=$(BUILD)/%/CMakeCache.txt): CONFIGURE = -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/$(notdir $(@D)).cmake -DDUCKDB_OPTIMIZATION_PROFILE=NONE
+$(PLATFORMS:%=$(BUILD)/%/CMakeCache.txt): | dist-tools
 
 ## Test
 

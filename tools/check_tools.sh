@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Reports missing build tools and how to get them. usage: tools/check_tools.sh PYTHON
+# Reports missing tools and how to get them. usage: tools/check_tools.sh PYTHON [dist]
+#
+# With `dist`, also the tools to build for other platforms.
 set -u
 python=$1
+purpose=${2:-build}
 missing=0
 
 need() { # NAME COMMAND-THAT-PROVES-IT HOW-TO-GET-IT
@@ -20,4 +23,15 @@ need "Rust 1.88 or newer" 'cargo --version | grep -qE "cargo (1\.(8[89]|9[0-9]|[
 need "Python 3.11 or newer" '"$python" -c "import sys; sys.exit(sys.version_info < (3, 11))"' \
   "apt-get install python3, brew install python, or name another with make PYTHON=..."
 need "Python's venv module" '"$python" -c "import venv, ensurepip"' "apt-get install python3-venv"
+
+if [ "$purpose" = dist ]; then
+  has_target() { [ -d "$(rustc --print sysroot)/lib/rustlib/$1/lib" ]; }
+  for platform in linux_amd64 linux_arm64 windows_amd64 osx_arm64 osx_amd64; do
+    target=$(tools/for_platform.sh "$platform")
+    need "Rust's standard library for $target" \
+      'has_target "$target" || [ -d "$(/usr/bin/rustc --print sysroot)/lib/rustlib/src/rust/library/std" ]' \
+      "rustup target add $target, or apt-get install rustc-web cargo-web rust-web-src (Debian)"
+  done
+  need "MinGW" 'command -v x86_64-w64-mingw32-g++-posix' "apt-get install g++-mingw-w64-x86-64-posix (Debian, Ubuntu)"
+fi
 exit $missing

@@ -1,0 +1,5 @@
+set(EVTX_PLATFORM linux_arm64)
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(ZIG_TARGET aarch64-linux-gnu.2.28)
+include("${CMAKE_CURRENT_LIST_DIR}/zig.cmake")

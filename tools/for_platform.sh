@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Builds Rust code on Linux for one of DuckDB's platforms. usage:
+#   tools/for_platform.sh PLATFORM                             prints Rust's name of the platform
+#   tools/for_platform.sh PLATFORM cargo COMMAND [OPTIONS...]  runs cargo, such as cargo build
+#   tools/for_platform.sh PLATFORM maturin [OPTIONS...]        runs maturin build
+#
+# If rustup has the platform's standard library, cargo uses it. Otherwise Debian's compiler builds the library from its
+# sources. Zig links for Linux and macOS, MinGW for Windows.
+set -euo pipefail
+platform=$1
+builder=${2:-}
+root=$(cd "$(dirname "$0")/.." && pwd)
+
+# The oldest glibc is that of DuckDB's own extensions.
+glibc=2.28
+case $platform in
+  linux_amd64) target=x86_64-unknown-linux-gnu ;;
+  linux_arm64) target=aarch64-unknown-linux-gnu ;;
+  osx_amd64) target=x86_64-apple-darwin ;;
+  osx_arm64) target=aarch64-apple-darwin ;;
+  windows_amd64) target=x86_64-pc-windows-gnu ;;
+  *) echo "unknown platform: $platform" >&2 && exit 2 ;;
+esac
+if [ -z "$builder" ]; then
+  echo "$target"
+  exit
+fi
+
+# Paths in the binaries must not depend on the machine.
+flags="--remap-path-prefix=$root=/evtx --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
+export CARGO=cargo RUSTC=rustc
+sysroot=$(rustc --print sysroot)
+if ! [ -d "$sysroot/lib/rustlib/$target/lib" ]; then
+  export CARGO=/usr/bin/cargo RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 CARGO_UNSTABLE_BUILD_STD=std,panic_unwind
+  sysroot=$($RUSTC --print sysroot)
+fi
+flags+=" --remap-path-prefix=$sysroot/lib/rustlib/src/rust=/rust"
+
+if [ "$platform" = windows_amd64 ]; then
+  export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc-posix
+  # No DLLs of MinGW, and no time.
+  flags+=" -Ctarget-feature=+crt-static -Clink-arg=-static -Clink-arg=-Wl,--no-insert-timestamp"
+fi
+variable=${target//-/_}
+export "CARGO_TARGET_${variable^^}_RUSTFLAGS=$flags"
+
+case $builder-$platform in
+  cargo-windows_*) exec "$CARGO" "$3" --target "$target" "${@:4}" ;;
+  cargo-linux_*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target.$glibc" "${@:4}" ;;
+  cargo-*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target" "${@:4}" ;;
+  maturin-windows_*) exec maturin build --target "$target" "${@:3}" ;;
+  maturin-linux_*) exec maturin build --target "$target" --zig --compatibility "manylinux_${glibc/./_}" "${@:3}" ;;
+  maturin-*) exec maturin build --target "$target" --zig "${@:3}" ;;
+  *) echo "unknown builder: $builder" >&2 && exit 2 ;;
+esac
