@@ -30,7 +30,8 @@ thread_local std::exception_ptr kept;
 template <class Body>
 EvtxStorageCode Guard(EvtxTexts *texts, Body body) noexcept {
 	const auto failed = [&](std::string_view why) {
-		evtx_texts_push(texts, Lend(why));
+		// Windows' messages end with a line break.
+		evtx_texts_push(texts, Lend(why.substr(0, why.find_last_not_of("\r\n ") + 1)));
 		return EvtxStorageCode::FAILED;
 	};
 	try {
