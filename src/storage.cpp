@@ -191,7 +191,20 @@ public:
 
 private:
 	FileHandle Open(const FileSystem &files) const {
-		return files.OpenFile(name, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
+		try {
+			return files.OpenFile(name, {FileFlags::READ, FileFlags::PARALLEL_ACCESS});
+		} catch (const duckdb::cxx::InterruptException &) {
+			throw;
+		} catch (const duckdb::cxx::Exception &error) {
+			// On Windows, DuckDB names the absolute path. Name the file as the caller wrote it.
+			auto text = error.GetRawMessage();
+			const auto start = text.find('"') + 1;
+			const auto end = text.find("\": ", start);
+			if (start == 0 || end == std::string::npos || text.find(name) != std::string::npos) {
+				throw;
+			}
+			throw duckdb::cxx::Exception(error.GetCode(), text.replace(start, end - start, name));
+		}
 	}
 
 	//! A handle that no thread uses. Threads of the core have no file system to open another, and wait.
