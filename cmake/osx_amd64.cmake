@@ -1,5 +1,5 @@
 set(EVTX_PLATFORM osx_amd64)
 set(CMAKE_SYSTEM_NAME Darwin)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
-set(ZIG_TARGET x86_64-macos)
+set(ZIG_TARGET x86_64-macos.11.0)
 include("${CMAKE_CURRENT_LIST_DIR}/zig.cmake")

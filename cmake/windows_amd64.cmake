@@ -7,8 +7,9 @@ set(DUCKDB_EXPLICIT_PLATFORM "${EVTX_PLATFORM}")
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
 set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++-posix)
 # Paths and the time must not depend on the machine.
+get_filename_component(ROOT "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
 foreach(LANGUAGE C CXX)
-  set(CMAKE_${LANGUAGE}_FLAGS_INIT "-ffile-prefix-map=${CMAKE_CURRENT_LIST_DIR}/..=/evtx")
+  set(CMAKE_${LANGUAGE}_FLAGS_INIT "-ffile-prefix-map=${ROOT}=/evtx")
 endforeach()
 # Without DLLs of MinGW.
 set(CMAKE_SHARED_LINKER_FLAGS_INIT "-s -static -Wl,--no-insert-timestamp")

@@ -6,11 +6,12 @@ find_program(ZIG NAMES python-zig REQUIRED)
 set(CMAKE_C_COMPILER "${ZIG}" cc -target "${ZIG_TARGET}")
 set(CMAKE_CXX_COMPILER "${ZIG}" c++ -target "${ZIG_TARGET}")
 # Zig's own archiver knows every platform's objects.
+get_filename_component(ROOT "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
 foreach(LANGUAGE C CXX)
   set(CMAKE_${LANGUAGE}_ARCHIVE_CREATE "\"${ZIG}\" ar rcsD <TARGET> <OBJECTS>")
   set(CMAKE_${LANGUAGE}_ARCHIVE_APPEND "\"${ZIG}\" ar rsD <TARGET> <OBJECTS>")
   set(CMAKE_${LANGUAGE}_ARCHIVE_FINISH "")
   # Paths must not depend on the machine.
-  set(CMAKE_${LANGUAGE}_FLAGS_INIT "-ffile-prefix-map=${CMAKE_CURRENT_LIST_DIR}/..=/evtx")
+  set(CMAKE_${LANGUAGE}_FLAGS_INIT "-ffile-prefix-map=${ROOT}=/evtx")
 endforeach()
 set(CMAKE_SHARED_LINKER_FLAGS_INIT "-s")
