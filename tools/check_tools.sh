@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Reports missing tools and how to get them. usage: tools/check_tools.sh PYTHON [dist]
+# Reports missing tools and how to get them. usage: tools/check_tools.sh PYTHON [dist|emulators]
 #
-# With `dist`, also the tools to build for other platforms.
+# With `dist`, also the tools to build for other platforms, and with `emulators` those to test them.
 set -u
 python=$1
 purpose=${2:-build}
@@ -33,5 +33,13 @@ if [ "$purpose" = dist ]; then
       "rustup target add $target, or apt-get install rustc-web cargo-web rust-web-src (Debian)"
   done
   need "MinGW" 'command -v x86_64-w64-mingw32-g++-posix' "apt-get install g++-mingw-w64-x86-64-posix (Debian, Ubuntu)"
+fi
+if [ "$purpose" = emulators ]; then
+  need "MinGW" 'command -v x86_64-w64-mingw32-g++-posix' "apt-get install g++-mingw-w64-x86-64-posix (Debian, Ubuntu)"
+  need "Wine" 'command -v wine' "apt-get install wine64 wine (Debian, Ubuntu)"
+  need "QEMU's user mode" 'command -v qemu-aarch64-static' "apt-get install qemu-user-static (Debian, Ubuntu)"
+  need "the C library for ARM" '[ -e /usr/aarch64-linux-gnu/lib/libstdc++.so.6 ]' "apt-get install g++-aarch64-linux-gnu (Debian, Ubuntu)"
+  need "a Java compiler, 17 or newer" 'javac --version' "apt-get install default-jdk-headless (Debian, Ubuntu)"
+  need "Maven" 'command -v mvn' "apt-get install maven (Debian, Ubuntu)"
 fi
 exit $missing

@@ -96,6 +96,8 @@ fn run(root: &Path, file: &Path) -> Result<(), Failed> {
 
 fn main() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Tests can run commands there.
+    std::env::set_current_dir(&root).expect("the project's folder");
     let tests = std::env::var("EVTX_TESTS").unwrap_or_else(|_| "test/sql".to_owned());
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join(&tests))
         .expect("the tests")
