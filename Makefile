@@ -186,6 +186,7 @@ $(PLATFORMS:%=dist-%): dist-%: $(BUILD)/%/CMakeCache.txt
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 	@test -z "$$(find $(<D)/extension/$(NAME) -name '*.duckdb_extension' -size +10M)" || { echo "the extension has more than 10 MiB"; exit 1; }
 	@$(VENV_PYTHON) tools/make_repository.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(DIST)
+	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
 # The profile NONE has no flags for newer processors.
 $(PLATFORMS:%=$(BUILD)/%/CMakeCache.txt): CONFIGURE = -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/cmake/$(notdir $(@D)).cmake -DDUCKDB_OPTIMIZATION_PROFILE=NONE
