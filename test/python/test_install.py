@@ -4,6 +4,7 @@ import functools
 import hashlib
 import http.server
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 
+import duckdb
 import pytest
 from conftest import EXTENSION, ROOT, SAMPLES, connect
 
@@ -47,6 +49,30 @@ def test_it_installs_from_a_web_server(repository, tmp_path):
             assert count_installed_from(f"http://127.0.0.1:{server.server_port}", tmp_path) == 55
         finally:
             server.shutdown()
+
+
+@pytest.mark.parametrize("name", ["evtx.duckdb_extension.gz", "evtx.{platform}.duckdb_extension.gz"])
+def test_one_file_installs(repository, tmp_path, name):
+    packed = next(repository.glob("*/*/*.gz"))
+    file = tmp_path / name.format(platform=packed.parent.name)
+    shutil.copy(packed, file)
+    with connect(extension_directory=str(tmp_path / "extensions")) as con:
+        con.execute(f"INSTALL '{file}'")
+        con.execute("LOAD evtx")
+        assert con.execute(f"SELECT count(*) FROM read_evtx('{SAMPLES}/DC01-Security.evtx')").fetchone() == (55,)
+
+
+@pytest.mark.parametrize("field", [1, 2])
+def test_a_file_for_others_says_for_whom(tmp_path, field):
+    # The platform and DuckDB's version are fields of 32 bytes, backwards from the signature.
+    extension = bytearray(pathlib.Path(EXTENSION).read_bytes())
+    start = len(extension) - 256 - 32 * (field + 1)
+    own = extension[start : start + 32].rstrip(b"\0").decode()
+    extension[start : start + 32] = b"another".ljust(32, b"\0")
+    file = tmp_path / "evtx.duckdb_extension"
+    file.write_bytes(extension)
+    with connect() as con, pytest.raises(duckdb.Error, match=f"'another'.*'{own}'"):
+        con.execute(f"LOAD '{file}'")
 
 
 @pytest.fixture(name="jdbc")
