@@ -587,6 +587,37 @@ mod tests {
     }
 
     #[test]
+    fn files_are_found_and_named_by_the_slash_of_the_machine() {
+        let place = tempfile::tempdir().expect("a folder");
+        let slash = std::path::MAIN_SEPARATOR;
+        let root = place.path().join("case [1]");
+        std::fs::create_dir_all(root.join("Sub")).expect("folders");
+        std::fs::write(root.join("Sub").join("X.EVTX"), b"").expect("a file");
+        let root = root.to_str().expect("text");
+        let storage = crate::local::LocalStorage;
+        let found = |path: String| {
+            let paths = expand(&storage, &path, FileKind::Logs, "a test", Interrupt::NEVER).expect("paths");
+            paths.into_iter().map(|path| path.path).collect::<Vec<_>>()
+        };
+        let expected = format!("{root}{slash}Sub{slash}X.EVTX");
+        let folder = literal(root);
+        for path in [
+            root.to_owned(),
+            format!("{root}{slash}"),
+            format!("{folder}{slash}**{slash}*.evtx"),
+            format!("{folder}{slash}S*{slash}x*"),
+            format!("{folder}{slash}Sub{slash}X.EVTX"),
+        ] {
+            assert_eq!(found(path.clone()), [expected.as_str()], "{path}");
+        }
+        if cfg!(windows) {
+            assert_eq!(found(format!("{folder}\\s*\\x*")), [expected.as_str()]);
+            assert_eq!(found(format!(r"\\?\{root}")), [format!(r"\\?\{expected}")]);
+            assert_eq!(found(format!(r"\\?\{folder}\**\*.evtx")), [format!(r"\\?\{expected}")]);
+        }
+    }
+
+    #[test]
     #[cfg(unix)]
     fn links_to_nothing_and_closed_folders_are_found() {
         use std::os::unix::fs::{PermissionsExt, symlink};
