@@ -181,7 +181,6 @@ dist: $(PLATFORMS:%=extension-%) $(PLATFORMS:%=wheel-%)
 dist-tools: | $(VENV)/.dist
 	@tools/check_tools.sh $(VENV_PYTHON) dist
 
-$(PLATFORMS:%=extension-%) $(PLATFORMS:%=wheel-%): export PATH := $(abspath $(VENV)/bin):$(PATH)
 $(PLATFORMS:%=extension-%): extension-%: $(BUILD)/%/CMakeCache.txt
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 	@test -z "$$(find $(<D)/extension/$(NAME) -name '*.duckdb_extension' -size +10M)" || { echo "the extension has more than 10 MiB"; exit 1; }
@@ -287,7 +286,6 @@ test-arm: extension-linux_arm64 $(JAVA_ARM)/.created $(JDBC) $(TOOLS)/classes/Cl
 	  $(CARGO_TEST) $(TESTED) --test sql -- $(SQL_TESTS)
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(QEMU)" \
 	  tools/for_platform.sh linux_arm64 cargo test --quiet --locked $(MANIFEST) -p evtx-scan --tests
-test-arm: export PATH := $(abspath $(VENV)/bin):$(PATH)
 
 # Tests all platforms if the last test, of the sources in cmake/tested.sha256, was of other ones: those that differ by platform, and those that
 # decide how to build. Commit the file that this writes.

@@ -26,6 +26,8 @@ if [ -z "$builder" ]; then
   exit
 fi
 
+# Zig, cargo-zigbuild and maturin, from tools/dist-requirements.txt.
+export PATH=$root/build/venv/bin:$PATH
 # Paths in the binaries must not depend on the machine.
 flags="--remap-path-prefix=$root=/evtx --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
 export CARGO=cargo RUSTC=rustc
