@@ -510,7 +510,8 @@ pub fn expand(
         if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
             // A folder stands for all files of the kind in it and in its subfolders.
             let (folder, slash) = (path.trim_end_matches(separators), separator(path, separators));
-            files = storage.glob(&format!("{}{slash}**{slash}{}", literal(path), kind.glob(storage)))?;
+            let start = if is_remote { path } else { folder };
+            files = storage.glob(&format!("{}{slash}**{slash}{}", literal(start), kind.glob(storage)))?;
             files.retain(|file| kind.is_read(storage, &String::from_utf8_lossy(file)));
             let all = format!("{}{slash}**{slash}*", literal(folder));
             found.add_out_of_reach(&all, &|name| kind.is_read(storage, name), &files)?;
