@@ -507,7 +507,7 @@ pub fn expand(
         files.retain(|file| !found.is_folder(file));
         let is_named = !files.is_empty();
         // Names of folders can have brackets, too.
-        if files.is_empty() && (!is_glob || !is_remote && !path.contains(['*', '?'])) {
+        if files.is_empty() && (!is_glob || !is_remote && !split_verbatim(path).1.contains(['*', '?'])) {
             // A folder stands for all files of the kind in it and in its subfolders.
             let (folder, slash) = (path.trim_end_matches(separators), separator(path, separators));
             let start = if is_remote { path } else { folder };
