@@ -184,6 +184,7 @@ dist-tools: | $(VENV)/.dist
 $(PLATFORMS:%=extension-%): extension-%: $(BUILD)/%/CMakeCache.txt
 	@cmake --build $(<D) --target $(NAME)_loadable_extension --parallel
 	@test -z "$$(find $(<D)/extension/$(NAME) -name '*.duckdb_extension' -size +10M)" || { echo "the extension has more than 10 MiB"; exit 1; }
+	@case $* in osx_*) $(VENV_PYTHON) tools/check_macho.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(NAME)_init_c_api_v2;; esac
 	@$(VENV_PYTHON) tools/make_repository.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(DIST)
 $(PLATFORMS:%=wheel-%): wheel-%: | dist-tools
 	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
