@@ -52,6 +52,6 @@ case $builder-$platform in
   cargo-*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target" "${@:4}" ;;
   maturin-windows_*) exec maturin build --target "$target" "${@:3}" ;;
   maturin-linux_*) exec maturin build --target "$target" --zig --compatibility "manylinux_${glibc/./_}" "${@:3}" ;;
-  maturin-*) exec maturin build --target "$target" --zig "${@:3}" ;;
+  maturin-*) exec maturin build --target "$target" --zig "${@:3}" -- "-Clink-arg=-F$root/cmake/frameworks" ;;
   *) echo "unknown builder: $builder" >&2 && exit 2 ;;
 esac
