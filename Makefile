@@ -107,18 +107,18 @@ PORTABLE := $(BUILD)/portable/$(NAME).duckdb_extension
 PORTABLE_CHECKED := $(BUILD)/checked/portable/$(NAME).duckdb_extension
 portable: duckdb/source/.pin
 	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-duckdb-stable
-	@$(call finish_portable,rust/target/release,$(PORTABLE))
+	@$(call finish_portable,rust/target/release,$(PORTABLE),$(PLATFORM))
 
 # The same for the tests.
 portable_checked: checked
 	@$(CARGO_RUN) build --quiet $(PROFILE) $(MANIFEST) $(TESTED)
-	@$(call finish_portable,rust/target/checked,$(PORTABLE_CHECKED))
+	@$(call finish_portable,rust/target/checked,$(PORTABLE_CHECKED),$(PLATFORM))
 
-# Copies the library in a folder, and appends what DuckDB reads before it loads an extension.
+# Copies the library in folder 1 to file 2, and appends what DuckDB reads before it loads an extension, such as platform 3.
 define finish_portable
-mkdir -p $(dir $2) && cp $1/*evtx_duckdb_stable.$(SHARED) $2 && printf %s $(PLATFORM) >$(dir $2)platform && \
-  cmake -DEXTENSION=$2 -DPLATFORM_FILE=$(dir $2)platform -DNULL_FILE=duckdb/source/scripts/null.txt -DVERSION_FIELD=v1.5.6 \
-  -DEXTENSION_VERSION=0.1.0 -DABI_TYPE=C_STRUCT -P duckdb/source/scripts/append_metadata.cmake
+mkdir -p $(dir $2) && cp $$(find $1 -maxdepth 1 -name '*evtx_duckdb_stable.*' | grep -E '(so|dll|dylib)$$') $2 && \
+  printf %s $3 >$(dir $2)platform && cmake -DEXTENSION=$2 -DPLATFORM_FILE=$(dir $2)platform -DNULL_FILE=duckdb/source/scripts/null.txt \
+  -DVERSION_FIELD=v1.5.6 -DEXTENSION_VERSION=0.1.0 -DABI_TYPE=C_STRUCT -P duckdb/source/scripts/append_metadata.cmake
 endef
 
 # The command line, Node and Python of DuckDB 1.5.6.
@@ -173,9 +173,9 @@ repository: release | $(VENV)/.created
 # The platforms by DuckDB's names. Each has a toolchain file in cmake/, and tools/for_platform.sh runs cargo for it.
 PLATFORMS ?= linux_amd64 linux_arm64 windows_amd64 osx_arm64 osx_amd64
 DIST := $(BUILD)/dist
-.PHONY: dist dist-tools $(PLATFORMS:%=extension-%) $(PLATFORMS:%=wheel-%)
+.PHONY: dist dist-tools $(PLATFORMS:%=extension-%) $(PLATFORMS:%=portable-%) $(PLATFORMS:%=wheel-%)
 # What `INSTALL evtx FROM` and `pip install --find-links` accept, with checksums.
-dist: $(PLATFORMS:%=extension-%) $(PLATFORMS:%=wheel-%)
+dist: $(PLATFORMS:%=extension-%) $(PLATFORMS:%=portable-%) $(PLATFORMS:%=wheel-%)
 	@cd $(DIST) && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS && cat SHA256SUMS
 
 dist-tools: | $(VENV)/.dist
@@ -186,6 +186,10 @@ $(PLATFORMS:%=extension-%): extension-%: $(BUILD)/%/CMakeCache.txt
 	@test -z "$$(find $(<D)/extension/$(NAME) -name '*.duckdb_extension' -size +10M)" || { echo "the extension has more than 10 MiB"; exit 1; }
 	@case $* in osx_*) $(VENV_PYTHON) tools/check_macho.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(NAME)_init_c_api_v2;; esac
 	@$(VENV_PYTHON) tools/make_repository.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(DIST)
+$(PLATFORMS:%=portable-%): portable-%: duckdb/source/.pin | dist-tools
+	@tools/for_platform.sh $* cargo build --quiet --release --locked $(MANIFEST) -p evtx-duckdb-stable
+	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/$*/portable/$(NAME).duckdb_extension,$*)
+	@$(VENV_PYTHON) tools/make_repository.py $(BUILD)/$*/portable/$(NAME).duckdb_extension $(DIST)
 $(PLATFORMS:%=wheel-%): wheel-%: | dist-tools
 	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
 # The profile NONE has no flags for newer processors.

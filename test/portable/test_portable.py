@@ -101,20 +101,91 @@ print(len(rows))
 
 
 def test_a_file_keeps_no_macros(python):
-    """They are in a database in memory then, and call each other there."""
+    """They are in a database in memory then, and call each other there. Its name is one that nobody has."""
     assert python(f"""
 path = folder + "/case.duckdb"
 con = connect(path)
-rows = con.execute("FROM evtx.evtx_timeline('{LOGS}')").fetchall()
+rows = con.execute("FROM evtx_macros.evtx_timeline('{LOGS}')").fetchall()
 assert rows == connect().execute("FROM evtx_timeline('{LOGS}')").fetchall()
-assert con.execute("SELECT evtx.evtx_status('0xc000006a')").fetchall() == [("STATUS_WRONG_PASSWORD",)]
+assert con.execute("SELECT evtx_macros.evtx_status('0xc000006a')").fetchall() == [("STATUS_WRONG_PASSWORD",)]
 con.execute("CREATE TABLE events AS FROM read_evtx('{LOGS}')")
 con.close()
 con = duckdb.connect(path)
 assert con.execute("SELECT count(*) FROM duckdb_functions() WHERE function_name LIKE 'evtx%'").fetchall() == [(0,)]
 con.close()
-print(connect(path, access_mode="read_only").execute("SELECT count(*) FROM evtx.evtx_logons('{LOGS}')").fetchone()[0] > 0)
+print(connect(path, access_mode="read_only").execute("SELECT count(*) FROM evtx_macros.evtx_logons('{LOGS}')").fetchone()[0] > 0)
 """) == "True"
+
+
+def test_files_named_like_the_macros_stay_as_they_are(python):
+    assert python(f"""
+import hashlib, os
+digest = lambda: hashlib.sha256(open(path, "rb").read()).digest()
+for name in ["evtx", "evtx_macros"]:
+    path = f"{{folder}}/{{name}}.duckdb"
+    duckdb.connect(path).execute("CREATE SCHEMA evtx_macros_2; CREATE TABLE evtx_macros_2.t AS SELECT 7 AS a").close()
+    before = digest()
+    con = connect(path)
+    place = "evtx_macros" if name == "evtx" else "evtx_macros_3"
+    assert con.execute("SELECT count(*) > 0 FROM duckdb_functions() WHERE database_name = $1", [place]).fetchall() == [(True,)]
+    assert con.execute("FROM evtx_macros_2.t").fetchall() == [(7,)]
+    con.close()
+    assert digest() == before
+""") == ""
+
+
+def test_macros_of_the_user_stay(python):
+    assert python("""
+con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+con.execute("CREATE MACRO evtx_hex(a) AS 'mine'")
+con.execute("LOAD '%s'")
+assert con.execute("SELECT evtx_hex(3)").fetchall() == [("mine",)]
+con.execute("ATTACH ':memory:' AS other; USE other")
+assert con.execute("SELECT count(*) > 0 FROM memory.evtx_timeline('samples')").fetchall() == [(True,)]
+""" % EXTENSION) == ""
+
+
+def test_a_load_that_failed_can_be_repeated(python):
+    assert python("""
+con = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+con.execute("BEGIN; CREATE MACRO evtx_hex(a) AS 1")
+try:
+    con.execute("LOAD '%s'")
+except duckdb.Error:
+    con.execute("ROLLBACK; LOAD '%s'")
+    print(con.execute("SELECT evtx_hex(3), evtx_status('0xc000006a')").fetchone())
+""" % (EXTENSION, EXTENSION)) == "('0x3', 'STATUS_WRONG_PASSWORD')"
+
+
+def test_too_little_memory_is_an_error(python):
+    assert python(f"""
+con = connect(threads=4)
+errors = 0
+for limit in range(20, 1000, 20):
+    for query in [f"SET memory_limit = '{{limit}}KB'", "SELECT count(xml), count(event_data) FROM read_evtx('{LOGS}', xml := true)", "SELECT evtx_code_names('ticket_options', i) FROM range(3000) t(i)"]:
+        try:
+            con.execute(query).fetchall()
+        except duckdb.OutOfMemoryException:
+            errors += 1
+print(0 < errors < 147)
+""") == "True"
+
+
+def test_copy_takes_columns_of_the_same_types_only(python):
+    assert python("""
+con = connect()
+con.execute("CREATE TABLE a(record_id UBIGINT, fields STRUCT(value VARCHAR, name VARCHAR)[])")
+con.execute("CREATE TABLE b(computer JSON)")
+con.execute("CREATE TABLE c(record_id UBIGINT)")
+for statement in ["COPY a FROM 'samples/wrapped.evtx' (FORMAT evtx, fields true)", "COPY b FROM 'samples/wrapped.evtx' (FORMAT evtx)",
+                  "COPY c FROM 'samples/wrapped.evtx' (FORMAT evtx, verify 'maybe')"]:
+    try:
+        con.execute(statement)
+    except duckdb.BinderException as error:
+        print("another type" in str(error) or "true or false" in str(error))
+con.execute("COPY c FROM 'samples/wrapped.evtx' (FORMAT evtx, verify 'true')")
+print(con.execute("SELECT count(*) FROM c").fetchone()[0])
+""").split() == ["True", "True", "True", "160"]
 
 
 def test_a_database_can_be_closed_and_opened_again(python):
@@ -179,7 +250,26 @@ for path in ["samples/wrapped.evtx", "{LOGS}", "samples"]:
         print(con.execute("FROM read_evtx($1)", [path]).fetchall())
     except duckdb.Error as error:
         assert "disabled by configuration" in str(error), error
+con = connect()
+con.execute("SET disabled_filesystems = 'LocalFileSystem'")
+for path in ["samples/wrapped.evtx", "{LOGS}", "samples"]:
+    try:
+        print(con.execute("FROM read_evtx($1)", [path]).fetchall())
+    except duckdb.Error as error:
+        assert "has been disabled" in str(error), error
 """) == ""
+
+
+def test_paths_of_duckdb(python):
+    """URLs of files, and the folder for `~`."""
+    assert python(f"""
+import os
+con = connect()
+root = os.getcwd()
+con.execute(f"SET home_directory = '{{root}}/samples'")
+for path in ["~/wrapped.evtx", f"file:{{root}}/samples/wrapped.evtx", f"file://{{root}}/samples/wrapped.evtx", f"file://localhost{{root}}/samples/wrapped.evtx"]:
+    print(con.execute("SELECT count(*) FROM read_evtx($1)", [path]).fetchone()[0])
+""").split() == ["160"] * 4
 
 
 def test_vectors_live_as_long_as_duckdb_holds_them(python):

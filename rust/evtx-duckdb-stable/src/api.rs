@@ -44,9 +44,9 @@ pub(crate) type Delete = Option<unsafe extern "C" fn(*mut c_void)>;
 /// Binds or begins a call of a table function.
 pub(crate) type Callback<T> = unsafe extern "C" fn(T);
 /// Fills a chunk with the next rows of a table function.
-pub(crate) type Exec = unsafe extern "C" fn(FunctionInfo, DataChunk);
+pub(crate) type Exec = unsafe extern "C-unwind" fn(FunctionInfo, DataChunk);
 /// Answers for the rows of a chunk.
-pub(crate) type ScalarExec = unsafe extern "C" fn(FunctionInfo, DataChunk, Vector);
+pub(crate) type ScalarExec = unsafe extern "C-unwind" fn(FunctionInfo, DataChunk, Vector);
 /// Replaces a table that does not exist.
 pub(crate) type Replace = unsafe extern "C" fn(ReplacementScanInfo, *const c_char, *mut c_void);
 
@@ -57,19 +57,19 @@ pub(crate) const VERSION: &std::ffi::CStr = c"v1.5.6";
 #[repr(C)]
 #[derive(Debug)]
 pub struct Access {
-    pub(crate) set_error: unsafe extern "C" fn(ExtensionInfo, *const c_char),
+    pub(crate) set_error: unsafe extern "C-unwind" fn(ExtensionInfo, *const c_char),
     pub(crate) get_database: unsafe extern "C" fn(ExtensionInfo) -> *mut Database,
     pub(crate) get_api: unsafe extern "C" fn(ExtensionInfo, *const c_char) -> *const c_void,
 }
 
 /// Declares the functions: the place of each in DuckDB's struct, its name without `duckdb_`, and its type. A state
-/// (`duckdb_state`) is 0 for success.
+/// (`duckdb_state`) is 0 for success. Those that reserve memory of vectors throw C++ exceptions if there is none.
 macro_rules! functions {
     ($($index:literal $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         /// The functions of DuckDB that this door calls.
         #[derive(Debug)]
         pub(crate) struct Api {$(
-            pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,
+            pub(crate) $name: unsafe extern "C-unwind" fn($($argument),*) $(-> $result)?,
         )*}
 
         impl Api {
@@ -78,7 +78,7 @@ macro_rules! functions {
             unsafe fn of(table: *const *const c_void) -> Self {
                 // SAFETY: the struct has function pointers of these types at these places.
                 unsafe { Api {$(
-                    $name: std::mem::transmute::<*const c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(
+                    $name: std::mem::transmute::<*const c_void, unsafe extern "C-unwind" fn($($argument),*) $(-> $result)?>(
                         *table.add($index),
                     ),
                 )*} }
@@ -104,7 +104,6 @@ functions! {
     108 create_date(i32) -> ValuePointer;
     111 create_timestamp(i64) -> ValuePointer;
     118 get_bool(ValuePointer) -> bool;
-    125 get_int64(ValuePointer) -> i64;
     136 get_value_type(ValuePointer) -> LogicalTypePointer;
     142 get_varchar(ValuePointer) -> *mut c_char;
     146 get_map_size(ValuePointer) -> u64;
@@ -116,6 +115,7 @@ functions! {
     152 get_list_child(ValuePointer, u64) -> ValuePointer;
     155 get_struct_child(ValuePointer, u64) -> ValuePointer;
     156 create_logical_type(u32) -> LogicalTypePointer;
+    157 logical_type_get_alias(LogicalTypePointer) -> *mut c_char;
     158 logical_type_set_alias(LogicalTypePointer, *const c_char);
     159 create_list_type(LogicalTypePointer) -> LogicalTypePointer;
     161 create_map_type(LogicalTypePointer, LogicalTypePointer) -> LogicalTypePointer;
@@ -185,6 +185,7 @@ functions! {
     274 add_replacement_scan(Database, Replace, *mut c_void, Delete);
     275 replacement_scan_set_function_name(ReplacementScanInfo, *const c_char);
     276 replacement_scan_add_parameter(ReplacementScanInfo, ValuePointer);
+    381 value_varchar(*mut QueryResult, u64, u64) -> *mut c_char;
     423 create_config_option() -> ConfigOption;
     424 destroy_config_option(*mut ConfigOption);
     425 config_option_set_name(ConfigOption, *const c_char);

@@ -48,8 +48,20 @@ fn one(value: &Value, argument: &str) -> Result<Option<String>, ScanError> {
 pub(crate) fn set(arguments: &mut EvtxArguments, argument: &Argument, value: &Value) -> Result<(), ScanError> {
     let taken = match argument.kind {
         _ if value.is_null() => ArgumentValue::Null,
+        // The options of COPY come with any type.
+        ArgumentKind::Flag if value.type_id() != id::BOOLEAN => match value.text().to_ascii_lowercase().as_str() {
+            "true" | "1" => ArgumentValue::Flag(true),
+            "false" | "0" => ArgumentValue::Flag(false),
+            other => return Err(input(format!("{} is true or false, not {other}", argument.name))),
+        },
         ArgumentKind::Flag => ArgumentValue::Flag(value.flag()),
-        ArgumentKind::Integer => ArgumentValue::Integer(value.integer()),
+        ArgumentKind::Integer => match value.text().parse() {
+            Ok(number) => ArgumentValue::Integer(number),
+            Err(_) => {
+                let text = value.text();
+                return Err(input(format!("{} is a whole number, not {text}", argument.name)));
+            }
+        },
         ArgumentKind::Text => ArgumentValue::Text(value.text()),
         ArgumentKind::List => ArgumentValue::List(texts(value, argument.name)?),
         ArgumentKind::Map => {

@@ -1,4 +1,4 @@
-//! What every callback is made of: errors and panics, and data that DuckDB keeps.
+//! For all callbacks: errors and panics, and data that DuckDB keeps.
 
 use std::ffi::{c_char, c_void};
 
@@ -7,17 +7,26 @@ use evtx_ffi::{EvtxError, entry, release};
 use crate::api::Delete;
 use crate::types::c_text;
 
-/// Runs a callback. Its error or its panic becomes the error of the statement.
-pub(crate) fn guarded<I: Copy>(
-    set_error: unsafe extern "C" fn(I, *const c_char),
+/// Runs Rust code of a callback. Its error or its panic becomes the error of the statement.
+///
+/// The code must not call what throws C++ exceptions: functions that reserve memory of vectors. An exception cannot pass
+/// through code that catches panics.
+pub(crate) fn guarded<I, T>(
+    set_error: unsafe extern "C-unwind" fn(I, *const c_char),
     info: I,
-    body: impl FnOnce() -> Result<(), EvtxError>,
-) {
-    if let Some(error) = entry(body) {
+    body: impl FnOnce() -> Result<T, EvtxError>,
+) -> Option<T> {
+    let mut result = None;
+    let failure = entry(|| {
+        result = Some(body()?);
+        Ok(())
+    });
+    if let Some(error) = failure {
         let message = c_text(error.message.text().unwrap_or_default());
         // SAFETY: DuckDB passes the info of the callback.
         unsafe { set_error(info, message.as_ptr()) };
     }
+    result
 }
 
 /// Data for DuckDB, to be freed by [`delete`].

@@ -6,7 +6,7 @@ use evtx_format::Interrupt;
 use crate::api::{Connection, DataChunk, FunctionInfo, Vector, api};
 use crate::call::guarded;
 use crate::types::{LogicalType, c_text, id};
-use crate::vectors::write;
+use crate::vectors::rooms;
 
 /// A vector of an argument, whose rows follow each other.
 fn lend(chunk: DataChunk, index: u64, is_number: bool) -> EvtxVector {
@@ -23,14 +23,21 @@ fn lend(chunk: DataChunk, index: u64, is_number: bool) -> EvtxVector {
     }
 }
 
-unsafe extern "C" fn exec(info: FunctionInfo, input: DataChunk, output: Vector) {
-    guarded(api().scalar_function_set_error, info, || {
+unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: Vector) {
+    let answered = guarded(api().scalar_function_set_error, info, || {
         // SAFETY: the function has its index as its data.
         let index = unsafe { (api().scalar_function_get_extra_info)(info) }.addr();
         let function = &definitions().code_functions.get()[index];
         let (tables, codes) = (lend(input, 0, false), lend(input, 1, function.takes_number));
-        write(&answers(function.number, tables, codes, Interrupt::NEVER)?, [output]);
-        Ok(())
+        answers(function.number, tables, codes, Interrupt::NEVER)
+    });
+    let Some(arrays) = answered else {
+        return;
+    };
+    let rooms = rooms(&arrays, [output]);
+    // SAFETY: each room is that of the vector of its array.
+    guarded(api().scalar_function_set_error, info, || {
+        Ok(unsafe { arrays.write(&rooms) })
     });
 }
 
@@ -67,7 +74,10 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
             state
         };
         if state != 0 {
-            return Err(format!("DuckDB does not take the function {}", name.to_string_lossy()));
+            return Err(format!(
+                "DuckDB refused to register the function {}",
+                name.to_string_lossy()
+            ));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The extension on DuckDB's stable C API: one file for DuckDB 1.5.6 and every newer version.
 //!
-//! It has the functions of the extension on the C++ API, by the same core. That API lets DuckDB pass predicates to a
-//! scan, and restores the order of rows that threads read; this one does not. `docs/install.md` lists what differs.
+//! It has the functions of the other extension, and the same core. The stable API passes no predicates to a scan, and
+//! does not restore the order of rows that threads read; DuckDB's C++ API does. `docs/install.md` lists what differs.
 
 mod api;
 mod types;
@@ -17,7 +17,7 @@ use std::ffi::c_void;
 
 use api::{Access, Connection, Database, ExtensionInfo, VERSION, api};
 
-/// The entry of the extension, which DuckDB calls for each database that loads it. Returns whether it succeeded.
+/// The entry point of the extension, which DuckDB calls for each database that loads it. Returns whether it succeeded.
 ///
 /// # Safety
 /// DuckDB passes what its C API for extensions promises.
@@ -50,13 +50,19 @@ fn register(database: Database) -> Result<(), String> {
     if unsafe { (api().connect)(database, &mut connection) } != 0 {
         return Err("DuckDB does not let the extension connect".to_owned());
     }
-    let registered = macros::register_settings(connection)
-        .and_then(|()| macros::register_enums(connection))
-        .and_then(|()| tables::register(connection))
-        .and_then(|()| codes::register(connection))
-        .and_then(|()| macros::register_macros(connection));
-    tables::register_replacement(database);
+    let registered = register_with(connection, database);
     // SAFETY: the connection is closed once. An open one would keep the database open.
     unsafe { (api().disconnect)(&mut connection) };
     registered
+}
+
+fn register_with(connection: Connection, database: Database) -> Result<(), String> {
+    if !macros::has_settings(connection)? {
+        macros::register_enums(connection)?;
+        tables::register(connection)?;
+        tables::register_replacement(database);
+        codes::register(connection)?;
+        macros::register_settings(connection)?;
+    }
+    macros::register_macros(connection)
 }

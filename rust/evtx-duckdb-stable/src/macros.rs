@@ -6,60 +6,70 @@ use evtx_arrow::ENUMS;
 use evtx_ffi::{EvtxMacro, EvtxParameter, definitions};
 
 use crate::api::{Connection, QueryResult, api};
-use crate::types::{LogicalType, Value, c_text, id, text_of};
+use crate::types::{LogicalType, Value, c_text, id, taken, text_of};
 
-/// The database in memory that has the macros if the user's is a file.
-const DATABASE: &str = "evtx";
-
-/// Runs a statement, and returns the text of DuckDB's error if it fails.
-fn run(connection: Connection, sql: &str) -> Result<(), String> {
+/// Runs statements, and returns the first value of the last one; empty for NULL.
+fn ask(connection: Connection, sql: &str) -> Result<String, String> {
     let mut result = QueryResult::NONE;
-    // SAFETY: the result is destroyed once, also after a failure.
+    // SAFETY: the result is destroyed once, also after a failure. There may be no value.
     unsafe {
-        let state = (api().query)(connection, c_text(sql).as_ptr(), &mut result);
-        let error = (state != 0).then(|| text_of((api().result_error)(&mut result)));
+        let answer = match (api().query)(connection, c_text(sql).as_ptr(), &mut result) {
+            0 => Ok(taken((api().value_varchar)(&mut result, 0, 0))),
+            _ => Err(text_of((api().result_error)(&mut result))),
+        };
         (api().destroy_result)(&mut result);
-        error.map_or(Ok(()), Err)
+        answer
     }
 }
 
-/// Whether the default database is in memory: a file would keep the macros, and show them without the extension.
-fn is_in_memory(connection: Connection) -> bool {
-    let sql = "SELECT CASE WHEN path IS NOT NULL THEN error('') END FROM duckdb_databases() WHERE database_name = \
-               current_database()";
-    run(connection, sql).is_ok()
+/// Where the macros are made: in the default database, or in another one in memory if that is a file, which would keep
+/// them.
+fn place(connection: Connection) -> Result<String, String> {
+    let default =
+        "SELECT database_name FROM duckdb_databases() WHERE database_name = current_database() AND path IS NULL";
+    let mut name = ask(connection, default)?;
+    if name.is_empty() {
+        name = ask(
+            connection,
+            "WITH taken AS (SELECT lower(database_name) AS name FROM duckdb_databases() UNION ALL
+                            SELECT lower(schema_name) FROM duckdb_schemas())
+             SELECT name FROM (SELECT i, 'evtx_macros' || CASE i WHEN 1 THEN '' ELSE '_' || i END AS name FROM range(1, 1000) t(i))
+             WHERE name NOT IN (FROM taken) ORDER BY i LIMIT 1",
+        )?;
+        ask(connection, &format!("ATTACH ':memory:' AS {name} (READ_WRITE)"))?;
+    }
+    Ok(format!("\"{}\".main.", name.replace('"', "\"\"")))
 }
 
-/// Registers the macros. Those of the system catalog, where the other extension has its own, cannot be made with SQL.
+/// Registers the macros, except for those that the user has. SQL cannot make any in the system catalog, where the other
+/// extension has its own.
 pub(crate) fn register_macros(connection: Connection) -> Result<(), String> {
-    let macros = definitions().macros.get();
-    let place = match is_in_memory(connection) {
-        true => String::new(),
-        false => {
-            run(connection, &format!("ATTACH IF NOT EXISTS ':memory:' AS {DATABASE} (READ_WRITE)"))?;
-            format!("{DATABASE}.main.")
-        }
-    };
+    let place = place(connection)?;
     let mut sql = String::from("BEGIN;");
-    for known in macros {
+    for known in definitions().macros.get() {
         sql.push_str(&definition(known, &place)?);
     }
     sql.push_str("COMMIT;");
-    run(connection, &sql)
+    ask(connection, &sql).map(drop)
 }
 
-/// The statement that makes a macro in a place, where macros that it calls are too.
+/// Whether an earlier, failed `LOAD` has registered everything but the macros.
+pub(crate) fn has_settings(connection: Connection) -> Result<bool, String> {
+    let name = definitions().template_cache.name.text()?;
+    let sql = format!("SELECT name FROM duckdb_settings() WHERE name = '{name}'");
+    Ok(!ask(connection, &sql)?.is_empty())
+}
+
+/// The statement that makes a macro in a place, where the macros that it calls are too.
 fn definition(known: &EvtxMacro, place: &str) -> Result<String, String> {
     let mut body = known.body.text()?.to_owned();
-    if !place.is_empty() {
-        for other in definitions().macros.get() {
-            let name = other.function.name.text()?;
-            body = body.replace(&format!("{name}("), &format!("{place}{name}("));
-        }
+    for other in definitions().macros.get() {
+        let name = other.function.name.text()?;
+        body = body.replace(&format!("{name}("), &format!("{place}{name}("));
     }
     let parameters: Result<Vec<String>, String> = known.parameters.get().iter().map(parameter).collect();
     let mut sql = format!(
-        "CREATE OR REPLACE MACRO {place}{}({})",
+        "CREATE MACRO IF NOT EXISTS {place}{}({})",
         known.function.name.text()?,
         parameters?.join(", ")
     );
@@ -86,7 +96,7 @@ pub(crate) fn register_enums(connection: Connection) -> Result<(), String> {
         let known = LogicalType::enumeration(name, &values);
         // SAFETY: it is a type with a name.
         if unsafe { (api().register_logical_type)(connection, known.0, std::ptr::null_mut()) } != 0 {
-            return Err(format!("DuckDB does not take the type {name}"));
+            return Err(format!("DuckDB refused to register the type {name}"));
         }
     }
     Ok(())
@@ -111,7 +121,10 @@ pub(crate) fn register_settings(connection: Connection) -> Result<(), String> {
             state
         };
         if state != 0 {
-            return Err(format!("DuckDB does not take the setting {}", name.to_string_lossy()));
+            return Err(format!(
+                "DuckDB refused to register the setting {}",
+                name.to_string_lossy()
+            ));
         }
     }
     Ok(())

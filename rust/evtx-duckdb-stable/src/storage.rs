@@ -45,6 +45,8 @@ pub(crate) struct Files {
     system: FileSystem,
     /// Whether DuckDB limits what may be read. Then it opens the files of this machine too.
     is_limited: bool,
+    /// The folder for `~`.
+    home: Option<String>,
 }
 
 // SAFETY: threads use the file system in turns.
@@ -59,7 +61,7 @@ impl Drop for Files {
     }
 }
 
-/// The turn of a thread with DuckDB's files: an object of the C API keeps its last error, and the files of a file system
+/// Lets one thread at a time use DuckDB's files: an object of the C API keeps its last error, and the files of a file system
 /// that is registered in Python can share one position.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
@@ -103,11 +105,17 @@ fn is_remote(path: &str) -> bool {
 impl Files {
     /// The files of a connection.
     pub(crate) fn new(context: &Context) -> Self {
-        Files {
+        let mut files = Files {
             // SAFETY: it is a context.
             system: unsafe { (api().client_context_get_file_system)(context.0) },
             is_limited: context.setting(c"enable_external_access") == "false",
-        }
+            home: Some(context.setting(c"home_directory"))
+                .filter(|home| !home.is_empty())
+                .or_else(|| Some(std::env::home_dir()?.to_str()?.to_owned())),
+        };
+        // Its file system of local files can be disabled, which no setting shows.
+        files.is_limited |= files.open_by_duckdb(".").is_err_and(|failure| failure.is_forbidden);
+        files
     }
 
     /// The path of a file of this machine for the core's storage.
@@ -115,9 +123,13 @@ impl Files {
         if is_remote(path) {
             return None;
         }
-        let path = path.strip_prefix("file://").unwrap_or(path);
-        let home = std::env::home_dir().filter(|_| path == "~" || path.starts_with("~/"));
-        Some(home.map_or(path.into(), |home| format!("{}{}", home.display(), &path[1..]).into()))
+        // The URL of a file can have a host.
+        let path = ["file://localhost/", "file:///", "file:/"]
+            .iter()
+            .find_map(|start| path.strip_prefix(start).map(|_| &path[start.len() - 1..]))
+            .unwrap_or(path);
+        let home = self.home.as_ref().filter(|_| path == "~" || path.starts_with("~/"));
+        Some(home.map_or(path.into(), |home| format!("{home}{}", &path[1..]).into()))
     }
 
     fn open_by_duckdb(&self, path: &str) -> Result<OpenFile, Failure> {
@@ -131,8 +143,12 @@ impl Files {
             if state != 0 {
                 return Err(Failure::of((api().file_system_error_data)(self.system)));
             }
-            let size = u64::try_from((api().file_handle_size)(handle)).unwrap_or_default();
-            Ok(OpenFile { handle, size })
+            let mut file = OpenFile { handle, size: 0 };
+            match u64::try_from((api().file_handle_size)(handle)) {
+                Ok(size) => file.size = size,
+                Err(_) => return Err(Failure::of((api().file_handle_error_data)(handle))),
+            }
+            Ok(file)
         }
     }
 }

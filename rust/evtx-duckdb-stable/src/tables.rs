@@ -14,7 +14,7 @@ use crate::arguments;
 use crate::call::{boxed, delete, guarded};
 use crate::storage::{Context, Files};
 use crate::types::{LogicalType, Value, c_text, id, text_of};
-use crate::vectors::write;
+use crate::vectors::rooms;
 
 /// The most threads of a scan. DuckDB uses as many as it has.
 const MAX_THREADS: u64 = 1 << 16;
@@ -193,7 +193,7 @@ unsafe extern "C" fn bind_copy(info: BindInfo) {
             let index = found.ok_or_else(|| {
                 format!("{caller}: the table has a column \"{name}\", but the log has none with that name")
             })?;
-            match known[index].1.has_form_of(wanted) {
+            match known[index].1.is(wanted) {
                 true => Ok(index as u64),
                 false => Err(format!(
                     "{caller}: the column \"{name}\" of the table has another type than that of the log, and DuckDB's \
@@ -253,8 +253,8 @@ unsafe extern "C" fn init_thread(info: InitInfo) {
     });
 }
 
-unsafe extern "C" fn exec(info: FunctionInfo, output: DataChunk) {
-    guarded(api().function_set_error, info, || {
+unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
+    let next = guarded(api().function_set_error, info, || {
         // SAFETY: the data is that of the bind, of the begin and of this thread.
         let (bound, shared, thread) = unsafe {
             (
@@ -264,29 +264,35 @@ unsafe extern "C" fn exec(info: FunctionInfo, output: DataChunk) {
             )
         };
         let worker = thread.0.get_or_insert_with(|| shared.scan.worker());
-        let next = worker.next(&bound.files, Interrupt::NEVER, false)?;
-        let rows = match next {
-            None => 0,
-            Some((batch, place)) => {
-                let mut vectors = Vec::with_capacity(shared.columns.len());
-                for (index, column) in shared.columns.iter().enumerate() {
-                    // SAFETY: the chunk has a vector for each column.
-                    let vector = unsafe { (api().data_chunk_get_vector)(output, index as u64) };
-                    match column {
-                        Column::Nothing => {}
-                        Column::Log => vectors.push(vector),
-                        Column::Folder(folder) => {
-                            let value = folder_value(&bound.call.call.folders[*folder], place.path);
-                            let value = value.unwrap_or_else(Value::null);
-                            // SAFETY: the vector has the type of the value.
-                            unsafe { (api().vector_reference_value)(vector, value.0) };
-                        }
-                    }
-                }
-                write(&EvtxArrays::new(&batch), vectors);
-                place.rows as u64
-            }
+        let Some((batch, place)) = worker.next(&bound.files, Interrupt::NEVER, false)? else {
+            return Ok((EvtxArrays::default(), Vec::new(), Vec::new(), 0));
         };
+        let (mut vectors, mut constants) = (Vec::new(), Vec::new());
+        for (index, column) in shared.columns.iter().enumerate() {
+            // SAFETY: the chunk has a vector for each column.
+            let vector = unsafe { (api().data_chunk_get_vector)(output, index as u64) };
+            match column {
+                Column::Nothing => {}
+                Column::Log => vectors.push(vector),
+                Column::Folder(folder) => {
+                    let value = folder_value(&bound.call.call.folders[*folder], place.path);
+                    constants.push((vector, value.unwrap_or_else(Value::null)));
+                }
+            }
+        }
+        Ok((EvtxArrays::new(&batch), vectors, constants, place.rows as u64))
+    });
+    let Some((arrays, vectors, constants, rows)) = next else {
+        return;
+    };
+    for (vector, value) in constants {
+        // SAFETY: the vector has the type of the value.
+        unsafe { (api().vector_reference_value)(vector, value.0) };
+    }
+    let rooms = rooms(&arrays, vectors);
+    guarded(api().function_set_error, info, || {
+        // SAFETY: each room is that of the vector of its array.
+        unsafe { arrays.write(&rooms) };
         // SAFETY: the chunk has room for a batch.
         unsafe { (api().data_chunk_set_size)(output, rows) };
         Ok(())
@@ -349,7 +355,7 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
             state
         };
         if state != 0 {
-            return Err(format!("DuckDB does not take the function {name}"));
+            return Err(format!("DuckDB refused to register the function {name}"));
         }
     }
     let format = known.format.text()?;
@@ -366,7 +372,7 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
     };
     match state {
         0 => Ok(()),
-        _ => Err(format!("DuckDB does not take the format {format}")),
+        _ => Err(format!("DuckDB refused to register the format {format}")),
     }
 }
 

@@ -44,6 +44,19 @@ pub(crate) unsafe fn text_of(text: *const c_char) -> String {
     }
 }
 
+/// A text that belongs to the caller, and is freed.
+///
+/// # Safety
+/// As for [`text_of`]. DuckDB returned it.
+pub(crate) unsafe fn taken(text: *mut c_char) -> String {
+    // SAFETY: by the contract of this function.
+    unsafe {
+        let owned = text_of(text);
+        (api().free)(text.cast());
+        owned
+    }
+}
+
 /// A type.
 #[derive(Debug)]
 pub(crate) struct LogicalType(pub(crate) LogicalTypePointer);
@@ -157,14 +170,36 @@ impl LogicalType {
         }
     }
 
-    /// Whether vectors of both types have the same form. Those of enums need not.
-    pub(crate) fn has_form_of(&self, other: &LogicalType) -> bool {
+    /// Its name, if it has one beside that of the type below, such as `JSON`.
+    fn alias(&self) -> String {
+        // SAFETY: it is a type.
+        unsafe { taken((api().logical_type_get_alias)(self.0)) }
+    }
+
+    /// The names of the fields of a struct.
+    fn field_names(&self) -> Vec<String> {
+        if self.id() != id::STRUCT {
+            return Vec::new();
+        }
+        // SAFETY: it is a struct, and the indexes are those of fields.
+        unsafe {
+            let count = (api().struct_type_child_count)(self.0);
+            (0..count)
+                .map(|index| taken((api().struct_type_child_name)(self.0, index)))
+                .collect()
+        }
+    }
+
+    /// Whether both types are the same. Enums never are.
+    pub(crate) fn is(&self, other: &LogicalType) -> bool {
         let (own, others) = (self.children(), other.children());
         let mut pairs = own.iter().zip(&others);
         self.id() == other.id()
             && self.id() != id::ENUM
+            && self.alias() == other.alias()
+            && self.field_names() == other.field_names()
             && own.len() == others.len()
-            && pairs.all(|(own, other)| own.has_form_of(other))
+            && pairs.all(|(own, other)| own.is(other))
     }
 }
 
@@ -210,25 +245,14 @@ impl Value {
 
     /// Its text.
     pub(crate) fn text(&self) -> String {
-        // SAFETY: it is a value, and its text is freed once.
-        unsafe {
-            let text = (api().get_varchar)(self.0);
-            let owned = text_of(text);
-            (api().free)(text.cast());
-            owned
-        }
+        // SAFETY: it is a value.
+        unsafe { taken((api().get_varchar)(self.0)) }
     }
 
     /// Whether it is true. Its type is BOOLEAN.
     pub(crate) fn flag(&self) -> bool {
         // SAFETY: it is a value.
         unsafe { (api().get_bool)(self.0) }
-    }
-
-    /// Its number. Its type is BIGINT.
-    pub(crate) fn integer(&self) -> i64 {
-        // SAFETY: it is a value.
-        unsafe { (api().get_int64)(self.0) }
     }
 
     /// The name of its type; of a struct or a map without the types in it.
@@ -287,11 +311,6 @@ fn name(of: LogicalTypePointer) -> String {
 /// # Safety
 /// It is the type of a struct.
 unsafe fn is_tuple(structure: LogicalTypePointer) -> bool {
-    // SAFETY: by the contract of this function. A struct has a first field, and its name is freed once.
-    unsafe {
-        let name = (api().struct_type_child_name)(structure, 0);
-        let is_empty = text_of(name).is_empty();
-        (api().free)(name.cast());
-        is_empty
-    }
+    // SAFETY: by the contract of this function. A struct has a first field.
+    unsafe { taken((api().struct_type_child_name)(structure, 0)) }.is_empty()
 }

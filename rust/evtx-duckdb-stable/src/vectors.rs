@@ -4,14 +4,14 @@ use evtx_ffi::{EvtxArrays, EvtxRoom};
 
 use crate::api::{Vector, api};
 
-/// Writes arrays into vectors of their types, which have room for a batch.
-pub(crate) fn write(arrays: &EvtxArrays, vectors: impl IntoIterator<Item = Vector>) {
+/// The memory for arrays in vectors of their types, which have room for the rows of a batch. A C++ exception passes
+/// through if DuckDB has no more memory.
+pub(crate) fn rooms(arrays: &EvtxArrays, vectors: impl IntoIterator<Item = Vector>) -> Vec<EvtxRoom> {
     let mut rooms = Vec::with_capacity(arrays.needs().len());
     for vector in vectors {
         add(arrays, vector, &mut rooms);
     }
-    // SAFETY: each room is that of the vector of its array, with what the array needs.
-    unsafe { arrays.write(&rooms) };
+    rooms
 }
 
 /// Adds the room of the vector of the next array, and those of its items or fields.
@@ -27,8 +27,9 @@ fn add(arrays: &EvtxArrays, vector: Vector, rooms: &mut Vec<EvtxRoom>) {
             (api().vector_ensure_validity_writable)(vector);
             validity = (api().vector_get_validity)(vector);
         }
-        // The API copies texts into the heap of a vector, but does not lend it. So all bytes become one text of the
-        // first row: a length in 4 bytes, the first 4 bytes, and where they are. Each row then refers to its part.
+        // The API copies a text into the heap of a vector, but gives no access to that heap. So all bytes become one
+        // text of the first row: a length in 4 bytes, the first 4 bytes, and where they are. Each row then refers to
+        // its part.
         if need.heap > MAX_INLINE {
             let bytes = arrays.heap(rooms.len());
             (api().unsafe_vector_assign_string_element_len)(vector, 0, bytes.as_ptr().cast(), bytes.len() as u64);
