@@ -408,8 +408,8 @@ format: $(VENV)/.lint
 
 lint: checked $(VENV)/.lint
 	$(CARGO) fmt --all $(MANIFEST) --check
-	$(CARGO_RUN) clippy --quiet $(MANIFEST) --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO_RUN) doc --quiet $(MANIFEST) --workspace --no-deps
+	$(CARGO_RUN) clippy --quiet $(PROFILE) $(MANIFEST) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO_RUN) doc --quiet $(PROFILE) $(MANIFEST) --workspace --no-deps
 	$(VENV_PYTHON) tools/module_order.py $(wildcard rust/*/src/lib.rs rust/*/src/bin/*/main.rs)
 	$(VENV)/bin/clang-format --dry-run --Werror $(CPP_SOURCES)
 	$(VENV)/bin/clang-tidy --quiet -p $(BUILD)/checked $(wildcard src/*.cpp)
