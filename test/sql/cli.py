@@ -1,4 +1,4 @@
-"""DuckDB's command line with the extension loaded, for the SQL tests. usage: cli.py DUCKDB EXTENSION
+"""DuckDB's command line with the extension loaded, for the SQL tests. usage: cli.py DUCKDB... EXTENSION
 
 Reads and answers as client.py does.
 """
@@ -21,9 +21,9 @@ def follow(stream, chunks):
 
 
 class Cli:
-    def __init__(self, duckdb, extension):
+    def __init__(self, *duckdb, extension):
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([*duckdb.split(), "-unsigned", "-batch", "-no-init"], stdin=pipe, stdout=pipe, stderr=pipe)
+        self.process = subprocess.Popen([*duckdb, "-unsigned", "-batch", "-no-init"], stdin=pipe, stdout=pipe, stderr=pipe)
         self.output, self.errors = queue.Queue(), queue.Queue()
         for stream, chunks in (self.process.stdout, self.output), (self.process.stderr, self.errors):
             threading.Thread(target=follow, args=(stream, chunks), daemon=True).start()
@@ -35,7 +35,7 @@ class Cli:
         """The output of statements, and their errors."""
         self.process.stdin.write(f"{sql}\n.print {END}\n.{NO_COMMAND}\n".encode())
         self.process.stdin.flush()
-        errors = read(self.errors, "Run '.help' for more information.\n")
+        errors = read(self.errors, "Run '.help' for more information.")
         return read(self.output, END), errors.split("Unknown Command Error")[0]
 
     def answer(self, sql):
@@ -56,14 +56,15 @@ def read(chunks, end):
         if not chunk:
             raise SystemExit(f"the command line has ended: {text}")
         text += chunk
-    return text.decode().split(end)[0]
+    # The line break of the last end can come late.
+    return text.decode().split(end)[0].lstrip("\r\n")
 
 
-def main(duckdb, extension):
-    cli = Cli(duckdb, extension)
+def main(*duckdb, extension):
+    cli = Cli(*duckdb, extension=extension)
     for line in sys.stdin:
         print(json.dumps(cli.answer(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:-1], extension=sys.argv[-1])

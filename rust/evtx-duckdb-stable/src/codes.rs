@@ -35,9 +35,10 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: V
         return;
     };
     let rooms = rooms(&arrays, [output]);
-    // SAFETY: each room is that of the vector of its array.
     guarded(api().scalar_function_set_error, info, || {
-        Ok(unsafe { arrays.write(&rooms) })
+        // SAFETY: each room is that of the vector of its array.
+        unsafe { arrays.write(&rooms) };
+        Ok(())
     });
 }
 
