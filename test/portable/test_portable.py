@@ -5,6 +5,7 @@ EVTX_PORTABLE names the extension, EVTX_OLD the folder with the programs of Duck
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -80,6 +81,17 @@ def test_it_installs_from_a_folder(tmp_path):
 def test_the_other_extension_says_what_it_is_for():
     _, error = cli("-unsigned", "-c", f"LOAD '{os.environ['EVTX_EXTENSION']}'")
     assert "v2.0.0" in error, error
+
+
+# Node
+
+
+def test_the_example_for_node_runs():
+    code = re.search(r"```js\n(.*?)```", (ROOT / "docs/install.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    example = OLD.parent / "example.mjs"
+    example.write_text(code.replace("build/portable/evtx.duckdb_extension", str(EXTENSION)), encoding="utf-8")
+    output, error = run(["node", example])
+    assert ("4625" in output, error) == (True, "")
 
 
 # Python
