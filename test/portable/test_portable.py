@@ -183,6 +183,17 @@ print(0 < errors < 147)
 """) == "True"
 
 
+def test_folders_make_columns(python):
+    assert python("""
+import os, shutil
+for day in ["1969-07-20", "2024-03-05", "__HIVE_DEFAULT_PARTITION__"]:
+    os.makedirs(f"{folder}/day={day}/host={day[:4]}")
+    shutil.copy("samples/wrapped.evtx", f"{folder}/day={day}/host={day[:4]}")
+rows = connect(threads=4).execute("SELECT day, host, count(*), list(record_id)[1] FROM read_evtx($1, hive_partitioning := true) GROUP BY ALL ORDER BY ALL", [folder]).fetchall()
+print([(str(day), host, count) for day, host, count, _ in rows])
+""") == "[('1969-07-20', '1969', 160), ('2024-03-05', '2024', 160), ('None', '__HI', 160)]"
+
+
 def test_copy_takes_columns_of_the_same_types_only(python):
     assert python("""
 con = connect()

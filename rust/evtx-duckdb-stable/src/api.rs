@@ -110,7 +110,6 @@ functions! {
     147 get_map_key(ValuePointer, u64) -> ValuePointer;
     148 get_map_value(ValuePointer, u64) -> ValuePointer;
     149 is_null_value(ValuePointer) -> bool;
-    150 create_null_value() -> ValuePointer;
     151 get_list_size(ValuePointer) -> u64;
     152 get_list_child(ValuePointer, u64) -> ValuePointer;
     155 get_struct_child(ValuePointer, u64) -> ValuePointer;

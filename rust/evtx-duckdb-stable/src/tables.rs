@@ -14,7 +14,7 @@ use crate::arguments;
 use crate::call::{boxed, delete, guarded};
 use crate::storage::{Context, Files};
 use crate::types::{LogicalType, Value, c_text, id, text_of};
-use crate::vectors::rooms;
+use crate::vectors::{clear, rooms};
 
 /// The most threads of a scan. DuckDB uses as many as it has.
 const MAX_THREADS: u64 = 1 << 16;
@@ -276,7 +276,7 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
                 Column::Log => vectors.push(vector),
                 Column::Folder(folder) => {
                     let value = folder_value(&bound.call.call.folders[*folder], place.path);
-                    constants.push((vector, value.unwrap_or_else(Value::null)));
+                    constants.push((vector, value));
                 }
             }
         }
@@ -286,8 +286,12 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
         return;
     };
     for (vector, value) in constants {
-        // SAFETY: the vector has the type of the value.
-        unsafe { (api().vector_reference_value)(vector, value.0) };
+        match value {
+            // SAFETY: the vector has the type of the value.
+            Some(value) => unsafe { (api().vector_reference_value)(vector, value.0) },
+            // A value of the API that is NULL has no type.
+            None => clear(vector, rows as usize),
+        }
     }
     let rooms = rooms(&arrays, vectors);
     guarded(api().function_set_error, info, || {

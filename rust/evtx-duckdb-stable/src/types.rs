@@ -226,12 +226,6 @@ impl Value {
         Value(unsafe { (api().create_varchar_length)(text.as_ptr().cast(), text.len() as u64) })
     }
 
-    /// NULL.
-    pub(crate) fn null() -> Self {
-        // SAFETY: it takes nothing.
-        Value(unsafe { (api().create_null_value)() })
-    }
-
     /// The number of its type.
     pub(crate) fn type_id(&self) -> u32 {
         // SAFETY: the type belongs to the value.

@@ -14,6 +14,15 @@ pub(crate) fn rooms(arrays: &EvtxArrays, vectors: impl IntoIterator<Item = Vecto
     rooms
 }
 
+/// Makes the first rows of a vector NULL.
+pub(crate) fn clear(vector: Vector, rows: usize) {
+    // SAFETY: the validity has a bit for each row, in words of 64.
+    unsafe {
+        (api().vector_ensure_validity_writable)(vector);
+        (api().vector_get_validity)(vector).write_bytes(0, rows.div_ceil(64));
+    }
+}
+
 /// Adds the room of the vector of the next array, and those of its items or fields.
 fn add(arrays: &EvtxArrays, vector: Vector, rooms: &mut Vec<EvtxRoom>) {
     let need = arrays.needs()[rooms.len()];
