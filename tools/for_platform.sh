@@ -43,6 +43,10 @@ if [ "$platform" = windows_amd64 ]; then
   # No DLLs of MinGW, and no time.
   flags+=" -Ctarget-feature=+crt-static -Clink-arg=-static -Clink-arg=-Wl,--no-insert-timestamp"
 fi
+if [[ $platform = osx_* ]]; then
+  # Rust's libraries link frameworks of macOS, which Zig does not come with.
+  flags+=" -Clink-arg=-F$root/cmake/frameworks"
+fi
 variable=${target//-/_}
 export "CARGO_TARGET_${variable^^}_RUSTFLAGS=$flags"
 
@@ -52,6 +56,6 @@ case $builder-$platform in
   cargo-*) exec cargo-zigbuild "${3/#build/zigbuild}" --target "$target" "${@:4}" ;;
   maturin-windows_*) exec maturin build --target "$target" "${@:3}" ;;
   maturin-linux_*) exec maturin build --target "$target" --zig --compatibility "manylinux_${glibc/./_}" "${@:3}" ;;
-  maturin-*) exec maturin build --target "$target" --zig "${@:3}" -- "-Clink-arg=-F$root/cmake/frameworks" ;;
+  maturin-*) exec maturin build --target "$target" --zig "${@:3}" ;;
   *) echo "unknown builder: $builder" >&2 && exit 2 ;;
 esac
