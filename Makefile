@@ -189,6 +189,7 @@ $(PLATFORMS:%=extension-%): extension-%: $(BUILD)/%/CMakeCache.txt
 $(PLATFORMS:%=portable-%): portable-%: duckdb/source/.pin | dist-tools
 	@tools/for_platform.sh $* cargo build --quiet --release --locked $(MANIFEST) -p evtx-duckdb-stable
 	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/$*/portable/$(NAME).duckdb_extension,$*)
+	@case $* in osx_*) $(VENV_PYTHON) tools/check_macho.py $(BUILD)/$*/portable/$(NAME).duckdb_extension $(NAME)_init_c_api;; esac
 	@$(VENV_PYTHON) tools/make_repository.py $(BUILD)/$*/portable/$(NAME).duckdb_extension $(DIST)
 $(PLATFORMS:%=wheel-%): wheel-%: | dist-tools
 	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
