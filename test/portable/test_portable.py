@@ -298,10 +298,10 @@ for path in ["~/wrapped.evtx", f"file:{{root}}/samples/wrapped.evtx", f"file://{
 def test_vectors_live_as_long_as_duckdb_holds_them(python):
     assert python(f"""
 con, one = connect(threads=2), connect(threads=1)
-for query in ["SELECT xml, lag(xml, 3) OVER (ORDER BY filename, record_id) AS before FROM logs",
-              "SELECT a.json FROM logs a JOIN logs b USING (filename, record_id) ORDER BY a.xml DESC",
+for query in ["SELECT xml, lag(xml, 3) OVER (ORDER BY filename, record_id, xml, error) AS before FROM logs",
+              "SELECT a.json FROM logs a JOIN logs b USING (filename, record_id) ORDER BY a.xml DESC, a.json",
               "SELECT DISTINCT ON (event_id) event_id, xml FROM logs ORDER BY ALL",
-              "SELECT event_id, list(event_data ORDER BY filename, record_id) FROM logs GROUP BY ALL ORDER BY ALL"]:
+              "SELECT event_id, list(event_data ORDER BY filename, record_id, xml, error) FROM logs GROUP BY ALL ORDER BY ALL"]:
     query = query.replace("logs", "(FROM read_evtx('{LOGS}', xml := true, json := true))")
     assert con.execute(query).fetchall() == one.execute(query).fetchall()
 result, rows = con.execute("SELECT xml FROM read_evtx('{LOGS}', xml := true)"), []
