@@ -103,7 +103,6 @@ functions! {
     103 create_int64(i64) -> ValuePointer;
     108 create_date(i32) -> ValuePointer;
     111 create_timestamp(i64) -> ValuePointer;
-    118 get_bool(ValuePointer) -> bool;
     136 get_value_type(ValuePointer) -> LogicalTypePointer;
     142 get_varchar(ValuePointer) -> *mut c_char;
     146 get_map_size(ValuePointer) -> u64;

@@ -49,19 +49,18 @@ pub(crate) fn set(arguments: &mut EvtxArguments, argument: &Argument, value: &Va
     let taken = match argument.kind {
         _ if value.is_null() => ArgumentValue::Null,
         // The options of COPY come with any type.
-        ArgumentKind::Flag if value.type_id() != id::BOOLEAN => match value.text().to_ascii_lowercase().as_str() {
+        ArgumentKind::Flag => match value.text().to_ascii_lowercase().as_str() {
             "true" | "1" => ArgumentValue::Flag(true),
             "false" | "0" => ArgumentValue::Flag(false),
             other => return Err(input(format!("{} is true or false, not {other}", argument.name))),
         },
-        ArgumentKind::Flag => ArgumentValue::Flag(value.flag()),
-        ArgumentKind::Integer => match value.text().parse() {
-            Ok(number) => ArgumentValue::Integer(number),
-            Err(_) => {
-                let text = value.text();
-                return Err(input(format!("{} is a whole number, not {text}", argument.name)));
-            }
-        },
+        ArgumentKind::Integer => {
+            let text = value.text();
+            let number = text.parse();
+            ArgumentValue::Integer(
+                number.map_err(|_| input(format!("{} is a whole number, not {text}", argument.name)))?,
+            )
+        }
         ArgumentKind::Text => ArgumentValue::Text(value.text()),
         ArgumentKind::List => ArgumentValue::List(texts(value, argument.name)?),
         ArgumentKind::Map => {

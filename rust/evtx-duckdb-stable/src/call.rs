@@ -29,6 +29,19 @@ pub(crate) fn guarded<I, T>(
     result
 }
 
+/// The outcome of a registration, by DuckDB's state.
+pub(crate) fn registered(state: u32, what: &str, name: &str) -> Result<(), String> {
+    match state {
+        0 => Ok(()),
+        _ => Err(format!("DuckDB refused to register the {what} {name}")),
+    }
+}
+
+/// Data for DuckDB that nobody frees.
+pub(crate) fn lent<T>(data: &'static T) -> *mut c_void {
+    std::ptr::from_ref(data).cast_mut().cast()
+}
+
 /// Data for DuckDB, to be freed by [`delete`].
 pub(crate) fn boxed<T>(data: T) -> *mut c_void {
     Box::into_raw(Box::new(data)).cast()

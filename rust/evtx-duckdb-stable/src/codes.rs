@@ -1,10 +1,10 @@
 //! The functions of codes.
 
-use evtx_ffi::{EvtxVector, answers, definitions};
+use evtx_ffi::{EvtxCodeFunction, EvtxVector, answers, definitions};
 use evtx_format::Interrupt;
 
 use crate::api::{Connection, DataChunk, FunctionInfo, Vector, api};
-use crate::call::guarded;
+use crate::call::{guarded, lent, registered};
 use crate::types::{LogicalType, c_text, id};
 use crate::vectors::rooms;
 
@@ -25,9 +25,8 @@ fn lend(chunk: DataChunk, index: u64, is_number: bool) -> EvtxVector {
 
 unsafe extern "C-unwind" fn exec(info: FunctionInfo, input: DataChunk, output: Vector) {
     let answered = guarded(api().scalar_function_set_error, info, || {
-        // SAFETY: the function has its index as its data.
-        let index = unsafe { (api().scalar_function_get_extra_info)(info) }.addr();
-        let function = &definitions().code_functions.get()[index];
+        // SAFETY: the function has what is known of it as its data.
+        let function = unsafe { &*(api().scalar_function_get_extra_info)(info).cast::<EvtxCodeFunction>() };
         let (tables, codes) = (lend(input, 0, false), lend(input, 1, function.takes_number));
         answers(function.number, tables, codes, Interrupt::NEVER)
     });
@@ -47,25 +46,19 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
     let functions = definitions().code_functions.get();
     let (text, number) = (LogicalType::new(id::VARCHAR), LogicalType::new(id::HUGEINT));
     let list = LogicalType::list(&text);
-    for (first, named) in functions
-        .chunk_by(|one, two| one.number == two.number)
-        .scan(0, |index, named| {
-            let first = *index;
-            *index += named.len();
-            Some((first, named))
-        })
-    {
-        let name = c_text(named[0].function.name.text()?);
+    for overloads in functions.chunk_by(|one, two| one.number == two.number) {
+        let name = overloads[0].function.name.text()?;
+        let c_name = c_text(name);
         // SAFETY: every object is what the function takes, and is destroyed once.
         let state = unsafe {
-            let mut set = (api().create_scalar_function_set)(name.as_ptr());
-            for (index, code) in (first..).zip(named) {
+            let mut set = (api().create_scalar_function_set)(c_name.as_ptr());
+            for code in overloads {
                 let mut function = (api().create_scalar_function)();
-                (api().scalar_function_set_name)(function, name.as_ptr());
+                (api().scalar_function_set_name)(function, c_name.as_ptr());
                 (api().scalar_function_add_parameter)(function, text.0);
                 (api().scalar_function_add_parameter)(function, if code.takes_number { number.0 } else { text.0 });
                 (api().scalar_function_set_return_type)(function, if code.is_list { list.0 } else { text.0 });
-                (api().scalar_function_set_extra_info)(function, std::ptr::without_provenance_mut(index), None);
+                (api().scalar_function_set_extra_info)(function, lent(code), None);
                 (api().scalar_function_set_function)(function, exec);
                 (api().add_scalar_function_to_set)(set, function);
                 (api().destroy_scalar_function)(&mut function);
@@ -74,12 +67,7 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
             (api().destroy_scalar_function_set)(&mut set);
             state
         };
-        if state != 0 {
-            return Err(format!(
-                "DuckDB refused to register the function {}",
-                name.to_string_lossy()
-            ));
-        }
+        registered(state, "function", name)?;
     }
     Ok(())
 }

@@ -1,11 +1,10 @@
 //! The SQL macros, the enums and the settings.
 
-use std::fmt::Write;
-
 use evtx_arrow::ENUMS;
 use evtx_ffi::{EvtxMacro, EvtxParameter, definitions};
 
 use crate::api::{Connection, QueryResult, api};
+use crate::call::registered;
 use crate::types::{LogicalType, Value, c_text, id, taken, text_of};
 
 /// Runs statements, and returns the first value of the last one; empty for NULL.
@@ -68,17 +67,15 @@ fn definition(known: &EvtxMacro, place: &str) -> Result<String, String> {
         body = body.replace(&format!("{name}("), &format!("{place}{name}("));
     }
     let parameters: Result<Vec<String>, String> = known.parameters.get().iter().map(parameter).collect();
-    let mut sql = format!(
-        "CREATE MACRO IF NOT EXISTS {place}{}({})",
-        known.function.name.text()?,
-        parameters?.join(", ")
-    );
-    let written = match known.is_table {
-        true => writeln!(sql, " AS TABLE {body}\n;"),
-        false => writeln!(sql, " AS ({body}\n);"),
+    let (name, parameters) = (known.function.name.text()?, parameters?.join(", "));
+    // The body can end with a comment.
+    let body = match known.is_table {
+        true => format!("TABLE {body}\n"),
+        false => format!("({body}\n)"),
     };
-    written.map_err(|error| error.to_string())?;
-    Ok(sql)
+    Ok(format!(
+        "CREATE MACRO IF NOT EXISTS {place}{name}({parameters}) AS {body};"
+    ))
 }
 
 fn parameter(known: &EvtxParameter) -> Result<String, String> {
@@ -95,9 +92,8 @@ pub(crate) fn register_enums(connection: Connection) -> Result<(), String> {
     for (name, values) in ENUMS {
         let known = LogicalType::enumeration(name, &values);
         // SAFETY: it is a type with a name.
-        if unsafe { (api().register_logical_type)(connection, known.0, std::ptr::null_mut()) } != 0 {
-            return Err(format!("DuckDB refused to register the type {name}"));
-        }
+        let state = unsafe { (api().register_logical_type)(connection, known.0, std::ptr::null_mut()) };
+        registered(state, "type", name)?;
     }
     Ok(())
 }
@@ -120,12 +116,7 @@ pub(crate) fn register_settings(connection: Connection) -> Result<(), String> {
             (api().destroy_config_option)(&mut option);
             state
         };
-        if state != 0 {
-            return Err(format!(
-                "DuckDB refused to register the setting {}",
-                name.to_string_lossy()
-            ));
-        }
+        registered(state, "setting", setting.name.text()?)?;
     }
     Ok(())
 }

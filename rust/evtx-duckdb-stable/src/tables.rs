@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use evtx_ffi::{EvtxArguments, EvtxArrays, EvtxCall, EvtxPaths, EvtxScan, EvtxWorker, definitions};
+use evtx_ffi::{EvtxArguments, EvtxArrays, EvtxCall, EvtxPaths, EvtxScan, EvtxScanFunction, EvtxWorker, definitions};
 use evtx_format::Interrupt;
 use evtx_scan::{Argument, FolderColumn, FolderType, Query, ScanError, ends_with};
 use jiff::civil::{Date, DateTime, date};
@@ -11,7 +11,7 @@ use crate::api::{
     BindInfo, Connection, DataChunk, Database, FunctionInfo, InitInfo, ReplacementScanInfo, TableFunction, api,
 };
 use crate::arguments;
-use crate::call::{boxed, delete, guarded};
+use crate::call::{boxed, delete, guarded, lent, registered};
 use crate::storage::{Context, Files};
 use crate::types::{LogicalType, Value, c_text, id, text_of};
 use crate::vectors::{clear, rooms};
@@ -146,10 +146,9 @@ fn set_named(info: BindInfo, arguments: &mut EvtxArguments) -> Result<(), ScanEr
 
 unsafe extern "C" fn bind(info: BindInfo) {
     guarded(api().bind_set_error, info, || {
-        // SAFETY: the function has its number as its data.
-        let number = unsafe { (api().bind_get_extra_info)(info) }.addr();
-        let function = &definitions().scan_functions.get()[number];
-        let mut arguments = EvtxArguments::new(Query::ALL[number], function.function.name.text()?.to_owned());
+        // SAFETY: the function has what is known of it as its data.
+        let known = unsafe { &*(api().bind_get_extra_info)(info).cast::<EvtxScanFunction>() };
+        let mut arguments = EvtxArguments::new(Query::ALL[known.number], known.function.name.text()?.to_owned());
         set_named(info, &mut arguments)?;
         let bound = call(info, &arguments)?;
         for (name, column_type) in columns(&bound.call) {
@@ -350,17 +349,15 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
     for known in known.scan_functions.get() {
         let name = known.function.name.text()?;
         let mut function = function(Query::ALL[known.number], name, bind);
-        // SAFETY: as in `function`. The number of a function is its data, and needs no deletion.
+        // SAFETY: as in `function`.
         let state = unsafe {
             (api().table_function_supports_projection_pushdown)(function, true);
-            (api().table_function_set_extra_info)(function, std::ptr::without_provenance_mut(known.number), None);
+            (api().table_function_set_extra_info)(function, lent(known), None);
             let state = (api().register_table_function)(connection, function);
             (api().destroy_table_function)(&mut function);
             state
         };
-        if state != 0 {
-            return Err(format!("DuckDB refused to register the function {name}"));
-        }
+        registered(state, "function", name)?;
     }
     let format = known.format.text()?;
     let mut from = function(Query::Records, format, bind_copy);
@@ -374,10 +371,7 @@ pub(crate) fn register(connection: Connection) -> Result<(), String> {
         (api().destroy_table_function)(&mut from);
         state
     };
-    match state {
-        0 => Ok(()),
-        _ => Err(format!("DuckDB refused to register the format {format}")),
-    }
+    registered(state, "format", format)
 }
 
 /// Registers the replacement of tables.

@@ -243,12 +243,6 @@ impl Value {
         unsafe { taken((api().get_varchar)(self.0)) }
     }
 
-    /// Whether it is true. Its type is BOOLEAN.
-    pub(crate) fn flag(&self) -> bool {
-        // SAFETY: it is a value.
-        unsafe { (api().get_bool)(self.0) }
-    }
-
     /// The name of its type; of a struct or a map without the types in it.
     pub(crate) fn type_name(&self) -> String {
         // SAFETY: the type belongs to the value.

@@ -227,7 +227,7 @@ impl Answers {
 /// The answers of the function with this number: an array with a row for each row of the vectors of tables and codes.
 ///
 /// # Errors
-/// That there is no such table, that a text is not UTF-8, and [`Interrupted`](evtx_format::Interrupted).
+/// An unknown table, a text that is not UTF-8, or [`Interrupted`](evtx_format::Interrupted).
 pub fn answers(
     function: usize,
     tables: EvtxVector,
