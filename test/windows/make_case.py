@@ -54,7 +54,7 @@ def main(prefix):
     rules.mkdir()
     for rule in (SAMPLES / "rules").glob("*.yml"):
         (rules / rule.name).write_bytes(rule.read_bytes().replace(b"\n", b"\r\n"))
-    # Shares of a machine, one of which will disappear.
+    # The shares of a machine. A test removes one of them.
     machine = prefix / "dosdevices" / "unc" / "pc"
     shutil.rmtree(machine, ignore_errors=True)
     machine.mkdir(parents=True)

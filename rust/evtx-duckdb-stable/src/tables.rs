@@ -8,7 +8,7 @@ use evtx_scan::{Argument, FolderColumn, FolderType, Query, ScanError, ends_with}
 use jiff::civil::{Date, DateTime, date};
 
 use crate::api::{
-    BindInfo, Connection, DataChunk, Database, FunctionInfo, InitInfo, ReplacementScanInfo, TableFunction, api,
+    BindInfo, Connection, DataChunk, Database, FunctionInfo, InitInfo, ReplacementScanInfo, TableFunction, Vector, api,
 };
 use crate::arguments;
 use crate::call::{boxed, delete, guarded, lent, registered};
@@ -252,6 +252,17 @@ unsafe extern "C" fn init_thread(info: InitInfo) {
     });
 }
 
+/// The next rows of a scan, and the vectors that they fill.
+#[derive(Default)]
+struct Rows {
+    arrays: EvtxArrays,
+    /// The vectors of the arrays.
+    vectors: Vec<Vector>,
+    /// Those that have one value in every row.
+    constants: Vec<(Vector, Option<Value>)>,
+    count: u64,
+}
+
 unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
     let next = guarded(api().function_set_error, info, || {
         // SAFETY: the data is that of the bind, of the begin and of this thread.
@@ -264,40 +275,44 @@ unsafe extern "C-unwind" fn exec(info: FunctionInfo, output: DataChunk) {
         };
         let worker = thread.0.get_or_insert_with(|| shared.scan.worker());
         let Some((batch, place)) = worker.next(&bound.files, Interrupt::NEVER, false)? else {
-            return Ok((EvtxArrays::default(), Vec::new(), Vec::new(), 0));
+            return Ok(Rows::default());
         };
-        let (mut vectors, mut constants) = (Vec::new(), Vec::new());
+        let mut rows = Rows {
+            arrays: EvtxArrays::new(&batch),
+            count: place.rows as u64,
+            ..Rows::default()
+        };
         for (index, column) in shared.columns.iter().enumerate() {
             // SAFETY: the chunk has a vector for each column.
             let vector = unsafe { (api().data_chunk_get_vector)(output, index as u64) };
             match column {
                 Column::Nothing => {}
-                Column::Log => vectors.push(vector),
+                Column::Log => rows.vectors.push(vector),
                 Column::Folder(folder) => {
                     let value = folder_value(&bound.call.call.folders[*folder], place.path);
-                    constants.push((vector, value));
+                    rows.constants.push((vector, value));
                 }
             }
         }
-        Ok((EvtxArrays::new(&batch), vectors, constants, place.rows as u64))
+        Ok(rows)
     });
-    let Some((arrays, vectors, constants, rows)) = next else {
+    let Some(rows) = next else {
         return;
     };
-    for (vector, value) in constants {
+    for (vector, value) in rows.constants {
         match value {
             // SAFETY: the vector has the type of the value.
             Some(value) => unsafe { (api().vector_reference_value)(vector, value.0) },
             // A value of the API that is NULL has no type.
-            None => clear(vector, rows as usize),
+            None => clear(vector, rows.count as usize),
         }
     }
-    let rooms = rooms(&arrays, vectors);
+    let rooms = rooms(&rows.arrays, rows.vectors);
     guarded(api().function_set_error, info, || {
         // SAFETY: each room is that of the vector of its array.
-        unsafe { arrays.write(&rooms) };
+        unsafe { rows.arrays.write(&rooms) };
         // SAFETY: the chunk has room for a batch.
-        unsafe { (api().data_chunk_set_size)(output, rows) };
+        unsafe { (api().data_chunk_set_size)(output, rows.count) };
         Ok(())
     });
 }

@@ -114,7 +114,7 @@ pub(crate) fn out_of_reach(
 struct Walk {
     /// How the path starts, if it is a verbatim one of Windows.
     start: OsString,
-    /// What stands between the folders of paths.
+    /// The separator between the folders of paths.
     slash: &'static str,
     /// The patterns between the slashes, each with its text.
     parts: Vec<(Pattern, String)>,
