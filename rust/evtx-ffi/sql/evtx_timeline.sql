@@ -48,7 +48,6 @@ of_kinds AS (
         -- The same for every record. A join would lose the order of the records.
         map_from_entries(flatten(list_transform(evtx_timeline_fields(), lambda kind: list_transform(
             kind.event_ids, lambda id: (id || ' ' || kind.provider, {
-                event: kind.event,
                 accounts: string_split(kind.account, '|'),
                 domains: string_split(kind.domain, '|'),
                 hosts: string_split(kind.remote_host, '|'),
@@ -112,8 +111,8 @@ parts AS (
     FROM fields
 )
 SELECT
-    time_created, computer, channel, event_id, kind.event AS event, evtx_level_name(level) AS level, provider, record_id,
-    filename, error, user_name, remote_host, process,
+    time_created, computer, channel, event_id, evtx_event_name(provider, event_id) AS event,
+    evtx_level_name(level) AS level, provider, record_id, filename, error, user_name, remote_host, process,
     CASE WHEN contains(line, chr(10)) OR contains(line, chr(9)) OR contains(line, chr(13))
          THEN regexp_replace(line, '\s+', ' ', 'g') ELSE line END AS details
 FROM parts
