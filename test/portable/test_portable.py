@@ -117,8 +117,8 @@ def test_a_file_keeps_no_macros(python):
     assert python(f"""
 path = folder + "/case.duckdb"
 con = connect(path)
-rows = con.execute("FROM evtx_macros.evtx_timeline('{LOGS}')").fetchall()
-assert rows == connect().execute("FROM evtx_timeline('{LOGS}')").fetchall()
+rows = con.execute("FROM evtx_macros.evtx_timeline('{LOGS}') ORDER BY ALL").fetchall()
+assert rows == connect().execute("FROM evtx_timeline('{LOGS}') ORDER BY ALL").fetchall()
 assert con.execute("SELECT evtx_macros.evtx_status('0xc000006a')").fetchall() == [("STATUS_WRONG_PASSWORD",)]
 con.execute("CREATE TABLE events AS FROM read_evtx('{LOGS}')")
 con.close()

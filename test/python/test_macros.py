@@ -2,10 +2,11 @@
 
 import base64
 import random
+import re
 import time
 
 import pytest
-from conftest import ROOT, SAMPLES, interrupted
+from conftest import ROOT, SAMPLES, assert_same_rows, interrupted
 
 SQL = ROOT / "rust" / "evtx-ffi" / "sql"
 SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sysmon"
@@ -13,7 +14,7 @@ SECURITY, SYSMON = "Microsoft-Windows-Security-Auditing", "Microsoft-Windows-Sys
 
 @pytest.fixture(name="over", params=["ASC", "DESC"])
 def fixture_over(con, request):
-    """Runs a macro over events, with both defaults of ORDER BY. An event is a tuple of seconds, provider, ID and fields."""
+    """Runs a macro over events, with both defaults of ORDER BY. An event is a tuple of seconds, provider, ID, fields, and optionally the SID of its user and the computer."""
     con.execute(f"SET default_order = '{request.param}'; SET default_null_order = '{'NULLS_LAST' if request.param == 'ASC' else 'NULLS_FIRST'}'")
     con.execute(f"CREATE TABLE events AS FROM read_evtx('{SAMPLES / 'DC01-Security.evtx'}') LIMIT 0")
 
@@ -24,18 +25,22 @@ def fixture_over(con, request):
             for number, (at, *rest) in enumerate(events)
         ]
         for _ in range(copies):
-            for number, at, provider, event_id, fields, *user in rows:
+            for number, at, provider, event_id, fields, *origin in rows:
+                user, computer = (*origin, *(None, "pc")[len(origin):])
                 con.execute(
                     f"""INSERT INTO events (record_id, event_record_id, time_created, provider, event_id, event_data, computer, level, user_sid)
-                        SELECT ?, ?, '{at}', ?, ?, map_from_entries(?::STRUCT(k VARCHAR, v VARCHAR)[]), 'pc', 5, ?""",
-                    [number, number, provider, event_id, [{"k": k, "v": v} for k, v in fields.items()], *(user or [None])],
+                        SELECT ?, ?, '{at}', ?, ?, map_from_entries(?::STRUCT(k VARCHAR, v VARCHAR)[]), ?, 5, ?""",
+                    [number, number, provider, event_id, [{"k": k, "v": v} for k, v in fields.items()], computer, user],
                 )
         return query(macro, select, rest)
 
-    def query(macro, select="*", rest=""):
+    def body(macro):
         text = (SQL / f"{macro}.sql").read_text(encoding="utf-8").replace("read_evtx(files, password := password)", "events")
-        body = "\n".join(line for line in text.splitlines() if not line.startswith("--"))
-        return con.execute(f"SELECT {select} FROM ({body}) {rest}").fetchall()
+        text = re.sub(r"(evtx_\w+)\(files, password := password\)", lambda found: f"({body(found[1])})", text)
+        return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+
+    def query(macro, select="*", rest=""):
+        return con.execute(f"SELECT {select} FROM ({body(macro)}) {rest}").fetchall()
 
     run.query, run.con = query, con
     return run
@@ -165,10 +170,79 @@ def test_every_field_of_the_timeline_is_declared(con):
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_the_timeline_has_the_order_of_the_records(con, threads):
+def test_the_timeline_has_a_row_per_record(con, threads):
     con.execute(f"SET threads = {threads}")
-    order = con.execute(f"SELECT filename, record_id FROM read_evtx('{SAMPLES}')").fetchall()
-    assert con.execute(f"SELECT filename, record_id FROM evtx_timeline('{SAMPLES}')").fetchall() == order
+    columns = "filename, record_id, time_created, error"
+    assert_same_rows(con, f"SELECT {columns} FROM evtx_timeline('{SAMPLES}')", f"SELECT {columns} FROM read_evtx('{SAMPLES}')")
+
+
+ALICE, DOMAIN = "S-1-5-21-1-2-3-1104", "S-1-5-21-9-9-9-1105"
+
+
+def logon_of(at, sid, name, domain="CORP", computer="pc"):
+    return at, SECURITY, 4624, {"TargetUserSid": sid, "TargetUserName": name, "TargetDomainName": domain}, None, computer
+
+
+def service(at, sid, computer="pc"):
+    return at, "Service Control Manager", 7045, {"ServiceName": "s"}, sid, computer
+
+
+def users(over, events, event_id=7045):
+    return [row[0] for row in over("evtx_timeline", events, "user_name", f"WHERE event_id = {event_id} ORDER BY time_created ASC, computer ASC")]
+
+
+@pytest.mark.parametrize(("sid", "name"), [
+    (ALICE, "CORP\\alice"), ("S-1-5-18", "Local System"), ("S-1-5-21-1-2-3-500", "Administrator"), ("S-1-5-80-1-2", "S-1-5-80-1-2"), ("S-1-5-21-1-2-3-2000", "S-1-5-21-1-2-3-2000"),
+    # Many accounts start like these.
+    ("S-1-12-1-1-2-3-4", "S-1-12-1-1-2-3-4"), ("S-1-11-96-3623454863-58364-18864-2661722203", "S-1-11-96-3623454863-58364-18864-2661722203"), (None, None),
+])
+def test_a_sid_has_the_name_that_the_logs_know(over, sid, name):
+    # An event of the computer itself has the SID of SYSTEM next to the name of the computer.
+    events = [logon_of(1, ALICE, "alice"), logon_of(1, "S-1-5-18", "PC$"), logon_of(1, "S-1-5-32-544", "Admins"), service(2, sid)]
+    assert over("evtx_timeline", events, "user_name, user_sid", "WHERE event_id = 7045") == [(name, sid)]
+
+
+def test_a_renamed_account_has_the_name_of_the_time(over):
+    def renamed(at, old, new):
+        return at, SECURITY, 4781, {"TargetSid": ALICE, "TargetDomainName": "CORP", "OldTargetUserName": old, "NewTargetUserName": new}
+
+    events = [service(0, ALICE), logon_of(1, ALICE, "alice"), service(2, ALICE), renamed(3, "alice", "bob"), service(3, ALICE), logon_of(4, ALICE, "bob"), service(5, ALICE),
+              renamed(6, "bob", "alice"), service(7, ALICE)]
+    assert users(over, events) == ["CORP\\alice", "CORP\\alice", "CORP\\bob", "CORP\\bob", "CORP\\alice"]
+    # The change is enough.
+    assert users(over, [service(2, ALICE), renamed(3, "alice", "bob"), service(4, ALICE)]) == ["CORP\\alice", "CORP\\bob"]
+
+
+def test_a_name_of_this_computer_comes_before_that_of_another(over):
+    """Copies of a machine have the same SIDs, and names of their own. Another machine knows the accounts of a domain."""
+    events = [logon_of(1, ALICE, "alice", "A", "a"), logon_of(2, ALICE, "root", "B", "b"), logon_of(3, DOMAIN, "carol", "CORP", "dc"), service(4, ALICE, "a"), service(4, ALICE, "b"),
+              service(5, DOMAIN, "a")]
+    assert users(over, events) == ["A\\alice", "B\\root", "CORP\\carol"]
+
+
+def test_an_account_has_its_short_domain_and_is_one_in_any_case(over):
+    events = [logon_of(1, ALICE, "ALICE", "CORP.EXAMPLE"), logon_of(2, ALICE, "alice", "corp"), logon_of(3, ALICE, "Alice", "CORP"), logon_of(4, ALICE, "alice", "-"), service(5, ALICE),
+              (6, "User32", 1074, {"param7": "CORP\\alice"}, ALICE), (7, "User32", 1074, {"param7": "dave"}, DOMAIN), service(8, DOMAIN)]
+    assert users(over, events) == ["CORP\\Alice", "dave"]
+    accounts = over("evtx_accounts", events, "user_sid, user_name, last_seen - first_seen, is_renamed", "ORDER BY user_name ASC")
+    assert [(sid, name, seconds.total_seconds(), renamed) for sid, name, seconds, renamed in accounts] == [(ALICE, "CORP\\Alice", 5, False), (DOMAIN, "dave", 0, False)]
+
+
+def test_the_sid_is_that_of_the_name(over):
+    subject = {"SubjectUserSid": ALICE, "SubjectUserName": "alice", "SubjectDomainName": "CORP"}
+    target = {"TargetSid": DOMAIN, "TargetUserName": "carol", "TargetDomainName": "CORP"}
+    failed = {"TargetUserSid": "S-1-0-0", "TargetUserName": "eve", "TargetDomainName": "CORP"}
+    events = [(1, SECURITY, 4738, subject | target), (2, SECURITY, 4768, target), (3, SECURITY, 4625, subject | failed), (4, "Microsoft-Windows-Winlogon", 7001, {"UserSid": ALICE}, "S-1-5-18"),
+              (5, SYSMON, 4, {}, "S-1-5-18"), (6, "Microsoft-Windows-PrintService", 307, {"Param3": "alice"}, "S-1-5-18")]
+    rows = over("evtx_timeline", events, "user_name, user_sid", "ORDER BY time_created ASC")
+    assert rows == [("CORP\\alice", ALICE), ("CORP\\carol", DOMAIN), ("CORP\\eve", None), ("CORP\\alice", ALICE), (None, None), ("alice", None)]
+
+
+def test_a_thousand_accounts_have_their_own_names(over):
+    events = [event for number in range(1000) for event in (logon_of(1, f"S-1-5-21-1-2-3-{number + 1104}", f"user{number}"),)]
+    over("evtx_accounts", events)
+    over.con.execute("INSERT INTO events BY NAME SELECT DISTINCT 7045 AS event_id, 'pc' AS computer, 'x' AS provider, TIMESTAMP_NS '2024-03-05 09:00:00' AS time_created, event_data['TargetUserSid'] AS user_sid FROM events")
+    assert over.query("evtx_timeline", "count(*), count(*) FILTER (user_name = 'CORP\\user' || (split_part(user_sid, '-', 8)::INT - 1104))", "WHERE event_id = 7045") == [(1000, 1000)]
 
 
 COMMANDS = [
@@ -272,7 +346,7 @@ def test_a_log_that_was_cleared_splits_no_session(over):
 
 def test_who_writes_for_sysmon_has_not_caused_its_events(over):
     events = [(1, provider, 11, {"Image": "a.exe"}, "S-1-5-18") for provider in (SYSMON, "Another")]
-    assert sorted(over("evtx_timeline", events, "provider, user_name")) == [("Another", "S-1-5-18"), (SYSMON, None)]
+    assert sorted(over("evtx_timeline", events, "provider, user_name")) == [("Another", "Local System"), (SYSMON, None)]
 
 
 def test_machine_accounts_are_no_services(over):

@@ -5,7 +5,22 @@
 --
 -- SELECT * FROM evtx_timeline('logs') WHERE remote_host = '203.0.113.45' ORDER BY time_created
 
-WITH records AS (
+-- The names of a SID, from the first. A SID that always has one name has one entry.
+WITH names_of_sids AS (
+    SELECT user_sid AS sid, CASE WHEN min(lower(user_name)) = max(lower(user_name))
+        THEN [{computer: NULL, since: NULL::TIMESTAMP_NS, name: min(user_name)}]
+        ELSE list({computer: computer, since: first_seen, name: user_name} ORDER BY first_seen ASC, user_name ASC)
+        END AS names
+    FROM evtx_accounts(files, password := password)
+    GROUP BY ALL
+),
+kinds AS (
+    SELECT kind.provider AS provider, unnest(kind.event_ids) AS event_id, string_split(kind.account, '|') AS accounts,
+           string_split(kind.domain, '|') AS domains, string_split(kind.remote_host, '|') AS hosts,
+           string_split(kind.process, '|') AS programs
+    FROM (SELECT unnest(evtx_timeline_fields()) AS kind)
+),
+records AS (
     SELECT *,
         -- UserData is one element, which contains the fields.
         CASE WHEN user_data IS NULL THEN event_data
@@ -43,49 +58,53 @@ computed AS (
         END) AS known
     FROM records
 ),
-of_kinds AS (
-    SELECT *,
-        -- The same for every record. A join would lose the order of the records.
-        map_from_entries(flatten(list_transform(evtx_timeline_fields(), lambda kind: list_transform(
-            kind.event_ids, lambda id: (id || ' ' || kind.provider, {
-                accounts: string_split(kind.account, '|'),
-                domains: string_split(kind.domain, '|'),
-                hosts: string_split(kind.remote_host, '|'),
-                programs: string_split(kind.process, '|')
-            })))))[event_id || ' ' || provider] AS kind
-    FROM computed
-),
 found AS (
     SELECT *,
-        list_position(list_transform(kind.accounts, lambda field: known[field] NOT IN ('', '-')), true) AS account_at,
-        known[kind.accounts[account_at]] AS account,
-        nullif(nullif(known[kind.domains[account_at]], ''), '-') AS domain,
-        ltrim(list_filter(list_transform(kind.hosts, lambda field: known[field]),
+        list_position(list_transform(accounts, lambda field: known[field] NOT IN ('', '-')), true) AS account_at,
+        known[accounts[account_at]] AS account,
+        -- The SID is next to the name: SubjectUserSid, TargetSid. Some fields for the account contain the SID itself.
+        CASE WHEN account LIKE 'S-1-%' THEN account
+             WHEN account IS NOT NULL THEN list_filter(
+                [known[replace(accounts[account_at], 'UserName', 'UserSid')],
+                 known[replace(accounts[account_at], 'UserName', 'Sid')]], lambda value: value LIKE 'S-1-_%')[1]
+             -- Sysmon is a service: its own account did not cause its events.
+             WHEN provider <> 'Microsoft-Windows-Sysmon' THEN user_sid END AS sid,
+        nullif(nullif(known[domains[account_at]], ''), '-') AS domain,
+        ltrim(list_filter(list_transform(hosts, lambda field: known[field]),
                           lambda value: value NOT IN ('', '-'))[1], '\') AS host,
         -- Old versions of 4661 have the properties of the object in place of the process.
-        list_filter(list_transform(kind.programs, lambda field: known[field]),
+        list_filter(list_transform(programs, lambda field: known[field]),
                     lambda value: value NOT IN ('', '-') AND NOT starts_with(value, '{'))[1] AS process
-    FROM of_kinds
+    FROM computed LEFT JOIN kinds USING (provider, event_id)
 ),
 -- Each in one form: DOMAIN\name, and 10.0.0.1 for ::ffff:10.0.0.1, 10.0.0.1:50270, [10.0.0.1] and [10.0.0.1]:50270.
 named AS (
     SELECT *,
         -- The account of 4769 repeats the domain after an @.
-        CASE WHEN domain IS NULL THEN account
+        CASE WHEN account LIKE 'S-1-%' THEN NULL
+             WHEN domain IS NULL THEN account
              ELSE domain || '\' || CASE event_id WHEN 4769 THEN split_part(account, '@', 1) ELSE account END
         END AS full_name,
-        -- Sysmon is a service: its own account did not cause its events.
-        coalesce(full_name, CASE WHEN provider <> 'Microsoft-Windows-Sysmon' THEN user_sid END) AS user_name,
+        coalesce(
+            full_name,
+            -- The name at this time, first of this computer.
+            CASE WHEN len(names) = 1 THEN names[1].name ELSE coalesce(
+                list_filter(names, lambda entry: entry.computer = computer AND entry.since <= time_created)[-1].name,
+                list_filter(names, lambda entry: entry.computer = computer)[1].name,
+                list_filter(names, lambda entry: entry.since <= time_created)[-1].name,
+                names[1].name) END,
+            -- Each of these is one of many with the same name, such as NT Service account.
+            CASE WHEN NOT regexp_matches(sid, '^S-1-(5-(5|8\d|9\d)|1\d)-') THEN evtx_sid_name(sid) END,
+            sid) AS user_name,
         CASE
-            -- DuckDB turns IN into a join, which does not keep the order.
-            WHEN list_contains(['null', 'localhost', 'local', '127.0.0.1', '::1', '::ffff:127.0.0.1', lower(computer),
-                                lower(split_part(computer, '.', 1))], lower(host)) THEN NULL
+            WHEN lower(host) IN ('null', 'localhost', 'local', '127.0.0.1', '::1', '::ffff:127.0.0.1', lower(computer),
+                                 lower(split_part(computer, '.', 1))) THEN NULL
             WHEN starts_with(lower(host), '::ffff:') THEN host[8:]
             WHEN contains(host, ':') THEN regexp_replace(
                 host, '^(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$', '\1\2')
             ELSE host
         END AS remote_host
-    FROM found
+    FROM found LEFT JOIN names_of_sids USING (sid)
 ),
 -- The fields that add to these columns. IDs, and the account that caused the event, come last.
 fields AS (
@@ -98,21 +117,21 @@ fields AS (
 ),
 parts AS (
     SELECT *,
-        array_to_string(list_transform(
-            list_filter(fields, lambda field: NOT (ends_with(field.key, 'Id') OR ends_with(field.key, 'id')
-                OR ends_with(field.key, 'ID') OR starts_with(field.key, 'Subject') OR field.key = 'UtcTime')),
-            lambda field: field.key || ': ' || field.value), ' ¦ ') AS facts,
-        array_to_string(list_transform(
-            list_filter(fields, lambda field: ends_with(field.key, 'Id') OR ends_with(field.key, 'id')
-                OR ends_with(field.key, 'ID') OR starts_with(field.key, 'Subject') OR field.key = 'UtcTime'),
-            lambda field: field.key || ': ' || field.value), ' ¦ ') AS ids,
-        nullif(concat_ws(
-            ' ¦ ', 'CommandLine: ' || nullif(data['CommandLine'], ''), nullif(facts, ''), nullif(ids, '')), '') AS line
+        list_transform(fields, lambda field: {
+            text: field.key || ': ' || field.value,
+            is_last: ends_with(field.key, 'Id') OR ends_with(field.key, 'id') OR ends_with(field.key, 'ID')
+                OR starts_with(field.key, 'Subject') OR field.key = 'UtcTime'
+        }) AS texts,
+        nullif(array_to_string(
+            ['CommandLine: ' || nullif(data['CommandLine'], '')]
+            || list_transform(list_filter(texts, lambda item: NOT item.is_last), lambda item: item.text)
+            || list_transform(list_filter(texts, lambda item: item.is_last), lambda item: item.text), ' ¦ '), '') AS line
     FROM fields
 )
 SELECT
     time_created, computer, channel, event_id, evtx_event_name(provider, event_id) AS event,
-    evtx_level_name(level) AS level, provider, record_id, filename, error, user_name, remote_host, process,
+    evtx_level_name(level) AS level, provider, record_id, filename, error, user_name, nullif(sid, 'S-1-0-0') AS user_sid,
+    remote_host, process,
     CASE WHEN contains(line, chr(10)) OR contains(line, chr(9)) OR contains(line, chr(13))
          THEN regexp_replace(line, '\s+', ' ', 'g') ELSE line END AS details
 FROM parts
