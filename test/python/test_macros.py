@@ -176,6 +176,33 @@ def test_the_timeline_has_a_row_per_record(con, threads):
     assert_same_rows(con, f"SELECT {columns} FROM evtx_timeline('{SAMPLES}')", f"SELECT {columns} FROM read_evtx('{SAMPLES}')")
 
 
+@pytest.mark.parametrize(("provider", "event_id", "fields", "details"), [
+    (SECURITY, 4625, {"Status": "0xc000006d", "FailureReason": "%%2313", "SubStatus": "0xC000006A", "LogonType": "10"},
+     "Status: 0xc000006d (STATUS_LOGON_FAILURE) ¦ FailureReason: Unknown user name or wrong password ¦ SubStatus: 0xC000006A (STATUS_WRONG_PASSWORD) ¦ LogonType: 10 (RemoteInteractive)"),
+    # The same field has codes of Kerberos in the events of Kerberos.
+    (SECURITY, 4771, {"Status": "0x18", "PreAuthType": "2"}, "Status: 0x18 (KDC_ERR_PREAUTH_FAILED) ¦ PreAuthType: 2 (PA-ENC-TIMESTAMP)"),
+    (SECURITY, 4776, {"Status": "0xc0000064"}, "Status: 0xc0000064 (STATUS_NO_SUCH_USER)"),
+    (SECURITY, 4769, {"TicketOptions": "0x40810000", "TicketEncryptionType": "0x17"}, "TicketOptions: 0x40810000 (Name-canonicalize, Renewable, Forwardable) ¦ TicketEncryptionType: 0x17 (RC4-HMAC)"),
+    (SECURITY, 4663, {"ObjectType": "File", "AccessMask": "0x2", "AccessList": "%%4417\r\n\t\t\t\t"}, "ObjectType: File ¦ AccessMask: 0x2 (FILE_WRITE_DATA) ¦ AccessList: WriteData (or AddFile)"),
+    (SECURITY, 4662, {"ObjectType": "%{19195a5b-6da0-11d0-afd3-00c04fd930c9}", "AccessMask": "0x100", "Properties": "%%7688\r\n\t\t{1131f6aa-9c07-11d1-f79f-00c04fc2dcd2}\r\n\t"},
+     "ObjectType: domainDNS ¦ AccessMask: 0x100 (DS_CONTROL_ACCESS) ¦ Properties: Control Access, DS-Replication-Get-Changes"),
+    (SECURITY, 4738, {"OldUacValue": "0x10", "NewUacValue": "0x11", "UserAccountControl": "\r\n\t\t%%2080"},
+     "OldUacValue: 0x10 (USER_NORMAL_ACCOUNT) ¦ NewUacValue: 0x11 (USER_ACCOUNT_DISABLED, USER_NORMAL_ACCOUNT) ¦ UserAccountControl: Account Disabled"),
+    (SECURITY, 4697, {"ServiceType": "0x10", "ServiceStartType": "2"}, "ServiceType: 0x10 (Own process) ¦ ServiceStartType: 2 (Automatic)"),
+    (SECURITY, 5156, {"Direction": "%%14593", "Protocol": "6"}, "Direction: Outbound ¦ Protocol: 6 (TCP)"),
+    ("Service Control Manager", 7023, {"param1": "s", "param2": "%%1058"}, "param1: s ¦ param2: ERROR_SERVICE_DISABLED"),
+    ("Microsoft-Windows-TaskScheduler", 201, {"ResultCode": "2147942402"}, "ResultCode: 2147942402 (ERROR_FILE_NOT_FOUND)"),
+    # Small numbers, and numbers of other providers, have other meanings.
+    ("Microsoft-Windows-TaskScheduler", 201, {"ResultCode": "2"}, "ResultCode: 2"),
+    ("Another", 1, {"LogonType": "3", "Reason": "%%2313", "AccessMask": "0x2"}, "LogonType: 3 ¦ Reason: %%2313 ¦ AccessMask: 0x2"),
+    # Unknown codes, and texts that somebody chose, stay.
+    (SECURITY, 4625, {"Status": "0xc9999999", "FailureReason": "%%99999", "LogonType": "99"}, "Status: 0xc9999999 ¦ FailureReason: %%99999 ¦ LogonType: 99"),
+    (SECURITY, 4688, {"CommandLine": "%%2313 {1131f6aa-9c07-11d1-f79f-00c04fc2dcd2}", "MandatoryLabel": "a %%2313"}, "CommandLine: %%2313 {1131f6aa-9c07-11d1-f79f-00c04fc2dcd2} ¦ MandatoryLabel: a %%2313"),
+])
+def test_codes_in_details_have_names(over, provider, event_id, fields, details):
+    assert over("evtx_timeline", [(1, provider, event_id, fields)], "details") == [(details,)]
+
+
 ALICE, DOMAIN = "S-1-5-21-1-2-3-1104", "S-1-5-21-9-9-9-1105"
 
 

@@ -1,7 +1,7 @@
 -- evtx_timeline(files, password := NULL)
 --
 -- A row per record, with the same columns for every event: when, where, what, who, from where, which program, and all
--- other fields in one line.
+-- other fields in one line, with the names of codes.
 --
 -- SELECT * FROM evtx_timeline('logs') WHERE remote_host = '203.0.113.45' ORDER BY time_created
 
@@ -115,6 +115,40 @@ fields AS (
             AND field.key <> 'CommandLine' AND NOT starts_with(field.key, '#')) AS fields
     FROM named
 ),
+-- Codes get names. Only fields of these providers, and of these names, contain them. A value that somebody chose, such as
+-- the name of a file, stays as it is.
+explained AS (
+    SELECT * REPLACE (list_transform(fields, lambda field: {
+        key: field.key,
+        value: CASE
+            WHEN provider IN ('Microsoft-Windows-Security-Auditing', 'Service Control Manager', 'NETLOGON')
+             AND regexp_matches(field.value, '^\s*(%|\{|---)') THEN evtx_parameters(field.value)
+            ELSE concat(field.value, ' (' || CASE
+                WHEN provider <> 'Microsoft-Windows-Security-Auditing' THEN CASE
+                    -- Small numbers can be codes of the provider's own.
+                    WHEN length(field.value) >= 10 AND lower(replace(field.key, ' ', '')) IN (
+                        'error', 'errorcode', 'hr', 'hresult', 'hrerror', 'result', 'resultcode', 'status', 'statuscode')
+                    THEN evtx_status(field.value) END
+                WHEN field.key IN ('Status', 'SubStatus', 'ReturnCode', 'ErrorCode') THEN CASE
+                    WHEN event_id BETWEEN 4768 AND 4773 OR event_id BETWEEN 4820 AND 4821
+                    THEN evtx_kerberos_failure(field.value) ELSE evtx_status(field.value) END
+                WHEN field.key = 'LogonType' THEN evtx_logon_type(field.value)
+                WHEN field.key = 'AccessMask'
+                THEN array_to_string(evtx_access_mask(field.value, data['ObjectType']), ', ')
+                WHEN field.key = 'TicketOptions' THEN array_to_string(evtx_ticket_options(field.value), ', ')
+                WHEN field.key = 'TicketEncryptionType' THEN evtx_encryption_type(field.value)
+                WHEN field.key = 'PreAuthType' THEN evtx_preauth_type(field.value)
+                WHEN field.key IN ('OldUacValue', 'NewUacValue')
+                THEN array_to_string(evtx_account_control(field.value), ', ')
+                WHEN field.key = 'ServiceType' THEN evtx_service_type(field.value)
+                WHEN field.key = 'ServiceStartType' THEN evtx_start_type(field.value)
+                WHEN field.key = 'Protocol' THEN evtx_protocol(field.value)
+                WHEN field.key = 'SubcategoryGuid' THEN evtx_audit_category(field.value)
+            END || ')')
+        END
+    }) AS fields)
+    FROM fields
+),
 parts AS (
     SELECT *,
         list_transform(fields, lambda field: {
@@ -126,7 +160,7 @@ parts AS (
             ['CommandLine: ' || nullif(data['CommandLine'], '')]
             || list_transform(list_filter(texts, lambda item: NOT item.is_last), lambda item: item.text)
             || list_transform(list_filter(texts, lambda item: item.is_last), lambda item: item.text), ' ¦ '), '') AS line
-    FROM fields
+    FROM explained
 )
 SELECT
     time_created, computer, channel, event_id, evtx_event_name(provider, event_id) AS event,
