@@ -93,8 +93,8 @@ named AS (
                 list_filter(names, lambda entry: entry.computer = computer)[1].name,
                 list_filter(names, lambda entry: entry.since <= time_created)[-1].name,
                 names[1].name) END,
-            -- Each of these is one of many with the same name, such as NT Service account.
-            CASE WHEN NOT regexp_matches(sid, '^S-1-(5-(5|8\d|9\d)|1\d)-') THEN evtx_sid_name(sid) END,
+            -- A name that longer SIDs have too, such as NT Service account, is that of many accounts.
+            nullif(evtx_sid_name(sid), evtx_sid_name(sid || '-0')),
             sid) AS user_name,
         CASE
             WHEN lower(host) IN ('null', 'localhost', 'local', '127.0.0.1', '::1', '::ffff:127.0.0.1', lower(computer),
